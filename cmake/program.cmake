@@ -1,0 +1,54 @@
+# The program, its other name, and what is made from its command tables: man pages, completion.
+
+set_property(SOURCE src/cli/help.c src/cli/run.c src/cli/manual.c APPEND PROPERTY
+             COMPILE_DEFINITIONS GRETA_VERSION="${PROJECT_VERSION}")
+# Decoders must give the same bits whatever the compiler: no fused multiply-add.
+target_compile_options(greta_tensor PRIVATE -ffp-contract=off)
+
+add_executable(greta src/cli/main.c)
+target_link_libraries(greta PRIVATE greta_cli greta_warnings)
+
+install(TARGETS greta)
+install(CODE "file(CREATE_LINK greta \
+\"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/greta_infer\" SYMBOLIC)")
+add_custom_command(TARGET greta POST_BUILD
+                   COMMAND ${CMAKE_COMMAND} -E create_symlink greta greta_infer)
+
+# A fuzzing build has no main of its own to run; a sanitized one is slow but works.
+set(pages ${CMAKE_BINARY_DIR}/man/greta.1)
+add_custom_command(OUTPUT ${pages} DEPENDS greta
+                   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
+                   COMMAND greta manual > ${pages})
+foreach(command inspect synth quantize devices manual completion help)
+    set(page ${CMAKE_BINARY_DIR}/man/greta-${command}.1)
+    add_custom_command(OUTPUT ${page} DEPENDS greta ${CMAKE_BINARY_DIR}/man/greta.1
+                       COMMAND greta manual ${command} > ${page})
+    list(APPEND pages ${page})
+endforeach()
+set(completions "")
+foreach(shell bash zsh fish)
+    set(script ${CMAKE_BINARY_DIR}/completion/greta.${shell})
+    add_custom_command(OUTPUT ${script} DEPENDS greta
+                       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/completion
+                       COMMAND greta completion ${shell} > ${script})
+    list(APPEND completions ${script})
+endforeach()
+add_custom_target(greta_documents ALL DEPENDS ${pages} ${completions})
+
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${CMAKE_BINARY_DIR}/completion/greta.bash RENAME greta
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${CMAKE_BINARY_DIR}/completion/greta.zsh RENAME _greta
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${CMAKE_BINARY_DIR}/completion/greta.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
+if(GRETA_FUZZ)
+    file(GLOB fuzzers CONFIGURE_DEPENDS fuzz/fuzz_*.c)
+    foreach(fuzzer IN LISTS fuzzers)
+        get_filename_component(name ${fuzzer} NAME_WE)
+        add_executable(${name} ${fuzzer})
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+        target_link_libraries(${name} PRIVATE greta_model greta_event greta_warnings)
+    endforeach()
+endif()

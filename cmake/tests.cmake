@@ -1,0 +1,81 @@
+# Every test is one ctest test. A unit test tests/unit/<module>_<subject>_test.c links its module
+# (and so what that may use) and nothing else; of device_host_x_test the module is device/host.
+
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+add_library(greta_test_support STATIC)
+file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
+list(FILTER support_sources EXCLUDE REGEX "_main\\.c$")
+target_sources(greta_test_support PRIVATE ${support_sources})
+target_include_directories(greta_test_support PUBLIC tests/support)
+target_link_libraries(greta_test_support PUBLIC greta_base PkgConfig::CMOCKA
+                      PRIVATE greta_warnings)
+
+file(GLOB unit_tests CONFIGURE_DEPENDS tests/unit/*_test.c)
+foreach(source IN LISTS unit_tests)
+    get_filename_component(name ${source} NAME_WE)
+    set(module "")
+    foreach(candidate IN LISTS greta_modules)
+        string(REPLACE "/" "_" candidate ${candidate})
+        string(LENGTH ${candidate} length)
+        string(LENGTH "${module}" best)
+        if(name MATCHES "^${candidate}_" AND length GREATER best)
+            set(module ${candidate})
+        endif()
+    endforeach()
+    if(NOT module)
+        message(FATAL_ERROR "${source}: its name begins with no module of src/layers.txt")
+    endif()
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE greta_${module} greta_test_support greta_warnings m)
+    add_test(NAME unit/${name} COMMAND ${name})
+    set_tests_properties(unit/${name} PROPERTIES TIMEOUT 300)
+endforeach()
+
+# Every header compiles alone.
+file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS src/*.h)
+set(alone_sources "")
+foreach(header IN LISTS headers)
+    string(MAKE_C_IDENTIFIER ${header} identifier)
+    set(alone ${CMAKE_BINARY_DIR}/headers/${identifier}.c)
+    file(CONFIGURE OUTPUT ${alone}
+         CONTENT "#include \"@header@\"\nextern int greta_header_@identifier@;\n" @ONLY)
+    list(APPEND alone_sources ${alone})
+endforeach()
+add_library(greta_headers_alone OBJECT ${alone_sources})
+target_include_directories(greta_headers_alone PRIVATE src)
+target_link_libraries(greta_headers_alone PRIVATE greta_warnings)
+
+# Replays a fuzzing corpus without a fuzzer, so that any compiler can.
+file(GLOB fuzzers CONFIGURE_DEPENDS fuzz/fuzz_*.c)
+foreach(fuzzer IN LISTS fuzzers)
+    get_filename_component(name ${fuzzer} NAME_WE)
+    add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
+    target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_warnings)
+    add_test(NAME fuzz/${name}_replay
+             COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
+endforeach()
+
+add_test(NAME source/layers COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tools/check_layers.py
+                                    ${CMAKE_SOURCE_DIR})
+add_test(NAME source/layers_checker
+         COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/check_layers_test.py)
+
+file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*_test.sh)
+foreach(script IN LISTS scripts)
+    get_filename_component(name ${script} NAME_WE)
+    add_test(NAME cli/${name} COMMAND bash ${script})
+    set_tests_properties(cli/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+        "GRETA=$<TARGET_FILE:greta>;GRETA_BUILD=${CMAKE_BINARY_DIR};GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
+endforeach()
+
+# ThreadSanitizer must find a race that is planted, and none where a mark orders the streams.
+if(GRETA_SANITIZE MATCHES "thread")
+    add_executable(planted_race tests/sanitizer/planted_race.c)
+    target_link_libraries(planted_race PRIVATE greta_device_host greta_test_support greta_warnings)
+    target_include_directories(planted_race PRIVATE tests/unit)
+    add_test(NAME sanitizer/planted_race
+             COMMAND bash ${CMAKE_SOURCE_DIR}/tests/sanitizer/planted_race_test.sh
+                     $<TARGET_FILE:planted_race>)
+endif()

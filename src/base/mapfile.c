@@ -1,0 +1,66 @@
+/* mapfile.c - see mapfile.h. */
+#define _DEFAULT_SOURCE /* madvise */
+#include "base/mapfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum status map_descriptor(struct mapfile *map, int descriptor, const char *path,
+                                  struct error *err)
+{
+    struct stat info;
+    if (fstat(descriptor, &info) != 0)
+        return error_set_os(err, errno, "%s: cannot read its size", path);
+    if (S_ISDIR(info.st_mode))
+        return error_set(err, STATUS_IO, "%s: expected a file, found a directory", path);
+    if (!S_ISREG(info.st_mode))
+        return error_set(err, STATUS_IO,
+                         "%s: expected a regular file, found a pipe, socket or device; copy it to "
+                         "a file first",
+                         path);
+    map->size = (uint64_t)info.st_size;
+    map->device = (uint64_t)info.st_dev;
+    map->inode = (uint64_t)info.st_ino;
+    if (map->size == 0)
+        return STATUS_OK;
+    if (map->size > SIZE_MAX)
+        return error_set(err, STATUS_LIMIT, "%s: larger than this machine can map", path);
+    void *data = mmap(NULL, (size_t)map->size, PROT_READ, MAP_SHARED, descriptor, 0);
+    if (data == MAP_FAILED)
+        return error_set_os(err, errno, "%s: cannot map it into memory", path);
+    map->data = data;
+    return STATUS_OK;
+}
+
+enum status mapfile_open(struct mapfile *map, const char *path, struct error *err)
+{
+    *map = (struct mapfile){ 0 };
+    /* O_NONBLOCK: opening a pipe without a writer must not hang; files do not mind. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return error_set_os(err, errno, "%s: cannot open it", path);
+    enum status status = map_descriptor(map, descriptor, path, err);
+    close(descriptor);
+    if (status)
+        *map = (struct mapfile){ 0 };
+    return status;
+}
+
+void mapfile_release(struct mapfile *map)
+{
+    if (map->data)
+        munmap((void *)(uintptr_t)map->data, (size_t)map->size);
+    *map = (struct mapfile){ 0 };
+}
+
+void mapfile_drop(const struct mapfile *map, uint64_t offset, uint64_t bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t first = (offset + page - 1) / page * page;
+    uint64_t end = (offset + bytes) / page * page;
+    if (map->data && end > first && end <= map->size)
+        madvise((void *)(uintptr_t)(map->data + first), (size_t)(end - first), MADV_DONTNEED);
+}

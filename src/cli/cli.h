@@ -1,0 +1,133 @@
+/* cli.h - the command line: commands and options as data, and what every command shares.
+ *
+ * This module alone reads the environment and writes to the terminal. A command is a row: its
+ * options are a table of names, targets and help, from which parsing, --help, man pages and shell
+ * completion are all made. */
+#ifndef GRETA_CLI_CLI_H
+#define GRETA_CLI_CLI_H
+
+#include "base/emit.h"
+#include "base/progress.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Exit codes of greta, the same for every command. */
+enum cli_exit {
+    CLI_EXIT_OK = 0,
+    CLI_EXIT_FAILED = 1,    /* ran, and the answer is no */
+    CLI_EXIT_USAGE = 2,     /* the command line makes no sense */
+    CLI_EXIT_CANNOT = 3,    /* could not run */
+    CLI_EXIT_UNDECIDED = 4, /* inconclusive or not reproduced */
+    CLI_EXIT_INTERRUPTED = 130,
+};
+
+enum cli_option_kind {
+    CLI_FLAG, /* bool */
+    CLI_TEXT, /* const char * */
+    CLI_U32,
+    CLI_U64,
+};
+
+struct cli_option {
+    const char *names;    /* "--ctx|-c|--ctx-size": the first is shown first */
+    const char *argument; /* "N"; NULL for a flag */
+    enum cli_option_kind kind;
+    size_t offset; /* of the target in the command's settings */
+    const char *help;
+    const char *values; /* "f32 f16": the only ones, for help and completion; NULL: any */
+    bool completes_file;
+};
+
+struct cli_invocation;
+
+struct cli_command {
+    const char *name;
+    const char *operands; /* "FILE", "IN OUT TYPE", or "" */
+    size_t operand_least, operand_most;
+    const char *summary;     /* one line */
+    const char *description; /* paragraphs divided by blank lines */
+    const char *examples;    /* lines "command  # what it does" */
+    const struct cli_option *options;
+    size_t option_count;
+    size_t settings_bytes;
+    const void *defaults; /* settings_bytes of it */
+    enum cli_exit (*run)(const struct cli_invocation *invocation);
+};
+
+/* What was read from the environment, once, in main. */
+struct cli_environment {
+    bool guard_rail_disabled; /* GRETA_DISABLE_GUARD_RAIL=1 */
+    bool progress_shown;      /* stderr is a terminal */
+};
+
+struct cli_invocation {
+    const struct cli_command *command;
+    const struct cli_environment *environment;
+    const void *settings;
+    const char *const *operands;
+    size_t operand_count;
+};
+
+/* Commands. */
+extern const struct cli_command cli_inspect;
+extern const struct cli_command cli_synth;
+extern const struct cli_command cli_quantize;
+extern const struct cli_command cli_devices;
+extern const struct cli_command cli_manual;
+extern const struct cli_command cli_completion;
+extern const struct cli_command cli_help;
+
+/* commands.c: the table of all of them. */
+size_t cli_command_count(void);
+const struct cli_command *cli_command_at(size_t index);
+const struct cli_command *cli_command_find(const char *name); /* or NULL */
+
+/* run.c: everything main does. */
+enum cli_exit cli_run(int argument_count, char **arguments);
+
+/* options.c */
+
+/* Fills settings (already holding the defaults) and operands, which has room for argument_count.
+ * *ret_help: --help was asked for; the rest is then not checked. */
+MUST_CHECK enum status cli_parse(const struct cli_command *command, int argument_count,
+                                 char *const *arguments, void *settings, const char **operands,
+                                 size_t *ret_operand_count, bool *ret_help, struct error *err);
+
+/* The name of option number `index` in names, copied; false when there are no more. */
+bool cli_option_name(const struct cli_option *option, size_t index, char *name, size_t name_bytes);
+
+/* The word of a space-separated list that is nearest to `word`, if near enough; else NULL. The
+ * result is copied to buffer. */
+const char *cli_nearest(const char *word, const char *list, char *buffer, size_t buffer_bytes);
+
+/* help.c */
+void cli_print_help(FILE *out);
+void cli_print_command_help(FILE *out, const struct cli_command *command);
+
+/* terminal.c */
+
+/* "greta inspect: text" on stderr; returns the exit code that goes with the status. */
+enum cli_exit cli_fail(const struct cli_invocation *invocation, const struct error *err);
+void cli_warn(const struct cli_invocation *invocation, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Progress of one long piece of work on stderr, when that is a terminal; stops at Ctrl-C. */
+struct cli_progress {
+    struct progress progress; /* give this to the worker */
+    const char *what;
+    const char *unit; /* "bytes" are shown as sizes and speed; else only percent */
+    bool shown;
+    uint64_t started_ns, drawn_ns;
+    bool line_open;
+};
+void cli_progress_begin(struct cli_progress *progress, const struct cli_invocation *invocation,
+                        const char *what, const char *unit);
+void cli_progress_end(struct cli_progress *progress); /* clears the line */
+
+/* From now on Ctrl-C and SIGTERM end long work in order; a second one kills. */
+void cli_catch_interrupts(void);
+
+#endif

@@ -1,0 +1,27 @@
+/* commands.c - the commands greta has, in the order of --help. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+static const struct cli_command *const commands[] = {
+    &cli_inspect, &cli_synth, &cli_quantize, &cli_devices, &cli_manual, &cli_completion, &cli_help,
+};
+
+size_t cli_command_count(void)
+{
+    return COUNT_OF(commands);
+}
+
+const struct cli_command *cli_command_at(size_t index)
+{
+    ASSERT(index < COUNT_OF(commands));
+    return commands[index];
+}
+
+const struct cli_command *cli_command_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}

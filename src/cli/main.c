@@ -1,0 +1,7 @@
+/* main.c - the program; everything it does is in cli_run, which tests can link. */
+#include "cli/cli.h"
+
+int main(int argument_count, char **arguments)
+{
+    return (int)cli_run(argument_count, arguments);
+}

@@ -1,0 +1,215 @@
+/* options.c - the command line against a command's table. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+bool cli_option_name(const struct cli_option *option, size_t index, char *name, size_t name_bytes)
+{
+    const char *at = option->names;
+    for (; index > 0; index--) {
+        at = strchr(at, '|');
+        if (!at)
+            return false;
+        at++;
+    }
+    snprintf(name, name_bytes, "%.*s", (int)strcspn(at, "|"), at);
+    return true;
+}
+
+/* ---- Near misses ---------------------------------------------------------------------------- */
+
+#define WORD_LIMIT 32
+
+/* Changes (insert, remove, replace) from a to b; words past the limit are far from everything. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t a_length = strlen(a), b_length = strlen(b);
+    if (a_length > WORD_LIMIT || b_length > WORD_LIMIT)
+        return SIZE_MAX;
+    size_t row[WORD_LIMIT + 1];
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t shorter = row[j - 1] < row[j] ? row[j - 1] : row[j];
+            row[j] = replaced < shorter + 1 ? replaced : shorter + 1;
+        }
+    }
+    return row[b_length];
+}
+
+const char *cli_nearest(const char *word, const char *list, char *buffer, size_t buffer_bytes)
+{
+    size_t best = strlen(word) < 5 ? 2 : 3; /* must be nearer than this */
+    bool found = false;
+    while (*list) {
+        size_t length = strcspn(list, " |");
+        char candidate[64];
+        snprintf(candidate, sizeof(candidate), "%.*s", (int)length, list);
+        size_t distance = length ? edit_distance(word, candidate) : SIZE_MAX;
+        if (distance < best) {
+            best = distance;
+            snprintf(buffer, buffer_bytes, "%s", candidate);
+            found = true;
+        }
+        list += length + (list[length] != '\0');
+    }
+    return found ? buffer : NULL;
+}
+
+static enum status unknown_flag(const struct cli_command *command, const char *flag,
+                                struct error *err)
+{
+    char nearest[64];
+    const char *hint = NULL;
+    for (size_t i = 0; i < command->option_count && !hint; i++)
+        hint = cli_nearest(flag, command->options[i].names, nearest, sizeof(nearest));
+    return error_set(err, STATUS_USAGE, "unknown flag '%s'%s%s%s (see greta %s --help)", flag,
+                     hint ? "; did you mean " : "", hint ? hint : "", hint ? "?" : "",
+                     command->name);
+}
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+static enum status parse_number(const char *name, const char *text, uint64_t most, uint64_t *ret,
+                                struct error *err)
+{
+    char *end;
+    errno = 0;
+    uint64_t value = strtoull(text, &end, 10);
+    /* strtoull takes a sign and spaces; we do not. */
+    if (text[0] < '0' || text[0] > '9' || *end != '\0')
+        return error_set(err, STATUS_USAGE, "%s: expected a whole number from 0, found '%s'", name,
+                         text);
+    if (errno == ERANGE || value > most)
+        return error_set(err, STATUS_USAGE, "%s: expected at most %" PRIu64 ", found '%s'", name,
+                         most, text);
+    *ret = value;
+    return STATUS_OK;
+}
+
+static enum status check_listed(const struct cli_option *option, const char *name, const char *text,
+                                struct error *err)
+{
+    if (!option->values)
+        return STATUS_OK;
+    size_t length = strlen(text);
+    for (const char *at = option->values; *at;) {
+        size_t word = strcspn(at, " ");
+        if (word == length && strncasecmp(at, text, length) == 0)
+            return STATUS_OK;
+        at += word + (at[word] == ' ');
+    }
+    return error_set(err, STATUS_USAGE, "%s: expected one of: %s; found '%s'", name, option->values,
+                     text);
+}
+
+static enum status store(const struct cli_option *option, const char *name, const char *text,
+                         void *settings, struct error *err)
+{
+    char *target = (char *)settings + option->offset;
+    uint64_t number;
+    switch (option->kind) {
+    case CLI_FLAG:
+        *(bool *)target = true;
+        break;
+    case CLI_TEXT:
+        TRY(check_listed(option, name, text, err));
+        *(const char **)target = text;
+        break;
+    case CLI_U32:
+        TRY(parse_number(name, text, UINT32_MAX, &number, err));
+        *(uint32_t *)target = (uint32_t)number;
+        break;
+    case CLI_U64:
+        TRY(parse_number(name, text, UINT64_MAX, &number, err));
+        *(uint64_t *)target = number;
+        break;
+    }
+    return STATUS_OK;
+}
+
+/* ---- The whole line ------------------------------------------------------------------------- */
+
+static const struct cli_option *find_option(const struct cli_command *command, const char *name)
+{
+    for (size_t i = 0; i < command->option_count; i++) {
+        char known[64];
+        for (size_t j = 0; cli_option_name(&command->options[i], j, known, sizeof(known)); j++)
+            if (strcmp(known, name) == 0)
+                return &command->options[i];
+    }
+    return NULL;
+}
+
+/* One flag at arguments[*at]; steps over its value. */
+static enum status parse_flag(const struct cli_command *command, int argument_count,
+                              char *const *arguments, int *at, void *settings, struct error *err)
+{
+    const char *argument = arguments[*at];
+    char name[64];
+    const char *equals = strncmp(argument, "--", 2) == 0 ? strchr(argument, '=') : NULL;
+    snprintf(name, sizeof(name), "%.*s", equals ? (int)(equals - argument) : 63, argument);
+    const struct cli_option *option = find_option(command, name);
+    if (!option)
+        return unknown_flag(command, name, err);
+    if (option->kind == CLI_FLAG) {
+        if (equals)
+            return error_set(err, STATUS_USAGE, "%s: expected no value, found '%s'", name,
+                             equals + 1);
+        return store(option, name, NULL, settings, err);
+    }
+    if (equals)
+        return store(option, name, equals + 1, settings, err);
+    if (*at + 1 >= argument_count)
+        return error_set(err, STATUS_USAGE, "%s: expected a value (%s), found none", name,
+                         option->argument);
+    (*at)++;
+    return store(option, name, arguments[*at], settings, err);
+}
+
+static enum status check_operands(const struct cli_command *command, size_t count,
+                                  const char *const *operands, struct error *err)
+{
+    if (count < command->operand_least)
+        return error_set(err, STATUS_USAGE, "expected %s, found %s (see greta %s --help)",
+                         command->operands, count ? operands[count - 1] : "nothing", command->name);
+    if (count > command->operand_most)
+        return error_set(err, STATUS_USAGE, "expected %s, found '%s' too (see greta %s --help)",
+                         command->operands[0] ? command->operands : "no operands",
+                         operands[command->operand_most], command->name);
+    return STATUS_OK;
+}
+
+enum status cli_parse(const struct cli_command *command, int argument_count, char *const *arguments,
+                      void *settings, const char **operands, size_t *ret_operand_count,
+                      bool *ret_help, struct error *err)
+{
+    size_t count = 0;
+    bool flags_over = false;
+    *ret_help = false;
+    for (int at = 0; at < argument_count; at++) {
+        const char *argument = arguments[at];
+        bool flag = !flags_over && argument[0] == '-' && argument[1] != '\0';
+        if (!flag) {
+            operands[count++] = argument;
+        } else if (strcmp(argument, "--") == 0) {
+            flags_over = true;
+        } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+            *ret_help = true;
+            return STATUS_OK;
+        } else {
+            TRY(parse_flag(command, argument_count, arguments, &at, settings, err));
+        }
+    }
+    *ret_operand_count = count;
+    return check_operands(command, count, operands, err);
+}

@@ -1,0 +1,113 @@
+/* run.c - from argv to a command's exit code. */
+#include "cli/cli.h"
+
+#include "cli/version.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && value[0] && strcmp(value, "0") != 0;
+}
+
+static struct cli_environment read_environment(void)
+{
+    return (struct cli_environment){
+        .guard_rail_disabled = is_set("GRETA_DISABLE_GUARD_RAIL"),
+        .progress_shown = isatty(STDERR_FILENO) == 1,
+    };
+}
+
+static enum cli_exit run_command(const struct cli_command *command, int argument_count,
+                                 char **arguments, const struct cli_environment *environment)
+{
+    struct cli_invocation invocation = { .command = command, .environment = environment };
+    void *settings = malloc(command->settings_bytes ? command->settings_bytes : 1);
+    const char **operands = calloc((size_t)argument_count + 1, sizeof(*operands));
+    enum cli_exit code;
+    struct error err;
+    bool help = false;
+    if (!settings || !operands) {
+        error_set_at(&err, STATUS_NO_MEMORY, __FILE__, __LINE__, "no memory to start");
+        code = cli_fail(&invocation, &err);
+        goto done;
+    }
+    if (command->settings_bytes)
+        memcpy(settings, command->defaults, command->settings_bytes);
+    if (cli_parse(command, argument_count, arguments, settings, operands, &invocation.operand_count,
+                  &help, &err)) {
+        code = cli_fail(&invocation, &err);
+        goto done;
+    }
+    if (help) {
+        cli_print_command_help(stdout, command);
+        code = CLI_EXIT_OK;
+        goto done;
+    }
+    invocation.settings = settings;
+    invocation.operands = operands;
+    code = command->run(&invocation);
+done:
+    free(settings);
+    free(operands);
+    return code;
+}
+
+static enum cli_exit unknown_command(const char *name)
+{
+    char list[256] = "", nearest[64];
+    for (size_t i = 0; i < cli_command_count(); i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof(list) - used, "%s ", cli_command_at(i)->name);
+    }
+    const char *hint = cli_nearest(name, list, nearest, sizeof(nearest));
+    fprintf(stderr, "greta: unknown command '%s'%s%s%s (see greta --help)\n", name,
+            hint ? "; did you mean " : "", hint ? hint : "", hint ? "?" : "");
+    return CLI_EXIT_USAGE;
+}
+
+static enum cli_exit dispatch(int argument_count, char **arguments)
+{
+    struct cli_environment environment = read_environment();
+    const char *slash = argument_count > 0 ? strrchr(arguments[0], '/') : NULL;
+    const char *called = slash ? slash + 1 : argument_count > 0 ? arguments[0] : "greta";
+    cli_catch_interrupts();
+    /* greta_infer is another name of `greta infer`. */
+    bool is_infer = strcmp(called, "greta_infer") == 0;
+    const char *name = is_infer ? "infer" : argument_count > 1 ? arguments[1] : NULL;
+    int used = is_infer ? 1 : 2;
+    if (!name) {
+        cli_print_help(stderr);
+        return CLI_EXIT_USAGE;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        cli_print_help(stdout);
+        return CLI_EXIT_OK;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("greta %s\n", GRETA_VERSION);
+        return CLI_EXIT_OK;
+    }
+    const struct cli_command *command = cli_command_find(name);
+    if (command)
+        return run_command(command, argument_count - used, arguments + used, &environment);
+    if (is_infer) {
+        fprintf(stderr, "greta_infer: this build cannot run models: the engine is not in it\n");
+        return CLI_EXIT_CANNOT;
+    }
+    return unknown_command(name);
+}
+
+enum cli_exit cli_run(int argument_count, char **arguments)
+{
+    enum cli_exit code = dispatch(argument_count, arguments);
+    /* Help and version are printed without looking; a full disk is noticed here. */
+    if (code == CLI_EXIT_OK && (fflush(stdout) != 0 || ferror(stdout))) {
+        fprintf(stderr, "greta: cannot write to standard output\n");
+        return CLI_EXIT_CANNOT;
+    }
+    return code;
+}

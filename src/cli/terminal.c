@@ -1,0 +1,112 @@
+/* terminal.c - words on stderr: errors, warnings, progress; and Ctrl-C. */
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Set by the handler, read between pieces of work: all a handler may safely do. */
+static volatile sig_atomic_t interrupted;
+
+static void note_interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+void cli_catch_interrupts(void)
+{
+    /* One shot: the second signal finds the default action. */
+    struct sigaction action = { .sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND };
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    /* Under nohup we are to outlive the terminal. */
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
+}
+
+/* ---- Errors and warnings -------------------------------------------------------------------- */
+
+enum cli_exit cli_fail(const struct cli_invocation *invocation, const struct error *err)
+{
+    fprintf(stderr, "greta %s: %s\n", invocation->command->name, err->text);
+    switch (err->status) {
+    case STATUS_USAGE:
+        return CLI_EXIT_USAGE;
+    case STATUS_REFUSED:
+        return CLI_EXIT_FAILED;
+    case STATUS_INTERRUPTED:
+        return CLI_EXIT_INTERRUPTED;
+    default:
+        return CLI_EXIT_CANNOT;
+    }
+}
+
+void cli_warn(const struct cli_invocation *invocation, const char *format, ...)
+{
+    fprintf(stderr, "greta %s: warning: ", invocation->command->name);
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
+/* ---- Progress ------------------------------------------------------------------------------- */
+
+#define REDRAW_NS 100000000u /* ten times a second is smooth enough */
+
+static void draw(struct cli_progress *progress, uint64_t done, uint64_t total, uint64_t now_ns)
+{
+    double seconds = (double)(now_ns - progress->started_ns) / 1e9;
+    double share = total ? (double)done / (double)total : 1.0;
+    char done_words[TEXT_BYTES_CAPACITY], total_words[TEXT_BYTES_CAPACITY];
+    char speed[TEXT_BYTES_CAPACITY];
+    fprintf(stderr, "\r\033[K%s: %3.0f %%", progress->what, 100 * share);
+    if (strcmp(progress->unit, "bytes") == 0 && seconds > 0)
+        fprintf(stderr, ", %s of %s, %s/s", text_bytes(done, done_words),
+                text_bytes(total, total_words),
+                text_bytes((uint64_t)((double)done / seconds), speed));
+    if (share > 0.01 && seconds > 1)
+        fprintf(stderr, ", %.0f s left", seconds / share - seconds);
+    fflush(stderr);
+    progress->line_open = true;
+}
+
+static bool step(void *context, uint64_t done, uint64_t total)
+{
+    struct cli_progress *progress = context;
+    if (interrupted)
+        return false;
+    uint64_t now_ns = clock_ns();
+    if (progress->shown && now_ns - progress->drawn_ns >= REDRAW_NS) {
+        progress->drawn_ns = now_ns;
+        draw(progress, done, total, now_ns);
+    }
+    return true;
+}
+
+void cli_progress_begin(struct cli_progress *progress, const struct cli_invocation *invocation,
+                        const char *what, const char *unit)
+{
+    uint64_t now_ns = clock_ns();
+    *progress = (struct cli_progress){ .progress = { step, progress },
+                                       .what = what,
+                                       .unit = unit,
+                                       .shown = invocation->environment->progress_shown,
+                                       .started_ns = now_ns,
+                                       .drawn_ns = now_ns };
+}
+
+void cli_progress_end(struct cli_progress *progress)
+{
+    if (progress->line_open)
+        fputs("\r\033[K", stderr);
+    progress->line_open = false;
+}

@@ -1,0 +1,142 @@
+/* buffer.c - device memory: made, imported, given back. */
+#include "device/device_core.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Gives memory a handle. */
+static enum status add_buffer(struct call *call, const struct device_memory *memory,
+                              const char *name, struct device_buffer *ret_buffer, struct error *err)
+{
+    struct device *device = call->device;
+    pthread_mutex_lock(&device->lock);
+    uint32_t index = slot_take(&device->buffers);
+    if (index) {
+        struct buffer_slot *slot = slot_at(&device->buffers, index);
+        slot->memory = *memory;
+        event_set_text(slot->name, sizeof(slot->name), name);
+        *ret_buffer = (struct device_buffer){ index, slot->head.generation };
+        device->used_bytes += memory->bytes;
+        if (device->used_bytes > device->peak_bytes)
+            __atomic_store_n(&device->peak_bytes, device->used_bytes, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&device->lock);
+    if (!index)
+        return error_set(err, STATUS_LIMIT, "expected fewer than %" PRIu32 " buffers at a time",
+                         device->buffers.capacity);
+    call->event.accesses[0] = (struct event_access){ .address = memory->address,
+                                                     .bytes = memory->bytes,
+                                                     .buffer_index = index,
+                                                     .generation = (uint16_t)ret_buffer->generation,
+                                                     .mode = EVENT_UPDATE };
+    call->event.access_count = 1;
+    call->event.object = index;
+    return STATUS_OK;
+}
+
+static enum status create(struct device *device, const void *imported, uint64_t bytes,
+                          const char *name, struct device_site site,
+                          struct device_buffer *ret_buffer, struct error *err)
+{
+    struct call call;
+    call_init(&call, device, EVENT_BUFFER_CREATE, site);
+    event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), name);
+    call.event.bytes = bytes;
+    TRY(call_check_lost(&call, "buffer creation", err));
+    if (bytes == 0)
+        return call_refuse(&call, EVENT_CHECK_BYTES, EVENT_NO_OPERAND, 1, 0, err, STATUS_REFUSED,
+                           "buffer %s: expected at least 1 byte, found 0", name);
+    call_begin(&call);
+    struct device_memory memory;
+    enum status status = imported
+                             ? device->methods->memory_import(device, imported, bytes, &memory, err)
+                             : device->methods->memory_create(device, bytes, &memory, err);
+    if (!status) {
+        status = add_buffer(&call, &memory, name, ret_buffer, err);
+        if (status)
+            device->methods->memory_destroy(device, &memory);
+    }
+    if (status)
+        error_wrap(err, "buffer %s", name);
+    return call_end(&call, status, err);
+}
+
+enum status device_buffer_create(struct device *device, uint64_t bytes, const char *name,
+                                 struct device_site site, struct device_buffer *ret_buffer,
+                                 struct error *err)
+{
+    return create(device, NULL, bytes, name, site, ret_buffer, err);
+}
+
+enum status device_buffer_import(struct device *device, const void *bytes, uint64_t count,
+                                 const char *name, struct device_site site,
+                                 struct device_buffer *ret_buffer, struct error *err)
+{
+    ASSERT(bytes);
+    return create(device, bytes, count, name, site, ret_buffer, err);
+}
+
+/* Bytes beside a buffer that something overwrote: an event of its own, caused by nobody we know. */
+static void tell_damage(struct device *device, const struct buffer_slot *slot,
+                        struct device_buffer buffer, struct device_site site)
+{
+    int64_t offset = 0;
+    uint64_t damaged = device->methods->memory_damage(device, &slot->memory, &offset);
+    if (!damaged)
+        return;
+    struct call call;
+    struct error unused;
+    call_init(&call, device, EVENT_CANARY, site);
+    event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), slot->name);
+    call.event.object = buffer.index;
+    call.event.bytes = damaged;
+    call.event.expected = slot->memory.bytes;
+    call.event.found = (uint64_t)offset;
+    call.event.host_address = slot->memory.address + (uint64_t)offset;
+    call_end(&call, STATUS_OK, &unused);
+}
+
+enum status device_buffer_destroy(struct device *device, struct device_buffer buffer,
+                                  struct device_site site, struct error *err)
+{
+    struct call call;
+    call_init(&call, device, EVENT_BUFFER_DESTROY, site);
+    struct device_view whole = { .buffer = buffer,
+                                 .dtype = DTYPE_I8,
+                                 .shape = shape_make(0, NULL) };
+    struct resolved resolved;
+    /* Also on a lost device: its memory of the host side can be given back. */
+    TRY(call_resolve(&call, &whole, 0, "buffer", EVENT_READ, &resolved, err));
+    struct buffer_slot slot;
+    pthread_mutex_lock(&device->lock);
+    struct buffer_slot *found = slot_find(&device->buffers, buffer.index, buffer.generation);
+    bool mine = found != NULL; /* else another thread was faster */
+    if (mine) {
+        slot = *found;
+        slot_release(&device->buffers, buffer.index);
+        device->used_bytes -= slot.memory.bytes;
+    }
+    pthread_mutex_unlock(&device->lock);
+    if (!mine)
+        return call_refuse(&call, EVENT_CHECK_GENERATION, 0, buffer.generation, 0, err,
+                           STATUS_NOT_FOUND, "buffer: expected a live one, found it destroyed");
+    call.event.accesses[0].bytes = slot.memory.bytes;
+    call.event.accesses[0].mode = EVENT_UPDATE;
+    call.event.object = buffer.index;
+    call.event.bytes = slot.memory.bytes;
+    event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), slot.name);
+    call_begin(&call);
+    tell_damage(device, &slot, buffer, site);
+    device->methods->memory_destroy(device, &slot.memory);
+    return call_end(&call, STATUS_OK, err);
+}
+
+uint64_t device_buffer_bytes(const struct device *device, struct device_buffer buffer)
+{
+    struct device *unlocked = (struct device *)(uintptr_t)device; /* its lock is not its state */
+    pthread_mutex_lock(&unlocked->lock);
+    const struct buffer_slot *slot = slot_find(&device->buffers, buffer.index, buffer.generation);
+    uint64_t bytes = slot ? slot->memory.bytes : 0;
+    pthread_mutex_unlock(&unlocked->lock);
+    return bytes;
+}

@@ -1,0 +1,224 @@
+/* call.c - a call of the device interface and the event it becomes: begin, refusal, end; what a
+ * fault and a trap become. */
+#include "device/device_core.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Host threads in order of appearance. The one counter and the one thread-local that tell them
+ * apart are process-wide by nature. */
+static uint32_t thread_index(void)
+{
+    static uint32_t next;
+    static _Thread_local uint32_t mine;
+    if (mine == 0)
+        mine = __atomic_add_fetch(&next, 1, __ATOMIC_RELAXED);
+    return mine - 1;
+}
+
+static bool is_observed(const struct device *device)
+{
+    return device->options.observer.notify != NULL;
+}
+
+static void tell(struct device *device, const struct event *event)
+{
+    if (is_observed(device))
+        device->options.observer.notify(device->options.observer.context, event);
+}
+
+static uint64_t new_id(struct device *device)
+{
+    return __atomic_add_fetch(&device->next_event_id, 1, __ATOMIC_RELAXED);
+}
+
+void call_init(struct call *call, struct device *device, enum event_kind kind,
+               struct device_site site)
+{
+    call->device = device;
+    call->told = false;
+    struct event *event = &call->event;
+    /* Fields of one word only, where nobody listens: the rest is for the observer. */
+    event->id = 0;
+    event->access_count = 0;
+    if (!is_observed(device))
+        return;
+    *event = (struct event){ .kind = (uint8_t)kind,
+                             .begin_ns = clock_ns(),
+                             .stream_index = EVENT_NO_STREAM,
+                             .thread_index = thread_index(),
+                             .line = site.line,
+                             .scope = { -1, -1, "" },
+                             .operand = EVENT_NO_OPERAND };
+    event_set_text(event->file, sizeof(event->file), site.file);
+}
+
+void call_scope(struct call *call, const struct stream_slot *stream, uint32_t stream_index)
+{
+    if (!is_observed(call->device))
+        return;
+    call->event.scope = stream->scope;
+    call->event.stream_index = stream_index;
+}
+
+void call_begin(struct call *call)
+{
+    call->event.id = new_id(call->device);
+    call->told = true;
+    call->event.phase = EVENT_BEGIN;
+    call->event.outcome = EVENT_PENDING;
+    tell(call->device, &call->event);
+}
+
+static void finish(struct call *call, enum event_outcome outcome)
+{
+    struct event *event = &call->event;
+    if (!is_observed(call->device))
+        return;
+    if (event->id == 0)
+        event->id = new_id(call->device);
+    event->phase = EVENT_END;
+    event->outcome = (uint8_t)outcome;
+    event->end_ns = clock_ns();
+    tell(call->device, event);
+}
+
+enum status call_end(struct call *call, enum status status, const struct error *err)
+{
+    if (status)
+        call->event.code = err->os_code ? err->os_code : (int32_t)status;
+    else
+        call->event.code = 0;
+    finish(call, status ? EVENT_FAILED : EVENT_DONE);
+    return status;
+}
+
+void call_refused(struct call *call, enum event_check check, uint32_t operand, uint64_t expected,
+                  uint64_t found)
+{
+    struct event *event = &call->event;
+    event->check = (uint8_t)check;
+    event->operand = (uint8_t)operand;
+    event->expected = expected;
+    event->found = found;
+    finish(call, EVENT_REFUSED);
+}
+
+/* ---- Lost devices --------------------------------------------------------------------------- */
+
+bool device_is_lost(const struct device *device)
+{
+    return __atomic_load_n(&device->lost, __ATOMIC_ACQUIRE) != 0;
+}
+
+enum status call_check_lost(struct call *call, const char *what, struct error *err)
+{
+    struct device *device = call->device;
+    if (!device_is_lost(device))
+        return STATUS_OK;
+    call->event.cause_id = device->first_fault_id;
+    return call_refuse(
+        call, EVENT_CHECK_LOST, EVENT_NO_OPERAND, 0, device->first_fault_id, err, STATUS_LOST,
+        "%s failed: an illegal memory access was encountered (seen here; first fault: "
+        "%s)",
+        what, device->first_fault);
+}
+
+static void describe_fault(const struct device_fault *fault, char *words, size_t bytes)
+{
+    char layer[32] = "", step[32] = "", address[64];
+    if (fault->scope.layer >= 0)
+        snprintf(layer, sizeof(layer), ", layer %" PRId32, fault->scope.layer);
+    if (fault->scope.step >= 0)
+        snprintf(step, sizeof(step), ", step %" PRId32, fault->scope.step);
+    if (fault->address_known)
+        snprintf(address, sizeof(address), "address 0x%" PRIx64, fault->address);
+    else
+        snprintf(address, sizeof(address), "address not known: the processor gives none");
+    snprintf(words, bytes, "%s%s%s%s%s, stream %" PRIu32 ", event %" PRIu64 ", %s", fault->op,
+             layer, step, fault->scope.tensor[0] ? ", tensor " : "", fault->scope.tensor,
+             fault->stream_index, fault->event_id, address);
+}
+
+void device_report_fault(struct device *device, const struct device_fault *fault)
+{
+    struct event event = { .kind = EVENT_FAULT,
+                           .id = new_id(device),
+                           .cause_id = fault->event_id,
+                           .begin_ns = clock_ns(),
+                           .host_address = fault->address_known ? fault->address : 0,
+                           .found = fault->address_known,
+                           .stream_index = fault->stream_index,
+                           .thread_index = thread_index(),
+                           .scope = fault->scope,
+                           .operand = EVENT_NO_OPERAND,
+                           .phase = EVENT_END,
+                           .outcome = EVENT_FAILED };
+    event.end_ns = event.begin_ns;
+    event_set_text(event.op, sizeof(event.op), fault->op);
+    pthread_mutex_lock(&device->fault_lock);
+    if (!device_is_lost(device)) {
+        describe_fault(fault, device->first_fault, sizeof(device->first_fault));
+        device->first_fault_id = event.id;
+        __atomic_store_n(&device->lost, 1, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&device->fault_lock);
+    tell(device, &event);
+}
+
+void device_report_completion(struct device *device, uint32_t stream_index, uint64_t event_id)
+{
+    if (!is_observed(device))
+        return;
+    uint64_t now_ns = clock_ns();
+    struct event event = { .kind = EVENT_COMPLETION,
+                           .id = new_id(device),
+                           .cause_id = event_id,
+                           .begin_ns = now_ns,
+                           .end_ns = now_ns,
+                           .stream_index = stream_index,
+                           .thread_index = thread_index(),
+                           .scope = { -1, -1, "" },
+                           .operand = EVENT_NO_OPERAND,
+                           .phase = EVENT_END,
+                           .outcome = EVENT_DONE };
+    tell(device, &event);
+}
+
+/* ---- Traps ---------------------------------------------------------------------------------- */
+
+bool device_index_ok(const struct device_host_call *call, uint32_t operand, uint64_t index,
+                     uint64_t bound)
+{
+    if (index < bound)
+        return true;
+    crumb_trap_add(call->crumbs, call->launch_id, operand, index, bound);
+    return false;
+}
+
+void device_tell_traps(struct device *device)
+{
+    struct crumb_trap trap;
+    pthread_mutex_lock(&device->lock);
+    while (crumb_trap_get(device->crumbs, device->traps_told, &trap)) {
+        device->traps_told++;
+        struct event event = { .kind = EVENT_TRAP,
+                               .id = new_id(device),
+                               .cause_id = trap.launch_id,
+                               .begin_ns = clock_ns(),
+                               .stream_index = EVENT_NO_STREAM,
+                               .thread_index = thread_index(),
+                               .scope = { -1, -1, "" },
+                               .expected = trap.bound,
+                               .found = trap.index,
+                               .operand = (uint8_t)trap.operand,
+                               .phase = EVENT_END,
+                               .outcome = EVENT_DONE };
+        event.end_ns = event.begin_ns;
+        tell(device, &event);
+    }
+    pthread_mutex_unlock(&device->lock);
+}

@@ -1,0 +1,172 @@
+/* device.c - opening, closing and asking a device. */
+#include "device/device_core.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Handles of each kind; a model has some thousand buffers at level guard. */
+#define BUFFER_LIMIT 65536u
+#define MARK_LIMIT 4096u
+#define GRAPH_LIMIT 1024u
+
+#define SLOT_COUNT_DEFAULT 16u
+#define SLOT_BYTES_DEFAULT ((uint64_t)1 << 20)
+
+static const char *const d2h_mode_names[] = {
+    [DEVICE_D2H_TICKET] = "ticket",
+    [DEVICE_D2H_SYNC] = "sync",
+    [DEVICE_D2H_EVENT] = "event",
+    [DEVICE_D2H_PLAIN] = "plain",
+};
+_Static_assert(COUNT_OF(d2h_mode_names) == DEVICE_D2H_COUNT, "every mode has a name");
+
+const char *device_d2h_mode_name(enum device_d2h_mode mode)
+{
+    ASSERT((unsigned)mode < DEVICE_D2H_COUNT);
+    return d2h_mode_names[mode];
+}
+
+static enum status create_tables(struct device *device, struct error *err)
+{
+    TRY(slot_table_init(&device->buffers, sizeof(struct buffer_slot), BUFFER_LIMIT, err));
+    TRY(slot_table_init(&device->streams, sizeof(struct stream_slot), CRUMB_STREAM_LIMIT, err));
+    TRY(slot_table_init(&device->marks, sizeof(struct mark_slot), MARK_LIMIT, err));
+    TRY(slot_table_init(&device->graphs, sizeof(struct graph_slot), GRAPH_LIMIT, err));
+    for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++)
+        pthread_mutex_init(&((struct stream_slot *)device->streams.slots)[i].lock, NULL);
+    return STATUS_OK;
+}
+
+static void release_common(struct device *device)
+{
+    struct stream_slot *streams = device->streams.slots;
+    for (uint32_t i = 0; streams && i < CRUMB_STREAM_LIMIT; i++)
+        pthread_mutex_destroy(&streams[i].lock);
+    slot_table_release(&device->buffers);
+    slot_table_release(&device->streams);
+    slot_table_release(&device->marks);
+    slot_table_release(&device->graphs);
+    if (device->owns_crumbs)
+        free(device->crumbs);
+    pthread_mutex_destroy(&device->lock);
+    pthread_mutex_destroy(&device->fault_lock);
+}
+
+enum status device_init(struct device *device, const struct device_options *options,
+                        struct error *err)
+{
+    device->options = *options;
+    if (!device->options.staging_slot_count)
+        device->options.staging_slot_count = SLOT_COUNT_DEFAULT;
+    if (!device->options.staging_slot_bytes)
+        device->options.staging_slot_bytes = SLOT_BYTES_DEFAULT;
+    pthread_mutex_init(&device->lock, NULL);
+    pthread_mutex_init(&device->fault_lock, NULL);
+    device->crumbs = options->crumbs;
+    device->owns_crumbs = !options->crumbs;
+    if (device->owns_crumbs)
+        device->crumbs = calloc(1, sizeof(*device->crumbs));
+    enum status status = STATUS_OK;
+    if (!device->crumbs)
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the crumb page");
+    if (!status)
+        status = create_tables(device, err);
+    if (!status)
+        status = staging_create(device, err);
+    if (status) {
+        release_common(device);
+        return status;
+    }
+    struct call call;
+    call_init(&call, device, EVENT_DEVICE_OPEN, DEVICE_HERE);
+    event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), device->info.name);
+    event_set_text(call.event.op, sizeof(call.event.op), device->info.kind);
+    call_begin(&call);
+    return call_end(&call, STATUS_OK, err);
+}
+
+/* Everything still alive, streams first: they may use the rest. */
+static void destroy_all(struct device *device)
+{
+    const struct device_methods *methods = device->methods;
+    for (uint32_t i = 1; i < device->streams.used; i++) {
+        struct stream_slot *stream = slot_at(&device->streams, i);
+        if (!slot_is_alive(&device->streams, i))
+            continue;
+        methods->stream_destroy(device, stream->impl);
+        graph_builder_destroy(stream->builder);
+    }
+    for (uint32_t i = 1; i < device->graphs.used; i++)
+        if (slot_is_alive(&device->graphs, i))
+            graph_slot_release(device, slot_at(&device->graphs, i));
+    staging_destroy(device);
+    for (uint32_t i = 1; i < device->marks.used; i++)
+        if (slot_is_alive(&device->marks, i))
+            methods->mark_destroy(device, ((struct mark_slot *)slot_at(&device->marks, i))->impl);
+    for (uint32_t i = 1; i < device->buffers.used; i++)
+        if (slot_is_alive(&device->buffers, i))
+            methods->memory_destroy(device,
+                                    &((struct buffer_slot *)slot_at(&device->buffers, i))->memory);
+}
+
+void device_close(struct device *device)
+{
+    if (!device)
+        return;
+    struct call call;
+    struct error unused;
+    call_init(&call, device, EVENT_DEVICE_CLOSE, DEVICE_HERE);
+    call_begin(&call);
+    destroy_all(device);
+    device_tell_traps(device);
+    call_end(&call, STATUS_OK, &unused);
+    release_common(device);
+    device->methods->close(device);
+}
+
+const struct device_info *device_info(const struct device *device)
+{
+    return &device->info;
+}
+
+enum status device_check(struct device *device, struct error *err)
+{
+    if (!device_is_lost(device))
+        return STATUS_OK;
+    return error_set(err, STATUS_LOST,
+                     "the device is lost: an illegal memory access was "
+                     "encountered (first fault: %s)",
+                     device->first_fault);
+}
+
+uint64_t device_used_bytes(const struct device *device)
+{
+    return __atomic_load_n(&device->used_bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t device_peak_bytes(const struct device *device)
+{
+    return __atomic_load_n(&device->peak_bytes, __ATOMIC_RELAXED);
+}
+
+enum status device_module_load(struct device *device, const struct device_image *image,
+                               struct device_site site, struct error *err)
+{
+    struct call call;
+    call_init(&call, device, EVENT_MODULE_LOAD, site);
+    TRY(call_check_lost(&call, "module load", err));
+    pthread_mutex_lock(&device->lock);
+    bool room = device->image_count < COUNT_OF(device->images);
+    if (room)
+        device->images[device->image_count++] = image;
+    pthread_mutex_unlock(&device->lock);
+    if (!room)
+        return call_refuse(&call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, COUNT_OF(device->images),
+                           device->image_count + 1, err, STATUS_LIMIT,
+                           "expected at most %zu kernel images, found one more",
+                           COUNT_OF(device->images));
+    call.event.object = image->count;
+    call_begin(&call);
+    return call_end(&call, STATUS_OK, err);
+}

@@ -1,0 +1,303 @@
+/* device.h - the one door to memory and processors that do the work: the CPU, a GPU.
+ *
+ * Everything above holds handles and views, never addresses. Every entry checks before it forwards
+ * (handles, lifetime, bounds, alignment, contracts: always on, constant time per operand), returns
+ * a status, and tells one observer what was asked and what came of it.
+ *
+ * Order. Work of one stream happens in the order it was given; work of two streams has no order
+ * unless a mark makes one. Calls return when the work is queued. An illegal access makes the device
+ * lost: the next checked call says so and names the first fault, as does every call after it.
+ *
+ * Bytes out. A copy out returns a ticket. Its bytes can be had only by redeeming it, which waits
+ * and checks; they stay valid until the ticket is released. There is no other way to read device
+ * memory.
+ *
+ * Threads. Any thread may call; calls on one stream are serialised inside. A handle belongs to the
+ * device that made it. Everything a device made is gone when it is closed. */
+#ifndef GRETA_DEVICE_DEVICE_H
+#define GRETA_DEVICE_DEVICE_H
+
+#include "base/status.h"
+#include "event/crumb.h"
+#include "event/event.h"
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct device;
+
+/* ---- Options: chosen by the audit level, fixed at open -------------------------------------- */
+
+enum device_staging { DEVICE_STAGING_PINNED, DEVICE_STAGING_PAGEABLE };
+
+/* How a copy out is ordered with the work before it, to prove or refute a fix. */
+enum device_d2h_mode {
+    DEVICE_D2H_TICKET, /* queued; redeeming waits for it */
+    DEVICE_D2H_SYNC,   /* wait for the stream, copy, wait again */
+    DEVICE_D2H_EVENT,  /* record a mark behind it, wait for the mark */
+    DEVICE_D2H_PLAIN,  /* redeeming does not wait: only to show what that breaks, under audit */
+    DEVICE_D2H_COUNT
+};
+
+const char *device_d2h_mode_name(enum device_d2h_mode mode);
+
+struct device_options {
+    struct event_observer observer; /* notify NULL: nobody listens */
+    struct crumb_page *crumbs;      /* NULL: the device makes its own */
+    bool guards;                    /* memory beside each buffer faults, or holds a canary */
+    bool poison;                    /* fresh and freed memory holds DEVICE_POISON */
+    uint64_t quarantine_bytes;      /* freed memory kept unusable up to this much, oldest first */
+    enum device_staging staging;
+    enum device_d2h_mode d2h_mode;
+    uint32_t staging_slot_count; /* 0: 16 */
+    uint64_t staging_slot_bytes; /* 0: 1 MiB */
+    uint32_t thread_count;       /* of the host device; 0: all processors */
+    bool completions;            /* tell the observer when queued work is done */
+};
+
+/* A quiet-looking byte would hide; this one is a huge negative number in every float type. */
+#define DEVICE_POISON 0xFBu
+
+/* ---- Handles -------------------------------------------------------------------------------- */
+
+/* By value. A zero handle is nobody's. The generation tells a handle from its successor in the same
+ * place, so using one after its destruction is found, not followed. */
+struct device_buffer {
+    uint32_t index, generation;
+};
+struct device_stream {
+    uint32_t index, generation;
+};
+struct device_mark {
+    uint32_t index, generation;
+};
+struct device_graph {
+    uint32_t index, generation;
+};
+struct device_ticket {
+    uint32_t index, generation;
+};
+
+/* A typed window of a buffer: rows of shape.dims[0] values, row_stride_bytes apart (0: close
+ * together). */
+struct device_view {
+    struct device_buffer buffer;
+    enum dtype dtype;
+    struct shape shape;
+    uint64_t offset_bytes;
+    uint64_t row_stride_bytes;
+};
+
+/* Where a call stands in the source; DEVICE_HERE at the call. */
+struct device_site {
+    const char *file; /* static */
+    uint32_t line;
+};
+#define DEVICE_HERE ((struct device_site){ __FILE__, __LINE__ })
+
+/* ---- Contracts ------------------------------------------------------------------------------ */
+
+#define DEVICE_OPERAND_LIMIT EVENT_ACCESS_LIMIT
+#define DEVICE_PARAMS_LIMIT_BYTES 128
+
+/* One operand of an op. The shape is a list of names, the fastest dimension first: "width,rows". A
+ * name stands for one extent in the whole contract; a number stands for itself. */
+struct device_operand_rule {
+    const char *name;
+    uint8_t mode;        /* enum event_access_mode */
+    bool optional;       /* may be absent: a zero buffer handle */
+    bool strided;        /* rows may be further apart than their length */
+    uint64_t dtype_bits; /* bit 1 << enum dtype for each allowed type */
+    const char *shape;
+};
+
+/* A check of the parameters against the extents; sets what it compared and returns false if they
+ * do not agree. */
+struct device_contract_call;
+typedef bool (*device_param_check)(const struct device_contract_call *call, uint64_t *ret_expected,
+                                   uint64_t *ret_found);
+
+/* The extent a name of the contract's shapes stands for in this launch; 0 if none. */
+uint64_t device_contract_extent(const struct device_contract_call *call, const char *name);
+const void *device_contract_params(const struct device_contract_call *call);
+
+struct device_contract {
+    const char *name; /* stable slug of the op */
+    struct device_operand_rule operands[DEVICE_OPERAND_LIMIT];
+    uint8_t operand_count;
+    uint32_t params_bytes;
+    uint64_t tile_limit;      /* most tiles of a launch; 0: any number */
+    device_param_check check; /* or NULL */
+};
+
+/* ---- Kernels -------------------------------------------------------------------------------- */
+
+/* What a host kernel sees of its operands. data is NULL for an absent one. */
+struct device_host_operand {
+    void *data;
+    uint64_t row_stride_bytes;
+    enum dtype dtype;
+    struct shape shape;
+};
+
+struct device_host_call {
+    const void *params;
+    const struct device_host_operand *operands;
+    void *scratch; /* DEVICE_SCRATCH_BYTES of this worker, 64-byte aligned, unset */
+    struct crumb_page *crumbs;
+    uint64_t launch_id;
+};
+#define DEVICE_SCRATCH_BYTES ((size_t)1 << 20)
+
+/* Does one tile of a launch. No locks, no allocation, no order between tiles. */
+typedef void (*device_host_kernel)(const struct device_host_call *call, uint64_t tile_index);
+
+/* For kernels that take indices from memory: true if index < bound; else leaves a trap, and the
+ * kernel must skip the access. */
+bool device_index_ok(const struct device_host_call *call, uint32_t operand, uint64_t index,
+                     uint64_t bound);
+
+/* The kernels of one backend, by op name. */
+struct device_kernel_entry {
+    const char *op;
+    device_host_kernel host; /* of the host image; others: later */
+};
+struct device_image {
+    const struct device_kernel_entry *entries;
+    size_t count;
+};
+
+/* ---- Device --------------------------------------------------------------------------------- */
+
+struct device_info {
+    char kind[16];  /* "host", "cuda", "hip" */
+    char name[128]; /* "AMD EPYC, 2 threads" */
+    char driver[64];
+    uint64_t memory_bytes; /* in all */
+    uint64_t alignment;    /* of a buffer's first byte */
+};
+
+const struct device_info *device_info(const struct device *device);
+void device_close(struct device *device); /* waits for queued work; NULL is fine */
+
+/* STATUS_OK, or STATUS_LOST with the first fault in words. */
+MUST_CHECK enum status device_check(struct device *device, struct error *err);
+
+/* Bytes of live buffers, and the most there ever were. */
+uint64_t device_used_bytes(const struct device *device);
+uint64_t device_peak_bytes(const struct device *device);
+
+/* ---- Buffers -------------------------------------------------------------------------------- */
+
+/* bytes > 0. The memory holds zeros or, with poison, DEVICE_POISON. */
+MUST_CHECK enum status device_buffer_create(struct device *device, uint64_t bytes, const char *name,
+                                            struct device_site site,
+                                            struct device_buffer *ret_buffer, struct error *err);
+/* Read-only memory of the host, used in place where the device can and options allow, else copied.
+ * It must outlive the buffer. */
+MUST_CHECK enum status device_buffer_import(struct device *device, const void *bytes,
+                                            uint64_t count, const char *name,
+                                            struct device_site site,
+                                            struct device_buffer *ret_buffer, struct error *err);
+/* At once, whatever is queued: freeing early is a bug this layer must be able to show. With guards,
+ * the canary is checked. */
+MUST_CHECK enum status device_buffer_destroy(struct device *device, struct device_buffer buffer,
+                                             struct device_site site, struct error *err);
+/* 0 for a dead handle. */
+uint64_t device_buffer_bytes(const struct device *device, struct device_buffer buffer);
+
+/* ---- Streams and marks ---------------------------------------------------------------------- */
+
+MUST_CHECK enum status device_stream_create(struct device *device, struct device_site site,
+                                            struct device_stream *ret_stream, struct error *err);
+MUST_CHECK enum status device_stream_destroy(struct device *device, struct device_stream stream,
+                                             struct device_site site, struct error *err);
+MUST_CHECK enum status device_stream_sync(struct device *device, struct device_stream stream,
+                                          struct device_site site, struct error *err);
+/* What the calls on a stream are part of, from now on; NULL: nothing. Copied. */
+void device_scope_set(struct device *device, struct device_stream stream,
+                      const struct event_scope *scope);
+
+MUST_CHECK enum status device_mark_create(struct device *device, struct device_mark *ret_mark,
+                                          struct error *err);
+void device_mark_destroy(struct device *device, struct device_mark mark);
+/* The mark is passed when all earlier work of the stream is done. Recording again moves it. */
+MUST_CHECK enum status device_mark_record(struct device *device, struct device_stream stream,
+                                          struct device_mark mark, struct device_site site,
+                                          struct error *err);
+/* Later work of the stream begins after the mark's last record so far; none: does nothing. */
+MUST_CHECK enum status device_mark_wait(struct device *device, struct device_stream stream,
+                                        struct device_mark mark, struct device_site site,
+                                        struct error *err);
+MUST_CHECK enum status device_mark_sync(struct device *device, struct device_mark mark,
+                                        struct device_site site, struct error *err);
+
+/* ---- Bytes ---------------------------------------------------------------------------------- */
+
+/* bytes must be all of the view. The source is read before the call returns. */
+MUST_CHECK enum status device_copy_in(struct device *device, struct device_stream stream,
+                                      const struct device_view *target, const void *source,
+                                      uint64_t bytes, struct device_site site, struct error *err);
+/* Both views have the same size. */
+MUST_CHECK enum status device_copy_within(struct device *device, struct device_stream stream,
+                                          const struct device_view *target,
+                                          const struct device_view *source, struct device_site site,
+                                          struct error *err);
+MUST_CHECK enum status device_fill(struct device *device, struct device_stream stream,
+                                   const struct device_view *target, uint8_t byte,
+                                   struct device_site site, struct error *err);
+
+/* At most staging_slot_bytes. STATUS_BUSY when all slots are taken: release a ticket first. */
+MUST_CHECK enum status device_copy_out(struct device *device, struct device_stream stream,
+                                       const struct device_view *source, struct device_site site,
+                                       struct device_ticket *ret_ticket, struct error *err);
+/* Waits for the copy, checks the device, hands out its bytes until device_ticket_release. */
+MUST_CHECK enum status device_ticket_redeem(struct device *device, struct device_ticket ticket,
+                                            struct device_site site, const void **ret_bytes,
+                                            uint64_t *ret_count, struct error *err);
+MUST_CHECK enum status device_ticket_release(struct device *device, struct device_ticket ticket,
+                                             struct device_site site, struct error *err);
+
+/* Any size, in chunks through staging, into memory of the caller; returns when all is there. */
+MUST_CHECK enum status device_read(struct device *device, struct device_stream stream,
+                                   const struct device_view *source, void *target,
+                                   struct device_site site, struct error *err);
+
+/* ---- Launches ------------------------------------------------------------------------------- */
+
+/* The kernels of the image are found by op name; the image must outlive the device. */
+MUST_CHECK enum status device_module_load(struct device *device, const struct device_image *image,
+                                          struct device_site site, struct error *err);
+
+struct device_launch {
+    const struct device_contract *contract;
+    const void *params; /* contract->params_bytes; copied */
+    struct device_view operands[DEVICE_OPERAND_LIMIT];
+    uint8_t operand_count;
+    uint64_t tile_count;
+};
+
+MUST_CHECK enum status device_launch(struct device *device, struct device_stream stream,
+                                     const struct device_launch *launch, struct device_site site,
+                                     struct error *err);
+
+/* ---- Graphs --------------------------------------------------------------------------------- */
+
+/* Launches, fills and copies within, given to the stream between begin and end, are checked and
+ * recorded, not run. */
+MUST_CHECK enum status device_graph_begin(struct device *device, struct device_stream stream,
+                                          struct device_site site, struct error *err);
+MUST_CHECK enum status device_graph_end(struct device *device, struct device_stream stream,
+                                        struct device_site site, struct device_graph *ret_graph,
+                                        struct error *err);
+/* Refused if a buffer of the graph is gone. */
+MUST_CHECK enum status device_graph_replay(struct device *device, struct device_stream stream,
+                                           struct device_graph graph, struct device_site site,
+                                           struct error *err);
+MUST_CHECK enum status device_graph_destroy(struct device *device, struct device_graph graph,
+                                            struct device_site site, struct error *err);
+
+#endif

@@ -1,0 +1,167 @@
+/* device_core.h - shared by the files of the common layer: slots, events, refusals. */
+#ifndef GRETA_DEVICE_DEVICE_CORE_H
+#define GRETA_DEVICE_DEVICE_CORE_H
+
+#include "device/device_impl.h"
+
+/* ---- What the tables hold ------------------------------------------------------------------- */
+
+/* First in every slot. */
+struct slot_head {
+    uint32_t generation; /* odd: alive */
+    uint32_t next_free;
+};
+
+#define BUFFER_NAME_BYTES EVENT_TENSOR_BYTES
+
+struct buffer_slot {
+    struct slot_head head;
+    struct device_memory memory;
+    char name[BUFFER_NAME_BYTES];
+};
+
+struct graph_builder;
+
+struct stream_slot {
+    struct slot_head head;
+    void *impl;
+    pthread_mutex_t lock; /* from an event's begin to its end: one order for both */
+    struct event_scope scope;
+    struct graph_builder *builder; /* while a graph is recorded */
+};
+
+struct mark_slot {
+    struct slot_head head;
+    void *impl;
+};
+
+struct graph_slot {
+    struct slot_head head;
+    void *impl;
+    struct graph_builder *recorded; /* owned */
+    uint64_t epoch;
+};
+
+/* ---- Slots ---------------------------------------------------------------------------------- */
+
+MUST_CHECK enum status slot_table_init(struct device_slot_table *table, size_t slot_bytes,
+                                       uint32_t capacity, struct error *err);
+void slot_table_release(struct device_slot_table *table);
+
+/* With device->lock held. 0 if all are taken; else an index whose slot is alive and, but for its
+ * head, as the last user left it. */
+uint32_t slot_take(struct device_slot_table *table);
+void slot_release(struct device_slot_table *table, uint32_t index);
+/* NULL if the handle is not of a live slot. */
+void *slot_find(const struct device_slot_table *table, uint32_t index, uint32_t generation);
+/* Any slot. Slots do not move, so this needs no lock; what is in it may. */
+void *slot_at(const struct device_slot_table *table, uint32_t index);
+bool slot_is_alive(const struct device_slot_table *table, uint32_t index);
+/* Generation now in that place; 0 if there never was one. */
+uint32_t slot_generation(const struct device_slot_table *table, uint32_t index);
+/* The same for callers that do not hold device->lock. */
+uint32_t slot_generation_locking(struct device *device, const struct device_slot_table *table,
+                                 uint32_t index);
+
+/* ---- A call and its event ------------------------------------------------------------------- */
+
+/* Lives on the caller's stack from begin to end. */
+struct call {
+    struct device *device;
+    struct event event;
+    bool told; /* the observer saw the begin */
+};
+
+/* Fills kind, site, time, id. No event is told yet. */
+void call_init(struct call *call, struct device *device, enum event_kind kind,
+               struct device_site site);
+void call_scope(struct call *call, const struct stream_slot *stream, uint32_t stream_index);
+/* Tells the begin: the last thing before the backend is asked. */
+void call_begin(struct call *call);
+/* Tells the end with the outcome of the backend; returns status. */
+enum status call_end(struct call *call, enum status status, const struct error *err);
+
+/* Refuses: tells the observer which check said no with which numbers. The words follow. */
+#define call_refuse(call, check, operand, expected, found, err, status, ...)                       \
+    (error_set_at((err), (status), __FILE__, __LINE__, __VA_ARGS__),                               \
+     call_refused((call), (check), (operand), (expected), (found)), (status))
+void call_refused(struct call *call, enum event_check check, uint32_t operand, uint64_t expected,
+                  uint64_t found);
+
+/* STATUS_OK, or refuses because the device is lost. `what` names the call as the seeds do: "RoPE
+ * launch failed: an illegal memory access was encountered". */
+MUST_CHECK enum status call_check_lost(struct call *call, const char *what, struct error *err);
+
+/* Tells traps that kernels left since last asked. */
+void device_tell_traps(struct device *device);
+
+/* Refuses a lost device and a dead handle; else locks the stream, which the caller unlocks, and
+ * gives the event its scope. */
+MUST_CHECK enum status call_lock_stream(struct call *call, struct device_stream stream,
+                                        const char *what, struct stream_slot **ret_stream,
+                                        struct error *err);
+void call_unlock_stream(struct stream_slot *stream);
+/* Refuses while a graph is recorded on the stream. */
+MUST_CHECK enum status call_refuse_capture(struct call *call, const struct stream_slot *stream,
+                                           const char *what, struct error *err);
+
+/* ---- Views ---------------------------------------------------------------------------------- */
+
+/* A view that passed its checks. */
+struct resolved {
+    struct device_rows rows;
+    uint64_t span_bytes; /* from the first byte to the last that may be touched */
+    struct device_memory memory;
+    char name[BUFFER_NAME_BYTES];
+};
+
+/* Handle, lifetime, shape, bounds, alignment, write permission. On success adds the access to the
+ * event. operand: for messages, position in `what`. */
+MUST_CHECK enum status call_resolve(struct call *call, const struct device_view *view,
+                                    uint32_t operand, const char *operand_name, uint8_t mode,
+                                    struct resolved *ret, struct error *err);
+
+/* ---- Contracts ------------------------------------------------------------------------------ */
+
+#define CONTRACT_EXTENT_LIMIT 16
+
+struct device_contract_call {
+    const struct device_contract *contract;
+    const void *params;
+    uint64_t tile_count;
+    size_t extent_count;
+    struct {
+        const char *name;
+        size_t length;
+        uint64_t extent;
+    } extents[CONTRACT_EXTENT_LIMIT];
+};
+
+/* Types, shapes, strides, parameters, geometry; before any view is resolved. */
+MUST_CHECK enum status contract_check(struct call *call, const struct device_launch *launch,
+                                      struct error *err);
+
+/* ---- Staging -------------------------------------------------------------------------------- */
+
+MUST_CHECK enum status staging_create(struct device *device, struct error *err);
+void staging_destroy(struct device *device);
+
+/* ---- Graphs --------------------------------------------------------------------------------- */
+
+/* Adds a command to the graph being recorded, with the buffers it names. */
+MUST_CHECK enum status graph_record(struct graph_builder *builder,
+                                    const struct device_command *command,
+                                    const struct device_view *views, size_t view_count,
+                                    struct error *err);
+/* Gives a recorded launch event the graph's id, so that its template is kept. */
+uint64_t graph_builder_id(const struct graph_builder *builder);
+void graph_slot_release(struct device *device, struct graph_slot *slot);
+void graph_builder_destroy(struct graph_builder *builder); /* NULL is fine */
+
+/* Runs a command, or records it where the stream is recording. `views` name its buffers. */
+MUST_CHECK enum status call_submit(struct call *call, struct stream_slot *stream,
+                                   const struct device_command *command,
+                                   const struct device_view *views, size_t view_count,
+                                   struct error *err);
+
+#endif

@@ -1,0 +1,150 @@
+/* device_impl.h - for backends and decorators: the method table, what the common layer hands them,
+ * and what they report back.
+ *
+ * The common layer (device.c and its neighbours) has checked everything before a method is called:
+ * handles are alive, ranges lie inside their buffers, contracts hold. A backend only does. Methods
+ * may be called from any thread; calls for one stream come one at a time. */
+#ifndef GRETA_DEVICE_DEVICE_IMPL_H
+#define GRETA_DEVICE_DEVICE_IMPL_H
+
+#include "device/device.h"
+
+#include <pthread.h>
+
+/* Memory of a backend. address is what events show. */
+struct device_memory {
+    uint64_t address;
+    uint64_t bytes;
+    bool read_only;
+    void *impl; /* the backend's own */
+};
+
+/* Rows of bytes: row_count rows of row_bytes, stride apart. */
+struct device_rows {
+    uint64_t address;
+    uint64_t row_bytes, row_count, stride_bytes;
+};
+
+enum device_command_kind {
+    DEVICE_COMMAND_COPY_IN,     /* staging -> target */
+    DEVICE_COMMAND_COPY_OUT,    /* source -> staging */
+    DEVICE_COMMAND_COPY_WITHIN, /* source -> target */
+    DEVICE_COMMAND_FILL,        /* byte -> target */
+    DEVICE_COMMAND_LAUNCH,
+};
+
+/* One piece of queued work, with all it needs: nothing is looked up when it runs. */
+struct device_command {
+    enum device_command_kind kind;
+    uint64_t event_id; /* what crumbs and faults name */
+    struct event_scope scope;
+    struct device_rows target, source;
+    void *staging; /* dense bytes of the host */
+    uint8_t byte;
+    /* Launches. */
+    const struct device_contract *contract;
+    const struct device_kernel_entry *kernel;
+    uint64_t tile_count;
+    uint8_t operand_count;
+    struct device_host_operand operands[DEVICE_OPERAND_LIMIT];
+    _Alignas(16) uint8_t params[DEVICE_PARAMS_LIMIT_BYTES];
+};
+
+/* What a backend knows of an illegal access. */
+struct device_fault {
+    uint64_t event_id; /* the command that ran; 0 if not known */
+    const char *op;    /* its name; static */
+    struct event_scope scope;
+    uint32_t stream_index;
+    bool address_known; /* a non-canonical address has none */
+    uint64_t address;
+};
+
+struct device_methods {
+    const char *kind;
+    void (*close)(struct device *device); /* streams are destroyed already */
+
+    enum status (*memory_create)(struct device *device, uint64_t bytes,
+                                 struct device_memory *ret_memory, struct error *err);
+    enum status (*memory_import)(struct device *device, const void *bytes, uint64_t count,
+                                 struct device_memory *ret_memory, struct error *err);
+    void (*memory_destroy)(struct device *device, struct device_memory *memory);
+    /* Bytes beside the memory that are not what was put there; 0 if none, or not watched.
+     * *ret_offset: of the first, from the memory's start. */
+    uint64_t (*memory_damage)(struct device *device, const struct device_memory *memory,
+                              int64_t *ret_offset);
+
+    enum status (*staging_create)(struct device *device, uint64_t bytes, void **ret_staging,
+                                  struct error *err);
+    void (*staging_destroy)(struct device *device, void *staging, uint64_t bytes);
+
+    enum status (*stream_create)(struct device *device, uint32_t stream_index, void **ret_stream,
+                                 struct error *err);
+    void (*stream_destroy)(struct device *device, void *stream); /* waits for its work */
+    enum status (*stream_sync)(struct device *device, void *stream, struct error *err);
+    enum status (*submit)(struct device *device, void *stream, const struct device_command *command,
+                          struct error *err);
+
+    enum status (*mark_create)(struct device *device, void **ret_mark, struct error *err);
+    void (*mark_destroy)(struct device *device, void *mark);
+    enum status (*mark_record)(struct device *device, void *stream, void *mark, struct error *err);
+    enum status (*mark_wait)(struct device *device, void *stream, void *mark, struct error *err);
+    enum status (*mark_sync)(struct device *device, void *mark, struct error *err);
+    bool (*mark_passed)(struct device *device, void *mark);
+
+    /* commands are borrowed until graph_destroy. */
+    enum status (*graph_create)(struct device *device, const struct device_command *commands,
+                                size_t count, void **ret_graph, struct error *err);
+    enum status (*graph_replay)(struct device *device, void *stream, void *graph, uint64_t event_id,
+                                uint64_t epoch, struct error *err);
+    void (*graph_destroy)(struct device *device, void *graph);
+};
+
+/* ---- The common part of a device ------------------------------------------------------------ */
+
+/* Places for handles. Allocated in full at open, so that a slot never moves. */
+struct device_slot_table {
+    void *slots; /* owned; slot 0 is never used */
+    size_t slot_bytes;
+    uint32_t used, capacity; /* slots ever used, and all */
+    uint32_t free_head;      /* 0: none */
+};
+
+struct device_staging_ring;
+
+struct device {
+    const struct device_methods *methods;
+    void *impl; /* the backend's own */
+    struct device_info info;
+    struct device_options options;
+    struct crumb_page *crumbs;
+    bool owns_crumbs;
+
+    uint64_t next_event_id; /* atomic */
+    uint64_t traps_told;    /* of the crumb page; under lock */
+
+    pthread_mutex_t lock; /* guards the tables below */
+    struct device_slot_table buffers, streams, marks, graphs;
+    const struct device_image *images[4];
+    size_t image_count;
+    uint64_t used_bytes, peak_bytes;
+    struct device_staging_ring *staging;
+
+    uint32_t lost;              /* atomic flag; set once, after first_fault is written */
+    pthread_mutex_t fault_lock; /* guards first_fault until lost is set */
+    char first_fault[256];      /* in words */
+    uint64_t first_fault_id;    /* event of the fault */
+};
+
+/* A backend's open fills methods, impl and info and calls this. Takes nothing on failure. */
+MUST_CHECK enum status device_init(struct device *device, const struct device_options *options,
+                                   struct error *err);
+
+/* From any thread of a backend: the device is lost from now on. Tells the observer. */
+void device_report_fault(struct device *device, const struct device_fault *fault);
+bool device_is_lost(const struct device *device);
+
+/* From a backend, when a command is done, if options.completions. */
+void device_report_completion(struct device *device, uint32_t stream_index, uint64_t event_id);
+
+#endif

@@ -1,0 +1,243 @@
+/* graph.c - work recorded once and replayed: the commands as they were checked, and the handles
+ * they name, which must still be alive at every replay. */
+#include "device/device_core.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* More would be a mistake: a decode step has a few hundred launches. */
+#define GRAPH_COMMAND_LIMIT 65536u
+
+struct graph_builder {
+    uint64_t id; /* event of graph_begin */
+    struct device_command *commands;
+    size_t command_count, command_capacity;
+    struct device_buffer *buffers; /* every one a command names; repeated ones once */
+    size_t buffer_count, buffer_capacity;
+};
+
+void graph_builder_destroy(struct graph_builder *builder)
+{
+    if (!builder)
+        return;
+    free(builder->commands);
+    free(builder->buffers);
+    free(builder);
+}
+
+uint64_t graph_builder_id(const struct graph_builder *builder)
+{
+    return builder->id;
+}
+
+static bool grow(void **items, size_t count, size_t *capacity, size_t item_bytes)
+{
+    if (count < *capacity)
+        return true;
+    size_t wanted = *capacity ? *capacity * 2 : 64;
+    void *larger = realloc(*items, wanted * item_bytes);
+    if (!larger)
+        return false;
+    *items = larger;
+    *capacity = wanted;
+    return true;
+}
+
+static bool add_buffer(struct graph_builder *builder, struct device_buffer buffer)
+{
+    for (size_t i = 0; i < builder->buffer_count; i++)
+        if (builder->buffers[i].index == buffer.index &&
+            builder->buffers[i].generation == buffer.generation)
+            return true;
+    if (!grow((void **)&builder->buffers, builder->buffer_count, &builder->buffer_capacity,
+              sizeof(*builder->buffers)))
+        return false;
+    builder->buffers[builder->buffer_count++] = buffer;
+    return true;
+}
+
+enum status graph_record(struct graph_builder *builder, const struct device_command *command,
+                         const struct device_view *views, size_t view_count, struct error *err)
+{
+    if (builder->command_count == GRAPH_COMMAND_LIMIT)
+        return error_set(err, STATUS_LIMIT, "graph: expected at most %u commands",
+                         GRAPH_COMMAND_LIMIT);
+    bool good = grow((void **)&builder->commands, builder->command_count,
+                     &builder->command_capacity, sizeof(*builder->commands));
+    for (size_t i = 0; good && i < view_count; i++)
+        good = views[i].buffer.index == 0 || add_buffer(builder, views[i].buffer);
+    if (!good)
+        return error_set(err, STATUS_NO_MEMORY, "graph: no memory for one more command");
+    builder->commands[builder->command_count++] = *command;
+    return STATUS_OK;
+}
+
+enum status device_graph_begin(struct device *device, struct device_stream stream,
+                               struct device_site site, struct error *err)
+{
+    struct call call;
+    struct stream_slot *slot;
+    call_init(&call, device, EVENT_GRAPH_BEGIN, site);
+    TRY(call_lock_stream(&call, stream, "graph begin", &slot, err));
+    enum status status = call_refuse_capture(&call, slot, "graph begin", err);
+    if (!status) {
+        call_begin(&call);
+        slot->builder = calloc(1, sizeof(*slot->builder));
+        if (slot->builder)
+            slot->builder->id = call.event.id;
+        else
+            status = error_set(err, STATUS_NO_MEMORY, "graph: no memory to record one");
+        call_end(&call, status, err);
+    }
+    call_unlock_stream(slot);
+    return status;
+}
+
+/* Gives what was recorded a handle; takes builder, whatever the outcome. */
+static enum status finish(struct device *device, struct graph_builder *take_builder,
+                          struct device_graph *ret_graph, struct error *err)
+{
+    pthread_mutex_lock(&device->lock);
+    uint32_t index = slot_take(&device->graphs);
+    pthread_mutex_unlock(&device->lock);
+    if (!index) {
+        graph_builder_destroy(take_builder);
+        return error_set(err, STATUS_LIMIT, "expected fewer than %" PRIu32 " graphs at a time",
+                         device->graphs.capacity);
+    }
+    struct graph_slot *slot = slot_at(&device->graphs, index);
+    slot->recorded = take_builder;
+    slot->epoch = 0;
+    enum status status = device->methods->graph_create(
+        device, take_builder->commands, take_builder->command_count, &slot->impl, err);
+    pthread_mutex_lock(&device->lock);
+    if (status)
+        slot_release(&device->graphs, index);
+    else
+        *ret_graph = (struct device_graph){ index, slot->head.generation };
+    pthread_mutex_unlock(&device->lock);
+    if (status)
+        graph_builder_destroy(take_builder);
+    return status;
+}
+
+enum status device_graph_end(struct device *device, struct device_stream stream,
+                             struct device_site site, struct device_graph *ret_graph,
+                             struct error *err)
+{
+    struct call call;
+    struct stream_slot *slot;
+    call_init(&call, device, EVENT_GRAPH_END, site);
+    TRY(call_lock_stream(&call, stream, "graph end", &slot, err));
+    enum status status = STATUS_OK;
+    if (!slot->builder)
+        status = call_refuse(&call, EVENT_CHECK_CAPTURE, EVENT_NO_OPERAND, 1, 0, err,
+                             STATUS_REFUSED,
+                             "graph end: expected a graph being recorded, found none");
+    if (!status) {
+        call.event.cause_id = slot->builder->id;
+        call_begin(&call);
+        status = finish(device, slot->builder, ret_graph, err);
+        slot->builder = NULL;
+        call.event.object = status ? 0 : ret_graph->index;
+        call_end(&call, status, err);
+    }
+    call_unlock_stream(slot);
+    return status;
+}
+
+/* With device->lock held: the first buffer of the graph that is gone, or NULL. */
+static const struct device_buffer *find_stale(const struct device *device,
+                                              const struct graph_builder *recorded)
+{
+    for (size_t i = 0; i < recorded->buffer_count; i++)
+        if (!slot_find(&device->buffers, recorded->buffers[i].index,
+                       recorded->buffers[i].generation))
+            return &recorded->buffers[i];
+    return NULL;
+}
+
+static enum status check_graph(struct call *call, struct device_graph graph,
+                               struct graph_slot **ret_slot, struct error *err)
+{
+    struct device *device = call->device;
+    pthread_mutex_lock(&device->lock);
+    struct graph_slot *slot = slot_find(&device->graphs, graph.index, graph.generation);
+    const struct device_buffer *stale = slot ? find_stale(device, slot->recorded) : NULL;
+    uint32_t now = stale ? slot_generation(&device->buffers, stale->index) : 0;
+    char name[BUFFER_NAME_BYTES] = "";
+    if (stale)
+        event_set_text(name, sizeof(name),
+                       ((struct buffer_slot *)slot_at(&device->buffers, stale->index))->name);
+    pthread_mutex_unlock(&device->lock);
+    if (!slot)
+        return call_refuse(call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, graph.generation, 0, err,
+                           STATUS_NOT_FOUND,
+                           "graph: expected a live one, found handle %" PRIu32 ".%" PRIu32,
+                           graph.index, graph.generation);
+    if (stale)
+        return call_refuse(
+            call, EVENT_CHECK_STALE_GRAPH, EVENT_NO_OPERAND, stale->generation, now, err,
+            STATUS_REFUSED,
+            "graph: expected every buffer it was recorded with, found buffer %" PRIu32
+            " destroyed (generation %" PRIu32 ", now %" PRIu32
+            "; its place was last called %s): record the graph again",
+            stale->index, stale->generation, now, name);
+    *ret_slot = slot;
+    return STATUS_OK;
+}
+
+enum status device_graph_replay(struct device *device, struct device_stream stream,
+                                struct device_graph graph, struct device_site site,
+                                struct error *err)
+{
+    struct call call;
+    struct stream_slot *slot;
+    struct graph_slot *graph_slot;
+    call_init(&call, device, EVENT_GRAPH_REPLAY, site);
+    TRY(call_lock_stream(&call, stream, "graph replay", &slot, err));
+    call.event.object = graph.index;
+    enum status status = call_refuse_capture(&call, slot, "graph replay", err);
+    if (!status)
+        status = check_graph(&call, graph, &graph_slot, err);
+    if (!status) {
+        uint64_t epoch = __atomic_add_fetch(&graph_slot->epoch, 1, __ATOMIC_RELAXED);
+        call.event.epoch = (uint16_t)epoch;
+        call.event.cause_id = graph_slot->recorded->id;
+        call_begin(&call);
+        status = device->methods->graph_replay(device, slot->impl, graph_slot->impl, call.event.id,
+                                               epoch, err);
+        call_end(&call, status, err);
+    }
+    call_unlock_stream(slot);
+    return status;
+}
+
+void graph_slot_release(struct device *device, struct graph_slot *slot)
+{
+    device->methods->graph_destroy(device, slot->impl);
+    graph_builder_destroy(slot->recorded);
+    slot->recorded = NULL;
+}
+
+enum status device_graph_destroy(struct device *device, struct device_graph graph,
+                                 struct device_site site, struct error *err)
+{
+    struct call call;
+    call_init(&call, device, EVENT_GRAPH_DESTROY, site);
+    pthread_mutex_lock(&device->lock);
+    struct graph_slot *slot = slot_find(&device->graphs, graph.index, graph.generation);
+    pthread_mutex_unlock(&device->lock);
+    if (!slot)
+        return call_refuse(&call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, graph.generation, 0, err,
+                           STATUS_NOT_FOUND,
+                           "graph: expected a live one, found handle %" PRIu32 ".%" PRIu32,
+                           graph.index, graph.generation);
+    call.event.object = graph.index;
+    call_begin(&call);
+    graph_slot_release(device, slot);
+    pthread_mutex_lock(&device->lock);
+    slot_release(&device->graphs, graph.index);
+    pthread_mutex_unlock(&device->lock);
+    return call_end(&call, STATUS_OK, err);
+}

@@ -1,0 +1,112 @@
+/* host_impl.h - what the files of the host device share. */
+#ifndef GRETA_DEVICE_HOST_HOST_IMPL_H
+#define GRETA_DEVICE_HOST_HOST_IMPL_H
+
+#include "device/device_impl.h"
+#include "device/host/host_wait.h"
+
+/* ---- Faults (host_fault.c) ------------------------------------------------------------------ */
+
+struct host_fault_info {
+    bool address_known;
+    uint64_t address;
+};
+
+/* Installs the process-wide handler where it is not; it chains whoever was there before. */
+void host_fault_install(void);
+
+/* Runs body; false if it made an illegal access, which ended it on the spot. body must hold nothing
+ * that would have to be released. Not to be nested. */
+bool host_fault_run(void (*body)(void *context), void *context, struct host_fault_info *ret_info);
+
+/* ---- Memory (host_memory.c) ----------------------------------------------------------------- */
+
+/* A mapping: guard page, pages with the memory at their end, guard page. */
+struct host_memory {
+    uint8_t *map;
+    size_t map_bytes;
+    uint8_t *pages; /* what may be touched, without the guards */
+    size_t pages_bytes;
+    bool imported; /* the caller's; map is NULL */
+};
+
+/* Freed memory that stays unusable for a while, oldest first. */
+struct host_quarantine {
+    pthread_mutex_t lock; /* guards the rest */
+    struct host_quarantine_entry *head, *tail;
+    uint64_t bytes, limit_bytes;
+};
+
+void host_quarantine_init(struct host_quarantine *quarantine, uint64_t limit_bytes);
+void host_quarantine_release(struct host_quarantine *quarantine);
+
+enum status host_memory_create(struct device *device, uint64_t bytes,
+                               struct device_memory *ret_memory, struct error *err);
+enum status host_memory_import(struct device *device, const void *bytes, uint64_t count,
+                               struct device_memory *ret_memory, struct error *err);
+void host_memory_destroy(struct device *device, struct device_memory *memory);
+uint64_t host_memory_damage(struct device *device, const struct device_memory *memory,
+                            int64_t *ret_offset);
+
+/* ---- The pool (host_pool.c) ----------------------------------------------------------------- */
+
+struct host_pool;
+
+/* One launch at a time per stream; lives as long as the stream. */
+struct host_job {
+    uint64_t claim;        /* atomic: sequence << 32 | next tile; taken by adding one */
+    uint64_t tile_count;   /* atomic */
+    uint64_t done_count;   /* atomic */
+    struct host_word done; /* bumped by whoever does the last tile */
+    /* Set before the claim is published, unchanged until all tiles are done. */
+    const struct device_command *command;
+    struct crumb_page *crumbs;
+    uint32_t faulted; /* atomic */
+    struct host_fault_info fault;
+};
+
+enum status host_pool_create(uint32_t thread_count, struct host_pool **ret_pool, struct error *err);
+void host_pool_destroy(struct host_pool *pool); /* NULL is fine */
+/* The job of a stream takes part in the pool from now on, until removed. */
+void host_pool_add(struct host_pool *pool, uint32_t stream_index, struct host_job *job);
+void host_pool_remove(struct host_pool *pool, uint32_t stream_index);
+/* Does all tiles of job->command with the workers' help; the caller is one of them. scratch is the
+ * caller's. */
+void host_pool_run(struct host_pool *pool, struct host_job *job, void *scratch);
+
+/* ---- Streams and marks (host_stream.c) ------------------------------------------------------ */
+
+enum status host_stream_create(struct device *device, uint32_t stream_index, void **ret_stream,
+                               struct error *err);
+void host_stream_destroy(struct device *device, void *stream);
+enum status host_stream_sync(struct device *device, void *stream, struct error *err);
+enum status host_stream_submit(struct device *device, void *stream,
+                               const struct device_command *command, struct error *err);
+
+enum status host_mark_create(struct device *device, void **ret_mark, struct error *err);
+void host_mark_destroy(struct device *device, void *mark);
+enum status host_mark_record(struct device *device, void *stream, void *mark, struct error *err);
+enum status host_mark_wait(struct device *device, void *stream, void *mark, struct error *err);
+enum status host_mark_sync(struct device *device, void *mark, struct error *err);
+bool host_mark_passed(struct device *device, void *mark);
+
+enum status host_graph_create(struct device *device, const struct device_command *commands,
+                              size_t count, void **ret_graph, struct error *err);
+enum status host_graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
+                              uint64_t epoch, struct error *err);
+void host_graph_destroy(struct device *device, void *graph);
+
+/* ---- The device (host_device.c) ------------------------------------------------------------- */
+
+struct host_device {
+    struct device device; /* the common part, first */
+    struct host_pool *pool;
+    struct host_quarantine quarantine;
+};
+
+static inline struct host_device *host_of(struct device *device)
+{
+    return (struct host_device *)device;
+}
+
+#endif

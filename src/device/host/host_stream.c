@@ -1,0 +1,297 @@
+/* host_stream.c - a stream is a thread with a queue.
+ *
+ * The queue has one writer at a time (the common layer holds the stream's lock) and one reader. Its
+ * two counters only grow; the thread that waits for one of them sleeps on a word beside it. After a
+ * fault the thread goes on emptying the queue without doing the work, so that marks are passed and
+ * nobody waits for ever. */
+#include "device/host/host_impl.h"
+
+#include "device/host/host_stream_item.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A decode step fits, so that the host can run ahead by one. */
+#define QUEUE_ITEMS 1024u
+
+struct host_stream {
+    struct device *device;
+    uint32_t index;
+    pthread_t thread;
+    struct host_job job;
+    struct stream_item *items; /* QUEUE_ITEMS of them */
+    uint64_t given, taken;     /* atomic: items written, items done with */
+    struct host_word given_word, taken_word;
+};
+
+/* ---- Doing ---------------------------------------------------------------------------------- */
+
+static void copy_rows(uint8_t *target, uint64_t target_stride, const uint8_t *source,
+                      uint64_t source_stride, uint64_t row_bytes, uint64_t row_count)
+{
+    for (uint64_t row = 0; row < row_count; row++)
+        memmove(target + row * target_stride, source + row * source_stride, (size_t)row_bytes);
+}
+
+/* Everything but launches; runs where a fault is caught. */
+static void do_transfer(void *context)
+{
+    const struct device_command *command = context;
+    const struct device_rows *to = &command->target, *from = &command->source;
+    uint8_t *target = (uint8_t *)(uintptr_t)to->address;
+    const uint8_t *source = (const uint8_t *)(uintptr_t)from->address;
+    switch (command->kind) {
+    case DEVICE_COMMAND_COPY_IN:
+        copy_rows(target, to->stride_bytes, command->staging, to->row_bytes, to->row_bytes,
+                  to->row_count);
+        break;
+    case DEVICE_COMMAND_COPY_OUT:
+        copy_rows(command->staging, from->row_bytes, source, from->stride_bytes, from->row_bytes,
+                  from->row_count);
+        break;
+    case DEVICE_COMMAND_COPY_WITHIN:
+        copy_rows(target, to->stride_bytes, source, from->stride_bytes, to->row_bytes,
+                  to->row_count);
+        break;
+    case DEVICE_COMMAND_FILL:
+        for (uint64_t row = 0; row < to->row_count; row++)
+            memset(target + row * to->stride_bytes, command->byte, (size_t)to->row_bytes);
+        break;
+    case DEVICE_COMMAND_LAUNCH:
+        break;
+    }
+}
+
+static const char *command_name(const struct device_command *command)
+{
+    switch (command->kind) {
+    case DEVICE_COMMAND_COPY_IN:
+        return "copy in";
+    case DEVICE_COMMAND_COPY_OUT:
+        return "copy out";
+    case DEVICE_COMMAND_COPY_WITHIN:
+        return "copy within";
+    case DEVICE_COMMAND_FILL:
+        return "fill";
+    case DEVICE_COMMAND_LAUNCH:
+        break;
+    }
+    return command->contract->name;
+}
+
+/* event_id: of the command, or of the replay it is part of. */
+static void do_command(struct host_stream *stream, const struct device_command *command,
+                       uint64_t event_id, void *scratch)
+{
+    struct device *device = stream->device;
+    struct crumb_stream *crumbs = &device->crumbs->streams[stream->index];
+    if (device_is_lost(device))
+        return;
+    bool faulted = false;
+    struct host_fault_info info;
+    crumb_enter(crumbs, event_id);
+    if (command->kind == DEVICE_COMMAND_LAUNCH) {
+        stream->job.command = command;
+        stream->job.crumbs = device->crumbs;
+        host_pool_run(host_of(device)->pool, &stream->job, scratch);
+        faulted = __atomic_load_n(&stream->job.faulted, __ATOMIC_ACQUIRE) != 0;
+        info = stream->job.fault;
+    } else {
+        faulted = !host_fault_run(do_transfer, (void *)(uintptr_t)command, &info);
+    }
+    if (!faulted) {
+        crumb_finish(crumbs, event_id);
+        return;
+    }
+    /* `finished` stays behind: the crumbs name where the stream stopped. */
+    struct device_fault fault = { .event_id = event_id,
+                                  .op = command_name(command),
+                                  .scope = command->scope,
+                                  .stream_index = stream->index,
+                                  .address_known = info.address_known,
+                                  .address = info.address };
+    device_report_fault(device, &fault);
+}
+
+static void do_graph(struct host_stream *stream, const struct stream_item *item, void *scratch)
+{
+    struct host_graph *graph = item->graph;
+    struct crumb_stream *crumbs = &stream->device->crumbs->streams[stream->index];
+    for (size_t i = 0; i < graph->count && !device_is_lost(stream->device); i++) {
+        __atomic_store_n(&crumbs->node, (item->epoch - 1) * graph->count + i + 1, __ATOMIC_RELEASE);
+        do_command(stream, &graph->commands[i], item->event_id, scratch);
+    }
+    host_graph_unuse(graph);
+}
+
+static void do_item(struct host_stream *stream, const struct stream_item *item, void *scratch)
+{
+    switch (item->kind) {
+    case ITEM_COMMAND:
+        do_command(stream, &item->command, item->command.event_id, scratch);
+        if (stream->device->options.completions)
+            device_report_completion(stream->device, stream->index, item->command.event_id);
+        break;
+    case ITEM_GRAPH:
+        do_graph(stream, item, scratch);
+        if (stream->device->options.completions)
+            device_report_completion(stream->device, stream->index, item->event_id);
+        break;
+    case ITEM_MARK_RECORD:
+        host_mark_pass(item->mark, item->mark_value);
+        break;
+    case ITEM_MARK_WAIT:
+        host_mark_wait_for(item->mark, item->mark_value);
+        break;
+    case ITEM_STOP:
+        break;
+    }
+}
+
+static void *stream_thread(void *argument)
+{
+    struct host_stream *stream = argument;
+    void *scratch = aligned_alloc(64, DEVICE_SCRATCH_BYTES);
+    ASSERT(scratch);
+    bool going = true;
+    while (going) {
+        uint32_t seen = host_word_load(&stream->given_word);
+        uint64_t taken = __atomic_load_n(&stream->taken, __ATOMIC_RELAXED);
+        if (taken == __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE)) {
+            host_word_wait(&stream->given_word, seen);
+            continue;
+        }
+        const struct stream_item *item = &stream->items[taken % QUEUE_ITEMS];
+        going = item->kind != ITEM_STOP;
+        do_item(stream, item, scratch);
+        __atomic_store_n(&stream->taken, taken + 1, __ATOMIC_RELEASE);
+        host_word_bump(&stream->taken_word);
+    }
+    free(scratch);
+    return NULL;
+}
+
+/* ---- Giving --------------------------------------------------------------------------------- */
+
+/* The next free place of the queue; waits while it is full. */
+static struct stream_item *next_item(struct host_stream *stream)
+{
+    uint64_t given = __atomic_load_n(&stream->given, __ATOMIC_RELAXED);
+    for (;;) {
+        uint32_t seen = host_word_load(&stream->taken_word);
+        if (given - __atomic_load_n(&stream->taken, __ATOMIC_ACQUIRE) < QUEUE_ITEMS)
+            return &stream->items[given % QUEUE_ITEMS];
+        host_word_wait(&stream->taken_word, seen);
+    }
+}
+
+static void give_item(struct host_stream *stream)
+{
+    __atomic_add_fetch(&stream->given, 1, __ATOMIC_RELEASE);
+    host_word_bump(&stream->given_word);
+}
+
+enum status host_stream_submit(struct device *device, void *stream,
+                               const struct device_command *command, struct error *err)
+{
+    (void)device;
+    if (command->kind == DEVICE_COMMAND_LAUNCH && command->tile_count > UINT32_MAX)
+        return error_set(err, STATUS_LIMIT, "launch: expected at most 2^32 - 1 tiles");
+    struct stream_item *item = next_item(stream);
+    item->kind = ITEM_COMMAND;
+    item->command = *command;
+    give_item(stream);
+    return STATUS_OK;
+}
+
+static void give_mark(struct host_stream *stream, enum item_kind kind, struct host_mark *mark,
+                      uint64_t value)
+{
+    struct stream_item *item = next_item(stream);
+    item->kind = kind;
+    item->mark = mark;
+    item->mark_value = value;
+    give_item(stream);
+}
+
+enum status host_mark_record(struct device *device, void *stream, void *mark, struct error *err)
+{
+    (void)device;
+    (void)err;
+    give_mark(stream, ITEM_MARK_RECORD, mark, host_mark_next(mark));
+    return STATUS_OK;
+}
+
+enum status host_mark_wait(struct device *device, void *stream, void *mark, struct error *err)
+{
+    (void)device;
+    (void)err;
+    give_mark(stream, ITEM_MARK_WAIT, mark, host_mark_use(mark));
+    return STATUS_OK;
+}
+
+enum status host_graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
+                              uint64_t epoch, struct error *err)
+{
+    (void)device;
+    (void)err;
+    struct stream_item *item = next_item(stream);
+    host_graph_use(graph);
+    item->kind = ITEM_GRAPH;
+    item->graph = graph;
+    item->event_id = event_id;
+    item->epoch = epoch;
+    give_item(stream);
+    return STATUS_OK;
+}
+
+enum status host_stream_sync(struct device *device, void *argument, struct error *err)
+{
+    struct host_stream *stream = argument;
+    (void)device;
+    (void)err;
+    uint64_t target = __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE);
+    for (;;) {
+        uint32_t seen = host_word_load(&stream->taken_word);
+        if (__atomic_load_n(&stream->taken, __ATOMIC_ACQUIRE) >= target)
+            return STATUS_OK;
+        host_word_wait(&stream->taken_word, seen);
+    }
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+enum status host_stream_create(struct device *device, uint32_t stream_index, void **ret_stream,
+                               struct error *err)
+{
+    struct host_stream *stream = calloc(1, sizeof(*stream));
+    if (stream)
+        stream->items = calloc(QUEUE_ITEMS, sizeof(*stream->items));
+    if (!stream || !stream->items) {
+        free(stream);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a stream");
+    }
+    stream->device = device;
+    stream->index = stream_index;
+    host_pool_add(host_of(device)->pool, stream_index, &stream->job);
+    int code = pthread_create(&stream->thread, NULL, stream_thread, stream);
+    if (code != 0) {
+        host_pool_remove(host_of(device)->pool, stream_index);
+        free(stream->items);
+        free(stream);
+        return error_set_os(err, code, "cannot start the thread of a stream");
+    }
+    *ret_stream = stream;
+    return STATUS_OK;
+}
+
+void host_stream_destroy(struct device *device, void *argument)
+{
+    struct host_stream *stream = argument;
+    next_item(stream)->kind = ITEM_STOP;
+    give_item(stream);
+    pthread_join(stream->thread, NULL);
+    host_pool_remove(host_of(device)->pool, stream->index);
+    free(stream->items);
+    free(stream);
+}

@@ -1,0 +1,40 @@
+/* host_wait.c - see host_wait.h. */
+#define _GNU_SOURCE /* syscall */
+#include "device/host/host_wait.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* About 20 us: longer than the gap between two launches, shorter than a time slice. */
+#define SPIN_LIMIT 2000
+
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+void host_word_bump(struct host_word *word)
+{
+    __atomic_add_fetch(&word->value, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&word->sleepers, __ATOMIC_SEQ_CST))
+        syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void host_word_wait(struct host_word *word, uint32_t seen)
+{
+    for (int i = 0; i < SPIN_LIMIT; i++) {
+        if (host_word_load(word) != seen)
+            return;
+        relax();
+    }
+    /* The kernel compares again: a change between our look and the sleep is not missed. */
+    __atomic_add_fetch(&word->sleepers, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&word->value, __ATOMIC_SEQ_CST) == seen)
+        syscall(SYS_futex, &word->value, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    __atomic_sub_fetch(&word->sleepers, 1, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,28 @@
+/* host_wait.h - waiting for a word to change: a short spin, then sleep.
+ *
+ * Spinning bridges the microseconds between two launches; sleeping gives the processor to whoever
+ * needs it, since the thread waited for may be the one that was pushed aside. */
+#ifndef GRETA_DEVICE_HOST_HOST_WAIT_H
+#define GRETA_DEVICE_HOST_HOST_WAIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A word and how many sleep on it. */
+struct host_word {
+    uint32_t value;    /* atomic; any change counts */
+    uint32_t sleepers; /* atomic */
+};
+
+static inline uint32_t host_word_load(const struct host_word *word)
+{
+    return __atomic_load_n(&word->value, __ATOMIC_ACQUIRE);
+}
+
+/* Changes the word and wakes all who wait for that. What was written before is seen by them. */
+void host_word_bump(struct host_word *word);
+
+/* Returns when the word is no longer `seen`; may return early. */
+void host_word_wait(struct host_word *word, uint32_t seen);
+
+#endif

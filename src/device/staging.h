@@ -1,0 +1,38 @@
+/* staging.h - slots of host memory through which all bytes to and from the device go.
+ *
+ *     free --take--> filling (copy in, queued)  --mark passed--> free
+ *     free --take--> landing (copy out, queued) --redeem--> held --release--> free
+ *
+ * A slot of a copy in belongs to the queue until its mark is passed; one of a copy out belongs to
+ * its ticket until that is released. Nobody waits for a ticket of his own: with all slots held a
+ * copy is told to come back later. */
+#ifndef GRETA_DEVICE_STAGING_H
+#define GRETA_DEVICE_STAGING_H
+
+#include "device/device_core.h"
+
+enum staging_state { STAGING_FREE, STAGING_FILLING, STAGING_LANDING, STAGING_HELD };
+
+struct staging_slot {
+    enum staging_state state;
+    uint32_t generation; /* odd while taken */
+    void *memory;        /* staging_slot_bytes of it */
+    void *mark;          /* the backend's: passed when the queued copy is done */
+    uint64_t bytes;      /* of the copy */
+    uint64_t event_id;   /* of the copy */
+    uint64_t order;      /* of taking: the smallest is the oldest */
+};
+
+/* A free slot, now in `state`. If none is free: waits for the oldest copy in, or NULL where all
+ * belong to tickets (*ret_in_use of them). */
+struct staging_slot *staging_take(struct device *device, enum staging_state state,
+                                  uint32_t *ret_in_use);
+void staging_give_back(struct device *device, struct staging_slot *slot);
+
+struct device_ticket staging_ticket(const struct device *device, const struct staging_slot *slot);
+/* The slot of a ticket, or NULL. */
+struct staging_slot *staging_find(struct device *device, struct device_ticket ticket);
+/* Changes landing to held; false if it was not landing. */
+bool staging_hold(struct device *device, struct staging_slot *slot);
+
+#endif

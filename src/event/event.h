@@ -1,0 +1,162 @@
+/* event.h - what happened on a device, as values of one schema.
+ *
+ * The device layer reports every call, refusal, completion, trap and fault to one observer. A
+ * flight file, live analysis and a foreign program seen by interposition all produce and consume
+ * this same stream; nothing above needs to know who is listening.
+ *
+ * A call is told twice: at its beginning, before anything reaches the device (so that the evidence
+ * is there if the process dies in it), and at its end, with the outcome. Things that are not calls
+ * (a trap, a fault, a completion) are told once, as ends. Events of one device have ids that only
+ * grow; begin and end of a call share one. */
+#ifndef GRETA_EVENT_EVENT_H
+#define GRETA_EVENT_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Kinds ---------------------------------------------------------------------------------- */
+
+enum event_kind {
+    EVENT_DEVICE_OPEN,
+    EVENT_DEVICE_CLOSE,
+    EVENT_BUFFER_CREATE,
+    EVENT_BUFFER_DESTROY,
+    EVENT_STREAM_CREATE,
+    EVENT_STREAM_DESTROY,
+    EVENT_STREAM_SYNC, /* the host waits for all work of a stream */
+    EVENT_MARK_RECORD, /* a stream will pass a mark (a runtime's "event") */
+    EVENT_MARK_WAIT,   /* a stream waits for a mark */
+    EVENT_MARK_SYNC,   /* the host waits for a mark */
+    EVENT_COPY_IN,
+    EVENT_COPY_OUT,
+    EVENT_COPY_WITHIN,
+    EVENT_FILL,
+    EVENT_MODULE_LOAD,
+    EVENT_LAUNCH,
+    EVENT_GRAPH_BEGIN,
+    EVENT_GRAPH_END,
+    EVENT_GRAPH_REPLAY,
+    EVENT_GRAPH_DESTROY,
+    EVENT_TICKET_REDEEM,  /* the host reads the bytes of a copy out */
+    EVENT_TICKET_RELEASE, /* their staging slot may be used again */
+    EVENT_COMPLETION,     /* the work of an earlier call (cause_id) is done */
+    EVENT_TRAP,           /* a kernel met an index past its bound and skipped the access */
+    EVENT_FAULT,          /* the device made an illegal access and is lost */
+    EVENT_CANARY,         /* bytes beside a buffer are not what was put there */
+    EVENT_KIND_COUNT
+};
+
+const char *event_kind_name(enum event_kind kind); /* "copy-out": a stable slug */
+
+enum event_phase { EVENT_BEGIN, EVENT_END };
+
+enum event_outcome {
+    EVENT_PENDING, /* begun, no end seen: where a dead process died */
+    EVENT_DONE,
+    EVENT_FAILED,  /* the device or its runtime said no */
+    EVENT_REFUSED, /* a check of ours said no; the device was not asked */
+    EVENT_OUTCOME_COUNT
+};
+
+const char *event_outcome_name(enum event_outcome outcome);
+
+/* Which check refused a call. */
+enum event_check {
+    EVENT_CHECK_NONE,
+    EVENT_CHECK_LOST,        /* the device faulted before */
+    EVENT_CHECK_HANDLE,      /* no such buffer, stream, mark, graph or ticket */
+    EVENT_CHECK_GENERATION,  /* it was destroyed; expected: generation asked for, found: now */
+    EVENT_CHECK_VIEW_END,    /* expected: bytes of the buffer, found: last byte the view needs */
+    EVENT_CHECK_BYTES,       /* expected: bytes of the view, found: bytes asked for */
+    EVENT_CHECK_ALIGNMENT,   /* expected: alignment, found: offset */
+    EVENT_CHECK_READ_ONLY,   /* a write to memory that was imported to be read */
+    EVENT_CHECK_OPERANDS,    /* expected and found: number of operands, or a missing one */
+    EVENT_CHECK_DTYPE,       /* expected: a set of types as bits, found: the type */
+    EVENT_CHECK_SHAPE,       /* expected: extent by the contract, found: extent of the view */
+    EVENT_CHECK_STRIDE,      /* expected: least stride in bytes, found */
+    EVENT_CHECK_PARAMETER,   /* expected: bound or size, found */
+    EVENT_CHECK_GEOMETRY,    /* expected: most tiles or groups, found */
+    EVENT_CHECK_STAGING,     /* no free slot: expected slots, found in use */
+    EVENT_CHECK_TICKET,      /* redeemed or released twice, or not yet redeemed */
+    EVENT_CHECK_CAPTURE,     /* not while a graph is recorded, or only then */
+    EVENT_CHECK_STALE_GRAPH, /* a buffer of the graph was destroyed since it was recorded */
+    EVENT_CHECK_MEMORY,      /* expected: bytes available, found: bytes asked for */
+    EVENT_CHECK_COUNT
+};
+
+const char *event_check_name(enum event_check check); /* "view-end": a stable slug */
+
+/* ---- The event ------------------------------------------------------------------------------ */
+
+enum event_access_mode { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_UPDATE = 3 };
+
+/* A range of device memory that a call may touch. Addresses are shown, never usable. */
+struct event_access {
+    uint64_t address; /* first byte; 0 if the buffer is not known */
+    uint64_t bytes;   /* to the last byte it may touch */
+    uint32_t buffer_index;
+    uint16_t generation; /* of the handle, cut to 16 bits: enough to tell neighbours apart */
+    uint8_t mode;        /* enum event_access_mode */
+    uint8_t operand;     /* position in the op's list */
+};
+
+/* The most operands an op can have. */
+#define EVENT_ACCESS_LIMIT 8
+
+#define EVENT_OP_BYTES 24
+#define EVENT_TENSOR_BYTES 40
+#define EVENT_FILE_BYTES 28
+
+/* Where in the computation a call stands; -1 where there is none. */
+struct event_scope {
+    int32_t step;
+    int32_t layer;
+    char tensor[EVENT_TENSOR_BYTES]; /* label of what is computed or copied; may be empty */
+};
+
+/* Fixed size, no pointers: the same bytes in memory and in a flight file. */
+struct event {
+    uint64_t id;
+    uint64_t cause_id;     /* the event this one follows from; 0 if none */
+    uint64_t begin_ns;     /* monotonic */
+    uint64_t object;       /* ticket, mark, graph or buffer, as the kind says */
+    uint64_t bytes;        /* of a copy, fill or buffer */
+    uint64_t host_address; /* of a copy; of the faulting access for a fault, if it is known */
+    uint32_t stream_index;
+    uint32_t thread_index; /* of the calling host thread, in order of first appearance */
+    uint8_t kind;          /* enum event_kind */
+    uint8_t access_count;
+    uint16_t epoch; /* which replay of a graph */
+    uint32_t line;  /* of the call site */
+    struct event_scope scope;
+    char op[EVENT_OP_BYTES];     /* name of the op, kernel or buffer */
+    char file[EVENT_FILE_BYTES]; /* of the call site */
+    struct event_access accesses[EVENT_ACCESS_LIMIT];
+
+    /* Known at the end. */
+    uint64_t end_ns;
+    uint64_t expected, found; /* what the check compared, or index and bound of a trap */
+    int32_t code;             /* of the runtime; 0 is success */
+    uint8_t phase;            /* enum event_phase */
+    uint8_t outcome;          /* enum event_outcome */
+    uint8_t check;            /* enum event_check */
+    uint8_t operand;          /* which operand the check or trap is about; 255: none */
+};
+
+#define EVENT_NO_OPERAND 255u
+#define EVENT_NO_STREAM UINT32_MAX
+
+/* Copies text into a fixed field, cut if need be, always ended. */
+void event_set_text(char *field, size_t field_bytes, const char *text);
+
+/* ---- The observer --------------------------------------------------------------------------- */
+
+/* Called from any thread, on the hot path: must not block, allocate or call the device. The event
+ * is borrowed for the call. */
+struct event_observer {
+    void (*notify)(void *context, const struct event *event);
+    void *context;
+};
+
+#endif

@@ -1,0 +1,99 @@
+/* flight.h - the flight file: events on disk before the fault.
+ *
+ * The file is allocated in full when it is created and mapped shared, so what was written is there
+ * however the process ends (abort, kill -9; not a power cut). Layout: docs/recording-format.md.
+ *
+ * Writing takes no lock: an event's id says which record of the ring is its own. If two events a
+ * whole ring apart meet in one record, the later one is dropped and counted. Buffers and graphs are
+ * kept in tables of their own, since the ring forgets; these few events take a lock. */
+#ifndef GRETA_EVENT_FLIGHT_H
+#define GRETA_EVENT_FLIGHT_H
+
+#include "base/status.h"
+#include "event/crumb.h"
+#include "event/event.h"
+
+/* ---- Writing -------------------------------------------------------------------------------- */
+
+struct flight;
+
+#define FLIGHT_TEXT_BYTES 256
+#define FLIGHT_CHECKPOINT_BYTES 65536
+
+struct flight_options {
+    uint32_t record_count;       /* of the ring; 0: 65,536 (28 MiB) */
+    uint32_t allocation_count;   /* of the table of buffers; 0: 8,192 */
+    uint32_t graph_record_count; /* launches recorded in graphs; 0: 4,096 */
+    const char *device;          /* name, for the header */
+    const char *command;         /* what was run, for the header */
+};
+
+/* Replaces an existing file. Fails, and leaves no file, where the disk has no room for all of it.
+ */
+MUST_CHECK enum status flight_create(const char *path, const struct flight_options *options,
+                                     struct flight **ret_flight, struct error *err);
+/* Marks the file as closed in order. NULL is fine. */
+void flight_close(struct flight *flight);
+
+/* Give this to the device; lives as long as the flight. */
+struct event_observer flight_observer(struct flight *flight);
+/* In the file, for the device to use; lives as long as the flight. */
+struct crumb_page *flight_crumbs(struct flight *flight);
+
+/* Keeps the analyzer's state: events up to analysed_id need not stay in the ring. At most
+ * FLIGHT_CHECKPOINT_BYTES. A process that dies in the call leaves the checkpoint before. */
+void flight_checkpoint(struct flight *flight, uint64_t analysed_id, const void *bytes,
+                       size_t count);
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+struct flight_reader;
+
+struct flight_info {
+    uint32_t version;
+    uint64_t pid;
+    uint64_t start_wall_ns; /* since 1970; the event clock read start_clock_ns then */
+    uint64_t start_clock_ns;
+    bool closed; /* in order; else the process died or still runs */
+    char device[FLIGHT_TEXT_BYTES];
+    char command[FLIGHT_TEXT_BYTES];
+    uint64_t first_id, last_id; /* of the ring; 0 and 0 if it is empty */
+    uint64_t analysed_id;       /* of the last checkpoint */
+    uint64_t lost_count;        /* overwritten before they were analysed */
+    uint64_t dropped_count;     /* met in one record, or did not fit a table */
+    uint64_t damaged_count;     /* torn by the end of the process, or damaged since */
+};
+
+struct flight_allocation {
+    uint64_t address, bytes;
+    uint64_t created_id, destroyed_id; /* 0: alive */
+    uint32_t buffer_index, generation;
+    char name[EVENT_TENSOR_BYTES];
+};
+
+MUST_CHECK enum status flight_open(const char *path, struct flight_reader **ret_reader,
+                                   struct error *err);
+/* For tests and fuzzing; bytes are borrowed. */
+MUST_CHECK enum status flight_open_memory(const void *bytes, uint64_t size, const char *name,
+                                          struct flight_reader **ret_reader, struct error *err);
+void flight_reader_close(struct flight_reader *reader); /* NULL is fine */
+
+const struct flight_info *flight_info(const struct flight_reader *reader);
+/* The page as the process left it; borrowed. */
+const struct crumb_page *flight_reader_crumbs(const struct flight_reader *reader);
+
+/* The first event with an id of at least *id, in order; sets *id to the one after. False at the
+ * end. Every text of the event ends, every enum is in range. */
+bool flight_next(const struct flight_reader *reader, uint64_t *id, struct event *ret_event);
+
+size_t flight_allocation_count(const struct flight_reader *reader);
+const struct flight_allocation *flight_allocation_at(const struct flight_reader *reader,
+                                                     size_t index);
+/* Launches of graph templates, in the order they were recorded. False past the end. */
+bool flight_graph_launch(const struct flight_reader *reader, size_t index, struct event *ret_event);
+
+/* The newest whole checkpoint, borrowed; false if there is none. */
+bool flight_last_checkpoint(const struct flight_reader *reader, const void **ret_bytes,
+                            size_t *ret_count);
+
+#endif

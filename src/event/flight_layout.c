@@ -1,0 +1,66 @@
+/* flight_layout.c - sizes and checksums of a flight file. */
+#include "event/flight_layout.h"
+
+#include <xxhash.h>
+
+static uint64_t next_page(uint64_t offset)
+{
+    return (offset + FLIGHT_PAGE - 1) / FLIGHT_PAGE * FLIGHT_PAGE;
+}
+
+struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_count,
+                                  uint32_t graph_record_count)
+{
+    /* 32-bit counts times sizes below 4 KiB: no sum here comes near 64 bits. */
+    struct flight_plan plan = { .crumb_offset = FLIGHT_HEADER_BYTES };
+    plan.checkpoint_offset = next_page(plan.crumb_offset + sizeof(struct crumb_page));
+    plan.allocation_offset = next_page(plan.checkpoint_offset +
+                                       2 * sizeof(struct flight_checkpoint_slot));
+    plan.graph_offset = next_page(plan.allocation_offset +
+                                  (uint64_t)allocation_count * sizeof(struct flight_entry));
+    plan.ring_offset = next_page(plan.graph_offset +
+                                 (uint64_t)graph_record_count * sizeof(struct flight_record));
+    plan.file_bytes = next_page(plan.ring_offset +
+                                (uint64_t)record_count * sizeof(struct flight_record));
+    return plan;
+}
+
+/* Never 0, which means "nothing here". */
+static uint32_t checksum32(const void *bytes, size_t count)
+{
+    uint32_t sum = (uint32_t)XXH3_64bits(bytes, count);
+    return sum ? sum : 1;
+}
+
+static uint64_t checksum64(const void *bytes, size_t count)
+{
+    uint64_t sum = XXH3_64bits(bytes, count);
+    return sum ? sum : 1;
+}
+
+uint64_t flight_header_checksum(const struct flight_header *header)
+{
+    return checksum64(header, offsetof(struct flight_header, checksum));
+}
+
+uint32_t flight_begin_checksum(const struct event *event)
+{
+    return checksum32(event, offsetof(struct event, end_ns));
+}
+
+uint32_t flight_end_checksum(const struct event *event)
+{
+    return checksum32(&event->end_ns, sizeof(*event) - offsetof(struct event, end_ns));
+}
+
+uint64_t flight_entry_checksum(const struct flight_allocation *allocation)
+{
+    return checksum64(allocation, sizeof(*allocation));
+}
+
+uint64_t flight_checkpoint_checksum(const struct flight_checkpoint_slot *slot)
+{
+    uint64_t head[3] = { slot->sequence, slot->analysed_id, slot->count };
+    size_t count = slot->count <= FLIGHT_CHECKPOINT_BYTES ? (size_t)slot->count : 0;
+    return checksum64(head, sizeof(head)) ^ XXH3_64bits(slot->bytes, count);
+}

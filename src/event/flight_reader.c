@@ -1,0 +1,322 @@
+/* flight_reader.c - see flight.h. The file comes from a process that may have died at any point, or
+ * from anybody: offsets are computed, never taken from it; records are copied out, checked against
+ * their checksums and made safe before anyone sees them. The file may still be written to: a record
+ * that changes under the copy fails its checksum and counts as damaged. */
+#include "event/flight_layout.h"
+
+#include "base/mapfile.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct flight_reader {
+    struct mapfile map;
+    const uint8_t *data;
+    uint64_t size;
+    struct flight_header header; /* a copy that passed the checks */
+    struct flight_plan plan;
+    struct flight_info info;
+    struct flight_allocation *allocations; /* owned */
+    size_t allocation_count;
+};
+
+/* ---- Header --------------------------------------------------------------------------------- */
+
+static enum status check_number(const char *name, const char *field, uint64_t offset,
+                                uint64_t expected, uint64_t found, struct error *err)
+{
+    if (expected == found)
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_FILE,
+                     "%s: byte %" PRIu64 ": %s: expected %" PRIu64 ", found %" PRIu64, name, offset,
+                     field, expected, found);
+}
+
+#define CHECK_FIELD(reader, name, field, expected, err)                                            \
+    TRY(check_number((name), #field, offsetof(struct flight_header, field), (expected),            \
+                     (reader)->header.field, (err)))
+
+static enum status check_header(struct flight_reader *reader, const char *name, struct error *err)
+{
+    struct flight_header *header = &reader->header;
+    if (reader->size < FLIGHT_HEADER_BYTES)
+        return error_set(err, STATUS_BAD_FILE,
+                         "%s: byte 0: header: expected %u bytes, found %" PRIu64
+                         ": not a flight file, or cut short",
+                         name, FLIGHT_HEADER_BYTES, reader->size);
+    memcpy(header, reader->data, sizeof(*header));
+    if (memcmp(header->magic, FLIGHT_MAGIC, sizeof(header->magic)) != 0)
+        return error_set(err, STATUS_BAD_FILE,
+                         "%s: byte 0: magic: expected \"%s\", found something else: not a flight "
+                         "file",
+                         name, FLIGHT_MAGIC);
+    if (header->version != FLIGHT_VERSION)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "%s: byte 8: version: expected %u, found %" PRIu32
+                         "; read it with the greta that wrote it",
+                         name, FLIGHT_VERSION, header->version);
+    CHECK_FIELD(reader, name, header_bytes, FLIGHT_HEADER_BYTES, err);
+    CHECK_FIELD(reader, name, record_bytes, sizeof(struct flight_record), err);
+    CHECK_FIELD(reader, name, event_bytes, sizeof(struct event), err);
+    CHECK_FIELD(reader, name, allocation_bytes, sizeof(struct flight_entry), err);
+    CHECK_FIELD(reader, name, checkpoint_bytes, sizeof(struct flight_checkpoint_slot), err);
+    if (header->record_count == 0)
+        return check_number(name, "record_count", offsetof(struct flight_header, record_count), 1,
+                            0, err);
+    reader->plan = flight_plan_of(header->record_count, header->allocation_count,
+                                  header->graph_record_count);
+    CHECK_FIELD(reader, name, ring_offset, reader->plan.ring_offset, err);
+    CHECK_FIELD(reader, name, file_bytes, reader->plan.file_bytes, err);
+    if (reader->size < reader->plan.file_bytes)
+        return error_set(err, STATUS_BAD_FILE,
+                         "%s: byte %" PRIu64 ": expected %" PRIu64
+                         " bytes in all, found the end: the file is cut short",
+                         name, reader->size, reader->plan.file_bytes);
+    CHECK_FIELD(reader, name, checksum, flight_header_checksum(header), err);
+    return STATUS_OK;
+}
+
+/* ---- Records -------------------------------------------------------------------------------- */
+
+static void end_text(char *field, size_t bytes)
+{
+    field[bytes - 1] = '\0';
+}
+
+/* Copies a record's event if it is whole and means something. */
+static bool load_event(const struct flight_record *source, uint64_t id, struct event *ret)
+{
+    struct flight_record record;
+    if (__atomic_load_n(&source->state, __ATOMIC_ACQUIRE) != id)
+        return false;
+    memcpy(&record, source, sizeof(record));
+    struct event *event = &record.event;
+    if (record.begin_checksum != flight_begin_checksum(event) || event->id != id)
+        return false;
+    bool ended = record.end_checksum != 0;
+    if (ended && record.end_checksum != flight_end_checksum(event))
+        return false;
+    if (!ended) {
+        event->phase = EVENT_BEGIN;
+        event->outcome = EVENT_PENDING;
+        event->check = EVENT_CHECK_NONE;
+        event->operand = EVENT_NO_OPERAND;
+        event->end_ns = 0;
+    }
+    if (event->kind >= EVENT_KIND_COUNT || event->outcome >= EVENT_OUTCOME_COUNT ||
+        event->check >= EVENT_CHECK_COUNT || event->phase > EVENT_END ||
+        event->access_count > EVENT_ACCESS_LIMIT)
+        return false;
+    end_text(event->op, sizeof(event->op));
+    end_text(event->file, sizeof(event->file));
+    end_text(event->scope.tensor, sizeof(event->scope.tensor));
+    *ret = *event;
+    return true;
+}
+
+static const struct flight_record *record_of(const struct flight_reader *reader, uint64_t id)
+{
+    const struct flight_record *ring = (const struct flight_record *)(reader->data +
+                                                                      reader->plan.ring_offset);
+    return &ring[id % reader->header.record_count];
+}
+
+/* Ids, and what is missing between them. */
+static void survey_ring(struct flight_reader *reader)
+{
+    struct flight_info *info = &reader->info;
+    uint64_t busy_count = 0, count = reader->header.record_count;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t state = __atomic_load_n(&record_of(reader, i)->state, __ATOMIC_ACQUIRE);
+        busy_count += state == FLIGHT_BUSY;
+        /* An id stands only in its own record; anything else is damage. */
+        if (state != FLIGHT_BUSY && state % count == i && state > info->last_id)
+            info->last_id = state;
+    }
+    info->first_id = info->last_id > count ? info->last_id - count + 1 : info->last_id ? 1 : 0;
+    struct event event;
+    for (uint64_t id = info->first_id; id && id <= info->last_id; id++)
+        info->damaged_count += !load_event(record_of(reader, id), id, &event);
+    /* A busy record newer than the last id is the call in which the process died. */
+    if (info->damaged_count < busy_count)
+        info->damaged_count = busy_count;
+    if (info->first_id > info->analysed_id + 1)
+        info->lost_count = info->first_id - info->analysed_id - 1;
+}
+
+bool flight_next(const struct flight_reader *reader, uint64_t *id, struct event *ret_event)
+{
+    uint64_t at = *id < reader->info.first_id ? reader->info.first_id : *id;
+    for (; at && at <= reader->info.last_id; at++) {
+        if (load_event(record_of(reader, at), at, ret_event)) {
+            *id = at + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool flight_graph_launch(const struct flight_reader *reader, size_t index, struct event *ret_event)
+{
+    const struct flight_record *records = (const struct flight_record *)(reader->data +
+                                                                         reader->plan.graph_offset);
+    if (index >= reader->header.graph_record_count)
+        return false;
+    uint64_t state = __atomic_load_n(&records[index].state, __ATOMIC_ACQUIRE);
+    return state != 0 && load_event(&records[index], state, ret_event);
+}
+
+/* ---- Tables --------------------------------------------------------------------------------- */
+
+static enum status read_allocations(struct flight_reader *reader, const char *name,
+                                    struct error *err)
+{
+    const struct flight_entry *entries =
+        (const struct flight_entry *)(reader->data + reader->plan.allocation_offset);
+    size_t limit = reader->header.allocation_count;
+    size_t whole = 0;
+    for (size_t i = 0; i < limit; i++)
+        whole += entries[i].checksum != 0;
+    reader->allocations = calloc(whole + 1, sizeof(*reader->allocations));
+    if (!reader->allocations)
+        return error_set(err, STATUS_NO_MEMORY, "%s: no memory for %zu allocations", name, whole);
+    for (size_t i = 0; i < limit && reader->allocation_count < whole; i++) {
+        struct flight_entry entry = entries[i];
+        if (entry.checksum == 0)
+            continue;
+        if (entry.checksum != flight_entry_checksum(&entry.allocation)) {
+            reader->info.damaged_count++;
+            continue;
+        }
+        end_text(entry.allocation.name, sizeof(entry.allocation.name));
+        reader->allocations[reader->allocation_count++] = entry.allocation;
+    }
+    return STATUS_OK;
+}
+
+size_t flight_allocation_count(const struct flight_reader *reader)
+{
+    return reader->allocation_count;
+}
+
+const struct flight_allocation *flight_allocation_at(const struct flight_reader *reader,
+                                                     size_t index)
+{
+    ASSERT(index < reader->allocation_count);
+    return &reader->allocations[index];
+}
+
+static const struct flight_checkpoint_slot *newest_checkpoint(const struct flight_reader *reader)
+{
+    const struct flight_checkpoint_slot *slots =
+        (const struct flight_checkpoint_slot *)(reader->data + reader->plan.checkpoint_offset);
+    const struct flight_checkpoint_slot *newest = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        const struct flight_checkpoint_slot *slot = &slots[i];
+        if (slot->checksum == 0 || slot->sequence == 0 || slot->count > FLIGHT_CHECKPOINT_BYTES ||
+            slot->checksum != flight_checkpoint_checksum(slot))
+            continue;
+        if (!newest || slot->sequence > newest->sequence)
+            newest = slot;
+    }
+    return newest;
+}
+
+bool flight_last_checkpoint(const struct flight_reader *reader, const void **ret_bytes,
+                            size_t *ret_count)
+{
+    const struct flight_checkpoint_slot *slot = newest_checkpoint(reader);
+    if (!slot)
+        return false;
+    *ret_bytes = slot->bytes;
+    *ret_count = (size_t)slot->count;
+    return true;
+}
+
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+static void fill_info(struct flight_reader *reader)
+{
+    const struct flight_header *header = &reader->header;
+    struct flight_counters counters;
+    memcpy(&counters, reader->data + FLIGHT_COUNTERS_OFFSET, sizeof(counters));
+    const struct flight_checkpoint_slot *slot = newest_checkpoint(reader);
+    struct flight_info *info = &reader->info;
+    *info = (struct flight_info){ .version = header->version,
+                                  .pid = header->pid,
+                                  .start_wall_ns = header->start_wall_ns,
+                                  .start_clock_ns = header->start_clock_ns,
+                                  .closed = counters.closed == 1,
+                                  .analysed_id = slot ? slot->analysed_id : 0,
+                                  .dropped_count = counters.dropped_count };
+    memcpy(info->device, header->device, sizeof(info->device));
+    memcpy(info->command, header->command, sizeof(info->command));
+    end_text(info->device, sizeof(info->device));
+    end_text(info->command, sizeof(info->command));
+}
+
+static enum status read_all(struct flight_reader *reader, const char *name, struct error *err)
+{
+    TRY(check_header(reader, name, err));
+    fill_info(reader);
+    survey_ring(reader);
+    return read_allocations(reader, name, err);
+}
+
+static enum status create(struct flight_reader **ret, struct error *err)
+{
+    *ret = calloc(1, sizeof(**ret));
+    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory to read a flight file");
+}
+
+static enum status finish(struct flight_reader *reader, enum status status,
+                          struct flight_reader **ret_reader)
+{
+    if (status)
+        flight_reader_close(reader);
+    else
+        *ret_reader = reader;
+    return status;
+}
+
+enum status flight_open(const char *path, struct flight_reader **ret_reader, struct error *err)
+{
+    struct flight_reader *reader;
+    TRY(create(&reader, err));
+    enum status status = mapfile_open(&reader->map, path, err);
+    reader->data = reader->map.data;
+    reader->size = reader->map.size;
+    if (!status)
+        status = read_all(reader, path, err);
+    return finish(reader, status, ret_reader);
+}
+
+enum status flight_open_memory(const void *bytes, uint64_t size, const char *name,
+                               struct flight_reader **ret_reader, struct error *err)
+{
+    struct flight_reader *reader;
+    TRY(create(&reader, err));
+    reader->data = bytes;
+    reader->size = size;
+    return finish(reader, read_all(reader, name, err), ret_reader);
+}
+
+void flight_reader_close(struct flight_reader *reader)
+{
+    if (!reader)
+        return;
+    mapfile_release(&reader->map);
+    free(reader->allocations);
+    free(reader);
+}
+
+const struct flight_info *flight_info(const struct flight_reader *reader)
+{
+    return &reader->info;
+}
+
+const struct crumb_page *flight_reader_crumbs(const struct flight_reader *reader)
+{
+    return (const struct crumb_page *)(reader->data + reader->plan.crumb_offset);
+}

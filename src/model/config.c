@@ -1,0 +1,367 @@
+/* config.c - metadata keys to configuration.
+ *
+ * Every number is checked against a range before it is used. A key that is missing or absurd is a
+ * problem in the report and makes the configuration unknown; reading goes on, so that one run tells
+ * everything that is wrong. */
+#include "model/model_impl.h"
+
+#include "base/size.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The reader of one file's keys; `{arch}.` is put in front of each. */
+struct keys {
+    const struct gguf_file *file;
+    struct model_report *report;
+    const char *arch;
+    bool complete; /* false once something needed could not be read */
+};
+
+static const char *full_key(const struct keys *keys, const char *key, char *buffer, size_t bytes)
+{
+    snprintf(buffer, bytes, "%s.%s", keys->arch, key);
+    return buffer;
+}
+
+static void problem_from_error(struct keys *keys, const struct error *err)
+{
+    model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN, "%s; convert the model again",
+                      err->text);
+    keys->complete = false;
+}
+
+/* Some files give one number per layer. Fine where all are equal. */
+static bool uniform_array(struct keys *keys, const char *key, const struct gguf_value *value,
+                          uint64_t *ret)
+{
+    uint64_t first = 0;
+    for (uint64_t i = 0; i < value->count; i++) {
+        uint64_t number;
+        if (!gguf_value_u64(value, i, &number)) {
+            model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                              "%s: expected whole numbers, found an array of %s; convert the model "
+                              "again",
+                              key, gguf_type_name(value->element_type));
+            return false;
+        }
+        if (i == 0)
+            first = number;
+        if (number != first) {
+            model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                              "%s: expected one value for all layers, found %" PRIu64
+                              " for layer 0 and %" PRIu64 " for layer %" PRIu64
+                              "; greta cannot run models whose layers differ",
+                              key, first, number, i);
+            return false;
+        }
+    }
+    if (value->count == 0) {
+        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s: expected one value per layer, found an empty array; convert the "
+                          "model again",
+                          key);
+        return false;
+    }
+    *ret = first;
+    return true;
+}
+
+/* Reads a whole number in [least, most]. If it is absent: fallback, or a problem where fallback is
+ * NULL. */
+static uint32_t whole(struct keys *keys, const char *short_key, uint32_t least, uint32_t most,
+                      const uint32_t *fallback)
+{
+    char key[128];
+    full_key(keys, short_key, key, sizeof(key));
+    const struct gguf_value *value = gguf_find(keys->file, key);
+    if (!value && fallback)
+        return *fallback;
+    uint64_t number = 0;
+    if (value && value->type == GGUF_ARRAY) {
+        if (!uniform_array(keys, key, value, &number)) {
+            keys->complete = false;
+            return least;
+        }
+    } else {
+        struct error err;
+        if (gguf_get_u64(keys->file, key, &number, &err)) {
+            problem_from_error(keys, &err);
+            return least;
+        }
+    }
+    if (number < least || number > most) {
+        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s: expected %" PRIu32 " to %" PRIu32 ", found %" PRIu64
+                          "; the file is damaged, get or convert it again",
+                          key, least, most, number);
+        keys->complete = false;
+        return least;
+    }
+    return (uint32_t)number;
+}
+
+/* Reads a finite number in (above, most]. If it is absent: fallback, or a problem for NAN. */
+static float real(struct keys *keys, const char *short_key, double above, double most,
+                  float fallback)
+{
+    char key[128];
+    full_key(keys, short_key, key, sizeof(key));
+    if (!gguf_find(keys->file, key) && !isnan(fallback))
+        return fallback;
+    double number;
+    struct error err;
+    if (gguf_get_f64(keys->file, key, &number, &err)) {
+        problem_from_error(keys, &err);
+        return 1.0f;
+    }
+    if (!(number > above && number <= most)) {
+        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s: expected a number above %g and at most %g, found %g; the file is "
+                          "damaged, get or convert it again",
+                          key, above, most, number);
+        keys->complete = false;
+        return 1.0f;
+    }
+    return (float)number;
+}
+
+/* ---- Features that would silently give wrong results ---------------------------------------- */
+
+/* True if the value is zero, in an array for every layer; else *ret_number is what it is. */
+static bool is_zero(const struct gguf_value *value, double *ret_number)
+{
+    *ret_number = 0;
+    for (uint64_t i = 0; i < value->count; i++)
+        if (!gguf_value_f64(value, i, ret_number) || *ret_number != 0)
+            return false;
+    return true;
+}
+
+/* Keys that must be absent or zero: the engine has no code for what they switch on. */
+static void refuse_features(struct keys *keys)
+{
+    static const struct {
+        const char *key, *what;
+    } features[] = {
+        { "expert_count", "mixture of experts" },
+        { "attn_logit_softcapping", "capped attention logits" },
+        { "final_logit_softcapping", "capped logits" },
+        { "attention.temperature_scale", "attention temperature by position" },
+        { "nextn_predict_layers", "layers that predict several tokens" },
+    };
+    for (size_t i = 0; i < COUNT_OF(features); i++) {
+        char key[128];
+        full_key(keys, features[i].key, key, sizeof(key));
+        const struct gguf_value *value = gguf_find(keys->file, key);
+        double number;
+        if (!value || is_zero(value, &number))
+            continue;
+        model_problem_add(
+            keys->report, MODEL_PROBLEM_CANNOT_RUN,
+            "%s: expected 0 or no such key, found %g; greta cannot run models with %s", key, number,
+            features[i].what);
+        keys->complete = false;
+    }
+}
+
+/* ---- Heads ---------------------------------------------------------------------------------- */
+
+static void read_heads(struct keys *keys, struct model_config *config)
+{
+    config->head_count = whole(keys, "attention.head_count", 1, MODEL_HEAD_LIMIT, NULL);
+    config->head_count_kv = whole(keys, "attention.head_count_kv", 1, MODEL_HEAD_LIMIT,
+                                  &config->head_count);
+    if (config->head_count % config->head_count_kv) {
+        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s.attention.head_count_kv: expected a divisor of head_count %" PRIu32
+                          ", found %" PRIu32 "; the file is damaged, get or convert it again",
+                          keys->arch, config->head_count, config->head_count_kv);
+        keys->complete = false;
+    }
+    uint32_t derived = config->embedding_length / config->head_count;
+    config->head_dim = whole(keys, "attention.key_length", 1, MODEL_HEAD_LIMIT, &derived);
+    uint32_t value_length = whole(keys, "attention.value_length", 1, MODEL_HEAD_LIMIT,
+                                  &config->head_dim);
+    if (value_length != config->head_dim) {
+        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s.attention.value_length: expected the key_length %" PRIu32
+                          ", found %" PRIu32 "; greta cannot run models where they differ",
+                          keys->arch, config->head_dim, value_length);
+        keys->complete = false;
+    }
+    /* RoPE rotates pairs, and attention reads heads eight values at a time. */
+    if (config->head_dim == 0 || config->head_dim % 8) {
+        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                          "head dimension: expected a multiple of 8, found %" PRIu32
+                          " (%s.attention.key_length, or embedding_length / head_count)%s",
+                          config->head_dim, keys->arch,
+                          config->head_dim % 2 ? "; an odd one cannot be rotated in pairs"
+                                               : "; greta cannot run such models");
+        keys->complete = false;
+    }
+    double scale = real(keys, "attention.scale", 0, 1e6, 0.0f);
+    config->attention_scale = scale > 0
+                                  ? (float)scale
+                                  : 1.0f / sqrtf((float)(config->head_dim ? config->head_dim : 1));
+}
+
+/* ---- RoPE ----------------------------------------------------------------------------------- */
+
+static const char *const scaling_names[] = {
+    [MODEL_ROPE_SCALING_NONE] = "none",
+    [MODEL_ROPE_SCALING_LINEAR] = "linear",
+    [MODEL_ROPE_SCALING_YARN] = "yarn",
+};
+_Static_assert(COUNT_OF(scaling_names) == MODEL_ROPE_SCALING_COUNT, "every scaling has a name");
+
+const char *model_rope_scaling_name(enum model_rope_scaling scaling)
+{
+    ASSERT((unsigned)scaling < MODEL_ROPE_SCALING_COUNT);
+    return scaling_names[scaling];
+}
+
+static void read_scaling(struct keys *keys, struct model_config *config)
+{
+    struct model_rope *rope = &config->rope;
+    /* The old key stands for linear scaling; where both are there the newer one counts. */
+    float old_factor = real(keys, "rope.scale_linear", -1e-30, 1e6, 1.0f);
+    rope->scaling_factor = real(keys, "rope.scaling.factor", -1e-30, 1e6, old_factor);
+    if (rope->scaling_factor == 0.0f)
+        rope->scaling_factor = 1.0f; /* how some files say that there is none */
+    rope->scaling = rope->scaling_factor != 1.0f ? MODEL_ROPE_SCALING_LINEAR
+                                                 : MODEL_ROPE_SCALING_NONE;
+    char key[128];
+    full_key(keys, "rope.scaling.type", key, sizeof(key));
+    if (!gguf_find(keys->file, key))
+        return;
+    struct text_view type;
+    struct error err;
+    if (gguf_get_text(keys->file, key, &type, &err)) {
+        problem_from_error(keys, &err);
+        return;
+    }
+    for (size_t i = 0; i < MODEL_ROPE_SCALING_COUNT; i++) {
+        if (text_view_is(type, scaling_names[i])) {
+            rope->scaling = (enum model_rope_scaling)i;
+            return;
+        }
+    }
+    char shown[64];
+    model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                      "%s: expected none, linear or yarn, found '%s'; greta cannot run models with "
+                      "this scaling",
+                      key, text_printable(type, shown, sizeof(shown)));
+    keys->complete = false;
+}
+
+static void read_rope(struct keys *keys, struct model_config *config)
+{
+    const struct model_arch_info *info = model_arch_info(config->arch);
+    struct model_rope *rope = &config->rope;
+    rope->kind = info->rope_kind;
+    rope->dimension_count = whole(keys, "rope.dimension_count", 1, MODEL_HEAD_LIMIT,
+                                  &config->head_dim);
+    rope->base = real(keys, "rope.freq_base", 0, 1e12, 10000.0f);
+    read_scaling(keys, config);
+    if (rope->scaling == MODEL_ROPE_SCALING_NONE)
+        rope->scaling_factor = 1.0f;
+    rope->original_context_length = whole(keys, "rope.scaling.original_context_length", 1,
+                                          MODEL_CONTEXT_LIMIT, &config->context_length);
+    /* Two names for one thing; the first is the general one. */
+    float yarn_attention_factor = real(keys, "rope.scaling.yarn_attn_factor", 0, 1e6, 1.0f);
+    rope->attention_factor = real(keys, "rope.scaling.attn_factor", 0, 1e6, yarn_attention_factor);
+    float ext_default = rope->scaling == MODEL_ROPE_SCALING_YARN ? 1.0f : 0.0f;
+    float ext = real(keys, "rope.scaling.yarn_ext_factor", -1e6, 1e6, -1.0f);
+    rope->yarn_ext_factor = ext < 0 ? ext_default : ext; /* negative: automatic */
+    rope->yarn_beta_fast = real(keys, "rope.scaling.yarn_beta_fast", 0, 1e6, 32.0f);
+    rope->yarn_beta_slow = real(keys, "rope.scaling.yarn_beta_slow", 0, 1e6, 1.0f);
+    rope->yarn_log_multiplier = real(keys, "rope.scaling.yarn_log_multiplier", -1e6, 1e6, 0.0f);
+
+    uint32_t most = config->head_dim;
+    bool wrong = info->rope_covers_head ? rope->dimension_count != most
+                                        : rope->dimension_count > most;
+    if (wrong || rope->dimension_count % 2) {
+        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s.rope.dimension_count: expected %s%" PRIu32 ", found %" PRIu32
+                          "; the file is damaged, get or convert it again",
+                          keys->arch,
+                          info->rope_covers_head ? "the head dimension "
+                                                 : "an even number up to the head dimension ",
+                          most, rope->dimension_count);
+        keys->complete = false;
+    }
+}
+
+/* ---- Vocabulary size ------------------------------------------------------------------------ */
+
+/* One per token of the tokenizer; without one, what the key or the embedding says. */
+static void read_vocab_size(struct keys *keys, struct model_config *config)
+{
+    const struct gguf_value *tokens = gguf_find(keys->file, "tokenizer.ggml.tokens");
+    const struct gguf_tensor *embedding = gguf_tensor_find(keys->file, "token_embd.weight");
+    if (tokens && tokens->element_type != GGUF_STRING)
+        tokens = NULL; /* told by the vocabulary check */
+    uint64_t count = tokens ? tokens->count : embedding ? embedding->shape.dims[1] : 0;
+    uint32_t fallback = count > MODEL_VOCAB_LIMIT ? MODEL_VOCAB_LIMIT + 1 : (uint32_t)count;
+    config->vocab_size = whole(keys, "vocab_size", 1, MODEL_VOCAB_LIMIT, &fallback);
+    if (config->vocab_size == 0 || config->vocab_size > MODEL_VOCAB_LIMIT) {
+        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                          "vocabulary: expected 1 to %u tokens, found %" PRIu64
+                          "; the file is damaged or not a model, get or convert it again",
+                          MODEL_VOCAB_LIMIT, count);
+        keys->complete = false;
+    }
+}
+
+/* ---- All of it ------------------------------------------------------------------------------ */
+
+static bool read_arch(const struct gguf_file *file, struct model_report *report)
+{
+    struct text_view name;
+    struct error err;
+    if (gguf_get_text(file, "general.architecture", &name, &err)) {
+        model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s; this is not a model file, or it must be converted again", err.text);
+        return false;
+    }
+    if (model_arch_find(name, &report->config.arch))
+        return true;
+    char shown[64];
+    model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
+                      "general.architecture: expected one of %s, found '%s'; greta cannot run this "
+                      "architecture",
+                      model_arch_list(), text_printable(name, shown, sizeof(shown)));
+    return false;
+}
+
+void model_config_read(const struct gguf_file *file, struct model_report *report)
+{
+    if (!read_arch(file, report))
+        return;
+    struct model_config *config = &report->config;
+    struct keys keys = { file, report, model_arch_info(config->arch)->name, true };
+    config->context_length = whole(&keys, "context_length", 1, MODEL_CONTEXT_LIMIT, NULL);
+    config->embedding_length = whole(&keys, "embedding_length", 1, MODEL_WIDTH_LIMIT, NULL);
+    config->block_count = whole(&keys, "block_count", 1, MODEL_BLOCK_LIMIT, NULL);
+    config->feed_forward_length = whole(&keys, "feed_forward_length", 1, MODEL_WIDTH_LIMIT, NULL);
+    read_heads(&keys, config);
+    config->rms_epsilon = real(&keys, "attention.layer_norm_rms_epsilon", 0, 1, NAN);
+    read_rope(&keys, config);
+    read_vocab_size(&keys, config);
+    refuse_features(&keys);
+    config->tied_embeddings = !gguf_tensor_find(file, "output.weight");
+    config->has_rope_freqs = gguf_tensor_find(file, "rope_freqs.weight") != NULL;
+    report->config_known = keys.complete;
+}
+
+uint64_t model_kv_bytes(const struct model_config *config, uint64_t token_count, enum dtype dtype)
+{
+    uint64_t row = (uint64_t)config->head_count_kv * config->head_dim;
+    const struct dtype_info *info = dtype_info(dtype);
+    uint64_t blocks = (row + info->block_elements - 1) / info->block_elements;
+    uint64_t bytes = 2 * (uint64_t)config->block_count * blocks * info->block_bytes;
+    return size_mul(bytes, token_count, &bytes) ? bytes : UINT64_MAX;
+}

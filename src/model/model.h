@@ -1,0 +1,185 @@
+/* model.h - what a GGUF file is as a model: its configuration, the tensors it must have, and
+ * whether greta can run it.
+ *
+ * The guard rail lives here. model_check reads a file and lists every reason why it cannot run;
+ * nobody gives a model with a problem to a device. There are no hard-coded shapes: a known shape is
+ * a name for people and, with --expect, a pin. */
+#ifndef GRETA_MODEL_MODEL_H
+#define GRETA_MODEL_MODEL_H
+
+#include "base/status.h"
+#include "gguf/gguf.h"
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Architectures -------------------------------------------------------------------------- */
+
+enum model_arch { MODEL_ARCH_LLAMA, MODEL_ARCH_QWEN2, MODEL_ARCH_QWEN3, MODEL_ARCH_COUNT };
+
+/* Which pairs of a head's values RoPE rotates. */
+enum model_rope_kind {
+    MODEL_ROPE_ADJACENT,   /* (2k, 2k + 1) */
+    MODEL_ROPE_SPLIT_HALF, /* (k, k + n/2) */
+};
+
+struct model_arch_info {
+    const char *name; /* as in general.architecture */
+    enum model_rope_kind rope_kind;
+    bool rope_covers_head; /* rope.dimension_count must be the whole head */
+};
+
+const struct model_arch_info *model_arch_info(enum model_arch arch);
+
+/* ---- Configuration -------------------------------------------------------------------------- */
+
+enum model_rope_scaling {
+    MODEL_ROPE_SCALING_NONE,
+    MODEL_ROPE_SCALING_LINEAR,
+    MODEL_ROPE_SCALING_YARN,
+    MODEL_ROPE_SCALING_COUNT
+};
+
+const char *model_rope_scaling_name(enum model_rope_scaling scaling);
+
+struct model_rope {
+    enum model_rope_kind kind;
+    uint32_t dimension_count; /* rotated values of a head; even */
+    float base;
+    enum model_rope_scaling scaling;
+    float scaling_factor; /* 1 without scaling */
+    uint32_t original_context_length;
+    float attention_factor;
+    float yarn_ext_factor; /* the file's, or 1 under YaRN */
+    float yarn_beta_fast;
+    float yarn_beta_slow;
+    float yarn_log_multiplier;
+};
+
+struct model_config {
+    enum model_arch arch;
+    uint32_t context_length; /* tokens the model was trained for */
+    uint32_t embedding_length;
+    uint32_t block_count; /* layers */
+    uint32_t feed_forward_length;
+    uint32_t head_count;
+    uint32_t head_count_kv; /* divides head_count */
+    uint32_t head_dim;      /* values of a query, key or value head */
+    uint32_t vocab_size;
+    float rms_epsilon;
+    float attention_scale; /* of q.k before the softmax */
+    struct model_rope rope;
+    bool tied_embeddings; /* no output.weight: token_embd serves */
+    bool has_rope_freqs;
+};
+
+/* Bytes of keys and values for token_count tokens of one sequence. dtype: F32, F16 or Q8_0. */
+uint64_t model_kv_bytes(const struct model_config *config, uint64_t token_count, enum dtype dtype);
+
+/* ---- Tensor plan ---------------------------------------------------------------------------- */
+
+enum model_role {
+    MODEL_TOKEN_EMBD,
+    MODEL_OUTPUT_NORM,
+    MODEL_OUTPUT,
+    MODEL_OUTPUT_BIAS,
+    MODEL_ROPE_FREQS,
+    MODEL_ATTN_NORM,
+    MODEL_ATTN_Q,
+    MODEL_ATTN_K,
+    MODEL_ATTN_V,
+    MODEL_ATTN_Q_BIAS,
+    MODEL_ATTN_K_BIAS,
+    MODEL_ATTN_V_BIAS,
+    MODEL_ATTN_Q_NORM,
+    MODEL_ATTN_K_NORM,
+    MODEL_ATTN_OUTPUT,
+    MODEL_ATTN_OUTPUT_BIAS,
+    MODEL_FFN_NORM,
+    MODEL_FFN_GATE,
+    MODEL_FFN_UP,
+    MODEL_FFN_DOWN,
+    MODEL_ROLE_COUNT
+};
+
+enum model_presence { MODEL_ABSENT, MODEL_OPTIONAL, MODEL_REQUIRED };
+
+/* Room for "blk.4294967295.attn_output.weight". */
+#define MODEL_TENSOR_NAME_BYTES 64
+
+struct model_planned {
+    char name[MODEL_TENSOR_NAME_BYTES];
+    struct shape shape;
+    enum model_presence presence;
+    bool is_matrix; /* a weight matrix, which may be quantised; else F32 */
+};
+
+bool model_role_is_per_layer(enum model_role role);
+
+/* What the plan says of a tensor; layer is ignored where the role is not per layer. */
+struct model_planned model_plan(const struct model_config *config, enum model_role role,
+                                uint32_t layer);
+
+/* True if the plan allows the type for such a tensor. */
+bool model_dtype_allowed(bool is_matrix, enum dtype dtype);
+
+/* ---- Known shapes --------------------------------------------------------------------------- */
+
+struct model_shape {
+    const char *slug;  /* "llama2-7b" */
+    const char *title; /* "Llama-2-7B" */
+    enum model_arch arch;
+    uint32_t embedding_length, block_count, feed_forward_length;
+    uint32_t head_count, head_count_kv, head_dim;
+    uint32_t vocab_size, context_length;
+    float rope_base, rms_epsilon;
+    bool tied_embeddings;
+    float rope_freqs_factor; /* Llama 3.1 and later scale low frequencies by this; 0: no such tensor
+                              */
+};
+
+size_t model_shape_count(void);
+const struct model_shape *model_shape_at(size_t index);
+/* By slug; case, dots, dashes and underscores do not matter. NULL if unknown. */
+const struct model_shape *model_shape_find(const char *name);
+/* The shape a configuration has; NULL if none. *ret_exact: the vocabulary agrees too. */
+const struct model_shape *model_shape_of(const struct model_config *config, bool *ret_exact);
+
+/* ---- The guard rail ------------------------------------------------------------------------- */
+
+#define MODEL_PROBLEM_LIMIT 24
+#define MODEL_PROBLEM_BYTES 384
+
+enum model_problem_kind {
+    MODEL_PROBLEM_CANNOT_RUN,  /* never to be overridden */
+    MODEL_PROBLEM_EXPECTATION, /* not the model that --expect pins */
+};
+
+struct model_problem {
+    enum model_problem_kind kind;
+    char text[MODEL_PROBLEM_BYTES]; /* what, expected, found, what to do */
+};
+
+struct model_report {
+    bool config_known; /* config is complete; false if metadata is missing or absurd */
+    struct model_config config;
+    uint64_t parameter_count; /* of all tensors but rope_freqs */
+    uint64_t weight_bytes;    /* of all tensors, as in the file */
+    struct model_problem problems[MODEL_PROBLEM_LIMIT];
+    size_t problem_count; /* kept in problems */
+    size_t unkept_count;  /* beyond the limit */
+};
+
+/* Reads configuration and directory, touches no tensor data, lists every problem. expected may be
+ * NULL. */
+void model_check(const struct gguf_file *file, const struct model_shape *expected,
+                 struct model_report *ret_report);
+
+/* True if some problem forbids running. With ignore_expectations (GRETA_DISABLE_GUARD_RAIL) those
+ * that only say "not the pinned model" do not. */
+bool model_report_refuses(const struct model_report *report, bool ignore_expectations);
+
+#endif

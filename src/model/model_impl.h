@@ -1,0 +1,35 @@
+/* model_impl.h - what the files of this module share. */
+#ifndef GRETA_MODEL_MODEL_IMPL_H
+#define GRETA_MODEL_MODEL_IMPL_H
+
+#include "model/model.h"
+
+/* Limits beyond which a number is a damaged file, not a model; they also keep products of two of
+ * them within 64 bits. */
+#define MODEL_BLOCK_LIMIT 4096u
+#define MODEL_WIDTH_LIMIT (1u << 24)
+#define MODEL_HEAD_LIMIT 65536u
+#define MODEL_CONTEXT_LIMIT (1u << 30)
+#define MODEL_VOCAB_LIMIT (1u << 26)
+
+void model_problem_add(struct model_report *report, enum model_problem_kind kind,
+                       const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* arch.c: by general.architecture; false if unknown. */
+bool model_arch_find(struct text_view name, enum model_arch *ret_arch);
+/* "llama, qwen2, qwen3" */
+const char *model_arch_list(void);
+
+/* config.c: fills report->config; sets config_known if nothing it needs is missing. */
+void model_config_read(const struct gguf_file *file, struct model_report *report);
+
+/* vocabulary.c: tokens, scores, types and special ids agree with each other and with vocab_size. */
+void model_vocabulary_check(const struct gguf_file *file, struct model_report *report);
+
+/* tensor_plan.c: every tensor of the file against the plan. */
+void model_plan_check(const struct gguf_file *file, struct model_report *report);
+
+/* shapes.c: the pinned shape, number by number. */
+void model_expectation_check(const struct model_shape *expected, struct model_report *report);
+
+#endif

@@ -1,0 +1,160 @@
+/* shapes.c - well-known models by their dimensions: names for people, pins for --expect, and exact
+ * shapes for synth. */
+#include "model/model_impl.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+#define LLAMA MODEL_ARCH_LLAMA
+#define QWEN2 MODEL_ARCH_QWEN2
+#define QWEN3 MODEL_ARCH_QWEN3
+
+/* slug, title, arch, width, layers, feed, heads, kv heads, head dim, vocab, context, rope base,
+ * epsilon, tied, rope_freqs factor. Where two differ only in the vocabulary the more common comes
+ * first. */
+static const struct model_shape shapes[] = {
+    { "tiny", "tiny", LLAMA, 256, 4, 768, 8, 4, 32, 1024, 512, 1e4f, 1e-5f, false, 0 },
+    { "stories260k", "stories260K", LLAMA, 64, 5, 172, 8, 4, 8, 512, 512, 1e4f, 1e-5f, false, 0 },
+    { "tinyllama", "TinyLlama-1.1B", LLAMA, 2048, 22, 5632, 32, 4, 64, 32000, 2048, 1e4f, 1e-5f,
+      false, 0 },
+    { "llama2-7b", "Llama-2-7B", LLAMA, 4096, 32, 11008, 32, 32, 128, 32000, 4096, 1e4f, 1e-5f,
+      false, 0 },
+    { "llama2-13b", "Llama-2-13B", LLAMA, 5120, 40, 13824, 40, 40, 128, 32000, 4096, 1e4f, 1e-5f,
+      false, 0 },
+    { "llama2-70b", "Llama-2-70B", LLAMA, 8192, 80, 28672, 64, 8, 128, 32000, 4096, 1e4f, 1e-5f,
+      false, 0 },
+    { "llama3-1b", "Llama-3.2-1B", LLAMA, 2048, 16, 8192, 32, 8, 64, 128256, 131072, 5e5f, 1e-5f,
+      true, 32 },
+    { "llama3-3b", "Llama-3.2-3B", LLAMA, 3072, 28, 8192, 24, 8, 128, 128256, 131072, 5e5f, 1e-5f,
+      true, 32 },
+    { "llama3-8b", "Llama-3-8B", LLAMA, 4096, 32, 14336, 32, 8, 128, 128256, 8192, 5e5f, 1e-5f,
+      false, 0 },
+    { "llama3-70b", "Llama-3-70B", LLAMA, 8192, 80, 28672, 64, 8, 128, 128256, 8192, 5e5f, 1e-5f,
+      false, 0 },
+    { "mistral-7b", "Mistral-7B", LLAMA, 4096, 32, 14336, 32, 8, 128, 32000, 32768, 1e4f, 1e-5f,
+      false, 0 },
+    { "mistral-7b-v3", "Mistral-7B-v0.3", LLAMA, 4096, 32, 14336, 32, 8, 128, 32768, 32768, 1e6f,
+      1e-5f, false, 0 },
+    { "mistral-nemo", "Mistral-Nemo-12B", LLAMA, 5120, 40, 14336, 32, 8, 128, 131072, 131072, 1e6f,
+      1e-5f, false, 0 },
+    { "qwen2-0.5b", "Qwen2-0.5B", QWEN2, 896, 24, 4864, 14, 2, 64, 151936, 32768, 1e6f, 1e-6f, true,
+      0 },
+    { "qwen2-1.5b", "Qwen2-1.5B", QWEN2, 1536, 28, 8960, 12, 2, 128, 151936, 32768, 1e6f, 1e-6f,
+      true, 0 },
+    { "qwen2-3b", "Qwen2.5-3B", QWEN2, 2048, 36, 11008, 16, 2, 128, 151936, 32768, 1e6f, 1e-6f,
+      true, 0 },
+    { "qwen2-7b", "Qwen2-7B", QWEN2, 3584, 28, 18944, 28, 4, 128, 152064, 32768, 1e6f, 1e-6f, false,
+      0 },
+    { "qwen2-14b", "Qwen2.5-14B", QWEN2, 5120, 48, 13824, 40, 8, 128, 152064, 32768, 1e6f, 1e-6f,
+      false, 0 },
+    { "qwen2-32b", "Qwen2.5-32B", QWEN2, 5120, 64, 27648, 40, 8, 128, 152064, 32768, 1e6f, 1e-6f,
+      false, 0 },
+    { "qwen2-72b", "Qwen2-72B", QWEN2, 8192, 80, 29568, 64, 8, 128, 152064, 32768, 1e6f, 1e-6f,
+      false, 0 },
+    { "qwen3-0.6b", "Qwen3-0.6B", QWEN3, 1024, 28, 3072, 16, 8, 128, 151936, 40960, 1e6f, 1e-6f,
+      true, 0 },
+    { "qwen3-1.7b", "Qwen3-1.7B", QWEN3, 2048, 28, 6144, 16, 8, 128, 151936, 40960, 1e6f, 1e-6f,
+      true, 0 },
+    { "qwen3-4b", "Qwen3-4B", QWEN3, 2560, 36, 9728, 32, 8, 128, 151936, 40960, 1e6f, 1e-6f, true,
+      0 },
+    { "qwen3-8b", "Qwen3-8B", QWEN3, 4096, 36, 12288, 32, 8, 128, 151936, 40960, 1e6f, 1e-6f, false,
+      0 },
+    { "qwen3-14b", "Qwen3-14B", QWEN3, 5120, 40, 17408, 40, 8, 128, 151936, 40960, 1e6f, 1e-6f,
+      false, 0 },
+    { "qwen3-32b", "Qwen3-32B", QWEN3, 5120, 64, 25600, 64, 8, 128, 151936, 40960, 1e6f, 1e-6f,
+      false, 0 },
+};
+
+size_t model_shape_count(void)
+{
+    return COUNT_OF(shapes);
+}
+
+const struct model_shape *model_shape_at(size_t index)
+{
+    ASSERT(index < COUNT_OF(shapes));
+    return &shapes[index];
+}
+
+/* The next letter or digit, lower case; 0 at the end. */
+static char next_letter(const char **text)
+{
+    while (**text && !isalnum((unsigned char)**text))
+        (*text)++;
+    return **text ? (char)tolower((unsigned char)*(*text)++) : '\0';
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    for (;;) {
+        char left = next_letter(&a), right = next_letter(&b);
+        if (left != right)
+            return false;
+        if (left == '\0')
+            return true;
+    }
+}
+
+const struct model_shape *model_shape_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(shapes); i++)
+        if (same_name(name, shapes[i].slug) || same_name(name, shapes[i].title))
+            return &shapes[i];
+    return NULL;
+}
+
+static bool same_dimensions(const struct model_shape *shape, const struct model_config *config)
+{
+    return shape->arch == config->arch && shape->embedding_length == config->embedding_length &&
+           shape->block_count == config->block_count &&
+           shape->feed_forward_length == config->feed_forward_length &&
+           shape->head_count == config->head_count &&
+           shape->head_count_kv == config->head_count_kv && shape->head_dim == config->head_dim;
+}
+
+const struct model_shape *model_shape_of(const struct model_config *config, bool *ret_exact)
+{
+    const struct model_shape *alike = NULL;
+    *ret_exact = false;
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        if (!same_dimensions(&shapes[i], config))
+            continue;
+        if (shapes[i].vocab_size == config->vocab_size) {
+            *ret_exact = true;
+            return &shapes[i];
+        }
+        if (!alike)
+            alike = &shapes[i];
+    }
+    return alike;
+}
+
+void model_expectation_check(const struct model_shape *expected, struct model_report *report)
+{
+    const struct model_config *config = &report->config;
+    if (expected->arch != config->arch)
+        model_problem_add(report, MODEL_PROBLEM_EXPECTATION,
+                          "architecture: expected %s, found %s; not %s: name that model, or drop "
+                          "--expect",
+                          model_arch_info(expected->arch)->name,
+                          model_arch_info(config->arch)->name, expected->slug);
+    const struct {
+        const char *name;
+        uint32_t expected, found;
+    } numbers[] = {
+        { "feed_forward_length", expected->feed_forward_length, config->feed_forward_length },
+        { "embedding_length", expected->embedding_length, config->embedding_length },
+        { "block_count", expected->block_count, config->block_count },
+        { "head_count", expected->head_count, config->head_count },
+        { "head_count_kv", expected->head_count_kv, config->head_count_kv },
+        { "head dimension", expected->head_dim, config->head_dim },
+        { "vocab_size", expected->vocab_size, config->vocab_size },
+    };
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        if (numbers[i].expected != numbers[i].found)
+            model_problem_add(report, MODEL_PROBLEM_EXPECTATION,
+                              "%s: expected %" PRIu32 ", found %" PRIu32
+                              "; not %s: name that model, or drop --expect",
+                              numbers[i].name, numbers[i].expected, numbers[i].found,
+                              expected->slug);
+}

@@ -1,0 +1,236 @@
+/* tensor_plan.c - which tensors a model has: names, shapes, types, by architecture; and a file's
+ * directory held against it. The engine binds its weights by the same rows. */
+#include "model/model_impl.h"
+
+#include "tensor/quant.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sizes a shape formula may name. */
+enum extent {
+    NOTHING, /* no such dimension */
+    WIDTH,   /* embedding_length */
+    VOCAB,
+    QUERY, /* head_count * head_dim */
+    KEY,   /* head_count_kv * head_dim */
+    HEAD,  /* head_dim */
+    FEED,  /* feed_forward_length */
+    PAIRS, /* rope.dimension_count / 2 */
+};
+
+static uint64_t extent_of(const struct model_config *config, enum extent extent)
+{
+    switch (extent) {
+    case WIDTH:
+        return config->embedding_length;
+    case VOCAB:
+        return config->vocab_size;
+    case QUERY:
+        return (uint64_t)config->head_count * config->head_dim;
+    case KEY:
+        return (uint64_t)config->head_count_kv * config->head_dim;
+    case HEAD:
+        return config->head_dim;
+    case FEED:
+        return config->feed_forward_length;
+    case PAIRS:
+        return config->rope.dimension_count / 2;
+    case NOTHING:
+        break;
+    }
+    return 1;
+}
+
+enum { NO = MODEL_ABSENT, MAY = MODEL_OPTIONAL, MUST = MODEL_REQUIRED };
+
+/* A shape of one extent is a vector (norm, bias, frequencies): F32. Two extents: a matrix
+ * [in, out], of any type that can be decoded. */
+static const struct row {
+    const char *name;
+    bool per_layer;
+    enum extent shape[2];
+    uint8_t presence[MODEL_ARCH_COUNT]; /* llama, qwen2, qwen3 */
+} rows[] = {
+    [MODEL_TOKEN_EMBD] = { "token_embd.weight", false, { WIDTH, VOCAB }, { MUST, MUST, MUST } },
+    [MODEL_OUTPUT_NORM] = { "output_norm.weight", false, { WIDTH }, { MUST, MUST, MUST } },
+    [MODEL_OUTPUT] = { "output.weight", false, { WIDTH, VOCAB }, { MAY, MAY, MAY } },
+    [MODEL_OUTPUT_BIAS] = { "output.bias", false, { VOCAB }, { NO, MAY, NO } },
+    [MODEL_ROPE_FREQS] = { "rope_freqs.weight", false, { PAIRS }, { MAY, NO, NO } },
+    [MODEL_ATTN_NORM] = { "attn_norm.weight", true, { WIDTH }, { MUST, MUST, MUST } },
+    [MODEL_ATTN_Q] = { "attn_q.weight", true, { WIDTH, QUERY }, { MUST, MUST, MUST } },
+    [MODEL_ATTN_K] = { "attn_k.weight", true, { WIDTH, KEY }, { MUST, MUST, MUST } },
+    [MODEL_ATTN_V] = { "attn_v.weight", true, { WIDTH, KEY }, { MUST, MUST, MUST } },
+    [MODEL_ATTN_Q_BIAS] = { "attn_q.bias", true, { QUERY }, { MAY, MUST, NO } },
+    [MODEL_ATTN_K_BIAS] = { "attn_k.bias", true, { KEY }, { MAY, MUST, NO } },
+    [MODEL_ATTN_V_BIAS] = { "attn_v.bias", true, { KEY }, { MAY, MUST, NO } },
+    [MODEL_ATTN_Q_NORM] = { "attn_q_norm.weight", true, { HEAD }, { NO, NO, MUST } },
+    [MODEL_ATTN_K_NORM] = { "attn_k_norm.weight", true, { HEAD }, { NO, NO, MUST } },
+    [MODEL_ATTN_OUTPUT] = { "attn_output.weight", true, { QUERY, WIDTH }, { MUST, MUST, MUST } },
+    [MODEL_ATTN_OUTPUT_BIAS] = { "attn_output.bias", true, { WIDTH }, { MAY, NO, NO } },
+    [MODEL_FFN_NORM] = { "ffn_norm.weight", true, { WIDTH }, { MUST, MUST, MUST } },
+    [MODEL_FFN_GATE] = { "ffn_gate.weight", true, { WIDTH, FEED }, { MUST, MUST, MUST } },
+    [MODEL_FFN_UP] = { "ffn_up.weight", true, { WIDTH, FEED }, { MUST, MUST, MUST } },
+    [MODEL_FFN_DOWN] = { "ffn_down.weight", true, { FEED, WIDTH }, { MUST, MUST, MUST } },
+};
+_Static_assert(COUNT_OF(rows) == MODEL_ROLE_COUNT, "every role has a row");
+
+bool model_role_is_per_layer(enum model_role role)
+{
+    return rows[role].per_layer;
+}
+
+struct model_planned model_plan(const struct model_config *config, enum model_role role,
+                                uint32_t layer)
+{
+    const struct row *row = &rows[role];
+    struct model_planned planned = { .presence = (enum model_presence)row->presence[config->arch],
+                                     .is_matrix = row->shape[1] != NOTHING };
+    if (row->per_layer)
+        snprintf(planned.name, sizeof(planned.name), "blk.%" PRIu32 ".%s", layer, row->name);
+    else
+        snprintf(planned.name, sizeof(planned.name), "%s", row->name);
+    uint64_t dims[2] = { extent_of(config, row->shape[0]), extent_of(config, row->shape[1]) };
+    planned.shape = shape_make(planned.is_matrix ? 2 : 1, dims);
+    return planned;
+}
+
+bool model_dtype_allowed(bool is_matrix, enum dtype dtype)
+{
+    return is_matrix ? quant_can_decode(dtype) : dtype == DTYPE_F32;
+}
+
+/* ---- A file against the plan ---------------------------------------------------------------- */
+
+static void check_one(const struct gguf_tensor *tensor, const struct model_planned *planned,
+                      struct model_report *report)
+{
+    char expected[SHAPE_TEXT_BYTES], found[SHAPE_TEXT_BYTES];
+    if (!shape_equal(&tensor->shape, &planned->shape)) {
+        bool vocabulary = planned->is_matrix && tensor->shape.dims[0] == planned->shape.dims[0] &&
+                          planned->shape.dims[1] == report->config.vocab_size &&
+                          strncmp(planned->name, "blk.", 4) != 0;
+        model_problem_add(
+            report, MODEL_PROBLEM_CANNOT_RUN, "%s: expected shape %s, found %s; %s", planned->name,
+            shape_text(&planned->shape, expected), shape_text(&tensor->shape, found),
+            vocabulary ? "vocabulary and embedding do not match, convert the model "
+                         "again with its own tokenizer"
+                       : "metadata and tensors do not belong together, get or convert "
+                         "the model again");
+    }
+    if (!model_dtype_allowed(planned->is_matrix, tensor->dtype))
+        model_problem_add(
+            report, MODEL_PROBLEM_CANNOT_RUN, "%s: expected %s, found %s; %s", planned->name,
+            planned->is_matrix ? "a type greta can decode (F32 F16 BF16 Q8_0 Q4_0 Q4_1 "
+                                 "Q5_0 Q5_1 Q2_K to Q6_K IQ4_NL IQ4_XS MXFP4)"
+                               : "F32",
+            dtype_name(tensor->dtype),
+            quant_can_decode(tensor->dtype) ? "greta quantize writes it as F32"
+                                            : "get the model in one of these types");
+}
+
+/* An optional tensor of a layer is there in all layers or in none. */
+static void check_optional_layers(const struct gguf_file *file, enum model_role role,
+                                  uint32_t present_count, struct model_report *report)
+{
+    uint32_t layers = report->config.block_count;
+    if (present_count == 0 || present_count == layers)
+        return;
+    for (uint32_t layer = 0; layer < layers; layer++) {
+        struct model_planned planned = model_plan(&report->config, role, layer);
+        if (gguf_tensor_find(file, planned.name))
+            continue;
+        model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s: expected in all %" PRIu32 " layers or in none, found in %" PRIu32
+                          "; the file is incomplete, get or convert it again",
+                          planned.name, layers, present_count);
+        return;
+    }
+}
+
+static void check_role(const struct gguf_file *file, enum model_role role,
+                       struct model_report *report)
+{
+    const struct row *row = &rows[role];
+    uint32_t layers = row->per_layer ? report->config.block_count : 1;
+    uint32_t present_count = 0, missing_count = 0;
+    for (uint32_t layer = 0; layer < layers; layer++) {
+        struct model_planned planned = model_plan(&report->config, role, layer);
+        const struct gguf_tensor *tensor = gguf_tensor_find(file, planned.name);
+        if (tensor && planned.presence != MODEL_ABSENT) {
+            present_count++;
+            check_one(tensor, &planned, report);
+        } else if (!tensor && planned.presence == MODEL_REQUIRED && missing_count++ == 0) {
+            char shape[SHAPE_TEXT_BYTES];
+            model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
+                              "%s: expected a tensor of shape %s, found none; the file is "
+                              "incomplete, get or convert it again",
+                              planned.name, shape_text(&planned.shape, shape));
+        }
+    }
+    if (missing_count > 1)
+        model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s: missing in %" PRIu32 " of %" PRIu32 " layers", row->name,
+                          missing_count, layers);
+    if (row->per_layer && row->presence[report->config.arch] == MODEL_OPTIONAL)
+        check_optional_layers(file, role, present_count, report);
+}
+
+/* The part behind "blk.N." of a layer's tensor; false for other names. N must be written plainly.
+ */
+static bool split_layer_name(struct text_view name, uint64_t *ret_layer, struct text_view *ret_rest)
+{
+    if (name.length < 5 || memcmp(name.bytes, "blk.", 4) != 0)
+        return false;
+    size_t at = 4;
+    uint64_t layer = 0;
+    while (at < name.length && name.bytes[at] >= '0' && name.bytes[at] <= '9' && at < 14)
+        layer = layer * 10 + (uint64_t)(name.bytes[at++] - '0');
+    if (at == 4 || at >= name.length || name.bytes[at] != '.' || (name.bytes[4] == '0' && at > 5))
+        return false;
+    *ret_layer = layer;
+    *ret_rest = (struct text_view){ name.bytes + at + 1, name.length - at - 1 };
+    return true;
+}
+
+static bool is_planned(const struct model_config *config, struct text_view name)
+{
+    uint64_t layer = 0;
+    struct text_view rest = name;
+    bool in_layer = split_layer_name(name, &layer, &rest);
+    for (size_t i = 0; i < MODEL_ROLE_COUNT; i++)
+        if (rows[i].per_layer == in_layer && rows[i].presence[config->arch] != MODEL_ABSENT &&
+            text_view_is(rest, rows[i].name))
+            return !in_layer || layer < config->block_count;
+    return false;
+}
+
+static void check_surplus(const struct gguf_file *file, struct model_report *report)
+{
+    size_t surplus_count = 0;
+    for (size_t i = 0; i < gguf_tensor_count(file); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
+        if (is_planned(&report->config, tensor->name) || surplus_count++ > 0)
+            continue;
+        char shown[96], shape[SHAPE_TEXT_BYTES];
+        model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s: expected no such tensor in a %s model of %" PRIu32
+                          " layers, found one of shape %s; greta would have to ignore it, and the "
+                          "result would be wrong",
+                          text_printable(tensor->name, shown, sizeof(shown)),
+                          model_arch_info(report->config.arch)->name, report->config.block_count,
+                          shape_text(&tensor->shape, shape));
+    }
+    if (surplus_count > 1)
+        model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
+                          "surplus tensors: expected none, found %zu", surplus_count);
+}
+
+void model_plan_check(const struct gguf_file *file, struct model_report *report)
+{
+    for (size_t role = 0; role < MODEL_ROLE_COUNT; role++)
+        check_role(file, (enum model_role)role, report);
+    check_surplus(file, report);
+}

@@ -1,0 +1,124 @@
+# general_test.sh - what is the same for every command: help, errors, pages, completion, install.
+source "$(dirname "$0")/lib.sh"
+commands="inspect synth quantize manual completion help"
+
+# ---- Help and version --------------------------------------------------------------------------
+expect_exit 0 "$GRETA" --help
+expect_no_stderr
+for command in $commands; do
+    expect_exit 0 "$GRETA" --help
+    expect_stdout "  $command "
+    expect_exit 0 "$GRETA" "$command" --help
+    expect_stdout "usage: greta $command"
+    expect_no_stderr
+    cp "$captured/out" "$captured/long"
+    expect_exit 0 "$GRETA" "$command" -h
+    expect_same_bytes "$captured/out" "$captured/long"
+    expect_exit 0 "$GRETA" help "$command"
+    expect_same_bytes "$captured/out" "$captured/long"
+done
+expect_exit 0 "$GRETA" -h
+expect_exit 0 "$GRETA" help
+expect_exit 0 "$GRETA" --version
+grep -qE '^greta [0-9]+\.[0-9]+\.[0-9]+$' "$captured/out" || fail "expected a version"
+
+# ---- Lines that make no sense ------------------------------------------------------------------
+expect_exit 2 "$GRETA"
+expect_no_stdout
+expect_stderr "usage: greta COMMAND"
+expect_exit 2 "$GRETA" inspct
+expect_one_line_error "unknown command 'inspct'; did you mean inspect?"
+expect_exit 2 "$GRETA" --nonsense
+expect_one_line_error "unknown command '--nonsense'"
+expect_exit 2 "$GRETA" help nothing
+expect_one_line_error "unknown command 'nothing'"
+expect_exit 2 "$GRETA" manual nothing
+expect_one_line_error "unknown command 'nothing'"
+expect_exit 2 "$GRETA" completion tcsh
+expect_one_line_error "expected bash, zsh or fish, found 'tcsh'"
+for command in $commands; do
+    expect_exit 2 "$GRETA" "$command" --no-such-flag
+    expect_one_line_error "greta $command: unknown flag '--no-such-flag'"
+    expect_no_stdout
+done
+
+# ---- Nowhere to write --------------------------------------------------------------------------
+if [ -e /dev/full ]; then
+    for line in "--help" "--version" "help synth" "manual" "completion bash" "synth --help"; do
+        # shellcheck disable=SC2086 # words on purpose
+        expect_exit 3 bash -c "'$GRETA' $line >/dev/full"
+        expect_one_line_error "cannot write"
+    done
+fi
+
+# ---- Man pages ---------------------------------------------------------------------------------
+for command in "" $commands; do
+    # shellcheck disable=SC2086 # nothing at all for the main page
+    expect_exit 0 "$GRETA" manual $command
+    expect_no_stderr
+    expect_stdout ".SH NAME"
+    cp "$captured/out" "page-$command.1"
+done
+if command -v man >/dev/null && man --warnings -l page-.1 2>&1 | grep -q GRETA; then
+    for page in page-*.1; do
+        expect_exit 0 env MANWIDTH=80 LC_ALL=C man --warnings -E ascii -l "$page"
+        expect_no_stderr
+        expect_stdout "EXIT STATUS"
+    done
+fi
+rm -f page-*.1
+
+# ---- Completion --------------------------------------------------------------------------------
+expect_exit 0 "$GRETA" completion zsh
+expect_stdout "#compdef greta"
+command -v zsh >/dev/null && expect_exit 0 zsh -n "$captured/out"
+expect_exit 0 "$GRETA" completion fish
+expect_stdout "complete -c greta"
+command -v fish >/dev/null && expect_exit 0 fish --no-execute "$captured/out"
+"$GRETA" completion bash >"$captured/greta.bash"
+expect_exit 0 bash -n "$captured/greta.bash"
+
+# complete_line WORD...: what bash offers for the last word, sorted, in one line.
+complete_line()
+{
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    last="completion of $*" bash -c 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+        _greta; printf "%s\n" "${COMPREPLY[@]}" | sort | tr "\n" " "' \
+        complete "$captured/greta.bash" "$@"
+}
+# expect_offer WORDS LINE...: what is offered is exactly that.
+expect_offer()
+{
+    local wanted=$1 found
+    shift
+    last="completion of $*"
+    found=$(complete_line "$@")
+    [ "$found" = "$wanted" ] || fail "expected '$wanted', found '$found'"
+}
+expect_offer "inspect " greta ins
+expect_offer "synth " greta sy
+expect_offer "--version " greta --v
+expect_offer "--shape " greta synth --sh
+expect_offer "llama3-70b " greta synth --shape llama3-7
+expect_offer "llama3-1b llama3-3b llama3-70b llama3-8b " greta synth -s llama3
+expect_offer "q4_0 q4_k_m " greta synth --type q4
+expect_offer "--ctx --ctx-size " greta inspect --ct
+: >model.gguf
+expect_offer "model.gguf " greta inspect mo
+rm model.gguf
+
+# ---- Installing --------------------------------------------------------------------------------
+if [ -n "${GRETA_BUILD:-}" ] && command -v cmake >/dev/null; then
+    expect_exit 0 cmake --install "$GRETA_BUILD" --prefix "$folder/prefix"
+    [ "$(readlink prefix/bin/greta_infer)" = greta ] || fail "expected greta_infer to be greta"
+    expect_exit 0 prefix/bin/greta --version
+    for command in $commands; do
+        [ -s "prefix/share/man/man1/greta-$command.1" ] || fail "expected the page of $command"
+    done
+    for file in man/man1/greta.1 bash-completion/completions/greta zsh/site-functions/_greta \
+        fish/vendor_completions.d/greta.fish; do
+        [ -s "prefix/share/$file" ] || fail "expected $file"
+    done
+    expect_same_bytes prefix/share/bash-completion/completions/greta "$captured/greta.bash"
+fi
+finish

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Does tools/check_layers.py find what it should? Each case is a small tree with one thing wrong."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LAYERS = "base+\ngguf base\nmodel base gguf\ndevice base\ndevice/host base device+impl\ncli base gguf model\n"
+GOOD = {
+    "base/text.h": "",
+    "gguf/gguf.h": '#include "base/text.h"\n',
+    "gguf/gguf_impl.h": "",
+    "gguf/reader.c": '#include "gguf/gguf_impl.h"\n#include <stdio.h>\n',
+    "model/model.c": '#include "gguf/gguf.h"\n',
+    "device/device.h": "",
+    "device/device_impl.h": "",
+    "device/host/stream.c": '#include "device/device_impl.h"\n',
+    "cli/run.c": 'const char *x = getenv("HOME");\n',
+}
+
+# name, files added or replaced, words the complaint must have (None: no complaint)
+CASES = [
+    ("a clean tree", {}, None),
+    ("upward include", {"gguf/reader.c": '#include "model/model.h"\n'}, "gguf may not use model"),
+    ("past the door", {"model/model.c": '#include "gguf/gguf_impl.h"\n'}, "not the door of gguf"),
+    ("implementation without +impl", {"cli/run.c": '#include "device/device_impl.h"\n'},
+     "cli may not use device"),
+    ("unknown module", {"cli/run.c": '#include "nowhere/x.h"\n'}, "belongs to no module"),
+    ("folder without a line", {"extra/x.c": ""}, "no line in layers.txt"),
+    ("getenv below cli", {"gguf/reader.c": 'char *x = getenv("X");\n'}, "read the environment"),
+    ("vendor header", {"device/device.h": "#include <cuda.h>\n"}, "vendor header"),
+    ("commented space", {"gguf/reader.c": '  #  include "model/model.h"\n'}, "may not use model"),
+]
+
+
+def run(files, layers=LAYERS):
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "src"
+        for name, text in files.items():
+            path = source / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (source / "layers.txt").write_text(layers)
+        return subprocess.run([sys.executable, ROOT / "tools/check_layers.py", folder],
+                              capture_output=True, text=True, check=False)
+
+
+def main():
+    failures = 0
+    for name, changed, words in CASES:
+        result = run({**GOOD, **changed})
+        good = result.returncode == 0 if words is None else (
+            result.returncode == 1 and words in result.stdout)
+        if not good:
+            failures += 1
+            print(f"FAILED: {name}: status {result.returncode}\n{result.stdout}{result.stderr}")
+    result = run(GOOD, "gguf base\nbase+\n")
+    if result.returncode != 1 or "no earlier line" not in result.stdout:
+        failures += 1
+        print(f"FAILED: order of lines\n{result.stdout}")
+    print(f"{len(CASES) + 1} cases, {failures} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,256 @@
+/* model_plan_test.c - which tensors a model has, and that real models come out of it exactly. */
+#include "model_file.h"
+
+#include "model/model_impl.h"
+
+/* ---- The plan ------------------------------------------------------------------------------- */
+
+#define A MODEL_ABSENT
+#define O MODEL_OPTIONAL
+#define R MODEL_REQUIRED
+
+/* Layer 1 of the model in model_file.h: width 64, 4 * 16 queries, 2 * 16 keys, feed 96, 8 tokens.
+ */
+static const struct {
+    enum model_role role;
+    const char *name;
+    const char *shape;
+    bool is_matrix;
+    enum model_presence presence[MODEL_ARCH_COUNT]; /* llama, qwen2, qwen3 */
+} plan[] = {
+    { MODEL_TOKEN_EMBD, "token_embd.weight", "[64, 8]", true, { R, R, R } },
+    { MODEL_OUTPUT_NORM, "output_norm.weight", "[64]", false, { R, R, R } },
+    { MODEL_OUTPUT, "output.weight", "[64, 8]", true, { O, O, O } },
+    { MODEL_OUTPUT_BIAS, "output.bias", "[8]", false, { A, O, A } },
+    { MODEL_ROPE_FREQS, "rope_freqs.weight", "[8]", false, { O, A, A } },
+    { MODEL_ATTN_NORM, "blk.1.attn_norm.weight", "[64]", false, { R, R, R } },
+    { MODEL_ATTN_Q, "blk.1.attn_q.weight", "[64, 64]", true, { R, R, R } },
+    { MODEL_ATTN_K, "blk.1.attn_k.weight", "[64, 32]", true, { R, R, R } },
+    { MODEL_ATTN_V, "blk.1.attn_v.weight", "[64, 32]", true, { R, R, R } },
+    { MODEL_ATTN_Q_BIAS, "blk.1.attn_q.bias", "[64]", false, { O, R, A } },
+    { MODEL_ATTN_K_BIAS, "blk.1.attn_k.bias", "[32]", false, { O, R, A } },
+    { MODEL_ATTN_V_BIAS, "blk.1.attn_v.bias", "[32]", false, { O, R, A } },
+    { MODEL_ATTN_Q_NORM, "blk.1.attn_q_norm.weight", "[16]", false, { A, A, R } },
+    { MODEL_ATTN_K_NORM, "blk.1.attn_k_norm.weight", "[16]", false, { A, A, R } },
+    { MODEL_ATTN_OUTPUT, "blk.1.attn_output.weight", "[64, 64]", true, { R, R, R } },
+    { MODEL_ATTN_OUTPUT_BIAS, "blk.1.attn_output.bias", "[64]", false, { O, A, A } },
+    { MODEL_FFN_NORM, "blk.1.ffn_norm.weight", "[64]", false, { R, R, R } },
+    { MODEL_FFN_GATE, "blk.1.ffn_gate.weight", "[64, 96]", true, { R, R, R } },
+    { MODEL_FFN_UP, "blk.1.ffn_up.weight", "[64, 96]", true, { R, R, R } },
+    { MODEL_FFN_DOWN, "blk.1.ffn_down.weight", "[96, 64]", true, { R, R, R } },
+};
+_Static_assert(COUNT_OF(plan) == MODEL_ROLE_COUNT, "every role is in the table");
+
+static void test_plan(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(plan); i++) {
+        for (int arch = 0; arch < MODEL_ARCH_COUNT; arch++) {
+            struct model_config config = model_file_config((enum model_arch)arch);
+            struct model_planned planned = model_plan(&config, plan[i].role, 1);
+            char shape[SHAPE_TEXT_BYTES];
+            assert_string_equal(planned.name, plan[i].name);
+            assert_string_equal(shape_text(&planned.shape, shape), plan[i].shape);
+            assert_int_equal(planned.is_matrix, plan[i].is_matrix);
+            if (planned.presence != plan[i].presence[arch])
+                fail_msg("%s in %s", plan[i].name, model_arch_info((enum model_arch)arch)->name);
+        }
+        assert_int_equal(model_role_is_per_layer(plan[i].role),
+                         strncmp(plan[i].name, "blk.", 4) == 0);
+    }
+}
+
+/* Qwen3's heads are not width / heads: the query matrix is not square. */
+static void test_heads_wider_than_the_stream(void **state)
+{
+    (void)state;
+    struct model_config config = model_file_config(MODEL_ARCH_QWEN3);
+    config.head_dim = 32;
+    char shape[SHAPE_TEXT_BYTES];
+    struct model_planned planned = model_plan(&config, MODEL_ATTN_Q, 0);
+    assert_string_equal(shape_text(&planned.shape, shape), "[64, 128]");
+    planned = model_plan(&config, MODEL_ATTN_OUTPUT, 0);
+    assert_string_equal(shape_text(&planned.shape, shape), "[128, 64]");
+    planned = model_plan(&config, MODEL_FFN_GATE, UINT32_MAX);
+    assert_string_equal(planned.name, "blk.4294967295.ffn_gate.weight");
+}
+
+static void test_types_allowed(void **state)
+{
+    (void)state;
+    assert_true(model_dtype_allowed(false, DTYPE_F32));
+    assert_false(model_dtype_allowed(false, DTYPE_F16));
+    assert_true(model_dtype_allowed(true, DTYPE_Q4_K));
+    assert_true(model_dtype_allowed(true, DTYPE_BF16));
+    assert_false(model_dtype_allowed(true, DTYPE_IQ2_XXS));
+    assert_false(model_dtype_allowed(true, DTYPE_I32));
+}
+
+/* ---- Known shapes --------------------------------------------------------------------------- */
+
+static struct model_config config_of(const struct model_shape *shape)
+{
+    return (struct model_config){ .arch = shape->arch,
+                                  .embedding_length = shape->embedding_length,
+                                  .block_count = shape->block_count,
+                                  .feed_forward_length = shape->feed_forward_length,
+                                  .head_count = shape->head_count,
+                                  .head_count_kv = shape->head_count_kv,
+                                  .head_dim = shape->head_dim,
+                                  .vocab_size = shape->vocab_size,
+                                  .rope = { .dimension_count = shape->head_dim } };
+}
+
+static uint64_t parameter_count(const struct model_shape *shape)
+{
+    struct model_config config = config_of(shape);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < MODEL_ROLE_COUNT; i++) {
+        enum model_role role = (enum model_role)i;
+        struct model_planned planned = model_plan(&config, role, 0);
+        bool wanted = planned.presence == MODEL_REQUIRED ||
+                      (role == MODEL_OUTPUT && !shape->tied_embeddings);
+        uint64_t count;
+        assert_true(shape_element_count(&planned.shape, &count));
+        sum += !wanted ? 0 : model_role_is_per_layer(role) ? count * config.block_count : count;
+    }
+    return sum;
+}
+
+/* As the authors of the models count them. */
+static void test_parameter_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *slug;
+        uint64_t count;
+    } rows[] = {
+        { "stories260k", 292800 },       { "tinyllama", 1100048384 },
+        { "llama2-7b", 6738415616 },     { "llama2-13b", 13015864320 },
+        { "llama2-70b", 68976648192 },   { "llama3-1b", 1235814400 },
+        { "llama3-3b", 3212749824 },     { "llama3-8b", 8030261248 },
+        { "llama3-70b", 70553706496 },   { "mistral-7b", 7241732096 },
+        { "mistral-7b-v3", 7248023552 }, { "mistral-nemo", 12247782400 },
+        { "qwen2-0.5b", 494032768 },     { "qwen2-1.5b", 1543714304 },
+        { "qwen2-3b", 3085938688 },      { "qwen2-7b", 7615616512 },
+        { "qwen2-14b", 14770033664 },    { "qwen2-32b", 32763876352 },
+        { "qwen2-72b", 72706203648 },    { "qwen3-0.6b", 596049920 },
+        { "qwen3-1.7b", 1720574976 },    { "qwen3-4b", 4022468096 },
+        { "qwen3-8b", 8190735360 },      { "qwen3-14b", 14768307200 },
+        { "qwen3-32b", 32762123264 },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct model_shape *shape = model_shape_find(rows[i].slug);
+        if (!shape)
+            fail_msg("%s: unknown", rows[i].slug);
+        if (parameter_count(shape) != rows[i].count)
+            fail_msg("%s: expected %llu, found %llu", rows[i].slug,
+                     (unsigned long long)rows[i].count, (unsigned long long)parameter_count(shape));
+    }
+}
+
+static void test_shapes_are_consistent(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < model_shape_count(); i++) {
+        const struct model_shape *shape = model_shape_at(i);
+        struct model_config config = config_of(shape);
+        bool exact;
+        if (model_shape_find(shape->slug) != shape || model_shape_find(shape->title) != shape)
+            fail_msg("%s: its names find another", shape->slug);
+        if (model_shape_of(&config, &exact) != shape || !exact)
+            fail_msg("%s: its dimensions find another", shape->slug);
+        if (shape->head_count % shape->head_count_kv || shape->head_dim % 8)
+            fail_msg("%s: not a model", shape->slug);
+    }
+}
+
+static void test_names_are_forgiving(void **state)
+{
+    (void)state;
+    const struct model_shape *shape = model_shape_find("llama2-7b");
+    assert_non_null(shape);
+    assert_ptr_equal(model_shape_find("LLaMA_2.7B"), shape);
+    assert_ptr_equal(model_shape_find("Llama-2-7B"), shape);
+    assert_null(model_shape_find("llama2-7"));
+    assert_null(model_shape_find("llama2-7bb"));
+    assert_null(model_shape_find(""));
+    assert_null(model_shape_find("--"));
+}
+
+static void test_other_vocabulary_is_alike(void **state)
+{
+    (void)state;
+    struct model_config config = config_of(model_shape_find("llama3-8b"));
+    bool exact;
+    config.vocab_size = 1234;
+    assert_string_equal(model_shape_of(&config, &exact)->slug, "llama3-8b");
+    assert_false(exact);
+    config.vocab_size = 32000; /* Mistral differs in nothing else */
+    assert_string_equal(model_shape_of(&config, &exact)->slug, "mistral-7b");
+    assert_true(exact);
+    config.head_dim = 64;
+    assert_null(model_shape_of(&config, &exact));
+}
+
+/* ---- Pins ----------------------------------------------------------------------------------- */
+
+static void test_expectation(void **state)
+{
+    (void)state;
+    const struct model_shape *expected = model_shape_find("llama2-7b");
+    static struct model_report report;
+    report = (struct model_report){ .config_known = true, .config = config_of(expected) };
+    model_expectation_check(expected, &report);
+    assert_int_equal(report.problem_count, 0);
+
+    report.config = config_of(model_shape_find("llama3-8b"));
+    model_expectation_check(expected, &report);
+    assert_int_equal(report.problem_count, 3);
+    static const char *const texts[] = { "feed_forward_length: expected 11008, found 14336",
+                                         "head_count_kv: expected 32, found 8",
+                                         "vocab_size: expected 32000, found 128256" };
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        check_contains("problem", report.problems[i].text, texts[i]);
+        check_contains("problem", report.problems[i].text, "llama2-7b");
+        check_contains("problem", report.problems[i].text, "--expect");
+        assert_int_equal(report.problems[i].kind, MODEL_PROBLEM_EXPECTATION);
+    }
+    /* A pin is the only kind of problem that may be waved through. */
+    assert_true(model_report_refuses(&report, false));
+    assert_false(model_report_refuses(&report, true));
+    model_problem_add(&report, MODEL_PROBLEM_CANNOT_RUN, "broken");
+    assert_true(model_report_refuses(&report, true));
+
+    report = (struct model_report){ .config = config_of(model_shape_find("qwen2-7b")) };
+    model_expectation_check(expected, &report);
+    check_contains("arch", report.problems[0].text, "architecture: expected llama, found qwen2");
+}
+
+static void test_problems_beyond_the_limit_count(void **state)
+{
+    (void)state;
+    static struct model_report report;
+    report = (struct model_report){ .config_known = true };
+    for (int i = 0; i < MODEL_PROBLEM_LIMIT + 3; i++)
+        model_problem_add(&report, MODEL_PROBLEM_EXPECTATION, "problem %d", i);
+    assert_int_equal(report.problem_count, MODEL_PROBLEM_LIMIT);
+    assert_int_equal(report.unkept_count, 3);
+    assert_true(model_report_refuses(&report, true)); /* nobody knows what was not kept */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_heads_wider_than_the_stream),
+        cmocka_unit_test(test_types_allowed),
+        cmocka_unit_test(test_parameter_counts),
+        cmocka_unit_test(test_shapes_are_consistent),
+        cmocka_unit_test(test_names_are_forgiving),
+        cmocka_unit_test(test_other_vocabulary_is_alike),
+        cmocka_unit_test(test_expectation),
+        cmocka_unit_test(test_problems_beyond_the_limit_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Checks src/ against src/layers.txt.
+
+A module may include only the modules its line names, and of those only the door header
+(module/module.h), unless the module is a toolbox ('+' behind its name). Vendor headers stand only
+under ops/gpu; the environment is read only in cli and interpose; every folder has a line.
+
+usage: check_layers.py [ROOT]      exit status 0 if everything holds, 1 otherwise
+"""
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+VENDOR = re.compile(r"^(cuda|cublas|cupti|nvml|hip/|hsa/|rocblas|cuda\.h)")
+GETENV = re.compile(r"\b(secure_)?getenv\s*\(")
+ENVIRONMENT_READERS = {"cli", "interpose"}
+
+
+def read_layers(path):
+    """Returns {module: (set of allowed modules, is_toolbox)} and a list of complaints."""
+    layers, complaints = {}, []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        words = line.split("#")[0].split()
+        if not words:
+            continue
+        name, allowed = words[0], set()
+        for word in words[1:]:
+            # "device+impl": may use the module's implementation headers too.
+            base, _, extra = word.partition("+")
+            if base not in layers:
+                complaints.append(f"{path}:{number}: {name} uses {base}, which stands on no earlier line")
+            allowed.add(base)
+            if extra:
+                allowed.add(word)
+        layers[name.rstrip("+")] = (allowed, name.endswith("+"))
+    return layers, complaints
+
+
+def module_of(relative, layers):
+    """The deepest folder of the path that has a line, or None."""
+    folders = list(relative.parts[:-1])
+    while folders:
+        if "/".join(folders) in layers:
+            return "/".join(folders)
+        folders.pop()
+    return None
+
+
+def check_include(module, header, layers):
+    """Why module may not include header, or None."""
+    target = module_of(pathlib.PurePosixPath(header), layers)
+    if target is None:
+        return f'"{header}" belongs to no module of layers.txt'
+    if target == module:
+        return None
+    allowed, _ = layers[module]
+    if target not in allowed:
+        return f'"{header}": {module} may not use {target}'
+    door = f"{target}/{target.split('/')[-1]}.h"
+    _, toolbox = layers[target]
+    if not toolbox and header != door and f"{target}+impl" not in allowed:
+        return f'"{header}" is not the door of {target} ({door})'
+    return None
+
+
+def check_file(path, relative, layers):
+    module = module_of(relative, layers)
+    if module is None:
+        yield f"{path}: its folder has no line in layers.txt"
+        return
+    text = path.read_text(errors="replace")
+    for match in INCLUDE.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        quote, header = match.groups()
+        if quote == '"':
+            complaint = check_include(module, header, layers)
+            if complaint:
+                yield f"{path}:{line}: {complaint}"
+        elif VENDOR.match(header) and not str(relative).startswith("ops/gpu/"):
+            yield f"{path}:{line}: vendor header <{header}> outside ops/gpu"
+    match = GETENV.search(text)
+    if match and module not in ENVIRONMENT_READERS:
+        line = text.count("\n", 0, match.start()) + 1
+        yield f"{path}:{line}: only {' and '.join(sorted(ENVIRONMENT_READERS))} read the environment"
+
+
+def main(arguments):
+    root = pathlib.Path(arguments[0] if arguments else ".")
+    source = root / "src"
+    layers, complaints = read_layers(source / "layers.txt")
+    files = sorted(p for p in source.rglob("*") if p.suffix in (".c", ".h", ".def"))
+    for path in files:
+        complaints.extend(check_file(path, path.relative_to(source), layers))
+    for complaint in complaints:
+        print(complaint)
+    print(f"{len(files)} files in {len(layers)} modules, {len(complaints)} complaints")
+    return 1 if complaints or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
