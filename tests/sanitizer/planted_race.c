@@ -21,14 +21,31 @@ int main(int argument_count, char **arguments)
         device_mark_create(device, &mark, &err) ||
         device_buffer_create(device, 256, "x", DEVICE_HERE, &view.buffer, &err))
         return 3;
-    struct device_launch launch = launch_add(view, &params);
-    if (device_launch(device, streams[0], &launch, DEVICE_HERE, &err) ||
+    /* Both wait for the same gate, so that neither is done before the other is queued: what this
+     * thread sees of the first cannot order the second by chance. */
+    uint32_t gate = 0;
+    struct gate_params wait = { NULL, &gate };
+    struct device_launch add = launch_add(view, &params), hold = launch_gate(&wait);
+    if (device_launch(device, streams[0], &hold, DEVICE_HERE, &err) ||
+        device_launch(device, streams[1], &hold, DEVICE_HERE, &err) ||
+        device_launch(device, streams[0], &add, DEVICE_HERE, &err) ||
         device_mark_record(device, streams[0], mark, DEVICE_HERE, &err))
         return 3;
     if (ordered && device_mark_wait(device, streams[1], mark, DEVICE_HERE, &err))
         return 3;
-    if (device_launch(device, streams[1], &launch, DEVICE_HERE, &err) ||
-        device_stream_sync(device, streams[0], DEVICE_HERE, &err) ||
+    uint32_t done[2] = { 0, 0 };
+    struct gate_params tell[2] = { { &done[0], NULL }, { &done[1], NULL } };
+    struct device_launch told[2] = { launch_gate(&tell[0]), launch_gate(&tell[1]) };
+    if (device_launch(device, streams[1], &add, DEVICE_HERE, &err) ||
+        device_launch(device, streams[0], &told[0], DEVICE_HERE, &err) ||
+        device_launch(device, streams[1], &told[1], DEVICE_HERE, &err))
+        return 3;
+    open_gate(&gate);
+    /* Relaxed: seeing that both are done must not order them either; only then may we wait. */
+    while (!__atomic_load_n(&done[0], __ATOMIC_RELAXED) ||
+           !__atomic_load_n(&done[1], __ATOMIC_RELAXED))
+        sched_yield();
+    if (device_stream_sync(device, streams[0], DEVICE_HERE, &err) ||
         device_stream_sync(device, streams[1], DEVICE_HERE, &err))
         return 3;
     device_close(device);

@@ -8,6 +8,7 @@
 #include "device/host/host.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -101,6 +102,26 @@ static inline void sleep_kernel(const struct device_host_call *call, uint64_t ti
     nanosleep(&pause, NULL);
 }
 
+/* Opens its own gate, then waits for another: words of host memory, either may be NULL. */
+struct gate_params {
+    uint32_t *open, *wait;
+};
+
+static inline void gate_kernel(const struct device_host_call *call, uint64_t tile)
+{
+    (void)tile;
+    const struct gate_params *params = call->params;
+    if (params->open)
+        __atomic_store_n(params->open, 1, __ATOMIC_RELEASE);
+    while (params->wait && !__atomic_load_n(params->wait, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+static inline void open_gate(uint32_t *gate)
+{
+    __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
+}
+
 #define F32_BIT (UINT64_C(1) << DTYPE_F32)
 #define I32_BIT (UINT64_C(1) << DTYPE_I32)
 
@@ -128,11 +149,14 @@ static const struct device_contract sleep_contract = {
     NULL,
 };
 
+static const struct device_contract gate_contract = {
+    "gate", { { "x", EVENT_READ, true, false, F32_BIT, "n" } }, 1, sizeof(struct gate_params), 0,
+    NULL,
+};
+
 static const struct device_kernel_entry test_kernels[] = {
-    { "add", add_kernel },
-    { "poke", poke_kernel },
-    { "gather", gather_kernel },
-    { "sleep", sleep_kernel },
+    { "add", add_kernel },     { "poke", poke_kernel }, { "gather", gather_kernel },
+    { "sleep", sleep_kernel }, { "gate", gate_kernel },
 };
 static const struct device_image test_image = { test_kernels, COUNT_OF(test_kernels) };
 
@@ -199,6 +223,13 @@ static inline struct device_launch launch_poke(struct device_view view,
                                    .operands = { view },
                                    .operand_count = 1,
                                    .tile_count = 1 };
+}
+
+static inline struct device_launch launch_gate(const struct gate_params *params)
+{
+    return (struct device_launch){
+        .contract = &gate_contract, .params = params, .operand_count = 1, .tile_count = 1
+    };
 }
 
 static inline struct device_launch launch_sleep(const struct sleep_params *params)

@@ -2,53 +2,12 @@
  * timed: a gate is a word that a kernel waits for, so "still running" is a fact. */
 #include "device_fixture.h"
 
-#include <sched.h>
-
-/* ---- Kernels that wait ---------------------------------------------------------------------- */
-
-/* Opens its own gate, then waits for another; both are words in host memory. */
-struct gate_params {
-    uint32_t *open; /* may be NULL */
-    uint32_t *wait; /* may be NULL */
-};
-
-static void gate_kernel(const struct device_host_call *call, uint64_t tile)
-{
-    (void)tile;
-    const struct gate_params *params = call->params;
-    if (params->open)
-        __atomic_store_n(params->open, 1, __ATOMIC_RELEASE);
-    while (params->wait && !__atomic_load_n(params->wait, __ATOMIC_ACQUIRE))
-        sched_yield();
-}
-
-static const struct device_contract gate_contract = {
-    "gate", { { "x", EVENT_READ, true, false, F32_BIT, "n" } }, 1, sizeof(struct gate_params), 0,
-    NULL,
-};
-static const struct device_kernel_entry gate_kernels[] = { { "gate", gate_kernel } };
-static const struct device_image gate_image = { gate_kernels, 1 };
-
 static void give_gate(struct fixture *fixture, struct device_stream stream, uint32_t *open,
                       uint32_t *wait)
 {
     struct gate_params params = { open, wait };
-    struct device_launch launch = {
-        .contract = &gate_contract, .params = &params, .operand_count = 1, .tile_count = 1
-    };
+    struct device_launch launch = launch_gate(&params);
     CHECK_OK(device_launch(fixture->device, stream, &launch, DEVICE_HERE, &fixture->err),
-             &fixture->err);
-}
-
-static void open_gate(uint32_t *gate)
-{
-    __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
-}
-
-static void open_with_gates(struct fixture *fixture, struct device_options options)
-{
-    fixture_open(fixture, options);
-    CHECK_OK(device_module_load(fixture->device, &gate_image, DEVICE_HERE, &fixture->err),
              &fixture->err);
 }
 
@@ -80,7 +39,7 @@ static void test_streams_overlap(void **state)
 {
     (void)state;
     struct fixture fixture;
-    open_with_gates(&fixture, (struct device_options){ 0 });
+    fixture_open(&fixture, (struct device_options){ 0 });
     struct device_stream other;
     uint32_t first = 0, second = 0;
     CHECK_OK(device_stream_create(fixture.device, DEVICE_HERE, &other, &fixture.err), &fixture.err);
@@ -97,7 +56,7 @@ static void test_calls_are_asynchronous(void **state)
 {
     (void)state;
     struct fixture fixture;
-    open_with_gates(&fixture, (struct device_options){ 0 });
+    fixture_open(&fixture, (struct device_options){ 0 });
     struct device_view x = fixture_floats(&fixture, 1000, "x");
     uint32_t gate = 0;
     struct device_ticket ticket;
@@ -125,7 +84,7 @@ static void test_copy_in_reads_its_source(void **state)
 {
     (void)state;
     struct fixture fixture;
-    open_with_gates(&fixture, (struct device_options){ .staging_slot_bytes = 256 });
+    fixture_open(&fixture, (struct device_options){ .staging_slot_bytes = 256 });
     struct device_view x = fixture_floats(&fixture, 1000, "x");
     float values[1000];
     uint32_t gate = 0;
@@ -145,7 +104,7 @@ static void test_marks(void **state)
 {
     (void)state;
     struct fixture fixture;
-    open_with_gates(&fixture, (struct device_options){ 0 });
+    fixture_open(&fixture, (struct device_options){ 0 });
     struct device *device = fixture.device;
     struct error *err = &fixture.err;
     struct device_view x = fixture_floats(&fixture, 1000, "x");
@@ -179,8 +138,8 @@ static void test_d2h_modes(void **state)
     (void)state;
     for (int mode = 0; mode < DEVICE_D2H_COUNT; mode++) {
         struct fixture fixture;
-        open_with_gates(&fixture, (struct device_options){ .d2h_mode = (enum device_d2h_mode)mode,
-                                                           .staging_slot_count = 1 });
+        fixture_open(&fixture, (struct device_options){ .d2h_mode = (enum device_d2h_mode)mode,
+                                                        .staging_slot_count = 1 });
         struct device_view x = fixture_floats(&fixture, 10, "x");
         uint32_t gate = mode != DEVICE_D2H_PLAIN;
         struct device_ticket ticket;
@@ -218,7 +177,7 @@ static void test_graph(void **state)
 {
     (void)state;
     struct fixture fixture;
-    open_with_gates(&fixture, (struct device_options){ .completions = true });
+    fixture_open(&fixture, (struct device_options){ .completions = true });
     struct device *device = fixture.device;
     struct error *err = &fixture.err;
     struct device_view x = fixture_floats(&fixture, 1000, "x");
@@ -251,7 +210,7 @@ static void test_strided(void **state)
 {
     (void)state;
     struct fixture fixture;
-    open_with_gates(&fixture, (struct device_options){ 0 });
+    fixture_open(&fixture, (struct device_options){ 0 });
     struct device_view all = fixture_floats(&fixture, 12, "x"), rows = all;
     float values[12], wanted[12] = { 1, 1, 0, 0, 2, 2, 0, 0, 3, 3, 0, 0 };
     static const float source[6] = { 1, 1, 2, 2, 3, 3 };
