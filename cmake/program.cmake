@@ -2,8 +2,13 @@
 
 set_property(SOURCE src/cli/help.c src/cli/run.c src/cli/manual.c APPEND PROPERTY
              COMPILE_DEFINITIONS GRETA_VERSION="${PROJECT_VERSION}")
-# Decoders must give the same bits whatever the compiler: no fused multiply-add.
-target_compile_options(greta_tensor PRIVATE -ffp-contract=off)
+# Decoders and kernels must give the same bits whatever the compiler: no multiply-add that is not
+# written as one.
+foreach(module tensor ops)
+    if(TARGET greta_${module})
+        target_compile_options(greta_${module} PRIVATE -ffp-contract=off)
+    endif()
+endforeach()
 
 add_executable(greta src/cli/main.c)
 target_link_libraries(greta PRIVATE greta_cli greta_warnings)

@@ -33,6 +33,17 @@ foreach(source IN LISTS unit_tests)
     set_tests_properties(unit/${name} PROPERTIES TIMEOUT 300)
 endforeach()
 
+# Tests of several modules together link all of them.
+file(GLOB integration_tests CONFIGURE_DEPENDS tests/integration/*_test.c)
+foreach(source IN LISTS integration_tests)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_include_directories(${name} PRIVATE tests/unit)
+    target_link_libraries(${name} PRIVATE greta_cli greta_test_support greta_warnings m)
+    add_test(NAME integration/${name} COMMAND ${name})
+    set_tests_properties(integration/${name} PROPERTIES TIMEOUT 300)
+endforeach()
+
 # Every header compiles alone.
 file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS src/*.h)
 set(alone_sources "")

@@ -150,7 +150,7 @@ struct device_host_call {
     struct crumb_page *crumbs;
     uint64_t launch_id;
 };
-#define DEVICE_SCRATCH_BYTES ((size_t)1 << 20)
+#define DEVICE_SCRATCH_BYTES ((size_t)4 << 20)
 
 /* Does one tile of a launch. No locks, no allocation, no order between tiles. */
 typedef void (*device_host_kernel)(const struct device_host_call *call, uint64_t tile_index);

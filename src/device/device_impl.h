@@ -100,6 +100,15 @@ struct device_methods {
     void (*graph_destroy)(struct device *device, void *graph);
 };
 
+/* Changes what a caller asks for, before it is checked: how a bug of the caller is planted. Entries
+ * may be NULL. op: the contract's name, or "copy-in", "copy-out", "copy-within", "fill". */
+struct device_tamper {
+    void (*launch)(void *context, struct device_launch *launch, const struct event_scope *scope);
+    void (*view)(void *context, const char *op, struct device_view *view,
+                 const struct event_scope *scope);
+    void *context;
+};
+
 /* ---- The common part of a device ------------------------------------------------------------ */
 
 /* Places for handles. Allocated in full at open, so that a slot never moves. */
@@ -114,7 +123,9 @@ struct device_staging_ring;
 
 struct device {
     const struct device_methods *methods;
-    void *impl; /* the backend's own */
+    void *impl;      /* the backend's own */
+    void *decorator; /* of whoever stands before the backend's methods */
+    struct device_tamper tamper;
     struct device_info info;
     struct device_options options;
     struct crumb_page *crumbs;

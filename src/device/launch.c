@@ -58,11 +58,17 @@ enum status device_launch(struct device *device, struct device_stream stream,
     const struct device_contract *contract = launch->contract;
     struct call call;
     struct stream_slot *slot;
+    struct device_launch tampered;
     char what[64];
     snprintf(what, sizeof(what), "%s launch", contract->name);
     call_init(&call, device, EVENT_LAUNCH, site);
     event_set_text(call.event.op, sizeof(call.event.op), contract->name);
     TRY(call_lock_stream(&call, stream, what, &slot, err));
+    if (device->tamper.launch) {
+        tampered = *launch;
+        device->tamper.launch(device->tamper.context, &tampered, &slot->scope);
+        launch = &tampered;
+    }
     struct device_command command = { .kind = DEVICE_COMMAND_LAUNCH,
                                       .contract = contract,
                                       .scope = slot->scope,

@@ -81,7 +81,8 @@ enum status device_stream_destroy(struct device *device, struct device_stream st
     if (!slot)
         return call_refuse(&call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, stream.generation,
                            slot_generation_locking(device, &device->streams, stream.index), err,
-                           STATUS_NOT_FOUND, "stream: expected a live one, found handle %" PRIu32 ".%" PRIu32,
+                           STATUS_NOT_FOUND,
+                           "stream: expected a live one, found handle %" PRIu32 ".%" PRIu32,
                            stream.index, stream.generation);
     call.event.stream_index = stream.index;
     call_begin(&call);
@@ -188,7 +189,8 @@ void device_mark_destroy(struct device *device, struct device_mark mark)
 static enum status refuse_mark(struct call *call, struct device_mark mark, struct error *err)
 {
     return call_refuse(call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, mark.generation,
-                       slot_generation_locking(call->device, &call->device->marks, mark.index), err, STATUS_NOT_FOUND,
+                       slot_generation_locking(call->device, &call->device->marks, mark.index), err,
+                       STATUS_NOT_FOUND,
                        "mark: expected a live one, found handle %" PRIu32 ".%" PRIu32, mark.index,
                        mark.generation);
 }

@@ -5,6 +5,17 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* What the caller asked for, or what a planted bug makes of it. */
+static struct device_view asked_view(const struct device *device, const char *op,
+                                     const struct device_view *view,
+                                     const struct stream_slot *stream)
+{
+    struct device_view asked = *view;
+    if (device->tamper.view)
+        device->tamper.view(device->tamper.context, op, &asked, &stream->scope);
+    return asked;
+}
+
 /* ---- In ------------------------------------------------------------------------------------- */
 
 static uint64_t view_bytes(const struct resolved *resolved)
@@ -96,9 +107,10 @@ enum status device_copy_in(struct device *device, struct device_stream stream,
     TRY(call_lock_stream(&call, stream, "copy in", &slot, err));
     call.event.bytes = bytes;
     call.event.host_address = (uint64_t)(uintptr_t)source;
+    struct device_view asked = asked_view(device, "copy-in", target, slot);
     enum status status = call_refuse_capture(&call, slot, "copy in", err);
     if (!status)
-        status = call_resolve(&call, target, 0, "copy in", EVENT_WRITE, &resolved, err);
+        status = call_resolve(&call, &asked, 0, "copy in", EVENT_WRITE, &resolved, err);
     if (!status && bytes != view_bytes(&resolved))
         status = refuse_bytes(&call, "copy in", view_bytes(&resolved), bytes, err);
     if (!status) {
@@ -207,9 +219,10 @@ enum status device_copy_out(struct device *device, struct device_stream stream,
     uint64_t limit = device->options.staging_slot_bytes;
     call_init(&call, device, EVENT_COPY_OUT, site);
     TRY(call_lock_stream(&call, stream, "copy out", &slot, err));
+    struct device_view asked = asked_view(device, "copy-out", source, slot);
     enum status status = call_refuse_capture(&call, slot, "copy out", err);
     if (!status)
-        status = call_resolve(&call, source, 0, "copy out", EVENT_READ, &resolved, err);
+        status = call_resolve(&call, &asked, 0, "copy out", EVENT_READ, &resolved, err);
     if (!status && view_bytes(&resolved) > limit)
         status = call_refuse(&call, EVENT_CHECK_BYTES, 0, limit, view_bytes(&resolved), err,
                              STATUS_REFUSED,

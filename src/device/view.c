@@ -86,14 +86,6 @@ static enum status check_view(struct call *call, const struct device_view *view,
                            ret->rows.stride_bytes, err, STATUS_REFUSED,
                            "%s: expected rows at least %" PRIu64 " bytes apart, found %" PRIu64,
                            operand_name, ret->rows.row_bytes, ret->rows.stride_bytes);
-    if (end > slot->memory.bytes)
-        return call_refuse(call, EVENT_CHECK_VIEW_END, operand, slot->memory.bytes, end, err,
-                           STATUS_REFUSED,
-                           "%s: expected a view within the %" PRIu64
-                           " bytes of %s, found one that ends at byte %" PRIu64 " (offset %" PRIu64
-                           ", shape %s of %s)",
-                           operand_name, slot->memory.bytes, slot->name, end, view->offset_bytes,
-                           shape, dtype_name(view->dtype));
     uint64_t alignment = natural_alignment(view->dtype);
     if (view->offset_bytes % alignment || ret->rows.stride_bytes % alignment)
         return call_refuse(call, EVENT_CHECK_ALIGNMENT, operand, alignment, view->offset_bytes, err,
@@ -102,6 +94,14 @@ static enum status check_view(struct call *call, const struct device_view *view,
                            " for %s, found %" PRIu64 " and %" PRIu64,
                            operand_name, alignment, dtype_name(view->dtype), view->offset_bytes,
                            ret->rows.stride_bytes);
+    if (end > slot->memory.bytes)
+        return call_refuse(call, EVENT_CHECK_VIEW_END, operand, slot->memory.bytes, end, err,
+                           STATUS_REFUSED,
+                           "%s: expected a view within the %" PRIu64
+                           " bytes of %s, found one that ends at byte %" PRIu64 " (offset %" PRIu64
+                           ", shape %s of %s)",
+                           operand_name, slot->memory.bytes, slot->name, end, view->offset_bytes,
+                           shape, dtype_name(view->dtype));
     if ((mode & EVENT_WRITE) && slot->memory.read_only)
         return call_refuse(call, EVENT_CHECK_READ_ONLY, operand, 0, 1, err, STATUS_REFUSED,
                            "%s: expected memory that may be written, found %s, which was imported "

@@ -3,6 +3,11 @@
 # mark orders the streams. usage: planted_race_test.sh PROGRAM
 set -u
 program=$1
+# Where no symbolizer of the compiler's own is installed, that of binutils names the function.
+if ! command -v llvm-symbolizer >/dev/null && ! command -v llvm-symbolizer-14 >/dev/null; then
+    TSAN_OPTIONS="external_symbolizer_path=$(command -v addr2line)"
+    export TSAN_OPTIONS
+fi
 
 report=$("$program" ordered 2>&1)
 status=$?

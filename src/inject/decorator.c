@@ -1,0 +1,268 @@
+/* decorator.c - the method table that stands before a device's own. Every entry passes through; the
+ * few that can carry a fault look at the plan first. */
+#include "inject/inject_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct inject *of(struct device *device)
+{
+    return device->decorator;
+}
+
+bool inject_hits(struct inject *inject, const char *op, const struct event_scope *scope)
+{
+    const struct inject_plan *plan = &inject->plan;
+    if (inject->record.planted || (plan->op[0] && strcmp(plan->op, op) != 0) ||
+        (plan->layer >= 0 && plan->layer != scope->layer) ||
+        (plan->step >= 0 && plan->step != scope->step) ||
+        (plan->tensor[0] && strcmp(plan->tensor, scope->tensor) != 0))
+        return false;
+    inject->record.planted = true;
+    inject->record.scope = *scope;
+    event_set_text(inject->record.op, sizeof(inject->record.op), op);
+    return true;
+}
+
+/* ---- Memory: known, so that it can be given back early -------------------------------------- */
+
+static void note_memory(struct inject *inject, const struct device_memory *memory)
+{
+    pthread_mutex_lock(&inject->lock);
+    if (inject->memory_count < INJECT_MEMORY_LIMIT)
+        inject->memories[inject->memory_count++] = (struct inject_memory){ *memory, false };
+    pthread_mutex_unlock(&inject->lock);
+}
+
+static enum status memory_create(struct device *device, uint64_t bytes,
+                                 struct device_memory *ret_memory, struct error *err)
+{
+    TRY(of(device)->real->memory_create(device, bytes, ret_memory, err));
+    note_memory(of(device), ret_memory);
+    return STATUS_OK;
+}
+
+static enum status memory_import(struct device *device, const void *bytes, uint64_t count,
+                                 struct device_memory *ret_memory, struct error *err)
+{
+    TRY(of(device)->real->memory_import(device, bytes, count, ret_memory, err));
+    note_memory(of(device), ret_memory);
+    return STATUS_OK;
+}
+
+/* The entry of a memory; the newest, since addresses come back. NULL if it was not noted. */
+static struct inject_memory *find_entry(struct inject *inject, const struct device_memory *memory)
+{
+    for (size_t i = inject->memory_count; i > 0; i--)
+        if (inject->memories[i - 1].memory.impl == memory->impl &&
+            inject->memories[i - 1].memory.address == memory->address)
+            return &inject->memories[i - 1];
+    return NULL;
+}
+
+static bool is_gone(struct inject *inject, const struct device_memory *memory)
+{
+    pthread_mutex_lock(&inject->lock);
+    const struct inject_memory *entry = find_entry(inject, memory);
+    bool gone = entry && entry->gone;
+    pthread_mutex_unlock(&inject->lock);
+    return gone;
+}
+
+static void memory_destroy(struct device *device, struct device_memory *memory)
+{
+    struct inject *inject = of(device);
+    bool gone = is_gone(inject, memory);
+    pthread_mutex_lock(&inject->lock);
+    struct inject_memory *entry = find_entry(inject, memory);
+    if (entry)
+        *entry = inject->memories[--inject->memory_count];
+    pthread_mutex_unlock(&inject->lock);
+    if (!gone)
+        inject->real->memory_destroy(device, memory);
+}
+
+static uint64_t memory_damage(struct device *device, const struct device_memory *memory,
+                              int64_t *ret_offset)
+{
+    return is_gone(of(device), memory)
+               ? 0
+               : of(device)->real->memory_damage(device, memory, ret_offset);
+}
+
+/* ---- Work ----------------------------------------------------------------------------------- */
+
+static enum status submit(struct device *device, void *stream, const struct device_command *command,
+                          struct error *err)
+{
+    struct inject *inject = of(device);
+    enum status status;
+    pthread_mutex_lock(&inject->lock);
+    if (command->kind == DEVICE_COMMAND_LAUNCH && inject_is_launch_fault(inject->plan.fault))
+        status = inject_submit_launch(inject, stream, command, err);
+    else if (command->kind == DEVICE_COMMAND_COPY_OUT && inject_is_copy_fault(inject->plan.fault))
+        status = inject_submit_copy_out(inject, stream, command, err);
+    else
+        status = inject->real->submit(device, stream, command, err);
+    pthread_mutex_unlock(&inject->lock);
+    return status;
+}
+
+static enum status mark_record(struct device *device, void *stream, void *mark, struct error *err)
+{
+    struct inject *inject = of(device);
+    pthread_mutex_lock(&inject->lock);
+    /* The first mark behind the copy is the one its ticket waits for. */
+    if (inject->landing && inject->landing_stream == stream && !inject->landing_mark)
+        inject->landing_mark = mark;
+    pthread_mutex_unlock(&inject->lock);
+    return inject->real->mark_record(device, stream, mark, err);
+}
+
+static enum status mark_wait(struct device *device, void *stream, void *mark, struct error *err)
+{
+    static const struct event_scope nowhere = { -1, -1, "" };
+    struct inject *inject = of(device);
+    pthread_mutex_lock(&inject->lock);
+    bool dropped = inject->plan.fault == INJECT_DROPPED_WAIT &&
+                   inject_hits(inject, "mark-wait", &nowhere);
+    pthread_mutex_unlock(&inject->lock);
+    return dropped ? STATUS_OK : inject->real->mark_wait(device, stream, mark, err);
+}
+
+static enum status mark_sync(struct device *device, void *mark, struct error *err)
+{
+    struct inject *inject = of(device);
+    TRY(inject->real->mark_sync(device, mark, err));
+    pthread_mutex_lock(&inject->lock);
+    if (inject->landing && inject->landing_mark == mark && inject->landing_bytes) {
+        inject->landing[inject->landing_bytes / 2] ^= 0x10;
+        inject->landing = NULL;
+    }
+    pthread_mutex_unlock(&inject->lock);
+    return STATUS_OK;
+}
+
+/* ---- What passes through -------------------------------------------------------------------- */
+
+static void close_device(struct device *device)
+{
+    struct inject *inject = of(device);
+    const struct device_methods *real = inject->real;
+    pthread_mutex_destroy(&inject->lock);
+    free(inject->memories);
+    free(inject);
+    device->decorator = NULL;
+    device->methods = real;
+    real->close(device);
+}
+
+static enum status staging_create(struct device *device, uint64_t bytes, void **ret_staging,
+                                  struct error *err)
+{
+    return of(device)->real->staging_create(device, bytes, ret_staging, err);
+}
+
+static void staging_destroy(struct device *device, void *staging, uint64_t bytes)
+{
+    of(device)->real->staging_destroy(device, staging, bytes);
+}
+
+static enum status stream_create(struct device *device, uint32_t stream_index, void **ret_stream,
+                                 struct error *err)
+{
+    return of(device)->real->stream_create(device, stream_index, ret_stream, err);
+}
+
+static void stream_destroy(struct device *device, void *stream)
+{
+    of(device)->real->stream_destroy(device, stream);
+}
+
+static enum status stream_sync(struct device *device, void *stream, struct error *err)
+{
+    return of(device)->real->stream_sync(device, stream, err);
+}
+
+static enum status mark_create(struct device *device, void **ret_mark, struct error *err)
+{
+    return of(device)->real->mark_create(device, ret_mark, err);
+}
+
+static void mark_destroy(struct device *device, void *mark)
+{
+    of(device)->real->mark_destroy(device, mark);
+}
+
+static bool mark_passed(struct device *device, void *mark)
+{
+    return of(device)->real->mark_passed(device, mark);
+}
+
+static enum status graph_create(struct device *device, const struct device_command *commands,
+                                size_t count, void **ret_graph, struct error *err)
+{
+    return of(device)->real->graph_create(device, commands, count, ret_graph, err);
+}
+
+static enum status graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
+                                uint64_t epoch, struct error *err)
+{
+    return of(device)->real->graph_replay(device, stream, graph, event_id, epoch, err);
+}
+
+static void graph_destroy(struct device *device, void *graph)
+{
+    of(device)->real->graph_destroy(device, graph);
+}
+
+static const struct device_methods inject_methods = {
+    .kind = "inject",
+    .close = close_device,
+    .memory_create = memory_create,
+    .memory_import = memory_import,
+    .memory_destroy = memory_destroy,
+    .memory_damage = memory_damage,
+    .staging_create = staging_create,
+    .staging_destroy = staging_destroy,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_sync = stream_sync,
+    .submit = submit,
+    .mark_create = mark_create,
+    .mark_destroy = mark_destroy,
+    .mark_record = mark_record,
+    .mark_wait = mark_wait,
+    .mark_sync = mark_sync,
+    .mark_passed = mark_passed,
+    .graph_create = graph_create,
+    .graph_replay = graph_replay,
+    .graph_destroy = graph_destroy,
+};
+
+enum status inject_install(struct device *device, const struct inject_plan *plan,
+                           struct inject **ret_inject, struct error *err)
+{
+    ASSERT(!device->decorator);
+    struct inject *inject = calloc(1, sizeof(*inject));
+    if (inject)
+        inject->memories = calloc(INJECT_MEMORY_LIMIT, sizeof(*inject->memories));
+    if (!inject || !inject->memories) {
+        free(inject);
+        return error_set(err, STATUS_NO_MEMORY, "no memory to plant a fault");
+    }
+    inject->device = device;
+    inject->real = device->methods;
+    inject->plan = *plan;
+    pthread_mutex_init(&inject->lock, NULL);
+    device->decorator = inject;
+    device->methods = &inject_methods;
+    device->tamper = (struct device_tamper){ inject_tamper_launch, inject_tamper_view, inject };
+    *ret_inject = inject;
+    return STATUS_OK;
+}
+
+const struct inject_record *inject_record(const struct inject *inject)
+{
+    return &inject->record;
+}
