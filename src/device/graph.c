@@ -2,6 +2,8 @@
  * they name, which must still be alive at every replay. */
 #include "device/device_core.h"
 
+#include "base/array.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -30,28 +32,17 @@ uint64_t graph_builder_id(const struct graph_builder *builder)
     return builder->id;
 }
 
-static bool grow(void **items, size_t count, size_t *capacity, size_t item_bytes)
-{
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? *capacity * 2 : 64;
-    void *larger = realloc(*items, wanted * item_bytes);
-    if (!larger)
-        return false;
-    *items = larger;
-    *capacity = wanted;
-    return true;
-}
-
 static bool add_buffer(struct graph_builder *builder, struct device_buffer buffer)
 {
     for (size_t i = 0; i < builder->buffer_count; i++)
         if (builder->buffers[i].index == buffer.index &&
             builder->buffers[i].generation == buffer.generation)
             return true;
-    if (!grow((void **)&builder->buffers, builder->buffer_count, &builder->buffer_capacity,
-              sizeof(*builder->buffers)))
+    struct device_buffer *buffers = array_reserve(builder->buffers, builder->buffer_count,
+                                                  &builder->buffer_capacity, sizeof(*buffers));
+    if (!buffers)
         return false;
+    builder->buffers = buffers;
     builder->buffers[builder->buffer_count++] = buffer;
     return true;
 }
@@ -62,8 +53,11 @@ enum status graph_record(struct graph_builder *builder, const struct device_comm
     if (builder->command_count == GRAPH_COMMAND_LIMIT)
         return error_set(err, STATUS_LIMIT, "graph: expected at most %u commands",
                          GRAPH_COMMAND_LIMIT);
-    bool good = grow((void **)&builder->commands, builder->command_count,
-                     &builder->command_capacity, sizeof(*builder->commands));
+    struct device_command *commands = array_reserve(builder->commands, builder->command_count,
+                                                    &builder->command_capacity, sizeof(*commands));
+    bool good = commands != NULL;
+    if (good)
+        builder->commands = commands;
     for (size_t i = 0; good && i < view_count; i++)
         good = views[i].buffer.index == 0 || add_buffer(builder, views[i].buffer);
     if (!good)

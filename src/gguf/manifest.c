@@ -3,6 +3,7 @@
  * here and of whole files are counted and passed over. */
 #include "gguf/gguf_impl.h"
 
+#include "base/array.h"
 #include "base/mapfile.h"
 
 #include <inttypes.h>
@@ -94,14 +95,11 @@ static struct text_view tensor_of(struct text_view name)
 
 static enum status add_row(struct gguf_manifest *manifest, const struct row *row, struct error *err)
 {
-    if (manifest->row_count == manifest->capacity) {
-        size_t capacity = manifest->capacity ? manifest->capacity * 2 : 256;
-        struct row *rows = realloc(manifest->rows, capacity * sizeof(*rows));
-        if (!rows)
-            return error_set(err, STATUS_NO_MEMORY, "no memory for a manifest");
-        manifest->rows = rows;
-        manifest->capacity = capacity;
-    }
+    struct row *rows = array_reserve(manifest->rows, manifest->row_count, &manifest->capacity,
+                                     sizeof(*rows));
+    if (!rows)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a manifest");
+    manifest->rows = rows;
     manifest->rows[manifest->row_count++] = *row;
     return STATUS_OK;
 }

@@ -6,6 +6,7 @@
  * is streamed and never held. */
 #include "gguf/gguf_impl.h"
 
+#include "base/array.h"
 #include "base/outfile.h"
 #include "base/size.h"
 
@@ -84,19 +85,6 @@ void gguf_add_string(struct text *text, struct text_view string)
 
 /* ---- Metadata ------------------------------------------------------------------------------- */
 
-static bool grow(void **items, size_t count, size_t *capacity, size_t item_bytes)
-{
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? *capacity * 2 : 64;
-    void *larger = realloc(*items, wanted * item_bytes);
-    if (!larger)
-        return false;
-    *items = larger;
-    *capacity = wanted;
-    return true;
-}
-
 /* The value text of a key, emptied; NULL without memory. */
 static struct text *entry_value(struct gguf_writer *writer, struct text_view key)
 {
@@ -108,11 +96,13 @@ static struct text *entry_value(struct gguf_writer *writer, struct text_view key
             return &entry->value;
         }
     }
-    if (!grow((void **)&writer->entries, writer->entry_count, &writer->entry_capacity,
-              sizeof(*writer->entries))) {
+    struct pending_entry *entries = array_reserve(
+        writer->entries, writer->entry_count, &writer->entry_capacity, sizeof(*writer->entries));
+    if (!entries) {
         writer->failed = true;
         return NULL;
     }
+    writer->entries = entries;
     struct pending_entry *entry = &writer->entries[writer->entry_count++];
     text_init(&entry->key);
     text_init(&entry->value);
@@ -235,8 +225,11 @@ enum status gguf_writer_add_tensor(struct gguf_writer *writer, struct text_view 
             shown, dtype_name(dtype), shape_text(shape, shape_words));
     tensor.offset_bytes = writer->data_bytes;
     text_add_bytes(&tensor.name, name.bytes, name.length);
-    if (tensor.name.failed || !grow((void **)&writer->tensors, writer->tensor_count,
-                                    &writer->tensor_capacity, sizeof(*writer->tensors))) {
+    struct pending_tensor *tensors = array_reserve(
+        writer->tensors, writer->tensor_count, &writer->tensor_capacity, sizeof(*writer->tensors));
+    if (tensors)
+        writer->tensors = tensors;
+    if (tensor.name.failed || !tensors) {
         text_release(&tensor.name);
         return error_set(err, STATUS_NO_MEMORY, "no memory to write a GGUF file");
     }

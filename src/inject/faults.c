@@ -188,6 +188,8 @@ enum status inject_submit_launch(struct inject *inject, void *stream,
         chosen->data = (void *)(uintptr_t)(address - (UINT64_C(1) << 32));
         break;
     case INJECT_EARLY_FREE:
+        /* What was queued before may still use it; the bug to plant is that this launch does. */
+        TRY(inject->real->stream_sync(inject->device, stream, err));
         give_back(inject, memory);
         break;
     default:

@@ -1,0 +1,24 @@
+/* array.h - arrays that grow. */
+#ifndef GRETA_BASE_ARRAY_H
+#define GRETA_BASE_ARRAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Room for one more item behind count: items, or a larger copy with *capacity doubled. NULL without
+ * memory; items is untouched then. */
+static inline void *array_reserve(void *items, size_t count, size_t *capacity, size_t item_bytes)
+{
+    if (count < *capacity)
+        return items;
+    size_t wanted = *capacity ? *capacity * 2 : 64;
+    if (wanted > SIZE_MAX / item_bytes)
+        return NULL;
+    void *larger = realloc(items, wanted * item_bytes);
+    if (larger)
+        *capacity = wanted;
+    return larger;
+}
+
+#endif
