@@ -21,6 +21,7 @@ struct host_stream {
     struct host_job job;
     struct stream_item *items; /* QUEUE_ITEMS of them */
     uint64_t given, taken;     /* atomic: items written, items done with */
+    uint64_t awaited; /* atomic: somebody sleeps until `taken` is this; UINT64_MAX: nobody */
     struct host_word given_word, taken_word;
 };
 
@@ -164,8 +165,14 @@ static void *stream_thread(void *argument)
         const struct stream_item *item = &stream->items[taken % QUEUE_ITEMS];
         going = item->kind != ITEM_STOP;
         do_item(stream, item, scratch);
-        __atomic_store_n(&stream->taken, taken + 1, __ATOMIC_RELEASE);
-        host_word_bump(&stream->taken_word);
+        /* Waking a sleeper costs more than a small kernel: only when what he waits for is there.
+         * The orders on both sides are such that either he sees the count or we see that he waits.
+         */
+        __atomic_store_n(&stream->taken, taken + 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&stream->awaited, __ATOMIC_SEQ_CST) <= taken + 1) {
+            __atomic_store_n(&stream->awaited, UINT64_MAX, __ATOMIC_SEQ_CST);
+            host_word_bump(&stream->taken_word);
+        }
     }
     free(scratch);
     return NULL;
@@ -173,16 +180,29 @@ static void *stream_thread(void *argument)
 
 /* ---- Giving --------------------------------------------------------------------------------- */
 
+/* Returns when `target` items are done with. */
+static void wait_taken(struct host_stream *stream, uint64_t target)
+{
+    for (;;) {
+        uint32_t seen = host_word_load(&stream->taken_word);
+        uint64_t awaited = __atomic_load_n(&stream->awaited, __ATOMIC_RELAXED);
+        while (awaited > target &&
+               !__atomic_compare_exchange_n(&stream->awaited, &awaited, target, true,
+                                            __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+            ;
+        if (__atomic_load_n(&stream->taken, __ATOMIC_SEQ_CST) >= target)
+            return;
+        host_word_wait(&stream->taken_word, seen);
+    }
+}
+
 /* The next free place of the queue; waits while it is full. */
 static struct stream_item *next_item(struct host_stream *stream)
 {
     uint64_t given = __atomic_load_n(&stream->given, __ATOMIC_RELAXED);
-    for (;;) {
-        uint32_t seen = host_word_load(&stream->taken_word);
-        if (given - __atomic_load_n(&stream->taken, __ATOMIC_ACQUIRE) < QUEUE_ITEMS)
-            return &stream->items[given % QUEUE_ITEMS];
-        host_word_wait(&stream->taken_word, seen);
-    }
+    if (given - __atomic_load_n(&stream->taken, __ATOMIC_ACQUIRE) >= QUEUE_ITEMS)
+        wait_taken(stream, given - QUEUE_ITEMS / 2); /* one sleep for half a queue */
+    return &stream->items[given % QUEUE_ITEMS];
 }
 
 static void give_item(struct host_stream *stream)
@@ -250,13 +270,8 @@ enum status host_stream_sync(struct device *device, void *argument, struct error
     struct host_stream *stream = argument;
     (void)device;
     (void)err;
-    uint64_t target = __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE);
-    for (;;) {
-        uint32_t seen = host_word_load(&stream->taken_word);
-        if (__atomic_load_n(&stream->taken, __ATOMIC_ACQUIRE) >= target)
-            return STATUS_OK;
-        host_word_wait(&stream->taken_word, seen);
-    }
+    wait_taken(stream, __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE));
+    return STATUS_OK;
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */
@@ -273,6 +288,7 @@ enum status host_stream_create(struct device *device, uint32_t stream_index, voi
     }
     stream->device = device;
     stream->index = stream_index;
+    stream->awaited = UINT64_MAX;
     host_pool_add(host_of(device)->pool, stream_index, &stream->job);
     int code = pthread_create(&stream->thread, NULL, stream_thread, stream);
     if (code != 0) {
