@@ -30,6 +30,8 @@ enum cli_option_kind {
     CLI_TEXT, /* const char * */
     CLI_U32,
     CLI_U64,
+    CLI_I32, /* whole numbers of either sign */
+    CLI_F32,
 };
 
 struct cli_option {
@@ -73,10 +75,14 @@ struct cli_invocation {
 };
 
 /* Commands. */
+extern const struct cli_command cli_infer;
+extern const struct cli_command cli_bench;
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_synth;
 extern const struct cli_command cli_quantize;
 extern const struct cli_command cli_devices;
+extern const struct cli_command cli_tokenize;
+extern const struct cli_command cli_detokenize;
 extern const struct cli_command cli_manual;
 extern const struct cli_command cli_completion;
 extern const struct cli_command cli_help;
@@ -126,6 +132,9 @@ struct cli_progress {
 void cli_progress_begin(struct cli_progress *progress, const struct cli_invocation *invocation,
                         const char *what, const char *unit);
 void cli_progress_end(struct cli_progress *progress); /* clears the line */
+
+/* Ctrl-C was pressed, or SIGTERM came. */
+bool cli_is_interrupted(void);
 
 /* From now on Ctrl-C and SIGTERM end long work in order; a second one kills. */
 void cli_catch_interrupts(void);

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/inspect_hash.h"
 #include "cli/inspect_metadata.h"
+#include "engine/engine.h"
 #include "model/model.h"
 
 #include <inttypes.h>
@@ -225,15 +226,23 @@ static void emit_tensors(struct emit *emit, const struct gguf_file *file)
 
 /* ---- Memory and verdict --------------------------------------------------------------------- */
 
+/* What greta infer would take on the host, for one sequence. */
 static void emit_memory(struct emit *emit, const struct model_report *report, uint32_t context)
 {
-    uint32_t tokens = context ? context : report->config.context_length;
-    uint64_t kv_bytes = model_kv_bytes(&report->config, tokens, DTYPE_F16);
+    struct ops ops = { .host_path = cpu_path_best() };
+    struct engine_options engine_options = { .context = context, .kv_dtype = DTYPE_F16 };
+    struct engine_plan plan;
+    struct error err;
     emit_object_begin(emit, "memory");
-    emit_count(emit, "context", tokens);
-    emit_bytes(emit, "weights", report->weight_bytes);
-    emit_bytes(emit, "kv_cache_f16", kv_bytes);
-    emit_bytes(emit, "weights_and_kv_cache", report->weight_bytes + kv_bytes);
+    if (engine_plan_make(report, &ops, &engine_options, &plan, &err)) {
+        emit_text(emit, "refused", err.text);
+    } else {
+        emit_count(emit, "context", plan.options.context);
+        emit_bytes(emit, "weights", plan.weight_bytes);
+        emit_bytes(emit, "kv_cache_f16", plan.kv_bytes);
+        emit_bytes(emit, "scratch", plan.scratch_bytes);
+        emit_bytes(emit, "total", plan.total_bytes);
+    }
     emit_object_end(emit);
 }
 

@@ -1,8 +1,10 @@
 /* options.c - the command line against a command's table. */
 #include "cli/cli.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -96,6 +98,29 @@ static enum status parse_number(const char *name, const char *text, uint64_t mos
     return STATUS_OK;
 }
 
+static enum status parse_signed(const char *name, const char *text, int32_t *ret, struct error *err)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    bool plain = (text[0] >= '0' && text[0] <= '9') || text[0] == '-';
+    if (!plain || *end != '\0' || end == text || errno || value < INT32_MIN || value > INT32_MAX)
+        return error_set(err, STATUS_USAGE, "%s: expected a whole number, found '%s'", name, text);
+    *ret = (int32_t)value;
+    return STATUS_OK;
+}
+
+static enum status parse_real(const char *name, const char *text, float *ret, struct error *err)
+{
+    char *end;
+    errno = 0;
+    float value = strtof(text, &end);
+    if (text[0] == '\0' || isspace((unsigned char)text[0]) || *end != '\0' || !isfinite(value))
+        return error_set(err, STATUS_USAGE, "%s: expected a number, found '%s'", name, text);
+    *ret = value;
+    return STATUS_OK;
+}
+
 static enum status check_listed(const struct cli_option *option, const char *name, const char *text,
                                 struct error *err)
 {
@@ -132,6 +157,12 @@ static enum status store(const struct cli_option *option, const char *name, cons
     case CLI_U64:
         TRY(parse_number(name, text, UINT64_MAX, &number, err));
         *(uint64_t *)target = number;
+        break;
+    case CLI_I32:
+        TRY(parse_signed(name, text, (int32_t *)target, err));
+        break;
+    case CLI_F32:
+        TRY(parse_real(name, text, (float *)target, err));
         break;
     }
     return STATUS_OK;

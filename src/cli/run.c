@@ -94,10 +94,6 @@ static enum cli_exit dispatch(int argument_count, char **arguments)
     const struct cli_command *command = cli_command_find(name);
     if (command)
         return run_command(command, argument_count - used, arguments + used, &environment);
-    if (is_infer) {
-        fprintf(stderr, "greta_infer: this build cannot run models: the engine is not in it\n");
-        return CLI_EXIT_CANNOT;
-    }
     return unknown_command(name);
 }
 

@@ -18,6 +18,11 @@ static void note_interrupt(int signal_number)
     interrupted = 1;
 }
 
+bool cli_is_interrupted(void)
+{
+    return interrupted != 0;
+}
+
 void cli_catch_interrupts(void)
 {
     /* One shot: the second signal finds the default action. */

@@ -102,7 +102,7 @@ struct event_access {
 };
 
 /* The most operands an op can have. */
-#define EVENT_ACCESS_LIMIT 8
+#define EVENT_ACCESS_LIMIT 12
 
 #define EVENT_OP_BYTES 24
 #define EVENT_TENSOR_BYTES 40

@@ -21,7 +21,7 @@ struct flight;
 #define FLIGHT_CHECKPOINT_BYTES 65536
 
 struct flight_options {
-    uint32_t record_count;       /* of the ring; 0: 65,536 (28 MiB) */
+    uint32_t record_count;       /* of the ring; 0: 65,536 (32 MiB) */
     uint32_t allocation_count;   /* of the table of buffers; 0: 8,192 */
     uint32_t graph_record_count; /* launches recorded in graphs; 0: 4,096 */
     const char *device;          /* name, for the header */

@@ -42,9 +42,9 @@ struct flight_record {
     uint32_t begin_checksum; /* of the event up to end_ns */
     uint32_t end_checksum;   /* of the event from end_ns, 0 if the end was not seen */
     struct event event;
-    uint8_t unused[40];
+    uint8_t unused[8];
 };
-_Static_assert(sizeof(struct flight_record) == 448, "seven cache lines");
+_Static_assert(sizeof(struct flight_record) == 512, "eight cache lines");
 
 struct flight_entry {
     struct flight_allocation allocation;

@@ -230,6 +230,14 @@ static void check_surplus(const struct gguf_file *file, struct model_report *rep
 
 void model_plan_check(const struct gguf_file *file, struct model_report *report)
 {
+    if (gguf_tensor_count(file) == 0) {
+        model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
+                          "tensors: expected those of a %s model of %" PRIu32
+                          " layers, found none: the file holds a vocabulary only; name the model "
+                          "itself",
+                          model_arch_info(report->config.arch)->name, report->config.block_count);
+        return;
+    }
     for (size_t role = 0; role < MODEL_ROLE_COUNT; role++)
         check_role(file, (enum model_role)role, report);
     check_surplus(file, report);

@@ -9,7 +9,7 @@ expect_stdout "tiny.gguf"
 expect_stdout "verdict  can run"
 expect_stdout "embedding length        256"
 expect_exit 0 "$GRETA" inspect --ctx 1000 tiny.gguf
-expect_stdout "context               1000"
+expect_stdout "context       1000"
 expect_exit 0 "$GRETA" inspect --tensors --metadata tiny.gguf
 expect_stdout "blk.3.ffn_down.weight"
 expect_stdout "[768, 256]"

@@ -1,0 +1,301 @@
+/* bench_decode.c - what a decode step costs through the device: a step of real shape is run as ops,
+ * and the time inside kernels is held against the time of the step.
+ *
+ *     bench_decode [--shape tinyllama|llama3-1b|tiny] [--type q4_k|q8_0|...] [--threads N] [--steps
+ * N]
+ *
+ * Weights are random bytes with harmless scales; speed does not depend on them. Prints enqueue cost
+ * per launch, tokens per second, bytes of weights per second, and the share of the step in which
+ * the threads were not in a kernel. */
+#include "base/clock.h"
+#include "base/parallel.h"
+#include "device/host/host.h"
+#include "model/model.h"
+#include "ops/host/kernels.h"
+#include "ops/ops.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Kernels that are timed ----------------------------------------------------------------- */
+
+static uint64_t kernel_ns; /* atomic: in all threads */
+static const struct device_image *timed_image;
+
+static device_host_kernel find_kernel(const char *op)
+{
+    for (size_t i = 0; i < timed_image->count; i++)
+        if (strcmp(timed_image->entries[i].op, op) == 0)
+            return timed_image->entries[i].host;
+    abort();
+}
+
+#define TIMED(op)                                                                                  \
+    static void timed_##op(const struct device_host_call *call, uint64_t tile)                     \
+    {                                                                                              \
+        static device_host_kernel kernel;                                                          \
+        device_host_kernel found = __atomic_load_n(&kernel, __ATOMIC_RELAXED);                     \
+        if (!found) {                                                                              \
+            found = find_kernel(#op);                                                              \
+            __atomic_store_n(&kernel, found, __ATOMIC_RELAXED);                                    \
+        }                                                                                          \
+        uint64_t start = clock_ns();                                                               \
+        found(call, tile);                                                                         \
+        __atomic_fetch_add(&kernel_ns, clock_ns() - start, __ATOMIC_RELAXED);                      \
+    }
+
+TIMED(embed)
+TIMED(rms_norm)
+TIMED(act_pack)
+TIMED(matmul)
+TIMED(matmul_group)
+TIMED(rope_table)
+TIMED(rope)
+TIMED(kv_append)
+TIMED(attention)
+TIMED(swiglu)
+TIMED(add)
+TIMED(argmax)
+
+static const struct device_kernel_entry timed_entries[] = {
+    { "embed", timed_embed },
+    { "rms_norm", timed_rms_norm },
+    { "act_pack", timed_act_pack },
+    { "matmul", timed_matmul },
+    { "matmul_group", timed_matmul_group },
+    { "rope_table", timed_rope_table },
+    { "rope", timed_rope },
+    { "kv_append", timed_kv_append },
+    { "attention", timed_attention },
+    { "swiglu", timed_swiglu },
+    { "add", timed_add },
+    { "argmax", timed_argmax },
+};
+static const struct device_image timing_image = { timed_entries, COUNT_OF(timed_entries) };
+
+/* ---- A model -------------------------------------------------------------------------------- */
+
+struct bench {
+    const struct model_shape *shape;
+    enum dtype dtype;
+    struct device *device;
+    struct ops ops;
+    struct ops_target target;
+    struct error err;
+    uint64_t launches, weight_bytes;
+    struct device_view *layers; /* q k v o gate up down norm1 norm2 keys values, for each layer */
+    struct device_view table, output, output_norm, rope;
+    struct device_view x, h, q, k, v, a, o, gate, up, logits, best, packed_width, packed_query,
+        packed_feed, ids, positions, starts, slots;
+};
+
+enum { Q, K, V, O, GATE, UP, DOWN, NORM1, NORM2, KEYS, VALUES, PARTS };
+
+#define MUST(bench, call)                                                                          \
+    do {                                                                                           \
+        if (call) {                                                                                \
+            fprintf(stderr, "bench_decode: %s\n", (bench)->err.text);                              \
+            exit(3);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+#define CONTEXT 512u
+
+static struct device_view new_view(struct bench *bench, enum dtype dtype, uint64_t width,
+                                   uint64_t rows)
+{
+    struct device_view view = { .dtype = dtype,
+                                .shape = shape_make(2, (uint64_t[]){ width, rows }) };
+    uint64_t bytes = 0;
+    if (!shape_bytes(&view.shape, dtype, &bytes))
+        exit(3);
+    MUST(bench, device_buffer_create(bench->device, bytes, "bench", DEVICE_HERE, &view.buffer,
+                                     &bench->err));
+    /* Normal numbers in every type, and after every op: subnormal ones would cost extra. */
+    MUST(bench,
+         device_fill(bench->device, bench->target.stream, &view, 0x2D, DEVICE_HERE, &bench->err));
+    return view;
+}
+
+static struct device_view new_weights(struct bench *bench, uint64_t k, uint64_t rows)
+{
+    struct device_view view = new_view(bench, bench->dtype, k, rows);
+    uint64_t bytes = 0;
+    if (shape_bytes(&view.shape, bench->dtype, &bytes))
+        bench->weight_bytes += bytes;
+    return view;
+}
+
+static struct device_view new_packed(struct bench *bench, uint64_t k)
+{
+    return new_view(bench, DTYPE_I8, ops_packed_row_bytes(&bench->ops, bench->dtype, k), 1);
+}
+
+static void make_model(struct bench *bench)
+{
+    const struct model_shape *shape = bench->shape;
+    uint64_t width = shape->embedding_length, query = (uint64_t)shape->head_count * shape->head_dim;
+    uint64_t kv = (uint64_t)shape->head_count_kv * shape->head_dim;
+    uint64_t feed = shape->feed_forward_length;
+    bench->layers = calloc((size_t)shape->block_count * PARTS, sizeof(*bench->layers));
+    for (uint32_t i = 0; bench->layers && i < shape->block_count; i++) {
+        struct device_view *layer = bench->layers + (size_t)i * PARTS;
+        layer[Q] = new_weights(bench, width, query);
+        layer[K] = new_weights(bench, width, kv);
+        layer[V] = new_weights(bench, width, kv);
+        layer[O] = new_weights(bench, query, width);
+        layer[GATE] = new_weights(bench, width, feed);
+        layer[UP] = new_weights(bench, width, feed);
+        layer[DOWN] = new_weights(bench, feed, width);
+        layer[NORM1] = new_view(bench, DTYPE_F32, width, 1);
+        layer[NORM2] = new_view(bench, DTYPE_F32, width, 1);
+        layer[KEYS] = new_view(bench, DTYPE_F16, kv, CONTEXT);
+        layer[VALUES] = new_view(bench, DTYPE_F16, kv, CONTEXT);
+    }
+    bench->output = new_weights(bench, width, shape->vocab_size);
+    bench->table = bench->output;
+    bench->output_norm = new_view(bench, DTYPE_F32, width, 1);
+    bench->rope = new_view(bench, DTYPE_F32, shape->head_dim, CONTEXT);
+    bench->x = new_view(bench, DTYPE_F32, width, 1);
+    bench->h = new_view(bench, DTYPE_F32, width, 1);
+    bench->q = new_view(bench, DTYPE_F32, query, 1);
+    bench->a = new_view(bench, DTYPE_F32, query, 1);
+    bench->k = new_view(bench, DTYPE_F32, kv, 1);
+    bench->v = new_view(bench, DTYPE_F32, kv, 1);
+    bench->o = new_view(bench, DTYPE_F32, width, 1);
+    bench->gate = new_view(bench, DTYPE_F32, feed, 1);
+    bench->up = new_view(bench, DTYPE_F32, feed, 1);
+    bench->logits = new_view(bench, DTYPE_F32, shape->vocab_size, 1);
+    bench->packed_width = new_packed(bench, width);
+    bench->packed_query = new_packed(bench, query);
+    bench->packed_feed = new_packed(bench, feed);
+    struct device_view *indices[] = { &bench->best, &bench->ids, &bench->positions, &bench->starts,
+                                      &bench->slots };
+    for (size_t i = 0; i < COUNT_OF(indices); i++) {
+        *indices[i] = new_view(bench, DTYPE_I32, 1, 1);
+        MUST(bench, device_fill(bench->device, bench->target.stream, indices[i], 0, DEVICE_HERE,
+                                &bench->err));
+    }
+}
+
+static void step(struct bench *bench)
+{
+    const struct ops_target *target = &bench->target;
+    struct error *err = &bench->err;
+    uint32_t head_dim = bench->shape->head_dim;
+    float scale = 1 / sqrtf((float)head_dim);
+    struct ops_packing width = { &bench->packed_width, bench->dtype };
+    struct ops_packing feed = { &bench->packed_feed, bench->dtype };
+    MUST(bench, ops_embed(target, &bench->table, &bench->ids, &bench->x, err));
+    for (uint32_t i = 0; i < bench->shape->block_count; i++) {
+        struct device_view *w = bench->layers + (size_t)i * PARTS;
+        const struct device_view *qkv[] = { &w[Q], &w[K], &w[V] };
+        const struct device_view *qkv_out[] = { &bench->q, &bench->k, &bench->v };
+        const struct device_view *gate_up[] = { &w[GATE], &w[UP] };
+        const struct device_view *gate_up_out[] = { &bench->gate, &bench->up };
+        MUST(bench, ops_rms_norm(target, &bench->x, i ? &bench->o : NULL, &w[NORM1], &bench->h,
+                                 &width, 1e-5f, err));
+        MUST(bench, ops_matmul_group(target, 3, qkv, &bench->packed_width, NULL, qkv_out, err));
+        MUST(bench, ops_rope(target, &bench->q, &bench->k, &bench->positions, &bench->rope,
+                             head_dim, true, err));
+        MUST(bench,
+             ops_kv_append(target, &bench->k, &bench->v, &bench->slots, &w[KEYS], &w[VALUES], err));
+        MUST(bench, ops_attention(target, &bench->q, &w[KEYS], &w[VALUES], &bench->starts,
+                                  &bench->positions, &bench->a, head_dim, scale, err));
+        MUST(bench, ops_act_pack(target, &bench->a, &bench->packed_query, bench->dtype, err));
+        MUST(bench, ops_matmul(target, &w[O], &bench->packed_query, NULL, &bench->o, err));
+        MUST(bench,
+             ops_rms_norm(target, &bench->x, &bench->o, &w[NORM2], &bench->h, &width, 1e-5f, err));
+        MUST(bench,
+             ops_matmul_group(target, 2, gate_up, &bench->packed_width, NULL, gate_up_out, err));
+        MUST(bench, ops_swiglu(target, &bench->gate, &bench->up, &bench->gate, &feed, err));
+        MUST(bench, ops_matmul(target, &w[DOWN], &bench->packed_feed, NULL, &bench->o, err));
+    }
+    MUST(bench, ops_rms_norm(target, &bench->x, &bench->o, &bench->output_norm, &bench->h, &width,
+                             1e-5f, err));
+    MUST(bench,
+         ops_matmul(target, &bench->output, &bench->packed_width, NULL, &bench->logits, err));
+    MUST(bench, ops_argmax(target, &bench->logits, &bench->best, err));
+    bench->launches = 1 + 11 * (uint64_t)bench->shape->block_count + 3;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static const char *option(int count, char **arguments, const char *name, const char *fallback)
+{
+    for (int i = 1; i + 1 < count; i++)
+        if (strcmp(arguments[i], name) == 0)
+            return arguments[i + 1];
+    return fallback;
+}
+
+int main(int count, char **arguments)
+{
+    struct bench bench = { .shape = model_shape_find(
+                               option(count, arguments, "--shape", "tinyllama")) };
+    uint32_t threads = (uint32_t)strtoul(option(count, arguments, "--threads", "0"), NULL, 10);
+    size_t steps = strtoul(option(count, arguments, "--steps", "30"), NULL, 10);
+    struct device_options options = { .thread_count = threads };
+    if (!threads)
+        threads = parallel_processor_count();
+    if (!bench.shape || steps < 3 || steps > 10000 ||
+        !dtype_from_name(option(count, arguments, "--type", "Q4_K"), &bench.dtype)) {
+        fprintf(stderr,
+                "usage: bench_decode [--shape NAME] [--type TYPE] [--threads N] [--steps N]\n");
+        return 2;
+    }
+    MUST(&bench, host_device_open(&options, &bench.device, &bench.err));
+    timed_image = host_kernels_image(cpu_path_best());
+    bench.ops = (struct ops){ bench.device, cpu_path_best() };
+    bench.target = (struct ops_target){ &bench.ops, { 0, 0 }, DEVICE_HERE };
+    MUST(&bench, device_module_load(bench.device, &timing_image, DEVICE_HERE, &bench.err));
+    MUST(&bench, device_stream_create(bench.device, DEVICE_HERE, &bench.target.stream, &bench.err));
+    make_model(&bench);
+    double *walls = calloc(steps, sizeof(*walls)), *outside = calloc(steps, sizeof(*outside));
+    double *enqueues = calloc(steps, sizeof(*enqueues));
+    if (!walls || !outside || !enqueues)
+        return 3;
+    for (size_t i = 0; i < steps + 2; i++) {
+        MUST(&bench,
+             device_stream_sync(bench.device, bench.target.stream, DEVICE_HERE, &bench.err));
+        __atomic_store_n(&kernel_ns, 0, __ATOMIC_RELAXED);
+        uint64_t start = clock_ns();
+        step(&bench);
+        uint64_t queued = clock_ns();
+        MUST(&bench,
+             device_stream_sync(bench.device, bench.target.stream, DEVICE_HERE, &bench.err));
+        uint64_t end = clock_ns();
+        if (i < 2)
+            continue; /* warm-up */
+        double wall = (double)(end - start);
+        walls[i - 2] = wall / 1e6;
+        enqueues[i - 2] = (double)(queued - start) / (double)bench.launches;
+        outside[i - 2] = 100 * (1 - (double)kernel_ns / (wall * threads));
+    }
+    qsort(walls, steps, sizeof(*walls), by_value);
+    qsort(outside, steps, sizeof(*outside), by_value);
+    qsort(enqueues, steps, sizeof(*enqueues), by_value);
+    size_t middle = steps / 2, low = steps / 10, high = steps - 1 - steps / 10;
+    printf("%s %s, %s, %u threads, %llu launches, %.0f MB of weights\n", bench.shape->title,
+           dtype_name(bench.dtype), cpu_path_name(cpu_path_best()), threads,
+           (unsigned long long)bench.launches, (double)bench.weight_bytes / 1e6);
+    printf("step      %8.2f ms  (%.2f to %.2f)\n", walls[middle], walls[low], walls[high]);
+    printf("decode    %8.2f tok/s, weights at %.1f GB/s\n", 1e3 / walls[middle],
+           (double)bench.weight_bytes / 1e6 / walls[middle]);
+    printf("outside   %8.2f %%  of the threads' time not in kernels  (%.2f to %.2f)\n",
+           outside[middle], outside[low], outside[high]);
+    printf("enqueue   %8.0f ns per launch  (%.0f to %.0f)\n", enqueues[middle], enqueues[low],
+           enqueues[high]);
+    device_close(bench.device);
+    free(bench.layers);
+    free(walls);
+    free(outside);
+    free(enqueues);
+    return 0;
+}

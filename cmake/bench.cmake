@@ -1,0 +1,11 @@
+# Benchmarks: built with everything else so that they do not rot, run by hand (bench/README.md).
+file(GLOB bench_support CONFIGURE_DEPENDS bench/*.c)
+set(bench_programs bench_matmul bench_decode)
+foreach(program IN LISTS bench_programs)
+    list(FILTER bench_support EXCLUDE REGEX "/${program}\\.c$")
+endforeach()
+foreach(program IN LISTS bench_programs)
+    add_executable(${program} bench/${program}.c ${bench_support})
+    target_include_directories(${program} PRIVATE bench)
+    target_link_libraries(${program} PRIVATE greta_cli greta_warnings m)
+endforeach()

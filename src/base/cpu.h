@@ -1,0 +1,26 @@
+/* cpu.h - which instruction sets this processor has, as the paths host kernels are written for.
+ *
+ * A path is a whole: every kernel of a path may use every instruction the path names. The answers
+ * never change while the process runs; any thread may ask. */
+#ifndef GRETA_BASE_CPU_H
+#define GRETA_BASE_CPU_H
+
+#include <stdbool.h>
+
+enum cpu_path {
+    CPU_PATH_PORTABLE, /* plain C: the reference */
+    CPU_PATH_AVX2,     /* AVX2, FMA, F16C */
+    CPU_PATH_AVX512,   /* AVX-512 F, BW, DQ, VL, VBMI, VNNI, BF16; GFNI */
+    CPU_PATH_COUNT
+};
+
+/* "portable", "avx2", "avx512". Static. */
+const char *cpu_path_name(enum cpu_path path);
+
+/* Built in and usable on this processor under this operating system. */
+bool cpu_path_is_supported(enum cpu_path path);
+
+/* The last supported path of the list above. */
+enum cpu_path cpu_path_best(void);
+
+#endif

@@ -1,0 +1,234 @@
+/* engine.c - opening an engine, its sequences, and batches in and out. */
+#include "engine/engine_impl.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+/* Buffers of views that were made; a lost device takes them back too. */
+static void drop_views(struct engine *engine, const struct device_view *views, size_t count)
+{
+    struct error unused;
+    for (size_t i = 0; i < count; i++)
+        if (engine_has(&views[i]) &&
+            device_buffer_destroy(engine->device, views[i].buffer, DEVICE_HERE, &unused))
+            continue; /* cannot be given back: it goes with the device */
+}
+
+void engine_close(struct engine *engine)
+{
+    if (!engine)
+        return;
+    struct error unused;
+    /* Waits for its work, so that nothing runs on what is given back below. */
+    if (engine->stream.index &&
+        device_stream_destroy(engine->device, engine->stream, DEVICE_HERE, &unused))
+        engine->stream.index = 0;
+    for (uint32_t i = 0; engine->layers && i < engine->config.block_count; i++) {
+        drop_views(engine, engine->layers[i].weights, MODEL_ROLE_COUNT);
+        drop_views(engine, &engine->layers[i].keys, 1);
+        drop_views(engine, &engine->layers[i].values, 1);
+    }
+    drop_views(engine, engine->globals, MODEL_ROLE_COUNT);
+    drop_views(engine, (const struct device_view *)&engine->scratch,
+               sizeof(engine->scratch) / sizeof(struct device_view));
+    free(engine->layers);
+    free(engine->lengths);
+    free(engine->new_lengths);
+    free(engine->host_indices);
+    free(engine);
+}
+
+static enum status check_room(const struct engine *engine, struct error *err)
+{
+    uint64_t room = device_info(engine->device)->memory_bytes;
+    char needed[TEXT_BYTES_CAPACITY], there[TEXT_BYTES_CAPACITY];
+    if (engine->plan.total_bytes <= room)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_NO_MEMORY,
+        "memory: expected at most the %s of the device, found a need of %s (weights, kv "
+        "cache for %" PRIu32 " tokens, scratch); use a smaller context or another type",
+        text_bytes(room, there), text_bytes(engine->plan.total_bytes, needed),
+        engine->plan.options.context);
+}
+
+static enum status allocate(struct engine *engine, struct error *err)
+{
+    const struct engine_options *options = &engine->plan.options;
+    engine->layers = calloc(engine->config.block_count, sizeof(*engine->layers));
+    engine->lengths = calloc(options->sequence_limit, sizeof(*engine->lengths));
+    engine->new_lengths = calloc(options->sequence_limit, sizeof(*engine->new_lengths));
+    engine->host_indices = calloc((size_t)options->batch_limit * 5, sizeof(*engine->host_indices));
+    if (!engine->layers || !engine->lengths || !engine->new_lengths || !engine->host_indices)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for an engine");
+    return STATUS_OK;
+}
+
+static enum status open_parts(struct engine *engine, const struct gguf_file *file,
+                              struct error *err)
+{
+    TRY(check_room(engine, err));
+    TRY(allocate(engine, err));
+    TRY(device_stream_create(engine->device, DEVICE_HERE, &engine->stream, err));
+    TRY(engine_bind_weights(engine, file, err));
+    return engine_make_memory(engine, err);
+}
+
+enum status engine_open(const struct ops *ops, const struct gguf_file *file,
+                        const struct model_report *report, const struct engine_options *options,
+                        struct engine **ret_engine, struct error *err)
+{
+    ASSERT(report->config_known);
+    struct engine *engine = calloc(1, sizeof(*engine));
+    if (!engine)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for an engine");
+    engine->ops = ops;
+    engine->device = ops->device;
+    engine->config = report->config;
+    enum status status = engine_plan_make(report, ops, options, &engine->plan, err);
+    if (!status)
+        status = open_parts(engine, file, err);
+    if (status)
+        engine_close(engine);
+    else
+        *ret_engine = engine;
+    return status;
+}
+
+const struct engine_plan *engine_plan(const struct engine *engine)
+{
+    return &engine->plan;
+}
+
+struct device_stream engine_stream(const struct engine *engine)
+{
+    return engine->stream;
+}
+
+/* ---- Sequences ------------------------------------------------------------------------------ */
+
+uint32_t engine_length(const struct engine *engine, uint32_t sequence)
+{
+    ASSERT(sequence < engine->plan.options.sequence_limit);
+    return engine->lengths[sequence];
+}
+
+void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length)
+{
+    ASSERT(sequence < engine->plan.options.sequence_limit && length <= engine->lengths[sequence]);
+    engine->lengths[sequence] = length;
+}
+
+/* The first `length` slots of a sequence in a cache. */
+static struct device_view slots_of(const struct engine *engine, const struct device_view *cache,
+                                   uint32_t sequence, uint32_t length)
+{
+    struct device_view part = engine_rows(cache, length);
+    uint64_t row_bytes = 0;
+    ASSERT(dtype_row_bytes(cache->dtype, cache->shape.dims[0], &row_bytes));
+    part.offset_bytes = (uint64_t)sequence * engine->plan.options.context * row_bytes;
+    return part;
+}
+
+enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target, struct error *err)
+{
+    uint32_t length = engine_length(engine, source);
+    ASSERT(target < engine->plan.options.sequence_limit);
+    for (uint32_t i = 0; source != target && length && i < engine->config.block_count; i++) {
+        const struct device_view *caches[] = { &engine->layers[i].keys, &engine->layers[i].values };
+        for (size_t c = 0; c < COUNT_OF(caches); c++) {
+            struct device_view from = slots_of(engine, caches[c], source, length);
+            struct device_view to = slots_of(engine, caches[c], target, length);
+            TRY(device_copy_within(engine->device, engine->stream, &to, &from, DEVICE_HERE, err));
+        }
+    }
+    engine->lengths[target] = length;
+    return STATUS_OK;
+}
+
+/* ---- Batches -------------------------------------------------------------------------------- */
+
+/* Lists of the batch, one behind the other: ids, positions, starts, slots, rows that want logits.
+ */
+static enum status list_batch(struct engine *engine, const struct engine_token *tokens,
+                              size_t count, uint32_t *ret_logits, struct error *err)
+{
+    const struct engine_options *options = &engine->plan.options;
+    int32_t *ids = engine->host_indices, *positions = ids + count, *starts = positions + count;
+    int32_t *slots = starts + count, *rows = slots + count;
+    memcpy(engine->new_lengths, engine->lengths, options->sequence_limit * sizeof(uint32_t));
+    *ret_logits = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t sequence = tokens[i].sequence;
+        ASSERT(sequence < options->sequence_limit);
+        uint32_t position = engine->new_lengths[sequence]++;
+        if (position >= options->context)
+            return error_set(err, STATUS_LIMIT,
+                             "sequence %" PRIu32 ": expected at most the %" PRIu32
+                             " tokens of the context, found one more",
+                             sequence, options->context);
+        ids[i] = tokens[i].id;
+        positions[i] = (int32_t)position;
+        starts[i] = (int32_t)(sequence * options->context);
+        slots[i] = starts[i] + positions[i];
+        if (!tokens[i].wants_logits)
+            continue;
+        if (*ret_logits == options->logits_limit)
+            return error_set(err, STATUS_LIMIT,
+                             "batch: expected at most %" PRIu32 " tokens that want logits",
+                             options->logits_limit);
+        rows[(*ret_logits)++] = (int32_t)i;
+    }
+    return STATUS_OK;
+}
+
+enum status engine_forward(struct engine *engine, const struct engine_token *tokens, size_t count,
+                           struct error *err)
+{
+    const struct engine_options *options = &engine->plan.options;
+    if (count == 0 || count > options->batch_limit)
+        return error_set(err, STATUS_LIMIT, "batch: expected 1 to %" PRIu32 " tokens, found %zu",
+                         options->batch_limit, count);
+    uint32_t logits_count;
+    TRY(list_batch(engine, tokens, count, &logits_count, err));
+    uint64_t index_count = 4 * (uint64_t)count + logits_count;
+    struct device_view indices = engine->scratch.indices;
+    indices.shape = shape_make(1, &index_count);
+    TRY(device_copy_in(engine->device, engine->stream, &indices, engine->host_indices,
+                       index_count * sizeof(int32_t), DEVICE_HERE, err));
+    TRY(engine_run(engine, count, logits_count, err));
+    memcpy(engine->lengths, engine->new_lengths, options->sequence_limit * sizeof(uint32_t));
+    engine->logits_count = logits_count;
+    engine->step++;
+    return STATUS_OK;
+}
+
+uint32_t engine_logits_count(const struct engine *engine)
+{
+    return engine->logits_count;
+}
+
+enum status engine_logits(struct engine *engine, uint32_t row, float *logits, struct error *err)
+{
+    ASSERT(row < engine->logits_count);
+    struct device_view view = engine_rows(&engine->scratch.logits, 1);
+    view.offset_bytes = (uint64_t)row * engine->config.vocab_size * sizeof(float);
+    return device_read(engine->device, engine->stream, &view, logits, DEVICE_HERE, err);
+}
+
+enum status engine_argmax(struct engine *engine, int32_t *ids, struct error *err)
+{
+    uint64_t count = engine->logits_count;
+    ASSERT(count > 0);
+    struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
+    struct device_view logits = engine_rows(&engine->scratch.logits, count);
+    struct device_view best = engine->scratch.best;
+    best.shape = shape_make(1, &count);
+    TRY(ops_argmax(&target, &logits, &best, err));
+    return device_read(engine->device, engine->stream, &best, ids, DEVICE_HERE, err);
+}

@@ -1,0 +1,83 @@
+/* engine.h - a model on a device: weights, key and value cache, and the forward pass.
+ *
+ * One path serves prompts and single tokens, one sequence and many: a batch is a list of tokens,
+ * each of a sequence and at its position. Everything the engine needs is made when it is opened;
+ * nothing is allocated afterwards. Results have the same bits however tokens are put into batches.
+ *
+ * The engine borrows the device, the ops and the mapped file; all must outlive it. One thread at a
+ * time. */
+#ifndef GRETA_ENGINE_ENGINE_H
+#define GRETA_ENGINE_ENGINE_H
+
+#include "device/device.h"
+#include "gguf/gguf.h"
+#include "model/model.h"
+#include "ops/ops.h"
+
+struct engine;
+
+struct engine_options {
+    uint32_t context;        /* tokens a sequence can have; 0: the model's */
+    uint32_t sequence_limit; /* sequences at a time; 0: 1 */
+    uint32_t batch_limit;    /* tokens of a batch; 0: 512, or the context if that is less */
+    uint32_t logits_limit;   /* tokens of a batch that want logits; 0: sequence_limit */
+    enum dtype kv_dtype;     /* F32 (0), F16 or Q8_0 */
+};
+
+/* What opening will take, by kind. */
+struct engine_plan {
+    struct engine_options options; /* with every 0 replaced */
+    uint64_t weight_bytes;         /* as in the file */
+    uint64_t kv_bytes;
+    uint64_t scratch_bytes; /* activations, tables, logits */
+    uint64_t total_bytes;
+};
+
+/* STATUS_USAGE with both numbers where options and model do not fit each other. */
+MUST_CHECK enum status engine_plan_make(const struct model_report *report, const struct ops *ops,
+                                        const struct engine_options *options,
+                                        struct engine_plan *ret_plan, struct error *err);
+
+/* The report must not refuse the model (model_report_refuses). STATUS_NO_MEMORY with both numbers
+ * where the plan does not fit the device. */
+MUST_CHECK enum status engine_open(const struct ops *ops, const struct gguf_file *file,
+                                   const struct model_report *report,
+                                   const struct engine_options *options, struct engine **ret_engine,
+                                   struct error *err);
+void engine_close(struct engine *engine); /* NULL is fine */
+
+const struct engine_plan *engine_plan(const struct engine *engine);
+struct device_stream engine_stream(const struct engine *engine);
+
+/* ---- Sequences ------------------------------------------------------------------------------ */
+
+/* Tokens in a sequence; sequences are numbered from 0 and begin empty. */
+uint32_t engine_length(const struct engine *engine, uint32_t sequence);
+/* Forgets everything from `length` on; length must not be more than there is. */
+void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length);
+/* target becomes a copy of source. */
+MUST_CHECK enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
+                                   struct error *err);
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+struct engine_token {
+    int32_t id;
+    uint32_t sequence; /* each token is appended to its sequence */
+    bool wants_logits;
+};
+
+/* Runs a batch of 1 to batch_limit tokens; queued when it returns. STATUS_LIMIT with both numbers
+ * where a sequence would grow past the context. On failure no sequence has grown. */
+MUST_CHECK enum status engine_forward(struct engine *engine, const struct engine_token *tokens,
+                                      size_t count, struct error *err);
+
+/* Of the last batch: how many tokens wanted logits; row r is of the r-th of them. */
+uint32_t engine_logits_count(const struct engine *engine);
+/* Copies a row of vocab_size logits; returns when it is there. */
+MUST_CHECK enum status engine_logits(struct engine *engine, uint32_t row, float *logits,
+                                     struct error *err);
+/* The largest logit of every row; only ids cross. ids has engine_logits_count entries. */
+MUST_CHECK enum status engine_argmax(struct engine *engine, int32_t *ids, struct error *err);
+
+#endif

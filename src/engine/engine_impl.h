@@ -1,0 +1,70 @@
+/* engine_impl.h - what the files of this module share. */
+#ifndef GRETA_ENGINE_ENGINE_IMPL_H
+#define GRETA_ENGINE_ENGINE_IMPL_H
+
+#include "engine/engine.h"
+
+/* The weights of a layer; absent ones have a zero buffer. */
+struct engine_layer {
+    struct device_view weights[MODEL_ROLE_COUNT]; /* those that are per layer */
+    struct device_view keys, values;              /* [kv_dim, slots] */
+};
+
+/* Rows for a batch of batch_limit tokens; a smaller one uses the first rows. Views and nothing
+ * else: closing walks over them. */
+struct engine_scratch {
+    struct device_view x;          /* [width, tokens]: the residual stream */
+    struct device_view normed;     /* [width, tokens] */
+    struct device_view q, mixed;   /* [query, tokens]: queries; what attention gives */
+    struct device_view k, v;       /* [kv_dim, tokens] */
+    struct device_view added;      /* [width, tokens]: what a block adds to the stream */
+    struct device_view gate, up;   /* [feed, tokens] */
+    struct device_view packed;     /* I8 [bytes, tokens]: for the widest input of any product */
+    struct device_view chosen;     /* [width, logits rows] */
+    struct device_view logits;     /* [vocab, logits rows] */
+    struct device_view best;       /* I32 [logits rows] */
+    struct device_view indices;    /* I32: ids, positions, starts, slots of a batch, then rows */
+    struct device_view rope_table; /* [rotated dimensions, context] */
+};
+
+struct engine {
+    const struct ops *ops;
+    struct device *device;
+    struct device_stream stream;
+    struct model_config config;
+    struct engine_plan plan;
+    struct device_view globals[MODEL_ROLE_COUNT]; /* weights that are not per layer */
+    struct engine_layer *layers;                  /* block_count; owned */
+    struct engine_scratch scratch;
+    uint32_t *lengths;     /* of each sequence; owned */
+    uint32_t *new_lengths; /* while a batch is made; owned */
+    int32_t *host_indices; /* 5 * batch_limit; owned */
+    uint32_t logits_count; /* of the last batch */
+    int32_t step;          /* batches so far: the scope's step */
+};
+
+/* weights.c: imports every tensor of the plan. */
+MUST_CHECK enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,
+                                           struct error *err);
+
+/* memory.c: caches, scratch, tables. */
+MUST_CHECK enum status engine_make_memory(struct engine *engine, struct error *err);
+
+/* forward.c: all layers and logits for a batch whose indices are on the device. */
+MUST_CHECK enum status engine_run(struct engine *engine, uint64_t token_count,
+                                  uint64_t logits_count, struct error *err);
+
+/* The first `rows` rows of a view. */
+static inline struct device_view engine_rows(const struct device_view *view, uint64_t rows)
+{
+    struct device_view part = *view;
+    part.shape.dims[1] = rows;
+    return part;
+}
+
+static inline bool engine_has(const struct device_view *view)
+{
+    return view->buffer.index != 0;
+}
+
+#endif

@@ -1,0 +1,211 @@
+/* forward.c - the forward pass as a list of op calls. What differs between architectures (biases,
+ * norms of heads, which pairs RoPE rotates) is in the weights that are there and in the
+ * configuration; the order of ops is the same for all of them. */
+#include "engine/engine_impl.h"
+
+/* A batch on its way through the layers. */
+struct pass {
+    struct engine *engine;
+    struct ops_target target;
+    uint64_t tokens;
+    struct device_view x, normed, q, mixed, k, v, added, gate, up; /* [.., tokens] */
+    struct device_view ids, positions, starts, slots;              /* I32 [tokens] */
+    struct error *err;
+};
+
+/* Labels what is computed next, for whoever listens to the device. */
+static void label(struct pass *pass, int32_t layer, const char *tensor)
+{
+    struct event_scope scope = { .step = pass->engine->step, .layer = layer };
+    event_set_text(scope.tensor, sizeof(scope.tensor), tensor);
+    device_scope_set(pass->engine->device, pass->engine->stream, &scope);
+}
+
+static const struct device_view *optional(const struct device_view *view)
+{
+    return engine_has(view) ? view : NULL;
+}
+
+/* ---- Products ------------------------------------------------------------------------------- */
+
+static struct device_view packed_view(const struct pass *pass, enum dtype weight_dtype, uint64_t k)
+{
+    struct device_view packed = engine_rows(&pass->engine->scratch.packed, pass->tokens);
+    packed.shape.dims[0] = ops_packed_row_bytes(pass->engine->ops, weight_dtype, k);
+    return packed;
+}
+
+/* What gives rows to a product packs them for its first weights as it goes. */
+static struct ops_packing packing_for(struct device_view *ret_packed, const struct pass *pass,
+                                      const struct device_view *weights)
+{
+    *ret_packed = packed_view(pass, weights->dtype, weights->shape.dims[0]);
+    return (struct ops_packing){ ret_packed, weights->dtype };
+}
+
+/* out = weights x input for up to three weights. input is packed for the first of them already
+ * where is_packed, and again wherever a type wants another packing. */
+static enum status multiply(struct pass *pass, const struct device_view *input, bool is_packed,
+                            size_t count, const struct device_view *const *weights,
+                            const struct device_view *const *biases,
+                            const struct device_view *const *outs)
+{
+    size_t done = 0;
+    while (done < count) {
+        enum dtype dtype = weights[done]->dtype;
+        size_t run = 1;
+        while (done + run < count &&
+               ops_same_packing(pass->engine->ops, dtype, weights[done + run]->dtype))
+            run++;
+        struct device_view packed = packed_view(pass, dtype, input->shape.dims[0]);
+        if (done > 0 || !is_packed)
+            TRY(ops_act_pack(&pass->target, input, &packed, dtype, pass->err));
+        TRY(ops_matmul_group(&pass->target, run, weights + done, &packed, biases + done,
+                             outs + done, pass->err));
+        done += run;
+    }
+    return STATUS_OK;
+}
+
+static enum status multiply_one(struct pass *pass, const struct device_view *input, bool is_packed,
+                                const struct device_view *weights, const struct device_view *bias,
+                                const struct device_view *out)
+{
+    return multiply(pass, input, is_packed, 1, &weights, &bias, &out);
+}
+
+/* ---- A layer -------------------------------------------------------------------------------- */
+
+static enum status attend(struct pass *pass, int32_t index)
+{
+    struct engine *engine = pass->engine;
+    const struct model_config *config = &engine->config;
+    struct engine_layer *layer = &engine->layers[index];
+    const struct device_view *weights = layer->weights;
+    const struct device_view *inputs[] = { &weights[MODEL_ATTN_Q], &weights[MODEL_ATTN_K],
+                                           &weights[MODEL_ATTN_V] };
+    const struct device_view *biases[] = { optional(&weights[MODEL_ATTN_Q_BIAS]),
+                                           optional(&weights[MODEL_ATTN_K_BIAS]),
+                                           optional(&weights[MODEL_ATTN_V_BIAS]) };
+    const struct device_view *outs[] = { &pass->q, &pass->k, &pass->v };
+    bool adjacent = config->rope.kind == MODEL_ROPE_ADJACENT;
+    label(pass, index, "attn_qkv");
+    TRY(multiply(pass, &pass->normed, true, 3, inputs, biases, outs));
+    if (engine_has(&weights[MODEL_ATTN_Q_NORM])) {
+        label(pass, index, "attn_head_norm");
+        TRY(ops_head_norm(&pass->target, &pass->q, &weights[MODEL_ATTN_Q_NORM], config->rms_epsilon,
+                          pass->err));
+        TRY(ops_head_norm(&pass->target, &pass->k, &weights[MODEL_ATTN_K_NORM], config->rms_epsilon,
+                          pass->err));
+    }
+    label(pass, index, "rope_qk");
+    TRY(ops_rope(&pass->target, &pass->q, &pass->k, &pass->positions, &engine->scratch.rope_table,
+                 config->head_dim, adjacent, pass->err));
+    label(pass, index, "kv_append");
+    TRY(ops_kv_append(&pass->target, &pass->k, &pass->v, &pass->slots, &layer->keys, &layer->values,
+                      pass->err));
+    label(pass, index, "attention");
+    TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
+                      &pass->positions, &pass->mixed, config->head_dim, config->attention_scale,
+                      pass->err));
+    label(pass, index, "attn_output");
+    return multiply_one(pass, &pass->mixed, false, &weights[MODEL_ATTN_OUTPUT],
+                        optional(&weights[MODEL_ATTN_OUTPUT_BIAS]), &pass->added);
+}
+
+static enum status feed(struct pass *pass, int32_t index)
+{
+    const struct device_view *weights = pass->engine->layers[index].weights;
+    const struct device_view *inputs[] = { &weights[MODEL_FFN_GATE], &weights[MODEL_FFN_UP] };
+    const struct device_view *biases[] = { NULL, NULL };
+    const struct device_view *outs[] = { &pass->gate, &pass->up };
+    label(pass, index, "ffn_gate_up");
+    TRY(multiply(pass, &pass->normed, true, 2, inputs, biases, outs));
+    label(pass, index, "ffn_swiglu");
+    struct device_view packed;
+    struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_FFN_DOWN]);
+    TRY(ops_swiglu(&pass->target, &pass->gate, &pass->up, &pass->gate, &packing, pass->err));
+    label(pass, index, "ffn_down");
+    return multiply_one(pass, &pass->gate, true, &weights[MODEL_FFN_DOWN], NULL, &pass->added);
+}
+
+/* The stream takes what the block before added, then is normalised, and packed for the product with
+ * `next` (or NULL). */
+static enum status normalise(struct pass *pass, bool first, const struct device_view *weight,
+                             const struct device_view *next)
+{
+    struct device_view packed;
+    struct ops_packing packing;
+    if (next)
+        packing = packing_for(&packed, pass, next);
+    return ops_rms_norm(&pass->target, &pass->x, first ? NULL : &pass->added, weight, &pass->normed,
+                        next ? &packing : NULL, pass->engine->config.rms_epsilon, pass->err);
+}
+
+/* ---- Logits --------------------------------------------------------------------------------- */
+
+static enum status compute_logits(struct pass *pass, uint64_t count)
+{
+    struct engine *engine = pass->engine;
+    struct engine_scratch *scratch = &engine->scratch;
+    const struct device_view *output = &engine->globals[MODEL_OUTPUT];
+    if (!engine_has(output))
+        output = &engine->globals[MODEL_TOKEN_EMBD];
+    struct device_view rows = scratch->indices;
+    rows.shape = shape_make(1, &count);
+    rows.offset_bytes = 4 * pass->tokens * sizeof(int32_t);
+    struct device_view chosen = engine_rows(&scratch->chosen, count);
+    struct device_view logits = engine_rows(&scratch->logits, count);
+    label(pass, -1, "output_norm");
+    TRY(normalise(pass, false, &engine->globals[MODEL_OUTPUT_NORM], NULL));
+    TRY(ops_gather_rows(&pass->target, &pass->normed, &rows, &chosen, pass->err));
+    label(pass, -1, "logits");
+    pass->tokens = count;
+    return multiply_one(pass, &chosen, false, output, optional(&engine->globals[MODEL_OUTPUT_BIAS]),
+                        &logits);
+}
+
+/* ---- A batch -------------------------------------------------------------------------------- */
+
+static struct device_view index_view(const struct pass *pass, uint64_t list)
+{
+    struct device_view view = pass->engine->scratch.indices;
+    view.shape = shape_make(1, &pass->tokens);
+    view.offset_bytes = list * pass->tokens * sizeof(int32_t);
+    return view;
+}
+
+enum status engine_run(struct engine *engine, uint64_t token_count, uint64_t logits_count,
+                       struct error *err)
+{
+    struct engine_scratch *scratch = &engine->scratch;
+    struct pass pass = { .engine = engine,
+                         .target = { engine->ops, engine->stream, DEVICE_HERE },
+                         .tokens = token_count,
+                         .x = engine_rows(&scratch->x, token_count),
+                         .normed = engine_rows(&scratch->normed, token_count),
+                         .q = engine_rows(&scratch->q, token_count),
+                         .mixed = engine_rows(&scratch->mixed, token_count),
+                         .k = engine_rows(&scratch->k, token_count),
+                         .v = engine_rows(&scratch->v, token_count),
+                         .added = engine_rows(&scratch->added, token_count),
+                         .gate = engine_rows(&scratch->gate, token_count),
+                         .up = engine_rows(&scratch->up, token_count),
+                         .err = err };
+    pass.ids = index_view(&pass, 0);
+    pass.positions = index_view(&pass, 1);
+    pass.starts = index_view(&pass, 2);
+    pass.slots = index_view(&pass, 3);
+    label(&pass, -1, "token_embd");
+    TRY(ops_embed(&pass.target, &engine->globals[MODEL_TOKEN_EMBD], &pass.ids, &pass.x, err));
+    for (uint32_t i = 0; i < engine->config.block_count; i++) {
+        const struct device_view *weights = engine->layers[i].weights;
+        label(&pass, (int32_t)i, "attn_norm");
+        TRY(normalise(&pass, i == 0, &weights[MODEL_ATTN_NORM], &weights[MODEL_ATTN_Q]));
+        TRY(attend(&pass, (int32_t)i));
+        label(&pass, (int32_t)i, "ffn_norm");
+        TRY(normalise(&pass, false, &weights[MODEL_FFN_NORM], &weights[MODEL_FFN_GATE]));
+        TRY(feed(&pass, (int32_t)i));
+    }
+    return logits_count ? compute_logits(&pass, logits_count) : STATUS_OK;
+}

@@ -1,0 +1,190 @@
+/* memory.c - how much an engine needs, and making it: one plan, fixed when the engine is opened. */
+#include "engine/engine_impl.h"
+
+#include "base/size.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define BATCH_DEFAULT 512u
+
+/* ---- Sizes ---------------------------------------------------------------------------------- */
+
+struct sizes {
+    uint64_t width, query, kv, feed, vocab, rotated;
+    uint64_t packed; /* bytes of the longest packed row any weight type could want */
+};
+
+static struct sizes sizes_of(const struct model_config *config, const struct ops *ops)
+{
+    struct sizes sizes = { .width = config->embedding_length,
+                           .query = (uint64_t)config->head_count * config->head_dim,
+                           .kv = (uint64_t)config->head_count_kv * config->head_dim,
+                           .feed = config->feed_forward_length,
+                           .vocab = config->vocab_size,
+                           .rotated = config->rope.dimension_count };
+    const uint64_t inputs[] = { sizes.width, sizes.query, sizes.feed };
+    for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
+        if (!model_dtype_allowed(true, (enum dtype)dtype))
+            continue;
+        for (size_t i = 0; i < COUNT_OF(inputs); i++) {
+            /* A row that is not whole blocks of a type never meets weights of that type. */
+            if (inputs[i] % dtype_info((enum dtype)dtype)->block_elements)
+                continue;
+            uint64_t bytes = ops_packed_row_bytes(ops, (enum dtype)dtype, inputs[i]);
+            sizes.packed = bytes > sizes.packed ? bytes : sizes.packed;
+        }
+    }
+    return sizes;
+}
+
+/* Every buffer of the scratch: width, rows and type, in the order of the struct. */
+struct scratch_row {
+    size_t offset; /* of the view in struct engine_scratch */
+    const char *name;
+    enum dtype dtype;
+    uint64_t width, rows;
+};
+
+#define SCRATCH_ROWS 16
+
+static size_t list_scratch(const struct sizes *sizes, const struct engine_options *options,
+                           struct scratch_row *rows)
+{
+    uint64_t tokens = options->batch_limit, logits = options->logits_limit;
+    const struct scratch_row all[] = {
+        { offsetof(struct engine_scratch, x), "x", DTYPE_F32, sizes->width, tokens },
+        { offsetof(struct engine_scratch, normed), "normed", DTYPE_F32, sizes->width, tokens },
+        { offsetof(struct engine_scratch, q), "q", DTYPE_F32, sizes->query, tokens },
+        { offsetof(struct engine_scratch, mixed), "mixed", DTYPE_F32, sizes->query, tokens },
+        { offsetof(struct engine_scratch, k), "k", DTYPE_F32, sizes->kv, tokens },
+        { offsetof(struct engine_scratch, v), "v", DTYPE_F32, sizes->kv, tokens },
+        { offsetof(struct engine_scratch, added), "added", DTYPE_F32, sizes->width, tokens },
+        { offsetof(struct engine_scratch, gate), "gate", DTYPE_F32, sizes->feed, tokens },
+        { offsetof(struct engine_scratch, up), "up", DTYPE_F32, sizes->feed, tokens },
+        { offsetof(struct engine_scratch, packed), "packed", DTYPE_I8, sizes->packed, tokens },
+        { offsetof(struct engine_scratch, chosen), "chosen", DTYPE_F32, sizes->width, logits },
+        { offsetof(struct engine_scratch, logits), "logits", DTYPE_F32, sizes->vocab, logits },
+        { offsetof(struct engine_scratch, best), "best", DTYPE_I32, logits, 1 },
+        { offsetof(struct engine_scratch, indices), "indices", DTYPE_I32, 5 * tokens, 1 },
+        { offsetof(struct engine_scratch, rope_table), "rope_table", DTYPE_F32, sizes->rotated,
+          options->context },
+    };
+    _Static_assert(COUNT_OF(all) <= SCRATCH_ROWS, "the list has room");
+    memcpy(rows, all, sizeof(all));
+    return COUNT_OF(all);
+}
+
+/* ---- The plan ------------------------------------------------------------------------------- */
+
+static enum status fill_options(const struct model_config *config, struct engine_options *options,
+                                struct error *err)
+{
+    if (!options->context)
+        options->context = config->context_length;
+    if (!options->sequence_limit)
+        options->sequence_limit = 1;
+    if (!options->batch_limit)
+        options->batch_limit = options->context < BATCH_DEFAULT ? options->context : BATCH_DEFAULT;
+    if (!options->logits_limit)
+        options->logits_limit = options->sequence_limit;
+    if (options->logits_limit > options->batch_limit)
+        options->logits_limit = options->batch_limit;
+    uint64_t slots = (uint64_t)options->context * options->sequence_limit;
+    if (slots > INT32_MAX)
+        return error_set(err, STATUS_USAGE,
+                         "context: expected at most %d tokens over all sequences, found %" PRIu64
+                         " (%" PRIu32 " for each of %" PRIu32 ")",
+                         INT32_MAX, slots, options->context, options->sequence_limit);
+    if (options->kv_dtype != DTYPE_F32 && options->kv_dtype != DTYPE_F16 &&
+        options->kv_dtype != DTYPE_Q8_0)
+        return error_set(err, STATUS_USAGE, "kv cache type: expected f32, f16 or q8_0, found %s",
+                         dtype_name(options->kv_dtype));
+    uint64_t kv = (uint64_t)config->head_count_kv * config->head_dim;
+    if (kv % dtype_info(options->kv_dtype)->block_elements)
+        return error_set(err, STATUS_USAGE,
+                         "kv cache type %s: expected keys of a multiple of %" PRIu32
+                         " values, found %" PRIu64 "; use f16",
+                         dtype_name(options->kv_dtype),
+                         dtype_info(options->kv_dtype)->block_elements, kv);
+    return STATUS_OK;
+}
+
+enum status engine_plan_make(const struct model_report *report, const struct ops *ops,
+                             const struct engine_options *options, struct engine_plan *ret_plan,
+                             struct error *err)
+{
+    struct engine_plan plan = { .options = *options, .weight_bytes = report->weight_bytes };
+    TRY(fill_options(&report->config, &plan.options, err));
+    uint64_t slots = (uint64_t)plan.options.context * plan.options.sequence_limit;
+    plan.kv_bytes = model_kv_bytes(&report->config, slots, plan.options.kv_dtype);
+    struct sizes sizes = sizes_of(&report->config, ops);
+    struct scratch_row rows[SCRATCH_ROWS];
+    size_t count = list_scratch(&sizes, &plan.options, rows);
+    bool fits = true;
+    for (size_t i = 0; i < count; i++) {
+        struct shape shape = shape_make(2, (uint64_t[]){ rows[i].width, rows[i].rows });
+        uint64_t bytes = 0;
+        fits = fits && shape_bytes(&shape, rows[i].dtype, &bytes) &&
+               size_add(plan.scratch_bytes, bytes, &plan.scratch_bytes);
+    }
+    fits = fits && size_add(plan.weight_bytes, plan.kv_bytes, &plan.total_bytes) &&
+           size_add(plan.total_bytes, plan.scratch_bytes, &plan.total_bytes);
+    if (!fits)
+        return error_set(err, STATUS_USAGE, "memory: expected a size below 2^64 bytes");
+    *ret_plan = plan;
+    return STATUS_OK;
+}
+
+/* ---- Making it ------------------------------------------------------------------------------ */
+
+static enum status make(struct engine *engine, const char *name, enum dtype dtype, uint64_t width,
+                        uint64_t rows, struct device_view *ret_view, struct error *err)
+{
+    struct device_view view = { .dtype = dtype,
+                                .shape = shape_make(2, (uint64_t[]){ width, rows }) };
+    uint64_t bytes = 0;
+    ASSERT(shape_bytes(&view.shape, dtype, &bytes)); /* planned */
+    TRY(device_buffer_create(engine->device, bytes, name, DEVICE_HERE, &view.buffer, err));
+    *ret_view = view;
+    return STATUS_OK;
+}
+
+static enum status make_rope_table(struct engine *engine, struct error *err)
+{
+    const struct model_rope *rope = &engine->config.rope;
+    struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
+    struct ops_rope_settings settings = {
+        .base = rope->base,
+        .frequency_scale = 1 / rope->scaling_factor,
+        .attention_factor = rope->attention_factor,
+        .ext_factor = rope->yarn_ext_factor,
+        .beta_fast = rope->yarn_beta_fast,
+        .beta_slow = rope->yarn_beta_slow,
+        .log_multiplier = rope->yarn_log_multiplier,
+        .original_context_length = rope->original_context_length,
+        .yarn = rope->scaling == MODEL_ROPE_SCALING_YARN,
+    };
+    const struct device_view *factors = &engine->globals[MODEL_ROPE_FREQS];
+    return ops_rope_table(&target, engine_has(factors) ? factors : NULL,
+                          &engine->scratch.rope_table, &settings, err);
+}
+
+enum status engine_make_memory(struct engine *engine, struct error *err)
+{
+    const struct engine_options *options = &engine->plan.options;
+    struct sizes sizes = sizes_of(&engine->config, engine->ops);
+    struct scratch_row rows[SCRATCH_ROWS];
+    size_t count = list_scratch(&sizes, options, rows);
+    for (size_t i = 0; i < count; i++) {
+        struct device_view *view = (void *)((char *)&engine->scratch + rows[i].offset);
+        TRY(make(engine, rows[i].name, rows[i].dtype, rows[i].width, rows[i].rows, view, err));
+    }
+    uint64_t slots = (uint64_t)options->context * options->sequence_limit;
+    for (uint32_t i = 0; i < engine->config.block_count; i++) {
+        struct engine_layer *layer = &engine->layers[i];
+        TRY(make(engine, "kv.keys", options->kv_dtype, sizes.kv, slots, &layer->keys, err));
+        TRY(make(engine, "kv.values", options->kv_dtype, sizes.kv, slots, &layer->values, err));
+    }
+    return make_rope_table(engine, err);
+}

@@ -1,0 +1,34 @@
+/* weights.c - binds the tensors of a file by the model's plan. On the host they are used where they
+ * are in the mapping; nothing is copied. */
+#include "engine/engine_impl.h"
+
+static enum status bind(struct engine *engine, const struct gguf_file *file, enum model_role role,
+                        uint32_t layer, struct device_view *ret_view, struct error *err)
+{
+    struct model_planned planned = model_plan(&engine->config, role, layer);
+    const struct gguf_tensor *tensor = planned.presence == MODEL_ABSENT
+                                           ? NULL
+                                           : gguf_tensor_find(file, planned.name);
+    *ret_view = (struct device_view){ 0 };
+    if (!tensor)
+        return STATUS_OK; /* optional: the guard rail has seen to the rest */
+    ret_view->dtype = tensor->dtype;
+    ret_view->shape = planned.shape;
+    return device_buffer_import(engine->device, tensor->data, tensor->bytes, planned.name,
+                                DEVICE_HERE, &ret_view->buffer, err);
+}
+
+enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,
+                                struct error *err)
+{
+    for (int role = 0; role < MODEL_ROLE_COUNT; role++) {
+        if (!model_role_is_per_layer((enum model_role)role)) {
+            TRY(bind(engine, file, (enum model_role)role, 0, &engine->globals[role], err));
+            continue;
+        }
+        for (uint32_t layer = 0; layer < engine->config.block_count; layer++)
+            TRY(bind(engine, file, (enum model_role)role, layer,
+                     &engine->layers[layer].weights[role], err));
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,264 @@
+/* contract.c - the contract of every op, as one table. It drives the device's checks, the access
+ * lists of events, the tests and docs/ops.md. */
+#include "ops/ops.h"
+
+#include "ops/params.h"
+
+#define BIT(dtype) (UINT64_C(1) << (dtype))
+#define F32 BIT(DTYPE_F32)
+#define I32 BIT(DTYPE_I32)
+#define I8 BIT(DTYPE_I8)
+#define CACHE (BIT(DTYPE_F32) | BIT(DTYPE_F16) | BIT(DTYPE_Q8_0))
+#define WEIGHTS                                                                                    \
+    (BIT(DTYPE_F32) | BIT(DTYPE_F16) | BIT(DTYPE_BF16) | BIT(DTYPE_Q8_0) | BIT(DTYPE_Q4_0) |       \
+     BIT(DTYPE_Q4_1) | BIT(DTYPE_Q5_0) | BIT(DTYPE_Q5_1) | BIT(DTYPE_Q2_K) | BIT(DTYPE_Q3_K) |     \
+     BIT(DTYPE_Q4_K) | BIT(DTYPE_Q5_K) | BIT(DTYPE_Q6_K) | BIT(DTYPE_IQ4_NL) | BIT(DTYPE_IQ4_XS) | \
+     BIT(DTYPE_MXFP4))
+
+#define READ EVENT_READ
+#define WRITE EVENT_WRITE
+#define UPDATE EVENT_UPDATE
+
+/* ---- Parameters against extents ------------------------------------------------------------- */
+
+/* Whole heads, of a size attention's kernels can read. */
+static bool check_heads(uint64_t head_dim, uint64_t width, uint64_t *expected, uint64_t *found)
+{
+    *found = width;
+    *expected = head_dim && head_dim % 8 == 0 ? width / head_dim * head_dim : 0;
+    return *expected == width && width > 0;
+}
+
+static bool check_head_norm(const struct device_contract_call *call, uint64_t *expected,
+                            uint64_t *found)
+{
+    return check_heads(device_contract_extent(call, "head_dim"),
+                       device_contract_extent(call, "width"), expected, found);
+}
+
+/* Packed rows are as long as their format needs. */
+static bool check_act_pack(const struct device_contract_call *call, uint64_t *expected,
+                           uint64_t *found)
+{
+    const struct params_act_pack *params = device_contract_params(call);
+    *expected = params->packed_row_bytes;
+    *found = device_contract_extent(call, "packed_bytes");
+    return *expected == *found;
+}
+
+/* The same of an operand that may be absent: its extent is 0 then. */
+static bool check_packing(const struct device_contract_call *call,
+                          const struct params_act_pack *packing, uint64_t *expected,
+                          uint64_t *found)
+{
+    *expected = packing->packed_row_bytes;
+    *found = device_contract_extent(call, "packed_bytes");
+    return *found == 0 || *expected == *found;
+}
+
+static bool check_rms_norm(const struct device_contract_call *call, uint64_t *expected,
+                           uint64_t *found)
+{
+    const struct params_norm *params = device_contract_params(call);
+    return check_packing(call, &params->packing, expected, found);
+}
+
+static bool check_swiglu(const struct device_contract_call *call, uint64_t *expected,
+                         uint64_t *found)
+{
+    const struct params_swiglu *params = device_contract_params(call);
+    return check_packing(call, &params->packing, expected, found);
+}
+
+static bool check_matmul(const struct device_contract_call *call, uint64_t *expected,
+                         uint64_t *found)
+{
+    const struct params_matmul *params = device_contract_params(call);
+    *expected = params->packed_row_bytes;
+    *found = device_contract_extent(call, "packed_bytes");
+    return *expected == *found && params->tile_rows > 0 && params->tile_tokens > 0;
+}
+
+static bool check_matmul_group(const struct device_contract_call *call, uint64_t *expected,
+                               uint64_t *found)
+{
+    const struct params_matmul_group *params = device_contract_params(call);
+    *found = device_contract_extent(call, "packed_bytes");
+    for (size_t i = 0; i < COUNT_OF(params->parts); i++) {
+        const struct params_matmul *part = &params->parts[i];
+        *expected = part->packed_row_bytes;
+        if (part->tile_rows && (*expected != *found || part->tile_tokens == 0))
+            return false; /* tile_rows 0: there is no such part */
+    }
+    return params->parts[0].tile_rows > 0;
+}
+
+/* The table has whole pairs, and no more than a head has. */
+static bool check_rope(const struct device_contract_call *call, uint64_t *expected, uint64_t *found)
+{
+    const struct params_rope *params = device_contract_params(call);
+    uint64_t dimensions = device_contract_extent(call, "dimensions");
+    if (dimensions % 2 || dimensions > params->head_dim) {
+        *expected = params->head_dim;
+        *found = dimensions;
+        return false;
+    }
+    uint64_t also_width = device_contract_extent(call, "also_width");
+    if (also_width && !check_heads(params->head_dim, also_width, expected, found))
+        return false;
+    return check_heads(params->head_dim, device_contract_extent(call, "width"), expected, found);
+}
+
+static bool check_rope_table(const struct device_contract_call *call, uint64_t *expected,
+                             uint64_t *found)
+{
+    uint64_t pairs = device_contract_extent(call, "pairs");
+    *found = device_contract_extent(call, "dimensions");
+    *expected = pairs ? 2 * pairs : *found / 2 * 2;
+    return *expected == *found && *found > 0;
+}
+
+/* Query heads are a multiple of key heads. */
+static bool check_attention(const struct device_contract_call *call, uint64_t *expected,
+                            uint64_t *found)
+{
+    const struct params_attention *params = device_contract_params(call);
+    uint64_t width = device_contract_extent(call, "width");
+    uint64_t kv_dim = device_contract_extent(call, "kv_dim");
+    if (!check_heads(params->head_dim, width, expected, found) ||
+        !check_heads(params->head_dim, kv_dim, expected, found))
+        return false;
+    *expected = width / kv_dim * kv_dim;
+    *found = width;
+    return *expected == *found;
+}
+
+static bool check_top_k(const struct device_contract_call *call, uint64_t *expected,
+                        uint64_t *found)
+{
+    *expected = device_contract_extent(call, "vocab");
+    *found = device_contract_extent(call, "k");
+    return *found > 0 && *found <= *expected;
+}
+
+/* ---- The table ------------------------------------------------------------------------------ */
+
+/* Operand: name, access, optional, strided rows, types, shape (fastest first). */
+static const struct device_contract contracts[] = {
+    [OPS_EMBED] = { .name = "embed",
+                    .operands = { { "table", READ, false, false, WEIGHTS, "width,vocab" },
+                                  { "ids", READ, false, false, I32, "tokens" },
+                                  { "out", WRITE, false, true, F32, "width,tokens" } },
+                    .operand_count = 3 },
+    [OPS_RMS_NORM] = { .name = "rms_norm",
+                       .operands = { { "x", UPDATE, false, true, F32, "width,tokens" },
+                                     { "added", READ, true, true, F32, "width,tokens" },
+                                     { "weight", READ, false, false, F32, "width" },
+                                     { "out", WRITE, false, true, F32, "width,tokens" },
+                                     { "packed", WRITE, true, false, I8, "packed_bytes,tokens" } },
+                       .operand_count = 5,
+                       .params_bytes = sizeof(struct params_norm),
+                       .check = check_rms_norm },
+    [OPS_HEAD_NORM] = { .name = "head_norm",
+                        .operands = { { "x", UPDATE, false, true, F32, "width,tokens" },
+                                      { "weight", READ, false, false, F32, "head_dim" } },
+                        .operand_count = 2,
+                        .params_bytes = sizeof(struct params_norm),
+                        .check = check_head_norm },
+    [OPS_ACT_PACK] = { .name = "act_pack",
+                       .operands = { { "x", READ, false, true, F32, "k,tokens" },
+                                     { "packed", WRITE, false, false, I8, "packed_bytes,tokens" } },
+                       .operand_count = 2,
+                       .params_bytes = sizeof(struct params_act_pack),
+                       .check = check_act_pack },
+    [OPS_MATMUL] = { .name = "matmul",
+                     .operands = { { "weights", READ, false, false, WEIGHTS, "k,rows" },
+                                   { "packed", READ, false, false, I8, "packed_bytes,tokens" },
+                                   { "bias", READ, true, false, F32, "rows" },
+                                   { "out", WRITE, false, true, F32, "rows,tokens" } },
+                     .operand_count = 4,
+                     .params_bytes = sizeof(struct params_matmul),
+                     .check = check_matmul },
+    [OPS_MATMUL_GROUP] = { .name = "matmul_group",
+                           .operands = { { "packed", READ, false, false, I8,
+                                           "packed_bytes,tokens" },
+                                         { "weights_0", READ, false, false, WEIGHTS, "k,rows_0" },
+                                         { "weights_1", READ, true, false, WEIGHTS, "k,rows_1" },
+                                         { "weights_2", READ, true, false, WEIGHTS, "k,rows_2" },
+                                         { "bias_0", READ, true, false, F32, "rows_0" },
+                                         { "bias_1", READ, true, false, F32, "rows_1" },
+                                         { "bias_2", READ, true, false, F32, "rows_2" },
+                                         { "out_0", WRITE, false, true, F32, "rows_0,tokens" },
+                                         { "out_1", WRITE, true, true, F32, "rows_1,tokens" },
+                                         { "out_2", WRITE, true, true, F32, "rows_2,tokens" } },
+                           .operand_count = 10,
+                           .params_bytes = sizeof(struct params_matmul_group),
+                           .check = check_matmul_group },
+    [OPS_ROPE_TABLE] = { .name = "rope_table",
+                         .operands = { { "factors", READ, true, false, F32, "pairs" },
+                                       { "table", WRITE, false, false, F32,
+                                         "dimensions,positions" } },
+                         .operand_count = 2,
+                         .params_bytes = sizeof(struct params_rope_table),
+                         .check = check_rope_table },
+    [OPS_ROPE] = { .name = "rope",
+                   .operands = { { "x", UPDATE, false, true, F32, "width,tokens" },
+                                 { "positions", READ, false, false, I32, "tokens" },
+                                 { "table", READ, false, false, F32, "dimensions,table_rows" },
+                                 { "also", UPDATE, true, true, F32, "also_width,tokens" } },
+                   .operand_count = 4,
+                   .params_bytes = sizeof(struct params_rope),
+                   .check = check_rope },
+    [OPS_KV_APPEND] = { .name = "kv_append",
+                        .operands = { { "k", READ, false, true, F32, "kv_dim,tokens" },
+                                      { "v", READ, false, true, F32, "kv_dim,tokens" },
+                                      { "slots", READ, false, false, I32, "tokens" },
+                                      { "keys", UPDATE, false, false, CACHE, "kv_dim,slot_count" },
+                                      { "values", UPDATE, false, false, CACHE,
+                                        "kv_dim,slot_count" } },
+                        .operand_count = 5 },
+    [OPS_ATTENTION] = { .name = "attention",
+                        .operands = { { "q", READ, false, true, F32, "width,tokens" },
+                                      { "keys", READ, false, false, CACHE, "kv_dim,slot_count" },
+                                      { "values", READ, false, false, CACHE, "kv_dim,slot_count" },
+                                      { "starts", READ, false, false, I32, "tokens" },
+                                      { "positions", READ, false, false, I32, "tokens" },
+                                      { "out", WRITE, false, true, F32, "width,tokens" } },
+                        .operand_count = 6,
+                        .params_bytes = sizeof(struct params_attention),
+                        .check = check_attention },
+    [OPS_SWIGLU] = { .name = "swiglu",
+                     .operands = { { "gate", READ, false, true, F32, "width,tokens" },
+                                   { "up", READ, false, true, F32, "width,tokens" },
+                                   { "out", WRITE, false, true, F32, "width,tokens" },
+                                   { "packed", WRITE, true, false, I8, "packed_bytes,tokens" } },
+                     .operand_count = 4,
+                     .params_bytes = sizeof(struct params_swiglu),
+                     .check = check_swiglu },
+    [OPS_ADD] = { .name = "add",
+                  .operands = { { "x", UPDATE, false, true, F32, "width,tokens" },
+                                { "added", READ, false, true, F32, "width,tokens" } },
+                  .operand_count = 2 },
+    [OPS_GATHER_ROWS] = { .name = "gather_rows",
+                          .operands = { { "x", READ, false, true, F32, "width,tokens" },
+                                        { "rows", READ, false, false, I32, "count" },
+                                        { "out", WRITE, false, true, F32, "width,count" } },
+                          .operand_count = 3 },
+    [OPS_ARGMAX] = { .name = "argmax",
+                     .operands = { { "logits", READ, false, true, F32, "vocab,rows" },
+                                   { "ids", WRITE, false, false, I32, "rows" } },
+                     .operand_count = 2 },
+    [OPS_TOP_K] = { .name = "top_k",
+                    .operands = { { "logits", READ, false, true, F32, "vocab,rows" },
+                                  { "values", WRITE, false, false, F32, "k,rows" },
+                                  { "ids", WRITE, false, false, I32, "k,rows" } },
+                    .operand_count = 3,
+                    .check = check_top_k },
+};
+_Static_assert(COUNT_OF(contracts) == OPS_COUNT, "every op has a contract row");
+
+const struct device_contract *ops_contract(enum ops_op op)
+{
+    ASSERT((unsigned)op < OPS_COUNT);
+    return &contracts[op];
+}

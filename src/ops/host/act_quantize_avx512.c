@@ -1,0 +1,38 @@
+/* act_quantize_avx512.c - packs activations to struct host_act_block with AVX-512. The bytes are
+ * those of act_quantize.c, whose constants and cases these are. */
+#include "ops/host/act_quantize.h"
+
+#if defined(__x86_64__)
+
+#include "ops/host/matmul_avx512.h"
+
+/* Levels of 16 values, stored; the result is their sum. usable: all lanes or none. */
+AVX512_INLINE int32_t store_levels(__m512 values, __m512 factor, __mmask16 usable, int8_t *levels)
+{
+    __m512i rounded = _mm512_cvtps_epi32(_mm512_maskz_mul_ps(usable, values, factor));
+    _mm_storeu_si128((__m128i *)(void *)levels, _mm512_cvtsepi32_epi8(rounded));
+    return _mm512_reduce_add_epi32(rounded);
+}
+
+AVX512 void act_pack_q8_avx512(const float *values, size_t k, struct host_act_block *blocks)
+{
+    const __m512i magnitude_bits = _mm512_set1_epi32(0x7FFFFFFF);
+    size_t block_count = k / ACT_BLOCK;
+    for (size_t b = 0; b < block_count; b++, values += ACT_BLOCK) {
+        __m512 first = _mm512_loadu_ps(values);
+        __m512 second = _mm512_loadu_ps(values + 16);
+        __m512i larger = _mm512_max_epu32(
+            _mm512_and_si512(_mm512_castps_si512(first), magnitude_bits),
+            _mm512_and_si512(_mm512_castps_si512(second), magnitude_bits));
+        struct act_range range = act_range_of(_mm512_reduce_max_epu32(larger));
+        __mmask16 usable = range.usable ? 0xFFFF : 0;
+        __m512 factor = _mm512_set1_ps(range.factor);
+        int32_t first_sum = store_levels(first, factor, usable, blocks[b].levels);
+        int32_t second_sum = store_levels(second, factor, usable, blocks[b].levels + 16);
+        act_block_finish(&blocks[b], range.scale, first_sum, second_sum);
+    }
+    for (size_t b = block_count; b % ACT_GROUP_BLOCKS != 0; b++)
+        blocks[b] = (struct host_act_block){ 0 };
+}
+
+#endif

@@ -1,0 +1,147 @@
+/* matmul_tiles.c - act_pack and matmul cut into tiles; the arithmetic is in matmul_*.c.
+ *
+ * Tiles of a product are counted along the output rows first: neighbours read neighbouring weights
+ * and the same tokens. */
+#include "ops/host/matmul_tiles.h"
+
+#include "base/status.h"
+#include "ops/host/matmul.h"
+#include "ops/params.h"
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void host_pack_row(const struct params_act_pack *packing, const struct device_host_operand *rows,
+                   const struct device_host_operand *packed, uint64_t row)
+{
+    /* The bytes are the same on every path, so the fastest packs for all. */
+    if (packed->data)
+        host_act_pack(cpu_path_best(), (enum host_act_format)packing->format,
+                      (const float *)((const uint8_t *)rows->data + row * rows->row_stride_bytes),
+                      (size_t)rows->shape.dims[0],
+                      (uint8_t *)packed->data + row * packed->row_stride_bytes);
+}
+
+void host_act_pack_tile(const struct device_host_call *call, uint64_t tile)
+{
+    const struct device_host_operand *x = &call->operands[0];
+    uint64_t end = smaller((tile + 1) * TILE_TOKENS, x->shape.dims[1]);
+    for (uint64_t token = tile * TILE_TOKENS; token < end; token++)
+        host_pack_row(call->params, x, &call->operands[1], token);
+}
+
+/* out[token][row] += bias[row] over a tile. */
+static void add_bias(float *out, size_t out_stride, const float *bias, uint64_t rows,
+                     uint64_t tokens)
+{
+    for (uint64_t token = 0; token < tokens; token++)
+        for (uint64_t row = 0; row < rows; row++)
+            out[token * out_stride + row] += bias[row];
+}
+
+/* One product: its operands, and how it is cut. */
+struct product {
+    const struct params_matmul *params;
+    const struct device_host_operand *weights, *packed, *bias, *out;
+};
+
+static uint64_t row_tiles(const struct product *product)
+{
+    uint64_t rows = product->out->shape.dims[0], per_tile = product->params->tile_rows;
+    return (rows + per_tile - 1) / per_tile;
+}
+
+static uint64_t token_tiles(const struct product *product)
+{
+    uint64_t tokens = product->out->shape.dims[1], per_tile = product->params->tile_tokens;
+    return (tokens + per_tile - 1) / per_tile;
+}
+
+static void do_tile(const struct product *product, uint64_t tile, enum cpu_path path, void *scratch)
+{
+    const struct params_matmul *params = product->params;
+    const struct device_host_operand *weights = product->weights, *packed = product->packed;
+    const struct device_host_operand *out = product->out;
+    uint64_t first_row = tile % row_tiles(product) * params->tile_rows;
+    uint64_t first_token = tile / row_tiles(product) * params->tile_tokens;
+    uint64_t rows = smaller(params->tile_rows, out->shape.dims[0] - first_row);
+    uint64_t tokens = smaller(params->tile_tokens, out->shape.dims[1] - first_token);
+    const struct host_matmul_kernel *kernel = host_matmul_kernel(path, weights->dtype);
+    float *tile_out = (float *)((uint8_t *)out->data + first_token * out->row_stride_bytes) +
+                      first_row;
+    struct host_matmul_task task = {
+        .dtype = weights->dtype,
+        .k = (size_t)weights->shape.dims[0],
+        .weights = (const uint8_t *)weights->data + first_row * weights->row_stride_bytes,
+        .weight_row_bytes = (size_t)weights->row_stride_bytes,
+        .weight_rows = (size_t)rows,
+        .activations = (const uint8_t *)packed->data + first_token * packed->row_stride_bytes,
+        .activation_row_bytes = (size_t)packed->row_stride_bytes,
+        .activation_rows = (size_t)tokens,
+        .output = tile_out,
+        .output_stride = (size_t)(out->row_stride_bytes / sizeof(float)),
+        .scratch = scratch,
+    };
+    host_matmul(kernel, &task);
+    if (product->bias->data)
+        add_bias(tile_out, task.output_stride, (const float *)product->bias->data + first_row, rows,
+                 tokens);
+}
+
+static void matmul_tile(const struct device_host_call *call, uint64_t tile, enum cpu_path path)
+{
+    const struct device_host_operand *operands = call->operands;
+    struct product product = { call->params, &operands[0], &operands[1], &operands[2],
+                               &operands[3] };
+    do_tile(&product, tile, path, call->scratch);
+}
+
+/* The tiles of one product follow those of the one before. */
+static void matmul_group_tile(const struct device_host_call *call, uint64_t tile,
+                              enum cpu_path path)
+{
+    const struct params_matmul_group *params = call->params;
+    const struct device_host_operand *operands = call->operands;
+    for (size_t i = 0; i < COUNT_OF(params->parts) && params->parts[i].tile_rows; i++) {
+        struct product product = { &params->parts[i], &operands[1 + i], &operands[0],
+                                   &operands[4 + i], &operands[7 + i] };
+        uint64_t count = row_tiles(&product) * token_tiles(&product);
+        if (tile < count) {
+            do_tile(&product, tile, path, call->scratch);
+            return;
+        }
+        tile -= count;
+    }
+}
+
+void host_matmul_tile_portable(const struct device_host_call *call, uint64_t tile)
+{
+    matmul_tile(call, tile, CPU_PATH_PORTABLE);
+}
+
+void host_matmul_tile_avx2(const struct device_host_call *call, uint64_t tile)
+{
+    matmul_tile(call, tile, CPU_PATH_AVX2);
+}
+
+void host_matmul_tile_avx512(const struct device_host_call *call, uint64_t tile)
+{
+    matmul_tile(call, tile, CPU_PATH_AVX512);
+}
+
+void host_matmul_group_tile_portable(const struct device_host_call *call, uint64_t tile)
+{
+    matmul_group_tile(call, tile, CPU_PATH_PORTABLE);
+}
+
+void host_matmul_group_tile_avx2(const struct device_host_call *call, uint64_t tile)
+{
+    matmul_group_tile(call, tile, CPU_PATH_AVX2);
+}
+
+void host_matmul_group_tile_avx512(const struct device_host_call *call, uint64_t tile)
+{
+    matmul_group_tile(call, tile, CPU_PATH_AVX512);
+}

@@ -1,0 +1,23 @@
+/* matmul_tiles.h - act_pack and matmul as tile functions, for each path. */
+#ifndef GRETA_OPS_HOST_MATMUL_TILES_H
+#define GRETA_OPS_HOST_MATMUL_TILES_H
+
+#include "device/device.h"
+#include "ops/params.h"
+
+/* Packing gives the same bytes on every path; one function picks the fastest. */
+void host_act_pack_tile(const struct device_host_call *call, uint64_t tile);
+
+/* The same for one row of another op's tile, if it has a packed operand. */
+void host_pack_row(const struct params_act_pack *packing, const struct device_host_operand *rows,
+                   const struct device_host_operand *packed, uint64_t row);
+
+void host_matmul_tile_portable(const struct device_host_call *call, uint64_t tile);
+void host_matmul_tile_avx2(const struct device_host_call *call, uint64_t tile);
+void host_matmul_tile_avx512(const struct device_host_call *call, uint64_t tile);
+
+void host_matmul_group_tile_portable(const struct device_host_call *call, uint64_t tile);
+void host_matmul_group_tile_avx2(const struct device_host_call *call, uint64_t tile);
+void host_matmul_group_tile_avx512(const struct device_host_call *call, uint64_t tile);
+
+#endif

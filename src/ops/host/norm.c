@@ -1,0 +1,169 @@
+/* norm.c - rms_norm and head_norm.
+ *
+ * out = (x * scale) * weight, both products rounded to f32; scale = 1 / sqrt(mean(x^2) + epsilon),
+ * computed in f64 and rounded to f32 once. The squares are exact in f64; 16 f64 lanes take them,
+ * lane l those of x[l], x[l + 16], ..., in order; then lanes l and l + 8, l + 4, l + 2, l + 1 are
+ * added. With `added`, x + added is rounded to f32, stored in x, and normalised.
+ *
+ * Every path does just this, so all give the same bits (a fused multiply-add of an exact product is
+ * the sum). out may be x. */
+#include "ops/host/kernels.h"
+
+#include "ops/host/matmul_tiles.h"
+#include "ops/host/rows.h"
+#include "ops/host/simd.h"
+
+#include <math.h>
+
+/* Of the rows' values, in the order above. */
+typedef double (*square_function)(const float *x, size_t width);
+
+static void normalise(const float *x, const float *weight, float *out, size_t width, float epsilon,
+                      square_function sum_of_squares)
+{
+    double mean = sum_of_squares(x, width) / (double)width;
+    float scale = (float)(1 / sqrt(mean + (double)epsilon));
+    for (size_t i = 0; i < width; i++)
+        out[i] = x[i] * scale * weight[i];
+}
+
+static void add_row(float *x, const float *added, size_t width)
+{
+    for (size_t i = 0; i < width; i++)
+        x[i] += added[i];
+}
+
+static void rms_norm_tile(const struct device_host_call *call, uint64_t tile,
+                          square_function sum_of_squares)
+{
+    const struct params_norm *params = call->params;
+    const struct device_host_operand *x = &call->operands[0];      /* [width, tokens] */
+    const struct device_host_operand *added = &call->operands[1];  /* the same, or absent */
+    const struct device_host_operand *weight = &call->operands[2]; /* [width] */
+    const struct device_host_operand *out = &call->operands[3];    /* [width, tokens] */
+    size_t width = x->shape.dims[0];
+    struct row_range tokens = tile_tokens(tile, x);
+    for (uint64_t t = tokens.first; t < tokens.end; t++) {
+        if (added->data)
+            add_row(row_f32(x, t), row_f32(added, t), width);
+        normalise(row_f32(x, t), weight->data, row_f32(out, t), width, params->epsilon,
+                  sum_of_squares);
+        host_pack_row(&params->packing, out, &call->operands[4], t);
+    }
+}
+
+static void head_norm_tile(const struct device_host_call *call, uint64_t tile,
+                           square_function sum_of_squares)
+{
+    const struct params_norm *params = call->params;
+    const struct device_host_operand *x = &call->operands[0];      /* [head_dim * heads, tokens] */
+    const struct device_host_operand *weight = &call->operands[1]; /* [head_dim] */
+    size_t head_dim = weight->shape.dims[0];
+    struct row_range tokens = tile_tokens(tile, x);
+    for (uint64_t t = tokens.first; t < tokens.end; t++) {
+        float *row = row_f32(x, t);
+        for (size_t i = 0; i < x->shape.dims[0]; i += head_dim)
+            normalise(row + i, weight->data, row + i, head_dim, params->epsilon, sum_of_squares);
+    }
+}
+
+/* ---- Sums of squares ------------------------------------------------------------------------ */
+
+#define LANES 16
+
+static double sum_lanes(double lanes[LANES])
+{
+    for (size_t half = LANES / 2; half > 0; half /= 2) {
+        for (size_t l = 0; l < half; l++)
+            lanes[l] += lanes[l + half];
+    }
+    return lanes[0];
+}
+
+/* The last width % LANES values. */
+static void add_rest(const float *x, size_t width, double lanes[LANES])
+{
+    size_t whole = width - width % LANES;
+    for (size_t i = whole; i < width; i++)
+        lanes[i - whole] += (double)x[i] * (double)x[i];
+}
+
+static double squares_portable(const float *x, size_t width)
+{
+    double lanes[LANES] = { 0 };
+    for (size_t i = 0; i + LANES <= width; i += LANES) {
+        for (size_t l = 0; l < LANES; l++)
+            lanes[l] += (double)x[i + l] * (double)x[i + l];
+    }
+    add_rest(x, width, lanes);
+    return sum_lanes(lanes);
+}
+
+void host_rms_norm_tile_portable(const struct device_host_call *call, uint64_t tile)
+{
+    rms_norm_tile(call, tile, squares_portable);
+}
+
+void host_head_norm_tile_portable(const struct device_host_call *call, uint64_t tile)
+{
+    head_norm_tile(call, tile, squares_portable);
+}
+
+#if defined(__x86_64__)
+
+TARGET_AVX2 static double squares_avx2(const float *x, size_t width)
+{
+    __m256d sums[4];
+    double lanes[LANES];
+    for (size_t part = 0; part < 4; part++)
+        sums[part] = _mm256_setzero_pd();
+    for (size_t i = 0; i + LANES <= width; i += LANES) {
+        for (size_t part = 0; part < 4; part++) {
+            __m256d values = _mm256_cvtps_pd(_mm_loadu_ps(x + i + 4 * part));
+            sums[part] = _mm256_fmadd_pd(values, values, sums[part]);
+        }
+    }
+    for (size_t part = 0; part < 4; part++)
+        _mm256_storeu_pd(lanes + 4 * part, sums[part]);
+    add_rest(x, width, lanes);
+    return sum_lanes(lanes);
+}
+
+void host_rms_norm_tile_avx2(const struct device_host_call *call, uint64_t tile)
+{
+    rms_norm_tile(call, tile, squares_avx2);
+}
+
+void host_head_norm_tile_avx2(const struct device_host_call *call, uint64_t tile)
+{
+    head_norm_tile(call, tile, squares_avx2);
+}
+
+TARGET_AVX512 static double squares_avx512(const float *x, size_t width)
+{
+    __m512d low = _mm512_setzero_pd();
+    __m512d high = _mm512_setzero_pd();
+    double lanes[LANES];
+    for (size_t i = 0; i + LANES <= width; i += LANES) {
+        __m512d first = _mm512_cvtps_pd(_mm256_loadu_ps(x + i));
+        __m512d second = _mm512_cvtps_pd(_mm256_loadu_ps(x + i + 8));
+        low = _mm512_fmadd_pd(first, first, low);
+        high = _mm512_fmadd_pd(second, second, high);
+    }
+    _mm512_storeu_pd(lanes, low);
+    _mm512_storeu_pd(lanes + 8, high);
+    add_rest(x, width, lanes);
+    return sum_lanes(lanes);
+}
+
+void host_rms_norm_tile_avx512(const struct device_host_call *call, uint64_t tile)
+{
+    rms_norm_tile(call, tile, squares_avx512);
+}
+
+void host_head_norm_tile_avx512(const struct device_host_call *call, uint64_t tile)
+{
+    head_norm_tile(call, tile, squares_avx512);
+}
+
+#endif

@@ -1,0 +1,281 @@
+/* launch.c - views and settings to launches. Which operand stands where is the contract's business
+ * (contract.c); how work is cut into tiles is decided here. */
+#include "ops/ops.h"
+
+#include "ops/host/kernels.h"
+#include "ops/host/matmul.h"
+#include "ops/params.h"
+
+#include <string.h>
+
+/* ---- Loading -------------------------------------------------------------------------------- */
+
+enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_path,
+                     struct error *err)
+{
+    enum cpu_path path = host_path == CPU_PATH_COUNT ? cpu_path_best() : host_path;
+    if (strcmp(device_info(device)->kind, "host") != 0)
+        return error_set(err, STATUS_UNSUPPORTED, "kernels: expected a host device, found %s",
+                         device_info(device)->kind);
+    if (!cpu_path_is_supported(path))
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "kernels: expected a path this processor has, found %s",
+                         cpu_path_name(path));
+    TRY(device_module_load(device, host_kernels_image(path), DEVICE_HERE, err));
+    *ops = (struct ops){ device, path };
+    return STATUS_OK;
+}
+
+uint64_t ops_packed_row_bytes(const struct ops *ops, enum dtype weight_dtype, uint64_t k)
+{
+    const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weight_dtype);
+    ASSERT(kernel);
+    return host_act_row_bytes(kernel->act_format, (size_t)k);
+}
+
+bool ops_same_packing(const struct ops *ops, enum dtype one, enum dtype other)
+{
+    const struct host_matmul_kernel *a = host_matmul_kernel(ops->host_path, one);
+    const struct host_matmul_kernel *b = host_matmul_kernel(ops->host_path, other);
+    return a && b && a->act_format == b->act_format;
+}
+
+/* ---- Launching ------------------------------------------------------------------------------ */
+
+/* Operands in the contract's order; NULL for an absent one. */
+static enum status launch(const struct ops_target *target, enum ops_op op, const void *params,
+                          const struct device_view *const *operands, uint64_t tile_count,
+                          struct error *err)
+{
+    const struct device_contract *contract = ops_contract(op);
+    struct device_launch request = { .contract = contract,
+                                     .params = params,
+                                     .operand_count = contract->operand_count,
+                                     .tile_count = tile_count };
+    for (uint8_t i = 0; i < contract->operand_count; i++)
+        if (operands[i])
+            request.operands[i] = *operands[i];
+    return device_launch(target->ops->device, target->stream, &request, target->site, err);
+}
+
+static uint64_t tiles(uint64_t count, uint64_t per_tile)
+{
+    return count / per_tile + (count % per_tile != 0);
+}
+
+static uint64_t token_tiles(const struct device_view *rows)
+{
+    return tiles(rows->shape.dims[1], TILE_TOKENS);
+}
+
+enum status ops_embed(const struct ops_target *target, const struct device_view *table,
+                      const struct device_view *ids, const struct device_view *out,
+                      struct error *err)
+{
+    const struct device_view *operands[] = { table, ids, out };
+    return launch(target, OPS_EMBED, NULL, operands, token_tiles(out), err);
+}
+
+/* How rows of k values are packed for weights of a type. */
+static struct params_act_pack packing_params(const struct ops *ops, enum dtype weight_dtype,
+                                             uint64_t k)
+{
+    const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weight_dtype);
+    ASSERT(kernel);
+    return (struct params_act_pack){ (uint32_t)kernel->act_format,
+                                     (uint32_t)ops_packed_row_bytes(ops, weight_dtype, k) };
+}
+
+enum status ops_rms_norm(const struct ops_target *target, const struct device_view *x,
+                         const struct device_view *added, const struct device_view *weight,
+                         const struct device_view *out, const struct ops_packing *packing,
+                         float epsilon, struct error *err)
+{
+    const struct device_view *operands[] = { x, added, weight, out,
+                                             packing ? packing->packed : NULL };
+    struct params_norm params = { .epsilon = epsilon };
+    if (packing)
+        params.packing = packing_params(target->ops, packing->weight_dtype, x->shape.dims[0]);
+    return launch(target, OPS_RMS_NORM, &params, operands, token_tiles(x), err);
+}
+
+enum status ops_head_norm(const struct ops_target *target, const struct device_view *x,
+                          const struct device_view *weight, float epsilon, struct error *err)
+{
+    const struct device_view *operands[] = { x, weight };
+    struct params_norm params = { .epsilon = epsilon };
+    return launch(target, OPS_HEAD_NORM, &params, operands, token_tiles(x), err);
+}
+
+enum status ops_add(const struct ops_target *target, const struct device_view *x,
+                    const struct device_view *added, struct error *err)
+{
+    const struct device_view *operands[] = { x, added };
+    return launch(target, OPS_ADD, NULL, operands, token_tiles(x), err);
+}
+
+enum status ops_swiglu(const struct ops_target *target, const struct device_view *gate,
+                       const struct device_view *up, const struct device_view *out,
+                       const struct ops_packing *packing, struct error *err)
+{
+    const struct device_view *operands[] = { gate, up, out, packing ? packing->packed : NULL };
+    struct params_swiglu params = { 0 };
+    if (packing)
+        params.packing = packing_params(target->ops, packing->weight_dtype, out->shape.dims[0]);
+    return launch(target, OPS_SWIGLU, &params, operands, token_tiles(out), err);
+}
+
+enum status ops_gather_rows(const struct ops_target *target, const struct device_view *x,
+                            const struct device_view *rows, const struct device_view *out,
+                            struct error *err)
+{
+    const struct device_view *operands[] = { x, rows, out };
+    return launch(target, OPS_GATHER_ROWS, NULL, operands, token_tiles(out), err);
+}
+
+/* ---- Matrix products ------------------------------------------------------------------------ */
+
+enum status ops_act_pack(const struct ops_target *target, const struct device_view *x,
+                         const struct device_view *packed, enum dtype weight_dtype,
+                         struct error *err)
+{
+    const struct device_view *operands[] = { x, packed };
+    const struct host_matmul_kernel *kernel = host_matmul_kernel(target->ops->host_path,
+                                                                 weight_dtype);
+    ASSERT(kernel);
+    struct params_act_pack params = { (uint32_t)kernel->act_format,
+                                      (uint32_t)ops_packed_row_bytes(target->ops, weight_dtype,
+                                                                     x->shape.dims[0]) };
+    return launch(target, OPS_ACT_PACK, &params, operands, token_tiles(x), err);
+}
+
+/* Weights a tile reads: enough to be worth a claim, few enough that a slow core delays little. */
+#define FEW_TILE_BYTES 65536u
+/* Output rows and tokens of a tile of many tokens: the packed tokens stay in the core's cache while
+ * all weight rows of the tile pass by. */
+#define MANY_TILE_ROWS 64u
+#define MANY_TILE_TOKENS 128u
+
+static struct params_matmul cut_matmul(const struct ops *ops, const struct device_view *weights,
+                                       uint64_t tokens)
+{
+    const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weights->dtype);
+    struct params_matmul params = { .tile_rows = MANY_TILE_ROWS, .tile_tokens = MANY_TILE_TOKENS };
+    uint64_t row_bytes;
+    uint64_t k = weights->shape.dims[0];
+    /* Refused by the contract, whose packed rows cannot be 0 bytes long. */
+    if (!kernel || !dtype_row_bytes(weights->dtype, k, &row_bytes) || row_bytes == 0 ||
+        k > UINT32_MAX / 4 || host_matmul_scratch_bytes(kernel, (size_t)k) > DEVICE_SCRATCH_BYTES)
+        return params;
+    params.packed_row_bytes = (uint32_t)ops_packed_row_bytes(ops, weights->dtype, k);
+    if (tokens >= kernel->many_rows_from)
+        return params;
+    uint64_t rows = FEW_TILE_BYTES / row_bytes / 4 * 4;
+    params.tile_rows = rows < 4 ? 4 : rows > 256 ? 256 : (uint32_t)rows;
+    params.tile_tokens = (uint32_t)kernel->many_rows_from;
+    return params;
+}
+
+static uint64_t matmul_tiles(const struct params_matmul *params, const struct device_view *out)
+{
+    return tiles(out->shape.dims[0], params->tile_rows) *
+           tiles(out->shape.dims[1], params->tile_tokens);
+}
+
+enum status ops_matmul(const struct ops_target *target, const struct device_view *weights,
+                       const struct device_view *packed, const struct device_view *bias,
+                       const struct device_view *out, struct error *err)
+{
+    const struct device_view *operands[] = { weights, packed, bias, out };
+    struct params_matmul params = cut_matmul(target->ops, weights, out->shape.dims[1]);
+    return launch(target, OPS_MATMUL, &params, operands, matmul_tiles(&params, out), err);
+}
+
+enum status ops_matmul_group(const struct ops_target *target, size_t count,
+                             const struct device_view *const *weights,
+                             const struct device_view *packed,
+                             const struct device_view *const *biases,
+                             const struct device_view *const *outs, struct error *err)
+{
+    ASSERT(count > 0 && count <= OPS_GROUP_LIMIT);
+    const struct device_view *operands[1 + 3 * OPS_GROUP_LIMIT] = { packed };
+    struct params_matmul_group params = { 0 };
+    uint64_t tile_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        operands[1 + i] = weights[i];
+        operands[1 + OPS_GROUP_LIMIT + i] = biases ? biases[i] : NULL;
+        operands[1 + 2 * OPS_GROUP_LIMIT + i] = outs[i];
+        params.parts[i] = cut_matmul(target->ops, weights[i], outs[i]->shape.dims[1]);
+        tile_count += matmul_tiles(&params.parts[i], outs[i]);
+    }
+    return launch(target, OPS_MATMUL_GROUP, &params, operands, tile_count, err);
+}
+
+/* ---- Attention ------------------------------------------------------------------------------ */
+
+enum status ops_rope_table(const struct ops_target *target, const struct device_view *factors,
+                           const struct device_view *table,
+                           const struct ops_rope_settings *settings, struct error *err)
+{
+    const struct device_view *operands[] = { factors, table };
+    struct params_rope_table params = { .base = settings->base,
+                                        .frequency_scale = settings->frequency_scale,
+                                        .attention_factor = settings->attention_factor,
+                                        .ext_factor = settings->ext_factor,
+                                        .beta_fast = settings->beta_fast,
+                                        .beta_slow = settings->beta_slow,
+                                        .log_multiplier = settings->log_multiplier,
+                                        .original_context_length =
+                                            settings->original_context_length,
+                                        .yarn = settings->yarn };
+    return launch(target, OPS_ROPE_TABLE, &params, operands,
+                  tiles(table->shape.dims[1], TILE_POSITIONS), err);
+}
+
+enum status ops_rope(const struct ops_target *target, const struct device_view *x,
+                     const struct device_view *also, const struct device_view *positions,
+                     const struct device_view *table, uint32_t head_dim, bool adjacent,
+                     struct error *err)
+{
+    const struct device_view *operands[] = { x, positions, table, also };
+    struct params_rope params = { head_dim, adjacent };
+    return launch(target, OPS_ROPE, &params, operands, token_tiles(x), err);
+}
+
+enum status ops_kv_append(const struct ops_target *target, const struct device_view *k,
+                          const struct device_view *v, const struct device_view *slots,
+                          const struct device_view *keys, const struct device_view *values,
+                          struct error *err)
+{
+    const struct device_view *operands[] = { k, v, slots, keys, values };
+    return launch(target, OPS_KV_APPEND, NULL, operands, token_tiles(k), err);
+}
+
+enum status ops_attention(const struct ops_target *target, const struct device_view *q,
+                          const struct device_view *keys, const struct device_view *values,
+                          const struct device_view *starts, const struct device_view *positions,
+                          const struct device_view *out, uint32_t head_dim, float scale,
+                          struct error *err)
+{
+    const struct device_view *operands[] = { q, keys, values, starts, positions, out };
+    struct params_attention params = { head_dim, scale };
+    uint64_t kv_heads = head_dim ? keys->shape.dims[0] / head_dim : 0; /* 0: refused */
+    return launch(target, OPS_ATTENTION, &params, operands, q->shape.dims[1] * kv_heads, err);
+}
+
+/* ---- Choosing ------------------------------------------------------------------------------- */
+
+enum status ops_argmax(const struct ops_target *target, const struct device_view *logits,
+                       const struct device_view *ids, struct error *err)
+{
+    const struct device_view *operands[] = { logits, ids };
+    return launch(target, OPS_ARGMAX, NULL, operands, logits->shape.dims[1], err);
+}
+
+enum status ops_top_k(const struct ops_target *target, const struct device_view *logits,
+                      const struct device_view *values, const struct device_view *ids,
+                      struct error *err)
+{
+    const struct device_view *operands[] = { logits, values, ids };
+    return launch(target, OPS_TOP_K, NULL, operands, logits->shape.dims[1], err);
+}

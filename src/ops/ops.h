@@ -1,0 +1,185 @@
+/* ops.h - what a model is computed with: one typed launch function per op.
+ *
+ * Activations are rows of f32, one row per token: [width, tokens]. A batch is ragged: its tokens
+ * may belong to several sequences, each with a position of its own. Everything an op computes for a
+ * token depends on that token alone, never on its neighbours in the batch, and in a fixed order; so
+ * results have the same bits whatever the chunking, batch or number of threads.
+ *
+ * Each op has a contract row (contract.c): operands with access, types and shapes, parameters,
+ * footprint. A launch that breaks it is refused by the device with the numbers. Indices that live
+ * on the device (token ids, positions, cache slots) are checked by the kernels, which skip a bad
+ * one and leave a trap.
+ *
+ * The functions here fill a launch from views; the device checks and queues it. */
+#ifndef GRETA_OPS_OPS_H
+#define GRETA_OPS_OPS_H
+
+#include "base/cpu.h"
+#include "device/device.h"
+
+enum ops_op {
+    OPS_EMBED,
+    OPS_RMS_NORM,
+    OPS_HEAD_NORM,
+    OPS_ACT_PACK,
+    OPS_MATMUL,
+    OPS_MATMUL_GROUP,
+    OPS_ROPE_TABLE,
+    OPS_ROPE,
+    OPS_KV_APPEND,
+    OPS_ATTENTION,
+    OPS_SWIGLU,
+    OPS_ADD,
+    OPS_GATHER_ROWS,
+    OPS_ARGMAX,
+    OPS_TOP_K,
+    OPS_COUNT
+};
+
+/* Static. */
+const struct device_contract *ops_contract(enum ops_op op);
+
+/* The kernels of one device, loaded. On the host a path (portable, AVX2, AVX-512) is fixed here:
+ * each has its own order of operations, and a model stays with one. */
+struct ops {
+    struct device *device;
+    enum cpu_path host_path;
+};
+
+/* Loads the best kernels this device has; host_path may be lowered for comparison, and
+ * CPU_PATH_COUNT means the best. STATUS_UNSUPPORTED for a path this processor has not. */
+MUST_CHECK enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_path,
+                                struct error *err);
+
+/* Where launches go, and who gives them. */
+struct ops_target {
+    const struct ops *ops;
+    struct device_stream stream;
+    struct device_site site;
+};
+
+/* Packed rows beside plain ones: the next product need not pack them. */
+struct ops_packing {
+    const struct device_view *packed; /* as for ops_act_pack */
+    enum dtype weight_dtype;
+};
+
+/* ---- Token rows ----------------------------------------------------------------------------- */
+
+/* out[t] = table[ids[t]]. table [width, vocab] of any type, ids I32 [tokens], out [width, tokens].
+ */
+MUST_CHECK enum status ops_embed(const struct ops_target *target, const struct device_view *table,
+                                 const struct device_view *ids, const struct device_view *out,
+                                 struct error *err);
+
+/* If added is not NULL: x += added. Then out = x / sqrt(mean(x^2) + epsilon) * weight. All
+ * [width, tokens] but weight [width]. packing may be NULL. */
+MUST_CHECK enum status ops_rms_norm(const struct ops_target *target, const struct device_view *x,
+                                    const struct device_view *added,
+                                    const struct device_view *weight, const struct device_view *out,
+                                    const struct ops_packing *packing, float epsilon,
+                                    struct error *err);
+
+/* The same over each head of x [head_dim * heads, tokens], in place; weight [head_dim]. */
+MUST_CHECK enum status ops_head_norm(const struct ops_target *target, const struct device_view *x,
+                                     const struct device_view *weight, float epsilon,
+                                     struct error *err);
+
+/* x += added, both [width, tokens]. */
+MUST_CHECK enum status ops_add(const struct ops_target *target, const struct device_view *x,
+                               const struct device_view *added, struct error *err);
+
+/* out = silu(gate) * up, all [width, tokens]. packing may be NULL. */
+MUST_CHECK enum status ops_swiglu(const struct ops_target *target, const struct device_view *gate,
+                                  const struct device_view *up, const struct device_view *out,
+                                  const struct ops_packing *packing, struct error *err);
+
+/* out[r] = x[rows[r]]. x [width, tokens], rows I32 [count], out [width, count]. */
+MUST_CHECK enum status ops_gather_rows(const struct ops_target *target, const struct device_view *x,
+                                       const struct device_view *rows,
+                                       const struct device_view *out, struct error *err);
+
+/* ---- Matrix products ------------------------------------------------------------------------ */
+
+/* Bytes of a packed row of k activations for weights of a type. Types that want the same format
+ * give the same number and can share packed rows: see ops_same_packing. */
+uint64_t ops_packed_row_bytes(const struct ops *ops, enum dtype weight_dtype, uint64_t k);
+bool ops_same_packing(const struct ops *ops, enum dtype one, enum dtype other);
+
+/* Packs x [k, tokens] for weights of weight_dtype into packed, I8 [packed_row_bytes, tokens]. */
+MUST_CHECK enum status ops_act_pack(const struct ops_target *target, const struct device_view *x,
+                                    const struct device_view *packed, enum dtype weight_dtype,
+                                    struct error *err);
+
+/* out [rows, tokens] = weights [k, rows] x activations, + bias [rows] (or NULL). packed as made by
+ * ops_act_pack for the same type and k. */
+MUST_CHECK enum status ops_matmul(const struct ops_target *target,
+                                  const struct device_view *weights,
+                                  const struct device_view *packed, const struct device_view *bias,
+                                  const struct device_view *out, struct error *err);
+
+/* Up to OPS_GROUP_LIMIT products of the same activations in one launch: q, k and v, or gate and up.
+ * biases may be NULL, or hold NULLs. All types must want the same packing. */
+#define OPS_GROUP_LIMIT 3
+MUST_CHECK enum status ops_matmul_group(const struct ops_target *target, size_t count,
+                                        const struct device_view *const *weights,
+                                        const struct device_view *packed,
+                                        const struct device_view *const *biases,
+                                        const struct device_view *const *outs, struct error *err);
+
+/* ---- Attention ------------------------------------------------------------------------------ */
+
+struct ops_rope_settings {
+    float base;
+    float frequency_scale; /* 1 / factor of linear scaling or YaRN; 1 without */
+    float attention_factor;
+    float ext_factor; /* YaRN; 0: off */
+    float beta_fast, beta_slow;
+    float log_multiplier;
+    uint32_t original_context_length;
+    bool yarn;
+};
+
+/* table [dimensions, positions]: for each position the cosines of all pairs, then the sines.
+ * factors [dimensions / 2] (or NULL) divide the frequencies. */
+MUST_CHECK enum status ops_rope_table(const struct ops_target *target,
+                                      const struct device_view *factors,
+                                      const struct device_view *table,
+                                      const struct ops_rope_settings *settings, struct error *err);
+
+/* Rotates every head of x [head_dim * heads, tokens], and of also (or NULL), in place by its
+ * token's position. adjacent: pairs (2k, 2k + 1); else (k, k + dimensions / 2). */
+MUST_CHECK enum status ops_rope(const struct ops_target *target, const struct device_view *x,
+                                const struct device_view *also, const struct device_view *positions,
+                                const struct device_view *table, uint32_t head_dim, bool adjacent,
+                                struct error *err);
+
+/* keys[slots[t]] = k[t], values[slots[t]] = v[t], converted. k, v [kv_dim, tokens]; caches
+ * [kv_dim, slot_count] of F32, F16 or Q8_0. */
+MUST_CHECK enum status ops_kv_append(const struct ops_target *target, const struct device_view *k,
+                                     const struct device_view *v, const struct device_view *slots,
+                                     const struct device_view *keys,
+                                     const struct device_view *values, struct error *err);
+
+/* For each token t and head: softmax(scale * q.k) v over cache slots starts[t] .. starts[t] +
+ * positions[t]. q, out [head_dim * heads, tokens]; starts, positions I32 [tokens]. */
+MUST_CHECK enum status
+ops_attention(const struct ops_target *target, const struct device_view *q,
+              const struct device_view *keys, const struct device_view *values,
+              const struct device_view *starts, const struct device_view *positions,
+              const struct device_view *out, uint32_t head_dim, float scale, struct error *err);
+
+/* ---- Choosing ------------------------------------------------------------------------------- */
+
+/* ids[r] = index of the largest of logits[r], the first of equals; NaN counts as smallest. logits
+ * [vocab, rows], ids I32 [rows]. */
+MUST_CHECK enum status ops_argmax(const struct ops_target *target, const struct device_view *logits,
+                                  const struct device_view *ids, struct error *err);
+
+/* The k largest of each row, largest first, the first of equals first. values F32 [k, rows], ids
+ * I32 [k, rows]. */
+MUST_CHECK enum status ops_top_k(const struct ops_target *target, const struct device_view *logits,
+                                 const struct device_view *values, const struct device_view *ids,
+                                 struct error *err);
+
+#endif

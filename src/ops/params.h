@@ -1,0 +1,58 @@
+/* params.h - what kernels are told beside their operands. Fixed size, no pointers: the same bytes
+ * go to a GPU. */
+#ifndef GRETA_OPS_PARAMS_H
+#define GRETA_OPS_PARAMS_H
+
+#include <stdint.h>
+
+/* How rows are packed for a matrix product; of ops that give packed rows beside plain ones. */
+struct params_act_pack {
+    uint32_t format;           /* the backend's number for it */
+    uint32_t packed_row_bytes; /* what that format needs for k values */
+};
+
+struct params_norm {
+    float epsilon;
+    struct params_act_pack packing; /* of the packed operand, if there is one */
+};
+
+struct params_swiglu {
+    struct params_act_pack packing;
+};
+
+struct params_matmul {
+    uint32_t tile_rows;   /* output rows of a tile */
+    uint32_t tile_tokens; /* tokens of a tile */
+    uint32_t packed_row_bytes;
+};
+
+/* Of matmul_group: a product is cut on its own; its tiles follow those of the one before. */
+struct params_matmul_group {
+    struct params_matmul parts[3];
+};
+
+struct params_rope_table {
+    float base, frequency_scale, attention_factor, ext_factor;
+    float beta_fast, beta_slow, log_multiplier;
+    uint32_t original_context_length;
+    uint32_t yarn;
+};
+
+struct params_rope {
+    uint32_t head_dim;
+    uint32_t adjacent;
+};
+
+struct params_attention {
+    uint32_t head_dim;
+    float scale;
+};
+
+/* Rows of work a tile takes where an op works token by token or element by element; part of no
+ * result. */
+#define TILE_TOKENS 4u
+#define TILE_POSITIONS 64u
+/* Cache slots whose scores are held at a time; part of the order of attention's sums. */
+#define ATTENTION_CHUNK 256u
+
+#endif

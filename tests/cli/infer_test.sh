@@ -1,0 +1,111 @@
+# infer_test.sh - greta infer as a user runs it: text on standard output, the rest on standard error,
+# the same text whatever the threads and batches, and faults that are named.
+source "$(dirname "$0")/lib.sh"
+
+expect_exit 0 "$GRETA" synth --shape tiny --type q4_k_m --seed 3 --out tiny.gguf
+printf 'Once upon a time' >prompt.txt
+
+# ---- The same text, however it is computed -----------------------------------------------------
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 24
+cp "$captured/out" "$captured/first"
+[ "$(wc -c <"$captured/first")" -gt 24 ] || fail "expected some text"
+expect_stderr "Weights loaded and config updated (vocab size: 1024)"
+expect_stderr "STATUS=OK"
+expect_stderr "Generated tokens: 24"
+expect_stderr "Time to first token: "
+expect_stderr "Ended: length"
+for variant in "-t 1" "-t 3" "-b 1" "-ub 3" "--temp 0" "--d2h-mode sync" "--d2h-mode event" \
+    "--device host" "-c 100"; do
+    # shellcheck disable=SC2086 # options and their values
+    expect_exit 0 "$GRETA" infer -m tiny.gguf -f prompt.txt --greedy -n 24 $variant
+    expect_same_bytes "$captured/out" "$captured/first"
+done
+last="prompt on standard input"
+printf 'Once upon a time' | "$GRETA" infer -m tiny.gguf -f - --greedy -n 24 >"$captured/out" 2>"$captured/err" ||
+    fail "expected exit status 0"
+expect_same_bytes "$captured/out" "$captured/first"
+
+# ---- Sampling ----------------------------------------------------------------------------------
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once" -n 20 --seed 7 --ignore-eos
+cp "$captured/out" "$captured/seeded"
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once" -n 20 -s 7 --ignore-eos
+expect_same_bytes "$captured/out" "$captured/seeded"
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once" -n 20 --seed 8 --ignore-eos
+! cmp -s "$captured/out" "$captured/seeded" || fail "expected another seed to give another text"
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once" -n 5 --top-k 1 --min-p 0 --top-p 1
+grep -qE '^Seed: [0-9]+$' "$captured/err" || fail "expected the random seed to be told"
+
+# ---- JSON --------------------------------------------------------------------------------------
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 24 --json
+python3 - "$captured/out" "$captured/first" <<'PYTHON' || fail "the JSON lines are not as expected"
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+tokens, end = lines[:-1], lines[-1]
+assert [t["step"] for t in tokens] == list(range(24)), tokens
+assert all(t["id"] >= 0 and t["ms"] >= 0 for t in tokens)
+assert "".join(t["text"] for t in tokens) == open(sys.argv[2], encoding="utf-8").read()[:-1]
+assert end["status"] == "OK" and end["reason"] == "length" and end["generated_tokens"] == 24, end
+assert end["memory"]["kv_cache"] > 0 and end["prompt_tokens"] > 0 and end["total_ms"] > 0, end
+PYTHON
+
+# ---- Ends --------------------------------------------------------------------------------------
+stop=$(python3 -c 'import sys; print(open(sys.argv[1], encoding="utf-8").read()[6:9])' "$captured/first")
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 24 --stop "$stop"
+expect_stderr "Ended: stop"
+last="a stop string"
+python3 - "$captured/out" "$captured/first" "$stop" <<'PYTHON' || fail "expected the text up to it"
+import sys
+text, whole = (open(name, encoding="utf-8").read() for name in sys.argv[1:3])
+assert text[:-1] == whole[:whole.index(sys.argv[3])], (text, whole)
+PYTHON
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n -1 -c 30 --ignore-eos
+expect_stderr "Ended: context"
+
+# ---- What goes wrong ---------------------------------------------------------------------------
+expect_exit 2 "$GRETA" infer -p hello
+expect_one_line_error "expected --model FILE"
+expect_exit 2 "$GRETA" infer -m tiny.gguf
+expect_one_line_error "expected --prompt TEXT or --prompt-file FILE"
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p ""
+expect_one_line_error "expected some text"
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x -f prompt.txt
+expect_exit 3 "$GRETA" infer -m nothing.gguf -p x
+expect_one_line_error "nothing.gguf"
+expect_exit 3 "$GRETA" infer -m tiny.gguf -f nothing.txt
+expect_one_line_error "nothing.txt"
+expect_exit 3 "$GRETA" infer -m tiny.gguf -p "Once upon a time" -c 4
+expect_one_line_error "fewer tokens than the context of 4"
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --temp hot
+expect_one_line_error "--temp: expected a number"
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --device moon
+expect_exit 3 "$GRETA" infer -m tiny.gguf -p x --device cuda:0
+expect_one_line_error "no such backend"
+expect_exit 1 "$GRETA" infer -m tiny.gguf -p x --expect llama2-7b
+expect_one_line_error "feed_forward_length: expected 11008, found 768"
+GRETA_DISABLE_GUARD_RAIL=1 expect_exit 0 "$GRETA" infer -m tiny.gguf -p x -n 2 --expect llama2-7b
+expect_stderr "warning: feed_forward_length: expected 11008, found 768"
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --inject nonsense
+expect_one_line_error "bad-index"
+
+# ---- A planted fault is named, not where it was seen -------------------------------------------
+expect_exit 1 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 9 \
+    --inject wrapped-offset@op=rope,layer=2,step=3
+expect_stderr "STATUS=FAILED"
+expect_stderr "an illegal memory access was encountered"
+expect_stderr "first fault: rope, layer 2, step 3"
+expect_stderr "Generated tokens: 3"
+
+# ---- The seeds' way of calling it --------------------------------------------------------------
+ln -s "$GRETA" greta_infer
+expect_exit 0 ./greta_infer --model tiny.gguf --prompt-file prompt.txt --max-tokens 5
+expect_stderr "Generated tokens: 5"
+
+# ---- A trained model, where it is at hand ------------------------------------------------------
+stories=$GRETA_SOURCE/../shared/models/stories260K-f32.gguf
+if [ -e "$stories" ]; then
+    expect_exit 0 "$GRETA" infer -m "$stories" -p "Once upon a time" --greedy -n 40
+    expect_stdout ", there was a little girl named Lily. She loved to play outside in the park."
+else
+    echo "skipped: stories260K is not here"
+fi
+finish

@@ -1,0 +1,290 @@
+/* engine_test.c - whole models: logits against float64 for every architecture and kind of type, the
+ * same bits however tokens are batched, sequences that fork and rewind, limits that are told. */
+#include "test.h"
+
+#include "convert/convert.h"
+#include "device/host/host.h"
+#include "engine/engine.h"
+#include "reference_model.h"
+#include "temp_folder.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- A model in a file, and an engine on it ------------------------------------------------- */
+
+struct scene {
+    struct temp_folder folder;
+    struct gguf_file *file;
+    struct model_report report;
+    struct device *device;
+    struct ops ops;
+    struct engine *engine;
+    struct error err;
+};
+
+static struct model_shape small_shape(enum model_arch arch)
+{
+    struct model_shape shape = *model_shape_find("tiny");
+    shape.arch = arch;
+    shape.block_count = 3;
+    shape.feed_forward_length = 512;
+    shape.head_count = 4;
+    shape.head_count_kv = 2;
+    shape.head_dim = 64;
+    shape.vocab_size = 320;
+    shape.context_length = 64;
+    if (arch == MODEL_ARCH_QWEN2) {
+        shape.tied_embeddings = true;
+        shape.head_dim = 40; /* not a multiple of a vector */
+        shape.head_count_kv = 4;
+    }
+    if (arch == MODEL_ARCH_LLAMA)
+        shape.rope_freqs_factor = 8;
+    return shape;
+}
+
+static void scene_write(struct scene *scene, const struct model_shape *shape,
+                        enum convert_type type)
+{
+    temp_folder_init(&scene->folder);
+    struct temp_path path = temp_folder_path(&scene->folder, "model.gguf");
+    struct convert_synth request = { .shape = *shape, .type = type, .seed = 5, .path = path.text };
+    uint64_t bytes;
+    CHECK_OK(convert_synth(&request, NULL, &bytes, &scene->err), &scene->err);
+    CHECK_OK(gguf_open(path.text, &scene->file, &scene->err), &scene->err);
+    model_check(scene->file, NULL, &scene->report);
+    assert_false(model_report_refuses(&scene->report, false));
+}
+
+static void scene_start(struct scene *scene, enum cpu_path path, uint32_t threads,
+                        struct engine_options options)
+{
+    struct device_options device_options = { .guards = true,
+                                             .poison = true,
+                                             .thread_count = threads };
+    CHECK_OK(host_device_open(&device_options, &scene->device, &scene->err), &scene->err);
+    CHECK_OK(ops_load(&scene->ops, scene->device, path, &scene->err), &scene->err);
+    CHECK_OK(engine_open(&scene->ops, scene->file, &scene->report, &options, &scene->engine,
+                         &scene->err),
+             &scene->err);
+}
+
+static void scene_stop(struct scene *scene)
+{
+    engine_close(scene->engine);
+    assert_int_equal(device_used_bytes(scene->device), 0);
+    device_close(scene->device);
+}
+
+static void scene_end(struct scene *scene)
+{
+    gguf_close(scene->file);
+    temp_folder_release(&scene->folder);
+}
+
+#define TOKENS 21u
+static const int32_t ids[TOKENS] = { 1,  300, 7,  45, 260, 319, 88, 3,   3,   3, 120,
+                                     99, 0,   17, 64, 201, 150, 31, 272, 233, 12 };
+
+/* Runs ids in chunks of `chunk` tokens; logits of all of them. */
+static void run_chunks(struct scene *scene, uint32_t sequence, size_t chunk, float *logits)
+{
+    size_t vocab = scene->report.config.vocab_size;
+    for (size_t first = 0; first < TOKENS; first += chunk) {
+        size_t count = TOKENS - first < chunk ? TOKENS - first : chunk;
+        struct engine_token tokens[TOKENS];
+        for (size_t i = 0; i < count; i++)
+            tokens[i] = (struct engine_token){ ids[first + i], sequence, true };
+        CHECK_OK(engine_forward(scene->engine, tokens, count, &scene->err), &scene->err);
+        assert_int_equal(engine_logits_count(scene->engine), count);
+        for (uint32_t i = 0; i < count; i++)
+            CHECK_OK(engine_logits(scene->engine, i, logits + (first + i) * vocab, &scene->err),
+                     &scene->err);
+    }
+}
+
+static double normalised_error(const float *found, const double *wanted, size_t count)
+{
+    double error = 0, power = 0;
+    for (size_t i = 0; i < count; i++) {
+        error += ((double)found[i] - wanted[i]) * ((double)found[i] - wanted[i]);
+        power += wanted[i] * wanted[i];
+    }
+    return error / power;
+}
+
+/* ---- Tests ---------------------------------------------------------------------------------- */
+
+static void test_against_reference(void **state)
+{
+    (void)state;
+    static const struct {
+        enum model_arch arch;
+        enum convert_type type;
+        enum dtype kv;
+        double limit;
+    } rows[] = {
+        { MODEL_ARCH_LLAMA, CONVERT_F32, DTYPE_F32, 1e-9 },
+        { MODEL_ARCH_QWEN2, CONVERT_F32, DTYPE_F32, 1e-9 },
+        { MODEL_ARCH_QWEN3, CONVERT_F32, DTYPE_F32, 1e-9 },
+        { MODEL_ARCH_LLAMA, CONVERT_F16, DTYPE_F32, 1e-4 },
+        { MODEL_ARCH_QWEN3, CONVERT_BF16, DTYPE_F16, 1e-4 },
+        { MODEL_ARCH_LLAMA, CONVERT_Q8_0, DTYPE_F16, 1e-3 },
+        { MODEL_ARCH_QWEN2, CONVERT_Q8_0, DTYPE_Q8_0, 1e-3 },
+        { MODEL_ARCH_QWEN3, CONVERT_Q4_0, DTYPE_F16, 1e-3 },
+        { MODEL_ARCH_LLAMA, CONVERT_Q4_K_M, DTYPE_F16, 1e-3 },
+        { MODEL_ARCH_QWEN3, CONVERT_Q5_K_M, DTYPE_F16, 1e-3 },
+        { MODEL_ARCH_LLAMA, CONVERT_Q6_K, DTYPE_Q8_0, 1e-3 },
+    };
+    for (size_t row = 0; row < COUNT_OF(rows); row++) {
+        struct scene scene;
+        struct model_shape shape = small_shape(rows[row].arch);
+        scene_write(&scene, &shape, rows[row].type);
+        size_t vocab = scene.report.config.vocab_size, count = TOKENS * vocab;
+        double *wanted = malloc(count * sizeof(*wanted));
+        float *logits = malloc(count * sizeof(*logits)), *again = malloc(count * sizeof(*again));
+        assert_true(wanted && logits && again);
+        reference_logits(scene.file, &scene.report.config, ids, TOKENS, wanted);
+        for (int path = 0; path < CPU_PATH_COUNT; path++) {
+            if (!cpu_path_is_supported((enum cpu_path)path))
+                continue;
+            struct engine_options options = { .kv_dtype = rows[row].kv, .logits_limit = TOKENS };
+            scene_start(&scene, (enum cpu_path)path, 1, options);
+            run_chunks(&scene, 0, TOKENS, logits);
+            double error = normalised_error(logits, wanted, count);
+            print_message("%s %s, %s cache, %s: normalised error %.2e\n",
+                          model_arch_info(rows[row].arch)->name, convert_type_name(rows[row].type),
+                          dtype_name(rows[row].kv), cpu_path_name((enum cpu_path)path), error);
+            if (!(error < rows[row].limit))
+                fail_msg("normalised error %g, at most %g", error, rows[row].limit);
+            /* Other chunks, other threads: the same bits. */
+            engine_rewind(scene.engine, 0, 0);
+            run_chunks(&scene, 0, 1, again);
+            assert_memory_equal(logits, again, count * sizeof(*logits));
+            scene_stop(&scene);
+            scene_start(&scene, (enum cpu_path)path, 3, options);
+            run_chunks(&scene, 0, 8, again);
+            assert_memory_equal(logits, again, count * sizeof(*logits));
+            scene_stop(&scene);
+        }
+        free(wanted);
+        free(logits);
+        free(again);
+        scene_end(&scene);
+    }
+}
+
+/* Three sequences in one batch give the bits each gives alone. */
+static void test_batch_composition(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct model_shape shape = small_shape(MODEL_ARCH_LLAMA);
+    scene_write(&scene, &shape, CONVERT_Q4_K_M);
+    size_t vocab = scene.report.config.vocab_size;
+    struct engine_options options = { .kv_dtype = DTYPE_F16,
+                                      .sequence_limit = 3,
+                                      .logits_limit = 3 * TOKENS };
+    scene_start(&scene, CPU_PATH_COUNT, 2, options);
+    float *alone = malloc(TOKENS * vocab * sizeof(float)), *row = malloc(vocab * sizeof(float));
+    assert_true(alone && row);
+    run_chunks(&scene, 0, TOKENS, alone);
+    engine_rewind(scene.engine, 0, 0);
+    /* One token of each sequence, interleaved; the third lags behind. */
+    for (size_t t = 0; t < TOKENS; t++) {
+        struct engine_token tokens[3] = { { ids[t], 2, true },
+                                          { ids[t], 0, true },
+                                          { 0, 0, false } };
+        size_t count = 2;
+        if (t >= 4)
+            tokens[count++] = (struct engine_token){ ids[t - 4], 1, true };
+        CHECK_OK(engine_forward(scene.engine, tokens, count, &scene.err), &scene.err);
+        for (uint32_t i = 0; i < count; i++) {
+            CHECK_OK(engine_logits(scene.engine, i, row, &scene.err), &scene.err);
+            assert_memory_equal(row, alone + (i == 2 ? t - 4 : t) * vocab, vocab * sizeof(float));
+        }
+    }
+    assert_int_equal(engine_length(scene.engine, 0), TOKENS);
+    assert_int_equal(engine_length(scene.engine, 1), TOKENS - 4);
+    free(alone);
+    free(row);
+    scene_stop(&scene);
+    scene_end(&scene);
+}
+
+static void test_fork_and_rewind(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct model_shape shape = small_shape(MODEL_ARCH_QWEN3);
+    scene_write(&scene, &shape, CONVERT_Q8_0);
+    size_t vocab = scene.report.config.vocab_size;
+    struct engine_options options = { .kv_dtype = DTYPE_Q8_0,
+                                      .sequence_limit = 2,
+                                      .logits_limit = TOKENS };
+    scene_start(&scene, CPU_PATH_COUNT, 2, options);
+    float *first = malloc(TOKENS * vocab * sizeof(float)), *row = malloc(vocab * sizeof(float));
+    assert_true(first && row);
+    run_chunks(&scene, 0, TOKENS, first);
+    CHECK_OK(engine_fork(scene.engine, 0, 1, &scene.err), &scene.err);
+    engine_rewind(scene.engine, 1, 10);
+    struct engine_token token = { ids[10], 1, true };
+    CHECK_OK(engine_forward(scene.engine, &token, 1, &scene.err), &scene.err);
+    CHECK_OK(engine_logits(scene.engine, 0, row, &scene.err), &scene.err);
+    assert_memory_equal(row, first + 10 * vocab, vocab * sizeof(float));
+    int32_t best;
+    CHECK_OK(engine_argmax(scene.engine, &best, &scene.err), &scene.err);
+    for (size_t i = 0; i < vocab; i++)
+        assert_true(row[i] <= row[best]);
+    free(first);
+    free(row);
+    scene_stop(&scene);
+    scene_end(&scene);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct model_shape shape = small_shape(MODEL_ARCH_LLAMA);
+    scene_write(&scene, &shape, CONVERT_Q8_0);
+    struct engine_options options = { .kv_dtype = DTYPE_F16, .context = 4, .batch_limit = 8 };
+    scene_start(&scene, CPU_PATH_COUNT, 1, options);
+    struct engine_token tokens[9];
+    for (size_t i = 0; i < COUNT_OF(tokens); i++)
+        tokens[i] = (struct engine_token){ 5, 0, i == 8 };
+    CHECK_FAILS(engine_forward(scene.engine, tokens, 9, &scene.err), STATUS_LIMIT, &scene.err);
+    check_contains("batch", scene.err.text, "1 to 8 tokens, found 9");
+    CHECK_FAILS(engine_forward(scene.engine, tokens, 5, &scene.err), STATUS_LIMIT, &scene.err);
+    check_contains("context", scene.err.text, "at most the 4 tokens");
+    assert_int_equal(engine_length(scene.engine, 0), 0);
+    CHECK_OK(engine_forward(scene.engine, tokens, 4, &scene.err), &scene.err);
+    CHECK_FAILS(engine_forward(scene.engine, tokens, 1, &scene.err), STATUS_LIMIT, &scene.err);
+    struct engine_plan plan;
+    struct engine_options absurd = { .kv_dtype = DTYPE_F16,
+                                     .context = 1u << 30,
+                                     .sequence_limit = 9 };
+    CHECK_FAILS(engine_plan_make(&scene.report, &scene.ops, &absurd, &plan, &scene.err),
+                STATUS_USAGE, &scene.err);
+    struct engine *engine;
+    struct engine_options large = { .kv_dtype = DTYPE_F32, .context = 1u << 30 };
+    CHECK_FAILS(engine_open(&scene.ops, scene.file, &scene.report, &large, &engine, &scene.err),
+                STATUS_NO_MEMORY, &scene.err);
+    check_contains("memory", scene.err.text, "found a need of");
+    scene_stop(&scene);
+    scene_end(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_reference),
+        cmocka_unit_test(test_batch_composition),
+        cmocka_unit_test(test_fork_and_rewind),
+        cmocka_unit_test(test_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/* ops_document_test.c - docs/ops.md says what the contract rows and kernel tables say.
+ *
+ *     ops_document_test FILE           compares
+ *     ops_document_test --write FILE   writes it anew */
+#include "base/text.h"
+#include "ops/host/kernels.h"
+#include "ops/host/matmul.h"
+#include "ops/ops.h"
+#include "test.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const access_names[] = {
+    [EVENT_READ] = "read", [EVENT_WRITE] = "write", [EVENT_UPDATE] = "update"
+};
+
+static void add_types(struct text *out, uint64_t bits)
+{
+    bool first = true;
+    for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
+        if (!(bits >> dtype & 1))
+            continue;
+        text_addf(out, "%s%s", first ? "" : " ", dtype_name((enum dtype)dtype));
+        first = false;
+    }
+}
+
+static bool has_kernel(enum cpu_path path, const char *op)
+{
+    const struct device_image *image = host_kernels_image(path);
+    for (size_t i = 0; i < image->count; i++)
+        if (strcmp(image->entries[i].op, op) == 0)
+            return true;
+    return false;
+}
+
+static void add_contracts(struct text *out)
+{
+    text_add(out, "| op | operand | access | types | shape |\n|---|---|---|---|---|\n");
+    for (int op = 0; op < OPS_COUNT; op++) {
+        const struct device_contract *contract = ops_contract((enum ops_op)op);
+        for (int i = 0; i < contract->operand_count; i++) {
+            const struct device_operand_rule *rule = &contract->operands[i];
+            text_addf(out, "| %s | %s%s | %s | ", i ? "" : contract->name, rule->name,
+                      rule->optional ? " (optional)" : "", access_names[rule->mode]);
+            add_types(out, rule->dtype_bits);
+            text_addf(out, " | [%s]%s |\n", rule->shape,
+                      rule->strided ? ", rows may be apart" : "");
+        }
+    }
+}
+
+static void add_backends(struct text *out)
+{
+    text_add(out, "| op |");
+    for (int path = 0; path < CPU_PATH_COUNT; path++)
+        text_addf(out, " host %s |", cpu_path_name((enum cpu_path)path));
+    text_add(out, "\n|---|---|---|---|\n");
+    for (int op = 0; op < OPS_COUNT; op++) {
+        const char *name = ops_contract((enum ops_op)op)->name;
+        text_addf(out, "| %s |", name);
+        for (int path = 0; path < CPU_PATH_COUNT; path++)
+            text_add(out, has_kernel((enum cpu_path)path, name) ? " yes |" : " no |");
+        text_add(out, "\n");
+    }
+}
+
+/* A type with a kernel of its own is read as it is; the others are decoded to f32 first. */
+static void add_matmul(struct text *out)
+{
+    static const char *const formats[] = {
+        [HOST_ACT_F32] = "f32", [HOST_ACT_BF16] = "bf16", [HOST_ACT_Q8] = "8-bit blocks of 32"
+    };
+    text_add(out, "| weights |");
+    for (int path = 0; path < CPU_PATH_COUNT; path++)
+        text_addf(out, " host %s |", cpu_path_name((enum cpu_path)path));
+    text_add(out, "\n|---|---|---|---|\n");
+    uint64_t bits = ops_contract(OPS_MATMUL)->operands[0].dtype_bits;
+    for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
+        if (!(bits >> dtype & 1))
+            continue;
+        text_addf(out, "| %s |", dtype_name((enum dtype)dtype));
+        for (int path = 0; path < CPU_PATH_COUNT; path++) {
+            const struct host_matmul_kernel *kernel = host_matmul_kernel((enum cpu_path)path,
+                                                                         (enum dtype)dtype);
+            text_addf(out, " %s |", kernel ? formats[kernel->act_format] : "-");
+        }
+        text_add(out, "\n");
+    }
+}
+
+static void render(struct text *out)
+{
+    text_add(out, "# Ops\n\nGenerated from `src/ops/contract.c` and the kernel tables by "
+                  "`ops_document_test --write docs/ops.md`; a test\ncompares. Shapes are fastest "
+                  "dimension first; a name stands for one number in a whole launch.\n\n"
+                  "## Contracts\n\n");
+    add_contracts(out);
+    text_add(out, "\n## Kernels\n\nGPU backends: not built yet.\n\n");
+    add_backends(out);
+    text_add(out, "\n## Matrix products: how activations are rounded\n\nBits do not depend on "
+                  "tiling, batch or threads; each path has its own order of operations.\n\n");
+    add_matmul(out);
+}
+
+int main(int argument_count, char **arguments)
+{
+    bool write = argument_count == 3 && strcmp(arguments[1], "--write") == 0;
+    if (argument_count != 2 && !write) {
+        fprintf(stderr, "usage: ops_document_test [--write] FILE\n");
+        return 2;
+    }
+    const char *path = arguments[argument_count - 1];
+    struct text wanted;
+    text_init(&wanted);
+    render(&wanted);
+    FILE *file = fopen(path, write ? "w" : "r");
+    if (!file || wanted.failed) {
+        fprintf(stderr, "%s: cannot open it\n", path);
+        return 3;
+    }
+    int status = 0;
+    if (write) {
+        fputs(text_get(&wanted), file);
+    } else {
+        char *found = calloc(1, wanted.length + 2);
+        size_t length = found ? fread(found, 1, wanted.length + 1, file) : 0;
+        status = length != wanted.length || memcmp(found, wanted.bytes, length) != 0;
+        printf("%s: %s\n", path,
+               status ? "does not say what the code says; write it anew" : "is what the code says");
+        free(found);
+    }
+    fclose(file);
+    text_release(&wanted);
+    return status;
+}

@@ -1,0 +1,134 @@
+/* ops_lab.h - for tests of ops through a device: rows of floats in and out, and repeatable numbers.
+ */
+#ifndef GRETA_TESTS_OPS_LAB_H
+#define GRETA_TESTS_OPS_LAB_H
+
+#include "test.h"
+
+#include "device/host/host.h"
+#include "ops/ops.h"
+#include "tensor/quant.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lab {
+    struct device *device;
+    struct ops ops;
+    struct ops_target target;
+    struct error err;
+    uint64_t random;
+    uint64_t trap_count; /* told so far */
+    struct event last_trap;
+    pthread_mutex_t lock;
+};
+
+static inline void lab_notify(void *context, const struct event *event)
+{
+    struct lab *lab = context;
+    if (event->kind != EVENT_TRAP)
+        return;
+    pthread_mutex_lock(&lab->lock);
+    lab->trap_count++;
+    lab->last_trap = *event;
+    pthread_mutex_unlock(&lab->lock);
+}
+
+/* Guards stand beside every operand: reading or writing one byte too far is a fault. */
+static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread_count)
+{
+    memset(lab, 0, sizeof(*lab));
+    pthread_mutex_init(&lab->lock, NULL);
+    lab->random = 1;
+    struct device_options options = { .observer = { lab_notify, lab },
+                                      .guards = true,
+                                      .poison = true,
+                                      .thread_count = thread_count };
+    CHECK_OK(host_device_open(&options, &lab->device, &lab->err), &lab->err);
+    CHECK_OK(ops_load(&lab->ops, lab->device, path, &lab->err), &lab->err);
+    lab->target.ops = &lab->ops;
+    lab->target.site = DEVICE_HERE;
+    CHECK_OK(device_stream_create(lab->device, DEVICE_HERE, &lab->target.stream, &lab->err),
+             &lab->err);
+}
+
+static inline void lab_close(struct lab *lab)
+{
+    device_close(lab->device);
+    pthread_mutex_destroy(&lab->lock);
+}
+
+#define LAB_OK(lab, call) CHECK_OK(call, &(lab)->err)
+
+/* In (-1, 1). */
+static inline float lab_random(struct lab *lab)
+{
+    lab->random = lab->random * 6364136223846793005u + 1442695040888963407u;
+    return (float)(int32_t)(lab->random >> 32) / 2147483648.0f;
+}
+
+static inline float *lab_floats(struct lab *lab, size_t count)
+{
+    float *values = malloc((count + 1) * sizeof(*values));
+    assert_non_null(values);
+    for (size_t i = 0; i < count; i++)
+        values[i] = lab_random(lab);
+    return values;
+}
+
+/* A buffer of its own for [width, rows] of a type. */
+static inline struct device_view lab_view(struct lab *lab, enum dtype dtype, uint64_t width,
+                                          uint64_t rows)
+{
+    struct device_view view = { .dtype = dtype,
+                                .shape = shape_make(2, (uint64_t[]){ width, rows }) };
+    uint64_t bytes = 0;
+    assert_true(shape_bytes(&view.shape, dtype, &bytes));
+    LAB_OK(lab, device_buffer_create(lab->device, bytes, "operand", DEVICE_HERE, &view.buffer,
+                                     &lab->err));
+    return view;
+}
+
+static inline void lab_put(struct lab *lab, const struct device_view *view, const void *bytes)
+{
+    uint64_t count = 0;
+    assert_true(shape_bytes(&view->shape, view->dtype, &count));
+    LAB_OK(lab, device_copy_in(lab->device, lab->target.stream, view, bytes, count, DEVICE_HERE,
+                               &lab->err));
+}
+
+static inline struct device_view lab_put_new(struct lab *lab, enum dtype dtype, uint64_t width,
+                                             uint64_t rows, const void *bytes)
+{
+    struct device_view view = lab_view(lab, dtype, width, rows);
+    lab_put(lab, &view, bytes);
+    return view;
+}
+
+static inline void lab_get(struct lab *lab, const struct device_view *view, void *bytes)
+{
+    LAB_OK(lab, device_read(lab->device, lab->target.stream, view, bytes, DEVICE_HERE, &lab->err));
+}
+
+static inline void lab_drop(struct lab *lab, struct device_view view)
+{
+    LAB_OK(lab, device_buffer_destroy(lab->device, view.buffer, DEVICE_HERE, &lab->err));
+}
+
+/* Every element within tolerance of wanted, relative to the largest of wanted. */
+static inline void check_close(const char *name, const float *found, const double *wanted,
+                               size_t count, double tolerance)
+{
+    double largest = 1e-30;
+    for (size_t i = 0; i < count; i++)
+        largest = fabs(wanted[i]) > largest ? fabs(wanted[i]) : largest;
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs((double)found[i] - wanted[i]) <= tolerance * largest))
+            fail_msg("%s: element %zu: expected %g, found %g (tolerance %g of %g)", name, i,
+                     wanted[i], (double)found[i], tolerance, largest);
+}
+
+#endif

@@ -1,0 +1,257 @@
+/* ops_matmul_test.c - the matrix product through a device, for every weight type and path: right
+ * within the rounding of its activations, and the same bits however it is cut. */
+#include "ops_lab.h"
+
+static const enum dtype weight_types[] = {
+    DTYPE_F32,  DTYPE_F16,    DTYPE_BF16,   DTYPE_Q8_0,  DTYPE_Q4_0, DTYPE_Q4_1,
+    DTYPE_Q5_0, DTYPE_Q5_1,   DTYPE_Q2_K,   DTYPE_Q3_K,  DTYPE_Q4_K, DTYPE_Q5_K,
+    DTYPE_Q6_K, DTYPE_IQ4_NL, DTYPE_IQ4_XS, DTYPE_MXFP4,
+};
+
+/* Random blocks whose scales are small normal numbers, whatever the type. */
+static uint8_t *random_weights(struct lab *lab, enum dtype dtype, size_t k, size_t rows,
+                               float *decoded)
+{
+    uint64_t row_bytes = 0;
+    assert_true(dtype_row_bytes(dtype, k, &row_bytes));
+    uint8_t *bytes = malloc((size_t)row_bytes * rows);
+    assert_non_null(bytes);
+    if (quant_can_encode(dtype)) {
+        for (size_t i = 0; i < k * rows; i++)
+            decoded[i] = lab_random(lab);
+        quant_encode_row(dtype, decoded, k * rows, bytes);
+    } else {
+        const struct dtype_info *info = dtype_info(dtype);
+        size_t blocks = k * rows / info->block_elements;
+        for (size_t i = 0; i < (size_t)row_bytes * rows; i++)
+            bytes[i] = (uint8_t)(int)(lab_random(lab) * 127);
+        for (size_t b = 0; b < blocks; b++) {
+            uint8_t *block = bytes + b * info->block_bytes;
+            static const struct {
+                enum dtype dtype;
+                size_t offsets[2];
+                size_t count;
+            } scales[] = {
+                { DTYPE_Q2_K, { 80, 82 }, 2 },
+                { DTYPE_Q3_K, { 108 }, 1 },
+                { DTYPE_IQ4_NL, { 0 }, 1 },
+                { DTYPE_IQ4_XS, { 0 }, 1 },
+            };
+            for (size_t s = 0; s < COUNT_OF(scales); s++)
+                for (size_t i = 0; scales[s].dtype == dtype && i < scales[s].count; i++) {
+                    block[scales[s].offsets[i]] = 0;
+                    block[scales[s].offsets[i] + 1] = 0x20; /* f16 0.0078125 */
+                }
+            if (dtype == DTYPE_MXFP4)
+                block[0] = 120;
+        }
+    }
+    quant_decode_row(dtype, bytes, k * rows, decoded);
+    return bytes;
+}
+
+/* out [rows, tokens] for x [k, tokens]; as given to the caller's memory. */
+static void multiply(struct lab *lab, const struct device_view *weights, const float *x, size_t k,
+                     size_t tokens, const struct device_view *bias, float *out)
+{
+    size_t rows = (size_t)weights->shape.dims[1];
+    struct device_view input = lab_put_new(lab, DTYPE_F32, k, tokens, x);
+    struct device_view packed = lab_view(
+        lab, DTYPE_I8, ops_packed_row_bytes(&lab->ops, weights->dtype, k), tokens);
+    struct device_view result = lab_view(lab, DTYPE_F32, rows, tokens);
+    LAB_OK(lab, ops_act_pack(&lab->target, &input, &packed, weights->dtype, &lab->err));
+    LAB_OK(lab, ops_matmul(&lab->target, weights, &packed, bias, &result, &lab->err));
+    lab_get(lab, &result, out);
+    lab_drop(lab, input);
+    lab_drop(lab, packed);
+    lab_drop(lab, result);
+}
+
+static double normalised_error(const float *found, const double *wanted, size_t count)
+{
+    double error = 0, power = 0;
+    for (size_t i = 0; i < count; i++) {
+        error += ((double)found[i] - wanted[i]) * ((double)found[i] - wanted[i]);
+        power += wanted[i] * wanted[i];
+    }
+    return error / power;
+}
+
+static void reference(const float *weights, const float *x, const float *bias, size_t k,
+                      size_t rows, size_t tokens, double *out)
+{
+    for (size_t t = 0; t < tokens; t++)
+        for (size_t r = 0; r < rows; r++) {
+            double sum = bias ? (double)bias[r] : 0;
+            for (size_t i = 0; i < k; i++)
+                sum += (double)weights[r * k + i] * (double)x[t * k + i];
+            out[t * rows + r] = sum;
+        }
+}
+
+#define TOKENS 37u
+
+static void check_type(struct lab *lab, struct lab *other, enum dtype dtype, size_t k, size_t rows)
+{
+    char name[96];
+    snprintf(name, sizeof(name), "%s, %s, k %zu, %zu rows", cpu_path_name(lab->ops.host_path),
+             dtype_name(dtype), k, rows);
+    float *decoded = malloc(k * rows * sizeof(float));
+    float *x = lab_floats(lab, k * TOKENS), *bias_values = lab_floats(lab, rows);
+    float *out = malloc(rows * TOKENS * sizeof(float)),
+          *again = malloc(rows * TOKENS * sizeof(float));
+    double *wanted = malloc(rows * TOKENS * sizeof(double));
+    assert_true(decoded && out && again && wanted);
+    uint8_t *bytes = random_weights(lab, dtype, k, rows, decoded);
+    struct device_view weights = lab_put_new(lab, dtype, k, rows, bytes);
+    struct device_view bias = lab_put_new(lab, DTYPE_F32, rows, 1, bias_values);
+    multiply(lab, &weights, x, k, TOKENS, &bias, out);
+    reference(decoded, x, bias_values, k, rows, TOKENS, wanted);
+    double error = normalised_error(out, wanted, rows * TOKENS);
+    if (!(error < 1e-4))
+        fail_msg("%s: normalised error %g", name, error);
+    /* One token at a time, then two uneven batches, then other threads: the same bits. */
+    for (size_t t = 0; t < TOKENS; t++)
+        multiply(lab, &weights, x + t * k, k, 1, &bias, again + t * rows);
+    if (memcmp(out, again, rows * TOKENS * sizeof(float)) != 0)
+        fail_msg("%s: token by token gives other bits", name);
+    multiply(lab, &weights, x, k, 20, &bias, again);
+    multiply(lab, &weights, x + 20 * k, k, TOKENS - 20, &bias, again + 20 * rows);
+    if (memcmp(out, again, rows * TOKENS * sizeof(float)) != 0)
+        fail_msg("%s: two batches give other bits", name);
+    struct device_view weights_there = lab_put_new(other, dtype, k, rows, bytes);
+    struct device_view bias_there = lab_put_new(other, DTYPE_F32, rows, 1, bias_values);
+    multiply(other, &weights_there, x, k, TOKENS, &bias_there, again);
+    if (memcmp(out, again, rows * TOKENS * sizeof(float)) != 0)
+        fail_msg("%s: three threads give other bits than one", name);
+    lab_drop(lab, weights);
+    lab_drop(lab, bias);
+    lab_drop(other, weights_there);
+    lab_drop(other, bias_there);
+    free(bytes);
+    free(wanted);
+    free(again);
+    free(out);
+    free(bias_values);
+    free(x);
+    free(decoded);
+}
+
+static void test_every_type_and_path(void **state)
+{
+    (void)state;
+    for (int path = 0; path < CPU_PATH_COUNT; path++) {
+        if (!cpu_path_is_supported((enum cpu_path)path)) {
+            print_message("skipped: this processor has no %s\n",
+                          cpu_path_name((enum cpu_path)path));
+            continue;
+        }
+        struct lab one, three;
+        lab_open(&one, (enum cpu_path)path, 1);
+        lab_open(&three, (enum cpu_path)path, 3);
+        for (size_t i = 0; i < COUNT_OF(weight_types); i++) {
+            check_type(&one, &three, weight_types[i], 256, 67);
+            check_type(&one, &three, weight_types[i], 1280, 17);
+            if (dtype_info(weight_types[i])->block_elements <= 32)
+                check_type(&one, &three, weight_types[i], 96, 5);
+        }
+        lab_close(&one);
+        lab_close(&three);
+    }
+}
+
+/* Three products in one launch have the bits of three launches. */
+static void test_group(void **state)
+{
+    (void)state;
+    static const struct {
+        enum dtype dtype;
+        uint64_t rows;
+    } parts[] = { { DTYPE_Q4_K, 96 }, { DTYPE_Q6_K, 40 }, { DTYPE_Q8_0, 7 } };
+    static const uint64_t tokens[] = { 1, 3, 40 };
+    for (int path = 0; path < CPU_PATH_COUNT; path++) {
+        if (!cpu_path_is_supported((enum cpu_path)path))
+            continue;
+        struct lab lab;
+        lab_open(&lab, (enum cpu_path)path, 2);
+        for (size_t n = 0; n < COUNT_OF(tokens); n++) {
+            const size_t k = 512;
+            float *x = lab_floats(&lab, k * tokens[n]), *decoded = malloc(k * 96 * sizeof(float));
+            struct device_view weights[3], bias, outs[3];
+            const struct device_view *weight_list[3], *bias_list[3] = { NULL }, *out_list[3];
+            struct device_view input = lab_put_new(&lab, DTYPE_F32, k, tokens[n], x);
+            struct device_view packed = lab_view(
+                &lab, DTYPE_I8, ops_packed_row_bytes(&lab.ops, DTYPE_Q4_K, k), tokens[n]);
+            float *separate[3], *grouped = malloc(96 * tokens[n] * sizeof(float));
+            float *bias_values = lab_floats(&lab, 40);
+            assert_true(decoded && grouped);
+            bias = lab_put_new(&lab, DTYPE_F32, 40, 1, bias_values);
+            bias_list[1] = &bias;
+            for (size_t i = 0; i < 3; i++) {
+                uint8_t *bytes = random_weights(&lab, parts[i].dtype, k, parts[i].rows, decoded);
+                weights[i] = lab_put_new(&lab, parts[i].dtype, k, parts[i].rows, bytes);
+                outs[i] = lab_view(&lab, DTYPE_F32, parts[i].rows, tokens[n]);
+                weight_list[i] = &weights[i];
+                out_list[i] = &outs[i];
+                separate[i] = malloc(parts[i].rows * tokens[n] * sizeof(float));
+                assert_non_null(separate[i]);
+                multiply(&lab, &weights[i], x, k, tokens[n], bias_list[i], separate[i]);
+                free(bytes);
+            }
+            assert_true(ops_same_packing(&lab.ops, DTYPE_Q4_K, DTYPE_Q6_K));
+            LAB_OK(&lab, ops_act_pack(&lab.target, &input, &packed, DTYPE_Q4_K, &lab.err));
+            for (size_t count = 1; count <= 3; count++) {
+                LAB_OK(&lab, ops_matmul_group(&lab.target, count, weight_list, &packed, bias_list,
+                                              out_list, &lab.err));
+                lab_get(&lab, &outs[count - 1], grouped);
+                assert_memory_equal(grouped, separate[count - 1],
+                                    parts[count - 1].rows * tokens[n] * sizeof(float));
+            }
+            for (size_t i = 0; i < 3; i++)
+                free(separate[i]);
+            free(bias_values);
+            free(grouped);
+            free(decoded);
+            free(x);
+        }
+        lab_close(&lab);
+    }
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct lab lab;
+    lab_open(&lab, CPU_PATH_COUNT, 1);
+    struct device_view weights = lab_view(&lab, DTYPE_Q8_0, 64, 8);
+    struct device_view packed = lab_view(&lab, DTYPE_I8,
+                                         ops_packed_row_bytes(&lab.ops, DTYPE_Q8_0, 64), 3);
+    struct device_view out = lab_view(&lab, DTYPE_F32, 8, 3), wrong = out;
+    struct device_view short_packed = packed;
+    short_packed.shape.dims[0] -= 64;
+    CHECK_FAILS(ops_matmul(&lab.target, &weights, &short_packed, NULL, &out, &lab.err),
+                STATUS_REFUSED, &lab.err);
+    check_contains("short rows", lab.err.text, "matmul");
+    wrong.shape.dims[0] = 7;
+    CHECK_FAILS(ops_matmul(&lab.target, &weights, &packed, NULL, &wrong, &lab.err), STATUS_REFUSED,
+                &lab.err);
+    check_contains("rows", lab.err.text, "expected rows = 8");
+    wrong = out;
+    wrong.shape.dims[1] = 2;
+    CHECK_FAILS(ops_matmul(&lab.target, &weights, &packed, NULL, &wrong, &lab.err), STATUS_REFUSED,
+                &lab.err);
+    check_contains("tokens", lab.err.text, "tokens");
+    CHECK_FAILS(ops_matmul(&lab.target, &out, &packed, NULL, &out, &lab.err), STATUS_REFUSED,
+                &lab.err);
+    lab_close(&lab);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_type_and_path),
+        cmocka_unit_test(test_group),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

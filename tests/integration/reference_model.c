@@ -1,0 +1,174 @@
+/* reference_model.c - see reference_model.h. */
+#include "reference_model.h"
+
+#include "tensor/quant.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A tensor as doubles, rows one behind the other; NULL if the file has none. */
+static double *load(const struct gguf_file *file, int layer, const char *suffix)
+{
+    char name[96];
+    if (layer >= 0)
+        snprintf(name, sizeof(name), "blk.%d.%s", layer, suffix);
+    else
+        snprintf(name, sizeof(name), "%s", suffix);
+    const struct gguf_tensor *tensor = gguf_tensor_find(file, name);
+    if (!tensor)
+        return NULL;
+    size_t count = (size_t)(tensor->shape.dims[0] * tensor->shape.dims[1]);
+    float *decoded = malloc(count * sizeof(*decoded));
+    double *values = malloc(count * sizeof(*values));
+    ASSERT(decoded && values);
+    quant_decode_row(tensor->dtype, tensor->data, count, decoded);
+    for (size_t i = 0; i < count; i++)
+        values[i] = (double)decoded[i];
+    free(decoded);
+    return values;
+}
+
+/* out[rows] = weights [k, rows] x + bias. */
+static void multiply(const struct gguf_file *file, int layer, const char *name, const double *x,
+                     size_t k, size_t rows, double *out)
+{
+    char weight_name[64], bias_name[64];
+    snprintf(weight_name, sizeof(weight_name), "%s.weight", name);
+    snprintf(bias_name, sizeof(bias_name), "%s.bias", name);
+    double *weights = load(file, layer, weight_name), *bias = load(file, layer, bias_name);
+    if (!weights)
+        weights = load(file, layer, "token_embd.weight"); /* tied */
+    for (size_t r = 0; r < rows; r++) {
+        out[r] = bias ? bias[r] : 0;
+        for (size_t i = 0; i < k; i++)
+            out[r] += weights[r * k + i] * x[i];
+    }
+    free(weights);
+    free(bias);
+}
+
+static void normalise(const double *x, const double *weight, size_t n, double epsilon, double *out)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    double scale = 1 / sqrt(sum / (double)n + epsilon);
+    for (size_t i = 0; i < n; i++)
+        out[i] = x[i] * scale * weight[i];
+}
+
+/* Norm of each head (where the model has one), then rotation by the position. */
+static void prepare_heads(const struct gguf_file *file, const struct model_config *config,
+                          int layer, const char *norm_name, double *x, size_t heads,
+                          size_t position)
+{
+    size_t dim = config->head_dim, rotated = config->rope.dimension_count;
+    double *norm = load(file, layer, norm_name), *factors = load(file, -1, "rope_freqs.weight");
+    for (size_t h = 0; h < heads; h++) {
+        double *head = x + h * dim;
+        if (norm)
+            normalise(head, norm, dim, (double)config->rms_epsilon, head);
+        for (size_t p = 0; p < rotated / 2; p++) {
+            double angle = (double)position *
+                           pow((double)config->rope.base, -2.0 * (double)p / (double)rotated) /
+                           (factors ? factors[p] : 1) / (double)config->rope.scaling_factor;
+            bool adjacent = config->rope.kind == MODEL_ROPE_ADJACENT;
+            size_t a = adjacent ? 2 * p : p, b = adjacent ? 2 * p + 1 : p + rotated / 2;
+            double first = head[a], second = head[b];
+            head[a] = first * cos(angle) - second * sin(angle);
+            head[b] = first * sin(angle) + second * cos(angle);
+        }
+    }
+    free(norm);
+    free(factors);
+}
+
+static void attend(const struct model_config *config, const double *q, const double *keys,
+                   const double *values, size_t length, double *out)
+{
+    size_t dim = config->head_dim, kv = (size_t)config->head_count_kv * dim;
+    double *scores = malloc(length * sizeof(*scores));
+    ASSERT(scores);
+    for (size_t h = 0; h < config->head_count; h++) {
+        size_t shared = h / (config->head_count / config->head_count_kv) * dim;
+        double largest = -INFINITY, sum = 0;
+        for (size_t s = 0; s < length; s++) {
+            scores[s] = 0;
+            for (size_t i = 0; i < dim; i++)
+                scores[s] += q[h * dim + i] * keys[s * kv + shared + i];
+            scores[s] *= (double)config->attention_scale;
+            largest = scores[s] > largest ? scores[s] : largest;
+        }
+        for (size_t s = 0; s < length; s++)
+            sum += scores[s] = exp(scores[s] - largest);
+        for (size_t i = 0; i < dim; i++) {
+            out[h * dim + i] = 0;
+            for (size_t s = 0; s < length; s++)
+                out[h * dim + i] += scores[s] / sum * values[s * kv + shared + i];
+        }
+    }
+    free(scores);
+}
+
+static void run_layer(const struct gguf_file *file, const struct model_config *config, int layer,
+                      double *x, size_t count)
+{
+    size_t width = config->embedding_length, feed = config->feed_forward_length;
+    size_t query = (size_t)config->head_count * config->head_dim;
+    size_t kv = (size_t)config->head_count_kv * config->head_dim;
+    double *attn_norm = load(file, layer, "attn_norm.weight");
+    double *ffn_norm = load(file, layer, "ffn_norm.weight");
+    double *h = calloc(width + 2 * query + 2 * count * kv + width + 2 * feed, sizeof(*h));
+    ASSERT(h && attn_norm && ffn_norm);
+    double *q = h + width, *mixed = q + query, *keys = mixed + query, *values = keys + count * kv;
+    double *added = values + count * kv, *gate = added + width, *up = gate + feed;
+    for (size_t t = 0; t < count; t++) {
+        double *row = x + t * width;
+        normalise(row, attn_norm, width, (double)config->rms_epsilon, h);
+        multiply(file, layer, "attn_q", h, width, query, q);
+        multiply(file, layer, "attn_k", h, width, kv, keys + t * kv);
+        multiply(file, layer, "attn_v", h, width, kv, values + t * kv);
+        prepare_heads(file, config, layer, "attn_q_norm.weight", q, config->head_count, t);
+        prepare_heads(file, config, layer, "attn_k_norm.weight", keys + t * kv,
+                      config->head_count_kv, t);
+        attend(config, q, keys, values, t + 1, mixed);
+        multiply(file, layer, "attn_output", mixed, query, width, added);
+        for (size_t i = 0; i < width; i++)
+            row[i] += added[i];
+        normalise(row, ffn_norm, width, (double)config->rms_epsilon, h);
+        multiply(file, layer, "ffn_gate", h, width, feed, gate);
+        multiply(file, layer, "ffn_up", h, width, feed, up);
+        for (size_t i = 0; i < feed; i++)
+            gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i];
+        multiply(file, layer, "ffn_down", gate, feed, width, added);
+        for (size_t i = 0; i < width; i++)
+            row[i] += added[i];
+    }
+    free(h);
+    free(attn_norm);
+    free(ffn_norm);
+}
+
+void reference_logits(const struct gguf_file *file, const struct model_config *config,
+                      const int32_t *ids, size_t count, double *logits)
+{
+    size_t width = config->embedding_length, vocab = config->vocab_size;
+    double *table = load(file, -1, "token_embd.weight");
+    double *norm = load(file, -1, "output_norm.weight");
+    double *x = malloc(count * width * sizeof(*x)), *h = malloc(width * sizeof(*h));
+    ASSERT(table && norm && x && h);
+    for (size_t t = 0; t < count; t++)
+        memcpy(x + t * width, table + (size_t)ids[t] * width, width * sizeof(*x));
+    for (uint32_t layer = 0; layer < config->block_count; layer++)
+        run_layer(file, config, (int)layer, x, count);
+    for (size_t t = 0; t < count; t++) {
+        normalise(x + t * width, norm, width, (double)config->rms_epsilon, h);
+        multiply(file, -1, "output", h, width, vocab, logits + t * vocab);
+    }
+    free(table);
+    free(norm);
+    free(x);
+    free(h);
+}
