@@ -13,6 +13,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define SPACE_MARK "\xE2\x96\x81"
+#define RULE_LIMIT 128
 
 enum { STRING = 8, ARRAY = 9, I32 = 5, F32 = 6 }; /* of the file format */
 
@@ -165,24 +166,39 @@ static bool has_space_mark(struct text_view text)
     return false;
 }
 
-static void run_file(const void *bytes, size_t size, struct text_view text, unsigned flags,
-                     bool exact)
+/* A file from outside. */
+static void run_file(struct text_view bytes, struct text_view text, unsigned flags)
 {
     struct gguf_file *file = NULL;
     struct tokenizer *tokenizer = NULL;
     struct error err = { 0 };
-    if (gguf_open_memory(bytes, size, "fuzz.gguf", &file, &err)) {
-        require(!exact, "the vocabulary made here is a file");
+    if (gguf_open_memory(bytes.bytes, bytes.length, "fuzz.gguf", &file, &err))
         return;
-    }
-    if (tokenizer_create(file, &tokenizer, &err)) {
-        require(!exact, "the vocabulary made here is a tokenizer");
+    if (tokenizer_create(file, &tokenizer, &err))
         require(tokenizer == NULL && strstr(err.text, "tokenizer.ggml."), "an error names a key");
-    } else {
-        run_text(tokenizer, text, flags, exact);
-    }
+    else
+        run_text(tokenizer, text, flags, false);
     tokenizer_destroy(tokenizer);
     gguf_close(file);
+}
+
+/* The vocabulary made here, once for each rule: they take longer to make than a text takes. */
+static const struct tokenizer *find_made(bool spm, size_t rule)
+{
+    static struct tokenizer *made[RULE_LIMIT];
+    size_t index = spm ? 0 : rule + 1;
+    require(index < RULE_LIMIT, "room for every rule");
+    if (made[index])
+        return made[index];
+    struct gguf_file *file = NULL;
+    struct text vocabulary;
+    struct error err;
+    text_init(&vocabulary);
+    make_vocabulary(&vocabulary, spm, tokenizer_pre_name(rule));
+    require(!gguf_open_memory(vocabulary.bytes, vocabulary.length, "made.gguf", &file, &err),
+            "what is made is a file");
+    require(!tokenizer_create(file, &made[index], &err), "what is made is a tokenizer");
+    return made[index];
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -190,21 +206,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char fixed[] = "Hello  world's 123 <s> \xC3\xA9\xFF\n\n aaaa";
     if (size < 2)
         return 0;
-    unsigned kind = data[0], flags = data[1] & TOKENIZER_PARSE_SPECIAL;
+    unsigned kind = data[0];
     struct text_view rest = { (const char *)data + 2, size - 2 };
     if (kind == 0) {
-        run_file(rest.bytes, rest.length, text_view_of(fixed), data[1] & 3u, false);
+        run_file(rest, text_view_of(fixed), data[1]);
         return 0;
     }
     size_t rule_count = 0;
     while (tokenizer_pre_name(rule_count).bytes)
         rule_count++;
-    struct text vocabulary;
-    text_init(&vocabulary);
-    make_vocabulary(&vocabulary, kind == 1, tokenizer_pre_name(kind % rule_count));
+    bool spm = kind == 1;
     /* SentencePiece writes spaces as U+2581, which then cannot come back. */
-    if (kind != 1 || !has_space_mark(rest))
-        run_file(vocabulary.bytes, vocabulary.length, rest, flags, true);
-    text_release(&vocabulary);
+    run_text(find_made(spm, kind % rule_count), rest, data[1] & TOKENIZER_PARSE_SPECIAL,
+             !spm || !has_space_mark(rest));
     return 0;
 }
