@@ -182,23 +182,26 @@ static void run_file(struct text_view bytes, struct text_view text, unsigned fla
     gguf_close(file);
 }
 
-/* The vocabulary made here, once for each rule: they take longer to make than a text takes. */
+/* The vocabulary made here, kept for each rule: it takes longer to make than a text takes. */
 static const struct tokenizer *find_made(bool spm, size_t rule)
 {
-    static struct tokenizer *made[RULE_LIMIT];
+    static struct {
+        struct text bytes;
+        struct gguf_file *file;
+        struct tokenizer *tokenizer;
+    } made[RULE_LIMIT];
     size_t index = spm ? 0 : rule + 1;
     require(index < RULE_LIMIT, "room for every rule");
-    if (made[index])
-        return made[index];
-    struct gguf_file *file = NULL;
-    struct text vocabulary;
+    if (made[index].tokenizer)
+        return made[index].tokenizer;
+    struct text *bytes = &made[index].bytes;
     struct error err;
-    text_init(&vocabulary);
-    make_vocabulary(&vocabulary, spm, tokenizer_pre_name(rule));
-    require(!gguf_open_memory(vocabulary.bytes, vocabulary.length, "made.gguf", &file, &err),
+    make_vocabulary(bytes, spm, tokenizer_pre_name(rule));
+    require(!gguf_open_memory(bytes->bytes, bytes->length, "made.gguf", &made[index].file, &err),
             "what is made is a file");
-    require(!tokenizer_create(file, &made[index], &err), "what is made is a tokenizer");
-    return made[index];
+    require(!tokenizer_create(made[index].file, &made[index].tokenizer, &err),
+            "what is made is a tokenizer");
+    return made[index].tokenizer;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -168,24 +168,25 @@ enum status tokenizer_decoder_add(struct tokenizer_decoder *decoder, uint32_t id
         return error_set(err, STATUS_REFUSED,
                          "expected a token id below %" PRIu32 ", found %" PRIu32,
                          tokenizer->info.token_count, id);
-    struct text bytes;
-    text_init(&bytes);
-    text_add_bytes(&bytes, decoder->pending, decoder->pending_bytes);
-    size_t before = bytes.length;
-    tokenizer_token_bytes(tokenizer, id, decoder->flags, &bytes);
+    /* Decoding makes no token longer, so this needs no memory of its own. */
+    char bytes[sizeof(decoder->pending) + TOKENIZER_TOKEN_LIMIT_BYTES];
+    size_t start = text->length;
+    tokenizer_token_bytes(tokenizer, id, decoder->flags, text);
     size_t prefix = prefix_bytes(decoder, id);
-    if (bytes.failed) {
-        text_release(&bytes);
+    size_t count = text->length - start;
+    if (text->failed)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the text of a token");
-    }
-    if (prefix) {
-        memmove(bytes.bytes + before, bytes.bytes + before + prefix,
-                bytes.length - before - prefix);
-        bytes.length -= prefix;
-    }
-    add_characters(decoder, (struct text_view){ bytes.bytes, bytes.length }, text);
-    text_release(&bytes);
-    return STATUS_OK;
+    if (count == 0)
+        return STATUS_OK;
+    ASSERT(count <= TOKENIZER_TOKEN_LIMIT_BYTES && prefix <= count);
+    memcpy(bytes, decoder->pending, decoder->pending_bytes);
+    memcpy(bytes + decoder->pending_bytes, text->bytes + start + prefix, count - prefix);
+    text->length = start;
+    text->bytes[start] = '\0';
+    add_characters(decoder, (struct text_view){ bytes, decoder->pending_bytes + count - prefix },
+                   text);
+    return text->failed ? error_set(err, STATUS_NO_MEMORY, "no memory for the text of a token")
+                        : STATUS_OK;
 }
 
 void tokenizer_decoder_finish(struct tokenizer_decoder *decoder, struct text *text)

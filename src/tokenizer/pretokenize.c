@@ -107,7 +107,7 @@ static enum status match(struct tokenizer_work *work, const pcre2_code *pattern,
                          struct text_view piece, size_t from, size_t *ret_start, size_t *ret_end,
                          struct error *err)
 {
-    uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
+    uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY | work->match_options;
     PCRE2_SPTR subject = (PCRE2_SPTR)piece.bytes;
     int result = pcre2_match(pattern, subject, piece.length, from, options, work->match_data,
                              work->match_context);

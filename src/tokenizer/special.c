@@ -41,9 +41,23 @@ static bool is_special(const struct tokenizer_symbol_text *token)
             token->type == TOKENIZER_USER_DEFINED);
 }
 
+/* Texts that are there several times become one; sorted by text. Returns how many are left. */
+static size_t join_equal(struct tokenizer_special_text *specials, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct tokenizer_special_text *last = kept ? &specials[kept - 1] : NULL;
+        if (!last || !text_view_equal(last->text, specials[i].text))
+            specials[kept++] = specials[i];
+        else if (last->user_id == TOKENIZER_NO_ID)
+            last->user_id = specials[i].user_id;
+    }
+    return kept;
+}
+
 enum status tokenizer_special_load(struct tokenizer *tokenizer, struct error *err)
 {
-    size_t count = 0;
+    size_t count = 0, filled = 0;
     for (uint32_t i = 0; i < tokenizer->info.token_count; i++)
         count += is_special(&tokenizer->symbols[i]);
     if (count == 0)
@@ -54,17 +68,19 @@ enum status tokenizer_special_load(struct tokenizer *tokenizer, struct error *er
     tokenizer->specials = specials;
     for (uint32_t i = 0; i < tokenizer->info.token_count; i++) {
         const struct tokenizer_symbol_text *token = &tokenizer->symbols[i];
+        bool user_defined = token->type == TOKENIZER_USER_DEFINED;
         if (is_special(token))
-            specials[tokenizer->special_count++] = (struct tokenizer_special_text){
-                .text = token->text, .id = i, .user_defined = token->type == TOKENIZER_USER_DEFINED
+            specials[filled++] = (struct tokenizer_special_text){
+                .text = token->text, .id = i, .user_id = user_defined ? i : TOKENIZER_NO_ID
             };
     }
     qsort(specials, count, sizeof(*specials), by_length);
     for (size_t i = 0; i < count; i++)
         specials[i].order = (uint32_t)i;
     qsort(specials, count, sizeof(*specials), by_text);
+    tokenizer->special_count = join_equal(specials, count);
     for (size_t byte = 0, at = 0; byte <= 256; byte++) {
-        while (at < count && (uint8_t)specials[at].text.bytes[0] < byte)
+        while (at < tokenizer->special_count && (uint8_t)specials[at].text.bytes[0] < byte)
             at++;
         tokenizer->special_first[byte] = (uint32_t)at;
     }
@@ -97,13 +113,10 @@ static const struct tokenizer_special_text *longest_at(const struct tokenizer *t
     unsigned byte = (uint8_t)text.bytes[0];
     size_t from = tokenizer->special_first[byte], to = tokenizer->special_first[byte + 1];
     for (size_t depth = 1; from < to; depth++) {
-        /* Of those that agree so far, the ones that end here come first. */
-        for (size_t i = from; i < to && tokenizer->specials[i].text.length == depth; i++) {
-            if (parse_special || tokenizer->specials[i].user_defined) {
-                longest = &tokenizer->specials[i];
-                break;
-            }
-        }
+        /* Of those that agree so far, the one that ends here comes first. */
+        const struct tokenizer_special_text *first = &tokenizer->specials[from];
+        if (first->text.length == depth && (parse_special || first->user_id != TOKENIZER_NO_ID))
+            longest = first;
         if (depth == text.length)
             break;
         byte = (uint8_t)text.bytes[depth];
@@ -123,7 +136,7 @@ static enum status propose(struct tokenizer_work *work, struct text_view text, s
     struct tokenizer_heap_item item = { .priority = found->order,
                                         .at = (uint32_t)start,
                                         .length = (uint32_t)found->text.length,
-                                        .id = found->id };
+                                        .id = parse_special ? found->id : found->user_id };
     if (!tokenizer_heap_push(&work->heap, item))
         return error_set(err, STATUS_NO_MEMORY, "no memory for the special tokens of a text");
     return STATUS_OK;

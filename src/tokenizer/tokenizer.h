@@ -2,6 +2,8 @@
  *
  * Two kinds: SentencePiece (score merges, byte fallback) and byte-level BPE (ranked merges of the
  * pieces a splitting rule makes). Text is any bytes: what is not UTF-8 goes through byte by byte.
+ * Encoded and decoded, a text is the same again if the vocabulary has all bytes, with one
+ * exception: SentencePiece writes spaces as U+2581, so a U+2581 in the text comes back as a space.
  *
  * A tokenizer borrows its token strings from the file, which must outlive it. It does not change
  * after tokenizer_create and may be used from any number of threads; a decoder belongs to one. */

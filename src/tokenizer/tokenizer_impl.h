@@ -69,11 +69,12 @@ struct tokenizer_pair {
     uint32_t left, right, result; /* symbols */
 };
 
+/* Every text once, however many tokens have it. */
 struct tokenizer_special_text {
     struct text_view text;
-    uint32_t id;
-    uint32_t order; /* longest first, then by id */
-    bool user_defined;
+    uint32_t id;      /* the lowest */
+    uint32_t user_id; /* the lowest that is user-defined, or TOKENIZER_NO_ID */
+    uint32_t order;   /* longest first, then by id */
 };
 
 #define TOKENIZER_PATTERN_LIMIT 6
@@ -141,6 +142,7 @@ struct tokenizer_work {
     struct tokenizer_pieces pieces, pieces_before;
     pcre2_match_data *match_data;
     pcre2_match_context *match_context;
+    uint32_t match_options; /* more of them, for PCRE2: tests ask for PCRE2_NO_JIT */
 };
 
 MUST_CHECK enum status tokenizer_add_id(struct tokenizer_work *work, uint32_t id,

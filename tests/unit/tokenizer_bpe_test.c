@@ -203,7 +203,10 @@ static void test_bytes_missing(void **state)
 /* ---- Long texts ----------------------------------------------------------------------------- */
 
 /* Sanitizers make everything slow; the growth is the same. */
-#define LONG_BYTES (memory_limit_works() ? 1u << 20 : 1u << 17)
+static size_t long_bytes(void)
+{
+    return memory_limit_works() ? 1u << 20 : 1u << 17;
+}
 
 /* Sixteen times the text: quadratic time would be 256 times as long. */
 static void test_time_is_linear(void **state)
@@ -219,7 +222,7 @@ static void test_time_is_linear(void **state)
             struct error err;
             tokenizer_ids_init(&ids);
             text_init(&text);
-            while (text.length < (j ? LONG_BYTES : LONG_BYTES / 16))
+            while (text.length < (j ? long_bytes() : long_bytes() / 16))
                 text_add(&text, parts[i]);
             uint64_t start_ns = clock_ns();
             CHECK_OK(tokenizer_encode(file.tokenizer, (struct text_view){ text.bytes, text.length },
