@@ -150,11 +150,13 @@ enum status ops_act_pack(const struct ops_target *target, const struct device_vi
 }
 
 /* Weights a tile reads: enough to be worth a claim, few enough that a slow core delays little. */
-#define FEW_TILE_BYTES 65536u
+#define FEW_TILE_BYTES 131072u
+/* The kernels fetch the next rows while they compute: short tiles end before that pays. */
+#define FEW_TILE_ROWS_MIN 32u
 /* Output rows and tokens of a tile of many tokens: the packed tokens stay in the core's cache while
  * all weight rows of the tile pass by. */
 #define MANY_TILE_ROWS 64u
-#define MANY_TILE_TOKENS 128u
+#define MANY_TILE_TOKENS 256u
 
 static struct params_matmul cut_matmul(const struct ops *ops, const struct device_view *weights,
                                        uint64_t tokens)
@@ -171,7 +173,9 @@ static struct params_matmul cut_matmul(const struct ops *ops, const struct devic
     if (tokens >= kernel->many_rows_from)
         return params;
     uint64_t rows = FEW_TILE_BYTES / row_bytes / 4 * 4;
-    params.tile_rows = rows < 4 ? 4 : rows > 256 ? 256 : (uint32_t)rows;
+    params.tile_rows = rows < FEW_TILE_ROWS_MIN ? FEW_TILE_ROWS_MIN
+                       : rows > 256             ? 256
+                                                : (uint32_t)rows;
     params.tile_tokens = (uint32_t)kernel->many_rows_from;
     return params;
 }
