@@ -341,8 +341,9 @@ const struct cli_command cli_infer = {
         "Sampling works in the order users know: penalties, top-k, top-p, min-p, temperature. With "
         "--greedy or --temp 0 it always takes the likeliest token. On the host, results have the "
         "same bits whatever the number of threads or the batch size. Ctrl-C ends in order with "
-        "what "
-        "was written; a second one kills.",
+        "what was written; a second one kills.\n\n"
+        "Exit status 1 if the guard rail refuses the model or generation fails, 3 if it could not "
+        "begin, 130 if it was interrupted.",
     .examples = "  greta infer --model model.gguf --prompt \"Once upon a time\" --greedy\n"
                 "  greta infer -m model.gguf -f prompt.txt -n 100 --seed 7\n"
                 "  echo Hello | greta infer -m model.gguf -f - --json\n",

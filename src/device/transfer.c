@@ -2,6 +2,8 @@
  * observer: never shortened, never retried. */
 #include "device/staging.h"
 
+#include "base/size.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -357,14 +359,14 @@ enum status device_read(struct device *device, struct device_stream stream,
                         const struct device_view *source, void *target, struct device_site site,
                         struct error *err)
 {
-    uint64_t row_bytes, row_count;
+    uint64_t row_bytes, row_count, bytes;
     if (!dtype_row_bytes(source->dtype, source->shape.dims[0], &row_bytes) ||
-        !shape_row_count(&source->shape, &row_count))
-        return error_set(err, STATUS_REFUSED, "read: expected whole blocks of %s",
+        !shape_row_count(&source->shape, &row_count) || !size_mul(row_bytes, row_count, &bytes))
+        return error_set(err, STATUS_REFUSED, "read: expected whole blocks of %s within 2^64 bytes",
                          dtype_name(source->dtype));
     uint64_t stride = source->row_stride_bytes ? source->row_stride_bytes : row_bytes;
     if (stride == row_bytes)
-        return read_run(device, stream, source, 0, row_bytes * row_count, target, site, err);
+        return read_run(device, stream, source, 0, bytes, target, site, err);
     for (uint64_t row = 0; row < row_count; row++)
         TRY(read_run(device, stream, source, row * stride, row_bytes,
                      (uint8_t *)target + row * row_bytes, site, err));

@@ -99,11 +99,13 @@ static enum status take_token(struct loop *loop, uint32_t sequence, uint32_t id,
     return STATUS_OK;
 }
 
-/* Samples row `row` of the last batch. With nothing but the largest wanted, only ids cross. */
+/* Samples row `row` of the last batch. With nothing but the largest wanted, only ids cross; but the
+ * first row of a prompt is looked at as a whole, since a model with broken weights shows there. */
 static enum status sample(struct loop *loop, uint32_t row, uint32_t sequence, struct error *err)
 {
     int32_t id;
-    if (sampler_is_greedy(loop->lanes[sequence].sampler)) {
+    bool first = loop->lanes[sequence].token_count == 0;
+    if (!first && sampler_is_greedy(loop->lanes[sequence].sampler)) {
         if (row == 0)
             TRY(engine_argmax(loop->engine, loop->best, err));
         id = loop->best[row];
