@@ -43,7 +43,16 @@ enum event_kind {
     EVENT_COMPLETION,     /* the work of an earlier call (cause_id) is done */
     EVENT_TRAP,           /* a kernel met an index past its bound and skipped the access */
     EVENT_FAULT,          /* the device made an illegal access and is lost */
-    EVENT_CANARY,         /* bytes beside a buffer are not what was put there */
+    EVENT_CANARY,         /* bytes beside a buffer are not what was put there; cause_id: the launch
+                             after which it was seen, 0 if only that it was before now */
+    EVENT_RUN,            /* an iteration of a workload begins; object: its number, found: a key,
+                             equal for iterations that must give equal results */
+    EVENT_TRANSFER_HASH,  /* of the bytes of an earlier copy (cause_id): expected: where they came
+                             from, before; host_address: the same place, after; found: where they
+                             landed */
+    EVENT_SCAN,           /* values written by an earlier launch (cause_id, operand) were looked at:
+                             expected: how many, found: how many are not finite, host_address:
+                             index of the first of those */
     EVENT_KIND_COUNT
 };
 
@@ -136,12 +145,14 @@ struct event {
 
     /* Known at the end. */
     uint64_t end_ns;
-    uint64_t expected, found; /* what the check compared, or index and bound of a trap */
-    int32_t code;             /* of the runtime; 0 is success */
-    uint8_t phase;            /* enum event_phase */
-    uint8_t outcome;          /* enum event_outcome */
-    uint8_t check;            /* enum event_check */
-    uint8_t operand;          /* which operand the check or trap is about; 255: none */
+    /* What the check compared; bound and index of a trap; of a redeemed ticket: hash of its bytes
+     * (0 where the device was not asked for hashes), and 1 if the copy was waited for. */
+    uint64_t expected, found;
+    int32_t code;    /* of the runtime; 0 is success */
+    uint8_t phase;   /* enum event_phase */
+    uint8_t outcome; /* enum event_outcome */
+    uint8_t check;   /* enum event_check */
+    uint8_t operand; /* which operand the check or trap is about; 255: none */
 };
 
 #define EVENT_NO_OPERAND 255u
