@@ -123,6 +123,8 @@ static enum status read_prompt(struct loop *loop, uint32_t sequence, struct erro
     const struct generate_prompt *prompt = &loop->prompts[sequence];
     struct lane *lane = &loop->lanes[sequence];
     size_t batch_limit = engine_plan(loop->engine)->options.batch_limit;
+    if (loop->options->prompt_chunk && loop->options->prompt_chunk < batch_limit)
+        batch_limit = loop->options->prompt_chunk;
     lane->last_ns = clock_ns();
     for (size_t first = 0; first < prompt->count; first += batch_limit) {
         size_t left = prompt->count - first, count = left < batch_limit ? left : batch_limit;

@@ -23,6 +23,7 @@ struct generate_options {
     struct sampler_settings sampling;
     const char *const *stops; /* stop strings */
     size_t stop_count;
+    uint32_t prompt_chunk; /* most prompt tokens of a batch; 0: as many as the engine takes */
 };
 
 enum generate_reason {
