@@ -1,6 +1,6 @@
-/* campaign.h - what greta audit does: workloads in child processes, a matrix of them, faults planted
- * to test the instrument itself, reruns with one thing changed, every copy path of a device; and
- * from all that one verdict with its evidence in a folder.
+/* campaign.h - what greta audit does: workloads in child processes, a matrix of them, faults
+ * planted to test the instrument itself, reruns with one thing changed, every copy path of a
+ * device; and from all that one verdict with its evidence in a folder.
  *
  * The auditor never opens a device with a workload on it: a crash, a hang or a kill of a child is
  * something it reports. Nothing here reads the environment or writes to the terminal. */
@@ -87,9 +87,9 @@ MUST_CHECK enum status campaign_check_matrix(const char *matrix, struct error *e
 
 struct campaign_result {
     enum audit_outcome outcome;
-    char folder[4096];  /* of the artifacts */
-    struct text table;  /* the verdicts, for people; in the language asked for */
-    struct text json;   /* summary.json */
+    char folder[4096]; /* of the artifacts */
+    struct text table; /* the verdicts, for people; in the language asked for */
+    struct text json;  /* summary.json */
 };
 void campaign_result_init(struct campaign_result *result);
 void campaign_result_release(struct campaign_result *result);

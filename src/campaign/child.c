@@ -69,8 +69,7 @@ static void count_lines(struct watch *watch, off_t size)
         return;
     char block[16384];
     ssize_t count;
-    while (watch->seen < size &&
-           (count = pread(file, block, sizeof(block) - 1, watch->seen)) > 0) {
+    while (watch->seen < size && (count = pread(file, block, sizeof(block) - 1, watch->seen)) > 0) {
         block[count] = '\0';
         for (const char *at = block; (at = strstr(at, mark)) != NULL; at++)
             watch->done++;

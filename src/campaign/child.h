@@ -24,31 +24,31 @@ struct child_planted {
 };
 
 struct child_outcome {
-    bool started;   /* the device was opened */
-    bool ready;     /* the workload was set up */
-    bool ended;     /* in order */
-    bool hung;      /* no progress for too long: killed */
+    bool started; /* the device was opened */
+    bool ready;   /* the workload was set up */
+    bool ended;   /* in order */
+    bool hung;    /* no progress for too long: killed */
     bool interrupted;
     int exit_code, signal;
-    uint32_t done, errors;          /* iterations: all, failed; of the job's main workload */
-    uint32_t streams_done;          /* rounds of the streams workload beside it */
+    uint32_t done, errors; /* iterations: all, failed; of the job's main workload */
+    uint32_t streams_done; /* rounds of the streams workload beside it */
     uint32_t streams_errors;
     double streams_ms;
-    double *latencies_ms;           /* of the main workload; owned */
+    double *latencies_ms; /* of the main workload; owned */
     size_t latency_count, latency_capacity;
-    char error[512];                /* the first; "" if none */
-    char failed[512];               /* why it could not run; "" if it could */
-    char missing[512];              /* evidence that could not be kept; "" if none */
+    char error[512];   /* the first; "" if none */
+    char failed[512];  /* why it could not run; "" if it could */
+    char missing[512]; /* evidence that could not be kept; "" if none */
     char device_kind[16], device_name[128], device_driver[64];
     uint64_t device_memory_bytes, peak_bytes;
     uint64_t tokens, prompt_tokens; /* in all */
     double prompt_ms, decode_ms;
     uint64_t live_findings;
     bool live_told;
-    char live_root[512];            /* what live analysis called the root cause */
+    char live_root[512]; /* what live analysis called the root cause */
     char live_hypothesis[32];
     struct child_planted planted;
-    json_t *transfers;              /* lines of JOB_TRANSFERS, owned; NULL: none */
+    json_t *transfers; /* lines of JOB_TRANSFERS, owned; NULL: none */
 };
 
 void child_outcome_release(struct child_outcome *outcome);

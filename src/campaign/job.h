@@ -56,6 +56,7 @@ struct job {
     bool pageable;      /* staging that is not pinned */
     bool no_guards;     /* as the level, but without guards, poison and quarantine */
     bool no_live;       /* record only; analysed from the file */
+    bool check_weights; /* JOB_INFER: first every weight's bytes on the device against the file */
     bool kill_at_end;   /* ends by SIGKILL, as if somebody had: the file must suffice */
     uint32_t chunk;     /* prompt tokens of a batch; 0: as many as fit */
     uint32_t token_limit, context, batch, threads;

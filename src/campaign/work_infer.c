@@ -136,8 +136,7 @@ static void close_noise(struct work_infer *work)
         if (device_stream_destroy(device, noise->stream, DEVICE_HERE, &unused))
             noise->stream.index = 0;
         for (size_t b = 0; b < COUNT_OF(buffers); b++)
-            if (buffers[b].index &&
-                device_buffer_destroy(device, buffers[b], DEVICE_HERE, &unused))
+            if (buffers[b].index && device_buffer_destroy(device, buffers[b], DEVICE_HERE, &unused))
                 continue; /* goes with the device */
     }
 }
@@ -192,9 +191,8 @@ static uint32_t take_memory(struct work_infer *work, struct device_buffer buffer
     uint32_t count = 0;
     if (!each || work->draw.pressure_bytes > room)
         return 0;
-    while (count < PRESSURE_BUFFERS &&
-           !device_buffer_create(device, each + count, "pressure", DEVICE_HERE, &buffers[count],
-                                 &unused))
+    while (count < PRESSURE_BUFFERS && !device_buffer_create(device, each + count, "pressure",
+                                                             DEVICE_HERE, &buffers[count], &unused))
         count++;
     return count;
 }
@@ -229,8 +227,7 @@ static uint32_t *repeat_prompt(const struct work_infer *work, size_t *ret_count)
     size_t count = times * work->prompt.count;
     uint32_t *ids = malloc(count * sizeof(*ids));
     for (size_t i = 0; ids && i < times; i++)
-        memcpy(ids + i * work->prompt.count, work->prompt.ids,
-               work->prompt.count * sizeof(*ids));
+        memcpy(ids + i * work->prompt.count, work->prompt.ids, work->prompt.count * sizeof(*ids));
     *ret_count = count;
     return ids;
 }
@@ -282,4 +279,9 @@ enum status work_infer_run(struct work_infer *work, uint32_t iteration, struct e
     worker_run_end(work->worker, &run, status, err);
     free(ids);
     return status;
+}
+
+enum status work_infer_check_weights(struct work_infer *work, struct error *err)
+{
+    return work_tensors_check(work->worker, work->engine, work->file, err);
 }

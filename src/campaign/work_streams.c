@@ -68,9 +68,8 @@ static enum status make_view(struct work_streams *work, const char *name, enum d
     struct device_view view = { .dtype = dtype,
                                 .shape = dtype == DTYPE_I32 ? shape_make(1, &rows)
                                                             : shape_make(2, dims) };
-    TRY(device_buffer_create(work->device,
-                             (dtype == DTYPE_I32 ? 1 : width) * rows * sizeof(float), name,
-                             DEVICE_HERE, &view.buffer, err));
+    TRY(device_buffer_create(work->device, (dtype == DTYPE_I32 ? 1 : width) * rows * sizeof(float),
+                             name, DEVICE_HERE, &view.buffer, err));
     *ret_view = view;
     return STATUS_OK;
 }

@@ -57,8 +57,8 @@ void worker_run_end(struct worker *worker, const struct worker_run *run, enum st
     char result[20];
     snprintf(result, sizeof(result), "%016" PRIx64, run->result);
     worker_tell(worker,
-                json_pack("{s:s, s:s, s:I, s:f, s:s?, s:s?, s:I, s:I, s:f, s:f, s:s}", "kind", "run",
-                          "work", run->work, "number", (json_int_t)worker->run_number, "ms",
+                json_pack("{s:s, s:s, s:I, s:f, s:s?, s:s?, s:I, s:I, s:f, s:f, s:s}", "kind",
+                          "run", "work", run->work, "number", (json_int_t)worker->run_number, "ms",
                           (double)(clock_ns() - run->begin_ns) / 1e6, "status",
                           status ? status_name(status) : NULL, "error", status ? err->text : NULL,
                           "tokens", (json_int_t)run->tokens, "prompt_tokens",
@@ -87,8 +87,7 @@ static void open_flight(struct worker *worker, struct recording *recording)
     if (job->level == AUDIT_OFF || !job->flight)
         return;
     if (flight_create(job->flight, &options, &recording->flight, &err))
-        worker_tell(worker,
-                    json_pack("{s:s, s:s}", "kind", "missing", "text", err.text));
+        worker_tell(worker, json_pack("{s:s, s:s}", "kind", "missing", "text", err.text));
 }
 
 static enum status open_device(struct worker *worker, struct recording *recording,
@@ -118,16 +117,14 @@ static enum status open_device(struct worker *worker, struct recording *recordin
         TRY(inject_install(worker->device, &plan, &recording->inject, err));
     TRY(ops_load(&worker->ops, worker->device, CPU_PATH_COUNT, err));
     const struct device_info *info = device_info(worker->device);
-    worker_tell(worker,
-                json_pack("{s:s, s:I, s:s, s:s, s:s, s:I}", "kind", "start", "pid",
-                          (json_int_t)getpid(), "device_kind", info->kind, "device_name",
-                          info->name, "device_driver", info->driver, "device_memory",
-                          (json_int_t)info->memory_bytes));
+    worker_tell(worker, json_pack("{s:s, s:I, s:s, s:s, s:s, s:I}", "kind", "start", "pid",
+                                  (json_int_t)getpid(), "device_kind", info->kind, "device_name",
+                                  info->name, "device_driver", info->driver, "device_memory",
+                                  (json_int_t)info->memory_bytes));
     return STATUS_OK;
 }
 
-static enum status start_live(struct worker *worker, struct recording *recording,
-                              struct error *err)
+static enum status start_live(struct worker *worker, struct recording *recording, struct error *err)
 {
     const struct job *job = worker->job;
     struct analyze_options options = { .level = job->level, .hang_limit_ns = job->hang_limit_ns };
@@ -138,7 +135,8 @@ static enum status start_live(struct worker *worker, struct recording *recording
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* Runs the iterations; *ret_failed counts those that failed. Returns what keeps it from going on. */
+/* Runs the iterations; *ret_failed counts those that failed. Returns what keeps it from going on.
+ */
 static enum status run_iterations(struct worker *worker, uint32_t *ret_failed, struct error *err)
 {
     const struct job *job = worker->job;
@@ -149,6 +147,8 @@ static enum status run_iterations(struct worker *worker, uint32_t *ret_failed, s
         status = work_infer_open(worker, &infer, err);
     if (!status && job->work & JOB_STREAMS)
         status = work_streams_open(worker, &streams, err);
+    if (!status && infer && job->check_weights)
+        status = work_infer_check_weights(infer, err);
     if (!status)
         worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
     uint32_t interval = infer && job->streams_interval ? job->streams_interval : 1;
@@ -191,15 +191,13 @@ static void tell_live(struct worker *worker, const struct analysis *analysis)
     text_init(&words);
     if (analysis->root >= 0)
         finding_describe(&analysis->findings[analysis->root], ANALYZE_ENGLISH, &words);
-    worker_tell(worker, json_pack("{s:s, s:I, s:I, s:s, s:s}", "kind", "live", "findings",
-                                  (json_int_t)analysis->finding_count, "events",
-                                  (json_int_t)analysis->event_count, "root", text_get(&words),
-                                  "hypothesis",
-                                  analysis->root >= 0
-                                      ? hypothesis_info(
-                                            analysis->findings[analysis->root].hypothesis)
-                                            ->slug
-                                      : ""));
+    worker_tell(worker,
+                json_pack("{s:s, s:I, s:I, s:s, s:s}", "kind", "live", "findings",
+                          (json_int_t)analysis->finding_count, "events",
+                          (json_int_t)analysis->event_count, "root", text_get(&words), "hypothesis",
+                          analysis->root >= 0
+                              ? hypothesis_info(analysis->findings[analysis->root].hypothesis)->slug
+                              : ""));
     text_release(&words);
 }
 

@@ -5,6 +5,7 @@
 
 #include "campaign/job.h"
 #include "campaign/stress.h"
+#include "engine/engine.h"
 #include "ops/ops.h"
 
 /* Slots of staging memory every worker has; the streams workload holds most of them at a time. */
@@ -46,11 +47,14 @@ struct work_infer;
 MUST_CHECK enum status work_infer_open(struct worker *worker, struct work_infer **ret_work,
                                        struct error *err);
 void work_infer_close(struct work_infer *work); /* NULL is fine */
+/* Every weight's bytes on the device against the file. */
+MUST_CHECK enum status work_infer_check_weights(struct work_infer *work, struct error *err);
 /* One iteration; a failure is told and returned, STATUS_LOST ends the row. */
 MUST_CHECK enum status work_infer_run(struct work_infer *work, uint32_t iteration,
                                       struct error *err);
 /* work_tensors.c: every tensor's bytes on the device against the file. */
-MUST_CHECK enum status work_tensors_check(struct worker *worker, struct error *err);
+MUST_CHECK enum status work_tensors_check(struct worker *worker, const struct engine *engine,
+                                          const struct gguf_file *file, struct error *err);
 
 /* work_streams.c: several streams, marks, copies, graphs, staging, odd sizes; its results are
  * checked on the host. */

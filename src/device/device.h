@@ -55,6 +55,7 @@ struct device_options {
     uint32_t staging_slot_count; /* 0: 16 */
     uint64_t staging_slot_bytes; /* 0: 1 MiB */
     uint32_t thread_count;       /* of the host device; 0: all processors */
+    bool serialise;              /* every call waits for its work: faults show where they happen */
     bool completions;            /* tell the observer when queued work is done */
     /* What follows costs something and is told to the observer only. */
     bool hash_results;   /* a redeemed ticket's event has the XXH3 of its bytes */

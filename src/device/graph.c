@@ -211,6 +211,8 @@ enum status device_graph_replay(struct device *device, struct device_stream stre
         call_begin(&call);
         status = device->methods->graph_replay(device, slot->impl, graph_slot->impl, call.event.id,
                                                epoch, err);
+        if (!status)
+            status = call_settle(&call, slot, err);
         call_end(&call, status, err);
     }
     call_unlock_stream(slot);

@@ -49,6 +49,14 @@ void engine_close(struct engine *engine); /* NULL is fine */
 const struct engine_plan *engine_plan(const struct engine *engine);
 struct device_stream engine_stream(const struct engine *engine);
 
+/* Every weight with its name in the file and where it is on the device; stops at what visit
+ * returns. */
+typedef enum status (*engine_weight_visitor)(void *context, const char *name,
+                                             const struct device_view *view, struct error *err);
+MUST_CHECK enum status engine_weights_visit(const struct engine *engine,
+                                            engine_weight_visitor visit, void *context,
+                                            struct error *err);
+
 /* ---- Sequences ------------------------------------------------------------------------------ */
 
 /* Tokens in a sequence; sequences are numbered from 0 and begin empty. */
