@@ -59,6 +59,7 @@ static void do_transfer(void *context)
             memset(target + row * to->stride_bytes, command->byte, (size_t)to->row_bytes);
         break;
     case DEVICE_COMMAND_LAUNCH:
+    case DEVICE_COMMAND_INSPECT:
         break;
     }
 }
@@ -75,6 +76,7 @@ static const char *command_name(const struct device_command *command)
     case DEVICE_COMMAND_FILL:
         return "fill";
     case DEVICE_COMMAND_LAUNCH:
+    case DEVICE_COMMAND_INSPECT:
         break;
     }
     return command->contract->name;
@@ -88,6 +90,10 @@ static void do_command(struct host_stream *stream, const struct device_command *
     struct crumb_stream *crumbs = &device->crumbs->streams[stream->index];
     if (device_is_lost(device))
         return;
+    if (command->kind == DEVICE_COMMAND_INSPECT) {
+        host_inspect(device, stream->index, command, event_id);
+        return;
+    }
     bool faulted = false;
     struct host_fault_info info;
     crumb_enter(crumbs, event_id);
@@ -106,6 +112,7 @@ static void do_command(struct host_stream *stream, const struct device_command *
     }
     /* `finished` stays behind: the crumbs name where the stream stopped. */
     struct device_fault fault = { .event_id = event_id,
+                                  .node_id = command->event_id != event_id ? command->event_id : 0,
                                   .op = command_name(command),
                                   .scope = command->scope,
                                   .stream_index = stream->index,
@@ -118,8 +125,10 @@ static void do_graph(struct host_stream *stream, const struct stream_item *item,
 {
     struct host_graph *graph = item->graph;
     struct crumb_stream *crumbs = &stream->device->crumbs->streams[stream->index];
+    uint64_t node = (item->epoch - 1) * graph->node_count;
     for (size_t i = 0; i < graph->count && !device_is_lost(stream->device); i++) {
-        __atomic_store_n(&crumbs->node, (item->epoch - 1) * graph->count + i + 1, __ATOMIC_RELEASE);
+        if (graph->commands[i].kind != DEVICE_COMMAND_INSPECT)
+            __atomic_store_n(&crumbs->node, ++node, __ATOMIC_RELEASE);
         do_command(stream, &graph->commands[i], item->event_id, scratch);
     }
     host_graph_unuse(graph);
@@ -130,7 +139,7 @@ static void do_item(struct host_stream *stream, const struct stream_item *item, 
     switch (item->kind) {
     case ITEM_COMMAND:
         do_command(stream, &item->command, item->command.event_id, scratch);
-        if (stream->device->options.completions)
+        if (stream->device->options.completions && item->command.kind != DEVICE_COMMAND_INSPECT)
             device_report_completion(stream->device, stream->index, item->command.event_id);
         break;
     case ITEM_GRAPH:
@@ -272,6 +281,12 @@ enum status host_stream_sync(struct device *device, void *argument, struct error
     (void)err;
     wait_taken(stream, __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE));
     return STATUS_OK;
+}
+
+enum status host_stream_query(struct device *device, void *stream, struct error *err)
+{
+    (void)stream;
+    return device_check(device, err);
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */
