@@ -149,10 +149,11 @@ enum status ops_act_pack(const struct ops_target *target, const struct device_vi
     return launch(target, OPS_ACT_PACK, &params, operands, token_tiles(x), err);
 }
 
-/* Weights a tile reads: enough to be worth a claim, few enough that a slow core delays little. */
-#define FEW_TILE_BYTES 131072u
-/* The kernels fetch the next rows while they compute: short tiles end before that pays. */
-#define FEW_TILE_ROWS_MIN 32u
+/* Weights a tile reads: the least a worker takes at the end of a launch, when runs are short; few
+ * enough that a slow core delays little. */
+#define FEW_TILE_BYTES 32768u
+/* The kernels fetch the next rows while they compute: shorter tiles end before that pays. */
+#define FEW_TILE_ROWS_MIN 16u
 /* Output rows and tokens of a tile of many tokens: the packed tokens stay in the core's cache while
  * all weight rows of the tile pass by. */
 #define MANY_TILE_ROWS 64u
