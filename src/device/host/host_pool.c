@@ -116,7 +116,7 @@ void host_pool_run(struct host_pool *pool, struct host_job *job, void *scratch)
         host_word_bump(&pool->work);
     do_tiles(pool, job, scratch);
     while (__atomic_load_n(&job->done_count, __ATOMIC_ACQUIRE) < command->tile_count) {
-        host_word_wait(&job->done, seen);
+        host_word_wait(&job->done, seen, HOST_WAIT_SPINNING);
         seen = host_word_load(&job->done);
     }
 }
@@ -166,7 +166,7 @@ static void *worker(void *argument)
             do_tiles(pool, job, scratch);
             give_job(pool, index);
         } else {
-            host_word_wait(&pool->work, seen);
+            host_word_wait(&pool->work, seen, HOST_WAIT_GIVING_WAY);
         }
     }
     free(scratch);

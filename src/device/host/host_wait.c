@@ -11,8 +11,7 @@
 
 /* About 20 us: longer than the gap between two launches, shorter than a time slice. */
 #define SPIN_LIMIT 2000
-/* From about 4 us on, others who want this processor are let through in between: the one waited for
- * may be among them. */
+/* Who gives way does so from about 4 us on. */
 #define YIELD_FROM 400
 #define YIELD_EVERY 100
 
@@ -30,12 +29,13 @@ void host_word_bump(struct host_word *word)
         syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-void host_word_wait(struct host_word *word, uint32_t seen)
+void host_word_wait(struct host_word *word, uint32_t seen, enum host_patience patience)
 {
-    for (int i = 0; i < SPIN_LIMIT; i++) {
+    int spins = patience == HOST_WAIT_SLEEPING ? 0 : SPIN_LIMIT;
+    for (int i = 0; i < spins; i++) {
         if (host_word_load(word) != seen)
             return;
-        if (i >= YIELD_FROM && i % YIELD_EVERY == 0)
+        if (patience == HOST_WAIT_GIVING_WAY && i >= YIELD_FROM && i % YIELD_EVERY == 0)
             sched_yield();
         else
             relax();

@@ -14,15 +14,21 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-void host_pack_row(const struct params_act_pack *packing, const struct device_host_operand *rows,
-                   const struct device_host_operand *packed, uint64_t row)
+void host_pack_part(const struct params_act_pack *packing, const struct device_host_operand *rows,
+                    const struct device_host_operand *packed, uint64_t row, uint64_t first,
+                    uint64_t count)
 {
     /* The bytes are the same on every path, so the fastest packs for all. */
     if (packed->data)
-        host_act_pack(cpu_path_best(), (enum host_act_format)packing->format,
-                      (const float *)((const uint8_t *)rows->data + row * rows->row_stride_bytes),
-                      (size_t)rows->shape.dims[0],
-                      (uint8_t *)packed->data + row * packed->row_stride_bytes);
+        host_act_pack_part(cpu_path_best(), (enum host_act_format)packing->format,
+                           row_f32(rows, row), (size_t)first, (size_t)count,
+                           (size_t)rows->shape.dims[0], row_bytes(packed, row));
+}
+
+void host_pack_row(const struct params_act_pack *packing, const struct device_host_operand *rows,
+                   const struct device_host_operand *packed, uint64_t row)
+{
+    host_pack_part(packing, rows, packed, row, 0, rows->shape.dims[0]);
 }
 
 void host_act_pack_tile(const struct device_host_call *call, uint64_t tile)
