@@ -105,11 +105,13 @@ static enum status attend(struct pass *pass, int32_t index)
     TRY(ops_kv_append(&pass->target, &pass->k, &pass->v, &pass->slots, &layer->keys, &layer->values,
                       pass->err));
     label(pass, index, "attention");
+    struct device_view packed;
+    struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
     TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
-                      &pass->positions, &pass->mixed, config->head_dim, config->attention_scale,
-                      pass->err));
+                      &pass->positions, &pass->mixed, &packing, config->head_dim,
+                      config->attention_scale, pass->err));
     label(pass, index, "attn_output");
-    return multiply_one(pass, &pass->mixed, false, &weights[MODEL_ATTN_OUTPUT],
+    return multiply_one(pass, &pass->mixed, true, &weights[MODEL_ATTN_OUTPUT],
                         optional(&weights[MODEL_ATTN_OUTPUT_BIAS]), &pass->added);
 }
 
