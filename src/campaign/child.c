@@ -95,6 +95,14 @@ static void note_end(struct child_outcome *outcome, int state)
         outcome->exit_code = WEXITSTATUS(state);
 }
 
+/* Lines to expect of a job that goes well. */
+static uint64_t run_count(const struct job *job)
+{
+    uint32_t interval = job->streams_interval ? job->streams_interval : 1;
+    bool both = (job->work & JOB_INFER) && (job->work & JOB_STREAMS);
+    return job->iterations + (both ? (job->iterations + interval - 1) / interval : 0);
+}
+
 /* Until the child is gone, by itself or by us. */
 static enum status watch_child(pid_t pid, const struct job *job, const struct progress *progress,
                                struct child_outcome *outcome, struct error *err)
@@ -111,7 +119,7 @@ static enum status watch_child(pid_t pid, const struct job *job, const struct pr
         if (ended < 0 && errno != EINTR)
             return error_set_os(err, errno, "cannot wait for the worker");
         look(&watch);
-        if (!status && progress_step(progress, watch.done, job->iterations, err)) {
+        if (!status && progress_step(progress, watch.done, run_count(job), err)) {
             status = STATUS_INTERRUPTED;
             outcome->interrupted = true;
             kill(pid, SIGKILL);

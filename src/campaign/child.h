@@ -36,20 +36,24 @@ struct child_outcome {
     double streams_ms;
     double *latencies_ms; /* of the main workload; owned */
     size_t latency_count, latency_capacity;
-    char error[512];   /* the first; "" if none */
-    char failed[512];  /* why it could not run; "" if it could */
-    char missing[512]; /* evidence that could not be kept; "" if none */
+    char error[512];     /* the first; "" if none */
+    char failed[512];    /* why it could not run; "" if it could */
+    char missing[512];   /* evidence that could not be kept; "" if none */
+    json_t *errors_seen; /* every different one, at most CHILD_ERROR_LIMIT; owned, or NULL */
     char device_kind[16], device_name[128], device_driver[64];
     uint64_t device_memory_bytes, peak_bytes;
-    uint64_t tokens, prompt_tokens; /* in all */
+    uint64_t launches, copies_out, copy_out_bytes; /* seen in the events */
+    uint64_t tokens, prompt_tokens;                /* in all */
     double prompt_ms, decode_ms;
-    uint64_t live_findings;
     bool live_told;
+    uint64_t live_findings;
     char live_root[512]; /* what live analysis called the root cause */
     char live_hypothesis[32];
     struct child_planted planted;
     json_t *transfers; /* lines of JOB_TRANSFERS, owned; NULL: none */
 };
+
+#define CHILD_ERROR_LIMIT 32u
 
 void child_outcome_release(struct child_outcome *outcome);
 

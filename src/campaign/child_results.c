@@ -34,11 +34,29 @@ static void add_latency(struct child_outcome *outcome, double ms)
     outcome->latencies_ms[outcome->latency_count++] = ms;
 }
 
+static void add_error(struct child_outcome *outcome, const json_t *line)
+{
+    json_t *error = json_object_get(line, "error");
+    if (!json_is_string(error))
+        return;
+    if (!outcome->errors_seen)
+        outcome->errors_seen = json_array();
+    for (size_t i = 0; i < json_array_size(outcome->errors_seen); i++)
+        if (json_equal(json_array_get(outcome->errors_seen, i), error))
+            return;
+    if (json_array_size(outcome->errors_seen) < CHILD_ERROR_LIMIT)
+        json_array_append(outcome->errors_seen, error);
+}
+
 static void add_run(struct child_outcome *outcome, const json_t *line)
 {
     const char *work = json_string_value(json_object_get(line, "work"));
     bool failed = json_is_string(json_object_get(line, "status"));
     keep(outcome->error, sizeof(outcome->error), line, "error");
+    add_error(outcome, line);
+    outcome->launches = number(line, "launches");
+    outcome->copies_out = number(line, "copies_out");
+    outcome->copy_out_bytes = number(line, "copy_out_bytes");
     if (work && strcmp(work, "streams") == 0) {
         outcome->streams_done++;
         outcome->streams_errors += failed;
@@ -125,5 +143,6 @@ void child_outcome_release(struct child_outcome *outcome)
 {
     free(outcome->latencies_ms);
     json_decref(outcome->transfers);
+    json_decref(outcome->errors_seen);
     *outcome = (struct child_outcome){ 0 };
 }

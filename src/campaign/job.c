@@ -110,10 +110,8 @@ static struct sampler_settings get_sampling(const json_t *object)
     };
 }
 
-enum status job_read(const char *path, struct job *ret_job, struct error *err)
+enum status job_from_json(json_t *object, const char *path, struct job *ret_job, struct error *err)
 {
-    json_t *object = NULL;
-    TRY(files_read_json(path, &object, err));
     const json_t *stress = json_object_get(object, "stress");
     const char *level = get_text(object, "level");
     struct job job = {
@@ -153,15 +151,23 @@ enum status job_read(const char *path, struct job *ret_job, struct error *err)
     };
     if (!job.label || !job.device || !job.results || !level ||
         !audit_level_from_name(level, &job.level) ||
-        !find_mode(get_text(object, "d2h_mode"), &job.d2h_mode)) {
-        json_decref(object);
+        !find_mode(get_text(object, "d2h_mode"), &job.d2h_mode))
         return error_set(err, STATUS_BAD_FILE,
                          "%s: expected a job (label, device, results, level, d2h_mode), found "
                          "something else",
                          path);
-    }
+    json_incref(object);
     *ret_job = job;
     return STATUS_OK;
+}
+
+enum status job_read(const char *path, struct job *ret_job, struct error *err)
+{
+    json_t *object = NULL;
+    TRY(files_read_json(path, &object, err));
+    enum status status = job_from_json(object, path, ret_job, err);
+    json_decref(object);
+    return status;
 }
 
 void job_release(struct job *job)

@@ -67,6 +67,9 @@ struct job {
 
 MUST_CHECK enum status job_write(const struct job *job, const char *path, struct error *err);
 MUST_CHECK enum status job_read(const char *path, struct job *ret_job, struct error *err);
+/* The same of an object, which is kept until job_release; path is for messages. */
+MUST_CHECK enum status job_from_json(json_t *object, const char *path, struct job *ret_job,
+                                     struct error *err);
 void job_release(struct job *job); /* of job_read */
 
 /* The settings as JSON, for the manifest; the caller's. NULL without memory. */

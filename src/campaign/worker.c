@@ -43,6 +43,25 @@ void worker_beat(struct worker *worker)
         worker_tell(worker, json_pack("{s:s}", "kind", "beat"));
 }
 
+/* Ends of calls only: begin and end of one are one. */
+static void count_event(void *context, const struct event *event)
+{
+    struct worker_counts *counts = context;
+    if (event->phase != EVENT_END || event->outcome != EVENT_DONE)
+        return;
+    if (event->kind == EVENT_LAUNCH)
+        __atomic_add_fetch(&counts->launches, 1, __ATOMIC_RELAXED);
+    if (event->kind == EVENT_COPY_OUT) {
+        __atomic_add_fetch(&counts->copies_out, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&counts->copy_out_bytes, event->bytes, __ATOMIC_RELAXED);
+    }
+}
+
+static uint64_t counted(const uint64_t *count)
+{
+    return __atomic_load_n(count, __ATOMIC_RELAXED);
+}
+
 enum status worker_run_begin(struct worker *worker, struct worker_run *run, struct error *err)
 {
     worker->run_number++;
@@ -55,15 +74,20 @@ void worker_run_end(struct worker *worker, const struct worker_run *run, enum st
                     const struct error *err)
 {
     char result[20];
+    const struct worker_counts *counts = &worker->counts;
     snprintf(result, sizeof(result), "%016" PRIx64, run->result);
-    worker_tell(worker,
-                json_pack("{s:s, s:s, s:I, s:f, s:s?, s:s?, s:I, s:I, s:f, s:f, s:s}", "kind",
-                          "run", "work", run->work, "number", (json_int_t)worker->run_number, "ms",
-                          (double)(clock_ns() - run->begin_ns) / 1e6, "status",
-                          status ? status_name(status) : NULL, "error", status ? err->text : NULL,
-                          "tokens", (json_int_t)run->tokens, "prompt_tokens",
-                          (json_int_t)run->prompt_tokens, "prompt_ms", (double)run->prompt_ns / 1e6,
-                          "decode_ms", (double)run->decode_ns / 1e6, "result", result));
+    worker_tell(
+        worker,
+        json_pack("{s:s, s:s, s:I, s:f, s:s?, s:s?, s:I, s:I, s:f, s:f, s:s, s:I, s:I, s:I}",
+                  "kind", "run", "work", run->work, "number", (json_int_t)worker->run_number, "ms",
+                  (double)(clock_ns() - run->begin_ns) / 1e6, "status",
+                  status ? status_name(status) : NULL, "error", status ? err->text : NULL, "tokens",
+                  (json_int_t)run->tokens, "prompt_tokens", (json_int_t)run->prompt_tokens,
+                  "prompt_ms", (double)run->prompt_ns / 1e6, "decode_ms",
+                  (double)run->decode_ns / 1e6, "result", result, "launches",
+                  (json_int_t)counted(&counts->launches), "copies_out",
+                  (json_int_t)counted(&counts->copies_out), "copy_out_bytes",
+                  (json_int_t)counted(&counts->copy_out_bytes)));
 }
 
 /* ---- Opening -------------------------------------------------------------------------------- */
@@ -106,7 +130,9 @@ static enum status open_device(struct worker *worker, struct recording *recordin
     options.serialise = job->serialise;
     open_flight(worker, recording);
     if (recording->flight) {
-        options.observer = flight_observer(recording->flight);
+        event_fan_add(&worker->fan, flight_observer(recording->flight));
+        event_fan_add(&worker->fan, (struct event_observer){ count_event, &worker->counts });
+        options.observer = event_fan_observer(&worker->fan);
         options.crumbs = flight_crumbs(recording->flight);
     }
     struct inject_plan plan;

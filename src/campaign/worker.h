@@ -6,10 +6,16 @@
 #include "campaign/job.h"
 #include "campaign/stress.h"
 #include "engine/engine.h"
+#include "event/fan.h"
 #include "ops/ops.h"
 
 /* Slots of staging memory every worker has; the streams workload holds most of them at a time. */
 #define WORKER_SLOT_COUNT 16u
+
+/* What the device was asked to do, counted as it is told. */
+struct worker_counts {
+    uint64_t launches, copies_out, copy_out_bytes; /* atomic */
+};
 
 struct worker {
     const struct job *job;
@@ -19,6 +25,8 @@ struct worker {
     uint64_t run_number; /* iterations begun, of all workloads */
     uint64_t beat_ns;    /* when progress was last told */
     bool silent;         /* a line could not be written */
+    struct worker_counts counts;
+    struct event_fan fan; /* the flight file and the counts */
 };
 
 /* Appends a line; takes it. What cannot be written is lost and remembered. */
