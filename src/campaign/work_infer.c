@@ -242,7 +242,7 @@ static enum status generate(struct work_infer *work, const struct generate_promp
                                         .prompt_chunk = work->draw.chunk };
     struct generate_result result = { 0 };
     struct generate_timing timing = { 0 };
-    engine_rewind(work->engine, 0, 0);
+    engine_restart(work->engine);
     work->noise_status = STATUS_OK;
     work->text_hash = 0;
     enum status status = generate_run(work->engine, work->tokenizer, prompt, 1, &options, on_token,

@@ -46,9 +46,13 @@ struct work_streams {
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
-static void label(struct work_streams *work, struct device_stream stream, const char *tensor)
+/* Steps of a round, as calls are labelled with. */
+enum { STEP_IN, STEP_COMPUTE, STEP_TOTAL, STEP_OUT, STEP_GUEST };
+
+static void label(struct work_streams *work, struct device_stream stream, int32_t step,
+                  const char *tensor)
 {
-    struct event_scope scope = { .step = work->round, .layer = -1 };
+    struct event_scope scope = { .step = step, .layer = -1 };
     event_set_text(scope.tensor, sizeof(scope.tensor), tensor);
     device_scope_set(work->device, stream, &scope);
     stress_pause(&work->draw, &work->pauses);
@@ -86,7 +90,7 @@ static enum status drop_view(struct work_streams *work, struct device_view *view
 static enum status record_graph(struct work_streams *work, struct error *err)
 {
     struct ops_target target = target_on(work, work->second, DEVICE_HERE);
-    label(work, work->second, "streams.graph");
+    label(work, work->second, STEP_TOTAL, "streams.graph");
     TRY(device_graph_begin(work->device, work->second, DEVICE_HERE, err));
     enum status status = ops_add(&target, &work->total, &work->picked, err);
     if (!status)
@@ -146,10 +150,10 @@ static void make_values(struct work_streams *work)
 static enum status copy_values_in(struct work_streams *work, struct error *err)
 {
     struct device *device = work->device;
-    label(work, work->copy, "streams.table");
+    label(work, work->copy, STEP_IN, "streams.table");
     TRY(device_copy_in(device, work->copy, &work->table, work->host_table,
                        (uint64_t)work->width * TABLE_ROWS * sizeof(float), DEVICE_HERE, err));
-    label(work, work->copy, "streams.rows");
+    label(work, work->copy, STEP_IN, "streams.rows");
     TRY(device_copy_in(device, work->copy, &work->rows, work->host_rows, sizeof(work->host_rows),
                        DEVICE_HERE, err));
     return device_mark_record(device, work->copy, work->arrived, DEVICE_HERE, err);
@@ -159,20 +163,20 @@ static enum status compute(struct work_streams *work, struct error *err)
 {
     struct device *device = work->device;
     struct ops_target target = target_on(work, work->compute, DEVICE_HERE);
-    label(work, work->compute, "streams.picked");
+    label(work, work->compute, STEP_COMPUTE, "streams.picked");
     TRY(device_mark_wait(device, work->compute, work->arrived, DEVICE_HERE, err));
     TRY(ops_gather_rows(&target, &work->table, &work->rows, &work->picked, err));
     TRY(device_mark_record(device, work->compute, work->picked_done, DEVICE_HERE, err));
-    label(work, work->compute, "streams.best");
+    label(work, work->compute, STEP_COMPUTE, "streams.best");
     TRY(ops_argmax(&target, &work->picked, &work->best, err));
     TRY(device_mark_record(device, work->compute, work->chosen, DEVICE_HERE, err));
 
     target = target_on(work, work->second, DEVICE_HERE);
-    label(work, work->second, "streams.total");
+    label(work, work->second, STEP_TOTAL, "streams.total");
     TRY(device_mark_wait(device, work->second, work->picked_done, DEVICE_HERE, err));
     TRY(device_fill(device, work->second, &work->total, 0, DEVICE_HERE, err));
     TRY(ops_add(&target, &work->total, &work->picked, err));
-    label(work, work->second, "streams.graph");
+    label(work, work->second, STEP_TOTAL, "streams.graph");
     TRY(device_graph_replay(device, work->second, work->graph, DEVICE_HERE, err));
     return device_mark_record(device, work->second, work->totalled, DEVICE_HERE, err);
 }
@@ -219,8 +223,8 @@ static enum status copy_results_out(struct work_streams *work, struct error *err
     struct device_ticket tickets[PIECES + 1];
     uint32_t held = 0;
     enum status status;
-    label(work, work->copy, "streams.shadow");
-    label(work, work->second, "streams.shadow");
+    label(work, work->copy, STEP_OUT, "streams.shadow");
+    label(work, work->second, STEP_OUT, "streams.shadow");
     status = device_mark_wait(device, work->copy, work->totalled, DEVICE_HERE, err);
     for (uint32_t i = 0; i < PIECES && !status; i++) {
         uint64_t at;
@@ -230,7 +234,7 @@ static enum status copy_results_out(struct work_streams *work, struct error *err
         held += !status;
     }
     if (!status) {
-        label(work, work->copy, "streams.best");
+        label(work, work->copy, STEP_OUT, "streams.best");
         status = device_mark_wait(device, work->copy, work->chosen, DEVICE_HERE, err);
     }
     if (!status) {
@@ -274,7 +278,7 @@ static enum status pass_by(struct work_streams *work, struct error *err)
     TRY(device_buffer_create(device, bytes, "streams.guest", DEVICE_HERE, &guest.buffer, err));
     guest.dtype = DTYPE_I8;
     guest.shape = shape_make(1, &bytes);
-    label(work, work->copy, "streams.guest");
+    label(work, work->copy, STEP_GUEST, "streams.guest");
     enum status status = device_fill(device, work->copy, &guest, 1, DEVICE_HERE, err);
     if (!status)
         status = device_stream_sync(device, work->copy, DEVICE_HERE, err);

@@ -63,6 +63,9 @@ MUST_CHECK enum status engine_weights_visit(const struct engine *engine,
 uint32_t engine_length(const struct engine *engine, uint32_t sequence);
 /* Forgets everything from `length` on; length must not be more than there is. */
 void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length);
+/* All sequences are empty, and the steps that calls are labelled with begin at 0 again: what comes
+ * is told apart from what was by the run it belongs to. */
+void engine_restart(struct engine *engine);
 /* target becomes a copy of source. */
 MUST_CHECK enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
                                    struct error *err);
