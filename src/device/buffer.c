@@ -42,6 +42,7 @@ static enum status create(struct device *device, const void *imported, uint64_t 
     call_init(&call, device, EVENT_BUFFER_CREATE, site);
     event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), name);
     call.event.bytes = bytes;
+    call.event.host_address = (uint64_t)(uintptr_t)imported;
     TRY(call_check_lost(&call, "buffer creation", err));
     if (bytes == 0)
         return call_refuse(&call, EVENT_CHECK_BYTES, EVENT_NO_OPERAND, 1, 0, err, STATUS_REFUSED,
@@ -58,6 +59,8 @@ static enum status create(struct device *device, const void *imported, uint64_t 
     }
     if (status)
         error_wrap(err, "buffer %s", name);
+    else
+        call.event.expected = !imported && device->options.poison ? DEVICE_POISON : 0;
     return call_end(&call, status, err);
 }
 
@@ -93,6 +96,12 @@ static void tell_damage(struct device *device, const struct buffer_slot *slot,
     call.event.expected = slot->memory.bytes;
     call.event.found = (uint64_t)offset;
     call.event.host_address = slot->memory.address + (uint64_t)offset;
+    call.event.accesses[0] = (struct event_access){ .address = slot->memory.address,
+                                                    .bytes = slot->memory.bytes,
+                                                    .buffer_index = buffer.index,
+                                                    .generation = (uint16_t)buffer.generation,
+                                                    .mode = EVENT_UPDATE };
+    call.event.access_count = 1;
     call_end(&call, STATUS_OK, &unused);
 }
 

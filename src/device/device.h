@@ -56,6 +56,11 @@ struct device_options {
     uint64_t staging_slot_bytes; /* 0: 1 MiB */
     uint32_t thread_count;       /* of the host device; 0: all processors */
     bool completions;            /* tell the observer when queued work is done */
+    /* What follows costs something and is told to the observer only. */
+    bool hash_results;   /* a redeemed ticket's event has the XXH3 of its bytes */
+    bool ask_errors;     /* the stream's error state is asked before and after each copy */
+    bool verify;         /* every copy is hashed at both ends: EVENT_TRANSFER_HASH */
+    uint32_t scan_every; /* every n-th launch's F32 outputs are looked at: EVENT_SCAN; 0: none */
 };
 
 /* A quiet-looking byte would hide; this one is a huge negative number in every float type. */
@@ -149,10 +154,12 @@ struct device_host_call {
     void *scratch; /* DEVICE_SCRATCH_BYTES of this worker, 64-byte aligned, unset */
     struct crumb_page *crumbs;
     uint64_t launch_id;
+    uint64_t run_end; /* the worker's tiles are tile_index .. run_end - 1 */
 };
 #define DEVICE_SCRATCH_BYTES ((size_t)4 << 20)
 
-/* Does one tile of a launch. No locks, no allocation, no order between tiles. */
+/* Does one tile of a launch, or all of the worker's run: see device_kernel_entry. No locks, no
+ * allocation, no order between tiles. */
 typedef void (*device_host_kernel)(const struct device_host_call *call, uint64_t tile_index);
 
 /* For kernels that take indices from memory: true if index < bound; else leaves a trap, and the
@@ -164,6 +171,7 @@ bool device_index_ok(const struct device_host_call *call, uint32_t operand, uint
 struct device_kernel_entry {
     const char *op;
     device_host_kernel host; /* of the host image; others: later */
+    bool takes_runs;         /* is called once for a run of tiles, not for each */
 };
 struct device_image {
     const struct device_kernel_entry *entries;
@@ -185,6 +193,10 @@ void device_close(struct device *device); /* waits for queued work; NULL is fine
 
 /* STATUS_OK, or STATUS_LOST with the first fault in words. */
 MUST_CHECK enum status device_check(struct device *device, struct error *err);
+
+/* An iteration of a workload begins: tells EVENT_RUN. Iterations with the same key must give the
+ * same results. */
+void device_run_begin(struct device *device, uint64_t iteration, uint64_t key);
 
 /* Bytes of live buffers, and the most there ever were. */
 uint64_t device_used_bytes(const struct device *device);

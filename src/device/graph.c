@@ -32,6 +32,16 @@ uint64_t graph_builder_id(const struct graph_builder *builder)
     return builder->id;
 }
 
+const struct device_command *graph_find_command(const struct graph_builder *builder,
+                                                uint64_t event_id)
+{
+    for (size_t i = 0; i < builder->command_count; i++)
+        if (builder->commands[i].event_id == event_id &&
+            builder->commands[i].kind != DEVICE_COMMAND_INSPECT)
+            return &builder->commands[i];
+    return NULL;
+}
+
 static bool add_buffer(struct graph_builder *builder, struct device_buffer buffer)
 {
     for (size_t i = 0; i < builder->buffer_count; i++)
@@ -100,11 +110,11 @@ static enum status finish(struct device *device, struct graph_builder *take_buil
                          device->graphs.capacity);
     }
     struct graph_slot *slot = slot_at(&device->graphs, index);
-    slot->recorded = take_builder;
     slot->epoch = 0;
     enum status status = device->methods->graph_create(
         device, take_builder->commands, take_builder->command_count, &slot->impl, err);
     pthread_mutex_lock(&device->lock);
+    slot->recorded = status ? NULL : take_builder;
     if (status)
         slot_release(&device->graphs, index);
     else
@@ -210,8 +220,11 @@ enum status device_graph_replay(struct device *device, struct device_stream stre
 void graph_slot_release(struct device *device, struct graph_slot *slot)
 {
     device->methods->graph_destroy(device, slot->impl);
-    graph_builder_destroy(slot->recorded);
+    pthread_mutex_lock(&device->lock); /* whoever looks up a trap's launch reads it */
+    struct graph_builder *recorded = slot->recorded;
     slot->recorded = NULL;
+    pthread_mutex_unlock(&device->lock);
+    graph_builder_destroy(recorded);
 }
 
 enum status device_graph_destroy(struct device *device, struct device_graph graph,

@@ -2,7 +2,6 @@
 #include "device/device_core.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const struct device_kernel_entry *find_kernel(struct device *device, const char *op)
@@ -18,7 +17,8 @@ static const struct device_kernel_entry *find_kernel(struct device *device, cons
 }
 
 static enum status resolve_operands(struct call *call, const struct device_launch *launch,
-                                    struct device_command *command, struct error *err)
+                                    struct device_command *command, struct resolved *ret_resolved,
+                                    struct error *err)
 {
     for (uint32_t i = 0; i < launch->operand_count; i++) {
         const struct device_view *view = &launch->operands[i];
@@ -27,12 +27,12 @@ static enum status resolve_operands(struct call *call, const struct device_launc
         *operand = (struct device_host_operand){ 0 };
         if (view->buffer.index == 0)
             continue; /* optional and absent: the contract was checked */
-        struct resolved resolved;
-        if (call_resolve(call, view, i, rule->name, rule->mode, &resolved, err))
+        struct resolved *resolved = &ret_resolved[i];
+        if (call_resolve(call, view, i, rule->name, rule->mode, resolved, err))
             return error_wrap(err, "%s", launch->contract->name);
         *operand = (struct device_host_operand){
-            .data = (void *)(uintptr_t)resolved.rows.address,
-            .row_stride_bytes = resolved.rows.stride_bytes,
+            .data = (void *)(uintptr_t)resolved->rows.address,
+            .row_stride_bytes = resolved->rows.stride_bytes,
             .dtype = view->dtype,
             .shape = view->shape,
         };
@@ -59,8 +59,11 @@ enum status device_launch(struct device *device, struct device_stream stream,
     struct call call;
     struct stream_slot *slot;
     struct device_launch tampered;
-    char what[64];
-    snprintf(what, sizeof(what), "%s launch", contract->name);
+    struct resolved resolved[DEVICE_OPERAND_LIMIT];
+    char what[64]; /* not printed: that would cost as much as the checks */
+    size_t name_length = strnlen(contract->name, sizeof(what) - sizeof(" launch"));
+    memcpy(what, contract->name, name_length);
+    memcpy(what + name_length, " launch", sizeof(" launch"));
     call_init(&call, device, EVENT_LAUNCH, site);
     event_set_text(call.event.op, sizeof(call.event.op), contract->name);
     TRY(call_lock_stream(&call, stream, what, &slot, err));
@@ -77,7 +80,7 @@ enum status device_launch(struct device *device, struct device_stream stream,
     enum status status = contract_check(&call, launch, err);
     if (status)
         goto done;
-    status = resolve_operands(&call, launch, &command, err);
+    status = resolve_operands(&call, launch, &command, resolved, err);
     if (status)
         goto done;
     command.kernel = find_kernel(device, contract->name);
@@ -91,7 +94,10 @@ enum status device_launch(struct device *device, struct device_stream stream,
         memcpy(command.params, launch->params, contract->params_bytes);
     call_begin(&call);
     command.event_id = call.event.id;
+    inspect_note_launch(&call, contract->name);
     status = call_submit(&call, slot, &command, launch->operands, launch->operand_count, err);
+    if (!status)
+        status = inspect_outputs(&call, slot, launch, resolved, err);
     call_end(&call, status, err);
 done:
     call_unlock_stream(slot);

@@ -117,12 +117,14 @@ static enum status attend(struct pass *pass, int32_t index)
                       pass->err));
     TRY(reach(pass, ENGINE_KV_APPENDED, index));
     label(pass, index, "attention");
+    struct device_view packed;
+    struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
     TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
-                      &pass->positions, &pass->mixed, config->head_dim, config->attention_scale,
-                      pass->err));
+                      &pass->positions, &pass->mixed, &packing, config->head_dim,
+                      config->attention_scale, pass->err));
     TRY(reach(pass, ENGINE_ATTENDED, index));
     label(pass, index, "attn_output");
-    TRY(multiply_one(pass, &pass->mixed, false, &weights[MODEL_ATTN_OUTPUT],
+    TRY(multiply_one(pass, &pass->mixed, true, &weights[MODEL_ATTN_OUTPUT],
                      optional(&weights[MODEL_ATTN_OUTPUT_BIAS]), &pass->added));
     return reach(pass, ENGINE_WO_MULTIPLIED, index);
 }

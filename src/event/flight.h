@@ -89,7 +89,8 @@ bool flight_next(const struct flight_reader *reader, uint64_t *id, struct event 
 size_t flight_allocation_count(const struct flight_reader *reader);
 const struct flight_allocation *flight_allocation_at(const struct flight_reader *reader,
                                                      size_t index);
-/* Launches of graph templates, in the order they were recorded. False past the end. */
+/* Launches, fills and copies of graph templates, in the order they were recorded (their event's
+ * object: the graph-begin). False past the end. */
 bool flight_graph_launch(const struct flight_reader *reader, size_t index, struct event *ret_event);
 
 /* The newest whole checkpoint, borrowed; false if there is none. */

@@ -184,6 +184,11 @@ static enum status stream_sync(struct device *device, void *stream, struct error
     return of(device)->real->stream_sync(device, stream, err);
 }
 
+static enum status stream_query(struct device *device, void *stream, struct error *err)
+{
+    return of(device)->real->stream_query(device, stream, err);
+}
+
 static enum status mark_create(struct device *device, void **ret_mark, struct error *err)
 {
     return of(device)->real->mark_create(device, ret_mark, err);
@@ -228,6 +233,7 @@ static const struct device_methods inject_methods = {
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_sync = stream_sync,
+    .stream_query = stream_query,
     .submit = submit,
     .mark_create = mark_create,
     .mark_destroy = mark_destroy,

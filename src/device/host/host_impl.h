@@ -54,7 +54,7 @@ struct host_pool;
 
 /* One launch at a time per stream; lives as long as the stream. */
 struct host_job {
-    uint64_t claim;        /* atomic: sequence << 32 | next tile; taken by adding one */
+    uint64_t claim;        /* atomic: sequence << 32 | next tile; taken by adding to it */
     uint64_t tile_count;   /* atomic */
     uint64_t done_count;   /* atomic */
     struct host_word done; /* bumped by whoever does the last tile */
@@ -80,6 +80,7 @@ enum status host_stream_create(struct device *device, uint32_t stream_index, voi
                                struct error *err);
 void host_stream_destroy(struct device *device, void *stream);
 enum status host_stream_sync(struct device *device, void *stream, struct error *err);
+enum status host_stream_query(struct device *device, void *stream, struct error *err);
 enum status host_stream_submit(struct device *device, void *stream,
                                const struct device_command *command, struct error *err);
 
@@ -95,6 +96,10 @@ enum status host_graph_create(struct device *device, const struct device_command
 enum status host_graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
                               uint64_t epoch, struct error *err);
 void host_graph_destroy(struct device *device, void *graph);
+
+/* Looks at memory for the audit and reports what it saw (host_inspect.c). */
+void host_inspect(struct device *device, uint32_t stream_index,
+                  const struct device_command *command, uint64_t event_id);
 
 /* ---- The device (host_device.c) ------------------------------------------------------------- */
 

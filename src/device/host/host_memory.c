@@ -94,9 +94,14 @@ enum status host_memory_create(struct device *device, uint64_t bytes,
     }
     if (options->poison)
         memset(data, DEVICE_POISON, (size_t)bytes);
-    *ret_memory = (struct device_memory){ .address = (uint64_t)(uintptr_t)data,
-                                          .bytes = bytes,
-                                          .impl = memory };
+    *ret_memory = (struct device_memory){
+        .address = (uint64_t)(uintptr_t)data, .bytes = bytes, .impl = memory, .canary = CANARY
+    };
+    if (options->guards) {
+        uint8_t *end = memory->pages + memory->pages_bytes;
+        ret_memory->slack_before = (uint64_t)(data - memory->pages);
+        ret_memory->slack_after = (uint64_t)(end - data) - bytes;
+    }
     return STATUS_OK;
 }
 

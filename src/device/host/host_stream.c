@@ -13,6 +13,8 @@
 
 /* A decode step fits, so that the host can run ahead by one. */
 #define QUEUE_ITEMS 1024u
+/* Items left that are worth spinning for. */
+#define NEARLY_DONE_ITEMS 2u
 
 struct host_stream {
     struct device *device;
@@ -59,6 +61,7 @@ static void do_transfer(void *context)
             memset(target + row * to->stride_bytes, command->byte, (size_t)to->row_bytes);
         break;
     case DEVICE_COMMAND_LAUNCH:
+    case DEVICE_COMMAND_INSPECT:
         break;
     }
 }
@@ -75,6 +78,7 @@ static const char *command_name(const struct device_command *command)
     case DEVICE_COMMAND_FILL:
         return "fill";
     case DEVICE_COMMAND_LAUNCH:
+    case DEVICE_COMMAND_INSPECT:
         break;
     }
     return command->contract->name;
@@ -88,6 +92,10 @@ static void do_command(struct host_stream *stream, const struct device_command *
     struct crumb_stream *crumbs = &device->crumbs->streams[stream->index];
     if (device_is_lost(device))
         return;
+    if (command->kind == DEVICE_COMMAND_INSPECT) {
+        host_inspect(device, stream->index, command, event_id);
+        return;
+    }
     bool faulted = false;
     struct host_fault_info info;
     crumb_enter(crumbs, event_id);
@@ -106,6 +114,7 @@ static void do_command(struct host_stream *stream, const struct device_command *
     }
     /* `finished` stays behind: the crumbs name where the stream stopped. */
     struct device_fault fault = { .event_id = event_id,
+                                  .node_id = command->event_id != event_id ? command->event_id : 0,
                                   .op = command_name(command),
                                   .scope = command->scope,
                                   .stream_index = stream->index,
@@ -118,8 +127,10 @@ static void do_graph(struct host_stream *stream, const struct stream_item *item,
 {
     struct host_graph *graph = item->graph;
     struct crumb_stream *crumbs = &stream->device->crumbs->streams[stream->index];
+    uint64_t node = (item->epoch - 1) * graph->node_count;
     for (size_t i = 0; i < graph->count && !device_is_lost(stream->device); i++) {
-        __atomic_store_n(&crumbs->node, (item->epoch - 1) * graph->count + i + 1, __ATOMIC_RELEASE);
+        if (graph->commands[i].kind != DEVICE_COMMAND_INSPECT)
+            __atomic_store_n(&crumbs->node, ++node, __ATOMIC_RELEASE);
         do_command(stream, &graph->commands[i], item->event_id, scratch);
     }
     host_graph_unuse(graph);
@@ -130,7 +141,7 @@ static void do_item(struct host_stream *stream, const struct stream_item *item, 
     switch (item->kind) {
     case ITEM_COMMAND:
         do_command(stream, &item->command, item->command.event_id, scratch);
-        if (stream->device->options.completions)
+        if (stream->device->options.completions && item->command.kind != DEVICE_COMMAND_INSPECT)
             device_report_completion(stream->device, stream->index, item->command.event_id);
         break;
     case ITEM_GRAPH:
@@ -159,7 +170,7 @@ static void *stream_thread(void *argument)
         uint32_t seen = host_word_load(&stream->given_word);
         uint64_t taken = __atomic_load_n(&stream->taken, __ATOMIC_RELAXED);
         if (taken == __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE)) {
-            host_word_wait(&stream->given_word, seen);
+            host_word_wait(&stream->given_word, seen, HOST_WAIT_SPINNING);
             continue;
         }
         const struct stream_item *item = &stream->items[taken % QUEUE_ITEMS];
@@ -190,9 +201,13 @@ static void wait_taken(struct host_stream *stream, uint64_t target)
                !__atomic_compare_exchange_n(&stream->awaited, &awaited, target, true,
                                             __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
             ;
-        if (__atomic_load_n(&stream->taken, __ATOMIC_SEQ_CST) >= target)
+        uint64_t taken = __atomic_load_n(&stream->taken, __ATOMIC_SEQ_CST);
+        if (taken >= target)
             return;
-        host_word_wait(&stream->taken_word, seen);
+        /* While there is much to do, the workers need the processor more than this thread. */
+        host_word_wait(&stream->taken_word, seen,
+                       target - taken > NEARLY_DONE_ITEMS ? HOST_WAIT_SLEEPING
+                                                          : HOST_WAIT_SPINNING);
     }
 }
 
@@ -272,6 +287,12 @@ enum status host_stream_sync(struct device *device, void *argument, struct error
     (void)err;
     wait_taken(stream, __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE));
     return STATUS_OK;
+}
+
+enum status host_stream_query(struct device *device, void *stream, struct error *err)
+{
+    (void)stream;
+    return device_check(device, err);
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */
