@@ -1,6 +1,6 @@
 # The program, its other name, and what is made from its command tables: man pages, completion.
 
-set_property(SOURCE src/cli/help.c src/cli/run.c src/cli/manual.c src/cli/cmd_bench.c APPEND PROPERTY
+set_property(SOURCE src/cli/help.c src/cli/run.c src/cli/manual.c src/cli/bench_report.c APPEND PROPERTY
              COMPILE_DEFINITIONS GRETA_VERSION="${PROJECT_VERSION}")
 # Decoders and kernels must give the same bits whatever the compiler: no multiply-add that is not
 # written as one.

@@ -13,7 +13,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/random.h>
 
 /* Everything a run holds, released together. */
@@ -96,22 +95,6 @@ static enum status check_values(struct run *run, struct error *err)
 /* Memory for the whole context of a modern model would be tens of gigabytes. */
 #define CONTEXT_DEFAULT 4096u
 
-static enum status read_kv_type(const struct infer_settings *settings, enum dtype *ret_dtype,
-                                struct error *err)
-{
-    const char *both = settings->kv_type ? settings->kv_type : NULL;
-    const char *keys = settings->key_type ? settings->key_type : both;
-    const char *values = settings->value_type ? settings->value_type : both;
-    keys = keys ? keys : values ? values : "f16";
-    values = values ? values : keys;
-    if (strcasecmp(keys, values) != 0)
-        return error_set(err, STATUS_USAGE,
-                         "cache: expected one type for keys and values, found %s and %s", keys,
-                         values);
-    ASSERT(dtype_from_name(keys, ret_dtype)); /* of the option's list */
-    return STATUS_OK;
-}
-
 static enum status plan_engine(const struct run *run, struct engine_options *options,
                                struct error *err)
 {
@@ -119,7 +102,8 @@ static enum status plan_engine(const struct run *run, struct engine_options *opt
     uint32_t trained = run->report.config.context_length;
     *options = (struct engine_options){ .context = settings->context,
                                         .batch_limit = settings->batch };
-    TRY(read_kv_type(settings, &options->kv_dtype, err));
+    TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type,
+                       &options->kv_dtype, err));
     if (!options->context)
         options->context = trained < CONTEXT_DEFAULT ? trained : CONTEXT_DEFAULT;
     if (settings->micro_batch &&

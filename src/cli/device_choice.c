@@ -35,3 +35,18 @@ enum status cli_device_name(const char *name, const char *gpu_layers, char *ret_
     snprintf(ret_name, ret_name_bytes, "%s", name);
     return STATUS_OK;
 }
+
+enum status cli_cache_type(const char *both, const char *keys, const char *values,
+                           enum dtype *ret_dtype, struct error *err)
+{
+    keys = keys ? keys : both;
+    values = values ? values : both;
+    keys = keys ? keys : values ? values : "f16";
+    values = values ? values : keys;
+    if (strcasecmp(keys, values) != 0)
+        return error_set(err, STATUS_USAGE,
+                         "cache: expected one type for keys and values, found %s and %s", keys,
+                         values);
+    ASSERT(dtype_from_name(keys, ret_dtype)); /* of the option's list */
+    return STATUS_OK;
+}
