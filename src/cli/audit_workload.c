@@ -3,6 +3,7 @@
 #include "cli/audit_workload.h"
 
 #include "base/mapfile.h"
+#include "generate/generate.h"
 #include "tokenizer/tokenizer.h"
 
 #include <stdlib.h>
@@ -123,7 +124,7 @@ enum status audit_workload_read(struct audit_workload *workload,
     options->model = model ? model : text_value(settings, "--model");
     options->prompt = text_value(settings, "--prompt");
     options->kv_type = text_value(settings, "--cache-type");
-    options->token_limit = tokens > 0 ? (uint32_t)tokens : 0;
+    options->token_limit = tokens >= 0 ? (uint32_t)tokens : GENERATE_NO_LIMIT;
     options->context = u32_value(settings, "--ctx-size");
     options->batch = u32_value(settings, "--batch-size");
     if (micro_batch && (!options->batch || micro_batch < options->batch))

@@ -40,10 +40,11 @@ struct report_row {
     uint32_t planned, done; /* iterations */
     uint32_t errors;        /* iterations that failed */
     bool crashed, hung, interrupted;
-    int exit_code, signal;           /* of the child; 0 */
-    const char *error;               /* first error in words; NULL: none */
-    const char *log;                 /* "run/A.log", relative to the audit's folder */
-    const char *flight;              /* "run/A.flight"; NULL: none (baseline) */
+    int exit_code, signal;                  /* of the child; 0 */
+    const char *error;                      /* first error in words; NULL: none */
+    const char *log;                        /* "run/A.log", relative to the audit's folder */
+    const char *flight;                     /* "run/A.flight"; NULL: none (baseline) */
+    const char *log_sha256, *flight_sha256; /* hex; NULL: none, or not computed */
     const char *missing;             /* why evidence is missing (full disk); NULL: nothing is */
     const char *parameters;          /* of stress, as JSON text; NULL */
     const struct analysis *analysis; /* NULL: none */
