@@ -4,6 +4,7 @@
 #include "cli/version.h"
 
 #include "campaign/campaign.h"
+#include "greta_commit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,8 @@ static const struct cli_option options[] = {
     { "--baseline", "DIR", CLI_TEXT, AT(baseline),
       "earlier audit to compare with: findings that are new, gone, changed; timings", NULL, true },
     { "--ablate", "WHAT", CLI_TEXT, AT(ablate),
-      "run the workload in each way to copy to the host: a fix counts only if taking it away brings "
+      "run the workload in each way to copy to the host: a fix counts only if taking it away "
+      "brings "
       "the fault back",
       "d2h", false },
     { "--locked", NULL, CLI_FLAG, AT(locked),
@@ -162,8 +164,9 @@ static enum status fill_options(const struct cli_invocation *invocation, struct 
     if (!audit_level_from_name(settings->level, &ret->level))
         ret->level = AUDIT_GUARD; /* the table allows no other */
     if (settings->self_test && settings->transfers)
-        return error_set(err, STATUS_USAGE,
-                         "expected --self-test or --transfers, found both; run one after the other");
+        return error_set(
+            err, STATUS_USAGE,
+            "expected --self-test or --transfers, found both; run one after the other");
     if (settings->hang_limit == 0 || settings->repeats == 0 || settings->copies == 0)
         return error_set(err, STATUS_USAGE,
                          "--hang-limit, --repeats, --copies: expected at least 1, found 0");
@@ -226,10 +229,10 @@ static enum cli_exit run_check(const struct cli_invocation *invocation, struct w
     struct error err;
     bool passed = false;
     text_init(&text);
-    enum status status =
-        settings->self_test
-            ? campaign_self_test(campaign, settings->json, &text, &passed, &err)
-            : campaign_transfers(campaign, settings->copies, settings->json, &text, &passed, &err);
+    enum status status = settings->self_test
+                             ? campaign_self_test(campaign, settings->json, &text, &passed, &err)
+                             : campaign_transfers(campaign, settings->copies, settings->json, &text,
+                                                  &passed, &err);
     cli_progress_end(&watch->progress);
     if (!status && text.failed)
         status = error_set(&err, STATUS_NO_MEMORY, "no memory for the table");
