@@ -1,12 +1,11 @@
-/* audit_workload.c - see audit_workload.h. The options are found by name in the table of greta
- * infer, so that there is one table. */
+/* audit_workload.c - see audit_workload.h. */
 #include "cli/audit_workload.h"
 
 #include "base/mapfile.h"
+#include "cli/device_choice.h"
 #include "generate/generate.h"
 #include "tokenizer/tokenizer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* An audit runs the workload hundreds of times: a few tokens each are enough, unless asked. */
@@ -14,47 +13,15 @@
 
 void audit_workload_init(struct audit_workload *workload)
 {
-    workload->settings = NULL;
+    workload->settings = infer_defaults;
+    workload->settings.max_tokens = TOKENS_DEFAULT;
+    workload->settings.temperature = 0; /* equal runs must give equal results, unless asked */
     text_init(&workload->prompt);
 }
 
 void audit_workload_release(struct audit_workload *workload)
 {
-    free(workload->settings);
     text_release(&workload->prompt);
-}
-
-/* Where greta infer keeps the value of an option of that kind. */
-static void *value_at(void *settings, const char *name, enum cli_option_kind kind)
-{
-    for (size_t i = 0; i < cli_infer.option_count; i++) {
-        char first[64];
-        if (cli_option_name(&cli_infer.options[i], 0, first, sizeof(first)) &&
-            strcmp(first, name) == 0 && cli_infer.options[i].kind == kind)
-            return (char *)settings + cli_infer.options[i].offset;
-    }
-    ASSERT(!"greta infer has the option");
-    return NULL;
-}
-
-static const char *text_value(void *settings, const char *name)
-{
-    return *(const char **)value_at(settings, name, CLI_TEXT);
-}
-
-static uint32_t u32_value(void *settings, const char *name)
-{
-    return *(uint32_t *)value_at(settings, name, CLI_U32);
-}
-
-static float f32_value(void *settings, const char *name)
-{
-    return *(float *)value_at(settings, name, CLI_F32);
-}
-
-static bool flag_value(void *settings, const char *name)
-{
-    return *(bool *)value_at(settings, name, CLI_FLAG);
 }
 
 static enum status parse(struct audit_workload *workload, const struct cli_invocation *invocation,
@@ -63,18 +30,12 @@ static enum status parse(struct audit_workload *workload, const struct cli_invoc
     const char *operands[AUDIT_WORKLOAD_WORDS + 1];
     size_t operand_count;
     bool help;
-    workload->settings = malloc(cli_infer.settings_bytes);
-    if (!workload->settings)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the options behind --");
-    memcpy(workload->settings, cli_infer.defaults, cli_infer.settings_bytes);
-    *(int32_t *)value_at(workload->settings, "--max-tokens", CLI_I32) = TOKENS_DEFAULT;
-    *(float *)value_at(workload->settings, "--temp", CLI_F32) = 0; /* greedy, unless asked */
-    TRY(cli_parse(&cli_infer, (int)invocation->operand_count,
-                  (char *const *)(uintptr_t)invocation->operands, workload->settings, operands,
-                  &operand_count, &help, err));
-    if (help)
-        return error_set(err, STATUS_USAGE, "behind --: see greta infer --help");
-    return STATUS_OK;
+    enum status status = cli_parse(&cli_infer, (int)invocation->operand_count,
+                                   (char *const *)(uintptr_t)invocation->operands,
+                                   &workload->settings, operands, &operand_count, &help, err);
+    if (!status && help)
+        status = error_set(err, STATUS_USAGE, "see greta infer --help");
+    return status ? error_wrap(err, "behind --") : STATUS_OK;
 }
 
 static enum status read_prompt(struct audit_workload *workload, const char *path, struct error *err)
@@ -95,20 +56,36 @@ static enum status read_prompt(struct audit_workload *workload, const char *path
     return STATUS_OK;
 }
 
-static void take_sampling(void *settings, struct campaign_options *options)
+static void take_sampling(const struct infer_settings *settings, struct campaign_options *options)
 {
-    int32_t seed = *(int32_t *)value_at(settings, "--seed", CLI_I32);
+    uint32_t last_n = settings->repeat_last_n < 0 ? UINT32_MAX : (uint32_t)settings->repeat_last_n;
     options->sampling = (struct sampler_settings){
-        .temperature = flag_value(settings, "--greedy") ? 0 : f32_value(settings, "--temp"),
-        .top_k = u32_value(settings, "--top-k"),
-        .top_p = f32_value(settings, "--top-p"),
-        .min_p = f32_value(settings, "--min-p"),
-        .repeat_penalty = f32_value(settings, "--repeat-penalty"),
-        .presence_penalty = f32_value(settings, "--presence-penalty"),
-        .frequency_penalty = f32_value(settings, "--frequency-penalty"),
-        .repeat_last_n = u32_value(settings, "--repeat-last-n"),
-        .seed = seed >= 0 ? (uint64_t)seed : options->seed,
+        .temperature = settings->greedy ? 0 : settings->temperature,
+        .top_k = settings->top_k,
+        .top_p = settings->top_p,
+        .min_p = settings->min_p,
+        .repeat_penalty = settings->repeat_penalty,
+        .presence_penalty = settings->presence_penalty,
+        .frequency_penalty = settings->frequency_penalty,
+        .repeat_last_n = last_n,
+        .seed = settings->seed >= 0 ? (uint64_t)settings->seed : options->seed,
     };
+}
+
+static enum status take_prompt(struct audit_workload *workload, const char *prompt_file,
+                               struct campaign_options *options, struct error *err)
+{
+    const struct infer_settings *settings = &workload->settings;
+    const char *file = prompt_file ? prompt_file : settings->prompt_file;
+    if (settings->prompts.count + (file != NULL) > 1)
+        return error_set(err, STATUS_USAGE, "expected one prompt, found several");
+    if (settings->prompts.count)
+        options->prompt = settings->prompts.items[0];
+    if (file) {
+        TRY(read_prompt(workload, file, err));
+        options->prompt = text_get(&workload->prompt);
+    }
+    return STATUS_OK;
 }
 
 enum status audit_workload_read(struct audit_workload *workload,
@@ -117,32 +94,28 @@ enum status audit_workload_read(struct audit_workload *workload,
                                 struct error *err)
 {
     TRY(parse(workload, invocation, err));
-    void *settings = workload->settings;
-    int32_t tokens = *(int32_t *)value_at(settings, "--max-tokens", CLI_I32);
-    uint32_t micro_batch = u32_value(settings, "--ubatch-size");
-    const char *mode = text_value(settings, "--d2h-mode");
-    options->model = model ? model : text_value(settings, "--model");
-    options->prompt = text_value(settings, "--prompt");
-    options->kv_type = text_value(settings, "--cache-type");
-    options->token_limit = tokens >= 0 ? (uint32_t)tokens : GENERATE_NO_LIMIT;
-    options->context = u32_value(settings, "--ctx-size");
-    options->batch = u32_value(settings, "--batch-size");
-    if (micro_batch && (!options->batch || micro_batch < options->batch))
-        options->batch = micro_batch;
-    options->threads = u32_value(settings, "--threads");
-    options->ignore_end = flag_value(settings, "--ignore-eos");
+    const struct infer_settings *settings = &workload->settings;
+    enum dtype kv_dtype;
+    TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type, &kv_dtype,
+                       err));
+    TRY(cli_device_name(options->device, settings->gpu_layers, workload->device,
+                        sizeof(workload->device), err));
+    options->device = workload->device;
+    options->model = model ? model : settings->model;
+    options->kv_type = dtype_name(kv_dtype);
+    options->token_limit = settings->max_tokens >= 0 ? (uint32_t)settings->max_tokens
+                                                     : GENERATE_NO_LIMIT;
+    options->context = settings->context;
+    options->batch = settings->batch;
+    if (settings->micro_batch && (!options->batch || settings->micro_batch < options->batch))
+        options->batch = settings->micro_batch;
+    options->threads = settings->threads;
+    options->ignore_end = settings->ignore_end;
     for (int i = 0; i < DEVICE_D2H_COUNT; i++)
-        if (strcmp(mode, device_d2h_mode_name((enum device_d2h_mode)i)) == 0)
+        if (strcmp(settings->d2h_mode, device_d2h_mode_name((enum device_d2h_mode)i)) == 0)
             options->d2h_mode = (enum device_d2h_mode)i;
     if (!options->inject)
-        options->inject = text_value(settings, "--inject");
+        options->inject = settings->inject;
     take_sampling(settings, options);
-    const char *file = prompt_file ? prompt_file : text_value(settings, "--prompt-file");
-    if (file && options->prompt)
-        return error_set(err, STATUS_USAGE, "expected --prompt or --prompt-file, found both");
-    if (file) {
-        TRY(read_prompt(workload, file, err));
-        options->prompt = text_get(&workload->prompt);
-    }
-    return STATUS_OK;
+    return take_prompt(workload, prompt_file, options, err);
 }

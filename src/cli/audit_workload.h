@@ -6,14 +6,16 @@
 #include "base/text.h"
 #include "campaign/campaign.h"
 #include "cli/cli.h"
+#include "cli/infer_settings.h"
 
 /* Words behind --. */
 #define AUDIT_WORKLOAD_WORDS 64
 
 /* Owns what the campaign's options borrow. */
 struct audit_workload {
-    void *settings; /* of greta infer */
+    struct infer_settings settings;
     struct text prompt;
+    char device[32];
 };
 
 void audit_workload_init(struct audit_workload *workload);
