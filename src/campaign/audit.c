@@ -3,6 +3,8 @@
  */
 #include "campaign/audit.h"
 
+#include "inject/inject.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +118,9 @@ static enum status begin(struct audit *audit, struct error *err)
 {
     if (audit->options.resume)
         TRY(audit_load_state(audit, audit->options.resume, err));
+    struct inject_plan plan;
+    if (audit->options.inject)
+        TRY(inject_parse(audit->options.inject, &plan, err));
     TRY(matrix_parse(audit->options.matrix, &audit->matrix, err));
     for (size_t i = 0; i < audit->matrix.count; i++)
         audit->rows[i].plan = audit->matrix.rows[i];

@@ -150,6 +150,7 @@ enum status child_run(const struct child_setup *setup, struct job *job,
     unlink(results);
     unlink(log);
     job->results = results;
+    job->log = log;
     job->auditor_pid = (uint64_t)getpid();
     enum status status = job_write(job, job_path, err);
     if (!status)
@@ -160,9 +161,11 @@ enum status child_run(const struct child_setup *setup, struct job *job,
         if (child_read_results(results, &outcome, &second) && !status && !outcome.failed[0])
             snprintf(outcome.failed, sizeof(outcome.failed), "%.*s", 500, second.text);
     }
-    job->results = NULL;
-    if (!setup->keep_jobs)
+    job->results = job->log = NULL;
+    if (!setup->keep) {
         unlink(job_path);
+        unlink(results);
+    }
     if (status && status != STATUS_INTERRUPTED)
         child_outcome_release(&outcome);
     else

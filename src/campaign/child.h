@@ -12,7 +12,7 @@ struct child_setup {
     const char *program;            /* "/proc/self/exe" */
     const char *const *environment; /* ends in NULL */
     const char *folder;             /* jobs, results, logs and flight files go to folder/run */
-    bool keep_jobs;                 /* leave run/LABEL.job.json for the record */
+    bool keep; /* run/LABEL.job.json and .results.jsonl stay, for the record; logs always do */
 };
 
 /* What the worker says of the planted fault. */

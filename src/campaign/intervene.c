@@ -2,6 +2,7 @@
  * what drifts over time meets both. */
 #include "campaign/intervene.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,8 +48,9 @@ static bool drop_guards(struct job *job)
 
 static bool unpin(struct job *job)
 {
-    job->pageable = !job->pageable;
-    return true;
+    bool changes = !job->pageable;
+    job->pageable = true;
+    return changes;
 }
 
 static bool cut_prompt(struct job *job)
@@ -96,7 +98,7 @@ static const struct change changes[] = {
       { "that running without guards is safe", "que ejecutar sin guardas sea seguro" },
       { "where the bad access goes: only guards catch it at its first byte",
         "adónde va el acceso erróneo: solo las guardas lo atrapan en su primer byte" } },
-    { "staging",
+    { "pageable",
       unpin,
       false,
       { "the kind of host memory decides: suspect the runtime's copy path or staging reuse",
@@ -117,7 +119,7 @@ static const struct change changes[] = {
         "el fallo no depende de cómo se corta el prompt" },
       { "which of them is wrong", "cuál de ellos está mal" },
       { "that larger batches are right", "que los lotes mayores sean correctos" } },
-    { "fault-removed",
+    { "injected-removed",
       remove_fault,
       true,
       { "the planted fault is the cause: with it the run fails, without it it does not, and with "
@@ -138,6 +140,7 @@ struct series {
     const struct campaign_options *options;
     const struct child_setup *setup;
     uint64_t done, total; /* runs */
+    const char *what;     /* of the run: "serialised", "control" */
 };
 
 static enum status run_once(struct series *series, struct job job, bool *ret_fault,
@@ -152,7 +155,9 @@ static enum status run_once(struct series *series, struct job job, bool *ret_fau
     if (watcher->step &&
         !watcher->step(watcher->context, "interventions", series->done, series->total))
         return error_set(err, STATUS_INTERRUPTED, "interrupted");
-    job.label = "intervention";
+    char label[64];
+    snprintf(label, sizeof(label), "rerun-%02" PRIu64 "-%s", series->done + 1, series->what);
+    job.label = label;
     TRY(child_path(series->setup->folder, job.label, "flight", flight, err));
     job.flight = job.level == AUDIT_OFF ? NULL : flight;
     TRY(child_run(series->setup, &job, NULL, &outcome, err));
@@ -192,9 +197,11 @@ static enum status try_change(struct series *series, const struct job *base,
     *result = (struct report_intervention){ .changed = change->slug };
     for (uint32_t i = 0; i < repeats_of(series->options); i++) {
         bool fault;
+        series->what = "control";
         TRY(run_once(series, control, &fault, err));
         result->control_runs++;
         result->control_faults += fault;
+        series->what = change->slug;
         TRY(run_once(series, changed, &fault, err));
         result->runs++;
         result->faults += fault;
@@ -213,7 +220,9 @@ enum status intervene(const struct campaign_options *options, const struct child
                       const struct job *base, enum hypothesis hypothesis,
                       struct interventions *interventions, struct error *err)
 {
-    struct series series = { options, setup, 0, 0 };
+    struct child_setup quiet = *setup;
+    quiet.keep = false;
+    struct series series = { options, &quiet, 0, 0, "" };
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
         struct job job = *base;
         series.total += changes[i].apply(&job) ? 2 * repeats_of(options) : 0;
@@ -236,12 +245,16 @@ enum status ablate_d2h(const struct campaign_options *options, const struct chil
                        const struct job *base, struct interventions *interventions,
                        struct error *err)
 {
-    struct series series = { options, setup, 0, (uint64_t)DEVICE_D2H_COUNT * repeats_of(options) };
+    struct child_setup quiet = *setup;
+    quiet.keep = false;
+    struct series series = { options, &quiet, 0, (uint64_t)DEVICE_D2H_COUNT * repeats_of(options),
+                             "" };
     for (int mode = 0; mode < DEVICE_D2H_COUNT; mode++) {
         struct report_ablation *result = &interventions->ablations[interventions->ablation_count];
         struct job job = short_job(base);
         job.d2h_mode = (enum device_d2h_mode)mode;
         *result = (struct report_ablation){ .mode = device_d2h_mode_name(job.d2h_mode) };
+        series.what = result->mode;
         for (uint32_t i = 0; i < repeats_of(options); i++) {
             bool fault;
             TRY(run_once(&series, job, &fault, err));

@@ -33,11 +33,12 @@ static json_t *sampling_json(const struct sampler_settings *s)
 json_t *job_to_json(const struct job *job)
 {
     return json_pack(
-        "{s:s, s:s, s:s?, s:s?, s:s?, s:s, s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "{s:s, s:s, s:s?, s:s?, s:s?, s:s, s:s?, s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, "
+        "s:I, "
         "s:I, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
         "label", job->label, "device", job->device, "model", job->model, "inject", job->inject,
-        "flight", job->flight, "results", job->results, "prompt", job->prompt, "kv_type",
-        job->kv_type, "level", audit_level_name(job->level), "d2h_mode",
+        "flight", job->flight, "results", job->results, "log", job->log, "prompt", job->prompt,
+        "kv_type", job->kv_type, "level", audit_level_name(job->level), "d2h_mode",
         device_d2h_mode_name(job->d2h_mode), "work", (json_int_t)job->work, "iterations",
         (json_int_t)job->iterations, "streams_interval", (json_int_t)job->streams_interval,
         "copies", (json_int_t)job->copies, "seed", (json_int_t)job->seed, "hang_limit_ns",
@@ -121,6 +122,7 @@ enum status job_from_json(json_t *object, const char *path, struct job *ret_job,
         .inject = get_text(object, "inject"),
         .flight = get_text(object, "flight"),
         .results = get_text(object, "results"),
+        .log = get_text(object, "log"),
         .prompt = get_text(object, "prompt"),
         .kv_type = get_text(object, "kv_type"),
         .work = (unsigned)get_number(object, "work"),

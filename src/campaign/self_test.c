@@ -25,13 +25,23 @@ static bool is_culprit(const struct self_test_row *row, const struct analyze_pla
            place->scope.step == row->step && strcmp(place->scope.tensor, row->tensor) == 0;
 }
 
+/* The finding to hold against a row: the root cause, or, of a comparison, any of its hypothesis. */
+static const struct finding *find_answer(const struct self_test_row *row,
+                                         const struct analysis *analysis)
+{
+    for (size_t i = 0; row->compared && i < analysis->finding_count; i++)
+        if (analysis->findings[i].hypothesis == row->hypothesis)
+            return &analysis->findings[i];
+    return analysis->root >= 0 ? &analysis->findings[analysis->root] : NULL;
+}
+
 bool self_test_matches(const struct self_test_row *row, const struct analysis *analysis,
                        bool *ret_culprit_ok)
 {
+    const struct finding *root = find_answer(row, analysis);
     *ret_culprit_ok = false;
-    if (analysis->root < 0)
+    if (!root)
         return false;
-    const struct finding *root = &analysis->findings[analysis->root];
     *ret_culprit_ok = root->hypothesis == row->hypothesis && is_culprit(row, &root->cause);
     return root->hypothesis == row->hypothesis;
 }
@@ -97,6 +107,22 @@ static void describe_miss(const struct child_outcome *outcome, const struct anal
                  outcome->error[0] ? "error seen: " : "no error seen either", outcome->error);
 }
 
+/* The same with other staging memory and nothing planted: the runtime's other path is sound. */
+static enum status run_other_path(struct bench *bench, const struct job *planted, bool *ret_clean,
+                                  struct error *err)
+{
+    struct job job = *planted;
+    struct child_outcome outcome;
+    struct analyzer *analyzer;
+    job.inject = NULL;
+    job.pageable = true;
+    TRY(run_job(bench, &job, &outcome, &analyzer, err));
+    *ret_clean = analyzer && outcome.ended && analyzer_result(analyzer)->finding_count == 0;
+    analyzer_destroy(analyzer);
+    child_outcome_release(&outcome);
+    return STATUS_OK;
+}
+
 static enum status plant(struct bench *bench, const struct self_test_row *row,
                          struct report_planted *planted, char *note, size_t note_bytes,
                          struct error *err)
@@ -119,13 +145,15 @@ static enum status plant(struct bench *bench, const struct self_test_row *row,
     event_set_text(planted->planted.scope.tensor, sizeof(planted->planted.scope.tensor),
                    row->tensor);
     const struct analysis *analysis = analyzer ? analyzer_result(analyzer) : NULL;
-    if (analysis && analysis->root >= 0) {
-        const struct finding *root = &analysis->findings[analysis->root];
+    const struct finding *root = analysis ? find_answer(row, analysis) : NULL;
+    if (root) {
         planted->found_hypothesis = root->hypothesis;
         planted->culprit = root->cause;
         planted->detected = self_test_matches(row, analysis, &planted->culprit_ok);
     }
     describe_miss(&outcome, analysis, note, note_bytes);
+    if (planted->detected && row->compared)
+        TRY(run_other_path(bench, &job, &planted->detected, err));
     planted->note = note[0] ? note : NULL;
     analyzer_destroy(analyzer);
     child_outcome_release(&outcome);

@@ -20,6 +20,9 @@ struct self_test_row {
     int32_t layer, step;
     const char *tensor;  /* label */
     uint32_t iterations; /* 0: 2 */
+    /* Only runs that differ in one thing can tell it: it must be among the findings, and must be
+     * gone where the copies take the other path, on which nothing is planted. */
+    bool compared;
 };
 
 /* self_test_rows.c */

@@ -98,7 +98,10 @@ static enum status run_combination(const struct campaign_options *options,
                                    uint32_t copies, bool pageable, enum device_d2h_mode mode,
                                    bool timed, struct transfers_report *report, struct error *err)
 {
-    struct job job = audit_job(options, model, "transfers");
+    char label[64];
+    snprintf(label, sizeof(label), "transfers-%s-%s", pageable ? "pageable" : "pinned",
+             device_d2h_mode_name(mode));
+    struct job job = audit_job(options, model, label);
     job.work = JOB_TRANSFERS;
     job.level = timed ? AUDIT_OFF : AUDIT_VERIFY;
     job.copies = timed ? TIMING_COPIES : copies;

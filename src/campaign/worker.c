@@ -37,6 +37,23 @@ void worker_tell(struct worker *worker, json_t *line)
     worker->beat_ns = clock_ns();
 }
 
+void worker_log(struct worker *worker, const char *format, ...)
+{
+    char line[1024];
+    if (worker->log < 0)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof(line) - 1, format, arguments);
+    va_end(arguments);
+    size_t count = length < 0 ? 0 : (size_t)length;
+    if (count > sizeof(line) - 2)
+        count = sizeof(line) - 2;
+    line[count++] = '\n';
+    if (write(worker->log, line, count) != (ssize_t)count)
+        worker->silent = true;
+}
+
 void worker_beat(struct worker *worker)
 {
     if (clock_ns() - worker->beat_ns >= BEAT_NS)
@@ -76,6 +93,9 @@ void worker_run_end(struct worker *worker, const struct worker_run *run, enum st
     char result[20];
     const struct worker_counts *counts = &worker->counts;
     snprintf(result, sizeof(result), "%016" PRIx64, run->result);
+    worker_log(worker, "run %" PRIu64 " %s: %s%s, %.3f ms, %" PRIu64 " tokens, result %s",
+               worker->run_number, run->work, status ? "FAILED: " : "OK", status ? err->text : "",
+               (double)(clock_ns() - run->begin_ns) / 1e6, run->tokens, result);
     worker_tell(
         worker,
         json_pack("{s:s, s:s, s:I, s:f, s:s?, s:s?, s:I, s:I, s:f, s:f, s:s, s:I, s:I, s:I}",
@@ -143,6 +163,12 @@ static enum status open_device(struct worker *worker, struct recording *recordin
         TRY(inject_install(worker->device, &plan, &recording->inject, err));
     TRY(ops_load(&worker->ops, worker->device, CPU_PATH_COUNT, err));
     const struct device_info *info = device_info(worker->device);
+    worker_log(worker, "row %s, level %s, device %s (%s, %s), d2h %s, staging %s, seed %" PRIu64,
+               job->label, audit_level_name(job->level), info->name, info->kind, info->driver,
+               device_d2h_mode_name(job->d2h_mode), job->pageable ? "pageable" : "pinned",
+               job->seed);
+    if (job->inject)
+        worker_log(worker, "a fault is planted: %s", job->inject);
     worker_tell(worker, json_pack("{s:s, s:I, s:s, s:s, s:s, s:I}", "kind", "start", "pid",
                                   (json_int_t)getpid(), "device_kind", info->kind, "device_name",
                                   info->name, "device_driver", info->driver, "device_memory",
@@ -217,6 +243,8 @@ static void tell_live(struct worker *worker, const struct analysis *analysis)
     text_init(&words);
     if (analysis->root >= 0)
         finding_describe(&analysis->findings[analysis->root], ANALYZE_ENGLISH, &words);
+    worker_log(worker, "analysed %" PRIu64 " events: %zu findings%s%s", analysis->event_count,
+               analysis->finding_count, words.length ? "; " : "", text_get(&words));
     worker_tell(worker,
                 json_pack("{s:s, s:I, s:I, s:s, s:s}", "kind", "live", "findings",
                           (json_int_t)analysis->finding_count, "events",
@@ -232,7 +260,7 @@ static void end_recording(struct worker *worker, struct recording *recording)
     struct analyzer *analyzer;
     struct error err;
     tell_planted(worker, recording->inject); /* dies with the device */
-    uint64_t peak = device_peak_bytes(worker->device);
+    uint64_t peak = worker->device ? device_peak_bytes(worker->device) : 0;
     device_close(worker->device);
     worker->device = NULL;
     if (worker->job->kill_at_end)
@@ -264,16 +292,21 @@ static enum status run_job(const struct job *job, bool *ret_failed, struct error
     worker.results = open(job->results, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (worker.results < 0)
         return error_set_os(err, errno, "cannot write to %s", job->results);
+    worker.log = job->log ? open(job->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
     enum status status = open_device(&worker, &recording, err);
     if (!status)
         status = start_live(&worker, &recording, err);
     if (!status)
         status = run_work(&worker, &failed, err);
-    if (status)
+    if (status) {
+        worker_log(&worker, "could not go on: %s", err->text);
         worker_tell(&worker, json_pack("{s:s, s:s, s:s}", "kind", "failed", "status",
                                        status_name(status), "text", err->text));
+    }
     end_recording(&worker, &recording);
     close(worker.results);
+    if (worker.log >= 0)
+        close(worker.log);
     *ret_failed = failed > 0;
     if (!status && worker.silent)
         status = error_set(err, STATUS_IO, "cannot write to %s", job->results);

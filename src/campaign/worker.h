@@ -20,6 +20,7 @@ struct worker_counts {
 struct worker {
     const struct job *job;
     int results; /* descriptor lines are appended to */
+    int log;     /* the same for people; -1: none */
     struct device *device;
     struct ops ops;
     uint64_t run_number; /* iterations begun, of all workloads */
@@ -31,6 +32,8 @@ struct worker {
 
 /* Appends a line; takes it. What cannot be written is lost and remembered. */
 void worker_tell(struct worker *worker, json_t *line);
+/* Appends a line for people to the row's log. */
+void worker_log(struct worker *worker, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Progress, at most twice a second. */
 void worker_beat(struct worker *worker);
 
