@@ -74,21 +74,22 @@ static enum status run_job(struct bench *bench, struct job *job, struct child_ou
     return status;
 }
 
-static struct job plain_job(const struct bench *bench, const char *label)
+struct job self_test_job(const char *device, const char *model, const char *label)
 {
-    struct job job = audit_job(bench->options, &bench->model, label);
-    /* The faults' places are those of these settings, whatever the audit's own. */
-    job.prompt = "Hello there";
-    job.kv_type = "f16";
-    job.token_limit = 6;
-    job.context = 64;
-    job.batch = 0;
-    job.ignore_end = true;
-    job.sampling = (struct sampler_settings){ .top_p = 1, .repeat_penalty = 1 };
-    job.d2h_mode = DEVICE_D2H_TICKET;
-    job.inject = NULL;
-    job.hang_limit_ns = HANG_LIMIT_NS;
-    return job;
+    return (struct job){ .label = label,
+                         .device = device,
+                         .model = model,
+                         .prompt = "Hello there",
+                         .kv_type = "f16",
+                         .level = AUDIT_LOG,
+                         .seed = 1,
+                         .streams_interval = 1,
+                         .iterations = ITERATIONS_DEFAULT,
+                         .hang_limit_ns = HANG_LIMIT_NS,
+                         .token_limit = 6,
+                         .context = 64,
+                         .ignore_end = true,
+                         .sampling = { .top_p = 1, .repeat_penalty = 1 } };
 }
 
 /* ---- Planted -------------------------------------------------------------------------------- */
@@ -127,14 +128,14 @@ static enum status plant(struct bench *bench, const struct self_test_row *row,
                          struct report_planted *planted, char *note, size_t note_bytes,
                          struct error *err)
 {
-    struct job job = plain_job(bench, row->fault);
+    struct job job = self_test_job(bench->options->device, bench->model.path, row->fault);
     struct child_outcome outcome;
     struct analyzer *analyzer;
     job.inject = row->plan;
     job.level = row->level;
     job.work = row->work;
-    job.streams_interval = 1;
-    job.iterations = row->iterations ? row->iterations : ITERATIONS_DEFAULT;
+    if (row->iterations)
+        job.iterations = row->iterations;
     TRY(run_job(bench, &job, &outcome, &analyzer, err));
     *planted = (struct report_planted){ .fault = row->fault,
                                         .hypothesis = row->hypothesis,
@@ -166,12 +167,12 @@ static enum status plant(struct bench *bench, const struct self_test_row *row,
 static enum status run_clean(struct bench *bench, enum audit_level level, bool stress,
                              uint64_t *findings, struct error *err)
 {
-    struct job job = plain_job(bench, stress ? "clean-stress" : "clean");
+    struct job job = self_test_job(bench->options->device, bench->model.path,
+                                   stress ? "clean-stress" : "clean");
     struct child_outcome outcome;
     struct analyzer *analyzer;
     job.level = level;
     job.work = JOB_INFER | JOB_STREAMS;
-    job.streams_interval = 1;
     job.iterations = CLEAN_ITERATIONS;
     job.hang_limit_ns = 0; /* a busy machine is no hang */
     if (stress)

@@ -38,6 +38,9 @@ struct self_test {
     bool passed;
 };
 
+/* The workload the places of the rows are of: whatever the audit's own, a short greedy run. */
+struct job self_test_job(const char *device, const char *model, const char *label);
+
 /* Plants everything. STATUS_INTERRUPTED and what keeps children from starting are errors; a fault
  * that is not found is a result. */
 MUST_CHECK enum status self_test_run(const struct campaign_options *options,

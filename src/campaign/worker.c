@@ -259,12 +259,12 @@ static void end_recording(struct worker *worker, struct recording *recording)
 {
     struct analyzer *analyzer;
     struct error err;
+    if (worker->job->kill_at_end)
+        raise(SIGKILL);
     tell_planted(worker, recording->inject); /* dies with the device */
     uint64_t peak = worker->device ? device_peak_bytes(worker->device) : 0;
     device_close(worker->device);
     worker->device = NULL;
-    if (worker->job->kill_at_end)
-        raise(SIGKILL);
     if (recording->live) {
         if (analyze_live_stop(recording->live, &analyzer, &err)) {
             worker_tell(worker, json_pack("{s:s, s:s}", "kind", "missing", "text", err.text));
