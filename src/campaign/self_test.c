@@ -106,6 +106,9 @@ static void describe_miss(const struct child_outcome *outcome, const struct anal
     else if (!analysis->finding_count)
         snprintf(note, note_bytes, "no finding (%s%.100s)",
                  outcome->error[0] ? "error seen: " : "no error seen either", outcome->error);
+    else if (analysis->root >= 0)
+        snprintf(note, note_bytes, "found %s",
+                 hypothesis_info(analysis->findings[analysis->root].hypothesis)->slug);
 }
 
 /* The same with other staging memory and nothing planted: the runtime's other path is sound. */
@@ -276,6 +279,9 @@ enum status campaign_self_test(const struct campaign_options *options, bool json
         report_self_test_json(&facts, text);
     else
         report_self_test_table(&facts, options->language, text);
+    for (size_t i = 0; !json && i < test.planted_count; i++)
+        if (!(test.planted[i].detected && test.planted[i].culprit_ok) && test.planted[i].note)
+            text_addf(text, "%s: %s\n", test.planted[i].fault, test.planted[i].note);
     if (!json && test.clean_findings)
         text_addf(text,
                   options->language == ANALYZE_SPANISH

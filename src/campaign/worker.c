@@ -229,11 +229,13 @@ static void tell_planted(struct worker *worker, const struct inject *inject)
     if (!inject)
         return;
     const struct inject_record *record = inject_record(inject);
+    const struct inject_place *place = &record->place;
     worker_tell(worker,
-                json_pack("{s:s, s:b, s:I, s:s, s:s, s:i, s:i, s:s}", "kind", "planted", "planted",
-                          record->planted, "event_id", (json_int_t)record->event_id, "op",
-                          record->op, "operand", record->operand, "layer", record->scope.layer,
-                          "step", record->scope.step, "tensor", record->scope.tensor));
+                json_pack("{s:s, s:b, s:I, s:s, s:s, s:i, s:i, s:s, s:I, s:s}", "kind", "planted",
+                          "planted", record->planted, "event_id", (json_int_t)place->event_id, "op",
+                          place->op, "operand", place->operand, "layer", place->scope.layer, "step",
+                          place->scope.step, "tensor", place->scope.tensor, "victim_id",
+                          (json_int_t)record->victim.event_id, "victim", record->victim.op));
 }
 
 /* What live analysis found, in short: the auditor reads the file for the rest. */
