@@ -16,8 +16,6 @@
 #include <unistd.h>
 
 #define POLL_NS 5000000L /* often enough that a child of 50 ms is not waited for twice as long */
-/* The worker's own analysis must see a hang before we end it. */
-#define HANG_SLACK_NS UINT64_C(2000000000)
 #define HANG_DEFAULT_NS UINT64_C(30000000000)
 
 enum status child_path(const char *folder, const char *label, const char *suffix, char *ret_path,
@@ -108,7 +106,8 @@ static enum status watch_child(pid_t pid, const struct job *job, const struct pr
                                struct child_outcome *outcome, struct error *err)
 {
     struct watch watch = { job->results, 0, 0, clock_ns() };
-    uint64_t limit_ns = (job->hang_limit_ns ? job->hang_limit_ns : HANG_DEFAULT_NS) + HANG_SLACK_NS;
+    /* The worker's own analysis must see a hang before we end it. */
+    uint64_t limit_ns = 2 * (job->hang_limit_ns ? job->hang_limit_ns : HANG_DEFAULT_NS);
     struct timespec pause = { 0, POLL_NS };
     enum status status = STATUS_OK;
     int state;

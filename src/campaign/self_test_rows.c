@@ -14,8 +14,8 @@ const struct self_test_row self_test_rows[] = {
     { "size-beyond-view", "size-beyond-view@tensor=streams.table", STREAMS, AUDIT_LOG,
       HYPOTHESIS_SIZE_MISMATCH, "copy-in", -1, 0, "streams.table", 0, false },
     /* Lifetime. */
-    { "freed-weight", "early-free@op=matmul_group,layer=2,step=1,tensor=ffn_down", INFER, AUDIT_LOG,
-      HYPOTHESIS_USE_AFTER_FREE, "matmul_group", 2, 1, "ffn_down", 0, false },
+    { "freed-weight", "early-free@op=matmul_group,operand=weights_0,layer=2,step=1,tensor=ffn_down",
+      INFER, AUDIT_LOG, HYPOTHESIS_USE_AFTER_FREE, "matmul_group", 2, 1, "ffn_down", 0, false },
     { "dead-handle", "dead-handle@op=rms_norm,layer=1,step=2,tensor=ffn_norm", INFER, AUDIT_LOG,
       HYPOTHESIS_USE_AFTER_FREE, "rms_norm", 1, 2, "ffn_norm", 0, false },
     { "free-while-queued", "free-while-queued@op=gather_rows", STREAMS, AUDIT_GUARD,
@@ -65,6 +65,8 @@ const struct self_test_row self_test_rows[] = {
       HYPOTHESIS_KERNEL_FAULT, "attention", 2, 2, "attention", 0, false },
     { "memory-vanished", "memory-vanished@op=swiglu,layer=0,step=1", INFER, AUDIT_LOG,
       HYPOTHESIS_KERNEL_FAULT, "swiglu", 0, 1, "ffn_swiglu", 0, false },
+    { "overrun-into-guard", "overrun@op=swiglu,layer=2,step=2", INFER, AUDIT_GUARD,
+      HYPOTHESIS_KERNEL_FAULT, "swiglu", 2, 2, "ffn_swiglu", 0, false },
     /* Contracts. */
     { "dtype-mismatch", "dtype-mismatch@op=rope,layer=0,step=1", INFER, AUDIT_LOG,
       HYPOTHESIS_CONTRACT_BREACH, "rope", 0, 1, "rope_qk", 0, false },
@@ -75,15 +77,15 @@ const struct self_test_row self_test_rows[] = {
     { "grid-limit", "grid-limit@op=rope,layer=1,step=1", INFER, AUDIT_LOG,
       HYPOTHESIS_CONTRACT_BREACH, "rope", 1, 1, "rope_qk", 0, false },
     /* Graphs. */
-    { "stale-graph", "stale-graph@tensor=streams.graph", STREAMS, AUDIT_LOG, HYPOTHESIS_STALE_GRAPH,
-      "add", -1, 2, "streams.graph", 0, false },
+    { "stale-graph", "stale-graph@operand=x,tensor=streams.graph", STREAMS, AUDIT_LOG,
+      HYPOTHESIS_STALE_GRAPH, "fill", -1, 2, "streams.graph", 0, false },
     /* Contents. */
     { "uninitialised-activation", "uninitialised-read@op=swiglu,layer=1,step=1", INFER, AUDIT_LOG,
       HYPOTHESIS_UNINITIALISED_READ, "swiglu", 1, 1, "ffn_swiglu", 0, false },
-    { "overrun", "overrun@op=swiglu,layer=2,step=2", INFER, AUDIT_GUARD,
-      HYPOTHESIS_SILENT_CORRUPTION, "swiglu", 2, 2, "ffn_swiglu", 0, false },
-    { "underrun", "underrun@op=rms_norm,layer=0,step=3,tensor=ffn_norm", INFER, AUDIT_GUARD,
-      HYPOTHESIS_SILENT_CORRUPTION, "rms_norm", 0, 3, "ffn_norm", 0, false },
+    { "overrun", "overrun@op=add,tensor=streams.total", STREAMS, AUDIT_GUARD,
+      HYPOTHESIS_SILENT_CORRUPTION, "add", -1, 2, "streams.total", 0, false },
+    { "underrun", "underrun@op=add,tensor=streams.total", STREAMS, AUDIT_GUARD,
+      HYPOTHESIS_SILENT_CORRUPTION, "add", -1, 2, "streams.total", 0, false },
     { "flipped-bit", "flipped-bit@step=1", INFER, AUDIT_VERIFY, HYPOTHESIS_SILENT_CORRUPTION,
       "copy-out", -1, 1, "logits", 0, false },
     { "short-copy", "short-copy@tensor=streams.shadow", STREAMS, AUDIT_VERIFY,
@@ -98,8 +100,8 @@ const struct self_test_row self_test_rows[] = {
     { "unequal-logits", "unequal-runs@op=matmul_group,tensor=logits,step=0,run=2", INFER, AUDIT_LOG,
       HYPOTHESIS_NON_DETERMINISM, "copy-out", -1, 0, "logits", 3, false },
     { "lost-wakeup", "lost-wakeup@tensor=streams.best", STREAMS, AUDIT_LOG, HYPOTHESIS_HANG,
-      "ticket-redeem", -1, 3, "streams.best", 0, false },
-    { "nan-output", "nan-output@op=attention,layer=1,step=2", INFER, AUDIT_GUARD,
-      HYPOTHESIS_NUMERIC, "attention", 1, 2, "attention", 0, false },
+      "copy-out", -1, 3, "streams.best", 0, false },
+    { "nan-output", "nan-output@op=rms_norm,layer=1,step=2,tensor=ffn_norm", INFER, AUDIT_GUARD,
+      HYPOTHESIS_NUMERIC, "rms_norm", 1, 2, "ffn_norm", 0, false },
 };
 const size_t self_test_row_count = COUNT_OF(self_test_rows);

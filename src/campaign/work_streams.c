@@ -5,8 +5,8 @@
  * A round, on the streams compute, second and copy:
  *
  *     copy:    table, rows in --arrived--> compute: picked = table[rows]; best = argmax(picked)
- *     compute: --picked--> second: total = 0; total += picked; replay { total += picked;
- *                                  shadow = total }
+ *     compute: --picked--> second: total = 0; total += picked; replay { echo = 0; echo += picked;
+ *                                  total += echo; shadow = total }
  *     second:  --totalled--> copy: shadow out in pieces (half of them on second), best out
  *
  * Every value is a small whole number, so results are exact on any device and are compared with
@@ -34,7 +34,7 @@ struct work_streams {
     struct device_graph graph;
     bool has_graph;
     uint32_t width;
-    struct device_view table, rows, picked, total, shadow, best;
+    struct device_view table, rows, picked, total, echo, shadow, best;
     float *host_table;    /* [width, TABLE_ROWS] */
     float *host_expected; /* [width, PICKED_ROWS] */
     int32_t host_rows[PICKED_ROWS];
@@ -92,7 +92,11 @@ static enum status record_graph(struct work_streams *work, struct error *err)
     struct ops_target target = target_on(work, work->second, DEVICE_HERE);
     label(work, work->second, STEP_TOTAL, "streams.graph");
     TRY(device_graph_begin(work->device, work->second, DEVICE_HERE, err));
-    enum status status = ops_add(&target, &work->total, &work->picked, err);
+    enum status status = device_fill(work->device, work->second, &work->echo, 0, DEVICE_HERE, err);
+    if (!status)
+        status = ops_add(&target, &work->echo, &work->picked, err);
+    if (!status)
+        status = ops_add(&target, &work->total, &work->echo, err);
     if (!status)
         status = device_copy_within(work->device, work->second, &work->shadow, &work->total,
                                     DEVICE_HERE, err);
@@ -105,7 +109,8 @@ static enum status record_graph(struct work_streams *work, struct error *err)
 
 static enum status drop_sized(struct work_streams *work, struct error *err)
 {
-    struct device_view *views[] = { &work->table, &work->picked, &work->total, &work->shadow };
+    struct device_view *views[] = { &work->table, &work->picked, &work->total, &work->echo,
+                                    &work->shadow };
     if (work->has_graph) {
         work->has_graph = false;
         TRY(device_graph_destroy(work->device, work->graph, DEVICE_HERE, err));
@@ -123,6 +128,7 @@ static enum status resize(struct work_streams *work, uint32_t width, struct erro
     TRY(make_view(work, "streams.table", DTYPE_F32, width, TABLE_ROWS, &work->table, err));
     TRY(make_view(work, "streams.picked", DTYPE_F32, width, PICKED_ROWS, &work->picked, err));
     TRY(make_view(work, "streams.total", DTYPE_F32, width, PICKED_ROWS, &work->total, err));
+    TRY(make_view(work, "streams.echo", DTYPE_F32, width, PICKED_ROWS, &work->echo, err));
     TRY(make_view(work, "streams.shadow", DTYPE_F32, width, PICKED_ROWS, &work->shadow, err));
     return record_graph(work, err);
 }
