@@ -15,27 +15,56 @@
 #include "ops/ops.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- Kernels that are timed ----------------------------------------------------------------- */
 
-/* Ticks spent in kernels, by thread: a shared counter would cost more than what it measures. */
-#define THREAD_LIMIT 64
-static struct {
-    uint64_t ticks; /* atomic; written by its thread alone */
-    uint64_t unused[7];
-} kernel_time[THREAD_LIMIT];
+#define FOR_EACH_OP(DO)                                                                            \
+    DO(embed)                                                                                      \
+    DO(rms_norm)                                                                                   \
+    DO(act_pack)                                                                                   \
+    DO(matmul)                                                                                     \
+    DO(matmul_group)                                                                               \
+    DO(rope_table)                                                                                 \
+    DO(rope)                                                                                       \
+    DO(kv_append)                                                                                  \
+    DO(attention)                                                                                  \
+    DO(swiglu)                                                                                     \
+    DO(add)                                                                                        \
+    DO(argmax)
 
-static uint64_t *my_ticks(void)
+#define OP_NUMBER(op) OP_##op,
+enum { FOR_EACH_OP(OP_NUMBER) OP_COUNT };
+
+/* Ticks spent in kernels, by thread and op: a shared counter would cost more than what it
+ * measures. */
+#define THREAD_LIMIT 64
+struct op_ticks {
+    uint64_t of[OP_COUNT]; /* atomic; written by its thread alone */
+    uint64_t unused[8];
+};
+static struct op_ticks kernel_time[THREAD_LIMIT];
+
+static struct op_ticks *my_ticks(void)
 {
     static uint32_t next;
-    static _Thread_local uint64_t *mine;
+    static _Thread_local struct op_ticks *mine;
     if (!mine)
-        mine = &kernel_time[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % THREAD_LIMIT].ticks;
+        mine = &kernel_time[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % THREAD_LIMIT];
     return mine;
 }
+
+/* When the launches of a step began: written by whoever does the first tile, one launch after the
+ * other. */
+#define LAUNCH_LIMIT 4096
+static struct launch_start {
+    uint64_t ticks;
+    uint32_t op;
+} starts[LAUNCH_LIMIT];
+static uint32_t start_count; /* atomic */
 
 static inline uint64_t now_ticks(void)
 {
@@ -46,22 +75,29 @@ static inline uint64_t now_ticks(void)
 #endif
 }
 
-static uint64_t all_ticks(void)
+static uint64_t all_ticks(uint32_t op)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < THREAD_LIMIT; i++)
-        sum += __atomic_load_n(&kernel_time[i].ticks, __ATOMIC_RELAXED);
+        sum += __atomic_load_n(&kernel_time[i].of[op], __ATOMIC_RELAXED);
     return sum;
 }
 
 static const struct device_image *timed_image;
 
-static device_host_kernel find_kernel(const char *op)
+static const struct device_kernel_entry *find_kernel(const char *op)
 {
     for (size_t i = 0; i < timed_image->count; i++)
         if (strcmp(timed_image->entries[i].op, op) == 0)
-            return timed_image->entries[i].host;
+            return &timed_image->entries[i];
     abort();
+}
+
+static void note_start(uint64_t ticks, uint32_t op)
+{
+    uint32_t place = __atomic_fetch_add(&start_count, 1, __ATOMIC_RELAXED);
+    if (place < LAUNCH_LIMIT)
+        starts[place] = (struct launch_start){ ticks, op };
 }
 
 #define TIMED(op)                                                                                  \
@@ -70,41 +106,22 @@ static device_host_kernel find_kernel(const char *op)
         static device_host_kernel kernel;                                                          \
         device_host_kernel found = __atomic_load_n(&kernel, __ATOMIC_RELAXED);                     \
         if (!found) {                                                                              \
-            found = find_kernel(#op);                                                              \
+            found = find_kernel(#op)->host;                                                        \
             __atomic_store_n(&kernel, found, __ATOMIC_RELAXED);                                    \
         }                                                                                          \
-        uint64_t *mine = my_ticks(), start = now_ticks();                                          \
+        struct op_ticks *mine = my_ticks();                                                        \
+        uint64_t start = now_ticks();                                                              \
+        if (tile == 0)                                                                             \
+            note_start(start, OP_##op);                                                            \
         found(call, tile);                                                                         \
-        __atomic_store_n(mine, *mine + now_ticks() - start, __ATOMIC_RELAXED);                     \
+        __atomic_store_n(&mine->of[OP_##op], mine->of[OP_##op] + now_ticks() - start,              \
+                         __ATOMIC_RELAXED);                                                        \
     }
+FOR_EACH_OP(TIMED)
 
-TIMED(embed)
-TIMED(rms_norm)
-TIMED(act_pack)
-TIMED(matmul)
-TIMED(matmul_group)
-TIMED(rope_table)
-TIMED(rope)
-TIMED(kv_append)
-TIMED(attention)
-TIMED(swiglu)
-TIMED(add)
-TIMED(argmax)
-
-static const struct device_kernel_entry timed_entries[] = {
-    { "embed", timed_embed },
-    { "rms_norm", timed_rms_norm },
-    { "act_pack", timed_act_pack },
-    { "matmul", timed_matmul },
-    { "matmul_group", timed_matmul_group },
-    { "rope_table", timed_rope_table },
-    { "rope", timed_rope },
-    { "kv_append", timed_kv_append },
-    { "attention", timed_attention },
-    { "swiglu", timed_swiglu },
-    { "add", timed_add },
-    { "argmax", timed_argmax },
-};
+#define OP_NAME(op) #op,
+#define TIMED_ENTRY(name) { .op = #name, .host = timed_##name },
+static struct device_kernel_entry timed_entries[] = { FOR_EACH_OP(TIMED_ENTRY) };
 static const struct device_image timing_image = { timed_entries, COUNT_OF(timed_entries) };
 
 /* ---- A model -------------------------------------------------------------------------------- */
@@ -219,6 +236,7 @@ static void step(struct bench *bench)
     uint32_t head_dim = bench->shape->head_dim;
     float scale = 1 / sqrtf((float)head_dim);
     struct ops_packing width = { &bench->packed_width, bench->dtype };
+    struct ops_packing query = { &bench->packed_query, bench->dtype };
     struct ops_packing feed = { &bench->packed_feed, bench->dtype };
     MUST(bench, ops_embed(target, &bench->table, &bench->ids, &bench->x, err));
     for (uint32_t i = 0; i < bench->shape->block_count; i++) {
@@ -235,8 +253,7 @@ static void step(struct bench *bench)
         MUST(bench,
              ops_kv_append(target, &bench->k, &bench->v, &bench->slots, &w[KEYS], &w[VALUES], err));
         MUST(bench, ops_attention(target, &bench->q, &w[KEYS], &w[VALUES], &bench->starts,
-                                  &bench->positions, &bench->a, head_dim, scale, err));
-        MUST(bench, ops_act_pack(target, &bench->a, &bench->packed_query, bench->dtype, err));
+                                  &bench->positions, &bench->a, &query, head_dim, scale, err));
         MUST(bench, ops_matmul(target, &w[O], &bench->packed_query, NULL, &bench->o, err));
         MUST(bench,
              ops_rms_norm(target, &bench->x, &bench->o, &w[NORM2], &bench->h, &width, 1e-5f, err));
@@ -250,7 +267,7 @@ static void step(struct bench *bench)
     MUST(bench,
          ops_matmul(target, &bench->output, &bench->packed_width, NULL, &bench->logits, err));
     MUST(bench, ops_argmax(target, &bench->logits, &bench->best, err));
-    bench->launches = 1 + 11 * (uint64_t)bench->shape->block_count + 3;
+    bench->launches = 1 + 10 * (uint64_t)bench->shape->block_count + 3;
 }
 
 static int by_value(const void *left, const void *right)
@@ -265,6 +282,91 @@ static const char *option(int count, char **arguments, const char *name, const c
         if (strcmp(arguments[i], name) == 0)
             return arguments[i + 1];
     return fallback;
+}
+
+/* ---- Measuring ------------------------------------------------------------------------------ */
+
+struct step_times {
+    double wall_ms, outside_percent, enqueue_ns;
+    uint64_t op_wall[OP_COUNT], op_kernel[OP_COUNT]; /* ticks: launches' durations, time in tiles */
+    uint64_t first_wait;                             /* ticks until the first tile */
+};
+
+static void measure_step(struct bench *bench, uint32_t threads, struct step_times *times)
+{
+    struct device_stream stream = bench->target.stream;
+    uint64_t before[OP_COUNT], in_kernels = 0;
+    *times = (struct step_times){ 0 };
+    MUST(bench, device_stream_sync(bench->device, stream, DEVICE_HERE, &bench->err));
+    __atomic_store_n(&start_count, 0, __ATOMIC_RELAXED);
+    for (uint32_t op = 0; op < OP_COUNT; op++)
+        before[op] = all_ticks(op);
+    uint64_t start_ticks = now_ticks(), start = clock_ns();
+    step(bench);
+    uint64_t queued = clock_ns();
+    MUST(bench, device_stream_sync(bench->device, stream, DEVICE_HERE, &bench->err));
+    uint64_t end = clock_ns(), end_ticks = now_ticks();
+    for (uint32_t op = 0; op < OP_COUNT; op++) {
+        times->op_kernel[op] = all_ticks(op) - before[op];
+        in_kernels += times->op_kernel[op];
+    }
+    for (uint32_t i = 0; i < start_count && i < LAUNCH_LIMIT; i++)
+        times->op_wall[starts[i].op] += (i + 1 < start_count ? starts[i + 1].ticks : end_ticks) -
+                                        starts[i].ticks;
+    times->first_wait = start_count ? starts[0].ticks - start_ticks : 0;
+    times->wall_ms = (double)(end - start) / 1e6;
+    times->enqueue_ns = (double)(queued - start) / (double)bench->launches;
+    times->outside_percent = 100 * (1 - (double)in_kernels /
+                                            ((double)(end_ticks - start_ticks) * threads));
+}
+
+static int by_wall(const void *left, const void *right)
+{
+    double a = ((const struct step_times *)left)->wall_ms;
+    double b = ((const struct step_times *)right)->wall_ms;
+    return (a > b) - (a < b);
+}
+
+/* The middle half of the steps, by their duration: those that nothing disturbed. */
+static void print_ops(const struct step_times *times, size_t steps, uint32_t threads)
+{
+    static const char *const names[] = { FOR_EACH_OP(OP_NAME) };
+    size_t first = steps / 4, end = steps - steps / 4;
+    double step_ticks = 0, first_wait = 0;
+    for (size_t i = first; i < end; i++) {
+        for (uint32_t op = 0; op < OP_COUNT; op++)
+            step_ticks += (double)times[i].op_wall[op];
+        first_wait += (double)times[i].first_wait;
+    }
+    step_ticks += first_wait;
+    printf("%-14s %10s %12s\n", "op", "% of step", "% outside");
+    printf("%-14s %10.2f %12.2f\n", "(until first)", 100 * first_wait / step_ticks,
+           100 * first_wait / step_ticks);
+    for (uint32_t op = 0; op < OP_COUNT; op++) {
+        double wall = 0, kernel = 0;
+        for (size_t i = first; i < end; i++) {
+            wall += (double)times[i].op_wall[op];
+            kernel += (double)times[i].op_kernel[op];
+        }
+        if (wall > 0)
+            printf("%-14s %10.2f %12.2f\n", names[op], 100 * wall / step_ticks,
+                   100 * (wall - kernel / threads) / step_ticks);
+    }
+}
+
+/* Prints the middle of a field over all steps, and what all but a tenth at each end lie within. */
+static void print_field(const struct step_times *times, size_t steps, size_t offset,
+                        const char *name, const char *unit)
+{
+    double *values = calloc(steps, sizeof(*values));
+    if (!values)
+        exit(3);
+    for (size_t i = 0; i < steps; i++)
+        memcpy(&values[i], (const char *)&times[i] + offset, sizeof(*values));
+    qsort(values, steps, sizeof(*values), by_value);
+    printf("%-9s %8.2f %s  (%.2f to %.2f)\n", name, values[steps / 2], unit, values[steps / 10],
+           values[steps - 1 - steps / 10]);
+    free(values);
 }
 
 int main(int count, char **arguments)
@@ -284,51 +386,32 @@ int main(int count, char **arguments)
     }
     MUST(&bench, host_device_open(&options, &bench.device, &bench.err));
     timed_image = host_kernels_image(cpu_path_best());
+    for (size_t i = 0; i < COUNT_OF(timed_entries); i++)
+        timed_entries[i].takes_runs = find_kernel(timed_entries[i].op)->takes_runs;
     bench.ops = (struct ops){ bench.device, cpu_path_best() };
     bench.target = (struct ops_target){ &bench.ops, { 0, 0 }, DEVICE_HERE };
     MUST(&bench, device_module_load(bench.device, &timing_image, DEVICE_HERE, &bench.err));
     MUST(&bench, device_stream_create(bench.device, DEVICE_HERE, &bench.target.stream, &bench.err));
     make_model(&bench);
-    double *walls = calloc(steps, sizeof(*walls)), *outside = calloc(steps, sizeof(*outside));
-    double *enqueues = calloc(steps, sizeof(*enqueues));
-    if (!walls || !outside || !enqueues)
+    struct step_times *times = calloc(steps, sizeof(*times));
+    if (!times)
         return 3;
-    for (size_t i = 0; i < steps + 2; i++) {
-        MUST(&bench,
-             device_stream_sync(bench.device, bench.target.stream, DEVICE_HERE, &bench.err));
-        uint64_t ticks_before = all_ticks(), start_ticks = now_ticks();
-        uint64_t start = clock_ns();
-        step(&bench);
-        uint64_t queued = clock_ns();
-        MUST(&bench,
-             device_stream_sync(bench.device, bench.target.stream, DEVICE_HERE, &bench.err));
-        uint64_t end = clock_ns();
-        double wall_ticks = (double)(now_ticks() - start_ticks);
-        if (i < 2)
-            continue; /* warm-up */
-        double wall = (double)(end - start);
-        walls[i - 2] = wall / 1e6;
-        enqueues[i - 2] = (double)(queued - start) / (double)bench.launches;
-        outside[i - 2] = 100 * (1 - (double)(all_ticks() - ticks_before) / (wall_ticks * threads));
-    }
-    qsort(walls, steps, sizeof(*walls), by_value);
-    qsort(outside, steps, sizeof(*outside), by_value);
-    qsort(enqueues, steps, sizeof(*enqueues), by_value);
-    size_t middle = steps / 2, low = steps / 10, high = steps - 1 - steps / 10;
+    for (size_t i = 0; i < steps + 2; i++)
+        measure_step(&bench, threads, &times[i < 2 ? 0 : i - 2]); /* two to warm up */
+    qsort(times, steps, sizeof(*times), by_wall);
     printf("%s %s, %s, %u threads, %llu launches, %.0f MB of weights\n", bench.shape->title,
            dtype_name(bench.dtype), cpu_path_name(cpu_path_best()), threads,
            (unsigned long long)bench.launches, (double)bench.weight_bytes / 1e6);
-    printf("step      %8.2f ms  (%.2f to %.2f)\n", walls[middle], walls[low], walls[high]);
-    printf("decode    %8.2f tok/s, weights at %.1f GB/s\n", 1e3 / walls[middle],
-           (double)bench.weight_bytes / 1e6 / walls[middle]);
-    printf("outside   %8.2f %%  of the threads' time not in kernels  (%.2f to %.2f)\n",
-           outside[middle], outside[low], outside[high]);
-    printf("enqueue   %8.0f ns per launch  (%.0f to %.0f)\n", enqueues[middle], enqueues[low],
-           enqueues[high]);
+    print_field(times, steps, offsetof(struct step_times, wall_ms), "step", "ms");
+    double wall_ms = times[steps / 2].wall_ms;
+    printf("decode    %8.2f tok/s, weights at %.1f GB/s\n", 1e3 / wall_ms,
+           (double)bench.weight_bytes / 1e6 / wall_ms);
+    print_field(times, steps, offsetof(struct step_times, outside_percent), "outside",
+                "% of the threads' time not in kernels");
+    print_field(times, steps, offsetof(struct step_times, enqueue_ns), "enqueue", "ns per launch");
+    print_ops(times, steps, threads);
     device_close(bench.device);
     free(bench.layers);
-    free(walls);
-    free(outside);
-    free(enqueues);
+    free(times);
     return 0;
 }

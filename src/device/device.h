@@ -155,10 +155,12 @@ struct device_host_call {
     void *scratch; /* DEVICE_SCRATCH_BYTES of this worker, 64-byte aligned, unset */
     struct crumb_page *crumbs;
     uint64_t launch_id;
+    uint64_t run_end; /* the worker's tiles are tile_index .. run_end - 1 */
 };
 #define DEVICE_SCRATCH_BYTES ((size_t)4 << 20)
 
-/* Does one tile of a launch. No locks, no allocation, no order between tiles. */
+/* Does one tile of a launch, or all of the worker's run: see device_kernel_entry. No locks, no
+ * allocation, no order between tiles. */
 typedef void (*device_host_kernel)(const struct device_host_call *call, uint64_t tile_index);
 
 /* For kernels that take indices from memory: true if index < bound; else leaves a trap, and the
@@ -170,6 +172,7 @@ bool device_index_ok(const struct device_host_call *call, uint32_t operand, uint
 struct device_kernel_entry {
     const char *op;
     device_host_kernel host; /* of the host image; others: later */
+    bool takes_runs;         /* is called once for a run of tiles, not for each */
 };
 struct device_image {
     const struct device_kernel_entry *entries;

@@ -2,7 +2,6 @@
 #include "device/device_core.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const struct device_kernel_entry *find_kernel(struct device *device, const char *op)
@@ -60,8 +59,10 @@ static enum status give_launch(struct device *device, struct device_stream strea
     struct call call;
     struct stream_slot *slot;
     struct resolved resolved[DEVICE_OPERAND_LIMIT];
-    char what[64];
-    snprintf(what, sizeof(what), "%s launch", contract->name);
+    char what[64]; /* not printed: that would cost as much as the checks */
+    size_t name_length = strnlen(contract->name, sizeof(what) - sizeof(" launch"));
+    memcpy(what, contract->name, name_length);
+    memcpy(what + name_length, " launch", sizeof(" launch"));
     call_init(&call, device, EVENT_LAUNCH, site);
     event_set_text(call.event.op, sizeof(call.event.op), contract->name);
     TRY(call_lock_stream(&call, stream, what, &slot, err));

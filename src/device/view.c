@@ -71,7 +71,6 @@ static enum status check_view(struct call *call, const struct device_view *view,
                               struct error *err)
 {
     char shape[SHAPE_TEXT_BYTES];
-    shape_text(&view->shape, shape);
     ret->memory = slot->memory;
     memcpy(ret->name, slot->name, sizeof(ret->name));
     uint64_t end;
@@ -80,7 +79,7 @@ static enum status check_view(struct call *call, const struct device_view *view,
         return call_refuse(call, EVENT_CHECK_VIEW_END, operand, slot->memory.bytes, UINT64_MAX, err,
                            STATUS_REFUSED,
                            "%s: expected whole blocks of %s within 2^64 bytes, found shape %s",
-                           operand_name, dtype_name(view->dtype), shape);
+                           operand_name, dtype_name(view->dtype), shape_text(&view->shape, shape));
     if (ret->rows.stride_bytes < ret->rows.row_bytes)
         return call_refuse(call, EVENT_CHECK_STRIDE, operand, ret->rows.row_bytes,
                            ret->rows.stride_bytes, err, STATUS_REFUSED,
@@ -101,7 +100,7 @@ static enum status check_view(struct call *call, const struct device_view *view,
                            " bytes of %s, found one that ends at byte %" PRIu64 " (offset %" PRIu64
                            ", shape %s of %s)",
                            operand_name, slot->memory.bytes, slot->name, end, view->offset_bytes,
-                           shape, dtype_name(view->dtype));
+                           shape_text(&view->shape, shape), dtype_name(view->dtype));
     if ((mode & EVENT_WRITE) && slot->memory.read_only)
         return call_refuse(call, EVENT_CHECK_READ_ONLY, operand, 0, 1, err, STATUS_REFUSED,
                            "%s: expected memory that may be written, found %s, which was imported "

@@ -67,7 +67,9 @@ static bool check_swiglu(const struct device_contract_call *call, uint64_t *expe
                          uint64_t *found)
 {
     const struct params_swiglu *params = device_contract_params(call);
-    return check_packing(call, &params->packing, expected, found);
+    *found = params->tile_columns;
+    *expected = params->tile_columns / TILE_COLUMN_UNIT * TILE_COLUMN_UNIT;
+    return *expected == *found && check_packing(call, &params->packing, expected, found);
 }
 
 static bool check_matmul(const struct device_contract_call *call, uint64_t *expected,
@@ -130,7 +132,7 @@ static bool check_attention(const struct device_contract_call *call, uint64_t *e
         return false;
     *expected = width / kv_dim * kv_dim;
     *found = width;
-    return *expected == *found;
+    return *expected == *found && check_packing(call, &params->packing, expected, found);
 }
 
 static bool check_top_k(const struct device_contract_call *call, uint64_t *expected,
@@ -223,8 +225,9 @@ static const struct device_contract contracts[] = {
                                       { "values", READ, false, false, CACHE, "kv_dim,slot_count" },
                                       { "starts", READ, false, false, I32, "tokens" },
                                       { "positions", READ, false, false, I32, "tokens" },
-                                      { "out", WRITE, false, true, F32, "width,tokens" } },
-                        .operand_count = 6,
+                                      { "out", WRITE, false, true, F32, "width,tokens" },
+                                      { "packed", WRITE, true, false, I8, "packed_bytes,tokens" } },
+                        .operand_count = 7,
                         .params_bytes = sizeof(struct params_attention),
                         .check = check_attention },
     [OPS_SWIGLU] = { .name = "swiglu",

@@ -114,15 +114,23 @@ enum status ops_add(const struct ops_target *target, const struct device_view *x
     return launch(target, OPS_ADD, NULL, operands, token_tiles(x), err);
 }
 
+/* Few rows are cut, so that one token gives all threads work. */
+#define SWIGLU_TILE_COLUMNS (8 * TILE_COLUMN_UNIT)
+
 enum status ops_swiglu(const struct ops_target *target, const struct device_view *gate,
                        const struct device_view *up, const struct device_view *out,
                        const struct ops_packing *packing, struct error *err)
 {
     const struct device_view *operands[] = { gate, up, out, packing ? packing->packed : NULL };
+    uint64_t width = out->shape.dims[0], columns = 1;
     struct params_swiglu params = { 0 };
     if (packing)
-        params.packing = packing_params(target->ops, packing->weight_dtype, out->shape.dims[0]);
-    return launch(target, OPS_SWIGLU, &params, operands, token_tiles(out), err);
+        params.packing = packing_params(target->ops, packing->weight_dtype, width);
+    if (out->shape.dims[1] <= TILE_TOKENS && width > SWIGLU_TILE_COLUMNS) {
+        params.tile_columns = SWIGLU_TILE_COLUMNS;
+        columns = tiles(width, SWIGLU_TILE_COLUMNS);
+    }
+    return launch(target, OPS_SWIGLU, &params, operands, token_tiles(out) * columns, err);
 }
 
 enum status ops_gather_rows(const struct ops_target *target, const struct device_view *x,
@@ -140,19 +148,15 @@ enum status ops_act_pack(const struct ops_target *target, const struct device_vi
                          struct error *err)
 {
     const struct device_view *operands[] = { x, packed };
-    const struct host_matmul_kernel *kernel = host_matmul_kernel(target->ops->host_path,
-                                                                 weight_dtype);
-    ASSERT(kernel);
-    struct params_act_pack params = { (uint32_t)kernel->act_format,
-                                      (uint32_t)ops_packed_row_bytes(target->ops, weight_dtype,
-                                                                     x->shape.dims[0]) };
+    struct params_act_pack params = packing_params(target->ops, weight_dtype, x->shape.dims[0]);
     return launch(target, OPS_ACT_PACK, &params, operands, token_tiles(x), err);
 }
 
-/* Weights a tile reads: enough to be worth a claim, few enough that a slow core delays little. */
-#define FEW_TILE_BYTES 131072u
-/* The kernels fetch the next rows while they compute: short tiles end before that pays. */
-#define FEW_TILE_ROWS_MIN 32u
+/* Weights a tile reads: the least a worker takes at the end of a launch, when runs are short; few
+ * enough that a slow core delays little. */
+#define FEW_TILE_BYTES 32768u
+/* The kernels fetch the next rows while they compute: shorter tiles end before that pays. */
+#define FEW_TILE_ROWS_MIN 16u
 /* Output rows and tokens of a tile of many tokens: the packed tokens stay in the core's cache while
  * all weight rows of the tile pass by. */
 #define MANY_TILE_ROWS 64u
@@ -258,13 +262,25 @@ enum status ops_kv_append(const struct ops_target *target, const struct device_v
 enum status ops_attention(const struct ops_target *target, const struct device_view *q,
                           const struct device_view *keys, const struct device_view *values,
                           const struct device_view *starts, const struct device_view *positions,
-                          const struct device_view *out, uint32_t head_dim, float scale,
-                          struct error *err)
+                          const struct device_view *out, const struct ops_packing *packing,
+                          uint32_t head_dim, float scale, struct error *err)
 {
-    const struct device_view *operands[] = { q, keys, values, starts, positions, out };
-    struct params_attention params = { head_dim, scale };
-    uint64_t kv_heads = head_dim ? keys->shape.dims[0] / head_dim : 0; /* 0: refused */
-    return launch(target, OPS_ATTENTION, &params, operands, q->shape.dims[1] * kv_heads, err);
+    uint64_t width = q->shape.dims[0], kv_dim = keys->shape.dims[0];
+    uint64_t kv_heads = head_dim ? kv_dim / head_dim : 0; /* 0: refused */
+    struct params_attention params = { .head_dim = head_dim, .scale = scale };
+    const struct device_view *packed = NULL;
+    if (packing) {
+        params.packing = packing_params(target->ops, packing->weight_dtype, width);
+        /* A tile packs what it computes, if that is whole blocks. */
+        if (kv_dim && host_act_can_pack_part((enum host_act_format)params.packing.format,
+                                             (size_t)(width / kv_dim * head_dim)))
+            packed = packing->packed;
+    }
+    const struct device_view *operands[] = { q, keys, values, starts, positions, out, packed };
+    TRY(launch(target, OPS_ATTENTION, &params, operands, q->shape.dims[1] * kv_heads, err));
+    return packing && !packed
+               ? ops_act_pack(target, out, packing->packed, packing->weight_dtype, err)
+               : STATUS_OK;
 }
 
 /* ---- Choosing ------------------------------------------------------------------------------- */

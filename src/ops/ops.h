@@ -162,12 +162,14 @@ MUST_CHECK enum status ops_kv_append(const struct ops_target *target, const stru
                                      const struct device_view *values, struct error *err);
 
 /* For each token t and head: softmax(scale * q.k) v over cache slots starts[t] .. starts[t] +
- * positions[t]. q, out [head_dim * heads, tokens]; starts, positions I32 [tokens]. */
+ * positions[t]. q, out [head_dim * heads, tokens]; starts, positions I32 [tokens]. packing may be
+ * NULL. */
 MUST_CHECK enum status
 ops_attention(const struct ops_target *target, const struct device_view *q,
               const struct device_view *keys, const struct device_view *values,
               const struct device_view *starts, const struct device_view *positions,
-              const struct device_view *out, uint32_t head_dim, float scale, struct error *err);
+              const struct device_view *out, const struct ops_packing *packing, uint32_t head_dim,
+              float scale, struct error *err);
 
 /* ---- Choosing ------------------------------------------------------------------------------- */
 

@@ -18,6 +18,7 @@ struct params_norm {
 
 struct params_swiglu {
     struct params_act_pack packing;
+    uint32_t tile_columns; /* of a tile, a multiple of TILE_COLUMN_UNIT; 0: all */
 };
 
 struct params_matmul {
@@ -46,12 +47,15 @@ struct params_rope {
 struct params_attention {
     uint32_t head_dim;
     float scale;
+    struct params_act_pack packing; /* of the packed operand, if there is one */
 };
 
 /* Rows of work a tile takes where an op works token by token or element by element; part of no
  * result. */
 #define TILE_TOKENS 4u
 #define TILE_POSITIONS 64u
+/* Where rows are cut: whole groups of every packing. */
+#define TILE_COLUMN_UNIT 128u
 /* Cache slots whose scores are held at a time; part of the order of attention's sums. */
 #define ATTENTION_CHUNK 256u
 

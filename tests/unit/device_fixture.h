@@ -155,8 +155,9 @@ static const struct device_contract gate_contract = {
 };
 
 static const struct device_kernel_entry test_kernels[] = {
-    { "add", add_kernel },     { "poke", poke_kernel }, { "gather", gather_kernel },
-    { "sleep", sleep_kernel }, { "gate", gate_kernel },
+    { .op = "add", .host = add_kernel },       { .op = "poke", .host = poke_kernel },
+    { .op = "gather", .host = gather_kernel }, { .op = "sleep", .host = sleep_kernel },
+    { .op = "gate", .host = gate_kernel },
 };
 static const struct device_image test_image = { test_kernels, COUNT_OF(test_kernels) };
 

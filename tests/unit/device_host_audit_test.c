@@ -139,11 +139,11 @@ static void test_verify(void **state)
     check_hash(&fixture, 2, "copy-within", 6000, device_digest(values, 6000, 1, 6000));
     check_hash(&fixture, 3, "copy-out", 4096, first);
     check_hash(&fixture, 4, "copy-out", 1904, second);
-    /* Each piece is an event, through a slot of its own. */
+    /* Each piece is an event, through a slot: the same one where the first was done with it. */
     const struct event *in = nth(&fixture, EVENT_COPY_IN, 0);
     const struct event *next = nth(&fixture, EVENT_COPY_IN, 1);
     assert_int_equal(next->cause_id, in->id);
-    assert_true(in->object && next->object && in->object != next->object);
+    assert_true(in->object && next->object);
     assert_true(next->accesses[0].address == in->accesses[0].address + 4096);
     assert_int_equal(next->accesses[0].bytes, 1904);
     assert_int_equal(nth(&fixture, EVENT_TRANSFER_HASH, 1)->cause_id, next->id);

@@ -59,8 +59,8 @@ static inline void attention_init(struct attention *attention, const struct setu
     struct rig *rig = &attention->rig;
     attention->setup = *setup;
     attention->token_count = token_count;
-    attention->params = (struct params_attention){ setup->head_dim,
-                                                   1 / sqrtf((float)setup->head_dim) };
+    attention->params = (struct params_attention){ .head_dim = setup->head_dim,
+                                                   .scale = 1 / sqrtf((float)setup->head_dim) };
     rig_init(rig, &attention->params, "");
     rig_operand(rig, Q, DTYPE_F32, width, token_count, 4);
     rig_operand(rig, KEYS, setup->dtype, kv_dim, slot_count, 0);

@@ -54,7 +54,7 @@ struct host_pool;
 
 /* One launch at a time per stream; lives as long as the stream. */
 struct host_job {
-    uint64_t claim;        /* atomic: sequence << 32 | next tile; taken by adding one */
+    uint64_t claim;        /* atomic: sequence << 32 | next tile; taken by adding to it */
     uint64_t tile_count;   /* atomic */
     uint64_t done_count;   /* atomic */
     struct host_word done; /* bumped by whoever does the last tile */

@@ -40,7 +40,7 @@ static void wait_until(struct host_mark *mark, uint64_t value)
         uint32_t seen = host_word_load(&mark->passed_word);
         if (__atomic_load_n(&mark->passed, __ATOMIC_ACQUIRE) >= value)
             return;
-        host_word_wait(&mark->passed_word, seen);
+        host_word_wait(&mark->passed_word, seen, HOST_WAIT_SPINNING);
     }
 }
 
@@ -128,7 +128,7 @@ void host_graph_destroy(struct device *device, void *argument)
         uint32_t seen = host_word_load(&graph->replays_word);
         if (__atomic_load_n(&graph->replays, __ATOMIC_ACQUIRE) == 0)
             break;
-        host_word_wait(&graph->replays_word, seen);
+        host_word_wait(&graph->replays_word, seen, HOST_WAIT_SPINNING);
     }
     drop_graph(graph);
 }

@@ -1,9 +1,9 @@
 /* host_pool.c - the workers that share a launch's tiles.
  *
  * The stream that launches is worker 0; the pool has one thread less than there are processors to
- * use, so two cores run two threads. Every stream has one job for its whole life. A tile is claimed
+ * use, so two cores run two threads. Every stream has one job for its whole life. Tiles are claimed
  * by a compare-and-swap on the job's claim word, which carries the launch's sequence number:
- * whoever claims a tile knows that the job cannot end, nor its data change, before that tile is
+ * whoever claims tiles knows that the job cannot end, nor its data change, before they are
  * done. Workers help any stream that has tiles left. */
 #include "device/host/host_impl.h"
 
@@ -27,13 +27,17 @@ struct host_pool {
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
 
+/* A run is what a worker claims at a time: neighbouring tiles, a part of what is left; so claims
+ * are few, and the last ones small enough that all workers end together. */
+#define RUNS_PER_WORKER 2u
+
 struct tile_run {
     struct host_job *job;
     void *scratch;
-    uint64_t tile;
+    uint64_t first, end;
 };
 
-static void run_tile(void *context)
+static void run_tiles(void *context)
 {
     struct tile_run *run = context;
     const struct device_command *command = run->job->command;
@@ -41,42 +45,57 @@ static void run_tile(void *context)
                                      .operands = command->operands,
                                      .scratch = run->scratch,
                                      .crumbs = run->job->crumbs,
-                                     .launch_id = command->event_id };
-    command->kernel->host(&call, run->tile);
+                                     .launch_id = command->event_id,
+                                     .run_end = run->end };
+    if (command->kernel->takes_runs) {
+        command->kernel->host(&call, run->first);
+        return;
+    }
+    for (uint64_t tile = run->first; tile < run->end; tile++)
+        command->kernel->host(&call, tile);
 }
 
-/* Takes the next tile; false if there is none. */
-static bool claim_tile(struct host_job *job, uint64_t *ret_tile)
+/* Takes the next tiles; false if there are none. */
+static bool claim_tiles(const struct host_pool *pool, struct tile_run *run)
 {
+    struct host_job *job = run->job;
+    uint64_t parts = RUNS_PER_WORKER * ((uint64_t)pool->thread_count + 1);
     uint64_t claim = __atomic_load_n(&job->claim, __ATOMIC_ACQUIRE);
     for (;;) {
         uint64_t tile = claim & TILE_MASK;
         /* Acquire: a count of the next launch comes with that launch's claim, and the swap fails.
          */
-        if (tile >= __atomic_load_n(&job->tile_count, __ATOMIC_ACQUIRE))
+        uint64_t tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_ACQUIRE);
+        if (tile >= tile_count)
             return false;
-        if (__atomic_compare_exchange_n(&job->claim, &claim, claim + 1, true, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE)) {
-            *ret_tile = tile;
+        uint64_t run_length = (tile_count - tile) / parts;
+        run_length += run_length == 0;
+        if (__atomic_compare_exchange_n(&job->claim, &claim, claim + run_length, true,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            run->first = tile;
+            run->end = tile + run_length;
             return true;
         }
     }
 }
 
-static void do_tiles(struct host_job *job, void *scratch)
+static void do_tiles(const struct host_pool *pool, struct host_job *job, void *scratch)
 {
     struct tile_run run = { .job = job, .scratch = scratch };
-    while (claim_tile(job, &run.tile)) {
-        uint64_t tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_RELAXED);
+    uint64_t done = 0, tile_count = 0;
+    while (claim_tiles(pool, &run)) {
         struct host_fault_info info;
         /* After a fault the rest of the tiles are not run, only counted. */
         if (!__atomic_load_n(&job->faulted, __ATOMIC_ACQUIRE) &&
-            !host_fault_run(run_tile, &run, &info) &&
+            !host_fault_run(run_tiles, &run, &info) &&
             !__atomic_exchange_n(&job->faulted, 1, __ATOMIC_ACQ_REL))
             job->fault = info;
-        if (__atomic_add_fetch(&job->done_count, 1, __ATOMIC_ACQ_REL) == tile_count)
-            host_word_bump(&job->done);
+        done += run.end - run.first;
+        tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_RELAXED);
     }
+    /* Told once, at the end: the launch cannot be over, nor its counts change, before that. */
+    if (done && __atomic_add_fetch(&job->done_count, done, __ATOMIC_ACQ_REL) == tile_count)
+        host_word_bump(&job->done);
 }
 
 void host_pool_run(struct host_pool *pool, struct host_job *job, void *scratch)
@@ -95,9 +114,9 @@ void host_pool_run(struct host_pool *pool, struct host_job *job, void *scratch)
     __atomic_store_n(&job->tile_count, command->tile_count, __ATOMIC_RELEASE);
     if (pool->thread_count && command->tile_count > 1)
         host_word_bump(&pool->work);
-    do_tiles(job, scratch);
+    do_tiles(pool, job, scratch);
     while (__atomic_load_n(&job->done_count, __ATOMIC_ACQUIRE) < command->tile_count) {
-        host_word_wait(&job->done, seen);
+        host_word_wait(&job->done, seen, HOST_WAIT_SPINNING);
         seen = host_word_load(&job->done);
     }
 }
@@ -144,10 +163,10 @@ static void *worker(void *argument)
         uint32_t index;
         struct host_job *job = take_job(pool, &index);
         if (job) {
-            do_tiles(job, scratch);
+            do_tiles(pool, job, scratch);
             give_job(pool, index);
         } else {
-            host_word_wait(&pool->work, seen);
+            host_word_wait(&pool->work, seen, HOST_WAIT_GIVING_WAY);
         }
     }
     free(scratch);

@@ -13,6 +13,8 @@
 
 /* A decode step fits, so that the host can run ahead by one. */
 #define QUEUE_ITEMS 1024u
+/* Items left that are worth spinning for. */
+#define NEARLY_DONE_ITEMS 2u
 
 struct host_stream {
     struct device *device;
@@ -174,7 +176,7 @@ static void *stream_thread(void *argument)
         uint32_t seen = host_word_load(&stream->given_word);
         uint64_t taken = __atomic_load_n(&stream->taken, __ATOMIC_RELAXED);
         if (taken == __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE)) {
-            host_word_wait(&stream->given_word, seen);
+            host_word_wait(&stream->given_word, seen, HOST_WAIT_SPINNING);
             continue;
         }
         const struct stream_item *item = &stream->items[taken % QUEUE_ITEMS];
@@ -205,9 +207,13 @@ static void wait_taken(struct host_stream *stream, uint64_t target)
                !__atomic_compare_exchange_n(&stream->awaited, &awaited, target, true,
                                             __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
             ;
-        if (__atomic_load_n(&stream->taken, __ATOMIC_SEQ_CST) >= target)
+        uint64_t taken = __atomic_load_n(&stream->taken, __ATOMIC_SEQ_CST);
+        if (taken >= target)
             return;
-        host_word_wait(&stream->taken_word, seen);
+        /* While there is much to do, the workers need the processor more than this thread. */
+        host_word_wait(&stream->taken_word, seen,
+                       target - taken > NEARLY_DONE_ITEMS ? HOST_WAIT_SLEEPING
+                                                          : HOST_WAIT_SPINNING);
     }
 }
 

@@ -4,12 +4,16 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* About 20 us: longer than the gap between two launches, shorter than a time slice. */
 #define SPIN_LIMIT 2000
+/* Who gives way does so from about 4 us on. */
+#define YIELD_FROM 400
+#define YIELD_EVERY 100
 
 static inline void relax(void)
 {
@@ -25,12 +29,16 @@ void host_word_bump(struct host_word *word)
         syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-void host_word_wait(struct host_word *word, uint32_t seen)
+void host_word_wait(struct host_word *word, uint32_t seen, enum host_patience patience)
 {
-    for (int i = 0; i < SPIN_LIMIT; i++) {
+    int spins = patience == HOST_WAIT_SLEEPING ? 0 : SPIN_LIMIT;
+    for (int i = 0; i < spins; i++) {
         if (host_word_load(word) != seen)
             return;
-        relax();
+        if (patience == HOST_WAIT_GIVING_WAY && i >= YIELD_FROM && i % YIELD_EVERY == 0)
+            sched_yield();
+        else
+            relax();
     }
     /* The kernel compares again: a change between our look and the sleep is not missed. */
     __atomic_add_fetch(&word->sleepers, 1, __ATOMIC_SEQ_CST);

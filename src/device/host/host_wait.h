@@ -22,7 +22,15 @@ static inline uint32_t host_word_load(const struct host_word *word)
 /* Changes the word and wakes all who wait for that. What was written before is seen by them. */
 void host_word_bump(struct host_word *word);
 
+/* How to wait. */
+enum host_patience {
+    HOST_WAIT_SPINNING,   /* spin briefly, then sleep */
+    HOST_WAIT_GIVING_WAY, /* the same, letting others have this processor between looks: may cost
+                             the waiter a time slice; not for a thread that all others wait for */
+    HOST_WAIT_SLEEPING,   /* it will be long: sleep at once */
+};
+
 /* Returns when the word is no longer `seen`; may return early. */
-void host_word_wait(struct host_word *word, uint32_t seen);
+void host_word_wait(struct host_word *word, uint32_t seen, enum host_patience patience);
 
 #endif

@@ -35,10 +35,16 @@ static void swiglu_tile(const struct device_host_call *call, uint64_t tile,
     const struct device_host_operand *up = &call->operands[1];
     const struct device_host_operand *out = &call->operands[2];
     const struct params_swiglu *params = call->params;
-    struct row_range tokens = tile_tokens(tile, out);
+    uint64_t width = out->shape.dims[0], per_tile = params->tile_columns;
+    per_tile = per_tile && per_tile < width ? per_tile : width;
+    uint64_t parts = per_tile ? (width + per_tile - 1) / per_tile : 1;
+    struct row_range columns = tile_range(tile % parts, per_tile, width);
+    struct row_range tokens = tile_tokens(tile / parts, out);
+    size_t count = columns.end - columns.first;
     for (uint64_t t = tokens.first; t < tokens.end; t++) {
-        swiglu_row(row_f32(gate, t), row_f32(up, t), row_f32(out, t), out->shape.dims[0]);
-        host_pack_row(&params->packing, out, &call->operands[3], t);
+        swiglu_row(row_f32(gate, t) + columns.first, row_f32(up, t) + columns.first,
+                   row_f32(out, t) + columns.first, count);
+        host_pack_part(&params->packing, out, &call->operands[3], t, columns.first, count);
     }
 }
 

@@ -42,8 +42,6 @@ ALWAYS_INLINE void quantize_row(const float *values, size_t k, struct host_act_b
     size_t block_count = k / ACT_BLOCK;
     for (size_t b = 0; b < block_count; b++)
         quantize_block(values + b * ACT_BLOCK, &blocks[b]);
-    for (size_t b = block_count; b % ACT_GROUP_BLOCKS != 0; b++)
-        blocks[b] = (struct host_act_block){ 0 };
 }
 
 /* As bf16_from_f32, without a branch: rounded to nearest even; a NaN stays one. */
@@ -55,8 +53,6 @@ ALWAYS_INLINE void round_row(const float *values, size_t k, uint16_t *packed)
         uint32_t quiet = bits >> 16 | 0x40u;
         packed[i] = (uint16_t)((bits & 0x7FFFFFFFu) > 0x7F800000u ? quiet : rounded);
     }
-    for (size_t i = k; i % 64 != 0; i++)
-        packed[i] = 0;
 }
 
 void act_pack_q8_portable(const float *values, size_t k, struct host_act_block *blocks)

@@ -31,8 +31,6 @@ AVX512 void act_pack_q8_avx512(const float *values, size_t k, struct host_act_bl
         int32_t second_sum = store_levels(second, factor, usable, blocks[b].levels + 16);
         act_block_finish(&blocks[b], range.scale, first_sum, second_sum);
     }
-    for (size_t b = block_count; b % ACT_GROUP_BLOCKS != 0; b++)
-        blocks[b] = (struct host_act_block){ 0 };
 }
 
 #endif

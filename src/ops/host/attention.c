@@ -7,6 +7,7 @@
 #include "ops/host/attention.h"
 
 #include "base/status.h"
+#include "ops/host/matmul_tiles.h"
 #include "ops/host/rows.h"
 
 #include <math.h>
@@ -171,8 +172,9 @@ void host_attention_tile(const struct device_host_call *call, uint64_t tile,
                          const struct attention_methods *methods)
 {
     const struct params_attention *params = call->params;
-    const struct device_host_operand *q = &call->operands[0];   /* [head_dim * heads, tokens] */
-    const struct device_host_operand *out = &call->operands[5]; /* the same */
+    const struct device_host_operand *q = &call->operands[0];      /* [head_dim * heads, tokens] */
+    const struct device_host_operand *out = &call->operands[5];    /* the same */
+    const struct device_host_operand *packed = &call->operands[6]; /* or absent */
     struct context context = { .keys = &call->operands[1],
                                .values = &call->operands[2],
                                .head_dim = params->head_dim,
@@ -187,6 +189,7 @@ void host_attention_tile(const struct device_host_call *call, uint64_t tile,
     float *results = row_f32(out, token) + kv_head * group_values;
     if (!find_context(call, token, &context)) {
         memset(results, 0, group_values * sizeof(float));
+        host_pack_part(&params->packing, out, packed, token, kv_head * group_values, group_values);
         return;
     }
     size_t dims = round_up_to_lanes(context.head_dim);
@@ -197,4 +200,5 @@ void host_attention_tile(const struct device_host_call *call, uint64_t tile,
         attend(&context, methods, call->scratch, queries + head * context.head_dim,
                results + head * context.head_dim, count);
     }
+    host_pack_part(&params->packing, out, packed, token, kv_head * group_values, group_values);
 }

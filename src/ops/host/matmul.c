@@ -171,17 +171,44 @@ static const struct path_packers packers[] = {
 };
 _Static_assert(COUNT_OF(packers) == CPU_PATH_COUNT, "every path packs");
 
-void host_act_pack(enum cpu_path path, enum host_act_format format, const float *values, size_t k,
-                   uint8_t *packed)
+/* Zeros behind the last of k values. */
+static void fill_up(enum host_act_format format, size_t k, uint8_t *packed)
+{
+    if (format == HOST_ACT_Q8) {
+        struct host_act_block *blocks = (struct host_act_block *)(void *)packed;
+        for (size_t b = k / ACT_BLOCK; b % ACT_GROUP_BLOCKS != 0; b++)
+            blocks[b] = (struct host_act_block){ 0 };
+    } else if (format == HOST_ACT_BF16) {
+        for (size_t i = k; i % 64 != 0; i++)
+            ((uint16_t *)(void *)packed)[i] = 0;
+    }
+}
+
+bool host_act_can_pack_part(enum host_act_format format, size_t count)
+{
+    return format != HOST_ACT_Q8 || count % ACT_BLOCK == 0;
+}
+
+void host_act_pack_part(enum cpu_path path, enum host_act_format format, const float *values,
+                        size_t first, size_t count, size_t k, uint8_t *packed)
 {
     switch (format) {
     case HOST_ACT_Q8:
-        packers[path].q8(values, k, (struct host_act_block *)(void *)packed);
+        packers[path].q8(values + first, count,
+                         (struct host_act_block *)(void *)packed + first / ACT_BLOCK);
         break;
     case HOST_ACT_BF16:
-        packers[path].bf16(values, k, (uint16_t *)(void *)packed);
+        packers[path].bf16(values + first, count, (uint16_t *)(void *)packed + first);
         break;
     default:
-        memcpy(packed, values, k * sizeof(float));
+        memcpy(packed + first * sizeof(float), values + first, count * sizeof(float));
     }
+    if (first + count == k)
+        fill_up(format, k, packed);
+}
+
+void host_act_pack(enum cpu_path path, enum host_act_format format, const float *values, size_t k,
+                   uint8_t *packed)
+{
+    host_act_pack_part(path, format, values, 0, k, k, packed);
 }

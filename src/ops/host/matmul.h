@@ -27,6 +27,7 @@
 #include "base/cpu.h"
 #include "tensor/dtype.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -61,6 +62,13 @@ size_t host_act_row_bytes(enum host_act_format format, size_t k);
  * path. */
 void host_act_pack(enum cpu_path path, enum host_act_format format, const float *values, size_t k,
                    uint8_t *packed);
+
+/* Values first .. first + count - 1 of a row of k, the same bytes as in the whole row. values and
+ * packed are the row's. Parts may be packed at the same time where host_act_can_pack_part holds for
+ * first and for count. */
+void host_act_pack_part(enum cpu_path path, enum host_act_format format, const float *values,
+                        size_t first, size_t count, size_t k, uint8_t *packed);
+bool host_act_can_pack_part(enum host_act_format format, size_t count);
 
 /* A rectangle of the output. */
 struct host_matmul_task {

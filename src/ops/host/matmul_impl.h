@@ -65,6 +65,7 @@ void matmul_portable_q6_k(const struct host_matmul_task *task);
 /* Scratch: one decoded row. */
 #define PORTABLE_DECODED_BYTES_PER_K sizeof(float)
 
+/* Values only, k of them; what a row is filled up with is not theirs. */
 void act_pack_q8_portable(const float *values, size_t k, struct host_act_block *blocks);
 void act_pack_bf16_portable(const float *values, size_t k, uint16_t *packed);
 

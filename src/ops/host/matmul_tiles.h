@@ -11,13 +11,18 @@ void host_act_pack_tile(const struct device_host_call *call, uint64_t tile);
 /* The same for one row of another op's tile, if it has a packed operand. */
 void host_pack_row(const struct params_act_pack *packing, const struct device_host_operand *rows,
                    const struct device_host_operand *packed, uint64_t row);
+/* Values first .. first + count - 1 of it: see host_act_pack_part. */
+void host_pack_part(const struct params_act_pack *packing, const struct device_host_operand *rows,
+                    const struct device_host_operand *packed, uint64_t row, uint64_t first,
+                    uint64_t count);
 
-void host_matmul_tile_portable(const struct device_host_call *call, uint64_t tile);
-void host_matmul_tile_avx2(const struct device_host_call *call, uint64_t tile);
-void host_matmul_tile_avx512(const struct device_host_call *call, uint64_t tile);
+/* These take runs. */
+void host_matmul_run_portable(const struct device_host_call *call, uint64_t tile);
+void host_matmul_run_avx2(const struct device_host_call *call, uint64_t tile);
+void host_matmul_run_avx512(const struct device_host_call *call, uint64_t tile);
 
-void host_matmul_group_tile_portable(const struct device_host_call *call, uint64_t tile);
-void host_matmul_group_tile_avx2(const struct device_host_call *call, uint64_t tile);
-void host_matmul_group_tile_avx512(const struct device_host_call *call, uint64_t tile);
+void host_matmul_group_run_portable(const struct device_host_call *call, uint64_t tile);
+void host_matmul_group_run_avx2(const struct device_host_call *call, uint64_t tile);
+void host_matmul_group_run_avx512(const struct device_host_call *call, uint64_t tile);
 
 #endif

@@ -15,11 +15,15 @@
 
 #include <math.h>
 
+/* Compiled once for each path, inside its functions: one IEEE operation after the other, so that
+ * the width of the vectors the compiler chooses cannot change a bit. */
+#define INLINE_ANY static inline __attribute__((always_inline))
+
 /* Of the rows' values, in the order above. */
 typedef double (*square_function)(const float *x, size_t width);
 
-static void normalise(const float *x, const float *weight, float *out, size_t width, float epsilon,
-                      square_function sum_of_squares)
+INLINE_ANY void normalise(const float *x, const float *weight, float *out, size_t width,
+                          float epsilon, square_function sum_of_squares)
 {
     double mean = sum_of_squares(x, width) / (double)width;
     float scale = (float)(1 / sqrt(mean + (double)epsilon));
@@ -27,14 +31,14 @@ static void normalise(const float *x, const float *weight, float *out, size_t wi
         out[i] = x[i] * scale * weight[i];
 }
 
-static void add_row(float *x, const float *added, size_t width)
+INLINE_ANY void add_row(float *x, const float *added, size_t width)
 {
     for (size_t i = 0; i < width; i++)
         x[i] += added[i];
 }
 
-static void rms_norm_tile(const struct device_host_call *call, uint64_t tile,
-                          square_function sum_of_squares)
+INLINE_ANY void rms_norm_tile(const struct device_host_call *call, uint64_t tile,
+                              square_function sum_of_squares)
 {
     const struct params_norm *params = call->params;
     const struct device_host_operand *x = &call->operands[0];      /* [width, tokens] */
@@ -52,8 +56,8 @@ static void rms_norm_tile(const struct device_host_call *call, uint64_t tile,
     }
 }
 
-static void head_norm_tile(const struct device_host_call *call, uint64_t tile,
-                           square_function sum_of_squares)
+INLINE_ANY void head_norm_tile(const struct device_host_call *call, uint64_t tile,
+                               square_function sum_of_squares)
 {
     const struct params_norm *params = call->params;
     const struct device_host_operand *x = &call->operands[0];      /* [head_dim * heads, tokens] */
@@ -129,12 +133,12 @@ TARGET_AVX2 static double squares_avx2(const float *x, size_t width)
     return sum_lanes(lanes);
 }
 
-void host_rms_norm_tile_avx2(const struct device_host_call *call, uint64_t tile)
+TARGET_AVX2 void host_rms_norm_tile_avx2(const struct device_host_call *call, uint64_t tile)
 {
     rms_norm_tile(call, tile, squares_avx2);
 }
 
-void host_head_norm_tile_avx2(const struct device_host_call *call, uint64_t tile)
+TARGET_AVX2 void host_head_norm_tile_avx2(const struct device_host_call *call, uint64_t tile)
 {
     head_norm_tile(call, tile, squares_avx2);
 }
@@ -156,12 +160,12 @@ TARGET_AVX512 static double squares_avx512(const float *x, size_t width)
     return sum_lanes(lanes);
 }
 
-void host_rms_norm_tile_avx512(const struct device_host_call *call, uint64_t tile)
+TARGET_AVX512 void host_rms_norm_tile_avx512(const struct device_host_call *call, uint64_t tile)
 {
     rms_norm_tile(call, tile, squares_avx512);
 }
 
-void host_head_norm_tile_avx512(const struct device_host_call *call, uint64_t tile)
+TARGET_AVX512 void host_head_norm_tile_avx512(const struct device_host_call *call, uint64_t tile)
 {
     head_norm_tile(call, tile, squares_avx512);
 }
