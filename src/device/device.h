@@ -56,6 +56,7 @@ struct device_options {
     uint64_t staging_slot_bytes; /* 0: 1 MiB */
     uint32_t thread_count;       /* of the host device; 0: all processors */
     bool completions;            /* tell the observer when queued work is done */
+    bool copy_completions;       /* the same, of copies in and out only */
     /* What follows costs something and is told to the observer only. */
     bool hash_results;   /* a redeemed ticket's event has the XXH3 of its bytes */
     bool ask_errors;     /* the stream's error state is asked before and after each copy */
