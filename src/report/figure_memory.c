@@ -74,8 +74,7 @@ static void draw_fault(struct doc *doc, uint64_t address, double y)
 {
     char text[96];
     snprintf(text, sizeof(text), "0x%" PRIx64 "  %s", address, doc_word(doc, WORD_MEMORY_FAULT));
-    svg_line(doc, ADDRESS_X, y + LINE / 2 + 1, BAR_X + BAR_WIDTH, y + LINE / 2 + 1, "fault");
-    svg_rect(doc, ADDRESS_X - 2, y + 1, 318, LINE - 2, "faultbox", NULL);
+    svg_rect(doc, ADDRESS_X - 2, y + 1, WIDTH - ADDRESS_X, LINE - 2, "fault", NULL);
     svg_text(doc, ADDRESS_X + 2, y + 14, "start", "title", text, 60);
 }
 

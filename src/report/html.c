@@ -24,9 +24,10 @@ static const char style[] =
     ".wide{overflow-x:auto;margin:.6rem 0}"
     "table{border-collapse:collapse;width:100%;font-size:.9rem}"
     "th,td{text-align:left;vertical-align:top;padding:.38rem .6rem;border-bottom:1px solid #d8dee4}"
-    "th{background:#f6f8fa;font-weight:600;white-space:nowrap;border-bottom:2px solid #afb8c1}"
-    "td{min-width:3.2rem}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}"
-    "td.n{white-space:nowrap}"
+    "th{background:#f6f8fa;font-weight:600;border-bottom:2px solid #afb8c1}"
+    "td{min-width:3.2rem}td.t{min-width:11rem}td.n,th.n{text-align:right;font-variant-numeric:"
+    "tabular-nums}"
+    "td.n,td code{white-space:nowrap}td:last-child code{white-space:normal}"
     ".badge{display:inline-block;padding:.05rem .5rem;border-radius:1rem;font-size:.78rem;"
     "font-weight:700;border:1px solid;white-space:nowrap}"
     ".bad{color:#8c1d0f;background:#fdecea;border-color:#b3261e}"
@@ -53,12 +54,12 @@ static const char style[] =
     ".buffer{fill:#5a8fc0}.buffer.freed{fill:#fff;stroke:#57606a;stroke-dasharray:3 2}"
     ".buffer.named{fill:#8c1d0f}.buffer.named.freed{fill:#fdecea;stroke:#8c1d0f;stroke-dasharray:3 "
     "2}"
-    ".fault{stroke:#8c1d0f;stroke-width:2}.faultbox{fill:#fdecea;stroke:#8c1d0f}"
+    ".fault{fill:#fdecea;stroke:#8c1d0f}"
     "@media (max-width:560px){body{padding:.9rem .75rem 2rem;font-size:14px}h1{font-size:1.3rem}"
     "th,td{padding:.32rem .45rem}}"
     "@media print{body{max-width:none;padding:0;font-size:10pt}"
     "h2,h3{break-after:avoid}tr,figure,dl{break-inside:avoid}"
-    ".wide{overflow:visible}table{font-size:8pt}th{white-space:normal}svg{min-width:0!important}"
+    ".wide{overflow:visible}table{font-size:8pt}svg{min-width:0!important}"
     ".badge,svg,dl,th,code{print-color-adjust:exact;-webkit-print-color-adjust:exact}}";
 
 void report_html(const struct report_facts *facts, enum analyze_language language,
