@@ -1,5 +1,6 @@
 /* reference_model.c - see reference_model.h. */
 #include "reference_model.h"
+#include "reference_rounding.h"
 
 #include "tensor/quant.h"
 
@@ -30,16 +31,72 @@ static double *load(const struct gguf_file *file, int layer, const char *suffix)
     return values;
 }
 
-/* out[rows] = weights [k, rows] x + bias. */
-static void multiply(const struct gguf_file *file, int layer, const char *name, const double *x,
-                     size_t k, size_t rows, double *out)
+/* ---- Parts of a model ----------------------------------------------------------------------- */
+
+static enum dtype dtype_of(const struct gguf_file *file, int layer, const char *suffix)
 {
+    char name[96];
+    if (layer >= 0)
+        snprintf(name, sizeof(name), "blk.%d.%s", layer, suffix);
+    else
+        snprintf(name, sizeof(name), "%s", suffix);
+    const struct gguf_tensor *tensor = gguf_tensor_find(file, name);
+    return tensor ? tensor->dtype : gguf_tensor_find(file, "token_embd.weight")->dtype;
+}
+
+/* A model and how it is run. */
+struct subject {
+    const struct gguf_file *file;
+    const struct reference_rounding *rounding; /* or NULL */
+    size_t token;                              /* at which we are */
+};
+
+/* What the implementation had there: the row of this token, or NULL. */
+static const float *witness(const struct subject *subject, const char *tensor, int layer, size_t k)
+{
+    const struct reference_rounding *rounding = subject->rounding;
+    const float *rows = rounding->witness ? rounding->witness(rounding->context, tensor, layer)
+                                          : NULL;
+    return rows ? rows + subject->token * k : NULL;
+}
+
+/* Rounds a row that meets weights of a type; input_name is what the row is called. */
+static void round_row(const struct subject *subject, enum dtype weight_dtype,
+                      const char *input_name, int layer, double *x, size_t k)
+{
+    const struct reference_rounding *rounding = subject->rounding;
+    bool plain = weight_dtype == DTYPE_F32 || weight_dtype == DTYPE_F16;
+    if (!rounding || plain)
+        return;
+    if (weight_dtype == DTYPE_BF16 && rounding->bf16_rows)
+        reference_round_bf16(x, k, witness(subject, input_name, layer, k));
+    if (weight_dtype != DTYPE_BF16 && rounding->q8_rows)
+        reference_round_q8(x, k, witness(subject, input_name, layer, k));
+}
+
+static void round_cached(const struct subject *subject, const char *name, int layer, double *x,
+                         size_t k)
+{
+    if (subject->rounding)
+        reference_round_cached(subject->rounding->kv, x, k, witness(subject, name, layer, k));
+}
+
+/* out[rows] = weights [k, rows] x + bias. */
+static void multiply(const struct subject *subject, int layer, const char *name,
+                     const char *input_name, const double *input, size_t k, size_t rows,
+                     double *out)
+{
+    const struct gguf_file *file = subject->file;
     char weight_name[64], bias_name[64];
+    double *x = malloc(k * sizeof(*x));
+    ASSERT(x);
+    memcpy(x, input, k * sizeof(*x));
     snprintf(weight_name, sizeof(weight_name), "%s.weight", name);
     snprintf(bias_name, sizeof(bias_name), "%s.bias", name);
     double *weights = load(file, layer, weight_name), *bias = load(file, layer, bias_name);
     if (!weights)
         weights = load(file, layer, "token_embd.weight"); /* tied */
+    round_row(subject, dtype_of(file, layer, weight_name), input_name, layer, x, k);
     for (size_t r = 0; r < rows; r++) {
         out[r] = bias ? bias[r] : 0;
         for (size_t i = 0; i < k; i++)
@@ -47,6 +104,7 @@ static void multiply(const struct gguf_file *file, int layer, const char *name, 
     }
     free(weights);
     free(bias);
+    free(x);
 }
 
 static void normalise(const double *x, const double *weight, size_t n, double epsilon, double *out)
@@ -112,9 +170,10 @@ static void attend(const struct model_config *config, const double *q, const dou
     free(scores);
 }
 
-static void run_layer(const struct gguf_file *file, const struct model_config *config, int layer,
+static void run_layer(struct subject *subject, const struct model_config *config, int layer,
                       double *x, size_t count)
 {
+    const struct gguf_file *file = subject->file;
     size_t width = config->embedding_length, feed = config->feed_forward_length;
     size_t query = (size_t)config->head_count * config->head_dim;
     size_t kv = (size_t)config->head_count_kv * config->head_dim;
@@ -126,23 +185,26 @@ static void run_layer(const struct gguf_file *file, const struct model_config *c
     double *added = values + count * kv, *gate = added + width, *up = gate + feed;
     for (size_t t = 0; t < count; t++) {
         double *row = x + t * width;
+        subject->token = t;
         normalise(row, attn_norm, width, (double)config->rms_epsilon, h);
-        multiply(file, layer, "attn_q", h, width, query, q);
-        multiply(file, layer, "attn_k", h, width, kv, keys + t * kv);
-        multiply(file, layer, "attn_v", h, width, kv, values + t * kv);
+        multiply(subject, layer, "attn_q", "attn_norm.out", h, width, query, q);
+        multiply(subject, layer, "attn_k", "attn_norm.out", h, width, kv, keys + t * kv);
+        multiply(subject, layer, "attn_v", "attn_norm.out", h, width, kv, values + t * kv);
         prepare_heads(file, config, layer, "attn_q_norm.weight", q, config->head_count, t);
         prepare_heads(file, config, layer, "attn_k_norm.weight", keys + t * kv,
                       config->head_count_kv, t);
+        round_cached(subject, "rope_k", layer, keys + t * kv, kv);
+        round_cached(subject, "attn_v", layer, values + t * kv, kv);
         attend(config, q, keys, values, t + 1, mixed);
-        multiply(file, layer, "attn_output", mixed, query, width, added);
+        multiply(subject, layer, "attn_output", "attn_vector", mixed, query, width, added);
         for (size_t i = 0; i < width; i++)
             row[i] += added[i];
         normalise(row, ffn_norm, width, (double)config->rms_epsilon, h);
-        multiply(file, layer, "ffn_gate", h, width, feed, gate);
-        multiply(file, layer, "ffn_up", h, width, feed, up);
+        multiply(subject, layer, "ffn_gate", "ffn_norm.out", h, width, feed, gate);
+        multiply(subject, layer, "ffn_up", "ffn_norm.out", h, width, feed, up);
         for (size_t i = 0; i < feed; i++)
             gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i];
-        multiply(file, layer, "ffn_down", gate, feed, width, added);
+        multiply(subject, layer, "ffn_down", "ffn_swiglu", gate, feed, width, added);
         for (size_t i = 0; i < width; i++)
             row[i] += added[i];
     }
@@ -152,8 +214,10 @@ static void run_layer(const struct gguf_file *file, const struct model_config *c
 }
 
 void reference_logits(const struct gguf_file *file, const struct model_config *config,
-                      const int32_t *ids, size_t count, double *logits)
+                      const struct reference_rounding *rounding, const int32_t *ids, size_t count,
+                      double *logits)
 {
+    struct subject subject = { .file = file, .rounding = rounding };
     size_t width = config->embedding_length, vocab = config->vocab_size;
     double *table = load(file, -1, "token_embd.weight");
     double *norm = load(file, -1, "output_norm.weight");
@@ -162,10 +226,11 @@ void reference_logits(const struct gguf_file *file, const struct model_config *c
     for (size_t t = 0; t < count; t++)
         memcpy(x + t * width, table + (size_t)ids[t] * width, width * sizeof(*x));
     for (uint32_t layer = 0; layer < config->block_count; layer++)
-        run_layer(file, config, (int)layer, x, count);
+        run_layer(&subject, config, (int)layer, x, count);
     for (size_t t = 0; t < count; t++) {
+        subject.token = t;
         normalise(x + t * width, norm, width, (double)config->rms_epsilon, h);
-        multiply(file, -1, "output", h, width, vocab, logits + t * vocab);
+        multiply(&subject, -1, "output", "output_norm.out", h, width, vocab, logits + t * vocab);
     }
     free(table);
     free(norm);
