@@ -1,5 +1,6 @@
 /* cmd_infer.c - greta infer: a prompt, and what the model makes of it. */
 #include "cli/cli.h"
+#include "cli/default_model.h"
 #include "cli/infer_report.h"
 
 #include "base/clock.h"
@@ -35,7 +36,8 @@ static const struct settings defaults = { .device = "auto",
 #define AT(field) offsetof(struct settings, field)
 
 static const struct cli_option options[] = {
-    { "--model|-m", "FILE", CLI_TEXT, AT(model), "model to run (GGUF)", NULL, true },
+    { "--model|-m", "FILE", CLI_TEXT, AT(model),
+      "model to run (GGUF; default: the one that comes with greta)", NULL, true },
     { "--prompt|-p", "TEXT", CLI_TEXT, AT(prompt), "what to begin with", NULL, false },
     { "--prompt-file|-f|--file", "FILE", CLI_TEXT, AT(prompt_file),
       "read the prompt from a file; - is standard input", NULL, true },
@@ -280,8 +282,12 @@ static enum status prepare(struct run *run, struct error *err)
     struct text prompt;
     text_init(&prompt);
     enum status status = read_prompt(run->settings, &prompt, err);
+    struct default_model model;
+    const char *path;
     if (!status)
-        status = gguf_open(run->settings->model, &run->file, err);
+        status = default_model_path(run->settings->model, &model, &path, err);
+    if (!status)
+        status = gguf_open(path, &run->file, err);
     if (!status)
         status = check_model(run, err);
     if (!status)
@@ -305,10 +311,7 @@ static enum cli_exit run_infer(const struct cli_invocation *invocation)
     struct error err;
     enum status status;
     tokenizer_ids_init(&run.prompt);
-    if (!settings->model)
-        status = error_set(&err, STATUS_USAGE, "expected --model FILE, found none");
-    else
-        status = prepare(&run, &err);
+    status = prepare(&run, &err);
     if (status) {
         release(&run);
         return cli_fail(invocation, &err);
@@ -344,7 +347,8 @@ const struct cli_command cli_infer = {
         "what was written; a second one kills.\n\n"
         "Exit status 1 if the guard rail refuses the model or generation fails, 3 if it could not "
         "begin, 130 if it was interrupted.",
-    .examples = "  greta infer --model model.gguf --prompt \"Once upon a time\" --greedy\n"
+    .examples = "  greta infer --prompt \"Once upon a time\"\n"
+                "  greta infer --model model.gguf --prompt \"Once upon a time\" --greedy\n"
                 "  greta infer -m model.gguf -f prompt.txt -n 100 --seed 7\n"
                 "  echo Hello | greta infer -m model.gguf -f - --json\n",
     .options = options,
