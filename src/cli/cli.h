@@ -76,6 +76,7 @@ struct cli_invocation {
 
 /* Commands. */
 extern const struct cli_command cli_infer;
+extern const struct cli_command cli_eval;
 extern const struct cli_command cli_bench;
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_synth;
