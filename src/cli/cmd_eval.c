@@ -1,6 +1,7 @@
 /* cmd_eval.c - greta eval: how well a model foretells a text, alone or against a recording. */
 #include "cli/cli.h"
 #include "cli/default_model.h"
+#include "cli/device_choice.h"
 
 #include "base/clock.h"
 #include "base/mapfile.h"
@@ -11,13 +12,13 @@
 #include <string.h>
 
 struct settings {
-    const char *model, *device, *kv_type, *kl_save, *kl_base;
+    const char *model, *device, *kv_type, *key_type, *value_type, *kl_save, *kl_base;
     uint32_t context, chunks, batch, threads;
     float perplexity_limit, divergence_limit; /* 0: none */
     bool special, force, json;
 };
 
-static const struct settings defaults = { .device = "auto", .kv_type = "f16" };
+static const struct settings defaults = { .device = "auto" };
 
 #define AT(field) offsetof(struct settings, field)
 
@@ -41,10 +42,14 @@ static const struct cli_option options[] = {
     { "--batch-size|-b|--ubatch-size|-ub", "N", CLI_U32, AT(batch),
       "tokens at a time (default: 512)", NULL, false },
     { "--threads|-t", "N", CLI_U32, AT(threads), "threads (default: all processors)", NULL, false },
-    { "--device|-dev", "NAME", CLI_TEXT, AT(device), "host, cuda:N, hip:N or auto (the default)",
-      NULL, false },
-    { "--cache-type|-ctk|-ctv|--cache-type-k|--cache-type-v", "TYPE", CLI_TEXT, AT(kv_type),
+    { "--device|-dev", "NAME", CLI_TEXT, AT(device),
+      "host, cuda:N, hip:N or auto (the default); also CPU, CUDA0, ROCm0", NULL, false },
+    { "--cache-type", "TYPE", CLI_TEXT, AT(kv_type),
       "type of keys and values in the cache (default: f16)", "f32 f16 q8_0", false },
+    { "--cache-type-k|-ctk", "TYPE", CLI_TEXT, AT(key_type), "the same; both have one type",
+      "f32 f16 q8_0", false },
+    { "--cache-type-v|-ctv", "TYPE", CLI_TEXT, AT(value_type), "the same; both have one type",
+      "f32 f16 q8_0", false },
     { "--json", NULL, CLI_FLAG, AT(json), "JSON instead of text", NULL, false },
 };
 
@@ -163,10 +168,13 @@ static enum status open_engine(struct run *run, struct error *err)
         .batch_limit = settings->batch,
         .logits_limit = evaluate_logits_limit(run->options.context, run->report.config.vocab_size)
     };
-    ASSERT(dtype_from_name(settings->kv_type, &engine_options.kv_dtype));
+    char device[32];
+    TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type,
+                       &engine_options.kv_dtype, err));
+    TRY(cli_device_name(settings->device, NULL, device, sizeof(device), err));
     if (engine_options.batch_limit && engine_options.logits_limit > engine_options.batch_limit)
         engine_options.logits_limit = engine_options.batch_limit;
-    TRY(all_open(settings->device, &device_options, &run->device, err));
+    TRY(all_open(device, &device_options, &run->device, err));
     TRY(ops_load(&run->ops, run->device, CPU_PATH_COUNT, err));
     return engine_open(&run->ops, run->file, &run->report, &engine_options, &run->engine, err);
 }
@@ -225,7 +233,7 @@ static enum status print_result(const struct run *run, const struct evaluate_res
     emit_text(emit, "model", run->model);
     emit_text(emit, "text", run->invocation->operands[0]);
     emit_text(emit, "device", device_info(run->device)->kind);
-    emit_text(emit, "cache_type", run->settings->kv_type);
+    emit_text(emit, "cache_type", dtype_name(engine_plan(run->engine)->options.kv_dtype));
     emit_count(emit, "context", run->options.context);
     emit_count(emit, "chunks", result->chunk_count);
     emit_count(emit, "scored_tokens", result->scored_tokens);

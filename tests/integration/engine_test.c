@@ -2,88 +2,13 @@
  * same bits however tokens are batched, sequences that fork and rewind, limits that are told. */
 #include "test.h"
 
-#include "convert/convert.h"
-#include "device/host/host.h"
-#include "engine/engine.h"
+#include "engine_scene.h"
 #include "reference_model.h"
-#include "temp_folder.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- A model in a file, and an engine on it ------------------------------------------------- */
-
-struct scene {
-    struct temp_folder folder;
-    struct gguf_file *file;
-    struct model_report report;
-    struct device *device;
-    struct ops ops;
-    struct engine *engine;
-    struct error err;
-};
-
-static struct model_shape small_shape(enum model_arch arch)
-{
-    struct model_shape shape = *model_shape_find("tiny");
-    shape.arch = arch;
-    shape.block_count = 3;
-    shape.feed_forward_length = 512;
-    shape.head_count = 4;
-    shape.head_count_kv = 2;
-    shape.head_dim = 64;
-    shape.vocab_size = 320;
-    shape.context_length = 64;
-    if (arch == MODEL_ARCH_QWEN2) {
-        shape.tied_embeddings = true;
-        shape.head_dim = 40; /* not a multiple of a vector */
-        shape.head_count_kv = 4;
-    }
-    if (arch == MODEL_ARCH_LLAMA)
-        shape.rope_freqs_factor = 8;
-    return shape;
-}
-
-static void scene_write(struct scene *scene, const struct model_shape *shape,
-                        enum convert_type type)
-{
-    temp_folder_init(&scene->folder);
-    struct temp_path path = temp_folder_path(&scene->folder, "model.gguf");
-    struct convert_synth request = { .shape = *shape, .type = type, .seed = 5, .path = path.text };
-    uint64_t bytes;
-    CHECK_OK(convert_synth(&request, NULL, &bytes, &scene->err), &scene->err);
-    CHECK_OK(gguf_open(path.text, &scene->file, &scene->err), &scene->err);
-    model_check(scene->file, NULL, &scene->report);
-    assert_false(model_report_refuses(&scene->report, false));
-}
-
-static void scene_start(struct scene *scene, enum cpu_path path, uint32_t threads,
-                        struct engine_options options)
-{
-    struct device_options device_options = { .guards = true,
-                                             .poison = true,
-                                             .thread_count = threads };
-    CHECK_OK(host_device_open(&device_options, &scene->device, &scene->err), &scene->err);
-    CHECK_OK(ops_load(&scene->ops, scene->device, path, &scene->err), &scene->err);
-    CHECK_OK(engine_open(&scene->ops, scene->file, &scene->report, &options, &scene->engine,
-                         &scene->err),
-             &scene->err);
-}
-
-static void scene_stop(struct scene *scene)
-{
-    engine_close(scene->engine);
-    assert_int_equal(device_used_bytes(scene->device), 0);
-    device_close(scene->device);
-}
-
-static void scene_end(struct scene *scene)
-{
-    gguf_close(scene->file);
-    temp_folder_release(&scene->folder);
-}
 
 #define TOKENS 21u
 static const int32_t ids[TOKENS] = { 1,  300, 7,  45, 260, 319, 88, 3,   3,   3, 120,
@@ -141,7 +66,7 @@ static void test_against_reference(void **state)
     };
     for (size_t row = 0; row < COUNT_OF(rows); row++) {
         struct scene scene;
-        struct model_shape shape = small_shape(rows[row].arch);
+        struct model_shape shape = scene_shape(rows[row].arch);
         scene_write(&scene, &shape, rows[row].type);
         size_t vocab = scene.report.config.vocab_size, count = TOKENS * vocab;
         double *wanted = malloc(count * sizeof(*wanted));
@@ -182,7 +107,7 @@ static void test_batch_composition(void **state)
 {
     (void)state;
     struct scene scene;
-    struct model_shape shape = small_shape(MODEL_ARCH_LLAMA);
+    struct model_shape shape = scene_shape(MODEL_ARCH_LLAMA);
     scene_write(&scene, &shape, CONVERT_Q4_K_M);
     size_t vocab = scene.report.config.vocab_size;
     struct engine_options options = { .kv_dtype = DTYPE_F16,
@@ -219,7 +144,7 @@ static void test_fork_and_rewind(void **state)
 {
     (void)state;
     struct scene scene;
-    struct model_shape shape = small_shape(MODEL_ARCH_QWEN3);
+    struct model_shape shape = scene_shape(MODEL_ARCH_QWEN3);
     scene_write(&scene, &shape, CONVERT_Q8_0);
     size_t vocab = scene.report.config.vocab_size;
     struct engine_options options = { .kv_dtype = DTYPE_Q8_0,
@@ -236,7 +161,7 @@ static void test_fork_and_rewind(void **state)
     CHECK_OK(engine_logits(scene.engine, 0, row, &scene.err), &scene.err);
     assert_memory_equal(row, first + 10 * vocab, vocab * sizeof(float));
     int32_t best;
-    CHECK_OK(engine_argmax(scene.engine, &best, &scene.err), &scene.err);
+    CHECK_OK(engine_argmax(scene.engine, &best, NULL, &scene.err), &scene.err);
     for (size_t i = 0; i < vocab; i++)
         assert_true(row[i] <= row[best]);
     free(first);
@@ -249,7 +174,7 @@ static void test_limits(void **state)
 {
     (void)state;
     struct scene scene;
-    struct model_shape shape = small_shape(MODEL_ARCH_LLAMA);
+    struct model_shape shape = scene_shape(MODEL_ARCH_LLAMA);
     scene_write(&scene, &shape, CONVERT_Q8_0);
     struct engine_options options = { .kv_dtype = DTYPE_F16, .context = 4, .batch_limit = 8 };
     scene_start(&scene, CPU_PATH_COUNT, 1, options);
