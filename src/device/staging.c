@@ -90,8 +90,13 @@ struct staging_slot *staging_take(struct device *device, enum staging_state stat
     struct device_staging_ring *ring = device->staging;
     struct error unused;
     const struct device_tamper *tamper = &device->tamper;
-    if (ring->last && tamper->take_again && tamper->take_again(tamper->context))
-        return ring->last;
+    if (tamper->take_again && tamper->take_again(tamper->context)) {
+        pthread_mutex_lock(&ring->lock);
+        struct staging_slot *last = ring->last;
+        pthread_mutex_unlock(&ring->lock);
+        if (last)
+            return last;
+    }
     for (;;) {
         pthread_mutex_lock(&ring->lock);
         struct staging_slot *slot = find_free(device);
