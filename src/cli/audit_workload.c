@@ -35,6 +35,8 @@ static enum status parse(struct audit_workload *workload, const struct cli_invoc
                                    &workload->settings, operands, &operand_count, &help, err);
     if (!status && help)
         status = error_set(err, STATUS_USAGE, "see greta infer --help");
+    if (!status && operand_count)
+        status = error_set(err, STATUS_USAGE, "expected only flags, found '%s'", operands[0]);
     return status ? error_wrap(err, "behind --") : STATUS_OK;
 }
 
@@ -101,7 +103,11 @@ enum status audit_workload_read(struct audit_workload *workload,
     TRY(cli_device_name(options->device, settings->gpu_layers, workload->device,
                         sizeof(workload->device), err));
     options->device = workload->device;
-    options->model = model ? model : settings->model;
+    struct error unused;
+    /* Without the model that comes with greta a small synthetic one is made. */
+    if (default_model_path(model ? model : settings->model, &workload->default_model,
+                           &options->model, &unused))
+        options->model = NULL;
     options->kv_type = dtype_name(kv_dtype);
     options->token_limit = settings->max_tokens >= 0 ? (uint32_t)settings->max_tokens
                                                      : GENERATE_NO_LIMIT;

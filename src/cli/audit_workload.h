@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "campaign/campaign.h"
 #include "cli/cli.h"
+#include "cli/default_model.h"
 #include "cli/infer_settings.h"
 
 /* Words behind --. */
@@ -15,6 +16,7 @@
 struct audit_workload {
     struct infer_settings settings;
     struct text prompt;
+    struct default_model default_model;
     char device[32];
 };
 

@@ -31,7 +31,8 @@ static const struct settings defaults = { .matrix = CAMPAIGN_MATRIX_DEFAULT,
 
 static const struct cli_option options[] = {
     { "--model|-m", "FILE", CLI_TEXT, AT(model),
-      "model to run (default: a small synthetic one is made)", NULL, true },
+      "model to run (default: the one that came with greta, else a small synthetic one)", NULL,
+      true },
     { "--prompt-file|-f", "FILE", CLI_TEXT, AT(prompt_file), "prompt (default: a short sentence)",
       NULL, true },
     { "--matrix", "ROWS", CLI_TEXT, AT(matrix),
@@ -310,7 +311,7 @@ const struct cli_command cli_audit = {
         "Exit status 0 if clean, 1 if a root cause was found (or a planted fault was missed, or a "
         "byte was wrong), 3 if it could not run, 4 if inconclusive or not reproduced.",
     .examples =
-        "  greta audit                                      # the small model, 200 iterations\n"
+        "  greta audit                                      # the bundled model, 200 iterations\n"
         "  greta audit --model m.gguf --matrix B:audit:10 -- --max-tokens 32 --threads 4\n"
         "  greta audit --expect-fault \"illegal memory access\" --lang es --author \"A. Person\"\n"
         "  greta audit --inject rope-position@layer=2,step=3 --matrix B:audit:2\n"
