@@ -129,12 +129,12 @@ static enum status begin(struct audit *audit, struct error *err)
     TRY(identity_find(&audit->options, &audit->identity, err));
     if (audit->options.locked)
         TRY(device_lock_take(&audit->lock, audit->options.runtime_folder, &audit->identity, err));
+    TRY(audit_model_open(&audit->options, &audit->model, err));
     if (audit->state)
         TRY(check_same(audit, err));
     else
         TRY(make_folder(audit, err));
     TRY(set_environment(audit, err));
-    TRY(audit_model_open(&audit->options, &audit->model, err));
     if (audit->state)
         TRY(load_rows(audit, err));
     TRY(audit_save_state(audit, false, err));
