@@ -125,9 +125,9 @@ static enum status run_path(struct transfers *transfers, enum direction directio
     struct tally tally = { 0 };
     char path[128];
     struct event_scope scope = { .step = (int32_t)transfers->worker->run_number, .layer = -1 };
-    snprintf(path, sizeof(path), "%s %s %s%s", direction_names[direction],
+    snprintf(path, sizeof(path), "%s/%s/%s%s", direction_names[direction],
              job->pageable ? "pageable" : "pinned", device_d2h_mode_name(job->d2h_mode),
-             beside ? ", beside a kernel" : "");
+             beside ? "/kernel" : "");
     event_set_text(scope.tensor, sizeof(scope.tensor), path);
     device_scope_set(transfers->device, transfers->stream, &scope);
     enum status status = worker_run_begin(transfers->worker, &run, err);
