@@ -149,6 +149,25 @@ echo '{}' >"$killed/state.json"
 expect_exit 3 "${audit[@]}" --resume "$killed"
 expect_one_line_error "state.json"
 
+# ---- A worker that dies, and one that hangs ----------------------------------------------------
+rm -rf artifacts
+last="audit, its worker killed"
+"${audit[@]}" --matrix B:audit:4000,C:audit:3 --no-interventions >"$captured/out" 2>"$captured/err" &
+auditor=$!
+wait_for_file "artifacts/*/*/run/B.results.jsonl"
+for ((i = 0; i < 200; i++)); do
+    worker=$(pgrep -P "$auditor" | head -1)
+    [ -n "$worker" ] && break
+    sleep 0.05
+done
+kill -9 "$worker"
+wait "$auditor"
+[ $? -eq 4 ] || fail "expected exit status 4"
+expect_summary "j['outcome'] == 'INCONCLUSIVE' and [r['crashed'] for r in j['rows']] == [True, False]"
+expect_exit 1 "${audit[@]}" --matrix B:audit:1 --no-interventions --hang-limit 1 --inject lost-wakeup
+expect_stdout "hang"
+expect_summary "[r['hung'] for r in j['rows']] == [True]"
+
 # ---- Interrupted -------------------------------------------------------------------------------
 rm -rf artifacts
 last="audit, interrupted"
