@@ -11,10 +11,15 @@
 #include "device/all/all.h"
 
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
 static const enum audit_level levels[] = { AUDIT_OFF, AUDIT_LOG, AUDIT_GUARD };
 #define LEVEL_COUNT COUNT_OF(levels)
+
+/* Of one run: time, and processor time of all threads, which other programs disturb less. */
+struct sample {
+    double wall_ns, cpu_ns;
+};
 
 struct runner {
     enum audit_level level;
@@ -23,7 +28,7 @@ struct runner {
     struct device *device;
     struct ops ops;
     struct engine *engine;
-    double samples_ns[BENCH_COST_ROUND_LIMIT];
+    struct sample samples[BENCH_COST_ROUND_LIMIT];
 };
 
 /* ---- Running -------------------------------------------------------------------------------- */
@@ -52,12 +57,20 @@ static void close_runner(struct runner *runner)
     cli_audit_discard(runner->audit);
 }
 
+static double cpu_ns(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec * 1e9 + (double)used.tv_nsec;
+}
+
 static enum status decode(struct runner *runner, const struct bench_cost_request *request,
-                          double *ret_ns, struct error *err)
+                          struct sample *ret_sample, struct error *err)
 {
     uint32_t id = 1;
     engine_rewind(runner->engine, 0, 0);
     uint64_t start_ns = clock_ns();
+    double start_cpu_ns = cpu_ns();
     for (uint32_t i = 0; i < request->tokens; i++) {
         int32_t best;
         id = (id * 1103515245u + 12345u) & 0x7FFFFFFFu;
@@ -65,7 +78,7 @@ static enum status decode(struct runner *runner, const struct bench_cost_request
         TRY(engine_forward(runner->engine, &token, 1, err));
         TRY(engine_argmax(runner->engine, &best, NULL, err));
     }
-    *ret_ns = (double)(clock_ns() - start_ns);
+    *ret_sample = (struct sample){ (double)(clock_ns() - start_ns), cpu_ns() - start_cpu_ns };
     return STATUS_OK;
 }
 
@@ -73,7 +86,7 @@ static enum status measure(struct runner *runners, const struct bench_cost_reque
                            struct error *err)
 {
     struct cli_progress progress;
-    double unused;
+    struct sample unused;
     cli_progress_begin(&progress, request->invocation, "bench", "rounds");
     enum status status = STATUS_OK;
     for (size_t i = 0; i < LEVEL_COUNT && !status; i++) /* warms up */
@@ -83,7 +96,7 @@ static enum status measure(struct runner *runners, const struct bench_cost_reque
         /* Nobody is always the first. */
         for (size_t i = 0; i < LEVEL_COUNT && !status; i++) {
             struct runner *runner = &runners[(i + round) % LEVEL_COUNT];
-            status = decode(runner, request, &runner->samples_ns[round], err);
+            status = decode(runner, request, &runner->samples[round], err);
         }
     }
     cli_progress_end(&progress);
@@ -112,35 +125,42 @@ static struct quartiles quartiles_of(double *numbers, uint32_t count)
 }
 
 /* Milliseconds of a token, and what the level adds to the run beside it, in percent. */
-static void summarise(const struct runner *runners, const struct bench_cost_request *request,
-                      size_t level, struct quartiles *ret_ms, struct quartiles *ret_cost)
+struct cost {
+    struct quartiles ms, added;
+};
+
+static struct cost cost_of(const struct runner *runners, const struct bench_cost_request *request,
+                           size_t level, bool cpu)
 {
-    double numbers[BENCH_COST_ROUND_LIMIT];
-    for (uint32_t i = 0; i < request->rounds; i++)
-        numbers[i] = runners[level].samples_ns[i] / 1e6 / request->tokens;
-    *ret_ms = quartiles_of(numbers, request->rounds);
-    for (uint32_t i = 0; i < request->rounds; i++)
-        numbers[i] = 100 * (runners[level].samples_ns[i] / runners[0].samples_ns[i] - 1);
-    *ret_cost = quartiles_of(numbers, request->rounds);
+    double ms[BENCH_COST_ROUND_LIMIT], added[BENCH_COST_ROUND_LIMIT];
+    for (uint32_t i = 0; i < request->rounds; i++) {
+        const struct sample *sample = &runners[level].samples[i], *off = &runners[0].samples[i];
+        double ns = cpu ? sample->cpu_ns : sample->wall_ns;
+        ms[i] = ns / 1e6 / request->tokens;
+        added[i] = 100 * (ns / (cpu ? off->cpu_ns : off->wall_ns) - 1);
+    }
+    return (struct cost){ quartiles_of(ms, request->rounds), quartiles_of(added, request->rounds) };
 }
 
 static enum status print(const struct runner *runners, const struct bench_cost_request *request,
                          struct error *err)
 {
-    struct quartiles ms, cost;
     struct emit *emit;
     TRY(emit_create(request->json ? EMIT_JSON : EMIT_TEXT, &emit, err));
     emit_count(emit, "tokens", request->tokens);
     emit_count(emit, "rounds", request->rounds);
     emit_list_begin(emit, "levels");
     for (size_t i = 0; i < LEVEL_COUNT; i++) {
-        summarise(runners, request, i, &ms, &cost);
+        struct cost wall = cost_of(runners, request, i, false);
+        struct cost cpu = cost_of(runners, request, i, true);
         emit_object_begin(emit, NULL);
         emit_text(emit, "level", audit_level_name(levels[i]));
-        emit_real(emit, "ms_per_token", ms.median);
-        emit_real(emit, "added_percent", cost.median);
-        emit_real(emit, "added_percent_low", cost.low);
-        emit_real(emit, "added_percent_high", cost.high);
+        emit_real(emit, "ms_per_token", wall.ms.median);
+        emit_real(emit, "added_percent", wall.added.median);
+        emit_real(emit, "added_percent_low", wall.added.low);
+        emit_real(emit, "added_percent_high", wall.added.high);
+        emit_real(emit, "cpu_ms_per_token", cpu.ms.median);
+        emit_real(emit, "cpu_added_percent", cpu.added.median);
         emit_object_end(emit);
     }
     emit_list_end(emit);
