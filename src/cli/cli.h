@@ -72,6 +72,11 @@ struct cli_command {
 struct cli_environment {
     bool guard_rail_disabled; /* GRETA_DISABLE_GUARD_RAIL=1 */
     bool progress_shown;      /* stderr is a terminal */
+    /* Lines on copies to the host, as the first audits had them. */
+    bool d2h_trace;            /* GRETA_TRACE_MEMCPY=1 */
+    bool d2h_audit;            /* GCORE_D2H_AUDIT=1 */
+    bool d2h_debug;            /* GRETA_D2H_DEBUG=1 */
+    const char *d2h_audit_log; /* GCORE_D2H_AUDIT_LOG: a file; NULL: stderr */
 };
 
 struct cli_invocation {
