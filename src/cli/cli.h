@@ -32,6 +32,14 @@ enum cli_option_kind {
     CLI_U64,
     CLI_I32, /* whole numbers of either sign */
     CLI_F32,
+    CLI_TEXT_LIST, /* struct cli_text_list: may be given several times */
+};
+
+/* What an option was given, in order. */
+#define CLI_LIST_LIMIT 64
+struct cli_text_list {
+    size_t count;
+    const char *items[CLI_LIST_LIMIT];
 };
 
 struct cli_option {
@@ -76,7 +84,9 @@ struct cli_invocation {
 
 /* Commands. */
 extern const struct cli_command cli_infer;
+extern const struct cli_command cli_eval;
 extern const struct cli_command cli_bench;
+extern const struct cli_command cli_diff_taps;
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_synth;
 extern const struct cli_command cli_quantize;
