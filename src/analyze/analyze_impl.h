@@ -285,8 +285,8 @@ struct results {
     struct idmap map;
     uint64_t run_key;
     bool in_run;
-    uint64_t nth_serial; /* of the iteration */
-    struct idmap nth;    /* how often (step, layer, tensor) was redeemed in this iteration */
+    int32_t first_step; /* of the iteration: steps may count on from one to the next; -1: none */
+    struct idmap nth;   /* how often (step, layer, tensor) was redeemed in this iteration */
 };
 
 /* Ranges that are known to hold values that are not finite, newest last. */

@@ -97,6 +97,9 @@ static void run_workload(struct bench *bench, enum defect defect, uint64_t itera
     const struct add_params add = { 1.0f };
     int32_t good[4] = { 0, 1, 2, 3 }, bad[4] = { 0, 99999, 2, 3 };
     bool spoilt = false;
+    /* The faulting launch waits until the copy of the logits is queued: it is seen there. */
+    uint32_t is_open = 0;
+    struct gate_params gate = { .wait = &is_open };
     for (uint64_t iteration = 1; iteration <= iterations; iteration++) {
         if (iteration % 20 == 0)
             usleep(10000); /* for the live analysis to follow, on a busy machine */
@@ -124,13 +127,16 @@ static void run_workload(struct bench *bench, enum defect defect, uint64_t itera
                     continue;
                 spoilt = true;
                 struct poke_params poke = { .offset = 4096 };
+                struct device_launch waiting = launch_gate(&gate);
                 struct device_launch poking = launch_poke(x, &poke);
                 struct device_view wrong = x;
                 wrong.dtype = DTYPE_I32;
                 struct device_launch refused = launch_add(wrong, &add);
                 set_scope(bench, 1, layer, step, "");
-                if (defect == DEFECT_FAULT)
+                if (defect == DEFECT_FAULT) {
+                    launch(bench, 0, &waiting);
                     launch(bench, 0, &poking);
+                }
                 if (defect == DEFECT_RACE)
                     launch(bench, 1, &plain);
                 if (defect == DEFECT_REFUSAL)
@@ -146,6 +152,7 @@ static void run_workload(struct bench *bench, enum defect defect, uint64_t itera
             if (device_copy_out(bench->device, bench->streams[0], &x, DEVICE_HERE, &ticket,
                                 &unused))
                 break;
+            open_gate(&is_open);
             if (device_ticket_redeem(bench->device, ticket, DEVICE_HERE, &bytes, &count, &unused))
                 break;
             if (device_ticket_release(bench->device, ticket, DEVICE_HERE, &unused))
