@@ -296,7 +296,7 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
 {
     struct analysis result = { .level = analyzer->result.level, .root = -1 };
     struct unpack in = { 0 };
-    struct analyze_place failure = { 0 };
+    struct analyze_place failure = analyzer->first_failure;
     bytes_init(&in.in, bytes, count, "checkpoint");
     if (get_number(&in, 4) != SAVE_MAGIC)
         return false;
