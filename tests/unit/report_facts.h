@@ -477,7 +477,7 @@ static inline void specimen_record(struct flight *flight)
             event.kind = EVENT_MARK_RECORD;
         if (id % 10 == 6)
             event.kind = EVENT_MARK_WAIT;
-        event.object = 1;
+        event.object = event.kind == EVENT_LAUNCH ? 0 : 1;
         if (id % 10 == 9) {
             /* The launch before has been done. */
             event.kind = EVENT_COMPLETION;
