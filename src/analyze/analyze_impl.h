@@ -177,11 +177,13 @@ struct mark_state {
     struct vclock clock;
 };
 
-enum ticket_use { TICKET_FREE, TICKET_LANDING, TICKET_HELD };
+/* FILLING: of a copy in; it is over when its completion is told, or unseen. */
+enum ticket_use { TICKET_FREE, TICKET_LANDING, TICKET_HELD, TICKET_FILLING };
 
 struct ticket_state {
     uint64_t object;
     enum ticket_use use;
+    uint16_t generation;
     uint64_t copy_id;
     uint64_t host_address, bytes;
     uint32_t stream;
@@ -197,6 +199,7 @@ struct order {
     struct ticket_state *tickets;
     struct idmap ticket_map;
     uint32_t mark_count, ticket_count;
+    bool completions;     /* are told: the first was seen */
     uint64_t sync_serial; /* of all threads' waits */
     /* Everything that comes is ordered after `floor`: waits that were over well before now. */
     struct vclock floor, filling, waiting;
@@ -216,7 +219,7 @@ struct analyzer;
 void order_event(struct analyzer *analyzer, const struct event *event);
 struct ticket_state *order_ticket(const struct order *order, uint64_t object);
 struct mark_state *order_mark(const struct order *order, uint64_t object);
-struct stream_state *order_stream(struct order *order, uint32_t stream_index);
+struct stream_state *order_stream(const struct order *order, uint32_t stream_index);
 
 enum conflict_kind {
     CONFLICT_UNORDERED, /* two pieces of work, at least one writes */
@@ -237,6 +240,9 @@ struct conflict {
 /* One access of a piece of work. `writes`: first all reads of a launch, then its writes. */
 void shadow_access(struct analyzer *analyzer, const struct work *work,
                    const struct event_access *access, struct ledger_entry *entry, bool writes);
+/* True if the copy the slot was last used for is not known to be over, or its bytes are held. */
+bool order_slot_busy(const struct order *order, const struct ticket_state *ticket,
+                     const struct event *event);
 /* The buffer goes: tells if work with it is not known to be done. */
 void shadow_destroy_check(struct analyzer *analyzer, const struct event *event,
                           const struct vclock *clock, const struct ledger_entry *entry);

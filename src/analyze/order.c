@@ -40,9 +40,11 @@ void order_release(struct order *order)
 
 /* ---- Finding -------------------------------------------------------------------------------- */
 
-struct stream_state *order_stream(struct order *order, uint32_t stream_index)
+struct stream_state *order_stream(const struct order *order, uint32_t stream_index)
 {
-    return stream_index < VCLOCK_STREAM_LIMIT ? &order->streams[stream_index] : NULL;
+    return stream_index < VCLOCK_STREAM_LIMIT
+               ? (struct stream_state *)(uintptr_t)&order->streams[stream_index]
+               : NULL;
 }
 
 static struct thread_state *thread_of(struct order *order, uint32_t thread_index)
@@ -264,7 +266,8 @@ static void start_ticket(struct order *order, const struct event *event)
     if (!stream || event->object == 0)
         return;
     struct ticket_state *ticket = take_ticket(order, event->object);
-    ticket->use = TICKET_LANDING;
+    ticket->use = event->kind == EVENT_COPY_IN ? TICKET_FILLING : TICKET_LANDING;
+    ticket->generation = event->epoch;
     ticket->copy_id = event->id;
     ticket->host_address = event->host_address;
     ticket->bytes = event->bytes;
@@ -277,7 +280,7 @@ static void start_ticket(struct order *order, const struct event *event)
 static void end_ticket(struct order *order, const struct event *event, struct thread_state *thread)
 {
     struct ticket_state *ticket = order_ticket(order, event->object);
-    if (!ticket || ticket->use == TICKET_FREE)
+    if (!ticket || ticket->use == TICKET_FREE || ticket->use == TICKET_FILLING)
         return;
     bool redeem = event->kind == EVENT_TICKET_REDEEM;
     bool waited = redeem ? event->found == 1 || event->outcome == EVENT_FAILED
@@ -285,6 +288,28 @@ static void end_ticket(struct order *order, const struct event *event, struct th
     if (waited)
         thread_waited(order, thread, &ticket->clock, event->end_ns);
     ticket->use = redeem ? TICKET_HELD : TICKET_FREE;
+}
+
+/* Told before the slot of a copy in can be taken again. */
+static void complete_copy(struct analyzer *analyzer, const struct event *event)
+{
+    analyzer->order.completions = true;
+    const struct history_entry *copy = history_find(&analyzer->history, event->cause_id);
+    if (!copy || copy->event.kind != EVENT_COPY_IN)
+        return;
+    struct ticket_state *slot = order_ticket(&analyzer->order, copy->event.object);
+    if (slot && slot->use == TICKET_FILLING && slot->copy_id == event->cause_id)
+        slot->use = TICKET_FREE;
+}
+
+bool order_slot_busy(const struct order *order, const struct ticket_state *ticket,
+                     const struct event *event)
+{
+    if (ticket->use != TICKET_FILLING)
+        return ticket->use != TICKET_FREE;
+    /* A slot that was free in between has another generation. Without completions and with
+     * another generation the device's own word is all there is: it asked the slot's mark. */
+    return order->completions || (event->epoch && event->epoch == ticket->generation);
 }
 
 static void mark_event(struct order *order, const struct event *event, struct thread_state *thread)
@@ -353,7 +378,7 @@ static void work_event(struct analyzer *analyzer, const struct event *event)
         graphs_record(&analyzer->graphs, graph_id, event);
     else
         do_work(analyzer, event, NULL, 0);
-    if (event->kind == EVENT_COPY_OUT)
+    if (event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN)
         start_ticket(&analyzer->order, event);
 }
 
@@ -414,6 +439,9 @@ void order_event(struct analyzer *analyzer, const struct event *event)
     case EVENT_TICKET_RELEASE:
         if (over)
             end_ticket(order, event, thread);
+        break;
+    case EVENT_COMPLETION:
+        complete_copy(analyzer, event);
         break;
     case EVENT_DEVICE_CLOSE:
         close_device(order, thread, event->end_ns);

@@ -36,7 +36,7 @@ struct analyze_place place_of_event(const struct analyzer *analyzer, const struc
                                    .line = event->line,
                                    .stream_index = event->stream_index,
                                    .thread_index = event->thread_index,
-                                   .epoch = event->epoch,
+                                   .epoch = event->kind == EVENT_GRAPH_REPLAY ? event->epoch : 0,
                                    .iteration = known ? known->iteration : analyzer->iteration,
                                    .operand = EVENT_NO_OPERAND };
     memcpy(place.op, event->op, sizeof(place.op));

@@ -7,7 +7,7 @@ static bool ranges_meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_byt
     return a < b ? b - a < a_bytes : a - b < b_bytes;
 }
 
-/* Two copies that use one place of host memory, through different slots. */
+/* Two copies that use one place of host memory at the same time. */
 static void check_host_ranges(struct analyzer *analyzer, const struct event *event)
 {
     struct order *order = &analyzer->order;
@@ -17,7 +17,9 @@ static void check_host_ranges(struct analyzer *analyzer, const struct event *eve
         return;
     for (uint32_t i = 0; i < count; i++) {
         const struct ticket_state *ticket = &order->tickets[i];
-        if (ticket->use != TICKET_LANDING || ticket->object == event->object ||
+        /* A copy in that takes a slot in use is staging_reuse.c's. */
+        if (ticket->use != TICKET_LANDING ||
+            (ticket->object == event->object && event->kind != EVENT_COPY_OUT) ||
             !ranges_meet(ticket->host_address, ticket->bytes, event->host_address, event->bytes) ||
             ticket->stream == event->stream_index ||
             vclock_covers(&stream->clock, ticket->stream, ticket->tick))

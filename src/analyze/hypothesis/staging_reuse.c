@@ -2,20 +2,22 @@
  * taken while its ticket is out, a ticket used after its release. */
 #include "analyze/analyze_impl.h"
 
-/* The ticket whose host memory the copy uses too, or NULL. */
-static const struct ticket_state *find_occupied(struct order *order, const struct event *event)
+/* Two copies out on two streams, unordered, are overlapping_copies.c's. */
+static bool is_overlap(const struct order *order, const struct ticket_state *ticket,
+                       const struct event *event)
 {
-    const struct ticket_state *ticket = event->object ? order_ticket(order, event->object) : NULL;
-    if (ticket && ticket->use != TICKET_FREE)
-        return ticket;
-    return NULL;
+    const struct stream_state *stream = order_stream(order, event->stream_index);
+    return event->kind == EVENT_COPY_OUT && ticket->use == TICKET_LANDING && stream &&
+           ticket->stream != event->stream_index &&
+           !vclock_covers(&stream->clock, ticket->stream, ticket->tick);
 }
 
 static void on_copy(struct analyzer *analyzer, const struct event *event)
 {
     analyze_count(analyzer, HYPOTHESIS_STAGING_REUSE, 1, 1);
-    const struct ticket_state *ticket = find_occupied(&analyzer->order, event);
-    if (!ticket)
+    const struct order *order = &analyzer->order;
+    const struct ticket_state *ticket = event->object ? order_ticket(order, event->object) : NULL;
+    if (!ticket || !order_slot_busy(order, ticket, event) || is_overlap(order, ticket, event))
         return;
     struct finding draft = finding_draft(HYPOTHESIS_STAGING_REUSE, FINDING_DIRECT);
     draft.cause = place_of_event(analyzer, event);

@@ -58,6 +58,12 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         return;
     struct finding draft = finding_of_refusal(analyzer, HYPOTHESIS_USE_AFTER_FREE, event);
     draft.other = find_free(analyzer, event);
+    /* Destroyed twice: the call knows no name, the first one does. */
+    if (!draft.cause.buffer[0] && draft.other.event_id)
+        event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), draft.other.scope.tensor);
+    if (event->kind == EVENT_BUFFER_DESTROY && !draft.cause.scope.tensor[0])
+        event_set_text(draft.cause.scope.tensor, sizeof(draft.cause.scope.tensor),
+                       draft.cause.buffer);
     finding_add(analyzer, &draft);
 }
 
