@@ -271,6 +271,7 @@ const struct hypothesis_detector *hypothesis_detector(enum hypothesis hypothesis
 
 /* Results that were redeemed, for non-determinism. */
 #define RESULT_LIMIT 16384u
+#define RESULT_NTH_LIMIT 1024u /* different ones in an iteration; the rest count as unchecked */
 
 struct result_entry {
     uint64_t key;  /* of run, step, layer, tensor and how often before in this iteration */

@@ -31,7 +31,7 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
     results->entries = calloc(RESULT_LIMIT, sizeof(*results->entries));
     bool good = ledger_init(&analyzer->ledger) && order_init(&analyzer->order) &&
                 idmap_init(&results->map, RESULT_LIMIT) &&
-                idmap_init(&results->nth, RESULT_LIMIT) && analyzer->history.entries &&
+                idmap_init(&results->nth, RESULT_NTH_LIMIT) && analyzer->history.entries &&
                 results->entries;
     if (!good) {
         analyzer_destroy(analyzer);

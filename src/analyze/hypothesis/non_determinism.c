@@ -74,7 +74,10 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     uint64_t key = scope_key(results->run_key, &copy->event.scope);
     uint32_t nth = idmap_find(&results->nth, key);
     nth = nth == IDMAP_NONE ? 0 : nth + 1;
-    idmap_set(&results->nth, key, nth);
+    if (!idmap_set(&results->nth, key, nth)) {
+        analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, 1);
+        return;
+    }
     compare(analyzer, mix(key, nth), event, copy_id);
 }
 
