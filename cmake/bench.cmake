@@ -9,3 +9,9 @@ foreach(program IN LISTS bench_programs)
     target_include_directories(${program} PRIVATE bench)
     target_link_libraries(${program} PRIVATE greta_cli greta_warnings m)
 endforeach()
+
+# Greta beside llama.cpp: its libraries are loaded when it runs (bench/peers.sh fetches them).
+file(GLOB peers_sources CONFIGURE_DEPENDS bench/peers/*.c)
+add_executable(bench_peers ${peers_sources} bench/bench_peaks.c)
+target_include_directories(bench_peers PRIVATE bench bench/peers)
+target_link_libraries(bench_peers PRIVATE greta_cli greta_warnings m ${CMAKE_DL_LIBS})

@@ -80,6 +80,12 @@ add_test(NAME source/layers COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/too
 add_test(NAME source/layers_checker
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/check_layers_test.py)
 
+# The files of an audit as other programs see them.
+add_test(NAME report/files
+         COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py
+                 ${CMAKE_SOURCE_DIR} $<TARGET_FILE:report_write_test>)
+set_tests_properties(report/files PROPERTIES SKIP_RETURN_CODE 77)
+
 file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*_test.sh)
 foreach(script IN LISTS scripts)
     get_filename_component(name ${script} NAME_WE)

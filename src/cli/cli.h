@@ -84,6 +84,7 @@ struct cli_invocation {
 
 /* Commands. */
 extern const struct cli_command cli_infer;
+extern const struct cli_command cli_eval;
 extern const struct cli_command cli_bench;
 extern const struct cli_command cli_diff_taps;
 extern const struct cli_command cli_inspect;

@@ -1,5 +1,6 @@
 /* cmd_infer.c - greta infer: a prompt, and what the model makes of it. */
 #include "cli/cli.h"
+#include "cli/default_model.h"
 #include "cli/device_choice.h"
 #include "cli/infer_capture.h"
 #include "cli/infer_prompts.h"
@@ -316,12 +317,13 @@ static enum status generate(struct run *run, struct infer_summary *summary, stru
 static enum status prepare(struct run *run, struct error *err)
 {
     const struct infer_settings *settings = run->settings;
-    if (!settings->model)
-        return error_set(err, STATUS_USAGE, "expected --model FILE, found none");
+    struct default_model model;
+    const char *path;
+    TRY(default_model_path(settings->model, &model, &path, err));
     TRY(read_prompts(run, err));
     TRY(read_stops(run, err));
     TRY(infer_output_open(&run->output, settings->json, run->count, err));
-    TRY(gguf_open(settings->model, &run->file, err));
+    TRY(gguf_open(path, &run->file, err));
     TRY(check_model(run, err));
     TRY(infer_capture_open(&run->capture, &settings->taps, settings->tap_folder,
                            settings->logits_path, settings->allow_nan, err));
@@ -387,7 +389,8 @@ const struct cli_command cli_infer = {
         "--allow-nan.\n\n"
         "Exit status 1 if the guard rail refuses the model or generation fails, 3 if it could not "
         "begin, 130 if it was interrupted.",
-    .examples = "  greta infer --model model.gguf --prompt \"Once upon a time\" --greedy\n"
+    .examples = "  greta infer --prompt \"Once upon a time\"\n"
+                "  greta infer --model model.gguf --prompt \"Once upon a time\" --greedy\n"
                 "  greta infer -m model.gguf -f prompt.txt -n 100 --seed 7\n"
                 "  echo Hello | greta infer -m model.gguf --json -\n"
                 "  greta infer -m model.gguf -p Hello -n 1 --tap attn@layer=3,step=0 --tap-out "

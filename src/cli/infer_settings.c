@@ -16,7 +16,8 @@ const struct infer_settings infer_defaults = { .device = "auto",
 #define AT(field) offsetof(struct infer_settings, field)
 
 const struct cli_option infer_options[INFER_OPTION_COUNT] = {
-    { "--model|-m", "FILE", CLI_TEXT, AT(model), "model to run (GGUF)", NULL, true },
+    { "--model|-m", "FILE", CLI_TEXT, AT(model),
+      "model to run (GGUF; default: the one that comes with greta)", NULL, true },
     { "--prompt|-p", "TEXT", CLI_TEXT_LIST, AT(prompts), "what to begin with", NULL, false },
     { "--prompt-file|-f|--file", "FILE", CLI_TEXT, AT(prompt_file),
       "read the prompt from a file, less a newline at its end; - is standard input", NULL, true },

@@ -56,6 +56,7 @@ struct device_options {
     uint64_t staging_slot_bytes; /* 0: 1 MiB */
     uint32_t thread_count;       /* of the host device; 0: all processors */
     bool completions;            /* tell the observer when queued work is done */
+    bool copy_completions;       /* the same, of copies in and out only */
     /* What follows costs something and is told to the observer only. */
     bool hash_results;   /* a redeemed ticket's event has the XXH3 of its bytes */
     bool ask_errors;     /* the stream's error state is asked before and after each copy */
@@ -151,11 +152,15 @@ struct device_host_operand {
 struct device_host_call {
     const void *params;
     const struct device_host_operand *operands;
-    void *scratch; /* DEVICE_SCRATCH_BYTES of this worker, 64-byte aligned, unset */
+    void *scratch; /* DEVICE_SCRATCH_BYTES of this worker, 64-byte aligned */
     struct crumb_page *crumbs;
     uint64_t launch_id;
-    uint64_t run_end; /* the worker's tiles are tile_index .. run_end - 1 */
+    /* The worker's tiles are tile_index .. run_end - 1. Then it goes on with next_run, if that is
+     * not DEVICE_NO_TILE; before, it did a run that ended at previous_end, if that is not 0, and
+     * its scratch is as it was left then. */
+    uint64_t run_end, next_run, previous_end;
 };
+#define DEVICE_NO_TILE UINT64_MAX
 #define DEVICE_SCRATCH_BYTES ((size_t)4 << 20)
 
 /* Does one tile of a launch, or all of the worker's run: see device_kernel_entry. No locks, no

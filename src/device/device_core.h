@@ -188,6 +188,18 @@ MUST_CHECK enum status call_ask_before(struct call *call, const struct stream_sl
 /* The same behind a copy that was queued; only noted. */
 void call_ask_after(struct call *call, const struct stream_slot *stream);
 
+/* ---- Planted bugs --------------------------------------------------------------------------- */
+
+static inline bool device_is_tampered(const struct device *device)
+{
+    return device->tamper.before != NULL;
+}
+
+/* Fills kind, op, scope; asks `before`. False: the call is not to be made. */
+bool tamper_before(struct device *device, struct device_tampered *call);
+void tamper_after(struct device *device, struct device_tampered *call, enum status status,
+                  uint64_t event_id);
+
 /* ---- Staging -------------------------------------------------------------------------------- */
 
 MUST_CHECK enum status staging_create(struct device *device, struct error *err);

@@ -36,9 +36,10 @@ static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
     return STATUS_OK;
 }
 
-enum status device_copy_out(struct device *device, struct device_stream stream,
-                            const struct device_view *source, struct device_site site,
-                            struct device_ticket *ret_ticket, struct error *err)
+static enum status give_copy_out(struct device *device, struct device_stream stream,
+                                 const struct device_view *source, struct device_site site,
+                                 struct device_ticket *ret_ticket, uint64_t *ret_event_id,
+                                 struct error *err)
 {
     struct call call;
     struct stream_slot *slot;
@@ -48,10 +49,9 @@ enum status device_copy_out(struct device *device, struct device_stream stream,
     uint64_t limit = device->options.staging_slot_bytes;
     call_init(&call, device, EVENT_COPY_OUT, site);
     TRY(call_lock_stream(&call, stream, "copy out", &slot, err));
-    struct device_view asked = transfer_asked(device, "copy-out", source, slot);
     enum status status = call_refuse_capture(&call, slot, "copy out", err);
     if (!status)
-        status = call_resolve(&call, &asked, 0, "copy out", EVENT_READ, &resolved, err);
+        status = call_resolve(&call, source, 0, "copy out", EVENT_READ, &resolved, err);
     if (!status && transfer_bytes(&resolved) > limit)
         status = call_refuse(&call, EVENT_CHECK_BYTES, 0, limit, transfer_bytes(&resolved), err,
                              STATUS_REFUSED,
@@ -82,6 +82,26 @@ enum status device_copy_out(struct device *device, struct device_stream stream,
         call_end(&call, status, err);
     }
     call_unlock_stream(slot);
+    *ret_event_id = call.event.id;
+    return status;
+}
+
+enum status device_copy_out(struct device *device, struct device_stream stream,
+                            const struct device_view *source, struct device_site site,
+                            struct device_ticket *ret_ticket, struct error *err)
+{
+    uint64_t event_id = 0;
+    if (!device_is_tampered(device))
+        return give_copy_out(device, stream, source, site, ret_ticket, &event_id, err);
+    struct device_view changed = *source;
+    struct device_tampered call = { .kind = EVENT_COPY_OUT, .stream = stream, .view = &changed };
+    if (!tamper_before(device, &call))
+        return STATUS_OK;
+    enum status status = give_copy_out(device, call.stream, &changed, site, ret_ticket, &event_id,
+                                       err);
+    if (!status)
+        call.ticket = *ret_ticket;
+    tamper_after(device, &call, status, event_id);
     return status;
 }
 
@@ -109,6 +129,9 @@ enum status device_ticket_redeem(struct device *device, struct device_ticket tic
                                  uint64_t *ret_count, struct error *err)
 {
     struct call call;
+    struct device_tampered asked = { .kind = EVENT_TICKET_REDEEM, .ticket = ticket };
+    if (device_is_tampered(device))
+        tamper_before(device, &asked); /* cannot be left out: the caller wants its bytes */
     call_init(&call, device, EVENT_TICKET_REDEEM, site);
     TRY(call_check_lost(&call, "copy out", err));
     struct staging_slot *slot = staging_find(device, ticket);
@@ -149,6 +172,9 @@ enum status device_ticket_release(struct device *device, struct device_ticket ti
 {
     struct call call;
     struct error unused;
+    struct device_tampered asked = { .kind = EVENT_TICKET_RELEASE, .ticket = ticket };
+    if (device_is_tampered(device) && !tamper_before(device, &asked))
+        return STATUS_OK;
     call_init(&call, device, EVENT_TICKET_RELEASE, site);
     struct staging_slot *slot = staging_find(device, ticket);
     if (!slot)

@@ -40,10 +40,11 @@ struct report_row {
     uint32_t planned, done; /* iterations */
     uint32_t errors;        /* iterations that failed */
     bool crashed, hung, interrupted;
-    int exit_code, signal;           /* of the child; 0 */
-    const char *error;               /* first error in words; NULL: none */
-    const char *log;                 /* "run/A.log", relative to the audit's folder */
-    const char *flight;              /* "run/A.flight"; NULL: none (baseline) */
+    int exit_code, signal;                  /* of the child; 0 */
+    const char *error;                      /* first error in words; NULL: none */
+    const char *log;                        /* "run/A.log", relative to the audit's folder */
+    const char *flight;                     /* "run/A.flight"; NULL: none (baseline) */
+    const char *log_sha256, *flight_sha256; /* hex; NULL: none, or not computed */
     const char *missing;             /* why evidence is missing (full disk); NULL: nothing is */
     const char *parameters;          /* of stress, as JSON text; NULL */
     const struct analysis *analysis; /* NULL: none */
@@ -94,19 +95,21 @@ struct report_transfer {
 struct report_earlier {
     const char *id, *date;
     enum audit_outcome outcome;
-    const char *root_cause; /* one sentence; NULL */
+    const char *root_cause;    /* one sentence; NULL */
+    const char *root_cause_es; /* the same in Spanish; NULL: root_cause is quoted */
 };
 
 enum report_change { REPORT_NEW, REPORT_GONE, REPORT_CHANGED, REPORT_SAME };
 /* A finding held against the baseline's. */
 struct report_difference {
     enum report_change change;
-    const char *slug; /* hypothesis */
-    const char *what; /* one sentence */
+    const char *slug;    /* hypothesis */
+    const char *what;    /* one sentence */
+    const char *what_es; /* the same in Spanish; NULL: what is quoted */
 };
 /* A figure held against the baseline's. */
 struct report_timing {
-    const char *what; /* "A latency median ms" */
+    const char *what; /* as report_figures names it: "A latency_median_ms" */
     double before, now;
 };
 
@@ -145,6 +148,33 @@ struct report_facts {
  * (in `language`), timeline.json, findings.sarif, junit.xml. */
 MUST_CHECK enum status report_write(const struct report_facts *facts, const char *folder,
                                     enum analyze_language language, struct error *err);
+
+/* ---- What follows from the facts ------------------------------------------------------------ */
+
+/* critical: results can be wrong with no error; high: runs die, hang or differ, or one failed and
+ * nothing says why; medium: refused before it reached the device, or undecided; none: clean. */
+enum report_severity {
+    REPORT_SEVERITY_NONE,
+    REPORT_SEVERITY_MEDIUM,
+    REPORT_SEVERITY_HIGH,
+    REPORT_SEVERITY_CRITICAL,
+    REPORT_SEVERITY_COUNT
+};
+enum report_severity report_severity(const struct report_facts *facts);
+const char *report_severity_name(enum report_severity severity); /* "critical" */
+
+/* What makes two findings of two audits the same: op, operand, layer, step, tensor, check. Adds to
+ * text. */
+void report_finding_key(const struct finding *finding, struct text *text);
+
+/* The figures of the rows that a later audit compares itself with, as summary.json has them. */
+struct report_figure {
+    char what[64]; /* "A latency_median_ms": row and measure */
+    double value;
+};
+/* Fills at most capacity; returns how many there are. */
+size_t report_figures(const struct report_row *rows, size_t row_count, struct report_figure *ret,
+                      size_t capacity);
 
 /* ---- Single documents, for commands and tests ----------------------------------------------- */
 
@@ -196,11 +226,13 @@ MUST_CHECK enum status report_events(const struct flight_reader *reader,
 struct report_summary {
     char *id, *date;
     enum audit_outcome outcome;
-    char *root_cause; /* NULL */
+    char *root_cause;    /* NULL */
+    char *root_cause_es; /* NULL */
     struct report_summary_finding {
         char *slug; /* hypothesis */
         char *key;  /* op, operand, layer, step, tensor, check: what makes two findings the same */
         char *text; /* one sentence */
+        char *text_es; /* NULL: not there */
     } * findings;
     size_t finding_count;
     struct report_summary_timing {
@@ -211,6 +243,9 @@ struct report_summary {
 };
 MUST_CHECK enum status report_summary_read(const char *path, struct report_summary *ret_summary,
                                            struct error *err);
-void report_summary_release(struct report_summary *summary);
+/* For tests and fuzzing; bytes are borrowed for the call, name is for errors. */
+MUST_CHECK enum status report_summary_parse(const void *bytes, size_t count, const char *name,
+                                            struct report_summary *ret_summary, struct error *err);
+void report_summary_release(struct report_summary *summary); /* an empty one is fine */
 
 #endif

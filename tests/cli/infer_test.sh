@@ -62,8 +62,6 @@ expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n -1 -
 expect_stderr "Ended: context"
 
 # ---- What goes wrong ---------------------------------------------------------------------------
-expect_exit 2 "$GRETA" infer -p hello
-expect_one_line_error "expected --model FILE"
 expect_exit 2 "$GRETA" infer -m tiny.gguf
 expect_one_line_error "expected --prompt TEXT or --prompt-file FILE"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p ""

@@ -28,38 +28,48 @@ struct host_pool {
 /* ---- Tiles ---------------------------------------------------------------------------------- */
 
 /* A run is what a worker claims at a time: neighbouring tiles, a part of what is left; so claims
- * are few, and the last ones small enough that all workers end together. */
-#define RUNS_PER_WORKER 2u
+ * are few, and the last ones small enough that all workers end together. The next run is claimed
+ * before the one in hand is done, so that a kernel can fetch its beginning in time. */
+#define RUNS_PER_WORKER 3u
 
 struct tile_run {
+    uint64_t first, end;
+};
+
+/* What host_fault_run needs: a worker's run, and those beside it. */
+struct tile_work {
     struct host_job *job;
     void *scratch;
-    uint64_t first, end;
+    struct tile_run run;
+    uint64_t next_run, previous_end; /* as in struct device_host_call */
 };
 
 static void run_tiles(void *context)
 {
-    struct tile_run *run = context;
-    const struct device_command *command = run->job->command;
+    struct tile_work *work = context;
+    const struct device_command *command = work->job->command;
     struct device_host_call call = { .params = command->params,
                                      .operands = command->operands,
-                                     .scratch = run->scratch,
-                                     .crumbs = run->job->crumbs,
+                                     .scratch = work->scratch,
+                                     .crumbs = work->job->crumbs,
                                      .launch_id = command->event_id,
-                                     .run_end = run->end };
+                                     .run_end = work->run.end,
+                                     .next_run = work->next_run,
+                                     .previous_end = work->previous_end };
     if (command->kernel->takes_runs) {
-        command->kernel->host(&call, run->first);
+        command->kernel->host(&call, work->run.first);
         return;
     }
-    for (uint64_t tile = run->first; tile < run->end; tile++)
+    for (uint64_t tile = work->run.first; tile < work->run.end; tile++)
         command->kernel->host(&call, tile);
 }
 
 /* Takes the next tiles; false if there are none. */
-static bool claim_tiles(const struct host_pool *pool, struct tile_run *run)
+static bool claim_run(const struct host_pool *pool, struct host_job *job, struct tile_run *run)
 {
-    struct host_job *job = run->job;
-    uint64_t parts = RUNS_PER_WORKER * ((uint64_t)pool->thread_count + 1);
+    /* Alone, one run is all. */
+    uint64_t workers = (uint64_t)pool->thread_count + 1;
+    uint64_t parts = workers > 1 ? RUNS_PER_WORKER * workers : 1;
     uint64_t claim = __atomic_load_n(&job->claim, __ATOMIC_ACQUIRE);
     for (;;) {
         uint64_t tile = claim & TILE_MASK;
@@ -72,8 +82,7 @@ static bool claim_tiles(const struct host_pool *pool, struct tile_run *run)
         run_length += run_length == 0;
         if (__atomic_compare_exchange_n(&job->claim, &claim, claim + run_length, true,
                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            run->first = tile;
-            run->end = tile + run_length;
+            *run = (struct tile_run){ tile, tile + run_length };
             return true;
         }
     }
@@ -81,20 +90,28 @@ static bool claim_tiles(const struct host_pool *pool, struct tile_run *run)
 
 static void do_tiles(const struct host_pool *pool, struct host_job *job, void *scratch)
 {
-    struct tile_run run = { .job = job, .scratch = scratch };
-    uint64_t done = 0, tile_count = 0;
-    while (claim_tiles(pool, &run)) {
+    struct tile_work work = { .job = job, .scratch = scratch };
+    uint64_t done = 0;
+    bool going = claim_run(pool, job, &work.run);
+    if (!going)
+        return;
+    /* From here to the end of this function the launch cannot be over, nor its counts change. */
+    uint64_t tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_RELAXED);
+    while (going) {
+        struct tile_run next;
         struct host_fault_info info;
+        going = claim_run(pool, job, &next);
+        work.next_run = going ? next.first : DEVICE_NO_TILE;
         /* After a fault the rest of the tiles are not run, only counted. */
         if (!__atomic_load_n(&job->faulted, __ATOMIC_ACQUIRE) &&
-            !host_fault_run(run_tiles, &run, &info) &&
+            !host_fault_run(run_tiles, &work, &info) &&
             !__atomic_exchange_n(&job->faulted, 1, __ATOMIC_ACQ_REL))
             job->fault = info;
-        done += run.end - run.first;
-        tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_RELAXED);
+        done += work.run.end - work.run.first;
+        work.previous_end = work.run.end;
+        work.run = next;
     }
-    /* Told once, at the end: the launch cannot be over, nor its counts change, before that. */
-    if (done && __atomic_add_fetch(&job->done_count, done, __ATOMIC_ACQ_REL) == tile_count)
+    if (__atomic_add_fetch(&job->done_count, done, __ATOMIC_ACQ_REL) == tile_count)
         host_word_bump(&job->done);
 }
 

@@ -123,11 +123,18 @@ static void do_command(struct host_stream *stream, const struct device_command *
     device_report_fault(device, &fault);
 }
 
+static void report_completion(const struct host_stream *stream,
+                              const struct device_command *command)
+{
+    if (device_wants_completion(stream->device, command))
+        device_report_completion(stream->device, stream->index, command->event_id);
+}
+
 static void do_graph(struct host_stream *stream, const struct stream_item *item, void *scratch)
 {
     struct host_graph *graph = item->graph;
     struct crumb_stream *crumbs = &stream->device->crumbs->streams[stream->index];
-    uint64_t node = (item->epoch - 1) * graph->node_count;
+    uint64_t node = 0;
     for (size_t i = 0; i < graph->count && !device_is_lost(stream->device); i++) {
         if (graph->commands[i].kind != DEVICE_COMMAND_INSPECT)
             __atomic_store_n(&crumbs->node, ++node, __ATOMIC_RELEASE);
@@ -141,8 +148,7 @@ static void do_item(struct host_stream *stream, const struct stream_item *item, 
     switch (item->kind) {
     case ITEM_COMMAND:
         do_command(stream, &item->command, item->command.event_id, scratch);
-        if (stream->device->options.completions && item->command.kind != DEVICE_COMMAND_INSPECT)
-            device_report_completion(stream->device, stream->index, item->command.event_id);
+        report_completion(stream, &item->command);
         break;
     case ITEM_GRAPH:
         do_graph(stream, item, scratch);
