@@ -48,7 +48,8 @@ foreach(source IN LISTS integration_tests)
     else()
         add_test(NAME integration/${name} COMMAND ${name})
     endif()
-    set_tests_properties(integration/${name} PROPERTIES TIMEOUT 300)
+    set_tests_properties(integration/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+        "GRETA=$<TARGET_FILE:greta>;GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
 # Every header compiles alone.

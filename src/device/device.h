@@ -55,6 +55,7 @@ struct device_options {
     uint32_t staging_slot_count; /* 0: 16 */
     uint64_t staging_slot_bytes; /* 0: 1 MiB */
     uint32_t thread_count;       /* of the host device; 0: all processors */
+    bool serialise;              /* every call waits for its work: faults show where they happen */
     bool completions;            /* tell the observer when queued work is done */
     bool copy_completions;       /* the same, of copies in and out only */
     /* What follows costs something and is told to the observer only. */
@@ -130,12 +131,15 @@ typedef bool (*device_param_check)(const struct device_contract_call *call, uint
 uint64_t device_contract_extent(const struct device_contract_call *call, const char *name);
 const void *device_contract_params(const struct device_contract_call *call);
 
+/* No device counts further. */
+#define DEVICE_TILE_LIMIT ((uint64_t)UINT32_MAX)
+
 struct device_contract {
     const char *name; /* stable slug of the op */
     struct device_operand_rule operands[DEVICE_OPERAND_LIMIT];
     uint8_t operand_count;
     uint32_t params_bytes;
-    uint64_t tile_limit;      /* most tiles of a launch; 0: any number */
+    uint64_t tile_limit;      /* most tiles of a launch; 0: DEVICE_TILE_LIMIT */
     device_param_check check; /* or NULL */
 };
 
