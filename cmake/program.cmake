@@ -44,7 +44,7 @@ set(pages ${CMAKE_BINARY_DIR}/man/greta.1)
 add_custom_command(OUTPUT ${pages} DEPENDS greta
                    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
                    COMMAND greta manual > ${pages})
-foreach(command infer audit eval bench diff-taps inspect synth quantize devices tokenize detokenize manual completion help)
+foreach(command infer audit flight eval bench diff-taps inspect synth quantize devices tokenize detokenize manual completion help)
     set(page ${CMAKE_BINARY_DIR}/man/greta-${command}.1)
     add_custom_command(OUTPUT ${page} DEPENDS greta ${CMAKE_BINARY_DIR}/man/greta.1
                        COMMAND greta manual ${command} > ${page})
@@ -74,6 +74,7 @@ if(GRETA_FUZZ)
         get_filename_component(name ${fuzzer} NAME_WE)
         add_executable(${name} ${fuzzer})
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-        target_link_libraries(${name} PRIVATE greta_model greta_event greta_tokenizer greta_warnings)
+        target_link_libraries(${name} PRIVATE greta_model greta_event greta_analyze greta_report
+                          greta_tokenizer greta_warnings)
     endforeach()
 endif()

@@ -71,7 +71,8 @@ file(GLOB fuzzers CONFIGURE_DEPENDS fuzz/fuzz_*.c)
 foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
-    target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_tokenizer greta_warnings)
+    target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_analyze greta_report
+                          greta_tokenizer greta_warnings)
     add_test(NAME fuzz/${name}_replay
              COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
 endforeach()

@@ -74,7 +74,12 @@ struct cli_command {
 struct cli_environment {
     bool guard_rail_disabled; /* GRETA_DISABLE_GUARD_RAIL=1 */
     bool progress_shown;      /* stderr is a terminal */
-    char *const *arguments;   /* the line as it was typed */
+    /* Lines on copies to the host, as the first audits had them. */
+    bool d2h_trace;            /* GRETA_TRACE_MEMCPY=1 */
+    bool d2h_audit;            /* GCORE_D2H_AUDIT=1 */
+    bool d2h_debug;            /* GRETA_D2H_DEBUG=1 */
+    const char *d2h_audit_log; /* GCORE_D2H_AUDIT_LOG: a file; NULL: stderr */
+    char *const *arguments;    /* the line as it was typed */
     int argument_count;
     const char *const *variables;            /* all of it, for children; ends in NULL */
     char cache_folder[CLI_FOLDER_BYTES];     /* XDG_CACHE_HOME/greta; "" where there is no home */
@@ -97,6 +102,7 @@ extern const struct cli_command cli_eval;
 extern const struct cli_command cli_bench;
 extern const struct cli_command cli_diff_taps;
 extern const struct cli_command cli_inspect;
+extern const struct cli_command cli_flight;
 extern const struct cli_command cli_synth;
 extern const struct cli_command cli_quantize;
 extern const struct cli_command cli_devices;

@@ -32,6 +32,10 @@ static struct cli_environment read_environment(int argument_count, char **argume
     struct cli_environment environment = {
         .guard_rail_disabled = is_set("GRETA_DISABLE_GUARD_RAIL"),
         .progress_shown = isatty(STDERR_FILENO) == 1,
+        .d2h_trace = is_set("GRETA_TRACE_MEMCPY"),
+        .d2h_audit = is_set("GCORE_D2H_AUDIT"),
+        .d2h_debug = is_set("GRETA_D2H_DEBUG"),
+        .d2h_audit_log = is_set("GCORE_D2H_AUDIT_LOG") ? getenv("GCORE_D2H_AUDIT_LOG") : NULL,
         .arguments = arguments,
         .argument_count = argument_count,
         .variables = (const char *const *)environ,

@@ -176,11 +176,18 @@ typedef void (*device_host_kernel)(const struct device_host_call *call, uint64_t
 bool device_index_ok(const struct device_host_call *call, uint32_t operand, uint64_t index,
                      uint64_t bound);
 
+/* Where a tile begins to read memory that no launch before it writes: worth asking for while a
+ * worker has nothing else to do. *ret_bytes: how much is read from there on, by this tile and the
+ * next. */
+typedef const void *(*device_host_reads)(const struct device_host_call *call, uint64_t tile_index,
+                                         uint64_t *ret_bytes);
+
 /* The kernels of one backend, by op name. */
 struct device_kernel_entry {
     const char *op;
     device_host_kernel host; /* of the host image; others: later */
     bool takes_runs;         /* is called once for a run of tiles, not for each */
+    device_host_reads reads; /* NULL: not worth it */
 };
 struct device_image {
     const struct device_kernel_entry *entries;

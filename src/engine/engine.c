@@ -54,9 +54,10 @@ static enum status check_room(const struct engine *engine, struct error *err)
     return error_set(
         err, STATUS_NO_MEMORY,
         "memory: expected at most the %s of the device, found a need of %s (weights, kv "
-        "cache for %" PRIu32 " tokens, scratch); use a smaller context or another type",
+        "cache for %" PRIu32 " x %" PRIu32 " tokens, scratch); use a smaller context, fewer "
+        "sequences or another type",
         text_bytes(room, there), text_bytes(engine->plan.total_bytes, needed),
-        engine->plan.options.context);
+        engine->plan.options.sequence_limit, engine->plan.options.context);
 }
 
 static enum status allocate(struct engine *engine, struct error *err)
