@@ -130,12 +130,15 @@ typedef bool (*device_param_check)(const struct device_contract_call *call, uint
 uint64_t device_contract_extent(const struct device_contract_call *call, const char *name);
 const void *device_contract_params(const struct device_contract_call *call);
 
+/* Devices count tiles in 32 bits. */
+#define DEVICE_TILE_LIMIT UINT32_MAX
+
 struct device_contract {
     const char *name; /* stable slug of the op */
     struct device_operand_rule operands[DEVICE_OPERAND_LIMIT];
     uint8_t operand_count;
     uint32_t params_bytes;
-    uint64_t tile_limit;      /* most tiles of a launch; 0: any number */
+    uint64_t tile_limit;      /* most tiles of a launch; 0: DEVICE_TILE_LIMIT */
     device_param_check check; /* or NULL */
 };
 
