@@ -48,7 +48,7 @@ static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
         TRY(methods->stream_sync(device, stream->impl, err));
     if (mode == DEVICE_D2H_EVENT)
         TRY(methods->mark_sync(device, slot->mark, err));
-    return STATUS_OK;
+    return call_settle(call, stream, err);
 }
 
 static enum status give_copy_out(struct device *device, struct device_stream stream,
