@@ -191,7 +191,11 @@ static void add_call(struct events_chrome *chrome, struct text *out, const struc
     if (event->kind == EVENT_COPY_OUT)
         add_arrow(chrome, out, "s", PROCESS_HOST, event->thread_index, begin_ns, "ticket",
                   event->id);
-    if (event->kind == EVENT_TICKET_REDEEM && event->cause_id)
+    /* After a fault the cause is the fault, and an old copy may be forgotten. */
+    const struct event *copy = &chrome->recent[event->cause_id % RECENT_LIMIT];
+    if (event->kind == EVENT_TICKET_REDEEM && event->cause_id && copy->id == event->cause_id &&
+        copy->kind == EVENT_COPY_OUT && copy->outcome != EVENT_REFUSED &&
+        chrome->recent_wanted[event->cause_id % RECENT_LIMIT])
         add_arrow(chrome, out, "f", PROCESS_HOST, event->thread_index, begin_ns, "ticket",
                   event->cause_id);
     if (!events_is_stream_work(event))

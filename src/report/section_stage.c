@@ -145,7 +145,9 @@ static void print_neighbour(struct doc *doc, enum word word, const struct analyz
     if (!one->name[0] && one->bytes == 0)
         return;
     snprintf(address, sizeof(address), "0x%" PRIx64, one->address);
-    snprintf(distance, sizeof(distance), "%" PRId64, one->distance);
+    /* Its sign says on which side, and so does the sentence. */
+    snprintf(distance, sizeof(distance), "%" PRIu64,
+             one->distance < 0 ? -(uint64_t)one->distance : (uint64_t)one->distance);
     doc_item_begin(doc);
     doc_words(doc, word, one->name, address, text_bytes(one->bytes, bytes), distance, NULL);
     doc_item_end(doc);

@@ -286,7 +286,9 @@ const struct words words_en = {
         [WORD_LEGEND_CAUSE] = "cause",
         [WORD_LEGEND_FAILED] = "failed or refused",
         [WORD_FIGURE_LATENCY] = "Latency of every iteration, in ms",
-        [WORD_FIGURE_MEMORY] = "Buffers in the order of their addresses",
+        [WORD_FIGURE_MEMORY] = "Buffers in the order of their addresses, as they were when the error was seen",
+        [WORD_FIGURE_MEMORY_WORK] =
+            "Buffers in the order of their addresses, as they were at the last work of a stream",
         [WORD_MEMORY_FAULT] = "address of the fault",
         [WORD_MEMORY_LIVE] = "alive",
         [WORD_MEMORY_FREED] = "freed",
