@@ -129,10 +129,13 @@ static void draw_map(struct doc *doc, const struct finding *root, uint64_t momen
                      const struct flight_allocation *const *sorted, size_t count)
 {
     bool known = root && root->near.known;
-    size_t at = 0; /* the first buffer past the fault */
-    while (known && at < count && sorted[at]->address <= root->near.address)
+    /* The first buffer past the fault; where there is no address, the first that is named. */
+    size_t at = 0;
+    while (at < count &&
+           (known ? sorted[at]->address <= root->near.address : !is_named(root, sorted[at])))
         at++;
-    size_t from = known && at > LINE_LIMIT / 2 ? at - LINE_LIMIT / 2 : 0;
+    size_t middle = at < count || known ? at : 0;
+    size_t from = middle > LINE_LIMIT / 2 ? middle - LINE_LIMIT / 2 : 0;
     size_t to = from + LINE_LIMIT < count ? from + LINE_LIMIT : count;
     const char *caption = doc_word(doc, root ? WORD_FIGURE_MEMORY : WORD_FIGURE_MEMORY_WORK);
     double lines = (double)(to - from) + (known ? 1 : 0) + 1.4, y = 2;

@@ -33,6 +33,7 @@ struct timeline {
     uint64_t track_end_ns[TRACK_LIMIT]; /* of the last completion */
     bool used[TRACK_LIMIT];             /* has items */
     uint32_t track_count;               /* of those used */
+    bool completes;                     /* some work is drawn to its completion */
     uint64_t from_ns, to_ns;
     uint64_t cause_id, seen_id;
 };
@@ -85,6 +86,7 @@ static void complete_item(struct timeline *timeline, const struct event *complet
         if (item->begin_ns < timeline->track_end_ns[track])
             item->begin_ns = timeline->track_end_ns[track];
         item->end_ns = end_ns > item->begin_ns ? end_ns : item->begin_ns;
+        timeline->completes = true;
         break;
     }
     if (end_ns > timeline->track_end_ns[track])
@@ -249,6 +251,8 @@ static void draw(struct doc *doc, struct timeline *timeline, bool whole)
     draw_axis(doc, timeline, bottom + 4);
     draw_legend(doc, bottom + 32);
     svg_end(doc, caption);
+    if (!timeline->completes)
+        doc_sentence(doc, WORD_TIMELINE_CALLS, NULL);
 }
 
 void figure_timeline(struct doc *doc, const struct report_facts *facts)

@@ -280,6 +280,7 @@ const struct words words_en = {
         [WORD_FIGURE_TIMELINE_WHOLE] =
             "Streams over the end of the recording, in ms since it began",
         [WORD_TIMELINE_HOST] = "host",
+        [WORD_TIMELINE_CALLS] = "The bars are the calls: when the work itself ended was not recorded.",
         [WORD_LEGEND_LAUNCH] = "launch",
         [WORD_LEGEND_COPY] = "copy or fill",
         [WORD_LEGEND_WAIT] = "wait",

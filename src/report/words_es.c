@@ -285,6 +285,7 @@ const struct words words_es = {
         [WORD_FIGURE_TIMELINE_WHOLE] =
             "Flujos al final de la grabación, en ms desde su inicio",
         [WORD_TIMELINE_HOST] = "anfitrión",
+        [WORD_TIMELINE_CALLS] = "Las barras son las llamadas: no se grabó cuándo terminó el trabajo mismo.",
         [WORD_LEGEND_LAUNCH] = "lanzamiento",
         [WORD_LEGEND_COPY] = "copia o relleno",
         [WORD_LEGEND_WAIT] = "espera",
