@@ -25,7 +25,7 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
         analyzer->options.finding_limit = FINDINGS_LIMIT;
     analyzer->result.level = options->level;
     analyzer->result.root = -1;
-    analyzer->complete_past = true;
+    analyzer->first_failure = finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_DIRECT).seen;
     analyzer->history.entries = calloc(HISTORY_LIMIT, sizeof(*analyzer->history.entries));
     struct results *results = &analyzer->results;
     results->entries = calloc(RESULT_LIMIT, sizeof(*results->entries));

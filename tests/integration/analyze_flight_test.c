@@ -15,13 +15,22 @@
 
 /* ---- A workload ----------------------------------------------------------------------------- */
 
-enum defect { DEFECT_NONE, DEFECT_TRAP, DEFECT_FAULT, DEFECT_RACE, DEFECT_FREE, DEFECT_REFUSAL };
+enum defect {
+    DEFECT_NONE,
+    DEFECT_TRAP,
+    DEFECT_FAULT,
+    DEFECT_RACE,
+    DEFECT_FREE,
+    DEFECT_REFUSAL,
+    DEFECT_NO_WAIT /* the side stream does not wait for its mark */
+};
 
 struct bench {
     char path[128];
     struct flight *flight;
     struct device *device;
     struct device_stream streams[2];
+    struct device_mark there, back;
     struct error err;
 };
 
@@ -47,6 +56,8 @@ static void bench_open(struct bench *bench, const char *folder, const char *name
     for (size_t i = 0; i < 2; i++)
         CHECK_OK(device_stream_create(bench->device, DEVICE_HERE, &bench->streams[i], &bench->err),
                  &bench->err);
+    CHECK_OK(device_mark_create(bench->device, &bench->there, &bench->err), &bench->err);
+    CHECK_OK(device_mark_create(bench->device, &bench->back, &bench->err), &bench->err);
 }
 
 static void bench_close(struct bench *bench)
@@ -80,6 +91,20 @@ static void launch(struct bench *bench, size_t stream, const struct device_launc
         return;
 }
 
+/* One launch on the side stream, after what the main one has so far and before what comes. */
+static void run_aside(struct bench *bench, const struct device_launch *work, bool waits)
+{
+    struct error unused;
+    const struct device_stream *streams = bench->streams;
+    if (device_mark_record(bench->device, streams[0], bench->there, DEVICE_HERE, &unused) ||
+        (waits && device_mark_wait(bench->device, streams[1], bench->there, DEVICE_HERE, &unused)))
+        return;
+    launch(bench, 1, work);
+    if (device_mark_record(bench->device, streams[1], bench->back, DEVICE_HERE, &unused) ||
+        device_mark_wait(bench->device, streams[0], bench->back, DEVICE_HERE, &unused))
+        return;
+}
+
 /* Iterations of a few steps with a few layers each, and one defect at layer 2 of the given step. */
 static void run_workload(struct bench *bench, enum defect defect, uint64_t iterations,
                          int32_t defect_step)
@@ -97,6 +122,9 @@ static void run_workload(struct bench *bench, enum defect defect, uint64_t itera
     const struct add_params add = { 1.0f };
     int32_t good[4] = { 0, 1, 2, 3 }, bad[4] = { 0, 99999, 2, 3 };
     bool spoilt = false;
+    /* The faulting launch waits until the copy of the logits is queued: it is seen there. */
+    uint32_t is_open = 0;
+    struct gate_params gate = { .wait = &is_open };
     for (uint64_t iteration = 1; iteration <= iterations; iteration++) {
         if (iteration % 20 == 0)
             usleep(10000); /* for the live analysis to follow, on a busy machine */
@@ -120,17 +148,22 @@ static void run_workload(struct bench *bench, enum defect defect, uint64_t itera
                                                 .tile_count = 4 };
                 if (layer == 2)
                     launch(bench, 0, &gather);
+                set_scope(bench, 1, layer, step, "");
+                if (layer == 2)
+                    run_aside(bench, &plain, !now || defect != DEFECT_NO_WAIT);
                 if (layer != 2 || !now)
                     continue;
                 spoilt = true;
                 struct poke_params poke = { .offset = 4096 };
+                struct device_launch waiting = launch_gate(&gate);
                 struct device_launch poking = launch_poke(x, &poke);
                 struct device_view wrong = x;
                 wrong.dtype = DTYPE_I32;
                 struct device_launch refused = launch_add(wrong, &add);
-                set_scope(bench, 1, layer, step, "");
-                if (defect == DEFECT_FAULT)
+                if (defect == DEFECT_FAULT) {
+                    launch(bench, 0, &waiting);
                     launch(bench, 0, &poking);
+                }
                 if (defect == DEFECT_RACE)
                     launch(bench, 1, &plain);
                 if (defect == DEFECT_REFUSAL)
@@ -146,6 +179,7 @@ static void run_workload(struct bench *bench, enum defect defect, uint64_t itera
             if (device_copy_out(bench->device, bench->streams[0], &x, DEVICE_HERE, &ticket,
                                 &unused))
                 break;
+            open_gate(&is_open);
             if (device_ticket_redeem(bench->device, ticket, DEVICE_HERE, &bytes, &count, &unused))
                 break;
             if (device_ticket_release(bench->device, ticket, DEVICE_HERE, &unused))
@@ -224,13 +258,16 @@ static const struct {
     bool guards;
     int hypothesis; /* of the root; -1: none */
     const char *op; /* its culprit */
+    int32_t layer;
 } defects[] = {
-    { "clean", DEFECT_NONE, true, -1, "" },
-    { "trap", DEFECT_TRAP, true, HYPOTHESIS_BAD_POINTER, "gather" },
-    { "fault", DEFECT_FAULT, true, HYPOTHESIS_KERNEL_FAULT, "poke" },
-    { "race", DEFECT_RACE, false, HYPOTHESIS_MISSING_SYNC, "add" },
-    { "free", DEFECT_FREE, false, HYPOTHESIS_USE_AFTER_FREE, "gather" },
-    { "refusal", DEFECT_REFUSAL, true, HYPOTHESIS_CONTRACT_BREACH, "add" },
+    { "clean", DEFECT_NONE, true, -1, "", 0 },
+    { "trap", DEFECT_TRAP, true, HYPOTHESIS_BAD_POINTER, "gather", 2 },
+    { "fault", DEFECT_FAULT, true, HYPOTHESIS_KERNEL_FAULT, "poke", 2 },
+    /* The stray launch is behind what its stream had waited for: the next one races with it. */
+    { "race", DEFECT_RACE, false, HYPOTHESIS_MISSING_SYNC, "add", 3 },
+    { "free", DEFECT_FREE, false, HYPOTHESIS_USE_AFTER_FREE, "gather", 2 },
+    { "refusal", DEFECT_REFUSAL, true, HYPOTHESIS_CONTRACT_BREACH, "add", 2 },
+    { "no-wait", DEFECT_NO_WAIT, false, HYPOTHESIS_MISSING_SYNC, "add", 2 },
 };
 
 static void check_root(const struct analysis *analysis, size_t row, int32_t step)
@@ -244,7 +281,7 @@ static void check_root(const struct analysis *analysis, size_t row, int32_t step
     const struct finding *root = &analysis->findings[analysis->root];
     assert_int_equal(root->hypothesis, (enum hypothesis)defects[row].hypothesis);
     assert_string_equal(root->cause.op, defects[row].op);
-    assert_int_equal(root->cause.scope.layer, 2);
+    assert_int_equal(root->cause.scope.layer, defects[row].layer);
     assert_int_equal(root->cause.scope.step, step);
     if (defects[row].defect == DEFECT_FAULT || defects[row].defect == DEFECT_TRAP) {
         assert_int_equal(root->seen.kind, EVENT_COPY_OUT);
@@ -356,6 +393,104 @@ static void killed_process_tells_the_same(void **state)
         }
 }
 
+/* ---- Graphs --------------------------------------------------------------------------------- */
+
+enum graph_defect { GRAPH_CLEAN, GRAPH_TRAP, GRAPH_FAULT, GRAPH_STALE };
+
+/* Records a gather and an add as layers 1 and 2, replays them for some steps; the index is wrong,
+ * the memory is gone, or a buffer is made anew, before the replay of step 3. */
+static void run_graph(struct bench *bench, enum graph_defect defect)
+{
+    struct error *err = &bench->err, unused;
+    struct device *device = bench->device;
+    struct device_stream stream = bench->streams[0];
+    struct device_view x = make_floats(bench, 4, "x"), y = make_floats(bench, 1024, "y");
+    uint64_t four = 4;
+    struct device_view index = { .dtype = DTYPE_I32, .shape = shape_make(1, &four) };
+    CHECK_OK(device_buffer_create(device, 16, "index", DEVICE_HERE, &index.buffer, err), err);
+    CHECK_OK(device_fill(device, stream, &x, 0, DEVICE_HERE, err), err);
+    CHECK_OK(device_fill(device, stream, &y, 0, DEVICE_HERE, err), err);
+    const struct add_params add = { 1.0f };
+    struct poke_params poke = { .offset = defect == GRAPH_FAULT ? 4096 : 0 };
+    struct device_graph graph;
+    CHECK_OK(device_graph_begin(device, stream, DEVICE_HERE, err), err);
+    struct device_launch gather = { .contract = &gather_contract,
+                                    .operands = { x, index, y },
+                                    .operand_count = 3,
+                                    .tile_count = 1 };
+    struct device_launch adding = launch_add(y, &add), poking = launch_poke(y, &poke);
+    set_scope(bench, 0, 1, 0, "");
+    launch(bench, 0, &gather);
+    set_scope(bench, 0, 2, 0, "");
+    launch(bench, 0, &adding);
+    if (defect == GRAPH_FAULT)
+        launch(bench, 0, &poking);
+    CHECK_OK(device_graph_end(device, stream, DEVICE_HERE, &graph, err), err);
+    int32_t good[4] = { 0, 1, 2, 3 }, bad[4] = { 0, 99999, 2, 3 };
+    for (int32_t step = 0; step < 6; step++) {
+        bool now = step == 3;
+        set_scope(bench, 0, -1, step, "");
+        if (device_copy_in(device, stream, &index, now && defect == GRAPH_TRAP ? bad : good, 16,
+                           DEVICE_HERE, &unused))
+            break;
+        if (now && defect == GRAPH_STALE) {
+            CHECK_OK(device_stream_sync(device, stream, DEVICE_HERE, err), err);
+            CHECK_OK(device_buffer_destroy(device, y.buffer, DEVICE_HERE, err), err);
+            y = make_floats(bench, 2048, "y");
+        }
+        if (device_graph_replay(device, stream, graph, DEVICE_HERE, &unused) ||
+            device_stream_sync(device, stream, DEVICE_HERE, &unused))
+            break;
+    }
+}
+
+static void graphs_are_followed(void **state)
+{
+    static const struct {
+        enum graph_defect defect;
+        int hypothesis;
+        const char *op;
+        int32_t layer, step;
+        uint32_t node;
+    } rows[] = {
+        { GRAPH_CLEAN, -1, "", 0, 0, 0 },
+        { GRAPH_TRAP, HYPOTHESIS_BAD_POINTER, "gather", 1, 3, 1 },
+        { GRAPH_FAULT, HYPOTHESIS_KERNEL_FAULT, "poke", 2, 0, 3 },
+        { GRAPH_STALE, HYPOTHESIS_STALE_GRAPH, "gather", 1, 3, 1 },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct bench bench;
+        struct analyze_live *live;
+        struct analyzer *alive, *dead;
+        struct analyze_options options = { .level = AUDIT_GUARD };
+        bench_open(&bench, *state, "graph", 0, true);
+        CHECK_OK(analyze_live_start(bench.flight, bench.path, &options, &live, &bench.err),
+                 &bench.err);
+        run_graph(&bench, rows[i].defect);
+        CHECK_OK(analyze_live_stop(live, &alive, &bench.err), &bench.err);
+        bench_close(&bench);
+        CHECK_OK(analyze_flight(bench.path, &options, &dead, &bench.err), &bench.err);
+        const struct analysis *analysis = analyzer_result(alive);
+        show(analysis);
+        check_equal(analysis, analyzer_result(dead));
+        if (rows[i].hypothesis < 0) {
+            assert_int_equal(analysis->finding_count, 0);
+            assert_int_equal(analysis->coverage[HYPOTHESIS_STALE_GRAPH].checked, 6);
+        } else {
+            assert_true(analysis->root >= 0);
+            const struct finding *root = &analysis->findings[analysis->root];
+            assert_int_equal(root->hypothesis, (enum hypothesis)rows[i].hypothesis);
+            assert_string_equal(root->cause.op, rows[i].op);
+            assert_int_equal(root->cause.scope.layer, rows[i].layer);
+            assert_int_equal(root->cause.scope.step, rows[i].step);
+            assert_int_equal(root->cause.node, rows[i].node);
+        }
+        analyzer_destroy(alive);
+        analyzer_destroy(dead);
+        unlink(bench.path);
+    }
+}
+
 /* A kernel that does not end is seen while it lasts, and found in the file. */
 static void hang_is_seen_live(void **state)
 {
@@ -448,6 +583,7 @@ int main(void)
         cmocka_unit_test(killed_process_tells_the_same), /* forks: before there are threads */
         cmocka_unit_test(live_equals_dead),
         cmocka_unit_test(file_alone_is_enough),
+        cmocka_unit_test(graphs_are_followed),
         cmocka_unit_test(hang_is_seen_live),
         cmocka_unit_test(print_throughput),
     };
