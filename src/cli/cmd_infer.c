@@ -125,6 +125,9 @@ static enum status open_engine(struct run *run, struct error *err)
     for (int mode = 0; mode < DEVICE_D2H_COUNT; mode++)
         if (strcmp(settings->d2h_mode, device_d2h_mode_name((enum device_d2h_mode)mode)) == 0)
             device_options.d2h_mode = (enum device_d2h_mode)mode;
+    if (device_options.d2h_mode == DEVICE_D2H_PLAIN)
+        cli_warn(run->invocation, "--d2h-mode plain: copies are read before they have arrived; the "
+                                  "text may be wrong");
     TRY(plan_engine(run, &engine_options, err));
     TRY(cli_device_name(settings->device, settings->gpu_layers, device, sizeof(device), err));
     if (settings->inject)
