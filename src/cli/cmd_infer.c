@@ -237,8 +237,9 @@ static enum status read_stops(struct run *run, struct error *err)
 static struct sampler_settings sampling(const struct run *run, uint64_t seed)
 {
     const struct infer_settings *settings = run->settings;
-    uint32_t recent = settings->repeat_last_n >= 0 ? (uint32_t)settings->repeat_last_n
-                                                   : engine_plan(run->engine)->options.context;
+    uint32_t recent = engine_plan(run->engine)->options.context;
+    if (settings->repeat_last_n >= 0 && (uint32_t)settings->repeat_last_n < recent)
+        recent = (uint32_t)settings->repeat_last_n;
     return (struct sampler_settings){ .temperature = settings->greedy ? 0 : settings->temperature,
                                       .top_k = settings->top_k,
                                       .top_p = settings->top_p,
