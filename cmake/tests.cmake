@@ -48,7 +48,8 @@ foreach(source IN LISTS integration_tests)
     else()
         add_test(NAME integration/${name} COMMAND ${name})
     endif()
-    set_tests_properties(integration/${name} PROPERTIES TIMEOUT 300)
+    set_tests_properties(integration/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+        "GRETA=$<TARGET_FILE:greta>;GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
 # Every header compiles alone.
@@ -70,7 +71,8 @@ file(GLOB fuzzers CONFIGURE_DEPENDS fuzz/fuzz_*.c)
 foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
-    target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_tokenizer greta_warnings)
+    target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_analyze greta_report
+                          greta_tokenizer greta_warnings)
     add_test(NAME fuzz/${name}_replay
              COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
 endforeach()

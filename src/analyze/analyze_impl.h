@@ -64,8 +64,9 @@ struct ledger_entry {
 };
 
 struct ledger {
-    struct ledger_entry *live; /* LEDGER_LIVE_LIMIT places */
+    struct ledger_entry *live; /* places; bytes 0: free */
     uint32_t *free_places;     /* stack of places below `used` that are free */
+    size_t live_capacity, free_capacity;
     uint32_t free_count, used;
     struct idmap by_index;
     struct ledger_entry *freed; /* ring of LEDGER_FREED_LIMIT */
@@ -75,7 +76,8 @@ struct ledger {
 
 bool ledger_init(struct ledger *ledger);
 void ledger_release(struct ledger *ledger);
-/* NULL if there is no room. A living buffer of the same index counts as destroyed. */
+/* NULL if there is no room; borrowed until the next is added. A living buffer of the same index
+ * counts as destroyed. */
 struct ledger_entry *ledger_add(struct ledger *ledger, const struct ledger_entry *entry);
 /* Moves it to the freed ones; shadow is released. NULL if it is not known. */
 const struct ledger_entry *ledger_remove(struct ledger *ledger, uint32_t buffer_index,
@@ -271,6 +273,7 @@ const struct hypothesis_detector *hypothesis_detector(enum hypothesis hypothesis
 
 /* Results that were redeemed, for non-determinism. */
 #define RESULT_LIMIT 16384u
+#define RESULT_NTH_LIMIT 1024u /* different ones in an iteration; the rest count as unchecked */
 
 struct result_entry {
     uint64_t key;  /* of run, step, layer, tensor and how often before in this iteration */
@@ -284,8 +287,8 @@ struct results {
     struct idmap map;
     uint64_t run_key;
     bool in_run;
-    uint64_t nth_serial; /* of the iteration */
-    struct idmap nth;    /* how often (step, layer, tensor) was redeemed in this iteration */
+    int32_t first_step; /* of the iteration: steps may count on from one to the next; -1: none */
+    struct idmap nth;   /* how often (step, layer, tensor) was redeemed in this iteration */
 };
 
 /* Ranges that are known to hold values that are not finite, newest last. */
@@ -309,7 +312,6 @@ struct analyzer {
     uint64_t bad_range_count; /* ever */
     bool warming;             /* events rebuild the state only: they were counted before */
     bool finished;
-    bool complete_past; /* the first event there ever was is known */
     uint64_t iteration;
     uint64_t last_id, last_ns; /* of the events so far */
     uint64_t first_fault_id;   /* event; 0: none */

@@ -25,13 +25,13 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
         analyzer->options.finding_limit = FINDINGS_LIMIT;
     analyzer->result.level = options->level;
     analyzer->result.root = -1;
-    analyzer->complete_past = true;
+    analyzer->first_failure = finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_DIRECT).seen;
     analyzer->history.entries = calloc(HISTORY_LIMIT, sizeof(*analyzer->history.entries));
     struct results *results = &analyzer->results;
     results->entries = calloc(RESULT_LIMIT, sizeof(*results->entries));
     bool good = ledger_init(&analyzer->ledger) && order_init(&analyzer->order) &&
                 idmap_init(&results->map, RESULT_LIMIT) &&
-                idmap_init(&results->nth, RESULT_LIMIT) && analyzer->history.entries &&
+                idmap_init(&results->nth, RESULT_NTH_LIMIT) && analyzer->history.entries &&
                 results->entries;
     if (!good) {
         analyzer_destroy(analyzer);

@@ -114,6 +114,11 @@ static void add_near(const struct writer *out, const struct analyze_neighbourhoo
 
 static void add_refusal(const struct writer *out, const struct finding *finding)
 {
+    if (!finding->check) {
+        text_add(out->text, say(out, "the launch is past a limit of the device",
+                                "el lanzamiento excede un límite del dispositivo"));
+        return;
+    }
     add_operand(out, &finding->cause);
     text_addf(
         out->text,

@@ -4,7 +4,6 @@
  * holds are taken in once more to rebuild clocks and ranges, but neither counted nor reported
  * again. Buffers made before the ring begins come from the file's table: what they hold is not
  * known, and no read of theirs is called uninitialised. */
-#define _POSIX_C_SOURCE 200809L /* kill */
 #include "analyze/analyze_impl.h"
 
 #include "base/clock.h"

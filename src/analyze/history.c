@@ -1,10 +1,20 @@
 /* history.c - the last calls, by id. Ids come in ascending order, so a search is a bisection. */
 #include "analyze/analyze_impl.h"
 
+#include <string.h>
+
+/* A launch has three or four ranges as a rule: the rest need not be moved. */
+static void copy_event(struct event *target, const struct event *source)
+{
+    size_t ranges = offsetof(struct event, accesses), rest = offsetof(struct event, end_ns);
+    memcpy(target, source, ranges + source->access_count * sizeof(source->accesses[0]));
+    memcpy((uint8_t *)target + rest, (const uint8_t *)source + rest, sizeof(*source) - rest);
+}
+
 void history_add(struct history *history, const struct event *event, uint64_t iteration)
 {
     struct history_entry *entry = &history->entries[history->count++ % HISTORY_LIMIT];
-    entry->event = *event;
+    copy_event(&entry->event, event);
     entry->iteration = iteration;
     entry->scanned = entry->scanned_bad = false;
 }

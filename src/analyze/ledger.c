@@ -1,16 +1,15 @@
 /* ledger.c - every buffer that is alive, by index and by address, and the ones that went last. */
 #include "analyze/analyze_impl.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 bool ledger_init(struct ledger *ledger)
 {
-    ledger->live = calloc(LEDGER_LIVE_LIMIT, sizeof(*ledger->live));
-    ledger->free_places = calloc(LEDGER_LIVE_LIMIT, sizeof(*ledger->free_places));
     ledger->freed = calloc(LEDGER_FREED_LIMIT, sizeof(*ledger->freed));
-    return idmap_init(&ledger->by_index, LEDGER_LIVE_LIMIT) && ledger->live &&
-           ledger->free_places && ledger->freed;
+    return idmap_init(&ledger->by_index, LEDGER_LIVE_LIMIT) && ledger->freed;
 }
 
 void ledger_release(struct ledger *ledger)
@@ -29,16 +28,32 @@ struct ledger_entry *ledger_find(const struct ledger *ledger, uint32_t buffer_in
     return place == IDMAP_NONE ? NULL : &ledger->live[place];
 }
 
+/* A place nobody has; IDMAP_NONE if there is no room. As many places can be free as there are. */
+static uint32_t take_place(struct ledger *ledger)
+{
+    if (ledger->free_count)
+        return ledger->free_places[--ledger->free_count];
+    if (ledger->used == LEDGER_LIVE_LIMIT)
+        return IDMAP_NONE;
+    struct ledger_entry *live = array_reserve(ledger->live, ledger->used, &ledger->live_capacity,
+                                              sizeof(*live));
+    if (!live)
+        return IDMAP_NONE;
+    ledger->live = live;
+    uint32_t *places = array_reserve(ledger->free_places, ledger->used, &ledger->free_capacity,
+                                     sizeof(*places));
+    if (!places)
+        return IDMAP_NONE;
+    ledger->free_places = places;
+    return ledger->used++;
+}
+
 struct ledger_entry *ledger_add(struct ledger *ledger, const struct ledger_entry *entry)
 {
     if (ledger_find(ledger, entry->buffer_index))
         ledger_remove(ledger, entry->buffer_index, entry->created_id);
-    uint32_t place;
-    if (ledger->free_count)
-        place = ledger->free_places[--ledger->free_count];
-    else if (ledger->used < LEDGER_LIVE_LIMIT)
-        place = ledger->used++;
-    else {
+    uint32_t place = take_place(ledger);
+    if (place == IDMAP_NONE) {
         ledger->forgotten++;
         return NULL;
     }

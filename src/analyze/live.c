@@ -4,7 +4,6 @@
  * Events are taken in the order of their ids, each when its call has ended: a wait that lasts holds
  * the analysis up, not the process. If the writers come near to overtaking, a call that is still
  * open is taken as if it had ended, and counted as lost. */
-#define _POSIX_C_SOURCE 200809L
 #include "analyze/analyze_impl.h"
 
 #include "base/clock.h"

@@ -126,6 +126,7 @@ size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capaci
     put_number(&out, analyzer->order.forgotten_accesses, 8);
     put_number(&out, analyzer->results.run_key, 8);
     put_number(&out, analyzer->results.in_run, 1);
+    put_number(&out, (uint32_t)analyzer->results.first_step, 4);
     for (size_t i = 0; i < HYPOTHESIS_COUNT; i++) {
         put_number(&out, result->coverage[i].checked, 8);
         put_number(&out, result->coverage[i].total, 8);
@@ -295,7 +296,7 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
 {
     struct analysis result = { .level = analyzer->result.level, .root = -1 };
     struct unpack in = { 0 };
-    struct analyze_place failure = { 0 };
+    struct analyze_place failure = analyzer->first_failure;
     bytes_init(&in.in, bytes, count, "checkpoint");
     if (get_number(&in, 4) != SAVE_MAGIC)
         return false;
@@ -308,6 +309,7 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
     uint64_t forgotten = get_number(&in, 8);
     uint64_t run_key = get_number(&in, 8);
     bool in_run = get_below(&in, 1, 2) != 0;
+    int32_t first_step = (int32_t)(uint32_t)get_number(&in, 4);
     for (size_t i = 0; i < HYPOTHESIS_COUNT; i++) {
         result.coverage[i].checked = get_number(&in, 8);
         result.coverage[i].total = get_number(&in, 8);
@@ -337,6 +339,7 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
     analyzer->order.forgotten_accesses = forgotten;
     analyzer->results.run_key = run_key;
     analyzer->results.in_run = in_run;
+    analyzer->results.first_step = first_step;
     analyzer->first_failure = failure;
     return true;
 }

@@ -220,6 +220,15 @@ void graph_builder_destroy(struct graph_builder *builder); /* NULL is fine */
 const struct device_command *graph_find_command(const struct graph_builder *builder,
                                                 uint64_t event_id);
 
+/* Behind work that was queued: waits for it where options.serialise. */
+static inline enum status call_settle(const struct call *call, const struct stream_slot *stream,
+                                      struct error *err)
+{
+    struct device *device = call->device;
+    return device->options.serialise ? device->methods->stream_sync(device, stream->impl, err)
+                                     : STATUS_OK;
+}
+
 /* Runs a command, or records it where the stream is recording. `views` name its buffers. */
 MUST_CHECK enum status call_submit(struct call *call, struct stream_slot *stream,
                                    const struct device_command *command,

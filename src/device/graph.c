@@ -217,6 +217,8 @@ static enum status give_replay(struct device *device, struct device_stream strea
         call_begin(&call);
         status = device->methods->graph_replay(device, slot->impl, graph_slot->impl, call.event.id,
                                                epoch, err);
+        if (!status)
+            status = call_settle(&call, slot, err);
         call_end(&call, status, err);
     }
     call_unlock_stream(slot);

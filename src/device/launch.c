@@ -48,7 +48,8 @@ enum status call_submit(struct call *call, struct stream_slot *stream,
         call->event.object = graph_builder_id(stream->builder);
         return graph_record(stream->builder, command, views, view_count, err);
     }
-    return call->device->methods->submit(call->device, stream->impl, command, err);
+    TRY(call->device->methods->submit(call->device, stream->impl, command, err));
+    return call_settle(call, stream, err);
 }
 
 static enum status give_launch(struct device *device, struct device_stream stream,

@@ -58,7 +58,8 @@ static enum status queue_copy_in(struct call *call, struct stream_slot *stream,
     TRY(device->methods->submit(device, stream->impl, &command, err));
     TRY(transfer_check_queue(call, stream, check, TRANSFER_AFTER, target, slot->memory, err));
     TRY(transfer_check_queue(call, stream, check, TRANSFER_LANDED, target, NULL, err));
-    return device->methods->mark_record(device, stream->impl, slot->mark, err);
+    TRY(device->methods->mark_record(device, stream->impl, slot->mark, err));
+    return call_settle(call, stream, err);
 }
 
 /* One piece through one slot; the stream is locked. */

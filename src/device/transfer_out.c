@@ -9,6 +9,19 @@
 
 /* ---- Tickets -------------------------------------------------------------------------------- */
 
+/* After a wait: the fault it was ended by, if any. */
+static enum status fail_if_lost(struct call *call, struct error *err)
+{
+    struct device *device = call->device;
+    if (!device_is_lost(device))
+        return STATUS_OK;
+    call->event.cause_id = device->first_fault_id;
+    return error_set(err, STATUS_LOST,
+                     "copy out failed: an illegal memory access was encountered (seen here; first "
+                     "fault: %s)",
+                     device->first_fault);
+}
+
 /* Queues the copy and what the mode wants around it. */
 static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
                                   const struct device_rows *source, struct staging_slot *slot,
@@ -22,8 +35,10 @@ static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
                                       .source = *source,
                                       .staging = slot->memory };
     enum device_d2h_mode mode = device->options.d2h_mode;
-    if (mode == DEVICE_D2H_SYNC)
+    if (mode == DEVICE_D2H_SYNC) {
         TRY(methods->stream_sync(device, stream->impl, err));
+        TRY(fail_if_lost(call, err)); /* not the copy's doing */
+    }
     slot->check = transfer_check_create(call, source);
     TRY(transfer_check_queue(call, stream, slot->check, TRANSFER_BEFORE, source, NULL, err));
     TRY(methods->submit(device, stream->impl, &command, err));
@@ -33,7 +48,7 @@ static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
         TRY(methods->stream_sync(device, stream->impl, err));
     if (mode == DEVICE_D2H_EVENT)
         TRY(methods->mark_sync(device, slot->mark, err));
-    return STATUS_OK;
+    return call_settle(call, stream, err);
 }
 
 static enum status give_copy_out(struct device *device, struct device_stream stream,
@@ -133,13 +148,13 @@ enum status device_ticket_redeem(struct device *device, struct device_ticket tic
     if (device_is_tampered(device))
         tamper_before(device, &asked); /* cannot be left out: the caller wants its bytes */
     call_init(&call, device, EVENT_TICKET_REDEEM, site);
+    call.event.object = ticket.index;
+    call.event.epoch = (uint16_t)ticket.generation;
     TRY(call_check_lost(&call, "copy out", err));
     struct staging_slot *slot = staging_find(device, ticket);
     if (!slot)
         return refuse_ticket(&call, ticket, "redeem", err);
     bool waits = device->options.d2h_mode != DEVICE_D2H_PLAIN;
-    call.event.object = ticket.index;
-    call.event.epoch = (uint16_t)ticket.generation;
     call.event.cause_id = slot->event_id;
     call.event.bytes = slot->bytes;
     call.event.host_address = (uint64_t)(uintptr_t)slot->memory;
@@ -148,13 +163,8 @@ enum status device_ticket_redeem(struct device *device, struct device_ticket tic
     if (waits)
         status = device->methods->mark_sync(device, slot->mark, err);
     device_tell_traps(device);
-    if (!status && device_is_lost(device)) {
-        call.event.cause_id = device->first_fault_id;
-        status = error_set(err, STATUS_LOST,
-                           "copy out failed: an illegal memory access was encountered (seen here; "
-                           "first fault: %s)",
-                           device->first_fault);
-    }
+    if (!status)
+        status = fail_if_lost(&call, err);
     call.event.found = waits;
     if (!status) {
         staging_hold(device, slot); /* redeeming twice gives the same bytes */
@@ -176,11 +186,11 @@ enum status device_ticket_release(struct device *device, struct device_ticket ti
     if (device_is_tampered(device) && !tamper_before(device, &asked))
         return STATUS_OK;
     call_init(&call, device, EVENT_TICKET_RELEASE, site);
+    call.event.object = ticket.index;
+    call.event.epoch = (uint16_t)ticket.generation;
     struct staging_slot *slot = staging_find(device, ticket);
     if (!slot)
         return refuse_ticket(&call, ticket, "release", err);
-    call.event.object = ticket.index;
-    call.event.epoch = (uint16_t)ticket.generation;
     call.event.cause_id = slot->event_id;
     call.event.bytes = slot->bytes;
     call.event.host_address = (uint64_t)(uintptr_t)slot->memory;

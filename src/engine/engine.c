@@ -130,6 +130,13 @@ void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length)
     engine->lengths[sequence] = length;
 }
 
+void engine_restart(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->plan.options.sequence_limit; i++)
+        engine->lengths[i] = 0;
+    engine->step = 0;
+}
+
 struct device_view engine_slots(const struct engine *engine, const struct device_view *cache,
                                 uint32_t sequence, uint32_t length)
 {

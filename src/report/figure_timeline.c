@@ -185,7 +185,7 @@ static void draw_items(struct doc *doc, const struct timeline *timeline)
         const struct item *item = &timeline->items[i];
         double x = place_x(timeline, item->begin_ns), end = place_x(timeline, item->end_ns);
         double y = TOP + item->track * TRACK_HEIGHT + 5;
-        double width = end - x < 1.2 ? 1.2 : end - x;
+        double width = end - x < 2 ? 2 : end - x; /* thinner ones vanish on paper */
         svg_rect(doc, x, y, width, TRACK_HEIGHT - 11, item->class, item->title);
         if (width > 34)
             svg_text(doc, x + 4, y + 16, "start", "inbar", item->name, (size_t)(width / 7.2));

@@ -48,7 +48,7 @@ static const char style[] =
     ".axis{stroke:#57606a}.grid{stroke:#d8dee4}.median{stroke:#57606a;stroke-dasharray:4 3}"
     ".point{fill:#0072b2}.span{stroke:#0072b2;stroke-width:1.2}"
     ".marker{stroke:#1b1f24;stroke-dasharray:2 2}"
-    ".work{stroke:#fff;stroke-width:.4}.launch{fill:#0072b2}.copy{fill:#a85a00}.wait{fill:#6e7781}"
+    ".launch{fill:#0072b2}.copy{fill:#a85a00}.wait{fill:#6e7781}"
     ".work.cause{fill:#8c1d0f;stroke:#1b1f24;stroke-width:1.5}"
     ".failed{fill:#c13f92}"
     ".buffer{fill:#5a8fc0}.buffer.freed{fill:#fff;stroke:#57606a;stroke-dasharray:3 2}"

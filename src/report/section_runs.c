@@ -123,6 +123,7 @@ void section_matrix(struct doc *doc, const struct report_facts *facts)
         doc_sentence(doc, WORD_MATRIX_NONE, NULL);
         return;
     }
+    doc_sentence(doc, WORD_MATRIX_WORKLOADS, NULL);
     doc_table_begin(doc, columns, COUNT_OF(columns));
     for (size_t i = 0; i < facts->row_count; i++)
         print_row(doc, &facts->rows[i]);

@@ -150,6 +150,10 @@ const struct words words_en = {
             "`guard`: {1}.",
         [WORD_SECTION_MATRIX] = "Test matrix",
         [WORD_MATRIX_NONE] = "No row was run.",
+        [WORD_MATRIX_WORKLOADS] =
+            "Iterations are runs of the model. Beside them each row runs rounds of a small "
+            "workload of several streams, marks, graphs and staging slots, so that what one "
+            "stream cannot show is looked at too; its errors are counted with the row's.",
         [WORD_ROW] = "Row",
         [WORD_MODE] = "Mode",
         [WORD_LEVEL] = "Level",

@@ -152,6 +152,11 @@ const struct words words_es = {
             "nivel `guard`: {1}.",
         [WORD_SECTION_MATRIX] = "Matriz de pruebas",
         [WORD_MATRIX_NONE] = "No se ejecutó ninguna fila.",
+        [WORD_MATRIX_WORKLOADS] =
+            "Las iteraciones son ejecuciones del modelo. Junto a ellas cada fila ejecuta rondas de "
+            "una carga pequeña con varios flujos, marcas, grafos y ranuras intermedias, para "
+            "examinar también lo que un solo flujo no puede mostrar; sus errores se cuentan con "
+            "los de la fila.",
         [WORD_ROW] = "Fila",
         [WORD_MODE] = "Modo",
         [WORD_LEVEL] = "Nivel",

@@ -229,6 +229,60 @@ static void test_timeline_of_calls(void **state)
     temp_folder_release(&folder);
 }
 
+static json_t *find_slice(const json_t *entries, int process, const char *name)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach (entries, i, entry)
+        if (strcmp(text_at(entry, "ph"), "X") == 0 && strcmp(text_at(entry, "name"), name) == 0 &&
+            json_integer_value(json_object_get(entry, "pid")) == process)
+            return entry;
+    fail_msg("no slice %s", name);
+    return NULL;
+}
+
+/* Two launches queued at once: the second begins when the first has ended, not when it was asked
+ * for. */
+static void test_timeline_of_a_queue(void **state)
+{
+    (void)state;
+    struct temp_folder folder;
+    struct capture capture;
+    struct flight *flight;
+    struct flight_reader *reader;
+    struct error err;
+    struct flight_options options = { .record_count = 16, .device = "d", .command = "c" };
+    temp_folder_init(&folder);
+    CHECK_OK(flight_create(temp_folder_path(&folder, "flight").text, &options, &flight, &err),
+             &err);
+    uint64_t start_ns = clock_ns();
+    for (uint64_t id = 1; id <= 4; id++) {
+        struct event event = specimen_event(start_ns, id, id < 3 ? EVENT_LAUNCH : EVENT_COMPLETION,
+                                            id == 1 ? "first" : "second");
+        event.stream_index = 0;
+        event.cause_id = id < 3 ? 0 : id - 2;
+        if (id >= 3) {
+            event.begin_ns = start_ns + id * 1000000;
+            event.end_ns = event.begin_ns;
+        }
+        specimen_tell(flight, event);
+    }
+    flight_close(flight);
+    CHECK_OK(flight_open(temp_folder_path(&folder, "flight").text, &reader, &err), &err);
+    print(reader, &everything, REPORT_EVENT_CHROME, &capture);
+    json_t *root = parse_timeline(&capture), *entries = json_object_get(root, "traceEvents");
+    json_t *first = find_slice(entries, 2, "first"), *second = find_slice(entries, 2, "second");
+    double first_end = json_number_value(json_object_get(first, "ts")) +
+                       json_number_value(json_object_get(first, "dur"));
+    assert_true(json_number_value(json_object_get(second, "ts")) > first_end - 0.01);
+    assert_true(json_number_value(json_object_get(second, "ts")) < first_end + 0.01);
+    assert_true(json_number_value(json_object_get(second, "dur")) > 999.0);
+    json_decref(root);
+    text_release(&capture.text);
+    flight_reader_close(reader);
+    temp_folder_release(&folder);
+}
+
 /* ---- The sink ------------------------------------------------------------------------------- */
 
 static void fill_ring(struct flight *flight, uint64_t count)
@@ -321,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_timeline),
         cmocka_unit_test(test_timeline_of_calls),
+        cmocka_unit_test(test_timeline_of_a_queue),
         cmocka_unit_test(test_sink),
         cmocka_unit_test(test_damaged),
     };

@@ -60,8 +60,7 @@ static inline struct analyze_place specimen_place(uint64_t id, enum event_kind k
                                    .mode = EVENT_READ,
                                    .address = SPECIMEN_FAULT_ADDRESS,
                                    .bytes = 4096,
-                                   .buffer_index = 5,
-                                   .generation = 2 };
+                                   .buffer_index = 3 };
     event_set_text(place.op, sizeof(place.op), op);
     event_set_text(place.scope.tensor, sizeof(place.scope.tensor), tensor);
     event_set_text(place.file, sizeof(place.file), "engine/forward.c");
@@ -73,7 +72,7 @@ static inline struct analyze_neighbour specimen_neighbour(const char *name, uint
                                                           int64_t distance)
 {
     struct analyze_neighbour one = {
-        .address = address, .bytes = 65536, .distance = distance, .created_id = 4
+        .address = address, .bytes = 65536, .distance = distance, .created_id = 3
     };
     event_set_text(one.name, sizeof(one.name), name);
     return one;
@@ -477,7 +476,7 @@ static inline void specimen_record(struct flight *flight)
             event.kind = EVENT_MARK_RECORD;
         if (id % 10 == 6)
             event.kind = EVENT_MARK_WAIT;
-        event.object = 1;
+        event.object = event.kind == EVENT_LAUNCH ? 0 : 1;
         if (id % 10 == 9) {
             /* The launch before has been done. */
             event.kind = EVENT_COMPLETION;

@@ -163,6 +163,23 @@ static void test_sarif(void **state)
     free(specimen);
 }
 
+/* A file name from outside is a URI all the same. */
+static void test_sarif_uri(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    event_set_text(specimen->findings[0].cause.file, EVENT_FILE_BYTES, "a b/<c>:\xff.c");
+    json_t *root = parse(report_sarif, &specimen->facts);
+    json_t *run = json_array_get(json_object_get(root, "runs"), 0);
+    json_t *first = json_array_get(json_object_get(run, "results"), 0);
+    json_t *location = json_array_get(json_object_get(first, "locations"), 0);
+    json_t *artifact = json_object_get(json_object_get(location, "physicalLocation"),
+                                       "artifactLocation");
+    assert_string_equal(text_at(artifact, "uri"), "a%20b/%3Cc%3E%3A%FF.c");
+    json_decref(root);
+    free(specimen);
+}
+
 /* A confirmed hypothesis without a finding (an intervention proved it) is a failure too. */
 static void test_sarif_without_finding(void **state)
 {
@@ -236,11 +253,11 @@ static void test_figures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary), cmocka_unit_test(test_manifest),
-        cmocka_unit_test(test_empty),   cmocka_unit_test(test_self_test),
-        cmocka_unit_test(test_sarif),   cmocka_unit_test(test_sarif_without_finding),
-        cmocka_unit_test(test_junit),   cmocka_unit_test(test_severity),
-        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_summary),   cmocka_unit_test(test_manifest),
+        cmocka_unit_test(test_empty),     cmocka_unit_test(test_self_test),
+        cmocka_unit_test(test_sarif),     cmocka_unit_test(test_sarif_without_finding),
+        cmocka_unit_test(test_sarif_uri), cmocka_unit_test(test_junit),
+        cmocka_unit_test(test_severity),  cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,6 +55,27 @@ static void test_same_arguments(void **state)
     }
 }
 
+/* A word that was never translated is equal in both; these are equal by right. */
+static void test_translated(void **state)
+{
+    (void)state;
+    static const enum word equal[] = { WORD_NO,    WORD_COMMIT,    WORD_STAGE_TENSOR, WORD_BYTES,
+                                       WORD_TOTAL, WORD_GIGABYTES, WORD_PLACE_TENSOR };
+    for (size_t i = 0; i < WORD_COUNT; i++) {
+        bool by_right = false;
+        for (size_t j = 0; j < COUNT_OF(equal); j++)
+            by_right = by_right || equal[j] == i;
+        if (!by_right && strcmp(words_en.words[i], words_es.words[i]) == 0)
+            fail_msg("not translated: '%s'", words_en.words[i]);
+    }
+    for (size_t i = 0; i < EVENT_KIND_COUNT; i++)
+        assert_string_not_equal(words_en.kinds[i], words_es.kinds[i]);
+    for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
+        assert_string_not_equal(words_en.outcomes[i], words_es.outcomes[i]);
+    for (size_t i = 0; i < WORDS_VERDICT_COUNT; i++)
+        assert_string_not_equal(words_en.verdicts[i], words_es.verdicts[i]);
+}
+
 static void test_interventions(void **state)
 {
     (void)state;
@@ -83,9 +104,8 @@ static void test_fill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_complete),
-        cmocka_unit_test(test_same_arguments),
-        cmocka_unit_test(test_interventions),
+        cmocka_unit_test(test_complete),   cmocka_unit_test(test_same_arguments),
+        cmocka_unit_test(test_translated), cmocka_unit_test(test_interventions),
         cmocka_unit_test(test_fill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

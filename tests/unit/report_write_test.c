@@ -46,7 +46,7 @@ static void test_all_files(void **state)
     temp_folder_read(&folder, "report.html", &text);
     check_contains("html", text_get(&text), "<html lang=\"es\">");
     check_contains("timeline drawn", text_get(&text), "class=\"work cause\"");
-    check_contains("memory drawn", text_get(&text), "class=\"buffer freed\"");
+    check_contains("memory drawn", text_get(&text), "class=\"buffer named freed\"");
     temp_folder_read(&folder, "timeline.json", &text);
     check_contains("timeline", text_get(&text), "\"name\":\"rope\"");
     text_release(&text);

@@ -20,11 +20,18 @@ static bool is_breach(const struct event *event)
     }
 }
 
+/* More groups than the backend can launch: its own limit, not an error of the device. */
+static bool is_past_limit(const struct event *event)
+{
+    return event->kind == EVENT_LAUNCH && event->outcome == EVENT_FAILED &&
+           event->code == STATUS_LIMIT;
+}
+
 static void on_event(struct analyzer *analyzer, const struct event *event)
 {
     if (event->kind == EVENT_LAUNCH && event->check != EVENT_CHECK_LOST)
         analyze_count(analyzer, HYPOTHESIS_CONTRACT_BREACH, 1, 1);
-    if (event->outcome == EVENT_REFUSED && is_breach(event))
+    if ((event->outcome == EVENT_REFUSED && is_breach(event)) || is_past_limit(event))
         finding_add_refusal(analyzer, HYPOTHESIS_CONTRACT_BREACH, event);
 }
 

@@ -10,9 +10,13 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ (hash >> 29);
 }
 
-static uint64_t scope_key(uint64_t run_key, const struct event_scope *scope)
+/* Steps are counted from the first of the iteration. */
+static uint64_t scope_key(struct results *results, const struct event_scope *scope)
 {
-    uint64_t hash = mix(mix(mix(1, run_key), (uint32_t)scope->step), (uint32_t)scope->layer);
+    if (results->first_step < 0)
+        results->first_step = scope->step;
+    uint64_t step = (uint64_t)scope->step - (uint64_t)results->first_step;
+    uint64_t hash = mix(mix(mix(1, results->run_key), step), (uint32_t)scope->layer);
     for (size_t i = 0; i < sizeof(scope->tensor) && scope->tensor[i]; i++)
         hash = mix(hash, (uint8_t)scope->tensor[i]);
     return hash;
@@ -23,6 +27,7 @@ static void on_run(struct analyzer *analyzer, const struct event *event)
     struct results *results = &analyzer->results;
     results->in_run = true;
     results->run_key = event->found;
+    results->first_step = -1;
     idmap_clear(&results->nth);
 }
 
@@ -71,10 +76,13 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, event->expected != 0);
         return;
     }
-    uint64_t key = scope_key(results->run_key, &copy->event.scope);
+    uint64_t key = scope_key(results, &copy->event.scope);
     uint32_t nth = idmap_find(&results->nth, key);
     nth = nth == IDMAP_NONE ? 0 : nth + 1;
-    idmap_set(&results->nth, key, nth);
+    if (!idmap_set(&results->nth, key, nth)) {
+        analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, 1);
+        return;
+    }
     compare(analyzer, mix(key, nth), event, copy_id);
 }
 

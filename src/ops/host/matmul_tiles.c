@@ -149,17 +149,15 @@ static void do_run(const struct products *products, const struct device_host_cal
     }
 }
 
-static void matmul_run(const struct device_host_call *call, uint64_t first, enum cpu_path path)
+static struct products products_of_matmul(const struct device_host_call *call)
 {
     const struct device_host_operand *operands = call->operands;
-    struct products products = {
+    return (struct products){
         { { call->params, &operands[0], &operands[1], &operands[2], &operands[3] } }, 1
     };
-    do_run(&products, call, first, path);
 }
 
-static void matmul_group_run(const struct device_host_call *call, uint64_t first,
-                             enum cpu_path path)
+static struct products products_of_group(const struct device_host_call *call)
 {
     const struct params_matmul_group *params = call->params;
     const struct device_host_operand *operands = call->operands;
@@ -168,7 +166,43 @@ static void matmul_group_run(const struct device_host_call *call, uint64_t first
         products.of[products.count++] = (struct product){ &params->parts[i], &operands[1 + i],
                                                           &operands[0], &operands[4 + i],
                                                           &operands[7 + i] };
+    return products;
+}
+
+static void matmul_run(const struct device_host_call *call, uint64_t first, enum cpu_path path)
+{
+    struct products products = products_of_matmul(call);
     do_run(&products, call, first, path);
+}
+
+static void matmul_group_run(const struct device_host_call *call, uint64_t first,
+                             enum cpu_path path)
+{
+    struct products products = products_of_group(call);
+    do_run(&products, call, first, path);
+}
+
+/* The weights from a tile on. Many tokens take so long that the beginning does not matter. */
+static const void *weights_from(const struct products *products, uint64_t tile, uint64_t *ret_bytes)
+{
+    struct segment segment = segment_at(products, tile, DEVICE_NO_TILE);
+    const struct device_host_operand *weights = segment.product->weights;
+    *ret_bytes = segment.rows * weights->row_stride_bytes;
+    return row_bytes(weights, segment.first_row);
+}
+
+const void *host_matmul_reads(const struct device_host_call *call, uint64_t tile,
+                              uint64_t *ret_bytes)
+{
+    struct products products = products_of_matmul(call);
+    return weights_from(&products, tile, ret_bytes);
+}
+
+const void *host_matmul_group_reads(const struct device_host_call *call, uint64_t tile,
+                                    uint64_t *ret_bytes)
+{
+    struct products products = products_of_group(call);
+    return weights_from(&products, tile, ret_bytes);
 }
 
 void host_matmul_run_portable(const struct device_host_call *call, uint64_t first)
