@@ -4,8 +4,11 @@
 # Libraries from outside, by the module that may use them.
 set(greta_external_base PkgConfig::JANSSON Threads::Threads)
 set(greta_external_tensor m)
+set(greta_external_evaluate PkgConfig::XXHASH m)
 set(greta_external_event PkgConfig::XXHASH)
 set(greta_external_generate m)
+set(greta_external_report m)
+set(greta_external_campaign PkgConfig::JANSSON OpenSSL::Crypto)
 set(greta_external_gguf PkgConfig::XXHASH OpenSSL::Crypto)
 set(greta_external_tokenizer PkgConfig::PCRE2 PkgConfig::XXHASH)
 

@@ -117,6 +117,26 @@ enum status outfile_write(struct outfile *out, const void *bytes, size_t count, 
     return STATUS_OK;
 }
 
+enum status outfile_patch(struct outfile *out, uint64_t offset, const void *bytes, size_t count,
+                          struct error *err)
+{
+    ASSERT(out->descriptor >= 0 && offset <= out->written_bytes &&
+           count <= out->written_bytes - offset);
+    TRY(flush(out, err));
+    const uint8_t *at = bytes;
+    while (count > 0) {
+        ssize_t done = pwrite(out->descriptor, at, count, (off_t)offset);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return error_set_os(err, errno, "%s: cannot write to it", out->path);
+        at += done;
+        offset += (uint64_t)done;
+        count -= (size_t)done;
+    }
+    return STATUS_OK;
+}
+
 /* link fails where the name was taken meanwhile; rename would replace it. */
 static enum status give_name(struct outfile *out, struct error *err)
 {

@@ -30,6 +30,9 @@ MUST_CHECK enum status outfile_open(struct outfile *out, const char *path, bool 
                                     uint64_t expected_bytes, struct error *err);
 MUST_CHECK enum status outfile_write(struct outfile *out, const void *bytes, size_t count,
                                      struct error *err);
+/* Writes over bytes that were written before: a header whose numbers are known only at the end. */
+MUST_CHECK enum status outfile_patch(struct outfile *out, uint64_t offset, const void *bytes,
+                                     size_t count, struct error *err);
 MUST_CHECK enum status outfile_commit(struct outfile *out, struct error *err);
 void outfile_release(struct outfile *out); /* an empty struct or one committed is fine */
 

@@ -1,58 +1,103 @@
 /* cmd_bench.c - greta bench: speed of a model, in the table people paste beside each other's.
  * Prompts are arbitrary tokens; tokenizing and sampling are not measured; one run warms up. */
+#include "cli/audit_options.h"
+#include "cli/bench_cost.h"
+#include "cli/bench_report.h"
 #include "cli/cli.h"
+#include "cli/device_choice.h"
 
 #include "base/clock.h"
-#include "base/text.h"
-#include "cli/version.h"
+#include "base/parallel.h"
 #include "device/all/all.h"
-#include "engine/engine.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <time.h>
 
 struct settings {
-    const char *model, *device, *kv_type;
-    uint32_t prompt, generate, repeats, threads, batch;
-    bool json;
+    const char *model, *device, *kv_type, *key_type, *value_type, *form, *gpu_layers, *flash;
+    const char *prompts, *generates, *depths, *audit, *flight;
+    struct cli_text_list pairs;
+    uint32_t repeats, threads, batch, micro_batch;
+    bool json, no_warmup, list_devices, audit_cost;
 };
 
-static const struct settings defaults = {
-    .device = "auto", .kv_type = "f16", .prompt = 512, .generate = 128, .repeats = 5
-};
+static const struct settings defaults = { .device = "auto",
+                                          .form = "md",
+                                          .prompts = "512",
+                                          .generates = "128",
+                                          .depths = "0",
+                                          .repeats = 5 };
 
 #define AT(field) offsetof(struct settings, field)
 
 static const struct cli_option options[] = {
     { "--model|-m", "FILE", CLI_TEXT, AT(model), "model to measure (GGUF)", NULL, true },
-    { "--n-prompt|-p", "N", CLI_U32, AT(prompt),
-      "tokens of the prompt test (default: 512; 0: none)", NULL, false },
-    { "--n-gen|-n", "N", CLI_U32, AT(generate),
-      "tokens of the generation test (default: 128; 0: none)", NULL, false },
+    { "--n-prompt|-p", "N,...", CLI_TEXT, AT(prompts),
+      "tokens of the prompt tests (default: 512; 0: none)", NULL, false },
+    { "--n-gen|-n", "N,...", CLI_TEXT, AT(generates),
+      "tokens of the generation tests (default: 128; 0: none)", NULL, false },
+    { "--pg|-pg", "P,G", CLI_TEXT_LIST, AT(pairs), "a prompt of P tokens, then G generated", NULL,
+      false },
+    { "--n-depth|-d", "N,...", CLI_TEXT, AT(depths),
+      "tokens of context before each test (default: 0)", NULL, false },
     { "--repetitions|-r", "N", CLI_U32, AT(repeats), "times each test is run (default: 5)", NULL,
       false },
+    { "--no-warmup", NULL, CLI_FLAG, AT(no_warmup), "measure from the first run on", NULL, false },
     { "--threads|-t", "N", CLI_U32, AT(threads), "threads (default: all processors)", NULL, false },
-    { "--batch-size|-b|-ub|--ubatch-size", "N", CLI_U32, AT(batch),
-      "prompt tokens at a time (default: 512)", NULL, false },
-    { "--cache-type|-ctk|-ctv", "TYPE", CLI_TEXT, AT(kv_type),
+    { "--batch-size|-b", "N", CLI_U32, AT(batch), "prompt tokens at a time (default: 2048)", NULL,
+      false },
+    { "--ubatch-size|-ub", "N", CLI_U32, AT(micro_batch),
+      "the same; the smaller of both counts (default: 512)", NULL, false },
+    { "--cache-type", "TYPE", CLI_TEXT, AT(kv_type),
       "type of keys and values in the cache (default: f16)", "f32 f16 q8_0", false },
+    { "--cache-type-k|-ctk", "TYPE", CLI_TEXT, AT(key_type), "the same; both have one type",
+      "f32 f16 q8_0", false },
+    { "--cache-type-v|-ctv", "TYPE", CLI_TEXT, AT(value_type), "the same; both have one type",
+      "f32 f16 q8_0", false },
     { "--device|-dev", "NAME", CLI_TEXT, AT(device), "host, cuda:N, hip:N or auto (the default)",
       NULL, false },
-    { "--json", NULL, CLI_FLAG, AT(json), "JSON with the keys of llama-bench", NULL, false },
+    { "--list-devices", NULL, CLI_FLAG, AT(list_devices), "list devices and end (greta devices)",
+      NULL, false },
+    { "--n-gpu-layers|-ngl", "N", CLI_TEXT, AT(gpu_layers),
+      "0: on the host; otherwise a device has all layers or none", NULL, false },
+    { "--flash-attn|-fa", "MODE", CLI_TEXT, AT(flash),
+      "accepted for those who know it: attention never holds a whole matrix", "on off auto 0 1",
+      false },
+    { "--output|-o", "FORM", CLI_TEXT, AT(form), "form of the results (default: md)", BENCH_FORMS,
+      false },
+    { "--audit", "LEVEL", CLI_TEXT, AT(audit), CLI_AUDIT_HELP, CLI_AUDIT_LEVELS, false },
+    { "--flight", "FILE", CLI_TEXT, AT(flight), CLI_FLIGHT_HELP, NULL, true },
+    { "--audit-cost", NULL, CLI_FLAG, AT(audit_cost),
+      "measure what --audit adds to generation: off, log and guard in turn, -r rounds of -n tokens",
+      NULL, false },
+    { "--json", NULL, CLI_FLAG, AT(json), "the same as -o json: an array, the keys of llama-bench",
+      NULL, false },
 };
 
 #define REPEAT_LIMIT 1000u
+#define LIST_LIMIT 16u /* numbers of an option */
+#define TEST_LIMIT 256u
+#define TOKEN_LIMIT (1u << 24)
+#define BATCH_DEFAULT 2048u
+#define MICRO_BATCH_DEFAULT 512u
 
 struct bench {
     const struct cli_invocation *invocation;
     const struct settings *settings;
+    struct bench_test tests[TEST_LIMIT];
+    size_t test_count;
     struct gguf_file *file;
     struct model_report report;
+    struct engine_options engine_options;
+    char device_name[32];
+    struct cli_audit *audit;
     struct device *device;
     struct ops ops;
     struct engine *engine;
     struct engine_token *tokens;
+    uint32_t next_id; /* state of the arbitrary ids */
     double samples_ns[REPEAT_LIMIT];
 };
 
@@ -60,165 +105,229 @@ static void release(struct bench *bench)
 {
     engine_close(bench->engine);
     device_close(bench->device);
+    cli_audit_close(bench->audit);
     gguf_close(bench->file);
     free(bench->tokens);
+}
+
+/* ---- The tests ------------------------------------------------------------------------------ */
+
+struct number_list {
+    uint32_t numbers[LIST_LIMIT];
+    size_t count;
+};
+
+/* "128,512" */
+static enum status read_list(const char *name, const char *text, struct number_list *list,
+                             struct error *err)
+{
+    list->count = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        unsigned long number = strtoul(at, &end, 10);
+        if (*at < '0' || *at > '9' || number > TOKEN_LIMIT || (*end && *end != ',') ||
+            list->count == LIST_LIMIT)
+            return error_set(
+                err, STATUS_USAGE,
+                "%s: expected up to %u numbers of at most %u with commas between them, "
+                "found '%s'",
+                name, LIST_LIMIT, TOKEN_LIMIT, text);
+        list->numbers[list->count++] = (uint32_t)number;
+        at = end;
+        if (!*at)
+            return STATUS_OK;
+    }
+}
+
+static enum status add_test(struct bench *bench, uint32_t prompt, uint32_t generate,
+                            const struct number_list *depths, struct error *err)
+{
+    for (size_t i = 0; i < depths->count && (prompt || generate); i++) {
+        if (bench->test_count == TEST_LIMIT)
+            return error_set(err, STATUS_USAGE, "expected at most %u tests", TEST_LIMIT);
+        bench->tests[bench->test_count++] = (struct bench_test){ prompt, generate,
+                                                                 depths->numbers[i] };
+    }
+    return STATUS_OK;
+}
+
+static enum status list_tests(struct bench *bench, struct error *err)
+{
+    const struct settings *settings = bench->settings;
+    struct number_list prompts, generates, depths, pair;
+    TRY(read_list("--n-prompt", settings->prompts, &prompts, err));
+    TRY(read_list("--n-gen", settings->generates, &generates, err));
+    TRY(read_list("--n-depth", settings->depths, &depths, err));
+    for (size_t i = 0; i < prompts.count; i++)
+        TRY(add_test(bench, prompts.numbers[i], 0, &depths, err));
+    for (size_t i = 0; i < generates.count; i++)
+        TRY(add_test(bench, 0, generates.numbers[i], &depths, err));
+    for (size_t i = 0; i < settings->pairs.count; i++) {
+        TRY(read_list("--pg", settings->pairs.items[i], &pair, err));
+        if (pair.count != 2)
+            return error_set(err, STATUS_USAGE, "--pg: expected two numbers, found '%s'",
+                             settings->pairs.items[i]);
+        TRY(add_test(bench, pair.numbers[0], pair.numbers[1], &depths, err));
+    }
+    if (bench->test_count == 0)
+        return error_set(err, STATUS_USAGE, "expected something to measure, found only zeros");
+    return STATUS_OK;
+}
+
+/* ---- The model ------------------------------------------------------------------------------ */
+
+static uint32_t batch_asked(const struct settings *settings)
+{
+    return settings->batch ? settings->batch : BATCH_DEFAULT;
+}
+
+/* What is to be run, and on what; nothing is opened but the file. */
+static enum status plan_model(struct bench *bench, struct error *err)
+{
+    const struct settings *settings = bench->settings;
+    struct engine_options engine_options = { .batch_limit = settings->micro_batch
+                                                                ? settings->micro_batch
+                                                                : MICRO_BATCH_DEFAULT };
+    if (batch_asked(settings) < engine_options.batch_limit)
+        engine_options.batch_limit = batch_asked(settings);
+    for (size_t i = 0; i < bench->test_count; i++) {
+        const struct bench_test *test = &bench->tests[i];
+        uint32_t needed = test->depth + test->prompt + test->generate + 1;
+        if (needed > engine_options.context)
+            engine_options.context = needed;
+    }
+    TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type,
+                       &engine_options.kv_dtype, err));
+    TRY(cli_device_name(settings->device, settings->gpu_layers, bench->device_name,
+                        sizeof(bench->device_name), err));
+    TRY(gguf_open(settings->model, &bench->file, err));
+    model_check(bench->file, NULL, &bench->report);
+    if (model_report_refuses(&bench->report, false))
+        return error_set(err, STATUS_REFUSED, "%s: the guard rail refuses it (see greta inspect)",
+                         settings->model);
+    bench->engine_options = engine_options;
+    return STATUS_OK;
 }
 
 static enum status open_model(struct bench *bench, struct error *err)
 {
     const struct settings *settings = bench->settings;
     struct device_options device_options = { .thread_count = settings->threads };
-    struct engine_options engine_options = { .batch_limit = settings->batch };
-    uint32_t longest = settings->prompt > settings->generate ? settings->prompt
-                                                             : settings->generate;
-    engine_options.context = longest + 1;
-    ASSERT(dtype_from_name(settings->kv_type, &engine_options.kv_dtype));
-    TRY(gguf_open(settings->model, &bench->file, err));
-    model_check(bench->file, NULL, &bench->report);
-    if (model_report_refuses(&bench->report, false))
-        return error_set(err, STATUS_REFUSED, "%s: the guard rail refuses it (see greta inspect)",
-                         settings->model);
-    TRY(all_open(settings->device, &device_options, &bench->device, err));
+    TRY(cli_audit_open(bench->invocation, settings->audit, settings->flight, bench->device_name,
+                       &device_options, &bench->audit, err));
+    TRY(all_open(bench->device_name, &device_options, &bench->device, err));
     TRY(ops_load(&bench->ops, bench->device, CPU_PATH_COUNT, err));
-    TRY(engine_open(&bench->ops, bench->file, &bench->report, &engine_options, &bench->engine,
-                    err));
+    TRY(engine_open(&bench->ops, bench->file, &bench->report, &bench->engine_options,
+                    &bench->engine, err));
     bench->tokens = calloc(engine_plan(bench->engine)->options.batch_limit, sizeof(*bench->tokens));
     return bench->tokens ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory to measure");
 }
+
+/* ---- Measuring ------------------------------------------------------------------------------ */
 
 /* Runs count tokens, `at_once` in a batch; the last of each batch wants logits, as in real use. */
 static enum status run_tokens(struct bench *bench, uint32_t count, uint32_t at_once,
                               struct error *err)
 {
-    uint32_t vocab = bench->report.config.vocab_size, id = 1;
-    engine_rewind(bench->engine, 0, 0);
+    uint32_t vocab = bench->report.config.vocab_size;
     for (uint32_t first = 0; first < count; first += at_once) {
         uint32_t batch = count - first < at_once ? count - first : at_once;
         for (uint32_t i = 0; i < batch; i++) {
-            id = (id * 1103515245u + 12345u) & 0x7FFFFFFFu;
-            bench->tokens[i] = (struct engine_token){ (int32_t)(id % vocab), 0, i + 1 == batch };
+            bench->next_id = (bench->next_id * 1103515245u + 12345u) & 0x7FFFFFFFu;
+            bench->tokens[i] = (struct engine_token){ (int32_t)(bench->next_id % vocab), 0,
+                                                      i + 1 == batch };
         }
         TRY(engine_forward(bench->engine, bench->tokens, batch, err));
         int32_t best;
-        TRY(engine_argmax(bench->engine, &best, err));
+        TRY(engine_argmax(bench->engine, &best, NULL, err));
     }
     return STATUS_OK;
 }
 
-static enum status measure(struct bench *bench, uint32_t count, uint32_t at_once,
+static enum status run_test(struct bench *bench, const struct bench_test *test, uint32_t prompt,
+                            uint32_t generate, double *ret_ns, struct error *err)
+{
+    uint32_t batch = engine_plan(bench->engine)->options.batch_limit;
+    engine_rewind(bench->engine, 0, test->depth);
+    uint64_t start_ns = clock_ns();
+    TRY(run_tokens(bench, prompt, batch, err));
+    TRY(run_tokens(bench, generate, 1, err));
+    *ret_ns = (double)(clock_ns() - start_ns);
+    return STATUS_OK;
+}
+
+static enum status measure(struct bench *bench, const struct bench_test *test, uint64_t done,
                            struct cli_progress *progress, struct error *err)
 {
-    uint32_t repeats = bench->settings->repeats;
-    TRY(run_tokens(bench, count < at_once ? count : at_once, at_once, err)); /* warms up */
-    for (uint32_t i = 0; i < repeats; i++) {
-        TRY(progress_step(&progress->progress, i, repeats, err));
-        uint64_t start_ns = clock_ns();
-        TRY(run_tokens(bench, count, at_once, err));
-        bench->samples_ns[i] = (double)(clock_ns() - start_ns);
-    }
-    return STATUS_OK;
-}
-
-/* ---- Results -------------------------------------------------------------------------------- */
-
-struct spread {
-    double mean, deviation;
-};
-
-/* Of value(sample) over all samples; numerator 0: the samples themselves. */
-static struct spread spread_of(const struct bench *bench, double numerator)
-{
-    uint32_t count = bench->settings->repeats;
-    double sum = 0, squares = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        double value = numerator > 0 ? numerator / bench->samples_ns[i] : bench->samples_ns[i];
-        sum += value;
-        squares += value * value;
-    }
-    double mean = sum / count, variance = squares / count - mean * mean;
-    double corrected = count > 1 && variance > 0 ? variance * count / (count - 1) : 0;
-    return (struct spread){ mean, sqrt(corrected) };
-}
-
-static const char *model_title(const struct bench *bench)
-{
-    bool exact;
-    const struct model_shape *shape = model_shape_of(&bench->report.config, &exact);
-    return shape ? shape->title : model_arch_info(bench->report.config.arch)->name;
-}
-
-static void print_row(const struct bench *bench, const char *test, uint32_t count)
-{
-    struct spread speed = spread_of(bench, (double)count * 1e9);
-    char size[TEXT_BYTES_CAPACITY], parameters[TEXT_BYTES_CAPACITY];
-    printf("| %-16s | %10s | %8s | %-8s | %8s | %10.2f ± %.2f |\n", model_title(bench),
-           text_bytes(bench->report.weight_bytes, size),
-           text_count(bench->report.parameter_count, parameters), device_info(bench->device)->kind,
-           test, speed.mean, speed.deviation);
-    fflush(stdout);
-}
-
-static void emit_row(struct emit *emit, const struct bench *bench, uint32_t prompt,
-                     uint32_t generate)
-{
-    const struct settings *settings = bench->settings;
-    struct spread time = spread_of(bench, 0), speed;
-    speed = spread_of(bench, (double)(prompt + generate) * 1e9);
-    emit_object_begin(emit, NULL);
-    emit_text(emit, "build_commit", GRETA_VERSION);
-    emit_text(emit, "cpu_info", device_info(bench->device)->name);
-    emit_text(emit, "backends", device_info(bench->device)->kind);
-    emit_text(emit, "model_filename", settings->model);
-    emit_text(emit, "model_type", model_title(bench));
-    emit_count(emit, "model_size", bench->report.weight_bytes);
-    emit_count(emit, "model_n_params", bench->report.parameter_count);
-    emit_count(emit, "n_batch", engine_plan(bench->engine)->options.batch_limit);
-    emit_count(emit, "n_threads", settings->threads);
-    emit_text(emit, "type_k", settings->kv_type);
-    emit_text(emit, "type_v", settings->kv_type);
-    emit_count(emit, "n_prompt", prompt);
-    emit_count(emit, "n_gen", generate);
-    emit_real(emit, "avg_ns", time.mean);
-    emit_real(emit, "stddev_ns", time.deviation);
-    emit_real(emit, "avg_ts", speed.mean);
-    emit_real(emit, "stddev_ts", speed.deviation);
-    emit_list_begin(emit, "samples_ns");
-    for (uint32_t i = 0; i < settings->repeats; i++)
-        emit_real(emit, NULL, bench->samples_ns[i]);
-    emit_list_end(emit);
-    emit_list_begin(emit, "samples_ts");
-    for (uint32_t i = 0; i < settings->repeats; i++)
-        emit_real(emit, NULL, (double)(prompt + generate) * 1e9 / bench->samples_ns[i]);
-    emit_list_end(emit);
-    emit_object_end(emit);
-}
-
-static enum status run_tests(struct bench *bench, struct emit *emit, struct cli_progress *progress,
-                             struct error *err)
-{
-    const struct settings *settings = bench->settings;
     uint32_t batch = engine_plan(bench->engine)->options.batch_limit;
-    const struct {
-        const char *name;
-        uint32_t count, at_once;
-    } tests[] = { { "pp", settings->prompt, batch }, { "tg", settings->generate, 1 } };
-    if (!emit)
-        printf("| %-16s | %10s | %8s | %-8s | %8s | %18s |\n| %s | %s | %s | %s | %s | %s |\n",
-               "model", "size", "params", "backend", "test", "t/s", "----------------",
-               "---------:", "-------:", "--------", "-------:", "-----------------:");
-    for (size_t i = 0; i < COUNT_OF(tests); i++) {
-        char test[24];
-        if (tests[i].count == 0)
-            continue;
-        snprintf(test, sizeof(test), "%s%u", tests[i].name, tests[i].count);
-        TRY(measure(bench, tests[i].count, tests[i].at_once, progress, err));
-        cli_progress_end(progress);
-        if (emit)
-            emit_row(emit, bench, i == 0 ? tests[i].count : 0, i == 0 ? 0 : tests[i].count);
-        else
-            print_row(bench, test, tests[i].count);
+    uint32_t repeats = bench->settings->repeats;
+    uint64_t all = (uint64_t)repeats * bench->test_count;
+    double unused;
+    bench->next_id = 1;
+    engine_rewind(bench->engine, 0, 0);
+    TRY(run_tokens(bench, test->depth, batch, err));
+    if (!bench->settings->no_warmup)
+        TRY(run_test(bench, test, test->prompt < batch ? test->prompt : batch,
+                     test->generate ? 1 : 0, &unused, err));
+    for (uint32_t i = 0; i < repeats; i++) {
+        TRY(progress_step(&progress->progress, done + i, all, err));
+        TRY(run_test(bench, test, test->prompt, test->generate, &bench->samples_ns[i], err));
     }
     return STATUS_OK;
+}
+
+static enum status run_tests(struct bench *bench, struct bench_report *report,
+                             struct cli_progress *progress, struct error *err)
+{
+    const struct settings *settings = bench->settings;
+    struct bench_result result = { .model_path = settings->model,
+                                   .file = bench->file,
+                                   .report = &bench->report,
+                                   .device = device_info(bench->device),
+                                   .plan = engine_plan(bench->engine),
+                                   .batch = batch_asked(settings),
+                                   .threads = settings->threads ? settings->threads
+                                                                : parallel_processor_count(),
+                                   .samples_ns = bench->samples_ns,
+                                   .sample_count = settings->repeats };
+    for (size_t i = 0; i < bench->test_count; i++) {
+        result.test = bench->tests[i];
+        result.test_time = (int64_t)time(NULL);
+        TRY(measure(bench, &bench->tests[i], i * settings->repeats, progress, err));
+        cli_progress_end(progress);
+        TRY(bench_report_add(report, &result, err));
+    }
+    return bench_report_finish(report, err);
+}
+
+static enum bench_form form_of(const struct settings *settings)
+{
+    static const char *const names[] = {
+        [BENCH_MD] = "md", [BENCH_JSON] = "json", [BENCH_JSONL] = "jsonl", [BENCH_CSV] = "csv"
+    };
+    _Static_assert(COUNT_OF(names) == BENCH_FORM_COUNT, "every form has a name");
+    for (int form = 0; form < BENCH_FORM_COUNT && !settings->json; form++)
+        if (strcasecmp(names[form], settings->form) == 0)
+            return (enum bench_form)form;
+    return BENCH_JSON;
+}
+
+static enum status measure_audit(struct bench *bench, struct error *err)
+{
+    const struct settings *settings = bench->settings;
+    struct bench_cost_request request = { .invocation = bench->invocation,
+                                          .file = bench->file,
+                                          .report = &bench->report,
+                                          .engine = bench->engine_options,
+                                          .device = bench->device_name,
+                                          .threads = settings->threads,
+                                          .rounds = settings->repeats,
+                                          .json = form_of(settings) == BENCH_JSON };
+    for (size_t i = 0; i < bench->test_count && !request.tokens; i++)
+        request.tokens = bench->tests[i].generate;
+    if (!request.tokens)
+        return error_set(err, STATUS_USAGE, "--audit-cost: expected -n N, found only zeros");
+    return bench_cost_run(&request, err);
 }
 
 static enum status run_all(struct bench *bench, struct error *err)
@@ -229,32 +338,32 @@ static enum status run_all(struct bench *bench, struct error *err)
     if (settings->repeats == 0 || settings->repeats > REPEAT_LIMIT)
         return error_set(err, STATUS_USAGE, "--repetitions: expected 1 to %u, found %u",
                          REPEAT_LIMIT, settings->repeats);
+    TRY(list_tests(bench, err));
+    TRY(plan_model(bench, err));
+    if (settings->audit_cost)
+        return measure_audit(bench, err);
     TRY(open_model(bench, err));
-    struct emit *emit = NULL;
-    if (settings->json)
-        TRY(emit_create(EMIT_JSON, &emit, err));
+    struct bench_report *report;
+    TRY(bench_report_create(form_of(settings), &report, err));
     struct cli_progress progress;
     cli_progress_begin(&progress, bench->invocation, "bench", "runs");
-    if (emit)
-        emit_list_begin(emit, "results");
-    enum status status = run_tests(bench, emit, &progress, err);
+    enum status status = run_tests(bench, report, &progress, err);
     cli_progress_end(&progress);
-    if (emit && !status) {
-        emit_list_end(emit);
-        status = emit_finish(emit, stdout, err);
-    }
-    emit_destroy(emit);
+    bench_report_destroy(report);
     return status;
 }
 
 static enum cli_exit run_bench(const struct cli_invocation *invocation)
 {
+    const struct settings *settings = invocation->settings;
     struct error err;
+    if (settings->list_devices)
+        return cli_list_devices(invocation, settings->json);
     struct bench *bench = calloc(1, sizeof(*bench));
     if (!bench)
         return CLI_EXIT_CANNOT;
     bench->invocation = invocation;
-    bench->settings = invocation->settings;
+    bench->settings = settings;
     enum status status = run_all(bench, &err);
     release(bench);
     free(bench);
@@ -267,10 +376,16 @@ const struct cli_command cli_bench = {
     .summary = "measure the speed of a model",
     .description =
         "Measures tokens per second of reading a prompt (pp) and of writing (tg), each repeated, "
-        "and "
-        "prints the mean and standard deviation in the form of llama-bench, so that both can be "
-        "compared. Machines differ from minute to minute: compare only what was measured in turn.",
-    .examples = "  greta bench -m model.gguf -p 512 -n 128\n",
+        "and prints the mean and standard deviation in the form of llama-bench, so that both can "
+        "be compared: columns, JSON keys and options have the same names. Machines differ from "
+        "minute to minute: compare only what was measured in turn.\n\n"
+        "--audit-cost does that for the audit levels: a model for each of off, log and guard is "
+        "open, "
+        "they generate in turn, and each run is compared with the one without audit beside it. The "
+        "weights are in memory twice meanwhile (guard has its own copy).",
+    .examples = "  greta bench -m model.gguf -p 512 -n 128\n"
+                "  greta bench -m model.gguf -p 0 -n 64 -d 0,2048 -o json   # short and long "
+                "context\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .settings_bytes = sizeof(defaults),

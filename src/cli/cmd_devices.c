@@ -1,5 +1,6 @@
 /* cmd_devices.c - greta devices: what could run a model here, and why the rest could not. */
 #include "cli/cli.h"
+#include "cli/device_choice.h"
 
 #include "device/all/all.h"
 
@@ -35,14 +36,13 @@ static void emit_entry(struct emit *emit, const struct all_entry *entry)
     emit_object_end(emit);
 }
 
-static enum cli_exit run_devices(const struct cli_invocation *invocation)
+enum cli_exit cli_list_devices(const struct cli_invocation *invocation, bool json)
 {
-    const struct settings *settings = invocation->settings;
     struct all_entry entries[ALL_DEVICE_LIMIT];
     struct emit *emit;
     struct error err;
     size_t count = all_list(entries);
-    if (emit_create(settings->json ? EMIT_JSON : EMIT_TEXT, &emit, &err))
+    if (emit_create(json ? EMIT_JSON : EMIT_TEXT, &emit, &err))
         return cli_fail(invocation, &err);
     emit_list_begin(emit, "devices");
     for (size_t i = 0; i < count; i++)
@@ -51,6 +51,12 @@ static enum cli_exit run_devices(const struct cli_invocation *invocation)
     enum status status = emit_finish(emit, stdout, &err);
     emit_destroy(emit);
     return status ? cli_fail(invocation, &err) : CLI_EXIT_OK;
+}
+
+static enum cli_exit run_devices(const struct cli_invocation *invocation)
+{
+    const struct settings *settings = invocation->settings;
+    return cli_list_devices(invocation, settings->json);
 }
 
 const struct cli_command cli_devices = {

@@ -1,6 +1,7 @@
 /* cmd_inspect.c - greta inspect: what a file is, and whether it can run. */
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/file_type.h"
 #include "cli/inspect_hash.h"
 #include "cli/inspect_metadata.h"
 #include "engine/engine.h"
@@ -59,51 +60,6 @@ static void emit_key_text(struct emit *emit, const char *name, const struct gguf
         emit_view(emit, name, value);
 }
 
-/* general.file_type: a label only, the tensors' own types are what counts. */
-static const char *file_type_name(uint64_t number)
-{
-    static const char *const names[] = {
-        [0] = "F32",
-        [1] = "F16",
-        [2] = "Q4_0",
-        [3] = "Q4_1",
-        [7] = "Q8_0",
-        [8] = "Q5_0",
-        [9] = "Q5_1",
-        [10] = "Q2_K",
-        [11] = "Q3_K - Small",
-        [12] = "Q3_K - Medium",
-        [13] = "Q3_K - Large",
-        [14] = "Q4_K - Small",
-        [15] = "Q4_K - Medium",
-        [16] = "Q5_K - Small",
-        [17] = "Q5_K - Medium",
-        [18] = "Q6_K",
-        [19] = "IQ2_XXS",
-        [20] = "IQ2_XS",
-        [21] = "Q2_K - Small",
-        [22] = "IQ3_XS",
-        [23] = "IQ3_XXS",
-        [24] = "IQ1_S",
-        [25] = "IQ4_NL",
-        [26] = "IQ3_S",
-        [27] = "IQ3_M",
-        [28] = "IQ2_S",
-        [29] = "IQ2_M",
-        [30] = "IQ4_XS",
-        [31] = "IQ1_M",
-        [32] = "BF16",
-        [36] = "TQ1_0",
-        [37] = "TQ2_0",
-        [38] = "MXFP4 MoE",
-        [39] = "NVFP4",
-        [40] = "Q1_0",
-        [41] = "Q2_0",
-    };
-    const char *name = number < COUNT_OF(names) ? names[number] : NULL;
-    return name ? name : "unknown";
-}
-
 static void emit_model(struct emit *emit, const struct gguf_file *file,
                        const struct model_report *report)
 {
@@ -122,7 +78,7 @@ static void emit_model(struct emit *emit, const struct gguf_file *file,
     uint64_t type;
     struct error absent;
     if (!gguf_get_u64(file, "general.file_type", &type, &absent))
-        emit_text(emit, "file_type", file_type_name(type));
+        emit_text(emit, "file_type", cli_file_type_name(type));
     emit_object_end(emit);
 }
 

@@ -77,7 +77,7 @@ static void print_zsh(FILE *out)
         const struct cli_command *command = cli_command_at(i);
         fprintf(out, "%s)\n  _arguments \\\n", command->name);
         FOR_EACH_NAME (command, option, name) {
-            fprintf(out, "    \"%s[", name);
+            fprintf(out, "    \"%s%s[", option->kind == CLI_TEXT_LIST ? "*" : "", name);
             print_quoted(out, option->help, "\"\\$`[]:");
             fputs("]", out);
             if (option->argument)

@@ -62,6 +62,8 @@ static void print_option(FILE *out, const struct cli_option *option)
     else
         fprintf(out, "%*s", HELP_COLUMN - at, "");
     print_wrapped(out, option->help, HELP_COLUMN, HELP_COLUMN);
+    if (option->kind == CLI_TEXT_LIST)
+        fprintf(out, "%*smay be given several times\n", HELP_COLUMN, "");
     if (option->values) {
         fprintf(out, "%*sone of: ", HELP_COLUMN, "");
         print_wrapped(out, option->values, HELP_COLUMN + 8, HELP_COLUMN + 8);

@@ -1,8 +1,9 @@
-/* infer_report.c - see infer_report.h. */
+/* infer_report.c - the end of a run; see infer_report.h. */
 #include "cli/infer_report.h"
 
 #include <jansson.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 static double milliseconds(uint64_t ns)
 {
@@ -15,69 +16,119 @@ static double rate(uint64_t tokens, uint64_t ns)
     return ns ? (double)tokens * 1e9 / (double)ns : 0;
 }
 
-static void print_line(json_t *line)
+static uint64_t written_tokens(const struct infer_summary *summary)
 {
-    if (line)
-        json_dumpf(line, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    fputc('\n', stdout);
-    json_decref(line);
+    uint64_t count = 0;
+    for (size_t i = 0; i < summary->count; i++)
+        count += summary->results[i].token_count;
+    return count;
 }
 
-void infer_print_token(const struct generate_event *event)
+/* Why all ended, or "several" where they differ. */
+static const char *common_reason(const struct infer_summary *summary)
 {
-    print_line(json_pack("{s:i, s:i, s:s#, s:f}", "step", (int)event->step, "id", (int)event->id,
-                         "text", event->text.bytes, (int)event->text.length, "ms",
-                         milliseconds(event->wait_ns)));
+    for (size_t i = 1; i < summary->count; i++)
+        if (summary->results[i].reason != summary->results[0].reason)
+            return "several reasons";
+    return generate_reason_name(summary->results[0].reason);
+}
+
+/* The most memory this process had at a time, pages of the mapped model that were read included. */
+static uint64_t resident_peak_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static json_t *list_sequences(const struct infer_summary *summary)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < summary->count; i++)
+        json_array_append_new(
+            list, json_pack("{s:I, s:s, s:I, s:I}", "sequence", (json_int_t)i, "reason",
+                            generate_reason_name(summary->results[i].reason), "generated_tokens",
+                            (json_int_t)summary->results[i].token_count, "seed",
+                            (json_int_t)(summary->seed + i)));
+    return list;
 }
 
 static void print_json(const struct infer_summary *summary, const struct error *err)
 {
     const struct generate_timing *timing = &summary->timing;
-    print_line(json_pack(
+    json_t *line = json_pack(
         "{s:s, s:s?, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:{s:I, s:I, s:I, "
-        "s:I}}",
+        "s:I, s:I}}",
         "status", err ? "FAILED" : "OK", "error", err ? err->text : NULL, "reason",
-        generate_reason_name(summary->result.reason), "seed", (json_int_t)summary->seed,
-        "prompt_tokens", (json_int_t)timing->prompt_tokens, "generated_tokens",
-        (json_int_t)summary->result.token_count, "load_ms", milliseconds(summary->load_ns),
-        "prompt_ms", milliseconds(timing->prompt_ns), "prompt_per_second",
-        rate(timing->prompt_tokens, timing->prompt_ns), "decode_ms",
+        common_reason(summary), "seed", (json_int_t)summary->seed, "prompt_tokens",
+        (json_int_t)timing->prompt_tokens, "generated_tokens", (json_int_t)written_tokens(summary),
+        "load_ms", milliseconds(summary->load_ns), "prompt_ms", milliseconds(timing->prompt_ns),
+        "prompt_per_second", rate(timing->prompt_tokens, timing->prompt_ns), "decode_ms",
         milliseconds(timing->decode_ns), "decode_per_second",
         rate(timing->decode_tokens, timing->decode_ns), "first_token_ms",
         milliseconds(timing->first_token_ns), "total_ms", milliseconds(summary->total_ns), "memory",
         "weights", (json_int_t)summary->plan->weight_bytes, "kv_cache",
         (json_int_t)summary->plan->kv_bytes, "scratch", (json_int_t)summary->plan->scratch_bytes,
-        "peak", (json_int_t)summary->peak_bytes));
+        "peak", (json_int_t)summary->peak_bytes, "resident_peak",
+        (json_int_t)resident_peak_bytes());
+    if (line && summary->count > 1)
+        json_object_set_new(line, "sequences", list_sequences(summary));
+    if (line)
+        json_dumpf(line, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    fputc('\n', stdout);
+    fflush(stdout);
+    json_decref(line);
+}
+
+/* ---- Text ----------------------------------------------------------------------------------- */
+
+static void print_timings(const struct infer_summary *summary)
+{
+    const struct generate_timing *timing = &summary->timing;
+    double prompt_ms = milliseconds(timing->prompt_ns), decode_ms = milliseconds(timing->decode_ns);
+    uint64_t prompt = timing->prompt_tokens, decode = timing->decode_tokens;
+    fprintf(stderr, "\nload time        = %10.2f ms\n", milliseconds(summary->load_ns));
+    fprintf(stderr,
+            "prompt eval time = %10.2f ms / %5llu tokens (%8.2f ms per token, %8.2f tokens per "
+            "second)\n",
+            prompt_ms, (unsigned long long)prompt, prompt ? prompt_ms / (double)prompt : 0,
+            rate(prompt, timing->prompt_ns));
+    fprintf(stderr,
+            "eval time        = %10.2f ms / %5llu runs   (%8.2f ms per token, %8.2f tokens per "
+            "second)\n",
+            decode_ms, (unsigned long long)decode, decode ? decode_ms / (double)decode : 0,
+            rate(decode, timing->decode_ns));
+    fprintf(stderr, "total time       = %10.2f ms\n\n", milliseconds(summary->total_ns));
+}
+
+static void print_memory(const struct infer_summary *summary)
+{
+    char weights[TEXT_BYTES_CAPACITY], kv[TEXT_BYTES_CAPACITY], scratch[TEXT_BYTES_CAPACITY];
+    char resident[TEXT_BYTES_CAPACITY];
+    fprintf(stderr, "Memory: weights %s, kv cache %s, scratch %s; process peak %s\n",
+            text_bytes(summary->plan->weight_bytes, weights),
+            text_bytes(summary->plan->kv_bytes, kv),
+            text_bytes(summary->plan->scratch_bytes, scratch),
+            text_bytes(resident_peak_bytes(), resident));
 }
 
 void infer_print_summary(const struct infer_summary *summary, const struct error *err)
 {
-    const struct generate_timing *timing = &summary->timing;
-    char weights[TEXT_BYTES_CAPACITY], kv[TEXT_BYTES_CAPACITY], scratch[TEXT_BYTES_CAPACITY];
     if (summary->json)
         print_json(summary, err);
-    else
-        fputc('\n', stdout);
-    fflush(stdout);
-    fprintf(stderr, "\nload time        = %10.2f ms\n", milliseconds(summary->load_ns));
-    fprintf(stderr, "prompt eval time = %10.2f ms / %5llu tokens (%8.2f tokens per second)\n",
-            milliseconds(timing->prompt_ns), (unsigned long long)timing->prompt_tokens,
-            rate(timing->prompt_tokens, timing->prompt_ns));
-    fprintf(stderr, "eval time        = %10.2f ms / %5llu runs   (%8.2f tokens per second)\n",
-            milliseconds(timing->decode_ns), (unsigned long long)timing->decode_tokens,
-            rate(timing->decode_tokens, timing->decode_ns));
-    fprintf(stderr, "total time       = %10.2f ms\n\n", milliseconds(summary->total_ns));
+    print_timings(summary);
     if (err)
         fprintf(stderr, "STATUS=FAILED\nGeneration error: %s\n", err->text);
     else
         fprintf(stderr, "STATUS=OK\n");
-    fprintf(stderr, "Generated tokens: %u\nTotal time: %.3f ms\nTime to first token: %.3f ms\n",
-            summary->result.token_count, milliseconds(summary->total_ns),
-            milliseconds(timing->first_token_ns));
+    fprintf(stderr, "Generated tokens: %llu\nTotal time: %.3f ms\nTime to first token: %.3f ms\n",
+            (unsigned long long)written_tokens(summary), milliseconds(summary->total_ns),
+            milliseconds(summary->timing.first_token_ns));
     fprintf(stderr, "Seed: %llu\nEnded: %s\n", (unsigned long long)summary->seed,
-            err ? "error" : generate_reason_name(summary->result.reason));
-    fprintf(stderr, "Memory: weights %s, kv cache %s, scratch %s\n",
-            text_bytes(summary->plan->weight_bytes, weights),
-            text_bytes(summary->plan->kv_bytes, kv),
-            text_bytes(summary->plan->scratch_bytes, scratch));
+            err ? "error" : common_reason(summary));
+    for (size_t i = 0; !err && summary->count > 1 && i < summary->count; i++)
+        fprintf(stderr, "  prompt %zu: %u tokens, %s\n", i + 1, summary->results[i].token_count,
+                generate_reason_name(summary->results[i].reason));
+    print_memory(summary);
 }

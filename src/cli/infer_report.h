@@ -1,21 +1,39 @@
-/* infer_report.h - what greta infer says of a run: a line for each token, and the end. */
+/* infer_report.h - what greta infer says of a run: the text of each prompt, whole and in order, or
+ * a line of JSON for each token; and the end. */
 #ifndef GRETA_CLI_INFER_REPORT_H
 #define GRETA_CLI_INFER_REPORT_H
 
 #include "generate/generate.h"
 
+/* Text as it comes. Of several prompts one is at its turn and shown at once; what the others write
+ * is held until they are. */
+struct infer_output {
+    bool json;
+    size_t count; /* prompts */
+    size_t turn;
+    struct text *held; /* count; owned */
+    bool *ended;       /* count; owned */
+    bool headed;       /* the line that announces the prompt at its turn was written */
+};
+
+MUST_CHECK enum status infer_output_open(struct infer_output *output, bool json, size_t count,
+                                         struct error *err);
+/* Writes what can be shown now to standard output. */
+void infer_output_token(struct infer_output *output, const struct generate_event *event);
+/* Nothing more comes: shows the rest. STATUS_NO_MEMORY if some text was lost. */
+MUST_CHECK enum status infer_output_finish(struct infer_output *output, struct error *err);
+void infer_output_release(struct infer_output *output);
+
 struct infer_summary {
     bool json;
-    uint64_t seed;
+    uint64_t seed; /* of the first prompt; the others follow */
     uint64_t load_ns, total_ns;
     uint64_t peak_bytes; /* of buffers on the device */
     const struct engine_plan *plan;
-    struct generate_result result;
+    const struct generate_result *results;
+    size_t count; /* of results */
     struct generate_timing timing;
 };
-
-/* A line of JSON on standard output. */
-void infer_print_token(const struct generate_event *event);
 
 /* Timings, STATUS and memory on standard error; with json also a last line on standard output. err:
  * why it failed, or NULL. */

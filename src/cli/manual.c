@@ -56,6 +56,8 @@ static void add_option(struct text *out, const struct cli_option *option)
     text_add(out, "\n");
     add_escaped(out, option->help);
     text_add(out, "\n");
+    if (option->kind == CLI_TEXT_LIST)
+        text_add(out, "May be given several times.\n");
     if (option->values) {
         text_add(out, "One of: ");
         add_escaped(out, option->values);

@@ -137,6 +137,16 @@ static enum status check_listed(const struct cli_option *option, const char *nam
                      text);
 }
 
+static enum status add_to_list(struct cli_text_list *list, const char *name, const char *text,
+                               struct error *err)
+{
+    if (list->count == CLI_LIST_LIMIT)
+        return error_set(err, STATUS_USAGE, "%s: expected it at most %d times, found one more",
+                         name, CLI_LIST_LIMIT);
+    list->items[list->count++] = text;
+    return STATUS_OK;
+}
+
 static enum status store(const struct cli_option *option, const char *name, const char *text,
                          void *settings, struct error *err)
 {
@@ -164,6 +174,9 @@ static enum status store(const struct cli_option *option, const char *name, cons
     case CLI_F32:
         TRY(parse_real(name, text, (float *)target, err));
         break;
+    case CLI_TEXT_LIST:
+        TRY(check_listed(option, name, text, err));
+        return add_to_list((struct cli_text_list *)(void *)target, name, text, err);
     }
     return STATUS_OK;
 }

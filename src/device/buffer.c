@@ -42,6 +42,7 @@ static enum status create(struct device *device, const void *imported, uint64_t 
     call_init(&call, device, EVENT_BUFFER_CREATE, site);
     event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), name);
     call.event.bytes = bytes;
+    call.event.host_address = (uint64_t)(uintptr_t)imported;
     TRY(call_check_lost(&call, "buffer creation", err));
     if (bytes == 0)
         return call_refuse(&call, EVENT_CHECK_BYTES, EVENT_NO_OPERAND, 1, 0, err, STATUS_REFUSED,
@@ -58,7 +59,15 @@ static enum status create(struct device *device, const void *imported, uint64_t 
     }
     if (status)
         error_wrap(err, "buffer %s", name);
-    return call_end(&call, status, err);
+    else
+        call.event.expected = !imported && device->options.poison ? DEVICE_POISON : 0;
+    call_end(&call, status, err);
+    struct device_tampered made = { .kind = EVENT_BUFFER_CREATE, .name = name };
+    if (!status)
+        made.buffer = *ret_buffer;
+    if (device_is_tampered(device))
+        tamper_after(device, &made, status, call.event.id);
+    return status;
 }
 
 enum status device_buffer_create(struct device *device, uint64_t bytes, const char *name,
@@ -93,11 +102,17 @@ static void tell_damage(struct device *device, const struct buffer_slot *slot,
     call.event.expected = slot->memory.bytes;
     call.event.found = (uint64_t)offset;
     call.event.host_address = slot->memory.address + (uint64_t)offset;
+    call.event.accesses[0] = (struct event_access){ .address = slot->memory.address,
+                                                    .bytes = slot->memory.bytes,
+                                                    .buffer_index = buffer.index,
+                                                    .generation = (uint16_t)buffer.generation,
+                                                    .mode = EVENT_UPDATE };
+    call.event.access_count = 1;
     call_end(&call, STATUS_OK, &unused);
 }
 
-enum status device_buffer_destroy(struct device *device, struct device_buffer buffer,
-                                  struct device_site site, struct error *err)
+static enum status destroy(struct device *device, struct device_buffer buffer,
+                           struct device_site site, struct error *err)
 {
     struct call call;
     call_init(&call, device, EVENT_BUFFER_DESTROY, site);
@@ -129,6 +144,15 @@ enum status device_buffer_destroy(struct device *device, struct device_buffer bu
     tell_damage(device, &slot, buffer, site);
     device->methods->memory_destroy(device, &slot.memory);
     return call_end(&call, STATUS_OK, err);
+}
+
+enum status device_buffer_destroy(struct device *device, struct device_buffer buffer,
+                                  struct device_site site, struct error *err)
+{
+    struct device_tampered call = { .kind = EVENT_BUFFER_DESTROY, .buffer = buffer };
+    if (device_is_tampered(device) && !tamper_before(device, &call))
+        return STATUS_OK;
+    return destroy(device, buffer, site, err);
 }
 
 uint64_t device_buffer_bytes(const struct device *device, struct device_buffer buffer)

@@ -19,20 +19,33 @@ static uint32_t thread_index(void)
     return mine - 1;
 }
 
-static bool is_observed(const struct device *device)
+bool device_is_observed(const struct device *device)
 {
     return device->options.observer.notify != NULL;
 }
 
 static void tell(struct device *device, const struct event *event)
 {
-    if (is_observed(device))
+    if (device_is_observed(device))
         device->options.observer.notify(device->options.observer.context, event);
 }
 
 static uint64_t new_id(struct device *device)
 {
     return __atomic_add_fetch(&device->next_event_id, 1, __ATOMIC_RELAXED);
+}
+
+void device_tell(struct device *device, struct event *event)
+{
+    if (!device_is_observed(device))
+        return;
+    event->id = new_id(device);
+    event->begin_ns = clock_ns();
+    event->end_ns = event->begin_ns;
+    event->thread_index = thread_index();
+    event->phase = EVENT_END;
+    event->outcome = EVENT_DONE;
+    tell(device, event);
 }
 
 void call_init(struct call *call, struct device *device, enum event_kind kind,
@@ -44,7 +57,7 @@ void call_init(struct call *call, struct device *device, enum event_kind kind,
     /* Fields of one word only, where nobody listens: the rest is for the observer. */
     event->id = 0;
     event->access_count = 0;
-    if (!is_observed(device))
+    if (!device_is_observed(device))
         return;
     *event = (struct event){ .kind = (uint8_t)kind,
                              .begin_ns = clock_ns(),
@@ -58,10 +71,17 @@ void call_init(struct call *call, struct device *device, enum event_kind kind,
 
 void call_scope(struct call *call, const struct stream_slot *stream, uint32_t stream_index)
 {
-    if (!is_observed(call->device))
+    if (!device_is_observed(call->device))
         return;
     call->event.scope = stream->scope;
     call->event.stream_index = stream_index;
+}
+
+void call_again(struct call *call)
+{
+    call->event.id = 0;
+    if (device_is_observed(call->device))
+        call->event.begin_ns = clock_ns();
 }
 
 void call_begin(struct call *call)
@@ -76,7 +96,7 @@ void call_begin(struct call *call)
 static void finish(struct call *call, enum event_outcome outcome)
 {
     struct event *event = &call->event;
-    if (!is_observed(call->device))
+    if (!device_is_observed(call->device))
         return;
     if (event->id == 0)
         event->id = new_id(call->device);
@@ -149,6 +169,7 @@ void device_report_fault(struct device *device, const struct device_fault *fault
                            .id = new_id(device),
                            .cause_id = fault->event_id,
                            .begin_ns = clock_ns(),
+                           .object = fault->node_id,
                            .host_address = fault->address_known ? fault->address : 0,
                            .found = fault->address_known,
                            .stream_index = fault->stream_index,
@@ -169,23 +190,36 @@ void device_report_fault(struct device *device, const struct device_fault *fault
     tell(device, &event);
 }
 
+bool device_wants_completion(const struct device *device, const struct device_command *command)
+{
+    const struct device_options *options = &device->options;
+    if (command->kind == DEVICE_COMMAND_INSPECT)
+        return false;
+    return options->completions ||
+           (options->copy_completions &&
+            (command->kind == DEVICE_COMMAND_COPY_IN || command->kind == DEVICE_COMMAND_COPY_OUT));
+}
+
 void device_report_completion(struct device *device, uint32_t stream_index, uint64_t event_id)
 {
-    if (!is_observed(device))
-        return;
-    uint64_t now_ns = clock_ns();
     struct event event = { .kind = EVENT_COMPLETION,
-                           .id = new_id(device),
                            .cause_id = event_id,
-                           .begin_ns = now_ns,
-                           .end_ns = now_ns,
                            .stream_index = stream_index,
-                           .thread_index = thread_index(),
                            .scope = { -1, -1, "" },
-                           .operand = EVENT_NO_OPERAND,
-                           .phase = EVENT_END,
-                           .outcome = EVENT_DONE };
-    tell(device, &event);
+                           .operand = EVENT_NO_OPERAND };
+    device_tell(device, &event);
+}
+
+void device_run_begin(struct device *device, uint64_t iteration, uint64_t key)
+{
+    __atomic_store_n(&device->iteration, iteration, __ATOMIC_RELAXED);
+    struct event event = { .kind = EVENT_RUN,
+                           .object = iteration,
+                           .found = key,
+                           .stream_index = EVENT_NO_STREAM,
+                           .scope = { -1, -1, "" },
+                           .operand = EVENT_NO_OPERAND };
+    device_tell(device, &event);
 }
 
 /* ---- Traps ---------------------------------------------------------------------------------- */
@@ -206,19 +240,14 @@ void device_tell_traps(struct device *device)
     while (crumb_trap_get(device->crumbs, device->traps_told, &trap)) {
         device->traps_told++;
         struct event event = { .kind = EVENT_TRAP,
-                               .id = new_id(device),
                                .cause_id = trap.launch_id,
-                               .begin_ns = clock_ns(),
                                .stream_index = EVENT_NO_STREAM,
-                               .thread_index = thread_index(),
                                .scope = { -1, -1, "" },
                                .expected = trap.bound,
                                .found = trap.index,
-                               .operand = (uint8_t)trap.operand,
-                               .phase = EVENT_END,
-                               .outcome = EVENT_DONE };
-        event.end_ns = event.begin_ns;
-        tell(device, &event);
+                               .operand = (uint8_t)trap.operand };
+        inspect_find_launch(device, trap.launch_id, &event);
+        device_tell(device, &event);
     }
     pthread_mutex_unlock(&device->lock);
 }

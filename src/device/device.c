@@ -49,6 +49,7 @@ static void release_common(struct device *device)
     slot_table_release(&device->graphs);
     if (device->owns_crumbs)
         free(device->crumbs);
+    inspect_destroy(device);
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->fault_lock);
 }
@@ -67,8 +68,8 @@ enum status device_init(struct device *device, const struct device_options *opti
     device->owns_crumbs = !options->crumbs;
     if (device->owns_crumbs)
         device->crumbs = calloc(1, sizeof(*device->crumbs));
-    enum status status = STATUS_OK;
-    if (!device->crumbs)
+    enum status status = inspect_create(device, err);
+    if (!status && !device->crumbs)
         status = error_set(err, STATUS_NO_MEMORY, "no memory for the crumb page");
     if (!status)
         status = create_tables(device, err);

@@ -55,7 +55,14 @@ struct device_options {
     uint32_t staging_slot_count; /* 0: 16 */
     uint64_t staging_slot_bytes; /* 0: 1 MiB */
     uint32_t thread_count;       /* of the host device; 0: all processors */
+    bool serialise;              /* every call waits for its work: faults show where they happen */
     bool completions;            /* tell the observer when queued work is done */
+    bool copy_completions;       /* the same, of copies in and out only */
+    /* What follows costs something and is told to the observer only. */
+    bool hash_results;   /* a redeemed ticket's event has the XXH3 of its bytes */
+    bool ask_errors;     /* the stream's error state is asked before and after each copy */
+    bool verify;         /* every copy is hashed at both ends: EVENT_TRANSFER_HASH */
+    uint32_t scan_every; /* every n-th launch's F32 outputs are looked at: EVENT_SCAN; 0: none */
 };
 
 /* A quiet-looking byte would hide; this one is a huge negative number in every float type. */
@@ -124,12 +131,15 @@ typedef bool (*device_param_check)(const struct device_contract_call *call, uint
 uint64_t device_contract_extent(const struct device_contract_call *call, const char *name);
 const void *device_contract_params(const struct device_contract_call *call);
 
+/* No device counts further. */
+#define DEVICE_TILE_LIMIT ((uint64_t)UINT32_MAX)
+
 struct device_contract {
     const char *name; /* stable slug of the op */
     struct device_operand_rule operands[DEVICE_OPERAND_LIMIT];
     uint8_t operand_count;
     uint32_t params_bytes;
-    uint64_t tile_limit;      /* most tiles of a launch; 0: any number */
+    uint64_t tile_limit;      /* most tiles of a launch; 0: DEVICE_TILE_LIMIT */
     device_param_check check; /* or NULL */
 };
 
@@ -199,6 +209,10 @@ void device_close(struct device *device); /* waits for queued work; NULL is fine
 
 /* STATUS_OK, or STATUS_LOST with the first fault in words. */
 MUST_CHECK enum status device_check(struct device *device, struct error *err);
+
+/* An iteration of a workload begins: tells EVENT_RUN. Iterations with the same key must give the
+ * same results. */
+void device_run_begin(struct device *device, uint64_t iteration, uint64_t key);
 
 /* Bytes of live buffers, and the most there ever were. */
 uint64_t device_used_bytes(const struct device *device);

@@ -76,6 +76,8 @@ struct call {
 void call_init(struct call *call, struct device *device, enum event_kind kind,
                struct device_site site);
 void call_scope(struct call *call, const struct stream_slot *stream, uint32_t stream_index);
+/* The same call becomes another event, which begins now: the next piece of a copy. */
+void call_again(struct call *call);
 /* Tells the begin: the last thing before the backend is asked. */
 void call_begin(struct call *call);
 /* Tells the end with the outcome of the backend; returns status. */
@@ -94,6 +96,10 @@ MUST_CHECK enum status call_check_lost(struct call *call, const char *what, stru
 
 /* Tells traps that kernels left since last asked. */
 void device_tell_traps(struct device *device);
+
+bool device_is_observed(const struct device *device);
+/* A thing that is not a call: told once, as an end. The id and times are filled in. */
+void device_tell(struct device *device, struct event *event);
 
 /* Refuses a lost device and a dead handle; else locks the stream, which the caller unlocks, and
  * gives the event its scope. */
@@ -141,6 +147,59 @@ struct device_contract_call {
 MUST_CHECK enum status contract_check(struct call *call, const struct device_launch *launch,
                                       struct error *err);
 
+/* ---- Inspections ---------------------------------------------------------------------------- */
+
+/* What is remembered of the last launches, for traps that name one by its id. */
+#define RECENT_LAUNCHES 4096u
+
+MUST_CHECK enum status inspect_create(struct device *device, struct error *err);
+void inspect_destroy(struct device *device); /* streams are gone */
+
+/* Remembers a launch, where somebody listens. */
+void inspect_note_launch(const struct call *call, const char *op);
+/* Op, scope and stream of a launch known by its id; false if it is forgotten. With device->lock
+ * held: looks into graphs too. */
+bool inspect_find_launch(struct device *device, uint64_t event_id, struct event *event);
+
+/* Queues what the options ask for behind a launch: canaries of what it wrote, and the scan. */
+MUST_CHECK enum status inspect_outputs(struct call *call, struct stream_slot *stream,
+                                       const struct device_launch *launch,
+                                       const struct resolved *resolved, struct error *err);
+
+/* The three hashes of one transfer; told when all are known. */
+enum transfer_part { TRANSFER_BEFORE, TRANSFER_AFTER, TRANSFER_LANDED, TRANSFER_PARTS };
+
+/* For the copy that has begun; NULL where it is not to be verified. accessed: the device's side. */
+struct transfer_check *transfer_check_create(const struct call *call,
+                                             const struct device_rows *accessed);
+/* Queues the digest of rows, or of dense host bytes where staging is set. check NULL: nothing. */
+MUST_CHECK enum status transfer_check_queue(struct call *call, struct stream_slot *stream,
+                                            struct transfer_check *check, enum transfer_part part,
+                                            const struct device_rows *rows, void *staging,
+                                            struct error *err);
+/* The digest of bytes the calling thread can read. check NULL: nothing. */
+void transfer_check_host(struct device *device, struct transfer_check *check,
+                         enum transfer_part part, const void *bytes, uint64_t count);
+
+/* Asks the stream for an error that is pending: STATUS_OK, or refuses. Where options.ask_errors;
+ * says so in the event. */
+MUST_CHECK enum status call_ask_before(struct call *call, const struct stream_slot *stream,
+                                       const char *what, struct error *err);
+/* The same behind a copy that was queued; only noted. */
+void call_ask_after(struct call *call, const struct stream_slot *stream);
+
+/* ---- Planted bugs --------------------------------------------------------------------------- */
+
+static inline bool device_is_tampered(const struct device *device)
+{
+    return device->tamper.before != NULL;
+}
+
+/* Fills kind, op, scope; asks `before`. False: the call is not to be made. */
+bool tamper_before(struct device *device, struct device_tampered *call);
+void tamper_after(struct device *device, struct device_tampered *call, enum status status,
+                  uint64_t event_id);
+
 /* ---- Staging -------------------------------------------------------------------------------- */
 
 MUST_CHECK enum status staging_create(struct device *device, struct error *err);
@@ -157,6 +216,18 @@ MUST_CHECK enum status graph_record(struct graph_builder *builder,
 uint64_t graph_builder_id(const struct graph_builder *builder);
 void graph_slot_release(struct device *device, struct graph_slot *slot);
 void graph_builder_destroy(struct graph_builder *builder); /* NULL is fine */
+/* The recorded command with that event id, or NULL. */
+const struct device_command *graph_find_command(const struct graph_builder *builder,
+                                                uint64_t event_id);
+
+/* Behind work that was queued: waits for it where options.serialise. */
+static inline enum status call_settle(const struct call *call, const struct stream_slot *stream,
+                                      struct error *err)
+{
+    struct device *device = call->device;
+    return device->options.serialise ? device->methods->stream_sync(device, stream->impl, err)
+                                     : STATUS_OK;
+}
 
 /* Runs a command, or records it where the stream is recording. `views` name its buffers. */
 MUST_CHECK enum status call_submit(struct call *call, struct stream_slot *stream,

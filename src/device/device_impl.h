@@ -17,6 +17,9 @@ struct device_memory {
     uint64_t bytes;
     bool read_only;
     void *impl; /* the backend's own */
+    /* Bytes right before and behind it that hold `canary`; 0 where there are none. */
+    uint64_t slack_before, slack_after;
+    uint8_t canary;
 };
 
 /* Rows of bytes: row_count rows of row_bytes, stride apart. */
@@ -31,6 +34,35 @@ enum device_command_kind {
     DEVICE_COMMAND_COPY_WITHIN, /* source -> target */
     DEVICE_COMMAND_FILL,        /* byte -> target */
     DEVICE_COMMAND_LAUNCH,
+    DEVICE_COMMAND_INSPECT, /* looks at memory, changes nothing a caller owns */
+};
+
+/* What an inspection looks for. It belongs to the call before it (event_id) and must not be seen
+ * in its place: it leaves no crumbs, and one that cannot read its bytes is reported as failed,
+ * never as a fault. */
+enum device_inspect {
+    DEVICE_INSPECT_DIGEST, /* device_digest of source's rows, or of `staging` if that is set */
+    DEVICE_INSPECT_SCAN,   /* source's rows as F32: how many are not finite */
+    DEVICE_INSPECT_CANARY, /* source and target: bytes that are not `byte`; they are put back */
+};
+
+struct transfer_check;
+
+struct device_inspection {
+    enum device_inspect what;
+    uint8_t part;                 /* of a digest: which of the check's three */
+    struct transfer_check *check; /* the common layer's */
+    struct event_access access;   /* what is inspected, as events show it */
+    uint64_t buffer_bytes;        /* of a canary: what it stands beside */
+};
+
+/* What was seen. */
+struct device_inspection_result {
+    bool failed; /* the bytes could not be read */
+    uint64_t digest;
+    uint64_t count; /* values looked at */
+    uint64_t found; /* of them not finite; bytes that were not the canary */
+    uint64_t first; /* index of the first of those; address for a canary */
 };
 
 /* One piece of queued work, with all it needs: nothing is looked up when it runs. */
@@ -38,6 +70,7 @@ struct device_command {
     enum device_command_kind kind;
     uint64_t event_id; /* what crumbs and faults name */
     struct event_scope scope;
+    struct device_inspection inspection;
     struct device_rows target, source;
     void *staging; /* dense bytes of the host */
     uint8_t byte;
@@ -53,6 +86,7 @@ struct device_command {
 /* What a backend knows of an illegal access. */
 struct device_fault {
     uint64_t event_id; /* the command that ran; 0 if not known */
+    uint64_t node_id;  /* in a graph: event of the recorded call; else 0 */
     const char *op;    /* its name; static */
     struct event_scope scope;
     uint32_t stream_index;
@@ -82,6 +116,8 @@ struct device_methods {
                                  struct error *err);
     void (*stream_destroy)(struct device *device, void *stream); /* waits for its work */
     enum status (*stream_sync)(struct device *device, void *stream, struct error *err);
+    /* The stream's pending error, without waiting: STATUS_OK if there is none so far. */
+    enum status (*stream_query)(struct device *device, void *stream, struct error *err);
     enum status (*submit)(struct device *device, void *stream, const struct device_command *command,
                           struct error *err);
 
@@ -100,12 +136,37 @@ struct device_methods {
     void (*graph_destroy)(struct device *device, void *graph);
 };
 
-/* Changes what a caller asks for, before it is checked: how a bug of the caller is planted. Entries
- * may be NULL. op: the contract's name, or "copy-in", "copy-out", "copy-within", "fill". */
+/* ---- Planting bugs of the caller ------------------------------------------------------------ */
+
+/* A call as it comes from the caller, before anything was checked or locked. before may change
+ * what is asked for. */
+struct device_tampered {
+    enum event_kind kind;
+    const char *op; /* the contract's name, else event_kind_name */
+    struct event_scope scope;
+    struct device_stream stream;
+    struct device_launch *launch;
+    struct device_view *view; /* of a copy or fill: the target; of a copy out: the source */
+    const void *bytes;        /* of a copy in */
+    uint64_t *byte_count;
+    struct device_buffer buffer; /* of a destroy; behind a create: the new one */
+    const char *name;            /* of a create */
+    struct device_mark mark;
+    struct device_graph graph;
+    struct device_ticket ticket; /* of redeem and release; behind a copy out: the new one */
+    /* Behind the call. */
+    enum status status;
+    uint64_t event_id; /* 0 where nobody listens and it was refused */
+};
+
+/* How a bug of the caller is planted. Called with no lock held, so both may use the device; what
+ * they call comes back here too. Either all three are set or none. */
 struct device_tamper {
-    void (*launch)(void *context, struct device_launch *launch, const struct event_scope *scope);
-    void (*view)(void *context, const char *op, struct device_view *view,
-                 const struct event_scope *scope);
+    /* False: the caller forgets the call. It is not made, nobody hears of it, all seems well. */
+    bool (*before)(void *context, struct device_tampered *call);
+    void (*after)(void *context, const struct device_tampered *call);
+    /* A staging slot is wanted: true if the one given out last is to be given out once more. */
+    bool (*take_again)(void *context);
     void *context;
 };
 
@@ -133,6 +194,12 @@ struct device {
 
     uint64_t next_event_id; /* atomic */
     uint64_t traps_told;    /* of the crumb page; under lock */
+    uint64_t launch_count;  /* atomic; of those that could be scanned */
+    uint64_t iteration;     /* atomic: of the last device_run_begin */
+
+    pthread_mutex_t inspect_lock;  /* guards the next two */
+    struct recent_launch *recent;  /* RECENT_LAUNCHES of them, or NULL where nobody listens */
+    struct transfer_check *checks; /* transfers of which not every hash is known yet */
 
     pthread_mutex_t lock; /* guards the tables below */
     struct device_slot_table buffers, streams, marks, graphs;
@@ -155,7 +222,32 @@ MUST_CHECK enum status device_init(struct device *device, const struct device_op
 void device_report_fault(struct device *device, const struct device_fault *fault);
 bool device_is_lost(const struct device *device);
 
-/* From a backend, when a command is done, if options.completions. */
+/* From a backend, when a command is done that device_wants_completion of (a replay: if
+ * options.completions), before a mark behind it is passed. */
+bool device_wants_completion(const struct device *device, const struct device_command *command);
 void device_report_completion(struct device *device, uint32_t stream_index, uint64_t event_id);
+
+/* From a backend, once for each inspection that ran; event_id: of the command, or of the replay it
+ * is part of. Before anybody's wait for the stream, or for a mark behind it, is over. */
+void device_report_inspection(struct device *device, uint32_t stream_index,
+                              const struct device_command *command, uint64_t event_id,
+                              const struct device_inspection_result *result);
+
+/* ---- Digests -------------------------------------------------------------------------------- */
+
+/* The digest of a transfer's bytes is the sum, modulo 2^64, of device_digest_word over its words of
+ * 8 bytes (little endian, the last one filled up with zeros), whatever rows they lie in. A sum has
+ * no order, so that a GPU can take it with one atomic add. */
+static inline uint64_t device_digest_word(uint64_t word, uint64_t index)
+{
+    uint64_t mixed = word + (index + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return mixed ^ (mixed >> 31);
+}
+
+/* The same of row_count rows of row_bytes, stride_bytes apart. */
+uint64_t device_digest(const void *bytes, uint64_t row_bytes, uint64_t row_count,
+                       uint64_t stride_bytes);
 
 #endif

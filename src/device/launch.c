@@ -17,7 +17,8 @@ static const struct device_kernel_entry *find_kernel(struct device *device, cons
 }
 
 static enum status resolve_operands(struct call *call, const struct device_launch *launch,
-                                    struct device_command *command, struct error *err)
+                                    struct device_command *command, struct resolved *ret_resolved,
+                                    struct error *err)
 {
     for (uint32_t i = 0; i < launch->operand_count; i++) {
         const struct device_view *view = &launch->operands[i];
@@ -26,12 +27,12 @@ static enum status resolve_operands(struct call *call, const struct device_launc
         *operand = (struct device_host_operand){ 0 };
         if (view->buffer.index == 0)
             continue; /* optional and absent: the contract was checked */
-        struct resolved resolved;
-        if (call_resolve(call, view, i, rule->name, rule->mode, &resolved, err))
+        struct resolved *resolved = &ret_resolved[i];
+        if (call_resolve(call, view, i, rule->name, rule->mode, resolved, err))
             return error_wrap(err, "%s", launch->contract->name);
         *operand = (struct device_host_operand){
-            .data = (void *)(uintptr_t)resolved.rows.address,
-            .row_stride_bytes = resolved.rows.stride_bytes,
+            .data = (void *)(uintptr_t)resolved->rows.address,
+            .row_stride_bytes = resolved->rows.stride_bytes,
             .dtype = view->dtype,
             .shape = view->shape,
         };
@@ -47,17 +48,18 @@ enum status call_submit(struct call *call, struct stream_slot *stream,
         call->event.object = graph_builder_id(stream->builder);
         return graph_record(stream->builder, command, views, view_count, err);
     }
-    return call->device->methods->submit(call->device, stream->impl, command, err);
+    TRY(call->device->methods->submit(call->device, stream->impl, command, err));
+    return call_settle(call, stream, err);
 }
 
-enum status device_launch(struct device *device, struct device_stream stream,
-                          const struct device_launch *launch, struct device_site site,
-                          struct error *err)
+static enum status give_launch(struct device *device, struct device_stream stream,
+                               const struct device_launch *launch, struct device_site site,
+                               uint64_t *ret_event_id, struct error *err)
 {
     const struct device_contract *contract = launch->contract;
     struct call call;
     struct stream_slot *slot;
-    struct device_launch tampered;
+    struct resolved resolved[DEVICE_OPERAND_LIMIT];
     char what[64]; /* not printed: that would cost as much as the checks */
     size_t name_length = strnlen(contract->name, sizeof(what) - sizeof(" launch"));
     memcpy(what, contract->name, name_length);
@@ -65,11 +67,6 @@ enum status device_launch(struct device *device, struct device_stream stream,
     call_init(&call, device, EVENT_LAUNCH, site);
     event_set_text(call.event.op, sizeof(call.event.op), contract->name);
     TRY(call_lock_stream(&call, stream, what, &slot, err));
-    if (device->tamper.launch) {
-        tampered = *launch;
-        device->tamper.launch(device->tamper.context, &tampered, &slot->scope);
-        launch = &tampered;
-    }
     struct device_command command = { .kind = DEVICE_COMMAND_LAUNCH,
                                       .contract = contract,
                                       .scope = slot->scope,
@@ -78,7 +75,7 @@ enum status device_launch(struct device *device, struct device_stream stream,
     enum status status = contract_check(&call, launch, err);
     if (status)
         goto done;
-    status = resolve_operands(&call, launch, &command, err);
+    status = resolve_operands(&call, launch, &command, resolved, err);
     if (status)
         goto done;
     command.kernel = find_kernel(device, contract->name);
@@ -92,9 +89,29 @@ enum status device_launch(struct device *device, struct device_stream stream,
         memcpy(command.params, launch->params, contract->params_bytes);
     call_begin(&call);
     command.event_id = call.event.id;
+    inspect_note_launch(&call, contract->name);
     status = call_submit(&call, slot, &command, launch->operands, launch->operand_count, err);
+    if (!status)
+        status = inspect_outputs(&call, slot, launch, resolved, err);
     call_end(&call, status, err);
 done:
     call_unlock_stream(slot);
+    *ret_event_id = call.event.id;
+    return status;
+}
+
+enum status device_launch(struct device *device, struct device_stream stream,
+                          const struct device_launch *launch, struct device_site site,
+                          struct error *err)
+{
+    uint64_t event_id = 0;
+    if (!device_is_tampered(device))
+        return give_launch(device, stream, launch, site, &event_id, err);
+    struct device_launch changed = *launch;
+    struct device_tampered call = { .kind = EVENT_LAUNCH, .stream = stream, .launch = &changed };
+    if (!tamper_before(device, &call))
+        return STATUS_OK;
+    enum status status = give_launch(device, call.stream, &changed, site, &event_id, err);
+    tamper_after(device, &call, status, event_id);
     return status;
 }

@@ -15,12 +15,13 @@ enum staging_state { STAGING_FREE, STAGING_FILLING, STAGING_LANDING, STAGING_HEL
 
 struct staging_slot {
     enum staging_state state;
-    uint32_t generation; /* odd while taken */
-    void *memory;        /* staging_slot_bytes of it */
-    void *mark;          /* the backend's: passed when the queued copy is done */
-    uint64_t bytes;      /* of the copy */
-    uint64_t event_id;   /* of the copy */
-    uint64_t order;      /* of taking: the smallest is the oldest */
+    uint32_t generation;          /* odd while taken */
+    void *memory;                 /* staging_slot_bytes of it */
+    void *mark;                   /* the backend's: passed when the queued copy is done */
+    uint64_t bytes;               /* of the copy */
+    uint64_t event_id;            /* of the copy */
+    uint64_t order;               /* of taking: the smallest is the oldest */
+    struct transfer_check *check; /* of a copy out that is verified and was not read yet */
 };
 
 /* A free slot, now in `state`. If none is free: waits for the oldest copy in, or NULL where all

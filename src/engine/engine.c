@@ -40,6 +40,8 @@ void engine_close(struct engine *engine)
     free(engine->lengths);
     free(engine->new_lengths);
     free(engine->host_indices);
+    free(engine->slot_ids);
+    engine_taps_destroy(engine->taps);
     free(engine);
 }
 
@@ -52,9 +54,10 @@ static enum status check_room(const struct engine *engine, struct error *err)
     return error_set(
         err, STATUS_NO_MEMORY,
         "memory: expected at most the %s of the device, found a need of %s (weights, kv "
-        "cache for %" PRIu32 " tokens, scratch); use a smaller context or another type",
+        "cache for %" PRIu32 " x %" PRIu32 " tokens, scratch); use a smaller context, fewer "
+        "sequences or another type",
         text_bytes(room, there), text_bytes(engine->plan.total_bytes, needed),
-        engine->plan.options.context);
+        engine->plan.options.sequence_limit, engine->plan.options.context);
 }
 
 static enum status allocate(struct engine *engine, struct error *err)
@@ -64,7 +67,10 @@ static enum status allocate(struct engine *engine, struct error *err)
     engine->lengths = calloc(options->sequence_limit, sizeof(*engine->lengths));
     engine->new_lengths = calloc(options->sequence_limit, sizeof(*engine->new_lengths));
     engine->host_indices = calloc((size_t)options->batch_limit * 5, sizeof(*engine->host_indices));
-    if (!engine->layers || !engine->lengths || !engine->new_lengths || !engine->host_indices)
+    engine->slot_ids = calloc((size_t)options->context * options->sequence_limit,
+                              sizeof(*engine->slot_ids));
+    if (!engine->layers || !engine->lengths || !engine->new_lengths || !engine->host_indices ||
+        !engine->slot_ids)
         return error_set(err, STATUS_NO_MEMORY, "no memory for an engine");
     return STATUS_OK;
 }
@@ -124,9 +130,15 @@ void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length)
     engine->lengths[sequence] = length;
 }
 
-/* The first `length` slots of a sequence in a cache. */
-static struct device_view slots_of(const struct engine *engine, const struct device_view *cache,
-                                   uint32_t sequence, uint32_t length)
+void engine_restart(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->plan.options.sequence_limit; i++)
+        engine->lengths[i] = 0;
+    engine->step = 0;
+}
+
+struct device_view engine_slots(const struct engine *engine, const struct device_view *cache,
+                                uint32_t sequence, uint32_t length)
 {
     struct device_view part = engine_rows(cache, length);
     uint64_t row_bytes = 0;
@@ -142,11 +154,14 @@ enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
     for (uint32_t i = 0; source != target && length && i < engine->config.block_count; i++) {
         const struct device_view *caches[] = { &engine->layers[i].keys, &engine->layers[i].values };
         for (size_t c = 0; c < COUNT_OF(caches); c++) {
-            struct device_view from = slots_of(engine, caches[c], source, length);
-            struct device_view to = slots_of(engine, caches[c], target, length);
+            struct device_view from = engine_slots(engine, caches[c], source, length);
+            struct device_view to = engine_slots(engine, caches[c], target, length);
             TRY(device_copy_within(engine->device, engine->stream, &to, &from, DEVICE_HERE, err));
         }
     }
+    uint32_t context = engine->plan.options.context;
+    memmove(engine->slot_ids + (size_t)target * context,
+            engine->slot_ids + (size_t)source * context, length * sizeof(*engine->slot_ids));
     engine->lengths[target] = length;
     return STATUS_OK;
 }
@@ -176,6 +191,7 @@ static enum status list_batch(struct engine *engine, const struct engine_token *
         positions[i] = (int32_t)position;
         starts[i] = (int32_t)(sequence * options->context);
         slots[i] = starts[i] + positions[i];
+        engine->slot_ids[slots[i]] = ids[i];
         if (!tokens[i].wants_logits)
             continue;
         if (*ret_logits == options->logits_limit)
@@ -208,6 +224,11 @@ enum status engine_forward(struct engine *engine, const struct engine_token *tok
     return STATUS_OK;
 }
 
+enum status engine_wait(struct engine *engine, struct error *err)
+{
+    return device_stream_sync(engine->device, engine->stream, DEVICE_HERE, err);
+}
+
 uint32_t engine_logits_count(const struct engine *engine)
 {
     return engine->logits_count;
@@ -221,14 +242,43 @@ enum status engine_logits(struct engine *engine, uint32_t row, float *logits, st
     return device_read(engine->device, engine->stream, &view, logits, DEVICE_HERE, err);
 }
 
-enum status engine_argmax(struct engine *engine, int32_t *ids, struct error *err)
+/* The logit of each row's best id, gathered into values. */
+static enum status gather_best(struct engine *engine, const struct device_view *logits,
+                               const struct device_view *best, const struct device_view *values,
+                               struct error *err)
 {
-    uint64_t count = engine->logits_count;
+    struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
+    uint64_t vocab = logits->shape.dims[0], rows = logits->shape.dims[1], one = 1;
+    for (uint64_t r = 0; r < rows; r++) {
+        struct device_view row = *logits, id = *best, value = *values;
+        row.shape = shape_make(2, (uint64_t[]){ 1, vocab });
+        row.offset_bytes += r * vocab * sizeof(float);
+        id.shape = shape_make(1, &one);
+        id.offset_bytes += r * sizeof(int32_t);
+        value.shape = shape_make(2, (uint64_t[]){ 1, 1 });
+        value.offset_bytes += r * sizeof(float);
+        TRY(ops_gather_rows(&target, &row, &id, &value, err));
+    }
+    return STATUS_OK;
+}
+
+enum status engine_argmax(struct engine *engine, int32_t *ids, float *values, struct error *err)
+{
+    uint64_t count = engine->logits_count, both = 2 * count;
     ASSERT(count > 0);
     struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
     struct device_view logits = engine_rows(&engine->scratch.logits, count);
-    struct device_view best = engine->scratch.best;
+    struct device_view best = engine->scratch.best, largest = best;
     best.shape = shape_make(1, &count);
     TRY(ops_argmax(&target, &logits, &best, err));
-    return device_read(engine->device, engine->stream, &best, ids, DEVICE_HERE, err);
+    if (!values)
+        return device_read(engine->device, engine->stream, &best, ids, DEVICE_HERE, err);
+    largest.dtype = DTYPE_F32;
+    largest.offset_bytes = count * sizeof(int32_t);
+    TRY(gather_best(engine, &logits, &best, &largest, err));
+    best.shape = shape_make(1, &both);
+    TRY(device_read(engine->device, engine->stream, &best, engine->host_indices, DEVICE_HERE, err));
+    memcpy(ids, engine->host_indices, count * sizeof(*ids));
+    memcpy(values, engine->host_indices + count, count * sizeof(*values));
+    return STATUS_OK;
 }

@@ -13,6 +13,7 @@
 #include "gguf/gguf.h"
 #include "model/model.h"
 #include "ops/ops.h"
+#include "tap/tap.h"
 
 struct engine;
 
@@ -49,12 +50,23 @@ void engine_close(struct engine *engine); /* NULL is fine */
 const struct engine_plan *engine_plan(const struct engine *engine);
 struct device_stream engine_stream(const struct engine *engine);
 
+/* Every weight with its name in the file and where it is on the device; stops at what visit
+ * returns. */
+typedef enum status (*engine_weight_visitor)(void *context, const char *name,
+                                             const struct device_view *view, struct error *err);
+MUST_CHECK enum status engine_weights_visit(const struct engine *engine,
+                                            engine_weight_visitor visit, void *context,
+                                            struct error *err);
+
 /* ---- Sequences ------------------------------------------------------------------------------ */
 
 /* Tokens in a sequence; sequences are numbered from 0 and begin empty. */
 uint32_t engine_length(const struct engine *engine, uint32_t sequence);
 /* Forgets everything from `length` on; length must not be more than there is. */
 void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length);
+/* All sequences are empty, and the steps that calls are labelled with begin at 0 again: what comes
+ * is told apart from what was by the run it belongs to. */
+void engine_restart(struct engine *engine);
 /* target becomes a copy of source. */
 MUST_CHECK enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
                                    struct error *err);
@@ -72,12 +84,61 @@ struct engine_token {
 MUST_CHECK enum status engine_forward(struct engine *engine, const struct engine_token *tokens,
                                       size_t count, struct error *err);
 
+/* Returns when everything queued is done. */
+MUST_CHECK enum status engine_wait(struct engine *engine, struct error *err);
+
 /* Of the last batch: how many tokens wanted logits; row r is of the r-th of them. */
 uint32_t engine_logits_count(const struct engine *engine);
 /* Copies a row of vocab_size logits; returns when it is there. */
 MUST_CHECK enum status engine_logits(struct engine *engine, uint32_t row, float *logits,
                                      struct error *err);
-/* The largest logit of every row; only ids cross. ids has engine_logits_count entries. */
-MUST_CHECK enum status engine_argmax(struct engine *engine, int32_t *ids, struct error *err);
+/* The largest logit of every row and its id; nothing else crosses. Both have engine_logits_count
+ * entries; values may be NULL. A NaN is smaller than every number: a value that is NaN means that
+ * all logits of its row are. */
+MUST_CHECK enum status engine_argmax(struct engine *engine, int32_t *ids, float *values,
+                                     struct error *err);
+
+/* ---- Taps ----------------------------------------------------------------------------------- */
+
+/* What can be taken out while a batch runs; a choice may have several. */
+enum engine_tap_kind {
+    ENGINE_TAP_WO = 1,      /* wo: what attention adds to the stream */
+    ENGINE_TAP_NORM = 2,    /* attn_norm, ffn_norm, output_norm: .in, .out, .weight */
+    ENGINE_TAP_ATTN = 4,    /* of one head: attn.q, attn.k, attn.v over the used length, attn.out */
+    ENGINE_TAP_MLP = 8,     /* attn_vector, wo, ffn_gate, ffn_up, ffn_swiglu, ffn_down */
+    ENGINE_TAP_KV = 16,     /* kv.keys, kv.values: a layer's cache over the used length */
+    ENGINE_TAP_LOGITS = 32, /* logits */
+    ENGINE_TAP_HIDDEN = 64, /* what every op gives */
+};
+
+struct engine_tap_choice {
+    uint32_t kinds;                  /* of enum engine_tap_kind */
+    int32_t first_layer, last_layer; /* -1 as the first: also what belongs to no layer */
+    int32_t first_step, last_step;   /* batches, from 0 */
+    int32_t head;                    /* for ENGINE_TAP_ATTN */
+};
+
+/* "attn@layer=3,step=0-2,head=1": a kind, then what it is limited to. STATUS_USAGE otherwise. */
+MUST_CHECK enum status engine_tap_parse(const char *text, struct engine_tap_choice *ret_choice,
+                                        struct error *err);
+
+/* Takes the values, which are borrowed for the call; what it returns ends the batch if it is not
+ * STATUS_OK. */
+typedef enum status (*engine_tap_sink)(void *context, const struct tap_record *record,
+                                       const float *values, struct error *err);
+
+/* Later batches give what was chosen to the sink, in the order it is computed; count 0: nothing
+ * any more. A tap waits for the device: it costs time, and nothing while there is none.
+ * STATUS_USAGE where a layer or head is beyond the model. */
+MUST_CHECK enum status engine_tap_set(struct engine *engine,
+                                      const struct engine_tap_choice *choices, size_t count,
+                                      engine_tap_sink sink, void *context, struct error *err);
+
+/* Runs a sequence again from its first token and looks at what every op gives. *ret_found: the
+ * first that is not finite is *ret_record, of the token at *ret_position; otherwise the same tokens
+ * gave only finite values this time. The sequence is as before. */
+MUST_CHECK enum status engine_find_bad(struct engine *engine, uint32_t sequence, bool *ret_found,
+                                       struct tap_record *ret_record, uint32_t *ret_position,
+                                       struct error *err);
 
 #endif

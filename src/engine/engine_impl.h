@@ -22,10 +22,29 @@ struct engine_scratch {
     struct device_view packed;     /* I8 [bytes, tokens]: for the widest input of any product */
     struct device_view chosen;     /* [width, logits rows] */
     struct device_view logits;     /* [vocab, logits rows] */
-    struct device_view best;       /* I32 [logits rows] */
+    struct device_view best;       /* I32 [2 * logits rows]: ids, then their logits as F32 */
     struct device_view indices;    /* I32: ids, positions, starts, slots of a batch, then rows */
     struct device_view rope_table; /* [rotated dimensions, context] */
 };
+
+/* Points of the forward pass at which something new is there to be tapped. */
+enum engine_moment {
+    ENGINE_EMBEDDED,
+    ENGINE_ATTN_NORMED,
+    ENGINE_QKV_MULTIPLIED,
+    ENGINE_HEADS_READY, /* normed where the model does that, and rotated */
+    ENGINE_KV_APPENDED,
+    ENGINE_ATTENDED,
+    ENGINE_WO_MULTIPLIED,
+    ENGINE_FFN_NORMED,
+    ENGINE_GATE_UP_MULTIPLIED,
+    ENGINE_GATED,
+    ENGINE_DOWN_MULTIPLIED,
+    ENGINE_OUTPUT_NORMED,
+    ENGINE_LOGITS_READY,
+};
+
+struct engine_taps; /* taps.c */
 
 struct engine {
     const struct ops *ops;
@@ -39,8 +58,11 @@ struct engine {
     uint32_t *lengths;     /* of each sequence; owned */
     uint32_t *new_lengths; /* while a batch is made; owned */
     int32_t *host_indices; /* 5 * batch_limit; owned */
+    int32_t *slot_ids;     /* token in each slot of the cache, below a sequence's length; owned */
     uint32_t logits_count; /* of the last batch */
     int32_t step;          /* batches so far: the scope's step */
+    struct event_scope scope; /* of what is queued now */
+    struct engine_taps *taps; /* NULL: none; owned */
 };
 
 /* weights.c: imports every tensor of the plan. */
@@ -53,6 +75,19 @@ MUST_CHECK enum status engine_make_memory(struct engine *engine, struct error *e
 /* forward.c: all layers and logits for a batch whose indices are on the device. */
 MUST_CHECK enum status engine_run(struct engine *engine, uint64_t token_count,
                                   uint64_t logits_count, struct error *err);
+
+/* taps.c: hands out what was chosen of this moment. Only with engine->taps. rows: of the batch. */
+MUST_CHECK enum status engine_tap_moment(struct engine *engine, enum engine_moment moment,
+                                         int32_t layer, uint64_t rows, struct error *err);
+MUST_CHECK enum status engine_taps_create(const struct engine *engine,
+                                          const struct engine_tap_choice *choices, size_t count,
+                                          engine_tap_sink sink, void *context,
+                                          struct engine_taps **ret_taps, struct error *err);
+void engine_taps_destroy(struct engine_taps *taps); /* NULL is fine */
+
+/* Slots of a sequence in a cache: its first `length`. */
+struct device_view engine_slots(const struct engine *engine, const struct device_view *cache,
+                                uint32_t sequence, uint32_t length);
 
 /* The first `rows` rows of a view. */
 static inline struct device_view engine_rows(const struct device_view *view, uint64_t rows)

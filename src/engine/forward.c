@@ -16,9 +16,18 @@ struct pass {
 /* Labels what is computed next, for whoever listens to the device. */
 static void label(struct pass *pass, int32_t layer, const char *tensor)
 {
-    struct event_scope scope = { .step = pass->engine->step, .layer = layer };
-    event_set_text(scope.tensor, sizeof(scope.tensor), tensor);
-    device_scope_set(pass->engine->device, pass->engine->stream, &scope);
+    struct event_scope *scope = &pass->engine->scope;
+    *scope = (struct event_scope){ .step = pass->engine->step, .layer = layer };
+    event_set_text(scope->tensor, sizeof(scope->tensor), tensor);
+    device_scope_set(pass->engine->device, pass->engine->stream, scope);
+}
+
+/* Something new is there, for whoever taps it; buffers are used again, so now or never. */
+static enum status reach(struct pass *pass, enum engine_moment moment, int32_t layer)
+{
+    if (!pass->engine->taps)
+        return STATUS_OK;
+    return engine_tap_moment(pass->engine, moment, layer, pass->tokens, pass->err);
 }
 
 static const struct device_view *optional(const struct device_view *view)
@@ -91,6 +100,7 @@ static enum status attend(struct pass *pass, int32_t index)
     bool adjacent = config->rope.kind == MODEL_ROPE_ADJACENT;
     label(pass, index, "attn_qkv");
     TRY(multiply(pass, &pass->normed, true, 3, inputs, biases, outs));
+    TRY(reach(pass, ENGINE_QKV_MULTIPLIED, index));
     if (engine_has(&weights[MODEL_ATTN_Q_NORM])) {
         label(pass, index, "attn_head_norm");
         TRY(ops_head_norm(&pass->target, &pass->q, &weights[MODEL_ATTN_Q_NORM], config->rms_epsilon,
@@ -101,18 +111,22 @@ static enum status attend(struct pass *pass, int32_t index)
     label(pass, index, "rope_qk");
     TRY(ops_rope(&pass->target, &pass->q, &pass->k, &pass->positions, &engine->scratch.rope_table,
                  config->head_dim, adjacent, pass->err));
+    TRY(reach(pass, ENGINE_HEADS_READY, index));
     label(pass, index, "kv_append");
     TRY(ops_kv_append(&pass->target, &pass->k, &pass->v, &pass->slots, &layer->keys, &layer->values,
                       pass->err));
+    TRY(reach(pass, ENGINE_KV_APPENDED, index));
     label(pass, index, "attention");
     struct device_view packed;
     struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
     TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
                       &pass->positions, &pass->mixed, &packing, config->head_dim,
                       config->attention_scale, pass->err));
+    TRY(reach(pass, ENGINE_ATTENDED, index));
     label(pass, index, "attn_output");
-    return multiply_one(pass, &pass->mixed, true, &weights[MODEL_ATTN_OUTPUT],
-                        optional(&weights[MODEL_ATTN_OUTPUT_BIAS]), &pass->added);
+    TRY(multiply_one(pass, &pass->mixed, true, &weights[MODEL_ATTN_OUTPUT],
+                     optional(&weights[MODEL_ATTN_OUTPUT_BIAS]), &pass->added));
+    return reach(pass, ENGINE_WO_MULTIPLIED, index);
 }
 
 static enum status feed(struct pass *pass, int32_t index)
@@ -123,12 +137,15 @@ static enum status feed(struct pass *pass, int32_t index)
     const struct device_view *outs[] = { &pass->gate, &pass->up };
     label(pass, index, "ffn_gate_up");
     TRY(multiply(pass, &pass->normed, true, 2, inputs, biases, outs));
+    TRY(reach(pass, ENGINE_GATE_UP_MULTIPLIED, index));
     label(pass, index, "ffn_swiglu");
     struct device_view packed;
     struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_FFN_DOWN]);
     TRY(ops_swiglu(&pass->target, &pass->gate, &pass->up, &pass->gate, &packing, pass->err));
+    TRY(reach(pass, ENGINE_GATED, index));
     label(pass, index, "ffn_down");
-    return multiply_one(pass, &pass->gate, true, &weights[MODEL_FFN_DOWN], NULL, &pass->added);
+    TRY(multiply_one(pass, &pass->gate, true, &weights[MODEL_FFN_DOWN], NULL, &pass->added));
+    return reach(pass, ENGINE_DOWN_MULTIPLIED, index);
 }
 
 /* The stream takes what the block before added, then is normalised, and packed for the product with
@@ -160,11 +177,13 @@ static enum status compute_logits(struct pass *pass, uint64_t count)
     struct device_view logits = engine_rows(&scratch->logits, count);
     label(pass, -1, "output_norm");
     TRY(normalise(pass, false, &engine->globals[MODEL_OUTPUT_NORM], NULL));
+    TRY(reach(pass, ENGINE_OUTPUT_NORMED, -1));
     TRY(ops_gather_rows(&pass->target, &pass->normed, &rows, &chosen, pass->err));
     label(pass, -1, "logits");
     pass->tokens = count;
-    return multiply_one(pass, &chosen, false, output, optional(&engine->globals[MODEL_OUTPUT_BIAS]),
-                        &logits);
+    TRY(multiply_one(pass, &chosen, false, output, optional(&engine->globals[MODEL_OUTPUT_BIAS]),
+                     &logits));
+    return reach(pass, ENGINE_LOGITS_READY, -1);
 }
 
 /* ---- A batch -------------------------------------------------------------------------------- */
@@ -200,13 +219,16 @@ enum status engine_run(struct engine *engine, uint64_t token_count, uint64_t log
     pass.slots = index_view(&pass, 3);
     label(&pass, -1, "token_embd");
     TRY(ops_embed(&pass.target, &engine->globals[MODEL_TOKEN_EMBD], &pass.ids, &pass.x, err));
+    TRY(reach(&pass, ENGINE_EMBEDDED, -1));
     for (uint32_t i = 0; i < engine->config.block_count; i++) {
         const struct device_view *weights = engine->layers[i].weights;
         label(&pass, (int32_t)i, "attn_norm");
         TRY(normalise(&pass, i == 0, &weights[MODEL_ATTN_NORM], &weights[MODEL_ATTN_Q]));
+        TRY(reach(&pass, ENGINE_ATTN_NORMED, (int32_t)i));
         TRY(attend(&pass, (int32_t)i));
         label(&pass, (int32_t)i, "ffn_norm");
         TRY(normalise(&pass, false, &weights[MODEL_FFN_NORM], &weights[MODEL_FFN_GATE]));
+        TRY(reach(&pass, ENGINE_FFN_NORMED, (int32_t)i));
         TRY(feed(&pass, (int32_t)i));
     }
     return logits_count ? compute_logits(&pass, logits_count) : STATUS_OK;

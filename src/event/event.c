@@ -32,6 +32,9 @@ static const char *const kind_names[] = {
     [EVENT_TRAP] = "trap",
     [EVENT_FAULT] = "fault",
     [EVENT_CANARY] = "canary",
+    [EVENT_RUN] = "run",
+    [EVENT_TRANSFER_HASH] = "transfer-hash",
+    [EVENT_SCAN] = "scan",
 };
 _Static_assert(COUNT_OF(kind_names) == EVENT_KIND_COUNT, "every kind has a name");
 

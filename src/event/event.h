@@ -28,7 +28,7 @@ enum event_kind {
     EVENT_MARK_RECORD, /* a stream will pass a mark (a runtime's "event") */
     EVENT_MARK_WAIT,   /* a stream waits for a mark */
     EVENT_MARK_SYNC,   /* the host waits for a mark */
-    EVENT_COPY_IN,
+    EVENT_COPY_IN,     /* one for each staging slot's worth; cause_id: the first of them */
     EVENT_COPY_OUT,
     EVENT_COPY_WITHIN,
     EVENT_FILL,
@@ -40,10 +40,20 @@ enum event_kind {
     EVENT_GRAPH_DESTROY,
     EVENT_TICKET_REDEEM,  /* the host reads the bytes of a copy out */
     EVENT_TICKET_RELEASE, /* their staging slot may be used again */
-    EVENT_COMPLETION,     /* the work of an earlier call (cause_id) is done */
+    EVENT_COMPLETION,     /* the work of an earlier call (cause_id) is done; told before its
+                             staging slot can be taken again */
     EVENT_TRAP,           /* a kernel met an index past its bound and skipped the access */
     EVENT_FAULT,          /* the device made an illegal access and is lost */
-    EVENT_CANARY,         /* bytes beside a buffer are not what was put there */
+    EVENT_CANARY,         /* bytes beside a buffer are not what was put there; cause_id: the launch
+                             after which it was seen, 0 if only that it was before now */
+    EVENT_RUN,            /* an iteration of a workload begins; object: its number, found: a key,
+                             equal for iterations that must give equal results */
+    EVENT_TRANSFER_HASH,  /* of the bytes of an earlier copy (cause_id): expected: where they came
+                             from, before; host_address: the same place, after; found: where they
+                             landed */
+    EVENT_SCAN,           /* values written by an earlier launch (cause_id, operand) were looked at:
+                             expected: how many, found: how many are not finite, host_address:
+                             index of the first of those */
     EVENT_KIND_COUNT
 };
 
@@ -87,6 +97,13 @@ enum event_check {
 
 const char *event_check_name(enum event_check check); /* "view-end": a stable slug */
 
+/* The error state of a stream, as asked around a copy. */
+enum event_state {
+    EVENT_STATE_NOT_ASKED,
+    EVENT_STATE_CLEAR,
+    EVENT_STATE_ERROR,
+};
+
 /* ---- The event ------------------------------------------------------------------------------ */
 
 enum event_access_mode { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_UPDATE = 3 };
@@ -120,14 +137,19 @@ struct event {
     uint64_t id;
     uint64_t cause_id;     /* the event this one follows from; 0 if none */
     uint64_t begin_ns;     /* monotonic */
-    uint64_t object;       /* ticket, mark, graph or buffer, as the kind says */
+    uint64_t object;       /* as the kind says: ticket (a copy in: its staging slot, numbered as
+                              tickets are), mark, graph, buffer; of a launch, fill or copy within
+                              that was recorded into a graph and not run: its graph-begin; of a
+                              fault inside a graph: the recorded launch */
     uint64_t bytes;        /* of a copy, fill or buffer */
-    uint64_t host_address; /* of a copy; of the faulting access for a fault, if it is known */
+    uint64_t host_address; /* of a copy, redeem, release: the staging memory; of a buffer: what was
+                              imported, 0 for fresh memory; of a fault: the access, if known */
     uint32_t stream_index;
     uint32_t thread_index; /* of the calling host thread, in order of first appearance */
     uint8_t kind;          /* enum event_kind */
     uint8_t access_count;
-    uint16_t epoch; /* which replay of a graph */
+    uint16_t epoch; /* which replay of a graph; of a copy, redeem, release: generation of the
+                       ticket or slot, cut to 16 bits */
     uint32_t line;  /* of the call site */
     struct event_scope scope;
     char op[EVENT_OP_BYTES];     /* name of the op, kernel or buffer */
@@ -136,12 +158,17 @@ struct event {
 
     /* Known at the end. */
     uint64_t end_ns;
-    uint64_t expected, found; /* what the check compared, or index and bound of a trap */
-    int32_t code;             /* of the runtime; 0 is success */
-    uint8_t phase;            /* enum event_phase */
-    uint8_t outcome;          /* enum event_outcome */
-    uint8_t check;            /* enum event_check */
-    uint8_t operand;          /* which operand the check or trap is about; 255: none */
+    /* What the check compared; bound and index of a trap; of a redeemed ticket: hash of its bytes
+     * (0 where the device was not asked for hashes), and 1 if the copy was waited for; of a copy
+     * in or out: error state of its stream (enum event_state) before it and behind it; of a fresh
+     * buffer, expected: the byte it holds; of a canary: bytes of the buffer, and offset of the
+     * first damaged byte from its start (may be negative). */
+    uint64_t expected, found;
+    int32_t code;    /* of the runtime; 0 is success */
+    uint8_t phase;   /* enum event_phase */
+    uint8_t outcome; /* enum event_outcome */
+    uint8_t check;   /* enum event_check */
+    uint8_t operand; /* which operand the check or trap is about; 255: none */
 };
 
 #define EVENT_NO_OPERAND 255u

@@ -198,7 +198,8 @@ static void write_record(struct flight *flight, const struct event *event)
     uint64_t before;
     if (!take_record(flight, record, event->id, &before))
         return;
-    if (before != event->id)
+    /* Some of a call is known only at its end: the memory of a new buffer, the graph it went to. */
+    if (before != event->id || memcmp(&record->event, event, offsetof(struct event, end_ns)) != 0)
         write_begin(record, event);
     if (event->phase == EVENT_END)
         write_end(record, event);
@@ -263,8 +264,8 @@ static void note_buffer(struct flight *flight, const struct event *event)
     pthread_mutex_unlock(&flight->lock);
 }
 
-/* A launch that was recorded into a graph, not run: the template must outlive the ring. */
-static void note_graph_launch(struct flight *flight, const struct event *event)
+/* A call that was recorded into a graph, not run: the template must outlive the ring. */
+static void note_graph_call(struct flight *flight, const struct event *event)
 {
     pthread_mutex_lock(&flight->lock);
     uint64_t used = flight->counters->graph_used;
@@ -288,8 +289,9 @@ static void notify(void *context, const struct event *event)
         return;
     if (event->kind == EVENT_BUFFER_CREATE || event->kind == EVENT_BUFFER_DESTROY)
         note_buffer(flight, event);
-    else if (event->kind == EVENT_LAUNCH && event->object != 0)
-        note_graph_launch(flight, event);
+    else if (event->object != 0 && (event->kind == EVENT_LAUNCH || event->kind == EVENT_FILL ||
+                                    event->kind == EVENT_COPY_WITHIN))
+        note_graph_call(flight, event);
 }
 
 struct event_observer flight_observer(struct flight *flight)
@@ -311,4 +313,22 @@ void flight_checkpoint(struct flight *flight, uint64_t analysed_id, const void *
         memcpy(slot->bytes, bytes, count);
     __atomic_store_n(&slot->checksum, flight_checkpoint_checksum(slot), __ATOMIC_RELEASE);
     pthread_mutex_unlock(&flight->lock);
+}
+
+enum flight_state flight_peek(const struct flight *flight, uint64_t id, struct event *ret_event)
+{
+    const struct flight_record *record = &flight->ring[id % flight->header->record_count];
+    uint64_t state = __atomic_load_n(&record->state, __ATOMIC_ACQUIRE);
+    if (state == FLIGHT_BUSY || state < id)
+        return FLIGHT_ABSENT;
+    if (state > id)
+        return FLIGHT_GONE;
+    if (!flight_record_load(record, id, ret_event))
+        return FLIGHT_ABSENT; /* it changed under the copy */
+    return ret_event->phase == EVENT_END ? FLIGHT_WHOLE : FLIGHT_OPEN;
+}
+
+uint32_t flight_record_count(const struct flight *flight)
+{
+    return flight->header->record_count;
 }

@@ -1,10 +1,13 @@
-/* generate.c - see generate.h. Prompts are read one after the other, in chunks of the engine's
- * batch; then every step is one batch with a token of each sequence that is still running. */
+/* generate.c - see generate.h. A prompt is read as soon as a sequence is free, in chunks of the
+ * engine's batch; then every step is one batch with a token of each sequence that is running. */
 #include "generate/generate.h"
 
 #include "base/clock.h"
+#include "generate/bad_logits.h"
 #include "generate/stop.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +24,11 @@ const char *generate_reason_name(enum generate_reason reason)
     return reason_names[reason];
 }
 
-/* One prompt and what became of it. */
+#define NO_PROMPT SIZE_MAX
+
+/* A sequence of the engine, and the prompt it is at. */
 struct lane {
+    size_t prompt; /* the one it has, or had last; NO_PROMPT before the first */
     struct sampler *sampler;
     struct tokenizer_decoder decoder;
     struct stop_scan stops;
@@ -36,50 +42,60 @@ struct loop {
     struct engine *engine;
     const struct tokenizer *tokenizer;
     const struct generate_prompt *prompts;
-    size_t count;
+    size_t count, next; /* prompts, and the first that was not begun */
     const struct generate_options *options;
     generate_callback callback;
     void *context;
-    struct lane *lanes;          /* count */
+    struct generate_result *results; /* count */
+    struct lane *lanes;              /* lane_count */
+    size_t lane_count;
     struct engine_token *tokens; /* batch_limit */
     float *logits;               /* vocab_size */
-    int32_t *best;               /* count */
+    int32_t *best;               /* lane_count: ids */
+    float *best_logits;          /* lane_count */
+    uint32_t vocab_size;
     struct text piece, shown;
     struct generate_timing timing;
-    uint64_t start_ns;
+    uint64_t start_ns, read_tokens, all_tokens; /* tokens of prompts read, and of all prompts */
     bool interrupted;
 };
 
 /* ---- One token ------------------------------------------------------------------------------ */
 
 /* Why a lane ends after its newest token; GENERATE_RUNNING if it goes on. */
-static enum generate_reason reason_after(const struct loop *loop, const struct lane *lane,
-                                         uint32_t sequence)
+static enum generate_reason reason_after(const struct loop *loop, size_t number)
 {
-    if (!loop->options->ignore_end && tokenizer_is_end(loop->tokenizer, lane->last_id))
+    const struct lane *lane = &loop->lanes[number];
+    if (lane->token_count && !loop->options->ignore_end &&
+        tokenizer_is_end(loop->tokenizer, lane->last_id))
         return GENERATE_END;
-    if (loop->options->token_limit && lane->token_count >= loop->options->token_limit)
+    if (lane->token_count >= loop->options->token_limit)
         return GENERATE_LENGTH;
-    if (engine_length(loop->engine, sequence) >= engine_plan(loop->engine)->options.context)
+    if (engine_length(loop->engine, (uint32_t)number) >= engine_plan(loop->engine)->options.context)
         return GENERATE_CONTEXT;
     return GENERATE_RUNNING;
 }
 
-/* A token came: its text, whether the lane ends, and the callback. */
-static enum status take_token(struct loop *loop, uint32_t sequence, uint32_t id, struct error *err)
+static void keep_result(struct loop *loop, const struct lane *lane)
 {
-    struct lane *lane = &loop->lanes[sequence];
+    loop->results[lane->prompt] = (struct generate_result){ lane->reason, lane->token_count };
+}
+
+/* A token came: its text, whether the lane ends, and the callback. */
+static enum status take_token(struct loop *loop, size_t number, uint32_t id, struct error *err)
+{
+    struct lane *lane = &loop->lanes[number];
     uint64_t now_ns = clock_ns();
     if (!loop->timing.first_token_ns)
         loop->timing.first_token_ns = now_ns - loop->start_ns;
     lane->last_id = id;
     sampler_accept(lane->sampler, (int32_t)id);
-    struct generate_event event = { .sequence = sequence,
+    struct generate_event event = { .sequence = (uint32_t)lane->prompt,
                                     .step = lane->token_count++,
                                     .id = id,
                                     .wait_ns = now_ns - lane->last_ns };
     lane->last_ns = now_ns;
-    lane->reason = reason_after(loop, lane, sequence);
+    lane->reason = reason_after(loop, number);
     text_clear(&loop->piece);
     text_clear(&loop->shown);
     if (lane->reason != GENERATE_END || loop->options->show_special)
@@ -94,55 +110,183 @@ static enum status take_token(struct loop *loop, uint32_t sequence, uint32_t id,
     if (loop->piece.failed || loop->shown.failed || lane->stops.held.failed)
         return error_set(err, STATUS_NO_MEMORY, "no memory for text");
     event.text = (struct text_view){ text_get(&loop->shown), loop->shown.length };
+    event.reason = lane->reason;
+    keep_result(loop, lane);
     if (!loop->callback(loop->context, &event))
         loop->interrupted = true;
     return STATUS_OK;
 }
 
-/* Samples row `row` of the last batch. With nothing but the largest wanted, only ids cross; but the
- * first row of a prompt is looked at as a whole, since a model with broken weights shows there. */
-static enum status sample(struct loop *loop, uint32_t row, uint32_t sequence, struct error *err)
+/* ---- Sampling ------------------------------------------------------------------------------- */
+
+static enum status check_logits(struct loop *loop, size_t number, struct error *err)
 {
-    int32_t id;
-    bool first = loop->lanes[sequence].token_count == 0;
-    if (!first && sampler_is_greedy(loop->lanes[sequence].sampler)) {
-        if (row == 0)
-            TRY(engine_argmax(loop->engine, loop->best, err));
-        id = loop->best[row];
-    } else {
-        TRY(engine_logits(loop->engine, row, loop->logits, err));
-        TRY(sampler_choose(loop->lanes[sequence].sampler, loop->logits, &id, err));
-    }
-    return take_token(loop, sequence, (uint32_t)id, err);
+    struct tap_stats stats = tap_stats_of(loop->logits, loop->vocab_size);
+    if (stats.first_bad == stats.count)
+        return STATUS_OK;
+    if (!loop->options->allow_bad)
+        return bad_logits_tell(loop->engine, (uint32_t)number,
+                               &loop->prompts[loop->lanes[number].prompt],
+                               loop->lanes[number].token_count, &stats, err);
+    for (uint32_t i = 0; i < loop->vocab_size; i++)
+        if (!isfinite(loop->logits[i]))
+            loop->logits[i] = loop->logits[i] > 0 ? FLT_MAX : -FLT_MAX; /* NaN: never chosen */
+    return STATUS_OK;
 }
 
-/* ---- Prompts and steps ---------------------------------------------------------------------- */
-
-static enum status read_prompt(struct loop *loop, uint32_t sequence, struct error *err)
+static enum status choose(struct loop *loop, uint32_t row, size_t number, int32_t *ret_id,
+                          struct error *err)
 {
-    const struct generate_prompt *prompt = &loop->prompts[sequence];
-    struct lane *lane = &loop->lanes[sequence];
-    size_t batch_limit = engine_plan(loop->engine)->options.batch_limit;
-    lane->last_ns = clock_ns();
-    for (size_t first = 0; first < prompt->count; first += batch_limit) {
-        size_t left = prompt->count - first, count = left < batch_limit ? left : batch_limit;
-        for (size_t i = 0; i < count; i++) {
-            loop->tokens[i] = (struct engine_token){ (int32_t)prompt->ids[first + i], sequence,
-                                                     first + i + 1 == prompt->count };
-            sampler_accept(lane->sampler, (int32_t)prompt->ids[first + i]);
-        }
-        TRY(engine_forward(loop->engine, loop->tokens, count, err));
+    const struct lane *lane = &loop->lanes[number];
+    TRY(engine_logits(loop->engine, row, loop->logits, err));
+    if (loop->options->logits)
+        TRY(loop->options->logits(loop->context, (uint32_t)lane->prompt, lane->token_count,
+                                  loop->logits, err));
+    TRY(check_logits(loop, number, err));
+    return sampler_choose(lane->sampler, loop->logits, ret_id, err);
+}
+
+/* Samples row `row` of the last batch. With nothing but the largest wanted, only that crosses: it
+ * tells whether all logits are NaN or one is infinite. The first row of a prompt is looked at as a
+ * whole, since weights that are broken in few places show there. */
+static enum status sample(struct loop *loop, uint32_t row, size_t number, struct error *err)
+{
+    const struct lane *lane = &loop->lanes[number];
+    int32_t id;
+    bool whole = lane->token_count == 0 || loop->options->logits ||
+                 !sampler_is_greedy(lane->sampler);
+    if (!whole) {
+        if (row == 0)
+            TRY(engine_argmax(loop->engine, loop->best, loop->best_logits, err));
+        id = loop->best[row];
+        whole = !isfinite(loop->best_logits[row]);
     }
-    loop->timing.prompt_tokens += prompt->count;
-    return sample(loop, 0, sequence, err);
+    if (whole)
+        TRY(choose(loop, row, number, &id, err));
+    return take_token(loop, number, (uint32_t)id, err);
+}
+
+/* ---- Prompts -------------------------------------------------------------------------------- */
+
+/* True if the watcher wants to stop; that is no failure. */
+static bool watcher_stops(struct loop *loop)
+{
+    struct error unused;
+    if (progress_step(loop->options->progress, loop->read_tokens, loop->all_tokens, &unused))
+        loop->interrupted = true;
+    return loop->interrupted;
+}
+
+static bool same_prompt(const struct generate_prompt *a, const struct generate_prompt *b)
+{
+    return a->count == b->count && memcmp(a->ids, b->ids, a->count * sizeof(*a->ids)) == 0;
+}
+
+/* Makes the sequence hold the beginning of the prompt, as far as some sequence has it; at least the
+ * last token is always run, for its logits. */
+static enum status share_prompt(struct loop *loop, size_t number, size_t *ret_held,
+                                struct error *err)
+{
+    const struct generate_prompt *prompt = &loop->prompts[loop->next];
+    *ret_held = 0;
+    for (size_t i = 0; i < loop->lane_count && *ret_held == 0; i++) {
+        const struct lane *lane = &loop->lanes[i];
+        if (lane->prompt == NO_PROMPT || !same_prompt(&loop->prompts[lane->prompt], prompt) ||
+            engine_length(loop->engine, (uint32_t)i) < prompt->count)
+            continue;
+        TRY(engine_fork(loop->engine, (uint32_t)i, (uint32_t)number, err));
+        *ret_held = prompt->count - 1;
+    }
+    engine_rewind(loop->engine, (uint32_t)number, (uint32_t)*ret_held);
+    return STATUS_OK;
+}
+
+static enum status read_tokens(struct loop *loop, size_t number, size_t held, struct error *err)
+{
+    const struct generate_prompt *prompt = &loop->prompts[loop->lanes[number].prompt];
+    size_t batch_limit = engine_plan(loop->engine)->options.batch_limit;
+    if (loop->options->prompt_chunk && loop->options->prompt_chunk < batch_limit)
+        batch_limit = loop->options->prompt_chunk;
+    loop->read_tokens += held;
+    for (size_t first = held; first < prompt->count; first += batch_limit) {
+        size_t left = prompt->count - first, count = left < batch_limit ? left : batch_limit;
+        if (watcher_stops(loop))
+            return STATUS_OK;
+        for (size_t i = 0; i < count; i++)
+            loop->tokens[i] = (struct engine_token){ (int32_t)prompt->ids[first + i],
+                                                     (uint32_t)number,
+                                                     first + i + 1 == prompt->count };
+        TRY(engine_forward(loop->engine, loop->tokens, count, err));
+        /* The next batch is not queued before this one is done, so that progress is true. */
+        if (loop->options->progress)
+            TRY(engine_wait(loop->engine, err));
+        loop->timing.prompt_tokens += count;
+        loop->read_tokens += count;
+    }
+    return STATUS_OK;
+}
+
+static enum status start_lane(struct loop *loop, size_t number, struct error *err)
+{
+    struct lane *lane = &loop->lanes[number];
+    struct sampler_settings settings = loop->options->sampling;
+    settings.seed += loop->next;
+    sampler_destroy(lane->sampler);
+    stop_scan_release(&lane->stops);
+    *lane = (struct lane){ .prompt = loop->next++, .last_ns = clock_ns() };
+    stop_scan_init(&lane->stops, loop->options->stops, loop->options->stop_count);
+    tokenizer_decoder_init(&lane->decoder, loop->tokenizer,
+                           loop->options->show_special ? TOKENIZER_SHOW_SPECIAL : 0);
+    /* The text goes on where the prompt ended: its first space is part of it. */
+    lane->decoder.at_start = false;
+    keep_result(loop, lane);
+    return sampler_create(&settings, loop->vocab_size, &lane->sampler, err);
+}
+
+/* The next prompt, read into a lane; its first token. */
+static enum status begin_prompt(struct loop *loop, size_t number, struct error *err)
+{
+    struct lane *lane = &loop->lanes[number];
+    size_t held;
+    TRY(share_prompt(loop, number, &held, err));
+    TRY(start_lane(loop, number, err));
+    const struct generate_prompt *prompt = &loop->prompts[lane->prompt];
+    for (size_t i = 0; i < prompt->count; i++)
+        sampler_accept(lane->sampler, (int32_t)prompt->ids[i]);
+    TRY(read_tokens(loop, number, held, err));
+    if (loop->interrupted)
+        return STATUS_OK;
+    lane->reason = reason_after(loop, number);
+    if (lane->reason == GENERATE_RUNNING)
+        return sample(loop, 0, number, err);
+    keep_result(loop, lane); /* no token is wanted */
+    return engine_wait(loop->engine, err);
+}
+
+/* ---- The loop ------------------------------------------------------------------------------- */
+
+static bool lane_runs(const struct lane *lane)
+{
+    return lane->prompt != NO_PROMPT && lane->reason == GENERATE_RUNNING;
+}
+
+static enum status fill_lanes(struct loop *loop, struct error *err)
+{
+    uint64_t begin_ns = clock_ns();
+    for (size_t i = 0; i < loop->lane_count; i++)
+        while (!lane_runs(&loop->lanes[i]) && loop->next < loop->count && !loop->interrupted)
+            TRY(begin_prompt(loop, i, err));
+    loop->timing.prompt_ns += clock_ns() - begin_ns;
+    return STATUS_OK;
 }
 
 /* One token of every lane that runs; false in *ret_more when none does. */
 static enum status step(struct loop *loop, bool *ret_more, struct error *err)
 {
     size_t count = 0;
-    for (size_t i = 0; i < loop->count; i++)
-        if (loop->lanes[i].reason == GENERATE_RUNNING)
+    uint64_t begin_ns = clock_ns();
+    for (size_t i = 0; i < loop->lane_count; i++)
+        if (lane_runs(&loop->lanes[i]))
             loop->tokens[count++] = (struct engine_token){ (int32_t)loop->lanes[i].last_id,
                                                            (uint32_t)i, true };
     *ret_more = count > 0;
@@ -150,24 +294,23 @@ static enum status step(struct loop *loop, bool *ret_more, struct error *err)
         return STATUS_OK;
     TRY(engine_forward(loop->engine, loop->tokens, count, err));
     loop->timing.decode_tokens += count;
-    uint32_t row = 0;
-    for (size_t i = 0; i < loop->count && row < count && !loop->interrupted; i++)
-        if (loop->tokens[row].sequence == i)
-            TRY(sample(loop, row++, (uint32_t)i, err));
+    for (uint32_t row = 0; row < count && !loop->interrupted; row++)
+        TRY(sample(loop, row, loop->tokens[row].sequence, err));
+    loop->timing.decode_ns += clock_ns() - begin_ns;
     return STATUS_OK;
 }
 
 static enum status run(struct loop *loop, struct error *err)
 {
     loop->start_ns = clock_ns();
-    for (size_t i = 0; i < loop->count && !loop->interrupted; i++)
-        TRY(read_prompt(loop, (uint32_t)i, err));
-    uint64_t read_ns = clock_ns();
-    loop->timing.prompt_ns = read_ns - loop->start_ns;
+    for (size_t i = 0; i < loop->count; i++)
+        loop->all_tokens += loop->prompts[i].count;
     bool more = true;
-    while (more && !loop->interrupted)
-        TRY(step(loop, &more, err));
-    loop->timing.decode_ns = clock_ns() - read_ns;
+    while (more && !loop->interrupted) {
+        TRY(fill_lanes(loop, err));
+        if (!loop->interrupted)
+            TRY(step(loop, &more, err));
+    }
     return STATUS_OK;
 }
 
@@ -176,32 +319,26 @@ static enum status run(struct loop *loop, struct error *err)
 static enum status start(struct loop *loop, struct error *err)
 {
     const struct engine_options *limits = &engine_plan(loop->engine)->options;
-    uint32_t vocab_size = tokenizer_info(loop->tokenizer)->token_count;
-    ASSERT(loop->count > 0 && loop->count <= limits->sequence_limit &&
-           loop->count <= limits->logits_limit && loop->count <= limits->batch_limit);
-    loop->lanes = calloc(loop->count, sizeof(*loop->lanes));
+    uint32_t lane_limit = limits->sequence_limit;
+    lane_limit = limits->logits_limit < lane_limit ? limits->logits_limit : lane_limit;
+    ASSERT(loop->count > 0);
+    loop->lane_count = loop->count < lane_limit ? loop->count : lane_limit;
+    loop->vocab_size = tokenizer_info(loop->tokenizer)->token_count;
+    loop->lanes = calloc(loop->lane_count, sizeof(*loop->lanes));
     loop->tokens = calloc(limits->batch_limit, sizeof(*loop->tokens));
-    loop->logits = calloc(vocab_size, sizeof(*loop->logits));
-    loop->best = calloc(loop->count, sizeof(*loop->best));
-    if (!loop->lanes || !loop->tokens || !loop->logits || !loop->best)
+    loop->logits = calloc(loop->vocab_size, sizeof(*loop->logits));
+    loop->best = calloc(loop->lane_count, sizeof(*loop->best));
+    loop->best_logits = calloc(loop->lane_count, sizeof(*loop->best_logits));
+    if (!loop->lanes || !loop->tokens || !loop->logits || !loop->best || !loop->best_logits)
         return error_set(err, STATUS_NO_MEMORY, "no memory to generate");
-    for (size_t i = 0; i < loop->count; i++) {
-        struct lane *lane = &loop->lanes[i];
-        struct sampler_settings settings = loop->options->sampling;
-        settings.seed += i;
-        stop_scan_init(&lane->stops, loop->options->stops, loop->options->stop_count);
-        tokenizer_decoder_init(&lane->decoder, loop->tokenizer,
-                               loop->options->show_special ? TOKENIZER_SHOW_SPECIAL : 0);
-        /* The text goes on where the prompt ended: its first space is part of it. */
-        lane->decoder.at_start = false;
-        TRY(sampler_create(&settings, vocab_size, &lane->sampler, err));
-    }
+    for (size_t i = 0; i < loop->lane_count; i++)
+        loop->lanes[i].prompt = NO_PROMPT;
     return STATUS_OK;
 }
 
 static void release(struct loop *loop)
 {
-    for (size_t i = 0; loop->lanes && i < loop->count; i++) {
+    for (size_t i = 0; loop->lanes && i < loop->lane_count; i++) {
         sampler_destroy(loop->lanes[i].sampler);
         stop_scan_release(&loop->lanes[i].stops);
     }
@@ -209,6 +346,7 @@ static void release(struct loop *loop)
     free(loop->tokens);
     free(loop->logits);
     free(loop->best);
+    free(loop->best_logits);
     text_release(&loop->piece);
     text_release(&loop->shown);
 }
@@ -225,18 +363,16 @@ enum status generate_run(struct engine *engine, const struct tokenizer *tokenize
                          .count = prompt_count,
                          .options = options,
                          .callback = callback,
-                         .context = context };
+                         .context = context,
+                         .results = results };
+    memset(results, 0, prompt_count * sizeof(*results));
     enum status status = start(&loop, err);
     if (!status)
         status = run(&loop, err);
     /* Also of a run that failed: what was written until then was written. */
-    for (size_t i = 0; loop.lanes && i < prompt_count; i++) {
-        const struct lane *lane = &loop.lanes[i];
-        results[i] = (struct generate_result){ lane->reason == GENERATE_RUNNING
-                                                   ? GENERATE_INTERRUPTED
-                                                   : lane->reason,
-                                               lane->token_count };
-    }
+    for (size_t i = 0; i < prompt_count; i++)
+        if (results[i].reason == GENERATE_RUNNING)
+            results[i].reason = GENERATE_INTERRUPTED;
     *ret_timing = loop.timing;
     release(&loop);
     return status;

@@ -7,6 +7,7 @@
 #ifndef GRETA_MODEL_MODEL_H
 #define GRETA_MODEL_MODEL_H
 
+#include "base/progress.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "tensor/dtype.h"
@@ -177,6 +178,11 @@ struct model_report {
  * NULL. */
 void model_check(const struct gguf_file *file, const struct model_shape *expected,
                  struct model_report *ret_report);
+
+/* Looks at every value of every tensor: STATUS_REFUSED names the first tensor with NaN or infinity.
+ * Reads the whole file. progress may be NULL. */
+MUST_CHECK enum status model_check_values(const struct gguf_file *file,
+                                          const struct progress *progress, struct error *err);
 
 /* True if some problem forbids running. With ignore_expectations (GRETA_DISABLE_GUARD_RAIL) those
  * that only say "not the pinned model" do not. */

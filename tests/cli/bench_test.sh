@@ -2,19 +2,52 @@
 source "$(dirname "$0")/lib.sh"
 
 expect_exit 0 "$GRETA" synth --shape tiny --type q8_0 --out tiny.gguf
-expect_exit 0 "$GRETA" bench -m tiny.gguf -p 9 -n 3 -r 2
-expect_stdout "| model            |"
-grep -qE '^\| tiny +\| .* \| host +\| +pp9 \| +[0-9.]+ ± [0-9.]+ \|$' "$captured/out" || fail "no pp9 row"
-grep -qE '^\| tiny +\| .* \| host +\| +tg3 \| +[0-9.]+ ± [0-9.]+ \|$' "$captured/out" || fail "no tg3 row"
+expect_exit 0 "$GRETA" bench -m tiny.gguf -p 9 -n 3 -r 2 -t 2
+head -1 "$captured/out" | grep -qE '^\| model {26}\|       size \|     params \| backend    \| threads \| {12}test \| {18}t/s \|$' ||
+    fail "expected the columns of llama-bench"
+row='^\| llama [0-9.]+M Q8_0 +\| +[0-9.]+ MiB \| +[0-9.]+ M \| host       \|       2 \|'
+grep -qE "$row +pp9 \| +[0-9.]+ ± [0-9.]+ \|\$" "$captured/out" || fail "no pp9 row"
+grep -qE "$row +tg3 \| +[0-9.]+ ± [0-9.]+ \|\$" "$captured/out" || fail "no tg3 row"
+expect_stdout "build: greta"
 expect_exit 0 "$GRETA" bench -m tiny.gguf -p 0 -n 3 -r 1 --json
 python3 - "$captured/out" <<'PYTHON' || fail "the JSON is not as expected"
 import json, sys
-(row,) = json.load(open(sys.argv[1]))["results"]
+(row,) = json.load(open(sys.argv[1]))
 assert row["n_gen"] == 3 and row["n_prompt"] == 0 and row["avg_ts"] > 0, row
 assert len(row["samples_ns"]) == len(row["samples_ts"]) == 1, row
-for key in ("model_type", "model_size", "model_n_params", "stddev_ns", "backends", "cpu_info"):
-    assert key in row, key
+keys = ("build_commit build_number cpu_info gpu_info backends model_filename model_type model_size "
+        "model_n_params n_batch n_ubatch n_threads type_k type_v n_gpu_layers flash_attn use_mmap n_prompt n_gen "
+        "n_depth test_time avg_ns stddev_ns avg_ts stddev_ts samples_ns samples_ts")
+assert list(row) == keys.split(), list(row)
+assert row["type_k"] == row["type_v"] == "f16" and row["n_ubatch"] <= row["n_batch"] == 2048, row
+assert row["test_time"].endswith("Z") and row["model_filename"] == "tiny.gguf", row
 PYTHON
+expect_exit 0 "$GRETA" bench -m tiny.gguf -p 4,8 -n 2 -pg 4,2 -d 0,5 -r 2 -o jsonl -b 4 -ctk q8_0
+python3 - "$captured/out" <<'PYTHON' || fail "the lines are not as expected"
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+tests = [(r["n_prompt"], r["n_gen"], r["n_depth"]) for r in rows]
+assert tests == [(4, 0, 0), (4, 0, 5), (8, 0, 0), (8, 0, 5), (0, 2, 0), (0, 2, 5), (4, 2, 0), (4, 2, 5)], tests
+assert all(r["n_ubatch"] == 4 and r["type_v"] == "q8_0" for r in rows), rows
+for r in rows:
+    mean = sum(r["samples_ns"]) / 2
+    assert abs(r["avg_ns"] - mean) <= 1 and r["stddev_ns"] >= 0, r
+    assert abs(r["samples_ts"][0] - 1e9 * (r["n_prompt"] + r["n_gen"]) / r["samples_ns"][0]) < 0.01 * r["avg_ts"], r
+PYTHON
+expect_exit 0 "$GRETA" bench -m tiny.gguf -p 4 -n 2 -d 3 -r 1 -o csv --no-warmup
+python3 - "$captured/out" <<'PYTHON' || fail "the table is not as expected"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert [(r["n_prompt"], r["n_gen"], r["n_depth"]) for r in rows] == [("4", "0", "3"), ("0", "2", "3")], rows
+PYTHON
+expect_exit 0 "$GRETA" bench -m tiny.gguf -p 4 -n 0 -d 3 -r 1
+expect_stdout "pp4 @ d3 |"
+expect_exit 2 "$GRETA" bench -m tiny.gguf -p 4,x
+expect_one_line_error "--n-prompt: expected up to"
+expect_exit 2 "$GRETA" bench -m tiny.gguf -pg 4
+expect_exit 2 "$GRETA" bench -m tiny.gguf -p 0 -n 0
+expect_one_line_error "found only zeros"
+expect_exit 2 "$GRETA" bench -m tiny.gguf -ctk f16 -ctv f32
 expect_exit 2 "$GRETA" bench
 expect_one_line_error "expected --model FILE"
 expect_exit 2 "$GRETA" bench -m tiny.gguf -r 0

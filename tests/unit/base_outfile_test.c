@@ -228,11 +228,36 @@ static void test_no_room_to_write(void **state)
     assert_int_equal(temp_folder_count(&f->folder), 0);
 }
 
+/* Bytes written before are written over, whether they are in the buffer or in the file. */
+static void test_patch(void **state)
+{
+    struct fixture *fixture = *state;
+    static char large[3 << 20];
+    struct text text;
+    text_init(&text);
+    CHECK_OK(outfile_open(&fixture->out, fixture->path.text, false, 0, &fixture->err),
+             &fixture->err);
+    CHECK_OK(outfile_write(&fixture->out, "head body", 9, &fixture->err), &fixture->err);
+    CHECK_OK(outfile_patch(&fixture->out, 0, "HE", 2, &fixture->err), &fixture->err);
+    CHECK_OK(outfile_write(&fixture->out, large, sizeof(large), &fixture->err), &fixture->err);
+    CHECK_OK(outfile_write(&fixture->out, "tail", 4, &fixture->err), &fixture->err);
+    CHECK_OK(outfile_patch(&fixture->out, 3, "D-", 2, &fixture->err), &fixture->err);
+    CHECK_OK(outfile_patch(&fixture->out, 9 + sizeof(large), "TAIL", 4, &fixture->err),
+             &fixture->err);
+    CHECK_OK(outfile_commit(&fixture->out, &fixture->err), &fixture->err);
+    temp_folder_read(&fixture->folder, "out", &text);
+    assert_int_equal(text.length, 9 + sizeof(large) + 4);
+    assert_memory_equal(text_get(&text), "HEaD-body", 9);
+    assert_memory_equal(text_get(&text) + 9 + sizeof(large), "TAIL", 4);
+    text_release(&text);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_patch),
         TEST(test_appears_at_commit),
         TEST(test_release_leaves_nothing),
         TEST(test_existing_is_refused),

@@ -10,6 +10,7 @@ struct settings {
     const char *shape, *out;
     uint32_t context;
     uint64_t seed;
+    struct cli_text_list names;
 };
 
 static const struct cli_option options[] = {
@@ -19,6 +20,7 @@ static const struct cli_option options[] = {
     { "--out|-o", "FILE", CLI_TEXT, offsetof(struct settings, out), "h", NULL, true },
     { "--ctx|-c|--ctx-size", "N", CLI_U32, offsetof(struct settings, context), "h", NULL, false },
     { "--seed", "N", CLI_U64, offsetof(struct settings, seed), "h", NULL, false },
+    { "--name|-n", "X", CLI_TEXT_LIST, offsetof(struct settings, names), "h", "a b", false },
 };
 
 static const struct cli_command command = { .name = "try",
@@ -62,10 +64,22 @@ static void test_good_lines(void **state)
         const char *operands[3];
     } rows[] = {
         { "nothing but operands", { "in" }, { .shape = "default", .context = 7 }, { "in" } },
-        { "flag", { "--json", "in" }, { true, false, "default", NULL, 7, 0 }, { "in" } },
-        { "short flag", { "in", "-f" }, { false, true, "default", NULL, 7, 0 }, { "in" } },
-        { "value apart", { "--out", "x", "in" }, { false, false, "default", "x", 7, 0 }, { "in" } },
-        { "value with =", { "--out=x", "in" }, { false, false, "default", "x", 7, 0 }, { "in" } },
+        { "flag",
+          { "--json", "in" },
+          { .json = true, .shape = "default", .context = 7 },
+          { "in" } },
+        { "short flag",
+          { "in", "-f" },
+          { .force = true, .shape = "default", .context = 7 },
+          { "in" } },
+        { "value apart",
+          { "--out", "x", "in" },
+          { .shape = "default", .out = "x", .context = 7 },
+          { "in" } },
+        { "value with =",
+          { "--out=x", "in" },
+          { .shape = "default", .out = "x", .context = 7 },
+          { "in" } },
         { "value holds =",
           { "--out=a=b", "in" },
           { .shape = "default", .out = "a=b", .context = 7 },
@@ -184,6 +198,35 @@ static void test_bad_lines(void **state)
     }
 }
 
+static void test_lists(void **state)
+{
+    (void)state;
+    static const char *const words[] = { "-n", "b", "--name=a", "in", "-n", "b" };
+    struct outcome outcome = parse(words);
+    CHECK_OK(outcome.status, &outcome.err);
+    assert_int_equal(outcome.settings.names.count, 3);
+    assert_string_equal(outcome.settings.names.items[0], "b");
+    assert_string_equal(outcome.settings.names.items[1], "a");
+    assert_string_equal(outcome.settings.names.items[2], "b");
+    static const char *const wrong[] = { "-n", "a", "-n", "c", NULL };
+    outcome = parse(wrong);
+    assert_int_equal(outcome.status, STATUS_USAGE);
+    check_contains("list", outcome.err.text, "expected one of: a b; found 'c'");
+    /* One more than fit. */
+    char name[] = "--name=a";
+    char *many[CLI_LIST_LIMIT + 1];
+    const char *operands[CLI_LIST_LIMIT + 1];
+    for (size_t i = 0; i < COUNT_OF(many); i++)
+        many[i] = name;
+    struct settings settings = { 0 };
+    size_t count;
+    bool help;
+    CHECK_FAILS(cli_parse(&command, CLI_LIST_LIMIT + 1, many, &settings, operands, &count, &help,
+                          &outcome.err),
+                STATUS_USAGE, &outcome.err);
+    check_contains("many", outcome.err.text, "--name: expected it at most 64 times");
+}
+
 static void test_help_ends_parsing(void **state)
 {
     (void)state;
@@ -261,7 +304,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_lines),        cmocka_unit_test(test_bad_lines),
         cmocka_unit_test(test_help_ends_parsing), cmocka_unit_test(test_very_long_flag),
-        cmocka_unit_test(test_nearest),           cmocka_unit_test(test_option_names),
+        cmocka_unit_test(test_nearest),           cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_option_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

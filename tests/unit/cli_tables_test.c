@@ -45,6 +45,8 @@ static size_t kind_bytes(enum cli_option_kind kind)
         return sizeof(int32_t);
     case CLI_F32:
         return sizeof(float);
+    case CLI_TEXT_LIST:
+        return sizeof(struct cli_text_list);
     }
     return SIZE_MAX;
 }
@@ -59,8 +61,8 @@ static void check_option(const struct cli_command *command, const struct cli_opt
         fail_msg("%s %s: outside of the settings", command->name, option->names);
     for (size_t i = 0; cli_option_name(option, i, name, sizeof(name)); i++) {
         bool is_long = strncmp(name, "--", 2) == 0 && strlen(name) > 3;
-        /* "-n", and what llama.cpp's users type: "-ub", "-ctk". */
-        bool is_short = name[0] == '-' && name[1] != '-' && strlen(name) >= 2 && strlen(name) <= 4;
+        /* "-n", and what llama.cpp's users type: "-ub", "-ctk", "-no-cnv". */
+        bool is_short = name[0] == '-' && name[1] != '-' && strlen(name) >= 2 && strlen(name) <= 7;
         if (!is_long && !is_short)
             fail_msg("%s: '%s' is no flag", command->name, name);
         if (i == 0 && !is_long)

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "base/clock.h"
+#include "event/fan.h"
 #include "event/flight.h"
 #include "event/flight_layout.h"
 #include "temp_folder.h"
@@ -144,6 +145,30 @@ static void test_late_end(void **state)
     assert_int_equal(flight_info(reader)->damaged_count, 0);
     assert_int_equal(flight_info(reader)->dropped_count, 1);
     assert_int_equal(flight_info(reader)->last_id, 9);
+    flight_reader_close(reader);
+    temp_folder_release(&folder);
+}
+
+/* What is known only at the end of a call (the memory of a new buffer) is in the ring as well. */
+static void test_known_at_the_end(void **state)
+{
+    (void)state;
+    struct temp_folder folder;
+    temp_folder_init(&folder);
+    struct flight *flight = create(&folder, 8);
+    struct event event = make_event(1, EVENT_BUFFER_CREATE, EVENT_BEGIN), found;
+    event.access_count = 0;
+    tell(flight, &event);
+    struct event end = make_event(1, EVENT_BUFFER_CREATE, EVENT_END);
+    end.access_count = 1;
+    end.accesses[0] = (struct event_access){ .address = 0x5000, .bytes = 77, .buffer_index = 3 };
+    tell(flight, &end);
+    flight_close(flight);
+    struct flight_reader *reader = open_reader(&folder);
+    uint64_t next = 0;
+    assert_int_equal(flight_info(reader)->damaged_count, 0);
+    assert_true(flight_next(reader, &next, &found));
+    assert_memory_equal(&found, &end, sizeof(found));
     flight_reader_close(reader);
     temp_folder_release(&folder);
 }
@@ -310,13 +335,38 @@ static void test_cannot_create(void **state)
     temp_folder_release(&folder);
 }
 
+static void count_event(void *context, const struct event *event)
+{
+    *(uint64_t *)context = *(uint64_t *)context * 10 + event->id;
+}
+
+static void test_fan(void **state)
+{
+    (void)state;
+    uint64_t first = 0, second = 0;
+    struct event_fan fan = { 0 };
+    struct event event = make_event(3, EVENT_LAUNCH, EVENT_END);
+    assert_null(event_fan_observer(&fan).notify);
+    event_fan_add(&fan, (struct event_observer){ 0 });
+    event_fan_add(&fan, (struct event_observer){ count_event, &first });
+    assert_true(event_fan_observer(&fan).context == &first); /* alone: no detour */
+    event_fan_add(&fan, (struct event_observer){ count_event, &second });
+    struct event_observer both = event_fan_observer(&fan);
+    both.notify(both.context, &event);
+    event.id = 4;
+    both.notify(both.context, &event);
+    assert_int_equal(first, 34);
+    assert_int_equal(second, 34);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_wrapped_ring),
         cmocka_unit_test(test_late_end),      cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_kill),          cmocka_unit_test(test_several_writers),
-        cmocka_unit_test(test_cannot_create),
+        cmocka_unit_test(test_cannot_create), cmocka_unit_test(test_known_at_the_end),
+        cmocka_unit_test(test_fan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

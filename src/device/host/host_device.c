@@ -58,6 +58,7 @@ static const struct device_methods host_methods = {
     .stream_create = host_stream_create,
     .stream_destroy = host_stream_destroy,
     .stream_sync = host_stream_sync,
+    .stream_query = host_stream_query,
     .submit = host_stream_submit,
     .mark_create = host_mark_create,
     .mark_destroy = host_mark_destroy,

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
+#include <ucontext.h>
 
 struct frame {
     sigjmp_buf back;
@@ -45,6 +46,10 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     frame->info.address_known = info->si_code != SI_KERNEL;
     frame->info.address = frame->info.address_known ? (uint64_t)(uintptr_t)info->si_addr : 0;
     current = NULL;
+    /* We leave by a jump that does not restore the mask (saving it costs a call for every tile);
+     * whoever delivered the signal may have blocked it, and the next fault would kill. */
+    const ucontext_t *interrupted = context;
+    pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
     siglongjmp(frame->back, 1);
 }
 

@@ -83,6 +83,7 @@ enum status host_stream_create(struct device *device, uint32_t stream_index, voi
                                struct error *err);
 void host_stream_destroy(struct device *device, void *stream);
 enum status host_stream_sync(struct device *device, void *stream, struct error *err);
+enum status host_stream_query(struct device *device, void *stream, struct error *err);
 enum status host_stream_submit(struct device *device, void *stream,
                                const struct device_command *command, struct error *err);
 
@@ -98,6 +99,10 @@ enum status host_graph_create(struct device *device, const struct device_command
 enum status host_graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
                               uint64_t epoch, struct error *err);
 void host_graph_destroy(struct device *device, void *graph);
+
+/* Looks at memory for the audit and reports what it saw (host_inspect.c). */
+void host_inspect(struct device *device, uint32_t stream_index,
+                  const struct device_command *command, uint64_t event_id);
 
 /* ---- The device (host_device.c) ------------------------------------------------------------- */
 

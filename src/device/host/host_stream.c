@@ -64,6 +64,7 @@ static void do_transfer(void *context)
             memset(target + row * to->stride_bytes, command->byte, (size_t)to->row_bytes);
         break;
     case DEVICE_COMMAND_LAUNCH:
+    case DEVICE_COMMAND_INSPECT:
         break;
     }
 }
@@ -80,6 +81,7 @@ static const char *command_name(const struct device_command *command)
     case DEVICE_COMMAND_FILL:
         return "fill";
     case DEVICE_COMMAND_LAUNCH:
+    case DEVICE_COMMAND_INSPECT:
         break;
     }
     return command->contract->name;
@@ -93,6 +95,10 @@ static void do_command(struct host_stream *stream, const struct device_command *
     struct crumb_stream *crumbs = &device->crumbs->streams[stream->index];
     if (device_is_lost(device))
         return;
+    if (command->kind == DEVICE_COMMAND_INSPECT) {
+        host_inspect(device, stream->index, command, event_id);
+        return;
+    }
     bool faulted = false;
     struct host_fault_info info;
     crumb_enter(crumbs, event_id);
@@ -111,6 +117,7 @@ static void do_command(struct host_stream *stream, const struct device_command *
     }
     /* `finished` stays behind: the crumbs name where the stream stopped. */
     struct device_fault fault = { .event_id = event_id,
+                                  .node_id = command->event_id != event_id ? command->event_id : 0,
                                   .op = command_name(command),
                                   .scope = command->scope,
                                   .stream_index = stream->index,
@@ -119,12 +126,21 @@ static void do_command(struct host_stream *stream, const struct device_command *
     device_report_fault(device, &fault);
 }
 
+static void report_completion(const struct host_stream *stream,
+                              const struct device_command *command)
+{
+    if (device_wants_completion(stream->device, command))
+        device_report_completion(stream->device, stream->index, command->event_id);
+}
+
 static void do_graph(struct host_stream *stream, const struct stream_item *item, void *scratch)
 {
     struct host_graph *graph = item->graph;
     struct crumb_stream *crumbs = &stream->device->crumbs->streams[stream->index];
+    uint64_t node = 0;
     for (size_t i = 0; i < graph->count && !device_is_lost(stream->device); i++) {
-        __atomic_store_n(&crumbs->node, (item->epoch - 1) * graph->count + i + 1, __ATOMIC_RELEASE);
+        if (graph->commands[i].kind != DEVICE_COMMAND_INSPECT)
+            __atomic_store_n(&crumbs->node, ++node, __ATOMIC_RELEASE);
         do_command(stream, &graph->commands[i], item->event_id, scratch);
     }
     host_graph_unuse(graph);
@@ -135,8 +151,7 @@ static void do_item(struct host_stream *stream, const struct stream_item *item, 
     switch (item->kind) {
     case ITEM_COMMAND:
         do_command(stream, &item->command, item->command.event_id, scratch);
-        if (stream->device->options.completions)
-            device_report_completion(stream->device, stream->index, item->command.event_id);
+        report_completion(stream, &item->command);
         break;
     case ITEM_GRAPH:
         do_graph(stream, item, scratch);
@@ -301,6 +316,12 @@ enum status host_stream_sync(struct device *device, void *argument, struct error
     (void)err;
     wait_taken(stream, __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE));
     return STATUS_OK;
+}
+
+enum status host_stream_query(struct device *device, void *stream, struct error *err)
+{
+    (void)stream;
+    return device_check(device, err);
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */

@@ -1,0 +1,277 @@
+/* analyze.h - events in; findings, what was looked at, and verdicts out.
+ *
+ * Consumes nothing but events (event/event.h) and the crumb page: live, from the flight file of a
+ * dead process, or from a foreign program seen by interposition are the same stream to the same
+ * code, and give equal findings. Knows no device and no model.
+ *
+ *     event -> ledger (what memory there is) -> order (what happened before what, on which bytes)
+ *           -> hypotheses (one file each) -> findings + coverage -> verdicts
+ *
+ * A finding is a value, never an error. A verdict is never more certain than its evidence: what was
+ * not looked at is INCONCLUSIVE. */
+#ifndef GRETA_ANALYZE_ANALYZE_H
+#define GRETA_ANALYZE_ANALYZE_H
+
+#include "base/status.h"
+#include "event/crumb.h"
+#include "event/event.h"
+#include "event/flight.h"
+
+/* ---- Levels and hypotheses ------------------------------------------------------------------ */
+
+enum audit_level { AUDIT_OFF, AUDIT_LOG, AUDIT_GUARD, AUDIT_VERIFY, AUDIT_LEVEL_COUNT };
+
+const char *audit_level_name(enum audit_level level); /* "guard" */
+bool audit_level_from_name(const char *name, enum audit_level *ret_level);
+
+enum hypothesis {
+    HYPOTHESIS_SIZE_MISMATCH,
+    HYPOTHESIS_USE_AFTER_FREE,
+    HYPOTHESIS_MISSING_SYNC,
+    HYPOTHESIS_BAD_POINTER,
+    HYPOTHESIS_STAGING_REUSE,
+    HYPOTHESIS_OVERLAPPING_COPIES,
+    HYPOTHESIS_KERNEL_FAULT,
+    HYPOTHESIS_CONTRACT_BREACH,
+    HYPOTHESIS_STALE_GRAPH,
+    HYPOTHESIS_UNINITIALISED_READ,
+    HYPOTHESIS_SILENT_CORRUPTION,
+    HYPOTHESIS_RUNTIME_DEFECT,
+    HYPOTHESIS_NON_DETERMINISM,
+    HYPOTHESIS_HANG,
+    HYPOTHESIS_NUMERIC,
+    HYPOTHESIS_COUNT
+};
+
+enum analyze_language { ANALYZE_ENGLISH, ANALYZE_SPANISH, ANALYZE_LANGUAGE_COUNT };
+
+/* What a hypothesis is, in words and facts; static. */
+struct hypothesis_info {
+    const char *slug;       /* "missing-sync" */
+    const char *seeds;      /* where the first reports had it: "B3.62 H3, B3.63"; "" if nowhere */
+    enum audit_level level; /* lowest at which its detector runs in full */
+    bool exact;             /* false: statistical, a clean run gives only the bound 3/n */
+    /* By language: */
+    const char *title[ANALYZE_LANGUAGE_COUNT];    /* "Missing synchronisation" */
+    const char *detector[ANALYZE_LANGUAGE_COUNT]; /* how it is found, one sentence */
+    const char *unit[ANALYZE_LANGUAGE_COUNT];     /* what `checked` counts: "ordered accesses" */
+    const char *advice[ANALYZE_LANGUAGE_COUNT];   /* what to do when it is confirmed */
+};
+
+const struct hypothesis_info *hypothesis_info(enum hypothesis hypothesis);
+bool hypothesis_from_slug(const char *slug, enum hypothesis *ret_hypothesis);
+
+/* ---- Findings ------------------------------------------------------------------------------- */
+
+/* A call as a finding names it. event_id 0: nobody. */
+struct analyze_place {
+    uint64_t event_id;
+    uint64_t time_ns; /* when it was called, on the event clock */
+    uint8_t kind;     /* enum event_kind */
+    char op[EVENT_OP_BYTES];
+    struct event_scope scope;
+    char file[EVENT_FILE_BYTES];
+    uint32_t line;
+    uint32_t stream_index, thread_index;
+    uint16_t epoch;     /* of a graph's replay; 0 outside */
+    uint32_t node;      /* launch within the graph, from 1; 0 outside */
+    uint64_t iteration; /* of the workload; 0 before the first */
+    /* The bytes at stake. */
+    uint8_t operand; /* EVENT_NO_OPERAND if none */
+    uint8_t mode;    /* enum event_access_mode */
+    uint64_t address, bytes;
+    uint32_t buffer_index;
+    uint16_t generation;
+    char buffer[EVENT_TENSOR_BYTES]; /* its name */
+};
+
+/* A buffer beside an address. */
+struct analyze_neighbour {
+    uint64_t address, bytes;
+    uint64_t created_id, destroyed_id; /* destroyed_id 0: alive */
+    int64_t distance;                  /* from its nearest byte to the address; 0: inside */
+    char name[EVENT_TENSOR_BYTES];
+};
+
+/* What lies at a faulting address. name "" where there is none. */
+struct analyze_neighbourhood {
+    bool known; /* the address is known at all */
+    uint64_t address;
+    struct analyze_neighbour live;          /* holds the address */
+    struct analyze_neighbour before, after; /* nearest live ones */
+    struct analyze_neighbour freed;         /* held it, most recently destroyed */
+};
+
+enum finding_certainty {
+    FINDING_DIRECT,  /* a violation that was seen */
+    FINDING_POSSIBLE /* one explanation among several, `reason` says why */
+};
+
+#define FINDING_CANDIDATE_LIMIT 8
+#define FINDING_REASON_BYTES 160
+
+struct finding {
+    enum hypothesis hypothesis;
+    enum finding_certainty certainty;
+    struct analyze_place cause; /* what did it */
+    struct analyze_place other; /* the other side: the free, the earlier write, the copy */
+    struct analyze_place seen;  /* where an error surfaced, if it was elsewhere */
+    uint8_t check;              /* enum event_check that said no, or 0 */
+    uint64_t expected, found;   /* its numbers, or bytes, hashes, counts: as the hypothesis says */
+    struct analyze_neighbourhood near;
+    uint32_t candidate_count; /* more than 1: breadcrumbs leave several, cause is the likeliest */
+    struct analyze_place candidates[FINDING_CANDIDATE_LIMIT];
+    uint64_t order_id;      /* id of the first event of the violation: its place in time */
+    uint64_t count;         /* how often, at this op, operand and check */
+    int32_t consequence_of; /* index of the finding it follows from; -1: of none */
+    char reason[FINDING_REASON_BYTES]; /* English, for FINDING_POSSIBLE */
+};
+
+/* One sentence: "rope, layer 17, step 3 read positions[0] = 2139062143 ..."; for text, Markdown,
+ * SARIF. Adds to text. */
+struct text;
+void finding_describe(const struct finding *finding, enum analyze_language language,
+                      struct text *text);
+
+/* ---- Analysis of one stream of events ------------------------------------------------------- */
+
+/* What a detector looked at. A path that was not exercised has total 0. */
+struct hypothesis_coverage {
+    bool ran;         /* its detector was on: level, options and events allowed it */
+    uint64_t checked; /* of total, in hypothesis_info.unit */
+    uint64_t total;
+};
+
+struct analysis {
+    enum audit_level level;
+    struct finding *findings; /* in order of order_id */
+    size_t finding_count;
+    uint64_t findings_dropped; /* beyond the limit; counted, not kept */
+    struct hypothesis_coverage coverage[HYPOTHESIS_COUNT];
+    uint64_t event_count;
+    uint64_t iteration_count;                          /* EVENT_RUN seen */
+    uint64_t lost_count, dropped_count, damaged_count; /* of records */
+    bool device_lost;
+    bool closed;  /* the process ended in order */
+    int32_t root; /* index of the first violation in happens-before order; -1: none */
+    char device[FLIGHT_TEXT_BYTES], command[FLIGHT_TEXT_BYTES];
+};
+
+struct analyze_options {
+    enum audit_level level; /* at which the events were recorded */
+    uint64_t hang_limit_ns; /* no progress for so long is a hang; 0: 30 s */
+    uint32_t finding_limit; /* 0: 256 */
+    uint64_t ended_ns;      /* when the process was seen to be gone, on the event clock; 0: unknown,
+                               which is when its last event was */
+};
+
+struct analyzer;
+
+MUST_CHECK enum status analyzer_create(const struct analyze_options *options,
+                                       struct analyzer **ret_analyzer, struct error *err);
+void analyzer_destroy(struct analyzer *analyzer); /* NULL is fine */
+/* Events in order of id, each once, with its end where it is known. */
+MUST_CHECK enum status analyzer_add(struct analyzer *analyzer, const struct event *event,
+                                    struct error *err);
+/* No more events: pending calls, crumbs, losses. now_ns: on the event clock. info may be NULL. */
+MUST_CHECK enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *crumbs,
+                                       const struct flight_info *info, uint64_t now_ns,
+                                       struct error *err);
+/* Borrowed until the analyzer is destroyed; whole after analyzer_finish. */
+const struct analysis *analyzer_result(const struct analyzer *analyzer);
+
+/* The state as bytes for flight_checkpoint: counters and findings in full, order as far as the ring
+ * still tells it. Returns their count, at most FLIGHT_CHECKPOINT_BYTES. */
+size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capacity);
+
+/* All of a flight file: its checkpoint, then its ring. The result is the caller's
+ * (analyzer_destroy). level is what the run was recorded with, from the file's command where
+ * AUDIT_LEVEL_COUNT. */
+MUST_CHECK enum status analyze_flight(const char *path, const struct analyze_options *options,
+                                      struct analyzer **ret_analyzer, struct error *err);
+
+/* ---- Analysis while it happens -------------------------------------------------------------- */
+
+/* A thread that reads the flight file of its own process behind the writers, so that the ring may
+ * forget what was analysed, and checkpoints. Sees a hang while it lasts. */
+struct analyze_live;
+
+MUST_CHECK enum status analyze_live_start(struct flight *flight, const char *path,
+                                          const struct analyze_options *options,
+                                          struct analyze_live **ret_live, struct error *err);
+/* Reads what is left, ends the thread; the result is the caller's (analyzer_destroy). */
+MUST_CHECK enum status analyze_live_stop(struct analyze_live *live, struct analyzer **ret_analyzer,
+                                         struct error *err);
+
+/* ---- Verdicts ------------------------------------------------------------------------------- */
+
+enum verdict { VERDICT_CONFIRMED, VERDICT_REFUTED, VERDICT_EXCLUDED, VERDICT_INCONCLUSIVE };
+const char *verdict_name(enum verdict verdict); /* "CONFIRMED" */
+
+/* Why a verdict is not REFUTED although nothing was found. */
+enum verdict_missing {
+    VERDICT_MISSING_NOTHING,
+    VERDICT_MISSING_DETECTOR,       /* it was off */
+    VERDICT_MISSING_LEVEL,          /* the runs were below the level it needs */
+    VERDICT_MISSING_SELF_TEST,      /* none for this binary and device */
+    VERDICT_MISSING_SELF_TEST_PASS, /* it failed */
+    VERDICT_MISSING_RECORDS,        /* lost before they were analysed, or damaged */
+    VERDICT_MISSING_EXERCISE,       /* the path was not taken */
+    VERDICT_MISSING_CERTAINTY,      /* only possible findings, or several candidates */
+    VERDICT_MISSING_COMPARISON,     /* needs an A-B run that was not made */
+    VERDICT_MISSING_END,            /* a run did not end, and nothing says why */
+    VERDICT_MISSING_COUNT
+};
+const char *verdict_missing_words(enum verdict_missing missing, enum analyze_language language);
+
+enum self_test_state { SELF_TEST_ABSENT, SELF_TEST_PASSED, SELF_TEST_FAILED };
+
+/* An outcome that flips when one thing is changed, both ways. */
+struct verdict_flip {
+    enum hypothesis hypothesis;
+    bool proves; /* fault with it, none without it, fault again with it */
+};
+
+struct verdict_input {
+    const struct analysis *const *analyses; /* of every run that counts */
+    size_t analysis_count;
+    enum self_test_state self_test[HYPOTHESIS_COUNT]; /* of this binary on this device */
+    const struct verdict_flip *flips;
+    size_t flip_count;
+    bool excluded[HYPOTHESIS_COUNT];           /* cannot be expressed through the interface used */
+    const char *excluded_by[HYPOTHESIS_COUNT]; /* which check; static */
+    uint64_t iteration_count;                  /* of equal configuration, for statistical bounds */
+    uint64_t crash_count; /* runs that died or failed with no finding to explain it */
+    bool fault_expected;  /* --expect-fault was given */
+    bool fault_occurred;  /* and seen */
+};
+
+struct hypothesis_verdict {
+    enum verdict verdict;
+    enum verdict_missing missing;
+    uint32_t rank;             /* 1: likeliest; every hypothesis has one */
+    uint64_t checked, total;   /* over all analyses */
+    double bound;              /* statistical: chance per iteration is below this (3/n); else 0 */
+    int32_t analysis, finding; /* the first that confirms it; -1: none */
+    const char *excluded_by;
+};
+
+enum audit_outcome {
+    AUDIT_CLEAN,
+    AUDIT_ROOT_CAUSE,
+    AUDIT_NOT_REPRODUCED,
+    AUDIT_INCONCLUSIVE,
+    AUDIT_OUTCOME_COUNT
+};
+const char *audit_outcome_name(enum audit_outcome outcome); /* "ROOT_CAUSE" */
+
+struct audit_verdict {
+    enum audit_outcome outcome;
+    struct hypothesis_verdict hypotheses[HYPOTHESIS_COUNT];
+    int32_t root_analysis, root_finding; /* of ROOT_CAUSE; else -1 */
+    double bound;                        /* of NOT_REPRODUCED and statistical REFUTED: 3/n */
+};
+
+void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret_verdict);
+
+#endif

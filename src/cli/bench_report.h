@@ -1,0 +1,42 @@
+/* bench_report.h - results of greta bench in the forms of llama-bench, so that both can be pasted
+ * beside each other. */
+#ifndef GRETA_CLI_BENCH_REPORT_H
+#define GRETA_CLI_BENCH_REPORT_H
+
+#include "engine/engine.h"
+
+/* Prompt tokens in batches, then generated ones one by one, behind `depth` tokens of context. */
+struct bench_test {
+    uint32_t prompt, generate, depth;
+};
+
+struct bench_result {
+    struct bench_test test;
+    const char *model_path;
+    const struct gguf_file *file;
+    const struct model_report *report;
+    const struct device_info *device;
+    const struct engine_plan *plan;
+    uint32_t batch;   /* as asked for; the engine's own is in the plan */
+    uint32_t threads; /* that worked */
+    const double *samples_ns;
+    uint32_t sample_count;
+    int64_t test_time; /* seconds since 1970, when it began */
+};
+
+enum bench_form { BENCH_MD, BENCH_JSON, BENCH_JSONL, BENCH_CSV, BENCH_FORM_COUNT };
+
+/* "md json jsonl csv", in the order of the enum. */
+#define BENCH_FORMS "md json jsonl csv"
+
+struct bench_report;
+
+/* To standard output: rows of md, jsonl and csv as they come, json at the end. */
+MUST_CHECK enum status bench_report_create(enum bench_form form, struct bench_report **ret_report,
+                                           struct error *err);
+MUST_CHECK enum status bench_report_add(struct bench_report *report,
+                                        const struct bench_result *result, struct error *err);
+MUST_CHECK enum status bench_report_finish(struct bench_report *report, struct error *err);
+void bench_report_destroy(struct bench_report *report); /* NULL is fine */
+
+#endif

@@ -1,0 +1,19 @@
+/* default_model.h - the model that is run when none is named. */
+#ifndef GRETA_CLI_DEFAULT_MODEL_H
+#define GRETA_CLI_DEFAULT_MODEL_H
+
+#include "base/status.h"
+
+#include <limits.h>
+
+struct default_model {
+    char path[PATH_MAX];
+};
+
+/* The path of the model to open: `named`, or where that is NULL the model that came with greta,
+ * found from the program's own place: installed in ../share/greta, in a build folder in
+ * share/greta. Borrowed from named or model. STATUS_USAGE where there is neither. */
+MUST_CHECK enum status default_model_path(const char *named, struct default_model *model,
+                                          const char **ret_path, struct error *err);
+
+#endif

@@ -1,0 +1,332 @@
+/* inspect.c - what the audit wants looked at: hashes of transfers, values that are not finite,
+ * canaries beside what a launch wrote, the error state around a copy, and which launch a trap is
+ * of. Inspections are commands of the backend in stream order, behind (or before) the call they
+ * belong to; their results come back through device_report_inspection and become events. */
+#include "device/device_core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the slack on each side of a buffer, as much is looked at after every launch; all of it when
+ * the buffer is destroyed. An overrun begins here. */
+#define CANARY_BYTES 64u
+
+struct recent_launch {
+    uint64_t event_id;
+    const char *op; /* the contract's: static */
+    uint32_t stream_index;
+    struct event_scope scope;
+};
+
+struct transfer_check {
+    struct transfer_check *next;
+    struct event event; /* as it will be told */
+    uint64_t digests[TRANSFER_PARTS];
+    uint8_t known; /* bit 1 << part */
+    bool failed;   /* one of them could not be read */
+};
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+enum status inspect_create(struct device *device, struct error *err)
+{
+    pthread_mutex_init(&device->inspect_lock, NULL);
+    if (!device_is_observed(device))
+        return STATUS_OK;
+    device->recent = calloc(RECENT_LAUNCHES, sizeof(*device->recent));
+    return device->recent ? STATUS_OK
+                          : error_set(err, STATUS_NO_MEMORY, "no memory to remember launches");
+}
+
+void inspect_destroy(struct device *device)
+{
+    /* Of a device that was lost in between: what is not known by now never will be. */
+    while (device->checks) {
+        struct transfer_check *check = device->checks;
+        device->checks = check->next;
+        free(check);
+    }
+    free(device->recent);
+    device->recent = NULL;
+    pthread_mutex_destroy(&device->inspect_lock);
+}
+
+/* ---- Launches by their id ------------------------------------------------------------------- */
+
+void inspect_note_launch(const struct call *call, const char *op)
+{
+    struct device *device = call->device;
+    if (!device->recent)
+        return;
+    pthread_mutex_lock(&device->inspect_lock);
+    device->recent[call->event.id % RECENT_LAUNCHES] =
+        (struct recent_launch){ call->event.id, op, call->event.stream_index, call->event.scope };
+    pthread_mutex_unlock(&device->inspect_lock);
+}
+
+static bool find_recorded(const struct device *device, uint64_t event_id, struct event *event)
+{
+    for (uint32_t i = 1; i < device->graphs.used; i++) {
+        const struct graph_slot *slot = slot_at(&device->graphs, i);
+        const struct device_command *command = slot_is_alive(&device->graphs, i) && slot->recorded
+                                                   ? graph_find_command(slot->recorded, event_id)
+                                                   : NULL;
+        if (!command || !command->contract)
+            continue;
+        event_set_text(event->op, sizeof(event->op), command->contract->name);
+        event->scope = command->scope;
+        return true;
+    }
+    return false;
+}
+
+bool inspect_find_launch(struct device *device, uint64_t event_id, struct event *event)
+{
+    if (!device->recent)
+        return false;
+    pthread_mutex_lock(&device->inspect_lock);
+    struct recent_launch launch = device->recent[event_id % RECENT_LAUNCHES];
+    pthread_mutex_unlock(&device->inspect_lock);
+    if (launch.event_id != event_id)
+        return find_recorded(device, event_id, event);
+    event_set_text(event->op, sizeof(event->op), launch.op);
+    event->scope = launch.scope;
+    event->stream_index = launch.stream_index;
+    return true;
+}
+
+/* ---- Behind a launch ------------------------------------------------------------------------ */
+
+/* Queued, or recorded where the stream records a graph: then it runs at every replay. */
+static enum status queue(struct call *call, struct stream_slot *stream,
+                         struct device_command *command, struct error *err)
+{
+    command->kind = DEVICE_COMMAND_INSPECT;
+    command->event_id = call->event.id;
+    command->scope = stream->scope;
+    if (stream->builder)
+        return graph_record(stream->builder, command, NULL, 0, err);
+    return call->device->methods->submit(call->device, stream->impl, command, err);
+}
+
+static struct device_rows dense(uint64_t address, uint64_t bytes)
+{
+    return (struct device_rows){ address, bytes, 1, bytes };
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static enum status queue_canary(struct call *call, struct stream_slot *stream,
+                                const struct device_contract *contract,
+                                const struct device_memory *memory,
+                                const struct event_access *access, struct error *err)
+{
+    uint64_t before = least(memory->slack_before, CANARY_BYTES);
+    struct device_command command = {
+        .contract = contract,
+        .source = dense(memory->address - before, before),
+        .target = dense(memory->address + memory->bytes, least(memory->slack_after, CANARY_BYTES)),
+        .byte = memory->canary,
+        .inspection = { .what = DEVICE_INSPECT_CANARY,
+                        .access = *access,
+                        .buffer_bytes = memory->bytes },
+    };
+    command.inspection.access.address = memory->address;
+    command.inspection.access.bytes = memory->bytes;
+    return queue(call, stream, &command, err);
+}
+
+static enum status queue_scan(struct call *call, struct stream_slot *stream,
+                              const struct device_contract *contract,
+                              const struct resolved *resolved, const struct event_access *access,
+                              struct error *err)
+{
+    struct device_command command = {
+        .contract = contract,
+        .source = resolved->rows,
+        .inspection = { .what = DEVICE_INSPECT_SCAN, .access = *access },
+    };
+    return queue(call, stream, &command, err);
+}
+
+static bool is_scanned(struct device *device)
+{
+    uint32_t every = device->options.scan_every;
+    return every && __atomic_fetch_add(&device->launch_count, 1, __ATOMIC_RELAXED) % every == 0;
+}
+
+enum status inspect_outputs(struct call *call, struct stream_slot *stream,
+                            const struct device_launch *launch, const struct resolved *resolved,
+                            struct error *err)
+{
+    struct device *device = call->device;
+    if (!device_is_observed(device) || (!device->options.guards && !device->options.scan_every))
+        return STATUS_OK;
+    bool scanned = is_scanned(device);
+    for (uint8_t i = 0; i < call->event.access_count; i++) {
+        struct event_access access = call->event.accesses[i];
+        const struct resolved *operand = &resolved[access.operand];
+        if (!(access.mode & EVENT_WRITE))
+            continue;
+        if (operand->memory.slack_before || operand->memory.slack_after)
+            TRY(queue_canary(call, stream, launch->contract, &operand->memory, &access, err));
+        if (scanned && launch->operands[access.operand].dtype == DTYPE_F32)
+            TRY(queue_scan(call, stream, launch->contract, operand, &access, err));
+    }
+    return STATUS_OK;
+}
+
+/* ---- Transfers ------------------------------------------------------------------------------ */
+
+struct transfer_check *transfer_check_create(const struct call *call,
+                                             const struct device_rows *accessed)
+{
+    struct device *device = call->device;
+    if (!device->options.verify || !device_is_observed(device))
+        return NULL;
+    struct transfer_check *check = calloc(1, sizeof(*check));
+    if (!check)
+        return NULL; /* one transfer that is not verified, as the missing event shows */
+    const struct event *copy = &call->event;
+    check->event = (struct event){ .kind = EVENT_TRANSFER_HASH,
+                                   .cause_id = copy->id,
+                                   .object = copy->object,
+                                   .bytes = accessed->row_bytes * accessed->row_count,
+                                   .stream_index = copy->stream_index,
+                                   .scope = copy->scope,
+                                   .access_count = 1,
+                                   .accesses = { copy->accesses[0] },
+                                   .operand = EVENT_NO_OPERAND };
+    event_set_text(check->event.op, sizeof(check->event.op), event_kind_name(copy->kind));
+    pthread_mutex_lock(&device->inspect_lock);
+    check->next = device->checks;
+    device->checks = check;
+    pthread_mutex_unlock(&device->inspect_lock);
+    return check;
+}
+
+/* With the lock held. */
+static void unlink_check(struct device *device, struct transfer_check *check)
+{
+    struct transfer_check **at = &device->checks;
+    while (*at != check)
+        at = &(*at)->next;
+    *at = check->next;
+}
+
+/* Each part once; the last one tells and frees. */
+static void set_part(struct device *device, struct transfer_check *check, uint8_t part,
+                     uint64_t digest, bool failed)
+{
+    pthread_mutex_lock(&device->inspect_lock);
+    check->digests[part] = digest;
+    check->failed |= failed;
+    check->known = (uint8_t)(check->known | 1u << part);
+    bool complete = check->known == (1u << TRANSFER_PARTS) - 1;
+    if (complete)
+        unlink_check(device, check);
+    pthread_mutex_unlock(&device->inspect_lock);
+    if (!complete)
+        return;
+    check->event.expected = check->digests[TRANSFER_BEFORE];
+    check->event.host_address = check->digests[TRANSFER_AFTER];
+    check->event.found = check->digests[TRANSFER_LANDED];
+    if (!check->failed)
+        device_tell(device, &check->event);
+    free(check);
+}
+
+enum status transfer_check_queue(struct call *call, struct stream_slot *stream,
+                                 struct transfer_check *check, enum transfer_part part,
+                                 const struct device_rows *rows, void *staging, struct error *err)
+{
+    if (!check)
+        return STATUS_OK;
+    struct device_command command = {
+        .source = *rows,
+        .staging = staging,
+        .inspection = { .what = DEVICE_INSPECT_DIGEST,
+                        .part = (uint8_t)part,
+                        .check = check,
+                        .access = call->event.accesses[0] },
+    };
+    return queue(call, stream, &command, err);
+}
+
+void transfer_check_host(struct device *device, struct transfer_check *check,
+                         enum transfer_part part, const void *bytes, uint64_t count)
+{
+    if (check)
+        set_part(device, check, (uint8_t)part, device_digest(bytes, count, 1, count), false);
+}
+
+/* ---- Results -------------------------------------------------------------------------------- */
+
+void device_report_inspection(struct device *device, uint32_t stream_index,
+                              const struct device_command *command, uint64_t event_id,
+                              const struct device_inspection_result *result)
+{
+    const struct device_inspection *inspection = &command->inspection;
+    if (inspection->what == DEVICE_INSPECT_DIGEST) {
+        set_part(device, inspection->check, inspection->part, result->digest, result->failed);
+        return;
+    }
+    if (result->failed)
+        return;
+    struct event event = { .cause_id = event_id,
+                           .stream_index = stream_index,
+                           .scope = command->scope,
+                           .access_count = 1,
+                           .accesses = { inspection->access },
+                           .operand = inspection->access.operand };
+    event_set_text(event.op, sizeof(event.op), command->contract->name);
+    if (inspection->what == DEVICE_INSPECT_SCAN) {
+        event.kind = EVENT_SCAN;
+        event.expected = result->count;
+        event.found = result->found;
+        event.host_address = result->found ? result->first : 0;
+        device_tell(device, &event);
+    } else if (result->found) {
+        event.kind = EVENT_CANARY;
+        event.object = inspection->access.buffer_index;
+        event.bytes = result->found;
+        event.expected = inspection->buffer_bytes;
+        event.found = result->first - inspection->access.address;
+        event.host_address = result->first;
+        device_tell(device, &event);
+    }
+}
+
+/* ---- The error state around a copy ---------------------------------------------------------- */
+
+enum status call_ask_before(struct call *call, const struct stream_slot *stream, const char *what,
+                            struct error *err)
+{
+    struct device *device = call->device;
+    struct error pending;
+    if (!device->options.ask_errors || !device_is_observed(device))
+        return STATUS_OK;
+    if (device->methods->stream_query(device, stream->impl, &pending) == STATUS_OK) {
+        call->event.expected = EVENT_STATE_CLEAR;
+        return STATUS_OK;
+    }
+    TRY(call_check_lost(call, what, err));
+    /* An error that is not an illegal access, and was there before this call. */
+    call->event.code = pending.os_code ? pending.os_code : (int32_t)pending.status;
+    return call_refuse(call, EVENT_CHECK_LOST, EVENT_NO_OPERAND, EVENT_STATE_ERROR, 0, err,
+                       pending.status, "%s: an error was pending before it: %s", what,
+                       pending.text);
+}
+
+void call_ask_after(struct call *call, const struct stream_slot *stream)
+{
+    struct device *device = call->device;
+    struct error pending;
+    if (!device->options.ask_errors || !device_is_observed(device))
+        return;
+    bool clear = device->methods->stream_query(device, stream->impl, &pending) == STATUS_OK;
+    call->event.found = clear ? EVENT_STATE_CLEAR : EVENT_STATE_ERROR;
+}

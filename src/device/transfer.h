@@ -1,0 +1,16 @@
+/* transfer.h - shared by copies in and out. */
+#ifndef GRETA_DEVICE_TRANSFER_H
+#define GRETA_DEVICE_TRANSFER_H
+
+#include "device/staging.h"
+
+static inline uint64_t transfer_bytes(const struct resolved *resolved)
+{
+    return resolved->rows.row_bytes * resolved->rows.row_count;
+}
+
+/* All slots are held by tickets. */
+MUST_CHECK enum status transfer_refuse_staging(struct call *call, uint32_t in_use,
+                                               struct error *err);
+
+#endif

@@ -1,0 +1,293 @@
+/* taps.c - values taken out of a running batch. Each row of the table says at which moment of the
+ * forward pass a tensor is there, which kinds it belongs to, and where it is; a copy of it is
+ * queued at that moment, before anything that would write over it, and waited for. */
+#include "engine/engine_impl.h"
+
+#include "tensor/quant.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What there is -------------------------------------------------------------------------- */
+
+enum tap_form {
+    FORM_ROWS,   /* rows of a scratch buffer, one for each token */
+    FORM_HEAD,   /* one head of them */
+    FORM_WEIGHT, /* a weight of the layer, or of the model */
+    FORM_CACHE,  /* keys or values of each sequence of the batch, over the used length */
+    FORM_CACHE_HEAD,
+};
+
+struct tap_row {
+    enum engine_moment moment;
+    uint32_t kinds;
+    const char *tensor;
+    enum tap_form form;
+    size_t offset; /* of the view: in engine_scratch, in engine_layer for a cache; or the role */
+};
+
+#define SCRATCH(field) offsetof(struct engine_scratch, field)
+#define LAYER(field) offsetof(struct engine_layer, field)
+
+/* In the order they are computed; what was there first comes first within a moment. */
+static const struct tap_row rows[] = {
+    { ENGINE_EMBEDDED, ENGINE_TAP_HIDDEN, "token_embd", FORM_ROWS, SCRATCH(x) },
+    { ENGINE_ATTN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "attn_norm.in", FORM_ROWS,
+      SCRATCH(x) },
+    { ENGINE_ATTN_NORMED, ENGINE_TAP_NORM, "attn_norm.weight", FORM_WEIGHT, MODEL_ATTN_NORM },
+    { ENGINE_ATTN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "attn_norm.out", FORM_ROWS,
+      SCRATCH(normed) },
+    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_q", FORM_ROWS, SCRATCH(q) },
+    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_k", FORM_ROWS, SCRATCH(k) },
+    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_v", FORM_ROWS, SCRATCH(v) },
+    { ENGINE_HEADS_READY, ENGINE_TAP_HIDDEN, "rope_q", FORM_ROWS, SCRATCH(q) },
+    { ENGINE_HEADS_READY, ENGINE_TAP_HIDDEN, "rope_k", FORM_ROWS, SCRATCH(k) },
+    { ENGINE_KV_APPENDED, ENGINE_TAP_KV, "kv.keys", FORM_CACHE, LAYER(keys) },
+    { ENGINE_KV_APPENDED, ENGINE_TAP_KV, "kv.values", FORM_CACHE, LAYER(values) },
+    { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.q", FORM_HEAD, SCRATCH(q) },
+    { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.k", FORM_CACHE_HEAD, LAYER(keys) },
+    { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.v", FORM_CACHE_HEAD, LAYER(values) },
+    { ENGINE_ATTENDED, ENGINE_TAP_ATTN, "attn.out", FORM_HEAD, SCRATCH(mixed) },
+    { ENGINE_ATTENDED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "attn_vector", FORM_ROWS,
+      SCRATCH(mixed) },
+    { ENGINE_WO_MULTIPLIED, ENGINE_TAP_WO | ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "wo", FORM_ROWS,
+      SCRATCH(added) },
+    { ENGINE_FFN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "ffn_norm.in", FORM_ROWS,
+      SCRATCH(x) },
+    { ENGINE_FFN_NORMED, ENGINE_TAP_NORM, "ffn_norm.weight", FORM_WEIGHT, MODEL_FFN_NORM },
+    { ENGINE_FFN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "ffn_norm.out", FORM_ROWS,
+      SCRATCH(normed) },
+    { ENGINE_GATE_UP_MULTIPLIED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_gate", FORM_ROWS,
+      SCRATCH(gate) },
+    { ENGINE_GATE_UP_MULTIPLIED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_up", FORM_ROWS,
+      SCRATCH(up) },
+    { ENGINE_GATED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_swiglu", FORM_ROWS, SCRATCH(gate) },
+    { ENGINE_DOWN_MULTIPLIED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_down", FORM_ROWS,
+      SCRATCH(added) },
+    { ENGINE_OUTPUT_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "output_norm.in", FORM_ROWS,
+      SCRATCH(x) },
+    { ENGINE_OUTPUT_NORMED, ENGINE_TAP_NORM, "output_norm.weight", FORM_WEIGHT, MODEL_OUTPUT_NORM },
+    { ENGINE_OUTPUT_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "output_norm.out", FORM_ROWS,
+      SCRATCH(normed) },
+    { ENGINE_LOGITS_READY, ENGINE_TAP_LOGITS | ENGINE_TAP_HIDDEN, "logits", FORM_ROWS,
+      SCRATCH(logits) },
+};
+
+struct engine_taps {
+    struct engine_tap_choice *choices; /* owned */
+    size_t count;
+    engine_tap_sink sink;
+    void *context;
+    uint8_t *raw;     /* as on the device, before it is decoded; owned */
+    float *values;    /* owned */
+    uint64_t largest; /* values there is room for, in both */
+};
+
+/* ---- Choosing ------------------------------------------------------------------------------- */
+
+static enum status check_choice(const struct engine *engine, const struct engine_tap_choice *choice,
+                                struct error *err)
+{
+    const struct model_config *config = &engine->config;
+    if (choice->first_layer >= 0 && (uint32_t)choice->first_layer >= config->block_count)
+        return error_set(err, STATUS_USAGE,
+                         "tap: expected a layer below the model's %" PRIu32 ", found %" PRId32,
+                         config->block_count, choice->first_layer);
+    if ((choice->kinds & ENGINE_TAP_ATTN) && (uint32_t)choice->head >= config->head_count)
+        return error_set(err, STATUS_USAGE,
+                         "tap: expected a head below the model's %" PRIu32 ", found %" PRId32,
+                         config->head_count, choice->head);
+    return STATUS_OK;
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Values of the largest tensor there can be. */
+static uint64_t largest_tensor(const struct engine *engine)
+{
+    const struct engine_options *options = &engine->plan.options;
+    const struct engine_scratch *scratch = &engine->scratch;
+    uint64_t width = larger(larger(scratch->x.shape.dims[0], scratch->q.shape.dims[0]),
+                            scratch->gate.shape.dims[0]);
+    uint64_t cache = engine->layers[0].keys.shape.dims[0] * options->context;
+    return larger(larger(width * options->batch_limit, cache),
+                  scratch->logits.shape.dims[0] * options->logits_limit);
+}
+
+enum status engine_taps_create(const struct engine *engine, const struct engine_tap_choice *choices,
+                               size_t count, engine_tap_sink sink, void *context,
+                               struct engine_taps **ret_taps, struct error *err)
+{
+    struct engine_taps *taps = calloc(1, sizeof(*taps));
+    if (!taps)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for taps");
+    *taps = (struct engine_taps){
+        .count = count, .sink = sink, .context = context, .largest = largest_tensor(engine)
+    };
+    taps->choices = calloc(count, sizeof(*choices));
+    taps->raw = malloc((size_t)taps->largest * sizeof(float));
+    taps->values = malloc((size_t)taps->largest * sizeof(float));
+    if (!taps->choices || !taps->raw || !taps->values) {
+        engine_taps_destroy(taps);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for taps");
+    }
+    memcpy(taps->choices, choices, count * sizeof(*choices));
+    *ret_taps = taps;
+    return STATUS_OK;
+}
+
+void engine_taps_destroy(struct engine_taps *taps)
+{
+    if (!taps)
+        return;
+    free(taps->choices);
+    free(taps->raw);
+    free(taps->values);
+    free(taps);
+}
+
+enum status engine_tap_set(struct engine *engine, const struct engine_tap_choice *choices,
+                           size_t count, engine_tap_sink sink, void *context, struct error *err)
+{
+    struct engine_taps *taps = NULL;
+    for (size_t i = 0; i < count; i++)
+        TRY(check_choice(engine, &choices[i], err));
+    if (count)
+        TRY(engine_taps_create(engine, choices, count, sink, context, &taps, err));
+    engine_taps_destroy(engine->taps);
+    engine->taps = taps;
+    return STATUS_OK;
+}
+
+/* ---- Taking --------------------------------------------------------------------------------- */
+
+/* A tensor about to be taken. */
+struct take {
+    struct engine *engine;
+    struct tap_record record;
+    struct device_view view; /* of whole rows */
+    uint64_t first, width;   /* columns of a row that are wanted */
+};
+
+static enum status read_values(struct take *take, struct error *err)
+{
+    struct engine *engine = take->engine;
+    struct engine_taps *taps = engine->taps;
+    const struct device_view *view = &take->view;
+    uint64_t row_bytes = 0, whole = view->shape.dims[0], rows_there = view->shape.dims[1];
+    ASSERT(whole * rows_there <= taps->largest && dtype_row_bytes(view->dtype, whole, &row_bytes));
+    struct event_scope before = engine->scope;
+    event_set_text(engine->scope.tensor, sizeof(engine->scope.tensor), take->record.place.tensor);
+    device_scope_set(engine->device, engine->stream, &engine->scope);
+    enum status status = device_read(engine->device, engine->stream, view, taps->raw, DEVICE_HERE,
+                                     err);
+    engine->scope = before;
+    device_scope_set(engine->device, engine->stream, &engine->scope);
+    TRY(status);
+    if (view->dtype == DTYPE_F32)
+        memcpy(taps->values, taps->raw, (size_t)(whole * rows_there) * sizeof(float));
+    else
+        for (uint64_t r = 0; r < rows_there; r++)
+            quant_decode_row(view->dtype, taps->raw + r * row_bytes, (size_t)whole,
+                             taps->values + r * whole);
+    for (uint64_t r = 0; take->width < whole && r < rows_there; r++)
+        memmove(taps->values + r * take->width, taps->values + r * whole + take->first,
+                (size_t)take->width * sizeof(float));
+    return STATUS_OK;
+}
+
+static enum status hand_out(struct take *take, struct error *err)
+{
+    struct engine_taps *taps = take->engine->taps;
+    struct tap_record *record = &take->record;
+    TRY(read_values(take, err));
+    uint64_t dims[] = { take->width, take->view.shape.dims[1] };
+    record->shape = shape_make(2, dims);
+    record->source_dtype = take->view.dtype;
+    record->stats = tap_stats_of(taps->values, dims[0] * dims[1]);
+    return taps->sink(taps->context, record, taps->values, err);
+}
+
+/* Of every sequence that has tokens in this batch. */
+static enum status take_cache(struct take *take, const struct device_view *cache, struct error *err)
+{
+    const struct engine *engine = take->engine;
+    for (uint32_t s = 0; s < engine->plan.options.sequence_limit; s++) {
+        if (engine->new_lengths[s] == engine->lengths[s])
+            continue;
+        take->record.place.sequence = (int32_t)s;
+        take->view = engine_slots(engine, cache, s, engine->new_lengths[s]);
+        TRY(hand_out(take, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status take_row(struct engine *engine, const struct tap_row *row, int32_t layer,
+                            uint64_t batch_rows, int32_t head, struct error *err)
+{
+    struct take take = { .engine = engine,
+                         .record.place = {
+                             .layer = layer, .step = engine->step, .sequence = -1, .head = -1 } };
+    uint64_t dim = engine->config.head_dim;
+    uint32_t sharing = engine->config.head_count / engine->config.head_count_kv;
+    event_set_text(take.record.place.tensor, sizeof(take.record.place.tensor), row->tensor);
+    if (row->form == FORM_WEIGHT) {
+        take.view = layer < 0 ? engine->globals[row->offset]
+                              : engine->layers[layer].weights[row->offset];
+        take.width = take.view.shape.dims[0];
+        return hand_out(&take, err);
+    }
+    bool of_cache = row->form == FORM_CACHE || row->form == FORM_CACHE_HEAD;
+    const char *base = of_cache ? (const char *)&engine->layers[layer]
+                                : (const char *)&engine->scratch;
+    struct device_view view = *(const struct device_view *)(const void *)(base + row->offset);
+    take.width = view.shape.dims[0];
+    if (row->form == FORM_HEAD || row->form == FORM_CACHE_HEAD) {
+        take.record.place.head = head;
+        take.width = dim;
+        take.first = dim * (of_cache ? (uint32_t)head / sharing : (uint32_t)head);
+    }
+    if (of_cache)
+        return take_cache(&take, &view, err);
+    take.view = engine_rows(&view, batch_rows);
+    return hand_out(&take, err);
+}
+
+static bool covers(const struct engine *engine, const struct engine_tap_choice *choice,
+                   const struct tap_row *row, int32_t layer)
+{
+    return (choice->kinds & row->kinds) && layer >= choice->first_layer &&
+           layer <= choice->last_layer && engine->step >= choice->first_step &&
+           engine->step <= choice->last_step;
+}
+
+/* Does an earlier choice take the same? Of tensors by head, only one with the same head does. */
+static bool is_taken(const struct engine *engine, const struct engine_tap_choice *choice,
+                     const struct tap_row *row, int32_t layer)
+{
+    bool by_head = row->form == FORM_HEAD || row->form == FORM_CACHE_HEAD;
+    for (const struct engine_tap_choice *at = engine->taps->choices; at < choice; at++)
+        if (covers(engine, at, row, layer) && (!by_head || at->head == choice->head))
+            return true;
+    return false;
+}
+
+enum status engine_tap_moment(struct engine *engine, enum engine_moment moment, int32_t layer,
+                              uint64_t batch_rows, struct error *err)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        for (size_t c = 0; c < engine->taps->count && rows[i].moment == moment; c++) {
+            const struct engine_tap_choice *choice = &engine->taps->choices[c];
+            if (covers(engine, choice, &rows[i], layer) &&
+                !is_taken(engine, choice, &rows[i], layer))
+                TRY(take_row(engine, &rows[i], layer, batch_rows, choice->head, err));
+        }
+    }
+    return STATUS_OK;
+}

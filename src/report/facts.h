@@ -1,0 +1,52 @@
+/* facts.h - what the printers look up in the facts of an audit. */
+#ifndef GRETA_REPORT_FACTS_H
+#define GRETA_REPORT_FACTS_H
+
+#include "base/text.h"
+#include "report/report.h"
+
+/* The finding that verdict's indices mean; NULL: none. Borrowed. */
+const struct finding *facts_finding(const struct report_facts *facts, int32_t analysis,
+                                    int32_t finding);
+const struct finding *facts_root(const struct report_facts *facts);
+
+/* The row an analysis is of; NULL: of none. */
+const struct report_row *facts_row_of(const struct report_facts *facts,
+                                      const struct analysis *analysis);
+
+/* hypotheses[] by rank, the likeliest first; equal ranks in the order of the enum. */
+void facts_ranked(const struct report_facts *facts, enum hypothesis ret[HYPOTHESIS_COUNT]);
+
+struct facts_totals {
+    uint64_t planned, done, errors;                  /* iterations */
+    uint64_t crashed, hung, interrupted, incomplete; /* rows */
+    uint64_t findings, dropped_findings;
+    uint64_t confirmed, refuted, excluded, inconclusive; /* hypotheses */
+    uint64_t planted, detected, culprits;                /* of the self-test */
+};
+struct facts_totals facts_totals(const struct report_facts *facts);
+
+enum facts_row_result {
+    FACTS_ROW_PASSED,
+    FACTS_ROW_FAILED,
+    FACTS_ROW_CRASHED,
+    FACTS_ROW_HUNG,
+    FACTS_ROW_INTERRUPTED,
+    FACTS_ROW_INCOMPLETE, /* fewer iterations than planned, and no word why */
+    FACTS_ROW_RESULT_COUNT
+};
+enum facts_row_result facts_row_result(const struct report_row *row);
+const char *facts_row_result_name(enum facts_row_result result); /* "passed" */
+
+/* Middle value; 0 of none, and NaN where there is no memory to sort. */
+double facts_median(const double *values, size_t count);
+
+/* The place of a call in words of the language: "launch of rope, layer 17, step 3, tensor q,
+ * stream 0 (forward.c:120)". Adds to text; event_id 0 adds nothing. */
+void facts_place(const struct analyze_place *place, enum analyze_language language,
+                 struct text *text);
+
+/* True where an error surfaced elsewhere than its cause. */
+bool facts_seen_elsewhere(const struct finding *finding);
+
+#endif

@@ -1,0 +1,148 @@
+/* figure_memory.c - the memory map: buffers in the order of their addresses, one line each, with
+ * the address of the fault among them. Lengths of bars are logarithms of sizes: buffers differ by a
+ * factor of a million. */
+#include "report/figures.h"
+
+#include "report/svg.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WIDTH 760.0
+#define LINE 19.0
+#define ADDRESS_X 4.0
+#define BAR_X 150.0
+#define BAR_WIDTH 190.0
+#define NAME_X (BAR_X + BAR_WIDTH + 86)
+#define LINE_LIMIT 41u /* buffers drawn; those nearest to the fault */
+
+static int by_address(const void *a, const void *b)
+{
+    const struct flight_allocation *x = *(const struct flight_allocation *const *)a;
+    const struct flight_allocation *y = *(const struct flight_allocation *const *)b;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return (x->created_id > y->created_id) - (x->created_id < y->created_id);
+}
+
+/* Sorted, the caller's; NULL without memory. */
+static const struct flight_allocation **sorted_allocations(const struct flight_reader *reader)
+{
+    size_t count = flight_allocation_count(reader);
+    const struct flight_allocation **sorted = malloc((count + 1) * sizeof(*sorted));
+    if (!sorted)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = flight_allocation_at(reader, i);
+    qsort(sorted, count, sizeof(*sorted), by_address);
+    return sorted;
+}
+
+static bool is_place(const struct analyze_place *place, const struct flight_allocation *one)
+{
+    return place->event_id && place->buffer[0] && place->buffer_index == one->buffer_index &&
+           place->generation == (uint16_t)one->generation;
+}
+
+static bool is_neighbour(const struct analyze_neighbour *near, const struct flight_allocation *one)
+{
+    return near->bytes && near->created_id == one->created_id && near->address == one->address;
+}
+
+/* Names are not enough: several buffers may have one. */
+static bool is_named(const struct finding *root, const struct flight_allocation *one)
+{
+    return root && (is_place(&root->cause, one) || is_place(&root->other, one) ||
+                    is_neighbour(&root->near.live, one) || is_neighbour(&root->near.freed, one));
+}
+
+static void draw_buffer(struct doc *doc, const struct finding *root,
+                        const struct flight_allocation *one, double y)
+{
+    char text[64], size[TEXT_BYTES_CAPACITY];
+    double length = log2((double)one->bytes + 2) / 40 * BAR_WIDTH;
+    bool freed = one->destroyed_id != 0;
+    snprintf(text, sizeof(text), "0x%" PRIx64, one->address);
+    svg_text(doc, ADDRESS_X, y + 14, "start", "mono", text, 20);
+    svg_rect(doc, BAR_X, y + 4, fmin(length, BAR_WIDTH), LINE - 7,
+             is_named(root, one) ? (freed ? "buffer named freed" : "buffer named")
+             : freed             ? "buffer freed"
+                                 : "buffer",
+             one->name);
+    svg_text(doc, BAR_X + BAR_WIDTH + 80, y + 14, "end", "tick", text_bytes(one->bytes, size), 16);
+    snprintf(text, sizeof(text), "%.44s%s%s", one->name, freed ? ", " : "",
+             freed ? doc_word(doc, WORD_MEMORY_FREED) : "");
+    svg_text(doc, NAME_X, y + 14, "start", is_named(root, one) ? "title" : "plain", text, 46);
+}
+
+static void draw_fault(struct doc *doc, uint64_t address, double y)
+{
+    char text[96];
+    snprintf(text, sizeof(text), "0x%" PRIx64 "  %s", address, doc_word(doc, WORD_MEMORY_FAULT));
+    svg_rect(doc, ADDRESS_X - 2, y + 1, WIDTH - ADDRESS_X, LINE - 2, "fault", NULL);
+    svg_text(doc, ADDRESS_X + 2, y + 14, "start", "title", text, 60);
+}
+
+static void draw_legend(struct doc *doc, double y)
+{
+    static const struct {
+        const char *class;
+        enum word word;
+    } entries[] = { { "buffer", WORD_MEMORY_LIVE },
+                    { "buffer freed", WORD_MEMORY_FREED },
+                    { "buffer named", WORD_MEMORY_NAMED } };
+    double x = ADDRESS_X;
+    for (size_t i = 0; i < COUNT_OF(entries); i++, x += 150) {
+        svg_rect(doc, x, y + 4, 18, LINE - 8, entries[i].class, NULL);
+        svg_text(doc, x + 24, y + 14, "start", "tick", doc_word(doc, entries[i].word), 24);
+    }
+}
+
+static void draw_map(struct doc *doc, const struct finding *root,
+                     const struct flight_allocation *const *sorted, size_t count)
+{
+    bool known = root && root->near.known;
+    size_t at = 0; /* the first buffer past the fault */
+    while (known && at < count && sorted[at]->address <= root->near.address)
+        at++;
+    size_t from = known && at > LINE_LIMIT / 2 ? at - LINE_LIMIT / 2 : 0;
+    size_t to = from + LINE_LIMIT < count ? from + LINE_LIMIT : count;
+    const char *caption = doc_word(doc, WORD_FIGURE_MEMORY);
+    double lines = (double)(to - from) + (known ? 1 : 0) + 1.4, y = 2;
+    svg_begin(doc, caption, WIDTH, lines * LINE + 4, 620);
+    for (size_t i = from; i <= to; i++) {
+        if (known && i == at) {
+            draw_fault(doc, root->near.address, y);
+            y += LINE;
+        }
+        if (i < to) {
+            draw_buffer(doc, root, sorted[i], y);
+            y += LINE;
+        }
+    }
+    draw_legend(doc, y + 5);
+    svg_end(doc, caption);
+    if (to - from < count) {
+        char more[24];
+        snprintf(more, sizeof(more), "%zu", count - (to - from));
+        doc_sentence(doc, WORD_MEMORY_MORE, more, NULL);
+    }
+}
+
+void figure_memory(struct doc *doc, const struct report_facts *facts)
+{
+    struct flight_reader *reader;
+    struct error ignored;
+    if (!facts->flight_path || flight_open(facts->flight_path, &reader, &ignored))
+        return;
+    const struct flight_allocation **sorted = sorted_allocations(reader);
+    size_t count = flight_allocation_count(reader);
+    if (!sorted)
+        doc->out->failed = true;
+    else if (count > 0)
+        draw_map(doc, facts_root(facts), sorted, count);
+    free(sorted);
+    flight_reader_close(reader);
+}

@@ -1,0 +1,51 @@
+/* json_tools.h - building JSON documents from facts.
+ *
+ * `out` is the text the document goes to: running out of memory is remembered in out->failed, so
+ * that printers need not check every field. Values are taken. */
+#ifndef GRETA_REPORT_JSON_TOOLS_H
+#define GRETA_REPORT_JSON_TOOLS_H
+
+#include "base/text.h"
+#include "report/report.h"
+
+#include <jansson.h>
+
+void json_put(struct text *out, json_t *object, const char *key, json_t *value);
+void json_add(struct text *out, json_t *array, json_t *value);
+
+/* NULL becomes null; what is not UTF-8 is escaped. */
+void json_put_text(struct text *out, json_t *object, const char *key, const char *text);
+void json_add_text(struct text *out, json_t *array, const char *text);
+void json_put_flag(struct text *out, json_t *object, const char *key, bool value);
+/* jansson's integers have 63 bits: larger ones become text. */
+void json_put_count(struct text *out, json_t *object, const char *key, uint64_t value);
+void json_put_integer(struct text *out, json_t *object, const char *key, int64_t value);
+/* JSON has no NaN: null. */
+void json_put_real(struct text *out, json_t *object, const char *key, double value);
+void json_put_address(struct text *out, json_t *object, const char *key, uint64_t address);
+/* The text in every language: {"en": .., "es": ..}. */
+void json_put_finding_words(struct text *out, json_t *object, const char *key,
+                            const struct finding *finding);
+void json_put_place(struct text *out, json_t *object, const char *key,
+                    const struct analyze_place *place);
+
+/* The list of planted faults, for summary.json and the self-test (self_test.c). */
+json_t *json_planted(struct text *out, const struct report_facts *facts);
+
+/* Parts of summary.json (summary_runs.c). */
+json_t *json_rows(struct text *out, const struct report_facts *facts);
+json_t *json_interventions(struct text *out, const struct report_facts *facts);
+json_t *json_ablation(struct text *out, const struct report_facts *facts);
+json_t *json_self_test(struct text *out, const struct report_facts *facts);
+json_t *json_transfers(struct text *out, const struct report_facts *facts);
+json_t *json_earlier(struct text *out, const struct report_facts *facts);
+json_t *json_baseline(struct text *out, const struct report_facts *facts);
+
+/* "level", "self-test"; NULL: nothing is missing. */
+const char *json_missing_name(enum verdict_missing missing);
+const char *json_self_test_name(enum self_test_state state);
+
+/* Prints indented and releases root. */
+void json_print(struct text *out, json_t *root);
+
+#endif

@@ -1,0 +1,27 @@
+/* names.c - words of the matrix that scripts may rely on. */
+#include "report/report.h"
+
+const char *report_row_mode_name(enum report_row_mode mode)
+{
+    static const char *const names[] = {
+        [REPORT_BASELINE] = "baseline",
+        [REPORT_AUDIT] = "audit",
+        [REPORT_STRESS] = "stress",
+    };
+    _Static_assert(COUNT_OF(names) == REPORT_ROW_MODE_COUNT, "every mode has a name");
+    ASSERT((unsigned)mode < REPORT_ROW_MODE_COUNT);
+    return names[mode];
+}
+
+const char *report_severity_name(enum report_severity severity)
+{
+    static const char *const names[] = {
+        [REPORT_SEVERITY_NONE] = "none",
+        [REPORT_SEVERITY_MEDIUM] = "medium",
+        [REPORT_SEVERITY_HIGH] = "high",
+        [REPORT_SEVERITY_CRITICAL] = "critical",
+    };
+    _Static_assert(COUNT_OF(names) == REPORT_SEVERITY_COUNT, "every severity has a name");
+    ASSERT((unsigned)severity < REPORT_SEVERITY_COUNT);
+    return names[severity];
+}

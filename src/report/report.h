@@ -1,0 +1,251 @@
+/* report.h - what an audit knows, and the files made of it.
+ *
+ * Printers, no logic: every number and every verdict is in the facts. Texts exist in English and
+ * Spanish; a report in one language has no word of the other but names. All files are written
+ * atomically (base/outfile.h). Schema of the JSON files: docs/report-format.md. */
+#ifndef GRETA_REPORT_REPORT_H
+#define GRETA_REPORT_REPORT_H
+
+#include "analyze/analyze.h"
+#include "base/status.h"
+
+/* Texts are borrowed and may be NULL where said; arrays are borrowed. */
+
+/* What binds the evidence to what was run. */
+struct report_identity {
+    const char *id;      /* of the audit, also its folder: "20261115-093012-4f2a" */
+    const char *date;    /* ISO 8601, UTC */
+    const char *author;  /* NULL: not given */
+    const char *version; /* of greta */
+    const char *commit;  /* of greta's source; NULL: unknown */
+    const char *command; /* as typed */
+    const char *binary_sha256, *model_sha256; /* hex; NULL: none, or not computed */
+    const char *model_path, *model_name;      /* NULL: none */
+    const char *device_kind, *device_name, *device_driver;
+    uint64_t device_memory_bytes;
+    uint64_t seed;
+    const char *const *environment; /* "NAME=value" of variables that matter */
+    size_t environment_count;
+    bool locked; /* one audit per device at a time, serialising environment */
+};
+
+enum report_row_mode { REPORT_BASELINE, REPORT_AUDIT, REPORT_STRESS, REPORT_ROW_MODE_COUNT };
+const char *report_row_mode_name(enum report_row_mode mode); /* "baseline" */
+
+/* A row of the matrix: one child process, the model loaded once, iterations one after another. */
+struct report_row {
+    const char *label; /* "A" */
+    enum report_row_mode mode;
+    enum audit_level level;
+    uint32_t planned, done; /* iterations */
+    uint32_t errors;        /* iterations that failed */
+    bool crashed, hung, interrupted;
+    int exit_code, signal;                  /* of the child; 0 */
+    const char *error;                      /* first error in words; NULL: none */
+    const char *log;                        /* "run/A.log", relative to the audit's folder */
+    const char *flight;                     /* "run/A.flight"; NULL: none (baseline) */
+    const char *log_sha256, *flight_sha256; /* hex; NULL: none, or not computed */
+    const char *missing;             /* why evidence is missing (full disk); NULL: nothing is */
+    const char *parameters;          /* of stress, as JSON text; NULL */
+    const struct analysis *analysis; /* NULL: none */
+    const double *latencies_ms;      /* of each iteration done */
+    size_t latency_count;
+    double tokens_per_second;
+    uint64_t peak_bytes;
+    uint64_t copy_out_count, copy_out_bytes, launch_count; /* seen in the events */
+};
+
+/* A rerun with one thing changed. */
+struct report_intervention {
+    const char *changed;                   /* slug: "serialised", "single-stream", "guards", ... */
+    uint32_t runs, faults;                 /* with the change */
+    uint32_t control_runs, control_faults; /* without it, beside it */
+    bool flips;                            /* outcome changes both ways */
+    const char *proves[ANALYZE_LANGUAGE_COUNT];         /* what follows */
+    const char *does_not_prove[ANALYZE_LANGUAGE_COUNT]; /* what does not */
+};
+
+/* A mode of --ablate d2h. */
+struct report_ablation {
+    const char *mode; /* "ticket" */
+    uint32_t runs, faults;
+};
+
+/* A line of the self-test. */
+struct report_planted {
+    const char *fault; /* slug */
+    enum hypothesis hypothesis;
+    struct analyze_place planted; /* where it was put */
+    bool detected;
+    enum hypothesis found_hypothesis; /* HYPOTHESIS_COUNT: nothing found */
+    struct analyze_place culprit;     /* as the finding names it */
+    bool culprit_ok;
+    const char *note; /* NULL */
+};
+
+/* A copy path of --transfers. */
+struct report_transfer {
+    const char *path; /* "D2H pinned async, beside a kernel" */
+    uint64_t copies, bytes, mismatches;
+    double gigabytes_per_second; /* 0: not measured */
+    const char *note;            /* NULL */
+};
+
+/* An earlier audit in the same artifacts folder. */
+struct report_earlier {
+    const char *id, *date;
+    enum audit_outcome outcome;
+    const char *root_cause;    /* one sentence; NULL */
+    const char *root_cause_es; /* the same in Spanish; NULL: root_cause is quoted */
+};
+
+enum report_change { REPORT_NEW, REPORT_GONE, REPORT_CHANGED, REPORT_SAME };
+/* A finding held against the baseline's. */
+struct report_difference {
+    enum report_change change;
+    const char *slug;    /* hypothesis */
+    const char *what;    /* one sentence */
+    const char *what_es; /* the same in Spanish; NULL: what is quoted */
+};
+/* A figure held against the baseline's. */
+struct report_timing {
+    const char *what; /* as report_figures names it: "A latency_median_ms" */
+    double before, now;
+};
+
+struct report_facts {
+    struct report_identity identity;
+    struct audit_verdict verdict;
+    const struct analysis *const *analyses; /* what verdict's indices mean */
+    size_t analysis_count;
+    const char *expected_fault; /* --expect-fault; NULL */
+    const struct report_row *rows;
+    size_t row_count;
+    const struct report_intervention *interventions;
+    size_t intervention_count;
+    const struct report_ablation *ablations;
+    size_t ablation_count;
+    const struct report_planted *planted;
+    size_t planted_count;
+    enum self_test_state self_test[HYPOTHESIS_COUNT];
+    const char
+        *self_test_key; /* what the self-test's results are bound to; NULL: none were there */
+    const struct report_transfer *transfers;
+    size_t transfer_count;
+    const struct report_earlier *earlier; /* oldest first */
+    size_t earlier_count;
+    const char *baseline; /* id of the audit compared with; NULL */
+    const struct report_difference *differences;
+    size_t difference_count;
+    const struct report_timing *timings;
+    size_t timing_count;
+    bool partial; /* the audit was killed or interrupted: --resume finishes it */
+    const char
+        *flight_path; /* absolute or relative path of the file timeline.json is made of; NULL */
+};
+
+/* Into an existing folder: manifest.json, summary.json, report.en.md, report.es.md, report.html
+ * (in `language`), timeline.json, findings.sarif, junit.xml. */
+MUST_CHECK enum status report_write(const struct report_facts *facts, const char *folder,
+                                    enum analyze_language language, struct error *err);
+
+/* ---- What follows from the facts ------------------------------------------------------------ */
+
+/* critical: results can be wrong with no error; high: runs die, hang or differ, or one failed and
+ * nothing says why; medium: refused before it reached the device, or undecided; none: clean. */
+enum report_severity {
+    REPORT_SEVERITY_NONE,
+    REPORT_SEVERITY_MEDIUM,
+    REPORT_SEVERITY_HIGH,
+    REPORT_SEVERITY_CRITICAL,
+    REPORT_SEVERITY_COUNT
+};
+enum report_severity report_severity(const struct report_facts *facts);
+const char *report_severity_name(enum report_severity severity); /* "critical" */
+
+/* What makes two findings of two audits the same: op, operand, layer, step, tensor, check. Adds to
+ * text. */
+void report_finding_key(const struct finding *finding, struct text *text);
+
+/* The figures of the rows that a later audit compares itself with, as summary.json has them. */
+struct report_figure {
+    char what[64]; /* "A latency_median_ms": row and measure */
+    double value;
+};
+/* Fills at most capacity; returns how many there are. */
+size_t report_figures(const struct report_row *rows, size_t row_count, struct report_figure *ret,
+                      size_t capacity);
+
+/* ---- Single documents, for commands and tests ----------------------------------------------- */
+
+/* Adds to text, which tells whether memory sufficed. */
+void report_markdown(const struct report_facts *facts, enum analyze_language language,
+                     struct text *text);
+void report_html(const struct report_facts *facts, enum analyze_language language,
+                 struct text *text);
+void report_summary_json(const struct report_facts *facts, struct text *text);
+void report_manifest_json(const struct report_facts *facts, struct text *text);
+void report_sarif(const struct report_facts *facts, struct text *text);
+void report_junit(const struct report_facts *facts, struct text *text);
+/* The verdict table as people see it in a terminal. */
+void report_verdict_table(const struct report_facts *facts, enum analyze_language language,
+                          struct text *text);
+/* Planted x detected, as a table and as the JSON of greta audit --self-test --json. */
+void report_self_test_table(const struct report_facts *facts, enum analyze_language language,
+                            struct text *text);
+void report_self_test_json(const struct report_facts *facts, struct text *text);
+
+/* ---- Flight files as text, JSON lines and a timeline ---------------------------------------- */
+
+/* Which events; -1, 0 and "" mean any. */
+struct report_filter {
+    int32_t stream, layer, step;
+    char tensor[EVENT_TENSOR_BYTES];
+    char op[EVENT_OP_BYTES];
+    uint64_t from_ns, to_ns; /* since the recording began; to_ns 0: to its end */
+    bool failures_only;
+};
+
+enum report_event_format { REPORT_EVENT_TEXT, REPORT_EVENT_JSONL, REPORT_EVENT_CHROME };
+
+/* Streams to write(context, bytes, count), which returns a status; memory use does not grow with
+ * the file. */
+struct report_sink {
+    enum status (*write)(void *context, const char *bytes, size_t count, struct error *err);
+    void *context;
+};
+MUST_CHECK enum status report_events(const struct flight_reader *reader,
+                                     const struct report_filter *filter,
+                                     enum report_event_format format,
+                                     const struct report_sink *sink, struct error *err);
+
+/* ---- Reading summaries back ----------------------------------------------------------------- */
+
+/* What --baseline, --resume and the evolution need of an earlier summary.json; hostile bytes give a
+ * clear error. Owned; release with report_summary_release. */
+struct report_summary {
+    char *id, *date;
+    enum audit_outcome outcome;
+    char *root_cause;    /* NULL */
+    char *root_cause_es; /* NULL */
+    struct report_summary_finding {
+        char *slug; /* hypothesis */
+        char *key;  /* op, operand, layer, step, tensor, check: what makes two findings the same */
+        char *text; /* one sentence */
+        char *text_es; /* NULL: not there */
+    } * findings;
+    size_t finding_count;
+    struct report_summary_timing {
+        char *what;
+        double value;
+    } * timings;
+    size_t timing_count;
+};
+MUST_CHECK enum status report_summary_read(const char *path, struct report_summary *ret_summary,
+                                           struct error *err);
+/* For tests and fuzzing; bytes are borrowed for the call, name is for errors. */
+MUST_CHECK enum status report_summary_parse(const void *bytes, size_t count, const char *name,
+                                            struct report_summary *ret_summary, struct error *err);
+void report_summary_release(struct report_summary *summary); /* an empty one is fine */
+
+#endif

@@ -1,0 +1,267 @@
+/* section_stage.c - where exactly it happened: the calls, the bytes, what lies beside them; and
+ * everything else that was found. */
+#include "report/sections.h"
+
+#include "report/figures.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- Exact stage ---------------------------------------------------------------------------- */
+
+static void stage_row(struct doc *doc, enum word label, const char *const values[3])
+{
+    bool any = false;
+    for (size_t i = 0; i < 3; i++)
+        any = any || values[i][0];
+    if (!any)
+        return;
+    doc_row_begin(doc);
+    doc_cell_word(doc, label);
+    for (size_t i = 0; i < 3; i++)
+        doc_cell_text(doc, values[i]);
+    doc_row_end(doc);
+}
+
+#define STAGE_BYTES 128
+
+/* Prints one attribute of the three places into cells. */
+typedef void (*stage_writer)(const struct doc *doc, const struct analyze_place *place, char *cell);
+
+static void write_call(const struct doc *doc, const struct analyze_place *place, char *cell)
+{
+    snprintf(cell, STAGE_BYTES, "%s%s%s", words_kind(doc->language, place->kind),
+             place->op[0] ? " " : "", place->op);
+}
+
+static void write_layer(const struct doc *doc, const struct analyze_place *place, char *cell)
+{
+    (void)doc;
+    if (place->scope.layer >= 0)
+        snprintf(cell, STAGE_BYTES, "%" PRId32, place->scope.layer);
+}
+
+static void write_step(const struct doc *doc, const struct analyze_place *place, char *cell)
+{
+    (void)doc;
+    if (place->scope.step >= 0)
+        snprintf(cell, STAGE_BYTES, "%" PRId32, place->scope.step);
+}
+
+static void write_tensor(const struct doc *doc, const struct analyze_place *place, char *cell)
+{
+    (void)doc;
+    snprintf(cell, STAGE_BYTES, "%s", place->scope.tensor);
+}
+
+static void write_bytes(const struct doc *doc, const struct analyze_place *place, char *cell)
+{
+    if (place->address == 0 && place->bytes == 0)
+        return;
+    static const enum word modes[] = { WORD_MODE_NONE, WORD_MODE_READ, WORD_MODE_WRITE,
+                                       WORD_MODE_UPDATE };
+    snprintf(cell, STAGE_BYTES, "%s 0x%" PRIx64 " + %" PRIu64,
+             doc_word(doc, modes[place->mode & 3]), place->address, place->bytes);
+}
+
+static void write_buffer(const struct doc *doc, const struct analyze_place *place, char *cell)
+{
+    (void)doc;
+    if (place->buffer[0] && place->operand != EVENT_NO_OPERAND)
+        snprintf(cell, STAGE_BYTES, "%s (%u)", place->buffer, (unsigned)place->operand);
+    else
+        snprintf(cell, STAGE_BYTES, "%s", place->buffer);
+}
+
+static void write_track(const struct doc *doc, const struct analyze_place *place, char *cell)
+{
+    (void)doc;
+    if (place->stream_index != EVENT_NO_STREAM)
+        snprintf(cell, STAGE_BYTES, "%" PRIu32 " / %" PRIu32, place->stream_index,
+                 place->thread_index);
+    else
+        snprintf(cell, STAGE_BYTES, "- / %" PRIu32, place->thread_index);
+}
+
+static void write_graph(const struct doc *doc, const struct analyze_place *place, char *cell)
+{
+    (void)doc;
+    if (place->epoch || place->node)
+        snprintf(cell, STAGE_BYTES, "%u / %" PRIu32, (unsigned)place->epoch, place->node);
+}
+
+static void write_iteration(const struct doc *doc, const struct analyze_place *place, char *cell)
+{
+    (void)doc;
+    if (place->iteration)
+        snprintf(cell, STAGE_BYTES, "%" PRIu64, place->iteration);
+}
+
+static void write_site(const struct doc *doc, const struct analyze_place *place, char *cell)
+{
+    (void)doc;
+    if (place->file[0])
+        snprintf(cell, STAGE_BYTES, "%s:%" PRIu32, place->file, place->line);
+}
+
+static void write_event(const struct doc *doc, const struct analyze_place *place, char *cell)
+{
+    (void)doc;
+    snprintf(cell, STAGE_BYTES, "%" PRIu64, place->event_id);
+}
+
+static void print_stage_table(struct doc *doc, const struct finding *root)
+{
+    static const struct {
+        enum word label;
+        stage_writer write;
+    } rows[] = {
+        { WORD_STAGE_CALL, write_call },           { WORD_STAGE_LAYER, write_layer },
+        { WORD_STAGE_STEP, write_step },           { WORD_STAGE_TENSOR, write_tensor },
+        { WORD_STAGE_BYTES, write_bytes },         { WORD_STAGE_BUFFER, write_buffer },
+        { WORD_STAGE_TRACK, write_track },         { WORD_STAGE_GRAPH, write_graph },
+        { WORD_STAGE_ITERATION, write_iteration }, { WORD_STAGE_SITE, write_site },
+        { WORD_STAGE_EVENT, write_event },
+    };
+    static const struct doc_column columns[] = { { WORD_STAGE, false, false },
+                                                 { WORD_STAGE_CAUSE, false, true },
+                                                 { WORD_STAGE_OTHER, false, true },
+                                                 { WORD_STAGE_SEEN, false, true } };
+    const struct analyze_place *places[3] = { &root->cause, &root->other, &root->seen };
+    doc_table_begin(doc, columns, COUNT_OF(columns));
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char cells[3][STAGE_BYTES] = { "", "", "" };
+        for (size_t j = 0; j < 3; j++)
+            if (places[j]->event_id)
+                rows[i].write(doc, places[j], cells[j]);
+        stage_row(doc, rows[i].label, (const char *const[3]){ cells[0], cells[1], cells[2] });
+    }
+    doc_table_end(doc);
+}
+
+static void print_neighbour(struct doc *doc, enum word word, const struct analyze_neighbour *one)
+{
+    char address[24], bytes[TEXT_BYTES_CAPACITY], distance[24];
+    if (!one->name[0] && one->bytes == 0)
+        return;
+    snprintf(address, sizeof(address), "0x%" PRIx64, one->address);
+    snprintf(distance, sizeof(distance), "%" PRId64, one->distance);
+    doc_item_begin(doc);
+    doc_words(doc, word, one->name, address, text_bytes(one->bytes, bytes), distance, NULL);
+    doc_item_end(doc);
+}
+
+static void print_neighbourhood(struct doc *doc, const struct analyze_neighbourhood *near)
+{
+    char address[24];
+    if (!near->known)
+        return;
+    snprintf(address, sizeof(address), "0x%" PRIx64, near->address);
+    doc_sentence(doc, WORD_NEAR, address, NULL);
+    doc_list_begin(doc);
+    print_neighbour(doc, WORD_NEAR_LIVE, &near->live);
+    print_neighbour(doc, WORD_NEAR_BEFORE, &near->before);
+    print_neighbour(doc, WORD_NEAR_AFTER, &near->after);
+    print_neighbour(doc, WORD_NEAR_FREED, &near->freed);
+    if (!near->live.name[0] && !near->before.name[0] && !near->after.name[0] &&
+        !near->freed.name[0]) {
+        doc_item_begin(doc);
+        doc_words(doc, WORD_NEAR_NOTHING, NULL);
+        doc_item_end(doc);
+    }
+    doc_list_end(doc);
+}
+
+static void print_candidates(struct doc *doc, const struct finding *root)
+{
+    char count[16];
+    if (root->candidate_count < 2)
+        return;
+    snprintf(count, sizeof(count), "%" PRIu32, root->candidate_count);
+    doc_sentence(doc, WORD_CANDIDATES, count, NULL);
+    doc_list_begin(doc);
+    for (uint32_t i = 0; i < root->candidate_count && i < FINDING_CANDIDATE_LIMIT; i++) {
+        struct text place;
+        text_init(&place);
+        facts_place(&root->candidates[i], doc->language, &place);
+        doc_item_begin(doc);
+        doc_text(doc, text_get(&place));
+        doc_item_end(doc);
+        text_release(&place);
+    }
+    doc_list_end(doc);
+}
+
+void section_stage(struct doc *doc, const struct report_facts *facts)
+{
+    const struct finding *root = facts_root(facts);
+    doc_heading(doc, 2, "stage", WORD_SECTION_STAGE);
+    if (!root) {
+        doc_sentence(doc, WORD_STAGE_NONE, NULL);
+    } else {
+        print_stage_table(doc, root);
+        print_neighbourhood(doc, &root->near);
+        print_candidates(doc, root);
+    }
+    if (doc->methods->figures) {
+        figure_timeline(doc, facts);
+        figure_memory(doc, facts);
+    }
+}
+
+/* ---- All findings --------------------------------------------------------------------------- */
+
+static void print_finding(struct doc *doc, const struct report_facts *facts, size_t analysis,
+                          size_t index)
+{
+    const struct analysis *from = facts->analyses[analysis];
+    const struct finding *finding = &from->findings[index];
+    const struct report_row *row = facts_row_of(facts, from);
+    char number[48];
+    struct text words;
+    text_init(&words);
+    finding_describe(finding, doc->language, &words);
+    doc_row_begin(doc);
+    snprintf(number, sizeof(number), "%s%zu", row ? row->label : "", index + 1);
+    doc_cell_text(doc, number);
+    doc_cell_text(doc, hypothesis_info(finding->hypothesis)->title[doc->language]);
+    doc_cell_word(doc, finding->certainty == FINDING_DIRECT ? WORD_DIRECT : WORD_POSSIBLE);
+    doc_cell_text(doc, text_get(&words));
+    doc_cell_count(doc, finding->count);
+    doc_cell_begin(doc);
+    if (finding->consequence_of >= 0) {
+        snprintf(number, sizeof(number), "%s%" PRId32, row ? row->label : "",
+                 finding->consequence_of + 1);
+        doc_words(doc, WORD_FOLLOWS_FROM, number, NULL);
+    } else if ((int32_t)index == from->root) {
+        doc_words(doc, WORD_FIRST_VIOLATION, NULL);
+    } else {
+        doc_text(doc, "-");
+    }
+    doc_cell_end(doc);
+    doc_row_end(doc);
+    doc->out->failed = doc->out->failed || words.failed;
+    text_release(&words);
+}
+
+void section_findings(struct doc *doc, const struct report_facts *facts)
+{
+    static const struct doc_column columns[] = {
+        { WORD_NUMBER, false, false },    { WORD_HYPOTHESIS, false, false },
+        { WORD_CERTAINTY, false, false }, { WORD_FINDING, false, true },
+        { WORD_TIMES, true, false },      { WORD_RELATION, false, false }
+    };
+    struct facts_totals totals = facts_totals(facts);
+    char dropped[24];
+    if (totals.findings == 0)
+        return;
+    doc_heading(doc, 2, "findings", WORD_SECTION_FINDINGS);
+    doc_table_begin(doc, columns, COUNT_OF(columns));
+    for (size_t i = 0; i < facts->analysis_count; i++)
+        for (size_t j = 0; facts->analyses[i] && j < facts->analyses[i]->finding_count; j++)
+            print_finding(doc, facts, i, j);
+    doc_table_end(doc);
+    snprintf(dropped, sizeof(dropped), "%" PRIu64, totals.dropped_findings);
+    if (totals.dropped_findings)
+        doc_sentence(doc, WORD_FINDINGS_DROPPED, dropped, NULL);
+}

@@ -1,0 +1,137 @@
+/* section_summary.c - what an audit is of, and what came out. */
+#include "report/sections.h"
+
+#include "report/figures.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void add_fact(struct doc *doc, enum word label, const char *value, bool code)
+{
+    doc_fact_begin(doc, label);
+    if (!value || !value[0])
+        doc_words(doc, WORD_UNKNOWN, NULL);
+    else if (code)
+        doc_code(doc, value);
+    else
+        doc_text(doc, value);
+    doc_fact_end(doc, label);
+}
+
+static enum doc_tone outcome_tone(enum audit_outcome outcome)
+{
+    return outcome == AUDIT_CLEAN ? DOC_GOOD : outcome == AUDIT_ROOT_CAUSE ? DOC_BAD : DOC_OPEN;
+}
+
+void section_head(struct doc *doc, const struct report_facts *facts)
+{
+    const struct report_identity *identity = &facts->identity;
+    struct text title;
+    text_init(&title);
+    words_fill(&title, doc_word(doc, WORD_TITLE), &identity->id, 1);
+    doc->methods->heading(doc, 1, "top", text_get(&title));
+    text_release(&title);
+    doc_facts_begin(doc);
+    doc_fact_begin(doc, WORD_OUTCOME);
+    doc_badge(doc, words_outcome(doc->language, facts->verdict.outcome),
+              outcome_tone(facts->verdict.outcome));
+    doc_fact_end(doc, WORD_OUTCOME);
+    add_fact(doc, WORD_SEVERITY, words_severity(doc->language, report_severity(facts)), false);
+    add_fact(doc, WORD_DATE, identity->date, false);
+    add_fact(doc, WORD_COMMIT, identity->commit, true);
+    add_fact(doc, WORD_AUTHOR, identity->author, false);
+    add_fact(doc, WORD_MODEL, identity->model_name ? identity->model_name : identity->model_path,
+             false);
+    add_fact(doc, WORD_DEVICE, identity->device_name, false);
+    add_fact(doc, WORD_COMMAND, identity->command, true);
+    doc_facts_end(doc);
+}
+
+/* ---- Summary -------------------------------------------------------------------------------- */
+
+static void print_outcome(struct doc *doc, const struct report_facts *facts)
+{
+    struct facts_totals totals = facts_totals(facts);
+    char done[24], open[24], bound[SECTIONS_BOUND_BYTES];
+    snprintf(done, sizeof(done), "%" PRIu64, totals.done);
+    snprintf(open, sizeof(open), "%" PRIu64, totals.inconclusive);
+    sections_bound(facts->verdict.bound, bound);
+    doc_paragraph_begin(doc);
+    switch (facts->verdict.outcome) {
+    case AUDIT_CLEAN:
+        doc_words(doc, WORD_SUMMARY_CLEAN, done, NULL);
+        break;
+    case AUDIT_ROOT_CAUSE: {
+        const struct finding *root = facts_root(facts);
+        doc_words(doc, WORD_SUMMARY_ROOT_CAUSE,
+                  root ? hypothesis_info(root->hypothesis)->title[doc->language] : "-", NULL);
+        break;
+    }
+    case AUDIT_NOT_REPRODUCED:
+        doc_words(doc, WORD_SUMMARY_NOT_REPRODUCED, done, bound, NULL);
+        break;
+    default:
+        doc_words(doc, WORD_SUMMARY_INCONCLUSIVE, open, done, NULL);
+    }
+    doc_paragraph_end(doc);
+}
+
+/* In plain words first, then with every number. */
+static void print_root(struct doc *doc, const struct finding *root)
+{
+    struct text words, cause, seen, line;
+    text_init(&words);
+    text_init(&cause);
+    text_init(&seen);
+    text_init(&line);
+    finding_describe(root, doc->language, &words);
+    facts_place(&root->cause, doc->language, &cause);
+    facts_place(&root->seen, doc->language, &seen);
+    if (facts_seen_elsewhere(root))
+        words_fill(&line, doc_word(doc, WORD_SEEN_AND_CAUSED),
+                   (const char *const[]){ text_get(&seen), text_get(&cause) }, 2);
+    else if (cause.length > 0)
+        words_fill(&line, doc_word(doc, WORD_SEEN_WHERE_CAUSED),
+                   (const char *const[]){ text_get(&cause) }, 1);
+    if (line.length > 0) {
+        doc_paragraph_begin(doc);
+        doc_strong(doc, text_get(&line));
+        doc_paragraph_end(doc);
+    }
+    doc_sentence(doc, WORD_IN_DETAIL, text_get(&words), NULL);
+    doc->out->failed = doc->out->failed || words.failed || cause.failed || seen.failed ||
+                       line.failed;
+    text_release(&words);
+    text_release(&cause);
+    text_release(&seen);
+    text_release(&line);
+}
+
+static void print_counts(struct doc *doc, const struct report_facts *facts)
+{
+    struct facts_totals totals = facts_totals(facts);
+    char rows[24], done[24], planned[24], errors[24], findings[24];
+    snprintf(rows, sizeof(rows), "%zu", facts->row_count);
+    snprintf(done, sizeof(done), "%" PRIu64, totals.done);
+    snprintf(planned, sizeof(planned), "%" PRIu64, totals.planned);
+    snprintf(errors, sizeof(errors), "%" PRIu64, totals.errors);
+    snprintf(findings, sizeof(findings), "%" PRIu64, totals.findings);
+    if (facts->row_count > 0)
+        doc_sentence(doc, WORD_SUMMARY_COUNTS, done, planned, rows, errors, findings, NULL);
+}
+
+void section_summary(struct doc *doc, const struct report_facts *facts)
+{
+    const struct finding *root = facts_root(facts);
+    doc_heading(doc, 2, "summary", WORD_SECTION_SUMMARY);
+    print_outcome(doc, facts);
+    if (root)
+        print_root(doc, root);
+    if (facts->expected_fault)
+        doc_sentence(doc, WORD_EXPECTED_FAULT, facts->expected_fault, NULL);
+    print_counts(doc, facts);
+    if (facts->partial)
+        doc_sentence(doc, WORD_PARTIAL, facts->identity.id, NULL);
+    if (root && doc->methods->figures)
+        figure_chain(doc, facts);
+}

@@ -1,0 +1,49 @@
+/* sections.h - the parts of a report, in the order they are read; each prints nothing where there
+ * is nothing to tell. */
+#ifndef GRETA_REPORT_SECTIONS_H
+#define GRETA_REPORT_SECTIONS_H
+
+#include "report/doc.h"
+#include "report/facts.h"
+
+/* section_summary.c */
+void section_head(struct doc *doc, const struct report_facts *facts);
+void section_summary(struct doc *doc, const struct report_facts *facts);
+
+/* section_stage.c */
+void section_stage(struct doc *doc, const struct report_facts *facts);
+void section_findings(struct doc *doc, const struct report_facts *facts);
+
+/* section_verdicts.c */
+void section_verdicts(struct doc *doc, const struct report_facts *facts);
+void section_recommendations(struct doc *doc, const struct report_facts *facts);
+void section_next_steps(struct doc *doc, const struct report_facts *facts);
+
+/* section_runs.c */
+void section_matrix(struct doc *doc, const struct report_facts *facts);
+void section_interventions(struct doc *doc, const struct report_facts *facts);
+void section_ablation(struct doc *doc, const struct report_facts *facts);
+void section_transfers(struct doc *doc, const struct report_facts *facts);
+
+/* section_self_test.c */
+void section_self_test(struct doc *doc, const struct report_facts *facts);
+
+/* section_history.c */
+void section_evolution(struct doc *doc, const struct report_facts *facts);
+void section_baseline(struct doc *doc, const struct report_facts *facts);
+void section_artifacts(struct doc *doc, const struct report_facts *facts);
+void section_evidence(struct doc *doc, const struct report_facts *facts);
+
+/* section_verdicts.c: what a verdict rests on, in words; adds to text. */
+void sections_evidence(const struct report_facts *facts, enum hypothesis hypothesis,
+                       enum analyze_language language, struct text *text);
+enum doc_tone sections_verdict_tone(enum verdict verdict);
+
+/* document.c: all of them. */
+void document_print(struct doc *doc, const struct report_facts *facts);
+
+/* "less than 0.0123" of 3/n; "" of 0. buffer has SECTIONS_BOUND_BYTES. */
+#define SECTIONS_BOUND_BYTES 32
+const char *sections_bound(double bound, char *buffer);
+
+#endif

@@ -1,0 +1,226 @@
+/* summary.c - summary.json: verdicts, findings and figures for scripts and later audits. */
+#include "report/json_tools.h"
+
+#include "report/facts.h"
+
+/* ---- Findings ------------------------------------------------------------------------------- */
+
+static void put_neighbour(struct text *out, json_t *object, const char *key,
+                          const struct analyze_neighbour *one)
+{
+    if (!one->name[0] && one->bytes == 0) {
+        json_put(out, object, key, json_null());
+        return;
+    }
+    json_t *item = json_object();
+    json_put_text(out, item, "name", one->name);
+    json_put_address(out, item, "address", one->address);
+    json_put_count(out, item, "bytes", one->bytes);
+    json_put_integer(out, item, "distance", one->distance);
+    json_put_count(out, item, "created", one->created_id);
+    json_put_count(out, item, "destroyed", one->destroyed_id);
+    json_put(out, object, key, item);
+}
+
+static json_t *near_json(struct text *out, const struct analyze_neighbourhood *near)
+{
+    if (!near->known)
+        return json_null();
+    json_t *item = json_object();
+    json_put_address(out, item, "address", near->address);
+    put_neighbour(out, item, "live", &near->live);
+    put_neighbour(out, item, "before", &near->before);
+    put_neighbour(out, item, "after", &near->after);
+    put_neighbour(out, item, "freed", &near->freed);
+    return item;
+}
+
+static json_t *candidates_json(struct text *out, const struct finding *finding)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < finding->candidate_count && i < FINDING_CANDIDATE_LIMIT; i++) {
+        json_t *holder = json_object();
+        json_put_place(out, holder, "call", &finding->candidates[i]);
+        json_add(out, list, holder);
+    }
+    return list;
+}
+
+static json_t *finding_json(struct text *out, const struct report_facts *facts, size_t analysis,
+                            size_t index)
+{
+    const struct finding *finding = &facts->analyses[analysis]->findings[index];
+    const struct report_row *row = facts_row_of(facts, facts->analyses[analysis]);
+    json_t *item = json_object();
+    struct text key;
+    text_init(&key);
+    report_finding_key(finding, &key);
+    json_put_count(out, item, "analysis", analysis);
+    json_put_count(out, item, "index", index);
+    json_put_text(out, item, "row", row ? row->label : NULL);
+    json_put_text(out, item, "hypothesis", hypothesis_info(finding->hypothesis)->slug);
+    json_put_text(out, item, "key", text_get(&key));
+    json_put_finding_words(out, item, "text", finding);
+    json_put_text(out, item, "certainty",
+                  finding->certainty == FINDING_DIRECT ? "direct" : "possible");
+    json_put_text(out, item, "reason", finding->reason[0] ? finding->reason : NULL);
+    json_put_flag(out, item, "root", facts_root(facts) == finding);
+    json_put(out, item, "consequence_of",
+             finding->consequence_of < 0 ? json_null() : json_integer(finding->consequence_of));
+    json_put_count(out, item, "count", finding->count);
+    json_put_count(out, item, "order", finding->order_id);
+    json_put_text(out, item, "check", finding->check ? event_check_name(finding->check) : NULL);
+    json_put_count(out, item, "expected", finding->expected);
+    json_put_count(out, item, "found", finding->found);
+    json_put_place(out, item, "cause", &finding->cause);
+    json_put_place(out, item, "other", &finding->other);
+    json_put_place(out, item, "seen", &finding->seen);
+    json_put(out, item, "near", near_json(out, &finding->near));
+    json_put(out, item, "candidates", candidates_json(out, finding));
+    out->failed = out->failed || key.failed;
+    text_release(&key);
+    return item;
+}
+
+static json_t *findings_json(struct text *out, const struct report_facts *facts)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < facts->analysis_count; i++)
+        for (size_t j = 0; facts->analyses[i] && j < facts->analyses[i]->finding_count; j++)
+            json_add(out, list, finding_json(out, facts, i, j));
+    return list;
+}
+
+/* ---- Verdicts ------------------------------------------------------------------------------- */
+
+static json_t *hypothesis_json(struct text *out, const struct report_facts *facts,
+                               enum hypothesis hypothesis)
+{
+    const struct hypothesis_verdict *one = &facts->verdict.hypotheses[hypothesis];
+    const struct hypothesis_info *info = hypothesis_info(hypothesis);
+    json_t *item = json_object();
+    json_put_text(out, item, "slug", info->slug);
+    json_put_text(out, item, "title", info->title[ANALYZE_ENGLISH]);
+    json_put_text(out, item, "verdict", verdict_name(one->verdict));
+    json_put_count(out, item, "rank", one->rank);
+    json_put_text(out, item, "missing", json_missing_name(one->missing));
+    json_put_flag(out, item, "exact", info->exact);
+    json_put_count(out, item, "checked", one->checked);
+    json_put_count(out, item, "total", one->total);
+    json_put_text(out, item, "unit", info->unit[ANALYZE_ENGLISH]);
+    json_put(out, item, "bound", one->bound > 0 ? json_real(one->bound) : json_null());
+    json_put_text(out, item, "level", audit_level_name(info->level));
+    json_put_text(out, item, "self_test", json_self_test_name(facts->self_test[hypothesis]));
+    json_put_text(out, item, "excluded_by", one->excluded_by);
+    bool found = facts_finding(facts, one->analysis, one->finding) != NULL;
+    json_put(out, item, "analysis", found ? json_integer(one->analysis) : json_null());
+    json_put(out, item, "finding", found ? json_integer(one->finding) : json_null());
+    return item;
+}
+
+static json_t *hypotheses_json(struct text *out, const struct report_facts *facts)
+{
+    enum hypothesis ranked[HYPOTHESIS_COUNT];
+    json_t *list = json_array();
+    facts_ranked(facts, ranked);
+    for (size_t i = 0; i < HYPOTHESIS_COUNT; i++)
+        json_add(out, list, hypothesis_json(out, facts, ranked[i]));
+    return list;
+}
+
+static json_t *root_json(struct text *out, const struct report_facts *facts)
+{
+    const struct finding *root = facts_root(facts);
+    if (!root)
+        return json_null();
+    json_t *item = json_object();
+    json_put_integer(out, item, "analysis", facts->verdict.root_analysis);
+    json_put_integer(out, item, "finding", facts->verdict.root_finding);
+    json_put_text(out, item, "hypothesis", hypothesis_info(root->hypothesis)->slug);
+    json_put_finding_words(out, item, "text", root);
+    return item;
+}
+
+static json_t *analysis_json(struct text *out, const struct report_facts *facts,
+                             const struct analysis *one)
+{
+    const struct report_row *row = facts_row_of(facts, one);
+    json_t *item = json_object(), *coverage = json_object();
+    json_put_text(out, item, "row", row ? row->label : NULL);
+    json_put_text(out, item, "level", audit_level_name(one->level));
+    json_put_count(out, item, "events", one->event_count);
+    json_put_count(out, item, "iterations", one->iteration_count);
+    json_put_count(out, item, "lost", one->lost_count);
+    json_put_count(out, item, "dropped", one->dropped_count);
+    json_put_count(out, item, "damaged", one->damaged_count);
+    json_put_count(out, item, "findings_dropped", one->findings_dropped);
+    json_put_flag(out, item, "device_lost", one->device_lost);
+    json_put_flag(out, item, "closed", one->closed);
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
+        json_t *covered = json_object();
+        json_put_flag(out, covered, "ran", one->coverage[i].ran);
+        json_put_count(out, covered, "checked", one->coverage[i].checked);
+        json_put_count(out, covered, "total", one->coverage[i].total);
+        json_put(out, coverage, hypothesis_info((enum hypothesis)i)->slug, covered);
+    }
+    json_put(out, item, "coverage", coverage);
+    return item;
+}
+
+static json_t *analyses_json(struct text *out, const struct report_facts *facts)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < facts->analysis_count; i++)
+        json_add(out, list,
+                 facts->analyses[i] ? analysis_json(out, facts, facts->analyses[i]) : json_null());
+    return list;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------ */
+
+static json_t *figures_json(struct text *out, const struct report_facts *facts)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < facts->row_count; i++) {
+        struct report_figure figures[8];
+        size_t count = report_figures(&facts->rows[i], 1, figures, COUNT_OF(figures));
+        for (size_t j = 0; j < count; j++) {
+            json_t *item = json_object();
+            json_put_text(out, item, "what", figures[j].what);
+            json_put_real(out, item, "value", figures[j].value);
+            json_add(out, list, item);
+        }
+    }
+    return list;
+}
+
+void report_summary_json(const struct report_facts *facts, struct text *text)
+{
+    const struct report_identity *identity = &facts->identity;
+    json_t *root = json_object();
+    json_put_text(text, root, "schema", "greta-audit-summary");
+    json_put_integer(text, root, "schema_version", 1);
+    json_put_text(text, root, "id", identity->id);
+    json_put_text(text, root, "date", identity->date);
+    json_put_text(text, root, "model", identity->model_name);
+    json_put_text(text, root, "device", identity->device_name);
+    json_put_flag(text, root, "partial", facts->partial);
+    json_put_text(text, root, "outcome", audit_outcome_name(facts->verdict.outcome));
+    json_put_text(text, root, "severity", report_severity_name(report_severity(facts)));
+    json_put(text, root, "bound",
+             facts->verdict.bound > 0 ? json_real(facts->verdict.bound) : json_null());
+    json_put_text(text, root, "expected_fault", facts->expected_fault);
+    json_put(text, root, "root_cause", root_json(text, facts));
+    json_put(text, root, "hypotheses", hypotheses_json(text, facts));
+    json_put(text, root, "findings", findings_json(text, facts));
+    json_put(text, root, "analyses", analyses_json(text, facts));
+    json_put(text, root, "rows", json_rows(text, facts));
+    json_put(text, root, "interventions", json_interventions(text, facts));
+    json_put(text, root, "ablation", json_ablation(text, facts));
+    json_put(text, root, "self_test", json_self_test(text, facts));
+    json_put(text, root, "transfers", json_transfers(text, facts));
+    json_put(text, root, "earlier", json_earlier(text, facts));
+    json_put(text, root, "baseline", json_baseline(text, facts));
+    json_put(text, root, "figures", figures_json(text, facts));
+    json_print(text, root);
+}

@@ -1,0 +1,363 @@
+/* words_en.c - the words of a report, in English. */
+#include "report/words.h"
+
+const struct words words_en = {
+    .words = {
+        [WORD_YES] = "yes",
+        [WORD_NO] = "no",
+        [WORD_UNKNOWN] = "not known",
+        [WORD_TITLE] = "Audit report {1}",
+        [WORD_OUTCOME] = "Outcome",
+        [WORD_SEVERITY] = "Severity",
+        [WORD_DATE] = "Date",
+        [WORD_COMMIT] = "Commit",
+        [WORD_AUTHOR] = "Author",
+        [WORD_MODEL] = "Model",
+        [WORD_DEVICE] = "Device",
+        [WORD_COMMAND] = "Command",
+        [WORD_SECTION_SUMMARY] = "Executive summary",
+        [WORD_SUMMARY_CLEAN] =
+            "Nothing was found in {1} iterations. Every hypothesis that can be tested was "
+            "refuted by a detector that passed its self-test; the others cannot occur through "
+            "this interface.",
+        [WORD_SUMMARY_ROOT_CAUSE] = "The root cause was found: {1}.",
+        [WORD_SUMMARY_NOT_REPRODUCED] =
+            "The expected fault did not occur in {1} iterations: its chance per iteration is "
+            "below {2} with 95 % confidence. That is a bound, not a proof that the fault is "
+            "gone.",
+        [WORD_SUMMARY_INCONCLUSIVE] =
+            "The evidence does not decide: hypotheses that stayed inconclusive: {1}, after "
+            "{2} iterations. The table of hypotheses says what is missing for each.",
+        [WORD_SEEN_AND_CAUSED] = "Seen at {1}; caused by {2}.",
+        [WORD_SEEN_WHERE_CAUSED] = "Seen where it was caused: {1}.",
+        [WORD_IN_DETAIL] = "In detail: {1}.",
+        [WORD_EXPECTED_FAULT] = "Expected fault: `{1}`",
+        [WORD_SUMMARY_COUNTS] =
+            "Iterations run: {1} of {2}, in {3} rows; errors: {4}; findings: {5}.",
+        [WORD_PARTIAL] =
+            "This audit did not end: what is here is valid, but not complete. `greta audit "
+            "--resume` with the folder of {1} finishes it.",
+        [WORD_SECTION_STAGE] = "Exact stage of the fault",
+        [WORD_STAGE_NONE] = "No fault was located.",
+        [WORD_STAGE] = "Attribute",
+        [WORD_STAGE_CAUSE] = "Cause",
+        [WORD_STAGE_OTHER] = "Other side",
+        [WORD_STAGE_SEEN] = "Seen at",
+        [WORD_STAGE_CALL] = "Call",
+        [WORD_STAGE_LAYER] = "Layer",
+        [WORD_STAGE_STEP] = "Step",
+        [WORD_STAGE_TENSOR] = "Tensor",
+        [WORD_STAGE_BYTES] = "Bytes at stake",
+        [WORD_STAGE_BUFFER] = "Buffer (operand)",
+        [WORD_STAGE_TRACK] = "Stream / host thread",
+        [WORD_STAGE_GRAPH] = "Graph replay / node",
+        [WORD_STAGE_ITERATION] = "Iteration",
+        [WORD_STAGE_SITE] = "Call site",
+        [WORD_STAGE_EVENT] = "Event",
+        [WORD_MODE_NONE] = "touches",
+        [WORD_MODE_READ] = "reads",
+        [WORD_MODE_WRITE] = "writes",
+        [WORD_MODE_UPDATE] = "updates",
+        [WORD_NEAR] = "What lies at the address `{1}`:",
+        [WORD_NEAR_LIVE] = "live buffer `{1}` at `{2}`, {3}, holds it",
+        [WORD_NEAR_BEFORE] =
+            "nearest live buffer before: `{1}` at `{2}`, {3}, {4} bytes away",
+        [WORD_NEAR_AFTER] =
+            "nearest live buffer after: `{1}` at `{2}`, {3}, {4} bytes away",
+        [WORD_NEAR_FREED] = "freed buffer `{1}` at `{2}`, {3}, held it most recently",
+        [WORD_NEAR_NOTHING] = "no buffer, alive or freed",
+        [WORD_CANDIDATES] =
+            "The breadcrumbs leave {1} candidates; the first is the likeliest:",
+        [WORD_SECTION_FINDINGS] = "Findings",
+        [WORD_NUMBER] = "No.",
+        [WORD_CERTAINTY] = "Certainty",
+        [WORD_FINDING] = "Finding",
+        [WORD_TIMES] = "Times",
+        [WORD_RELATION] = "Relation",
+        [WORD_DIRECT] = "violation seen",
+        [WORD_POSSIBLE] = "possible",
+        [WORD_FOLLOWS_FROM] = "follows from {1}",
+        [WORD_FIRST_VIOLATION] = "first violation",
+        [WORD_FINDINGS_DROPPED] = "Findings counted and not kept: {1}.",
+        [WORD_SECTION_VERDICTS] = "Hypotheses",
+        [WORD_VERDICTS_READING] =
+            "A verdict is never more certain than its evidence: exact detectors say how many "
+            "accesses they checked of all, for declared accesses; statistical ones give the "
+            "bound 3/n.",
+        [WORD_RANK] = "Rank",
+        [WORD_HYPOTHESIS] = "Hypothesis",
+        [WORD_VERDICT] = "Verdict",
+        [WORD_EVIDENCE] = "Evidence",
+        [WORD_MISSING] = "What is missing",
+        [WORD_NEEDS_LEVEL] = "Level needed",
+        [WORD_SELF_TEST] = "Self-test",
+        [WORD_SELF_TEST_ABSENT] = "absent",
+        [WORD_SELF_TEST_PASSED] = "passed",
+        [WORD_SELF_TEST_FAILED] = "failed",
+        [WORD_EVIDENCE_EXACT] = "Checked: {1} of {2} {3}, for declared accesses.",
+        [WORD_EVIDENCE_STATISTICAL] = "Looked at: {1} of {2} {3}.",
+        [WORD_EVIDENCE_BOUND] =
+            "Looked at: {1} of {2} {3}; chance per iteration below {4} (3/n).",
+        [WORD_EVIDENCE_NONE] = "The path was not exercised: 0 {3}.",
+        [WORD_EVIDENCE_EXCLUDED] = "Cannot be expressed: {1}.",
+        [WORD_SECTION_DETECTORS] = "How each is detected",
+        [WORD_IN_FIRST_REPORTS] = "In the first reports: {1}.",
+        [WORD_SECTION_RECOMMENDATIONS] = "Recommendations",
+        [WORD_ADVICE_CLEAN] =
+            "Nothing to mend. Keep this audit as a baseline for the next change.",
+        [WORD_ADVICE_NONE] =
+            "No cause is confirmed, so no change to the code is recommended; the next steps "
+            "say what would decide.",
+        [WORD_SECTION_NEXT_STEPS] = "Next steps",
+        [WORD_NEXT_CLEAN] =
+            "Compare later audits with this one: `greta audit --baseline` with the folder of "
+            "{1}.",
+        [WORD_NEXT_ROOT_CAUSE] =
+            "Mend the cause, run the same command again with `--baseline` and the folder of "
+            "{1}, then take the mend away: a fix counts only if that brings the fault back.",
+        [WORD_NEXT_NOT_REPRODUCED] =
+            "Raise the number of iterations to lower the bound, or find out what differed "
+            "when the fault of {1} was first seen: model, prompt, device, driver, "
+            "environment.",
+        [WORD_NEXT_INCONCLUSIVE] =
+            "Make the hypotheses below decidable, then repeat audit {1}.",
+        [WORD_NEXT_RESUME] =
+            "Finish this audit: `greta audit --resume` with the folder of {1}.",
+        [WORD_STEP_NOTHING] = "Look at these again: {1}.",
+        [WORD_STEP_DETECTOR] = "The detector was off. Repeat with it on: {1}.",
+        [WORD_STEP_LEVEL] =
+            "The runs were below the level needed. Repeat at the level in the table (`--audit "
+            "guard` or `--audit verify`): {1}.",
+        [WORD_STEP_SELF_TEST] =
+            "There is no self-test of this binary on this device. Run `greta audit "
+            "--self-test` first: {1}.",
+        [WORD_STEP_SELF_TEST_PASS] =
+            "The self-test did not find its planted fault here; mend the detector before you "
+            "trust it: {1}.",
+        [WORD_STEP_RECORDS] =
+            "Records were lost or damaged. Repeat with a larger recording, fewer iterations "
+            "per row, or more room on the disk: {1}.",
+        [WORD_STEP_EXERCISE] =
+            "The path was not taken. Use a workload that takes it (more streams, longer "
+            "prompts, graphs, stress): {1}.",
+        [WORD_STEP_CERTAINTY] =
+            "Several explanations are left. Rerun with one thing changed at a time: {1}.",
+        [WORD_STEP_COMPARISON] =
+            "Only a comparison decides. Run `greta audit --transfers` and `greta audit "
+            "--ablate d2h`: {1}.",
+        [WORD_STEP_END] =
+            "A run did not end and nothing says why. Read its log, then repeat at level "
+            "`guard`: {1}.",
+        [WORD_SECTION_MATRIX] = "Test matrix",
+        [WORD_MATRIX_NONE] = "No row was run.",
+        [WORD_MATRIX_WORKLOADS] =
+            "Iterations are runs of the model. Beside them each row runs rounds of a small "
+            "workload of several streams, marks, graphs and staging slots, so that what one "
+            "stream cannot show is looked at too; its errors are counted with the row's.",
+        [WORD_ROW] = "Row",
+        [WORD_MODE] = "Mode",
+        [WORD_LEVEL] = "Level",
+        [WORD_ITERATIONS] = "Iterations",
+        [WORD_ERRORS] = "Errors",
+        [WORD_RESULT] = "Result",
+        [WORD_MEDIAN_MS] = "Median latency, ms",
+        [WORD_TOKENS_PER_SECOND] = "Tokens per second",
+        [WORD_PEAK] = "Peak memory",
+        [WORD_LAUNCHES] = "Launches",
+        [WORD_COPIES_OUT] = "D2H copies",
+        [WORD_TOTAL] = "Total",
+        [WORD_ROW_PASSED] = "PASSED",
+        [WORD_ROW_FAILED] = "FAILED",
+        [WORD_ROW_CRASHED] = "CRASHED",
+        [WORD_ROW_HUNG] = "HUNG",
+        [WORD_ROW_INTERRUPTED] = "INTERRUPTED",
+        [WORD_ROW_INCOMPLETE] = "INCOMPLETE",
+        [WORD_SIGNAL] = "signal {1}",
+        [WORD_EXIT] = "exit status {1}",
+        [WORD_ROW_ERROR] = "{1}: first error: `{2}`",
+        [WORD_ROW_MISSING] = "{1}: evidence is missing: `{2}`",
+        [WORD_ROW_PARAMETERS] = "{1}: stress parameters: `{2}`",
+        [WORD_ROW_LOG] = "{1}: log: `{2}`",
+        [WORD_ROW_FLIGHT] = "{1}: recording: `{2}`",
+        [WORD_ROW_ANALYSIS] =
+            "{1}: {2} events analysed over {3} iterations; {4} lost, {5} dropped, {6} "
+            "damaged.",
+        [WORD_ROW_DEVICE_LOST] = " The device was lost.",
+        [WORD_ROW_NOT_CLOSED] = " The process did not end in order.",
+        [WORD_ROW_NO_ANALYSIS] = "{1}: no events were recorded or analysed.",
+        [WORD_SECTION_INTERVENTIONS] = "Interventions",
+        [WORD_INTERVENTIONS_READING] =
+            "Reruns with one thing changed, beside runs without the change. An outcome flips "
+            "when the fault goes with the change and is there without it.",
+        [WORD_CHANGED] = "Changed",
+        [WORD_WITH_CHANGE] = "Faults with it",
+        [WORD_WITHOUT_CHANGE] = "Faults without it",
+        [WORD_FLIPS] = "Flips",
+        [WORD_PROVES] = "Proves",
+        [WORD_DOES_NOT_PROVE] = "Does not prove",
+        [WORD_SECTION_ABLATION] = "D2H modes (ablation)",
+        [WORD_ABLATION_READING] =
+            "A fix counts only if taking it away brings the fault back.",
+        [WORD_D2H_MODE] = "D2H mode",
+        [WORD_RUNS] = "Runs",
+        [WORD_FAULTS] = "Faults",
+        [WORD_FAULT_SEEN] = "FAULT",
+        [WORD_NO_FAULT_SEEN] = "NO FAULT",
+        [WORD_SECTION_TRANSFERS] = "Transfers",
+        [WORD_TRANSFERS_READING] =
+            "Every copy was hashed before and after, on the device and on the host.",
+        [WORD_COPY_PATH] = "Copy path",
+        [WORD_COPIES] = "Copies",
+        [WORD_BYTES] = "Bytes",
+        [WORD_MISMATCHES] = "Mismatches",
+        [WORD_BOUND] = "Chance below",
+        [WORD_GIGABYTES] = "GB/s",
+        [WORD_NOTE] = "Note",
+        [WORD_SECTION_SELF_TEST] = "Self-test",
+        [WORD_SELF_TEST_KEY] = "The results of the self-test are bound to `{1}`.",
+        [WORD_SELF_TEST_NO_KEY] =
+            "There are no results of a self-test for this binary on this device.",
+        [WORD_SELF_TEST_TOTAL] =
+            "Faults planted: {1}; detected: {2}; with the right culprit: {3}.",
+        [WORD_FAULT] = "Fault",
+        [WORD_PLANTED_AS] = "Planted as",
+        [WORD_PLANTED_AT] = "Planted at",
+        [WORD_DETECTED] = "Detected",
+        [WORD_FOUND_AS] = "Found as",
+        [WORD_CULPRIT] = "Culprit named",
+        [WORD_CULPRIT_OK] = "Right culprit",
+        [WORD_SECTION_EVOLUTION] = "Evolution of the diagnosis",
+        [WORD_EVOLUTION_NONE] = "This is the first audit in its folder.",
+        [WORD_AUDIT] = "Audit",
+        [WORD_ROOT_CAUSE] = "Root cause",
+        [WORD_SECTION_BASELINE] = "Comparison with the baseline",
+        [WORD_BASELINE_READING] = "Compared with audit `{1}`.",
+        [WORD_BASELINE_EQUAL] = "No finding is new, gone or changed.",
+        [WORD_CHANGE] = "Change",
+        [WORD_CHANGE_NEW] = "NEW",
+        [WORD_CHANGE_GONE] = "GONE",
+        [WORD_CHANGE_CHANGED] = "CHANGED",
+        [WORD_CHANGE_SAME] = "SAME",
+        [WORD_FIGURE] = "Figure",
+        [WORD_BEFORE] = "Before",
+        [WORD_NOW] = "Now",
+        [WORD_SECTION_ARTIFACTS] = "Files of this audit",
+        [WORD_FILE_MANIFEST] = "what was run, on what, with which hashes",
+        [WORD_FILE_SUMMARY] = "verdicts and findings for scripts",
+        [WORD_FILE_ENGLISH] = "this report in English",
+        [WORD_FILE_SPANISH] = "this report in Spanish",
+        [WORD_FILE_HTML] = "this report with figures",
+        [WORD_FILE_TIMELINE] = "streams, copies and waits over time; opens in Perfetto",
+        [WORD_FILE_SARIF] = "findings for code scanning",
+        [WORD_FILE_JUNIT] = "rows, hypotheses and planted faults for a build server",
+        [WORD_FILE_LOG] = "what the child process printed",
+        [WORD_FILE_FLIGHT] = "recording of the device's events",
+        [WORD_SECTION_EVIDENCE] = "What the evidence is bound to",
+        [WORD_EVIDENCE_READING] =
+            "The verdicts hold for exactly this binary, model, device and command.",
+        [WORD_WHAT] = "What",
+        [WORD_VALUE] = "Value",
+        [WORD_VERSION] = "Version of greta",
+        [WORD_BINARY_HASH] = "SHA-256 of the binary",
+        [WORD_MODEL_FILE] = "Model file",
+        [WORD_MODEL_HASH] = "SHA-256 of the model",
+        [WORD_DEVICE_KIND] = "Kind of device",
+        [WORD_DRIVER] = "Driver",
+        [WORD_DEVICE_MEMORY] = "Memory of the device",
+        [WORD_SEED] = "Seed",
+        [WORD_LOCKED] = "Locked runner",
+        [WORD_ENVIRONMENT] = "Environment:",
+        [WORD_PLACE_LAYER] = "layer {1}",
+        [WORD_PLACE_STEP] = "step {1}",
+        [WORD_PLACE_TENSOR] = "tensor {1}",
+        [WORD_PLACE_STREAM] = "stream {1}",
+        [WORD_NO_RECORDING] = "There is no recording to draw a timeline from.",
+        [WORD_FIGURE_CHAIN] = "From the cause to where the error was seen",
+        [WORD_CHAIN_CAUSE] = "cause",
+        [WORD_CHAIN_OTHER] = "other side",
+        [WORD_CHAIN_SEEN] = "seen here",
+        [WORD_CHAIN_LATER] = "{1} ms later, event {2}",
+        [WORD_CHAIN_EARLIER] = "{1} ms earlier, event {2}",
+        [WORD_CHAIN_FOLLOWING] = "findings that follow from it: {1}",
+        [WORD_FIGURE_TIMELINE] =
+            "Streams around the root cause, in ms since the recording began",
+        [WORD_FIGURE_TIMELINE_WHOLE] =
+            "Streams over the end of the recording, in ms since it began",
+        [WORD_TIMELINE_HOST] = "host",
+        [WORD_LEGEND_LAUNCH] = "launch",
+        [WORD_LEGEND_COPY] = "copy or fill",
+        [WORD_LEGEND_WAIT] = "wait",
+        [WORD_LEGEND_CAUSE] = "cause",
+        [WORD_LEGEND_FAILED] = "failed or refused",
+        [WORD_FIGURE_LATENCY] = "Latency of every iteration, in ms",
+        [WORD_FIGURE_MEMORY] = "Buffers in the order of their addresses",
+        [WORD_MEMORY_FAULT] = "address of the fault",
+        [WORD_MEMORY_LIVE] = "alive",
+        [WORD_MEMORY_FREED] = "freed",
+        [WORD_MEMORY_NAMED] = "named by the finding",
+        [WORD_MEMORY_MORE] = "Buffers not drawn: {1}.",
+    },
+    .kinds = {
+        [EVENT_DEVICE_OPEN] = "device opened",
+        [EVENT_DEVICE_CLOSE] = "device closed",
+        [EVENT_BUFFER_CREATE] = "creation of buffer",
+        [EVENT_BUFFER_DESTROY] = "destruction of buffer",
+        [EVENT_STREAM_CREATE] = "creation of stream",
+        [EVENT_STREAM_DESTROY] = "destruction of stream",
+        [EVENT_STREAM_SYNC] = "wait of the host for a stream",
+        [EVENT_MARK_RECORD] = "record of a mark",
+        [EVENT_MARK_WAIT] = "wait for a mark",
+        [EVENT_MARK_SYNC] = "wait of the host for a mark",
+        [EVENT_COPY_IN] = "H2D copy",
+        [EVENT_COPY_OUT] = "D2H copy",
+        [EVENT_COPY_WITHIN] = "D2D copy",
+        [EVENT_FILL] = "fill",
+        [EVENT_MODULE_LOAD] = "load of a module",
+        [EVENT_LAUNCH] = "launch of",
+        [EVENT_GRAPH_BEGIN] = "begin of a graph",
+        [EVENT_GRAPH_END] = "end of a graph",
+        [EVENT_GRAPH_REPLAY] = "replay of a graph",
+        [EVENT_GRAPH_DESTROY] = "destruction of a graph",
+        [EVENT_TICKET_REDEEM] = "read of a D2H result",
+        [EVENT_TICKET_RELEASE] = "release of a staging slot",
+        [EVENT_COMPLETION] = "completion of",
+        [EVENT_TRAP] = "index trap in",
+        [EVENT_FAULT] = "memory fault in",
+        [EVENT_CANARY] = "canary of",
+        [EVENT_RUN] = "iteration",
+        [EVENT_TRANSFER_HASH] = "hash of a transfer",
+        [EVENT_SCAN] = "scan of values of",
+    },
+    .outcomes = {
+        [AUDIT_CLEAN] = "CLEAN",
+        [AUDIT_ROOT_CAUSE] = "ROOT CAUSE FOUND",
+        [AUDIT_NOT_REPRODUCED] = "NOT REPRODUCED",
+        [AUDIT_INCONCLUSIVE] = "INCONCLUSIVE",
+    },
+    .verdicts = {
+        [VERDICT_CONFIRMED] = "CONFIRMED",
+        [VERDICT_REFUTED] = "REFUTED",
+        [VERDICT_EXCLUDED] = "EXCLUDED",
+        [VERDICT_INCONCLUSIVE] = "INCONCLUSIVE",
+    },
+    .severities = {
+        [REPORT_SEVERITY_NONE] = "None",
+        [REPORT_SEVERITY_MEDIUM] = "Medium",
+        [REPORT_SEVERITY_HIGH] = "High",
+        [REPORT_SEVERITY_CRITICAL] = "Critical",
+    },
+    .modes = {
+        [REPORT_BASELINE] = "baseline",
+        [REPORT_AUDIT] = "audit",
+        [REPORT_STRESS] = "stress",
+    },
+    .interventions = {
+        { "serialised", "every call waits for the one before" },
+        { "single-stream", "one stream only" },
+        { "guards", "guard pages and poison" },
+        { "pinned", "pinned staging" },
+        { "pageable", "pageable staging" },
+        { "chunking", "other chunks of the prompt" },
+        { "injected-removed", "planted fault taken away" },
+    },
+};

@@ -1,0 +1,369 @@
+/* words_es.c - the words of a report, in Spanish. */
+#include "report/words.h"
+
+const struct words words_es = {
+    .words = {
+        [WORD_YES] = "sí",
+        [WORD_NO] = "no",
+        [WORD_UNKNOWN] = "no se conoce",
+        [WORD_TITLE] = "Informe de auditoría {1}",
+        [WORD_OUTCOME] = "Resultado",
+        [WORD_SEVERITY] = "Severidad",
+        [WORD_DATE] = "Fecha",
+        [WORD_COMMIT] = "Commit",
+        [WORD_AUTHOR] = "Autor",
+        [WORD_MODEL] = "Modelo",
+        [WORD_DEVICE] = "Dispositivo",
+        [WORD_COMMAND] = "Orden",
+        [WORD_SECTION_SUMMARY] = "Resumen ejecutivo",
+        [WORD_SUMMARY_CLEAN] =
+            "No se encontró nada en {1} iteraciones. Cada hipótesis comprobable fue refutada "
+            "por un detector que superó su autoprueba; las demás no pueden darse a través de "
+            "esta interfaz.",
+        [WORD_SUMMARY_ROOT_CAUSE] = "Se encontró la causa raíz: {1}.",
+        [WORD_SUMMARY_NOT_REPRODUCED] =
+            "El fallo esperado no ocurrió en {1} iteraciones: su probabilidad por iteración "
+            "es menor que {2} con un 95 % de confianza. Es una cota, no una prueba de que el "
+            "fallo haya desaparecido.",
+        [WORD_SUMMARY_INCONCLUSIVE] =
+            "La evidencia no decide: hipótesis que quedaron sin conclusión: {1}, después de "
+            "{2} iteraciones. La tabla de hipótesis dice qué falta para cada una.",
+        [WORD_SEEN_AND_CAUSED] = "Visto en {1}; causado por {2}.",
+        [WORD_SEEN_WHERE_CAUSED] = "Visto donde se causó: {1}.",
+        [WORD_IN_DETAIL] = "En detalle: {1}.",
+        [WORD_EXPECTED_FAULT] = "Fallo esperado: `{1}`",
+        [WORD_SUMMARY_COUNTS] =
+            "Iteraciones ejecutadas: {1} de {2}, en {3} filas; errores: {4}; hallazgos: {5}.",
+        [WORD_PARTIAL] =
+            "Esta auditoría no terminó: lo que hay aquí es válido, pero no está completo. "
+            "`greta audit --resume` con la carpeta de {1} la termina.",
+        [WORD_SECTION_STAGE] = "Etapa exacta del fallo",
+        [WORD_STAGE_NONE] = "No se localizó ningún fallo.",
+        [WORD_STAGE] = "Atributo",
+        [WORD_STAGE_CAUSE] = "Causa",
+        [WORD_STAGE_OTHER] = "Otra parte",
+        [WORD_STAGE_SEEN] = "Visto en",
+        [WORD_STAGE_CALL] = "Llamada",
+        [WORD_STAGE_LAYER] = "Capa",
+        [WORD_STAGE_STEP] = "Paso",
+        [WORD_STAGE_TENSOR] = "Tensor",
+        [WORD_STAGE_BYTES] = "Bytes afectados",
+        [WORD_STAGE_BUFFER] = "Búfer (operando)",
+        [WORD_STAGE_TRACK] = "Flujo / hilo del anfitrión",
+        [WORD_STAGE_GRAPH] = "Repetición del grafo / nodo",
+        [WORD_STAGE_ITERATION] = "Iteración",
+        [WORD_STAGE_SITE] = "Lugar de la llamada",
+        [WORD_STAGE_EVENT] = "Evento",
+        [WORD_MODE_NONE] = "toca",
+        [WORD_MODE_READ] = "lee",
+        [WORD_MODE_WRITE] = "escribe",
+        [WORD_MODE_UPDATE] = "actualiza",
+        [WORD_NEAR] = "Lo que hay en la dirección `{1}`:",
+        [WORD_NEAR_LIVE] = "el búfer vivo `{1}` en `{2}`, {3}, la contiene",
+        [WORD_NEAR_BEFORE] =
+            "búfer vivo anterior más cercano: `{1}` en `{2}`, {3}, a {4} bytes",
+        [WORD_NEAR_AFTER] =
+            "búfer vivo posterior más cercano: `{1}` en `{2}`, {3}, a {4} bytes",
+        [WORD_NEAR_FREED] =
+            "el búfer liberado `{1}` en `{2}`, {3}, fue el último en contenerla",
+        [WORD_NEAR_NOTHING] = "ningún búfer, vivo ni liberado",
+        [WORD_CANDIDATES] =
+            "Las migas dejan {1} candidatos; el primero es el más probable:",
+        [WORD_SECTION_FINDINGS] = "Hallazgos",
+        [WORD_NUMBER] = "N.º",
+        [WORD_CERTAINTY] = "Certeza",
+        [WORD_FINDING] = "Hallazgo",
+        [WORD_TIMES] = "Veces",
+        [WORD_RELATION] = "Relación",
+        [WORD_DIRECT] = "violación vista",
+        [WORD_POSSIBLE] = "posible",
+        [WORD_FOLLOWS_FROM] = "consecuencia de {1}",
+        [WORD_FIRST_VIOLATION] = "primera violación",
+        [WORD_FINDINGS_DROPPED] = "Hallazgos contados y no conservados: {1}.",
+        [WORD_SECTION_VERDICTS] = "Hipótesis",
+        [WORD_VERDICTS_READING] =
+            "Un veredicto nunca es más cierto que su evidencia: los detectores exactos dicen "
+            "cuántos accesos comprobaron del total, para accesos declarados; los estadísticos "
+            "dan la cota 3/n.",
+        [WORD_RANK] = "Puesto",
+        [WORD_HYPOTHESIS] = "Hipótesis",
+        [WORD_VERDICT] = "Veredicto",
+        [WORD_EVIDENCE] = "Evidencia",
+        [WORD_MISSING] = "Qué falta",
+        [WORD_NEEDS_LEVEL] = "Nivel necesario",
+        [WORD_SELF_TEST] = "Autoprueba",
+        [WORD_SELF_TEST_ABSENT] = "ausente",
+        [WORD_SELF_TEST_PASSED] = "superada",
+        [WORD_SELF_TEST_FAILED] = "no superada",
+        [WORD_EVIDENCE_EXACT] = "Comprobación: {1} de {2} {3}, para accesos declarados.",
+        [WORD_EVIDENCE_STATISTICAL] = "Observación: {1} de {2} {3}.",
+        [WORD_EVIDENCE_BOUND] =
+            "Observación: {1} de {2} {3}; probabilidad por iteración menor que {4} (3/n).",
+        [WORD_EVIDENCE_NONE] = "La ruta no se ejercitó: 0 {3}.",
+        [WORD_EVIDENCE_EXCLUDED] = "No se puede expresar: {1}.",
+        [WORD_SECTION_DETECTORS] = "Cómo se detecta cada una",
+        [WORD_IN_FIRST_REPORTS] = "En los primeros informes: {1}.",
+        [WORD_SECTION_RECOMMENDATIONS] = "Recomendaciones",
+        [WORD_ADVICE_CLEAN] =
+            "Nada que corregir. Conserve esta auditoría como base para el próximo cambio.",
+        [WORD_ADVICE_NONE] =
+            "Ninguna causa está confirmada, por lo que no se recomienda ningún cambio en el "
+            "código; los próximos pasos dicen qué lo decidiría.",
+        [WORD_SECTION_NEXT_STEPS] = "Próximos pasos",
+        [WORD_NEXT_CLEAN] =
+            "Compare las auditorías posteriores con esta: `greta audit --baseline` con la "
+            "carpeta de {1}.",
+        [WORD_NEXT_ROOT_CAUSE] =
+            "Corrija la causa, repita la misma orden con `--baseline` y la carpeta de {1}, y "
+            "después retire la corrección: un arreglo solo cuenta si al quitarlo vuelve el "
+            "fallo.",
+        [WORD_NEXT_NOT_REPRODUCED] =
+            "Aumente el número de iteraciones para bajar la cota, o averigüe qué era distinto "
+            "cuando se vio por primera vez el fallo de {1}: modelo, entrada, dispositivo, "
+            "controlador, entorno.",
+        [WORD_NEXT_INCONCLUSIVE] =
+            "Haga decidibles las hipótesis que siguen y repita la auditoría {1}.",
+        [WORD_NEXT_RESUME] =
+            "Termine esta auditoría: `greta audit --resume` con la carpeta de {1}.",
+        [WORD_STEP_NOTHING] = "Revise estas: {1}.",
+        [WORD_STEP_DETECTOR] = "El detector estaba apagado. Repita con él encendido: {1}.",
+        [WORD_STEP_LEVEL] =
+            "Las ejecuciones estaban por debajo del nivel necesario. Repita con el nivel de "
+            "la tabla (`--audit guard` o `--audit verify`): {1}.",
+        [WORD_STEP_SELF_TEST] =
+            "No hay autoprueba de este binario en este dispositivo. Ejecute antes `greta "
+            "audit --self-test`: {1}.",
+        [WORD_STEP_SELF_TEST_PASS] =
+            "La autoprueba no encontró aquí su fallo plantado; corrija el detector antes de "
+            "confiar en él: {1}.",
+        [WORD_STEP_RECORDS] =
+            "Se perdieron o dañaron registros. Repita con una grabación mayor, menos "
+            "iteraciones por fila o más espacio en el disco: {1}.",
+        [WORD_STEP_EXERCISE] =
+            "La ruta no se recorrió. Use una carga que la recorra (más flujos, entradas más "
+            "largas, grafos, estrés): {1}.",
+        [WORD_STEP_CERTAINTY] =
+            "Quedan varias explicaciones. Repita cambiando una sola cosa cada vez: {1}.",
+        [WORD_STEP_COMPARISON] =
+            "Solo una comparación lo decide. Ejecute `greta audit --transfers` y `greta audit "
+            "--ablate d2h`: {1}.",
+        [WORD_STEP_END] =
+            "Una ejecución no terminó y nada dice por qué. Lea su registro y repita con el "
+            "nivel `guard`: {1}.",
+        [WORD_SECTION_MATRIX] = "Matriz de pruebas",
+        [WORD_MATRIX_NONE] = "No se ejecutó ninguna fila.",
+        [WORD_MATRIX_WORKLOADS] =
+            "Las iteraciones son ejecuciones del modelo. Junto a ellas cada fila ejecuta rondas de "
+            "una carga pequeña con varios flujos, marcas, grafos y ranuras intermedias, para "
+            "examinar también lo que un solo flujo no puede mostrar; sus errores se cuentan con "
+            "los de la fila.",
+        [WORD_ROW] = "Fila",
+        [WORD_MODE] = "Modo",
+        [WORD_LEVEL] = "Nivel",
+        [WORD_ITERATIONS] = "Iteraciones",
+        [WORD_ERRORS] = "Errores",
+        [WORD_RESULT] = "Resultado",
+        [WORD_MEDIAN_MS] = "Latencia mediana, ms",
+        [WORD_TOKENS_PER_SECOND] = "Tokens por segundo",
+        [WORD_PEAK] = "Memoria máxima",
+        [WORD_LAUNCHES] = "Lanzamientos",
+        [WORD_COPIES_OUT] = "Copias D2H",
+        [WORD_TOTAL] = "Total",
+        [WORD_ROW_PASSED] = "CORRECTA",
+        [WORD_ROW_FAILED] = "FALLÓ",
+        [WORD_ROW_CRASHED] = "CAÍDA",
+        [WORD_ROW_HUNG] = "COLGADA",
+        [WORD_ROW_INTERRUPTED] = "INTERRUMPIDA",
+        [WORD_ROW_INCOMPLETE] = "INCOMPLETA",
+        [WORD_SIGNAL] = "señal {1}",
+        [WORD_EXIT] = "código de salida {1}",
+        [WORD_ROW_ERROR] = "{1}: primer error: `{2}`",
+        [WORD_ROW_MISSING] = "{1}: falta evidencia: `{2}`",
+        [WORD_ROW_PARAMETERS] = "{1}: parámetros de estrés: `{2}`",
+        [WORD_ROW_LOG] = "{1}: registro: `{2}`",
+        [WORD_ROW_FLIGHT] = "{1}: grabación: `{2}`",
+        [WORD_ROW_ANALYSIS] =
+            "{1}: {2} eventos analizados en {3} iteraciones; {4} perdidos, {5} descartados, "
+            "{6} dañados.",
+        [WORD_ROW_DEVICE_LOST] = " El dispositivo se perdió.",
+        [WORD_ROW_NOT_CLOSED] = " El proceso no terminó en orden.",
+        [WORD_ROW_NO_ANALYSIS] = "{1}: no se grabaron ni analizaron eventos.",
+        [WORD_SECTION_INTERVENTIONS] = "Intervenciones",
+        [WORD_INTERVENTIONS_READING] =
+            "Repeticiones con una sola cosa cambiada, junto a otras sin el cambio. Un "
+            "resultado se invierte cuando el fallo desaparece con el cambio y está sin él.",
+        [WORD_CHANGED] = "Cambio",
+        [WORD_WITH_CHANGE] = "Fallos con él",
+        [WORD_WITHOUT_CHANGE] = "Fallos sin él",
+        [WORD_FLIPS] = "Se invierte",
+        [WORD_PROVES] = "Prueba",
+        [WORD_DOES_NOT_PROVE] = "No prueba",
+        [WORD_SECTION_ABLATION] = "Modos D2H (ablación)",
+        [WORD_ABLATION_READING] = "Un arreglo solo cuenta si al quitarlo vuelve el fallo.",
+        [WORD_D2H_MODE] = "Modo D2H",
+        [WORD_RUNS] = "Ejecuciones",
+        [WORD_FAULTS] = "Fallos",
+        [WORD_FAULT_SEEN] = "FALLO",
+        [WORD_NO_FAULT_SEEN] = "SIN FALLO",
+        [WORD_SECTION_TRANSFERS] = "Transferencias",
+        [WORD_TRANSFERS_READING] =
+            "Cada copia se comprobó con un hash antes y después, en el dispositivo y en el "
+            "anfitrión.",
+        [WORD_COPY_PATH] = "Ruta de copia",
+        [WORD_COPIES] = "Copias",
+        [WORD_BYTES] = "Bytes",
+        [WORD_MISMATCHES] = "Diferencias",
+        [WORD_BOUND] = "Probabilidad menor que",
+        [WORD_GIGABYTES] = "GB/s",
+        [WORD_NOTE] = "Nota",
+        [WORD_SECTION_SELF_TEST] = "Autoprueba",
+        [WORD_SELF_TEST_KEY] = "Los resultados de la autoprueba están ligados a `{1}`.",
+        [WORD_SELF_TEST_NO_KEY] =
+            "No hay resultados de autoprueba para este binario en este dispositivo.",
+        [WORD_SELF_TEST_TOTAL] =
+            "Fallos plantados: {1}; detectados: {2}; con el culpable correcto: {3}.",
+        [WORD_FAULT] = "Fallo",
+        [WORD_PLANTED_AS] = "Plantado como",
+        [WORD_PLANTED_AT] = "Plantado en",
+        [WORD_DETECTED] = "Detectado",
+        [WORD_FOUND_AS] = "Hallado como",
+        [WORD_CULPRIT] = "Culpable señalado",
+        [WORD_CULPRIT_OK] = "Culpable correcto",
+        [WORD_SECTION_EVOLUTION] = "Evolución del diagnóstico",
+        [WORD_EVOLUTION_NONE] = "Es la primera auditoría de su carpeta.",
+        [WORD_AUDIT] = "Auditoría",
+        [WORD_ROOT_CAUSE] = "Causa raíz",
+        [WORD_SECTION_BASELINE] = "Comparación con la base",
+        [WORD_BASELINE_READING] = "Comparada con la auditoría `{1}`.",
+        [WORD_BASELINE_EQUAL] =
+            "Ningún hallazgo es nuevo, ha desaparecido ni ha cambiado.",
+        [WORD_CHANGE] = "Cambio",
+        [WORD_CHANGE_NEW] = "NUEVO",
+        [WORD_CHANGE_GONE] = "DESAPARECIDO",
+        [WORD_CHANGE_CHANGED] = "CAMBIADO",
+        [WORD_CHANGE_SAME] = "IGUAL",
+        [WORD_FIGURE] = "Magnitud",
+        [WORD_BEFORE] = "Antes",
+        [WORD_NOW] = "Ahora",
+        [WORD_SECTION_ARTIFACTS] = "Archivos de esta auditoría",
+        [WORD_FILE_MANIFEST] = "qué se ejecutó, dónde y con qué hashes",
+        [WORD_FILE_SUMMARY] = "veredictos y hallazgos para programas",
+        [WORD_FILE_ENGLISH] = "este informe en inglés",
+        [WORD_FILE_SPANISH] = "este informe en español",
+        [WORD_FILE_HTML] = "este informe con figuras",
+        [WORD_FILE_TIMELINE] =
+            "flujos, copias y esperas en el tiempo; se abre en Perfetto",
+        [WORD_FILE_SARIF] = "hallazgos para el análisis de código",
+        [WORD_FILE_JUNIT] =
+            "filas, hipótesis y fallos plantados para un servidor de integración",
+        [WORD_FILE_LOG] = "lo que imprimió el proceso hijo",
+        [WORD_FILE_FLIGHT] = "grabación de los eventos del dispositivo",
+        [WORD_SECTION_EVIDENCE] = "A qué está ligada la evidencia",
+        [WORD_EVIDENCE_READING] =
+            "Los veredictos valen exactamente para este binario, modelo, dispositivo y orden.",
+        [WORD_WHAT] = "Qué",
+        [WORD_VALUE] = "Valor",
+        [WORD_VERSION] = "Versión de greta",
+        [WORD_BINARY_HASH] = "SHA-256 del binario",
+        [WORD_MODEL_FILE] = "Archivo del modelo",
+        [WORD_MODEL_HASH] = "SHA-256 del modelo",
+        [WORD_DEVICE_KIND] = "Tipo de dispositivo",
+        [WORD_DRIVER] = "Controlador",
+        [WORD_DEVICE_MEMORY] = "Memoria del dispositivo",
+        [WORD_SEED] = "Semilla",
+        [WORD_LOCKED] = "Ejecución con cerrojo",
+        [WORD_ENVIRONMENT] = "Entorno:",
+        [WORD_PLACE_LAYER] = "capa {1}",
+        [WORD_PLACE_STEP] = "paso {1}",
+        [WORD_PLACE_TENSOR] = "tensor {1}",
+        [WORD_PLACE_STREAM] = "flujo {1}",
+        [WORD_NO_RECORDING] = "No hay grabación de la que dibujar una línea de tiempo.",
+        [WORD_FIGURE_CHAIN] = "De la causa al lugar donde se vio el error",
+        [WORD_CHAIN_CAUSE] = "causa",
+        [WORD_CHAIN_OTHER] = "otra parte",
+        [WORD_CHAIN_SEEN] = "visto aquí",
+        [WORD_CHAIN_LATER] = "{1} ms después, evento {2}",
+        [WORD_CHAIN_EARLIER] = "{1} ms antes, evento {2}",
+        [WORD_CHAIN_FOLLOWING] = "hallazgos que son su consecuencia: {1}",
+        [WORD_FIGURE_TIMELINE] =
+            "Flujos en torno a la causa raíz, en ms desde el inicio de la grabación",
+        [WORD_FIGURE_TIMELINE_WHOLE] =
+            "Flujos al final de la grabación, en ms desde su inicio",
+        [WORD_TIMELINE_HOST] = "anfitrión",
+        [WORD_LEGEND_LAUNCH] = "lanzamiento",
+        [WORD_LEGEND_COPY] = "copia o relleno",
+        [WORD_LEGEND_WAIT] = "espera",
+        [WORD_LEGEND_CAUSE] = "causa",
+        [WORD_LEGEND_FAILED] = "fallida o rechazada",
+        [WORD_FIGURE_LATENCY] = "Latencia de cada iteración, en ms",
+        [WORD_FIGURE_MEMORY] = "Búferes en el orden de sus direcciones",
+        [WORD_MEMORY_FAULT] = "dirección del fallo",
+        [WORD_MEMORY_LIVE] = "vivo",
+        [WORD_MEMORY_FREED] = "liberado",
+        [WORD_MEMORY_NAMED] = "nombrado por el hallazgo",
+        [WORD_MEMORY_MORE] = "Búferes no dibujados: {1}.",
+    },
+    .kinds = {
+        [EVENT_DEVICE_OPEN] = "apertura del dispositivo",
+        [EVENT_DEVICE_CLOSE] = "cierre del dispositivo",
+        [EVENT_BUFFER_CREATE] = "creación del búfer",
+        [EVENT_BUFFER_DESTROY] = "destrucción del búfer",
+        [EVENT_STREAM_CREATE] = "creación del flujo",
+        [EVENT_STREAM_DESTROY] = "destrucción del flujo",
+        [EVENT_STREAM_SYNC] = "espera del anfitrión por un flujo",
+        [EVENT_MARK_RECORD] = "registro de una marca",
+        [EVENT_MARK_WAIT] = "espera por una marca",
+        [EVENT_MARK_SYNC] = "espera del anfitrión por una marca",
+        [EVENT_COPY_IN] = "copia H2D",
+        [EVENT_COPY_OUT] = "copia D2H",
+        [EVENT_COPY_WITHIN] = "copia D2D",
+        [EVENT_FILL] = "relleno",
+        [EVENT_MODULE_LOAD] = "carga de un módulo",
+        [EVENT_LAUNCH] = "lanzamiento de",
+        [EVENT_GRAPH_BEGIN] = "inicio de un grafo",
+        [EVENT_GRAPH_END] = "fin de un grafo",
+        [EVENT_GRAPH_REPLAY] = "repetición de un grafo",
+        [EVENT_GRAPH_DESTROY] = "destrucción de un grafo",
+        [EVENT_TICKET_REDEEM] = "lectura de un resultado D2H",
+        [EVENT_TICKET_RELEASE] = "liberación de un hueco de tránsito",
+        [EVENT_COMPLETION] = "finalización de",
+        [EVENT_TRAP] = "trampa de índice en",
+        [EVENT_FAULT] = "fallo de memoria en",
+        [EVENT_CANARY] = "canario de",
+        [EVENT_RUN] = "iteración",
+        [EVENT_TRANSFER_HASH] = "hash de una transferencia",
+        [EVENT_SCAN] = "examen de valores de",
+    },
+    .outcomes = {
+        [AUDIT_CLEAN] = "LIMPIO",
+        [AUDIT_ROOT_CAUSE] = "CAUSA RAÍZ ENCONTRADA",
+        [AUDIT_NOT_REPRODUCED] = "NO REPRODUCIDO",
+        [AUDIT_INCONCLUSIVE] = "NO CONCLUYENTE",
+    },
+    .verdicts = {
+        [VERDICT_CONFIRMED] = "CONFIRMADA",
+        [VERDICT_REFUTED] = "REFUTADA",
+        [VERDICT_EXCLUDED] = "EXCLUIDA",
+        [VERDICT_INCONCLUSIVE] = "INCONCLUSA",
+    },
+    .severities = {
+        [REPORT_SEVERITY_NONE] = "Ninguna",
+        [REPORT_SEVERITY_MEDIUM] = "Media",
+        [REPORT_SEVERITY_HIGH] = "Alta",
+        [REPORT_SEVERITY_CRITICAL] = "Crítica",
+    },
+    .modes = {
+        [REPORT_BASELINE] = "base",
+        [REPORT_AUDIT] = "auditoría",
+        [REPORT_STRESS] = "estrés",
+    },
+    .interventions = {
+        { "serialised", "cada llamada espera a la anterior" },
+        { "single-stream", "un solo flujo" },
+        { "guards", "páginas de guarda y veneno" },
+        { "pinned", "tránsito en memoria fijada" },
+        { "pageable", "tránsito en memoria paginable" },
+        { "chunking", "otros trozos de la entrada" },
+        { "injected-removed", "fallo plantado retirado" },
+    },
+};

@@ -1,0 +1,32 @@
+/* engine_scene.h - a small model in a file, and an engine on it, for tests of whole models. */
+#ifndef GRETA_TESTS_ENGINE_SCENE_H
+#define GRETA_TESTS_ENGINE_SCENE_H
+
+#include "convert/convert.h"
+#include "engine/engine.h"
+#include "temp_folder.h"
+
+struct scene {
+    struct temp_folder folder;
+    struct gguf_file *file;
+    struct model_report report;
+    struct device *device;
+    struct ops ops;
+    struct engine *engine;
+    struct error err;
+};
+
+/* Three layers, 320 tokens, a context of 64; what differs between architectures differs. */
+struct model_shape scene_shape(enum model_arch arch);
+
+/* Writes the model and reads it; scene_end closes it. */
+void scene_write(struct scene *scene, const struct model_shape *shape, enum convert_type type);
+void scene_end(struct scene *scene);
+
+/* An engine on the host device, with guards and poison; scene_stop closes it and checks that
+ * nothing is left on the device. */
+void scene_start(struct scene *scene, enum cpu_path path, uint32_t threads,
+                 struct engine_options options);
+void scene_stop(struct scene *scene);
+
+#endif
