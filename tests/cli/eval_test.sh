@@ -5,13 +5,14 @@ model=$GRETA_SOURCE/models/greta-stories-14m-q8_0.gguf
 text=$GRETA_SOURCE/tests/data/held_out_stories.txt
 
 # ---- Quality of every type ---------------------------------------------------------------------
-# The largest mean divergence from F32 is about twice what it was when this was written; a kernel
-# that loses precision, not only one that is wrong, exceeds it.
-rows="f32:0.000001 f16:0.000001 bf16:0.00004 q8_0:0.0004 q6_k:0.002 q5_k_m:0.005 q4_k_m:0.013
-    q4_0:0.025"
+# The largest mean divergence from F32 is a third above what it was when this was written (results
+# do not vary from run to run): a kernel that loses precision, not only one that is wrong, exceeds
+# it.
+rows="f32:0.0000005 f16:0.0000005 bf16:0.000017 q8_0:0.00022 q6_k:0.0013 q5_k_m:0.0025
+    q4_k_m:0.0085 q4_0:0.017"
 # Without optimisation kernels are many times slower, and say the same.
 grep -q '^CMAKE_BUILD_TYPE:STRING=Release' "$GRETA_BUILD/CMakeCache.txt" ||
-    rows="f32:0.000001 q8_0:0.0004 q4_0:0.025"
+    rows="f32:0.0000005 q8_0:0.00022 q4_0:0.017"
 expect_exit 0 "$GRETA" quantize "$model" f32.gguf f32
 expect_exit 0 "$GRETA" eval -m f32.gguf "$text" --special -c 128 --chunks 2 -ctk f32 --device host \
     --kl-save base.logits --max-perplexity 13
@@ -33,7 +34,7 @@ for device in $devices; do
     done
     # An 8-bit cache of keys and values.
     expect_exit 0 "$GRETA" eval -m f32.gguf "$text" --special --device "$device" -ctk q8_0 \
-        --kl-base base.logits --max-kl 0.0002
+        --kl-base base.logits --max-kl 0.0001
 done
 
 # ---- The default model, and the numbers against each other -------------------------------------
