@@ -386,8 +386,10 @@ int main(int count, char **arguments)
     }
     MUST(&bench, host_device_open(&options, &bench.device, &bench.err));
     timed_image = host_kernels_image(cpu_path_best());
-    for (size_t i = 0; i < COUNT_OF(timed_entries); i++)
+    for (size_t i = 0; i < COUNT_OF(timed_entries); i++) {
         timed_entries[i].takes_runs = find_kernel(timed_entries[i].op)->takes_runs;
+        timed_entries[i].reads = find_kernel(timed_entries[i].op)->reads;
+    }
     bench.ops = (struct ops){ bench.device, cpu_path_best() };
     bench.target = (struct ops_target){ &bench.ops, { 0, 0 }, DEVICE_HERE };
     MUST(&bench, device_module_load(bench.device, &timing_image, DEVICE_HERE, &bench.err));

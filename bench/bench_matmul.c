@@ -7,6 +7,7 @@
  * side by side can be compared. Shown are medians, and the quartiles of the ratio.
  *
  * usage: bench_matmul [--json] [--path NAME] [--dtype NAME] [--threads N] [--repeats N] [--rows N]
+ *                     [--k N]
  */
 #include "base/clock.h"
 #include "base/emit.h"
@@ -24,7 +25,7 @@
 
 /* Far beyond the last cache; the weights are a file mapping of 4 KiB pages, as in real use. */
 #define BUFFER_BYTES ((size_t)640 << 20)
-#define K 4096
+#define K_LIMIT 65536
 #define OUTPUT_ROWS 14336
 /* Rows of weights of the product with many activation rows: more would only take longer. */
 #define MANY_OUTPUT_ROWS 4096
@@ -38,6 +39,7 @@ struct options {
     size_t threads;
     size_t repeats;
     size_t rows;
+    size_t k; /* of a weight row; a multiple of 256 */
 };
 
 struct bench {
@@ -45,6 +47,7 @@ struct bench {
     uint8_t *buffer; /* BUFFER_BYTES of weights */
     uint8_t *activations;
     float *output;
+    float *values; /* of one activation row */
     uint8_t *scratch[THREAD_LIMIT];
 };
 
@@ -161,14 +164,14 @@ static struct figures measure(const struct bench *bench, const struct job *job, 
 /* Random weights with sane scales: one row encoded, repeated through the buffer. */
 static void fill_weights(struct bench *bench, enum dtype dtype, size_t row_bytes)
 {
-    float values[K];
+    float *values = bench->values;
     uint32_t state = 1;
-    for (size_t i = 0; i < K; i++) {
+    for (size_t i = 0; i < bench->options.k; i++) {
         state = state * 1664525u + 1013904223u;
         values[i] = (float)(int32_t)state * 0x1p-34f;
     }
     if (quant_can_encode(dtype))
-        quant_encode_row(dtype, values, K, bench->buffer);
+        quant_encode_row(dtype, values, bench->options.k, bench->buffer);
     else
         memset(bench->buffer, 0x11, row_bytes);
     for (size_t at = row_bytes; at + row_bytes <= BUFFER_BYTES; at += row_bytes)
@@ -208,16 +211,17 @@ static void emit_figures(struct emit *emit, enum dtype dtype, size_t rows, size_
 static void bench_dtype(struct bench *bench, enum dtype dtype, struct emit *emit)
 {
     const struct host_matmul_kernel *kernel = host_matmul_kernel(bench->options.path, dtype);
+    const size_t k = bench->options.k;
     uint64_t row_bytes;
-    if (!kernel || !dtype_row_bytes(dtype, K, &row_bytes))
+    if (!kernel || !dtype_row_bytes(dtype, k, &row_bytes))
         return;
     fill_weights(bench, dtype, row_bytes);
-    size_t act_bytes = host_act_row_bytes(kernel->act_format, K);
-    float values[K];
+    size_t act_bytes = host_act_row_bytes(kernel->act_format, k);
+    float *values = bench->values;
     for (size_t a = 0; a < bench->options.rows; a++) {
-        for (size_t i = 0; i < K; i++)
+        for (size_t i = 0; i < k; i++)
             values[i] = (float)((i * 7 + a * 3) % 29) * 0.1f - 1.4f;
-        host_act_pack(bench->options.path, kernel->act_format, values, K,
+        host_act_pack(bench->options.path, kernel->act_format, values, k,
                       bench->activations + a * act_bytes);
     }
     struct job job = {
@@ -226,7 +230,7 @@ static void bench_dtype(struct bench *bench, enum dtype dtype, struct emit *emit
         .peak = peak_of(bench, kernel),
         .matrices = BUFFER_BYTES / (OUTPUT_ROWS * row_bytes),
         .task = { .dtype = dtype,
-                  .k = K,
+                  .k = k,
                   .weights = bench->buffer,
                   .weight_row_bytes = row_bytes,
                   .weight_rows = OUTPUT_ROWS,
@@ -245,7 +249,7 @@ static void bench_dtype(struct bench *bench, enum dtype dtype, struct emit *emit
     job.task.weight_rows = MANY_OUTPUT_ROWS;
     job.task.activation_rows = bench->options.rows;
     for (size_t t = 1; t <= bench->options.threads; t++) {
-        double products = (double)K * MANY_OUTPUT_ROWS * (double)bench->options.rows;
+        double products = (double)k * MANY_OUTPUT_ROWS * (double)bench->options.rows;
         struct figures figures = measure(bench, &job, products, peak_share,
                                          (double)t * bench_peak_products(job.peak), t);
         emit_figures(emit, dtype, bench->options.rows, t, bench_peak_name(job.peak), &figures);
@@ -266,7 +270,7 @@ static uint8_t *map_file(size_t bytes)
 static int usage(void)
 {
     fprintf(stderr, "usage: bench_matmul [--json] [--path NAME] [--dtype NAME] [--threads N] "
-                    "[--repeats N] [--rows N]\n");
+                    "[--repeats N] [--rows N] [--k N]\n");
     return 2;
 }
 
@@ -301,26 +305,30 @@ static bool parse_options(int count, char **words, struct options *options)
             options->repeats = (size_t)atoi(value), i++;
         else if (strcmp(words[i], "--rows") == 0 && atoi(value) > 0)
             options->rows = (size_t)atoi(value), i++;
+        else if (strcmp(words[i], "--k") == 0 && atoi(value) > 0)
+            options->k = (size_t)atoi(value), i++;
         else
             return false;
     }
-    return options->threads <= THREAD_LIMIT && options->repeats <= REPEAT_LIMIT;
+    return options->threads <= THREAD_LIMIT && options->repeats <= REPEAT_LIMIT &&
+           options->k % 256 == 0 && options->k <= K_LIMIT;
 }
 
 static bool bench_init(struct bench *bench)
 {
     bench->buffer = map_file(BUFFER_BYTES);
     /* F32 rows are the largest. */
-    bench->activations = aligned_alloc(64,
-                                       bench->options.rows * host_act_row_bytes(HOST_ACT_F32, K));
+    bench->activations = aligned_alloc(64, bench->options.rows *
+                                               host_act_row_bytes(HOST_ACT_F32, bench->options.k));
     bench->output = malloc(bench->options.rows * OUTPUT_ROWS * sizeof(float));
-    bool complete = bench->buffer && bench->activations && bench->output;
+    bench->values = malloc(bench->options.k * sizeof(float));
+    bool complete = bench->buffer && bench->activations && bench->output && bench->values;
     for (size_t t = 0; t < bench->options.threads; t++) {
         size_t bytes = 0;
         for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
             const struct host_matmul_kernel *kernel = host_matmul_kernel(bench->options.path,
                                                                          (enum dtype)dtype);
-            size_t needed = kernel ? host_matmul_scratch_bytes(kernel, K) : 0;
+            size_t needed = kernel ? host_matmul_scratch_bytes(kernel, bench->options.k) : 0;
             bytes = needed > bytes ? needed : bytes;
         }
         bench->scratch[t] = aligned_alloc(64, bytes);
@@ -333,9 +341,12 @@ int main(int count, char **words)
 {
     static const enum dtype dtypes[] = { DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_K, DTYPE_Q5_K,
                                          DTYPE_Q6_K, DTYPE_F16,  DTYPE_BF16, DTYPE_F32 };
-    struct bench bench = {
-        .options = { .path = cpu_path_best(), .dtype = -1, .threads = 2, .repeats = 9, .rows = 512 }
-    };
+    struct bench bench = { .options = { .path = cpu_path_best(),
+                                        .dtype = -1,
+                                        .threads = 2,
+                                        .repeats = 9,
+                                        .rows = 512,
+                                        .k = 4096 } };
     struct emit *emit = NULL;
     struct error err;
     if (!parse_options(count, words, &bench.options))

@@ -48,7 +48,8 @@ foreach(source IN LISTS integration_tests)
     else()
         add_test(NAME integration/${name} COMMAND ${name})
     endif()
-    set_tests_properties(integration/${name} PROPERTIES TIMEOUT 300)
+    set_tests_properties(integration/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+        "GRETA=$<TARGET_FILE:greta>;GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
 # Every header compiles alone.
@@ -70,7 +71,8 @@ file(GLOB fuzzers CONFIGURE_DEPENDS fuzz/fuzz_*.c)
 foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
-    target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_tokenizer greta_warnings)
+    target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_analyze greta_report
+                          greta_tokenizer greta_warnings)
     add_test(NAME fuzz/${name}_replay
              COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
 endforeach()
@@ -79,6 +81,12 @@ add_test(NAME source/layers COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/too
                                     ${CMAKE_SOURCE_DIR})
 add_test(NAME source/layers_checker
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/check_layers_test.py)
+
+# The files of an audit as other programs see them.
+add_test(NAME report/files
+         COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py
+                 ${CMAKE_SOURCE_DIR} $<TARGET_FILE:report_write_test>)
+set_tests_properties(report/files PROPERTIES SKIP_RETURN_CODE 77)
 
 file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*_test.sh)
 foreach(script IN LISTS scripts)

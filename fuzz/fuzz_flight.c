@@ -1,10 +1,12 @@
-/* fuzz_flight.c - any damage to a flight file: everything the reader offers is read.
+/* fuzz_flight.c - any damage to a flight file: everything the reader offers is read, and printed in
+ * every format.
  *
  * A flight file is large and full of checksums, so plain bytes would rarely pass the header. The
  * input is a list of changes to a small good file, five bytes each (offset, value); its first byte
  * says which checksums are made right again afterwards. */
 #include "base/bytes.h"
 #include "event/flight_layout.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +106,27 @@ static void read_all(const struct flight_reader *reader)
         require(count <= FLIGHT_CHECKPOINT_BYTES, "a checkpoint fits");
 }
 
+static enum status take_printed(void *context, const char *bytes, size_t count, struct error *err)
+{
+    (void)context;
+    (void)err;
+    for (size_t i = 0; i < count; i++)
+        require((unsigned char)bytes[i] >= 0x20 || bytes[i] == '\n',
+                "what is printed is printable");
+    return STATUS_OK;
+}
+
+static void print_all(const struct flight_reader *reader)
+{
+    static const struct report_filter everything = { .stream = -1, .layer = -1, .step = -1 };
+    const struct report_sink sink = { take_printed, NULL };
+    struct error err;
+    for (int format = REPORT_EVENT_TEXT; format <= REPORT_EVENT_CHROME; format++)
+        require(report_events(reader, &everything, (enum report_event_format)format, &sink, &err) ==
+                    STATUS_OK,
+                "what was read can be printed");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
@@ -126,6 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(err.text[0] != '\0', "an error has words");
     else {
         read_all(reader);
+        print_all(reader);
         flight_reader_close(reader);
     }
     free(file);

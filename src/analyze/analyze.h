@@ -161,6 +161,8 @@ struct analyze_options {
     enum audit_level level; /* at which the events were recorded */
     uint64_t hang_limit_ns; /* no progress for so long is a hang; 0: 30 s */
     uint32_t finding_limit; /* 0: 256 */
+    uint64_t ended_ns;      /* when the process was seen to be gone, on the event clock; 0: unknown,
+                               which is when its last event was */
 };
 
 struct analyzer;

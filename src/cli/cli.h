@@ -68,10 +68,23 @@ struct cli_command {
     enum cli_exit (*run)(const struct cli_invocation *invocation);
 };
 
+#define CLI_FOLDER_BYTES 1024
+
 /* What was read from the environment, once, in main. */
 struct cli_environment {
     bool guard_rail_disabled; /* GRETA_DISABLE_GUARD_RAIL=1 */
     bool progress_shown;      /* stderr is a terminal */
+    /* Lines on copies to the host, as the first audits had them. */
+    bool d2h_trace;            /* GRETA_TRACE_MEMCPY=1 */
+    bool d2h_audit;            /* GCORE_D2H_AUDIT=1 */
+    bool d2h_debug;            /* GRETA_D2H_DEBUG=1 */
+    const char *d2h_audit_log; /* GCORE_D2H_AUDIT_LOG: a file; NULL: stderr */
+    char *const *arguments;    /* the line as it was typed */
+    int argument_count;
+    const char *const *variables;            /* all of it, for children; ends in NULL */
+    char cache_folder[CLI_FOLDER_BYTES];     /* XDG_CACHE_HOME/greta; "" where there is no home */
+    char runtime_folder[CLI_FOLDER_BYTES];   /* XDG_RUNTIME_DIR, else the temporary one */
+    char temporary_folder[CLI_FOLDER_BYTES]; /* TMPDIR, else /tmp */
 };
 
 struct cli_invocation {
@@ -84,10 +97,12 @@ struct cli_invocation {
 
 /* Commands. */
 extern const struct cli_command cli_infer;
+extern const struct cli_command cli_audit;
 extern const struct cli_command cli_eval;
 extern const struct cli_command cli_bench;
 extern const struct cli_command cli_diff_taps;
 extern const struct cli_command cli_inspect;
+extern const struct cli_command cli_flight;
 extern const struct cli_command cli_synth;
 extern const struct cli_command cli_quantize;
 extern const struct cli_command cli_devices;
@@ -104,6 +119,9 @@ const struct cli_command *cli_command_find(const char *name); /* or NULL */
 
 /* run.c: everything main does. */
 enum cli_exit cli_run(int argument_count, char **arguments);
+
+/* cmd_audit.c: the child's side of an audit, which no list names. */
+enum cli_exit cli_audit_worker(int argument_count, char **arguments);
 
 /* options.c */
 

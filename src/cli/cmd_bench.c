@@ -1,5 +1,7 @@
 /* cmd_bench.c - greta bench: speed of a model, in the table people paste beside each other's.
  * Prompts are arbitrary tokens; tokenizing and sampling are not measured; one run warms up. */
+#include "cli/audit_options.h"
+#include "cli/bench_cost.h"
 #include "cli/bench_report.h"
 #include "cli/cli.h"
 #include "cli/device_choice.h"
@@ -15,10 +17,10 @@
 
 struct settings {
     const char *model, *device, *kv_type, *key_type, *value_type, *form, *gpu_layers, *flash;
-    const char *prompts, *generates, *depths;
+    const char *prompts, *generates, *depths, *audit, *flight;
     struct cli_text_list pairs;
     uint32_t repeats, threads, batch, micro_batch;
-    bool json, no_warmup, list_devices;
+    bool json, no_warmup, list_devices, audit_cost;
 };
 
 static const struct settings defaults = { .device = "auto",
@@ -65,6 +67,11 @@ static const struct cli_option options[] = {
       false },
     { "--output|-o", "FORM", CLI_TEXT, AT(form), "form of the results (default: md)", BENCH_FORMS,
       false },
+    { "--audit", "LEVEL", CLI_TEXT, AT(audit), CLI_AUDIT_HELP, CLI_AUDIT_LEVELS, false },
+    { "--flight", "FILE", CLI_TEXT, AT(flight), CLI_FLIGHT_HELP, NULL, true },
+    { "--audit-cost", NULL, CLI_FLAG, AT(audit_cost),
+      "measure what --audit adds to generation: off, log and guard in turn, -r rounds of -n tokens",
+      NULL, false },
     { "--json", NULL, CLI_FLAG, AT(json), "the same as -o json: an array, the keys of llama-bench",
       NULL, false },
 };
@@ -83,6 +90,9 @@ struct bench {
     size_t test_count;
     struct gguf_file *file;
     struct model_report report;
+    struct engine_options engine_options;
+    char device_name[32];
+    struct cli_audit *audit;
     struct device *device;
     struct ops ops;
     struct engine *engine;
@@ -95,6 +105,7 @@ static void release(struct bench *bench)
 {
     engine_close(bench->engine);
     device_close(bench->device);
+    cli_audit_close(bench->audit);
     gguf_close(bench->file);
     free(bench->tokens);
 }
@@ -170,14 +181,13 @@ static uint32_t batch_asked(const struct settings *settings)
     return settings->batch ? settings->batch : BATCH_DEFAULT;
 }
 
-static enum status open_model(struct bench *bench, struct error *err)
+/* What is to be run, and on what; nothing is opened but the file. */
+static enum status plan_model(struct bench *bench, struct error *err)
 {
     const struct settings *settings = bench->settings;
-    struct device_options device_options = { .thread_count = settings->threads };
     struct engine_options engine_options = { .batch_limit = settings->micro_batch
                                                                 ? settings->micro_batch
                                                                 : MICRO_BATCH_DEFAULT };
-    char device[32];
     if (batch_asked(settings) < engine_options.batch_limit)
         engine_options.batch_limit = batch_asked(settings);
     for (size_t i = 0; i < bench->test_count; i++) {
@@ -188,16 +198,27 @@ static enum status open_model(struct bench *bench, struct error *err)
     }
     TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type,
                        &engine_options.kv_dtype, err));
-    TRY(cli_device_name(settings->device, settings->gpu_layers, device, sizeof(device), err));
+    TRY(cli_device_name(settings->device, settings->gpu_layers, bench->device_name,
+                        sizeof(bench->device_name), err));
     TRY(gguf_open(settings->model, &bench->file, err));
     model_check(bench->file, NULL, &bench->report);
     if (model_report_refuses(&bench->report, false))
         return error_set(err, STATUS_REFUSED, "%s: the guard rail refuses it (see greta inspect)",
                          settings->model);
-    TRY(all_open(device, &device_options, &bench->device, err));
+    bench->engine_options = engine_options;
+    return STATUS_OK;
+}
+
+static enum status open_model(struct bench *bench, struct error *err)
+{
+    const struct settings *settings = bench->settings;
+    struct device_options device_options = { .thread_count = settings->threads };
+    TRY(cli_audit_open(bench->invocation, settings->audit, settings->flight, bench->device_name,
+                       &device_options, &bench->audit, err));
+    TRY(all_open(bench->device_name, &device_options, &bench->device, err));
     TRY(ops_load(&bench->ops, bench->device, CPU_PATH_COUNT, err));
-    TRY(engine_open(&bench->ops, bench->file, &bench->report, &engine_options, &bench->engine,
-                    err));
+    TRY(engine_open(&bench->ops, bench->file, &bench->report, &bench->engine_options,
+                    &bench->engine, err));
     bench->tokens = calloc(engine_plan(bench->engine)->options.batch_limit, sizeof(*bench->tokens));
     return bench->tokens ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory to measure");
 }
@@ -291,6 +312,24 @@ static enum bench_form form_of(const struct settings *settings)
     return BENCH_JSON;
 }
 
+static enum status measure_audit(struct bench *bench, struct error *err)
+{
+    const struct settings *settings = bench->settings;
+    struct bench_cost_request request = { .invocation = bench->invocation,
+                                          .file = bench->file,
+                                          .report = &bench->report,
+                                          .engine = bench->engine_options,
+                                          .device = bench->device_name,
+                                          .threads = settings->threads,
+                                          .rounds = settings->repeats,
+                                          .json = form_of(settings) == BENCH_JSON };
+    for (size_t i = 0; i < bench->test_count && !request.tokens; i++)
+        request.tokens = bench->tests[i].generate;
+    if (!request.tokens)
+        return error_set(err, STATUS_USAGE, "--audit-cost: expected -n N, found only zeros");
+    return bench_cost_run(&request, err);
+}
+
 static enum status run_all(struct bench *bench, struct error *err)
 {
     const struct settings *settings = bench->settings;
@@ -300,6 +339,9 @@ static enum status run_all(struct bench *bench, struct error *err)
         return error_set(err, STATUS_USAGE, "--repetitions: expected 1 to %u, found %u",
                          REPEAT_LIMIT, settings->repeats);
     TRY(list_tests(bench, err));
+    TRY(plan_model(bench, err));
+    if (settings->audit_cost)
+        return measure_audit(bench, err);
     TRY(open_model(bench, err));
     struct bench_report *report;
     TRY(bench_report_create(form_of(settings), &report, err));
@@ -336,7 +378,11 @@ const struct cli_command cli_bench = {
         "Measures tokens per second of reading a prompt (pp) and of writing (tg), each repeated, "
         "and prints the mean and standard deviation in the form of llama-bench, so that both can "
         "be compared: columns, JSON keys and options have the same names. Machines differ from "
-        "minute to minute: compare only what was measured in turn.",
+        "minute to minute: compare only what was measured in turn.\n\n"
+        "--audit-cost does that for the audit levels: a model for each of off, log and guard is "
+        "open, "
+        "they generate in turn, and each run is compared with the one without audit beside it. The "
+        "weights are in memory twice meanwhile (guard has its own copy).",
     .examples = "  greta bench -m model.gguf -p 512 -n 128\n"
                 "  greta bench -m model.gguf -p 0 -n 64 -d 0,2048 -o json   # short and long "
                 "context\n",

@@ -1,4 +1,5 @@
 /* cmd_infer.c - greta infer: a prompt, and what the model makes of it. */
+#include "cli/audit_options.h"
 #include "cli/cli.h"
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
@@ -30,6 +31,7 @@ struct run {
     size_t count;                    /* prompts to run: texts, or copies of one */
     struct text stops[CLI_LIST_LIMIT];
     const char *stop_texts[CLI_LIST_LIMIT];
+    struct cli_audit *audit;
     struct device *device;
     struct ops ops;
     struct engine *engine;
@@ -43,6 +45,7 @@ static void release(struct run *run)
 {
     engine_close(run->engine);
     device_close(run->device);
+    cli_audit_close(run->audit);
     for (size_t i = 0; run->ids && i < run->texts.count; i++)
         tokenizer_ids_release(&run->ids[i]);
     for (size_t i = 0; i < CLI_LIST_LIMIT; i++)
@@ -129,6 +132,8 @@ static enum status open_engine(struct run *run, struct error *err)
     TRY(cli_device_name(settings->device, settings->gpu_layers, device, sizeof(device), err));
     if (settings->inject)
         TRY(inject_parse(settings->inject, &plan, err));
+    TRY(cli_audit_open(run->invocation, settings->audit, settings->flight, device, &device_options,
+                       &run->audit, err));
     TRY(all_open(device, &device_options, &run->device, err));
     struct inject *inject;
     if (settings->inject) {
@@ -338,6 +343,8 @@ static enum cli_exit run_infer(const struct cli_invocation *invocation)
     const struct infer_settings *settings = invocation->settings;
     if (settings->list_devices)
         return cli_list_devices(invocation, settings->json);
+    if (settings->inject && strcmp(settings->inject, "help") == 0)
+        return cli_list_faults();
     struct run run = { .invocation = invocation, .settings = settings, .start_ns = clock_ns() };
     struct infer_summary summary = { .json = settings->json, .seed = choose_seed(settings) };
     struct error err;
@@ -387,6 +394,12 @@ const struct cli_command cli_infer = {
         "and result of one head), mlp, kv (a layer's cache, decoded), logits, hidden. A NaN or an "
         "infinity in a tap or in logits ends the run and says where it first came up, unless "
         "--allow-nan.\n\n"
+        "--audit records what the model does with the device in a flight file, which is whole even "
+        "if "
+        "the process is killed, and says at the end what was wrong with it, if anything (see greta "
+        "audit for verdicts). GCORE_D2H_AUDIT=1 (to GCORE_D2H_AUDIT_LOG=FILE), "
+        "GRETA_TRACE_MEMCPY=1 "
+        "and GRETA_D2H_DEBUG=1 print a line or more for every copy from the device.\n\n"
         "Exit status 1 if the guard rail refuses the model or generation fails, 3 if it could not "
         "begin, 130 if it was interrupted.",
     .examples = "  greta infer --prompt \"Once upon a time\"\n"

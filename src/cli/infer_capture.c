@@ -49,10 +49,10 @@ static enum status keep(void *context, const struct tap_record *record, const fl
 {
     struct infer_capture *capture = context;
     TRY(tap_writer_add(capture->taps, record, values, err));
-    if (capture->allow_bad || !tap_check_finite(record, err))
+    struct error bad;
+    if (capture->allow_bad || !tap_check_finite(record, &bad))
         return STATUS_OK;
-    error_wrap(err, "tap (--allow-nan goes on all the same)");
-    return err->status;
+    return error_set(err, bad.status, "tap: %.600s (--allow-nan goes on all the same)", bad.text);
 }
 
 enum status infer_capture_attach(struct infer_capture *capture, struct engine *engine,

@@ -1,6 +1,8 @@
 /* infer_settings.c - see infer_settings.h. */
 #include "cli/infer_settings.h"
 
+#include "cli/audit_options.h"
+
 const struct infer_settings infer_defaults = { .device = "auto",
                                                .d2h_mode = "ticket",
                                                .max_tokens = 256,
@@ -108,8 +110,11 @@ const struct cli_option infer_options[INFER_OPTION_COUNT] = {
       "go on where logits or tapped values are NaN or infinite", NULL, false },
     { "--d2h-mode", "MODE", CLI_TEXT, AT(d2h_mode),
       "how copies to the host are ordered (default: ticket)", "ticket sync event plain", false },
+    { "--audit", "LEVEL", CLI_TEXT, AT(audit), CLI_AUDIT_HELP, CLI_AUDIT_LEVELS, false },
+    { "--flight", "FILE", CLI_TEXT, AT(flight), CLI_FLIGHT_HELP, NULL, true },
     { "--inject", "PLAN", CLI_TEXT, AT(inject),
-      "plant a fault: NAME@layer=L,step=S,op=OP,operand=X,tensor=T", NULL, false },
+      "plant a fault: NAME@layer=L,step=S,run=R,op=OP,operand=X,tensor=T; help lists the names",
+      NULL, false },
     { "--json", NULL, CLI_FLAG, AT(json), "a line of JSON for each token, and one at the end", NULL,
       false },
 };

@@ -7,7 +7,7 @@
 struct infer_settings {
     const char *model, *prompt_file, *binary_file, *separator, *device, *expect, *inject;
     const char *kv_type, *key_type, *value_type, *d2h_mode, *gpu_layers, *flash_attention;
-    const char *tap_folder, *logits_path;
+    const char *tap_folder, *logits_path, *audit, *flight;
     struct cli_text_list prompts, stops, taps;
     int32_t max_tokens, seed, repeat_last_n;
     uint32_t context, batch, micro_batch, threads, batch_threads, parallel, top_k;
@@ -18,7 +18,7 @@ struct infer_settings {
 
 extern const struct infer_settings infer_defaults;
 
-#define INFER_OPTION_COUNT 47
+#define INFER_OPTION_COUNT 49
 extern const struct cli_option infer_options[INFER_OPTION_COUNT];
 
 #endif

@@ -1,6 +1,7 @@
 /* run.c - from argv to a command's exit code. */
 #include "cli/cli.h"
 
+#include "campaign/campaign.h"
 #include "cli/version.h"
 
 #include <stdlib.h>
@@ -13,12 +14,38 @@ static bool is_set(const char *name)
     return value && value[0] && strcmp(value, "0") != 0;
 }
 
-static struct cli_environment read_environment(void)
+extern char **environ; /* POSIX gives it no header */
+
+/* The value of the first variable that is set, with suffix behind it, else `otherwise`. A path that
+ * is too long counts as none. */
+static void set_folder(char folder[CLI_FOLDER_BYTES], const char *name, const char *suffix,
+                       const char *otherwise)
 {
-    return (struct cli_environment){
+    const char *value = getenv(name);
+    int length = value && value[0] ? snprintf(folder, CLI_FOLDER_BYTES, "%s%s", value, suffix) : -1;
+    if (length < 0 || length >= CLI_FOLDER_BYTES)
+        snprintf(folder, CLI_FOLDER_BYTES, "%s", otherwise);
+}
+
+static struct cli_environment read_environment(int argument_count, char **arguments)
+{
+    struct cli_environment environment = {
         .guard_rail_disabled = is_set("GRETA_DISABLE_GUARD_RAIL"),
         .progress_shown = isatty(STDERR_FILENO) == 1,
+        .d2h_trace = is_set("GRETA_TRACE_MEMCPY"),
+        .d2h_audit = is_set("GCORE_D2H_AUDIT"),
+        .d2h_debug = is_set("GRETA_D2H_DEBUG"),
+        .d2h_audit_log = is_set("GCORE_D2H_AUDIT_LOG") ? getenv("GCORE_D2H_AUDIT_LOG") : NULL,
+        .arguments = arguments,
+        .argument_count = argument_count,
+        .variables = (const char *const *)environ,
     };
+    char home[CLI_FOLDER_BYTES];
+    set_folder(home, "HOME", "/.cache/greta", "");
+    set_folder(environment.cache_folder, "XDG_CACHE_HOME", "/greta", home);
+    set_folder(environment.temporary_folder, "TMPDIR", "", "/tmp");
+    set_folder(environment.runtime_folder, "XDG_RUNTIME_DIR", "", environment.temporary_folder);
+    return environment;
 }
 
 static enum cli_exit run_command(const struct cli_command *command, int argument_count,
@@ -71,7 +98,7 @@ static enum cli_exit unknown_command(const char *name)
 
 static enum cli_exit dispatch(int argument_count, char **arguments)
 {
-    struct cli_environment environment = read_environment();
+    struct cli_environment environment = read_environment(argument_count, arguments);
     const char *slash = argument_count > 0 ? strrchr(arguments[0], '/') : NULL;
     const char *called = slash ? slash + 1 : argument_count > 0 ? arguments[0] : "greta";
     cli_catch_interrupts();
@@ -91,6 +118,8 @@ static enum cli_exit dispatch(int argument_count, char **arguments)
         printf("greta %s\n", GRETA_VERSION);
         return CLI_EXIT_OK;
     }
+    if (!is_infer && strcmp(name, CAMPAIGN_WORKER_COMMAND) == 0)
+        return cli_audit_worker(argument_count - used, arguments + used);
     const struct cli_command *command = cli_command_find(name);
     if (command)
         return run_command(command, argument_count - used, arguments + used, &environment);

@@ -61,7 +61,13 @@ static enum status create(struct device *device, const void *imported, uint64_t 
         error_wrap(err, "buffer %s", name);
     else
         call.event.expected = !imported && device->options.poison ? DEVICE_POISON : 0;
-    return call_end(&call, status, err);
+    call_end(&call, status, err);
+    struct device_tampered made = { .kind = EVENT_BUFFER_CREATE, .name = name };
+    if (!status)
+        made.buffer = *ret_buffer;
+    if (device_is_tampered(device))
+        tamper_after(device, &made, status, call.event.id);
+    return status;
 }
 
 enum status device_buffer_create(struct device *device, uint64_t bytes, const char *name,
@@ -105,8 +111,8 @@ static void tell_damage(struct device *device, const struct buffer_slot *slot,
     call_end(&call, STATUS_OK, &unused);
 }
 
-enum status device_buffer_destroy(struct device *device, struct device_buffer buffer,
-                                  struct device_site site, struct error *err)
+static enum status destroy(struct device *device, struct device_buffer buffer,
+                           struct device_site site, struct error *err)
 {
     struct call call;
     call_init(&call, device, EVENT_BUFFER_DESTROY, site);
@@ -138,6 +144,15 @@ enum status device_buffer_destroy(struct device *device, struct device_buffer bu
     tell_damage(device, &slot, buffer, site);
     device->methods->memory_destroy(device, &slot.memory);
     return call_end(&call, STATUS_OK, err);
+}
+
+enum status device_buffer_destroy(struct device *device, struct device_buffer buffer,
+                                  struct device_site site, struct error *err)
+{
+    struct device_tampered call = { .kind = EVENT_BUFFER_DESTROY, .buffer = buffer };
+    if (device_is_tampered(device) && !tamper_before(device, &call))
+        return STATUS_OK;
+    return destroy(device, buffer, site, err);
 }
 
 uint64_t device_buffer_bytes(const struct device *device, struct device_buffer buffer)

@@ -190,6 +190,16 @@ void device_report_fault(struct device *device, const struct device_fault *fault
     tell(device, &event);
 }
 
+bool device_wants_completion(const struct device *device, const struct device_command *command)
+{
+    const struct device_options *options = &device->options;
+    if (command->kind == DEVICE_COMMAND_INSPECT)
+        return false;
+    return options->completions ||
+           (options->copy_completions &&
+            (command->kind == DEVICE_COMMAND_COPY_IN || command->kind == DEVICE_COMMAND_COPY_OUT));
+}
+
 void device_report_completion(struct device *device, uint32_t stream_index, uint64_t event_id)
 {
     struct event event = { .kind = EVENT_COMPLETION,
@@ -202,6 +212,7 @@ void device_report_completion(struct device *device, uint32_t stream_index, uint
 
 void device_run_begin(struct device *device, uint64_t iteration, uint64_t key)
 {
+    __atomic_store_n(&device->iteration, iteration, __ATOMIC_RELAXED);
     struct event event = { .kind = EVENT_RUN,
                            .object = iteration,
                            .found = key,

@@ -116,11 +116,12 @@ enum status contract_check(struct call *call, const struct device_launch *launch
                            contract->operand_count, launch->operand_count);
     for (uint32_t i = 0; i < launch->operand_count; i++)
         TRY(check_operand(call, &contract_call, &launch->operands[i], i, err));
-    if (contract->tile_limit && launch->tile_count > contract->tile_limit)
-        return call_refuse(call, EVENT_CHECK_GEOMETRY, EVENT_NO_OPERAND, contract->tile_limit,
+    uint64_t tile_limit = contract->tile_limit ? contract->tile_limit : DEVICE_TILE_LIMIT;
+    if (launch->tile_count > tile_limit)
+        return call_refuse(call, EVENT_CHECK_GEOMETRY, EVENT_NO_OPERAND, tile_limit,
                            launch->tile_count, err, STATUS_REFUSED,
                            "%s: expected at most %" PRIu64 " tiles, found %" PRIu64, contract->name,
-                           contract->tile_limit, launch->tile_count);
+                           tile_limit, launch->tile_count);
     uint64_t expected = 0, found = 0;
     if (contract->check && !contract->check(&contract_call, &expected, &found))
         return call_refuse(call, EVENT_CHECK_PARAMETER, EVENT_NO_OPERAND, expected, found, err,

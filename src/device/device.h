@@ -55,7 +55,9 @@ struct device_options {
     uint32_t staging_slot_count; /* 0: 16 */
     uint64_t staging_slot_bytes; /* 0: 1 MiB */
     uint32_t thread_count;       /* of the host device; 0: all processors */
+    bool serialise;              /* every call waits for its work: faults show where they happen */
     bool completions;            /* tell the observer when queued work is done */
+    bool copy_completions;       /* the same, of copies in and out only */
     /* What follows costs something and is told to the observer only. */
     bool hash_results;   /* a redeemed ticket's event has the XXH3 of its bytes */
     bool ask_errors;     /* the stream's error state is asked before and after each copy */
@@ -129,12 +131,15 @@ typedef bool (*device_param_check)(const struct device_contract_call *call, uint
 uint64_t device_contract_extent(const struct device_contract_call *call, const char *name);
 const void *device_contract_params(const struct device_contract_call *call);
 
+/* No device counts further. */
+#define DEVICE_TILE_LIMIT ((uint64_t)UINT32_MAX)
+
 struct device_contract {
     const char *name; /* stable slug of the op */
     struct device_operand_rule operands[DEVICE_OPERAND_LIMIT];
     uint8_t operand_count;
     uint32_t params_bytes;
-    uint64_t tile_limit;      /* most tiles of a launch; 0: any number */
+    uint64_t tile_limit;      /* most tiles of a launch; 0: DEVICE_TILE_LIMIT */
     device_param_check check; /* or NULL */
 };
 
@@ -151,11 +156,15 @@ struct device_host_operand {
 struct device_host_call {
     const void *params;
     const struct device_host_operand *operands;
-    void *scratch; /* DEVICE_SCRATCH_BYTES of this worker, 64-byte aligned, unset */
+    void *scratch; /* DEVICE_SCRATCH_BYTES of this worker, 64-byte aligned */
     struct crumb_page *crumbs;
     uint64_t launch_id;
-    uint64_t run_end; /* the worker's tiles are tile_index .. run_end - 1 */
+    /* The worker's tiles are tile_index .. run_end - 1. Then it goes on with next_run, if that is
+     * not DEVICE_NO_TILE; before, it did a run that ended at previous_end, if that is not 0, and
+     * its scratch is as it was left then. */
+    uint64_t run_end, next_run, previous_end;
 };
+#define DEVICE_NO_TILE UINT64_MAX
 #define DEVICE_SCRATCH_BYTES ((size_t)4 << 20)
 
 /* Does one tile of a launch, or all of the worker's run: see device_kernel_entry. No locks, no
@@ -167,11 +176,18 @@ typedef void (*device_host_kernel)(const struct device_host_call *call, uint64_t
 bool device_index_ok(const struct device_host_call *call, uint32_t operand, uint64_t index,
                      uint64_t bound);
 
+/* Where a tile begins to read memory that no launch before it writes: worth asking for while a
+ * worker has nothing else to do. *ret_bytes: how much is read from there on, by this tile and the
+ * next. */
+typedef const void *(*device_host_reads)(const struct device_host_call *call, uint64_t tile_index,
+                                         uint64_t *ret_bytes);
+
 /* The kernels of one backend, by op name. */
 struct device_kernel_entry {
     const char *op;
     device_host_kernel host; /* of the host image; others: later */
     bool takes_runs;         /* is called once for a run of tiles, not for each */
+    device_host_reads reads; /* NULL: not worth it */
 };
 struct device_image {
     const struct device_kernel_entry *entries;

@@ -188,6 +188,18 @@ MUST_CHECK enum status call_ask_before(struct call *call, const struct stream_sl
 /* The same behind a copy that was queued; only noted. */
 void call_ask_after(struct call *call, const struct stream_slot *stream);
 
+/* ---- Planted bugs --------------------------------------------------------------------------- */
+
+static inline bool device_is_tampered(const struct device *device)
+{
+    return device->tamper.before != NULL;
+}
+
+/* Fills kind, op, scope; asks `before`. False: the call is not to be made. */
+bool tamper_before(struct device *device, struct device_tampered *call);
+void tamper_after(struct device *device, struct device_tampered *call, enum status status,
+                  uint64_t event_id);
+
 /* ---- Staging -------------------------------------------------------------------------------- */
 
 MUST_CHECK enum status staging_create(struct device *device, struct error *err);
@@ -207,6 +219,15 @@ void graph_builder_destroy(struct graph_builder *builder); /* NULL is fine */
 /* The recorded command with that event id, or NULL. */
 const struct device_command *graph_find_command(const struct graph_builder *builder,
                                                 uint64_t event_id);
+
+/* Behind work that was queued: waits for it where options.serialise. */
+static inline enum status call_settle(const struct call *call, const struct stream_slot *stream,
+                                      struct error *err)
+{
+    struct device *device = call->device;
+    return device->options.serialise ? device->methods->stream_sync(device, stream->impl, err)
+                                     : STATUS_OK;
+}
 
 /* Runs a command, or records it where the stream is recording. `views` name its buffers. */
 MUST_CHECK enum status call_submit(struct call *call, struct stream_slot *stream,

@@ -136,12 +136,37 @@ struct device_methods {
     void (*graph_destroy)(struct device *device, void *graph);
 };
 
-/* Changes what a caller asks for, before it is checked: how a bug of the caller is planted. Entries
- * may be NULL. op: the contract's name, or "copy-in", "copy-out", "copy-within", "fill". */
+/* ---- Planting bugs of the caller ------------------------------------------------------------ */
+
+/* A call as it comes from the caller, before anything was checked or locked. before may change
+ * what is asked for. */
+struct device_tampered {
+    enum event_kind kind;
+    const char *op; /* the contract's name, else event_kind_name */
+    struct event_scope scope;
+    struct device_stream stream;
+    struct device_launch *launch;
+    struct device_view *view; /* of a copy or fill: the target; of a copy out: the source */
+    const void *bytes;        /* of a copy in */
+    uint64_t *byte_count;
+    struct device_buffer buffer; /* of a destroy; behind a create: the new one */
+    const char *name;            /* of a create */
+    struct device_mark mark;
+    struct device_graph graph;
+    struct device_ticket ticket; /* of redeem and release; behind a copy out: the new one */
+    /* Behind the call. */
+    enum status status;
+    uint64_t event_id; /* 0 where nobody listens and it was refused */
+};
+
+/* How a bug of the caller is planted. Called with no lock held, so both may use the device; what
+ * they call comes back here too. Either all three are set or none. */
 struct device_tamper {
-    void (*launch)(void *context, struct device_launch *launch, const struct event_scope *scope);
-    void (*view)(void *context, const char *op, struct device_view *view,
-                 const struct event_scope *scope);
+    /* False: the caller forgets the call. It is not made, nobody hears of it, all seems well. */
+    bool (*before)(void *context, struct device_tampered *call);
+    void (*after)(void *context, const struct device_tampered *call);
+    /* A staging slot is wanted: true if the one given out last is to be given out once more. */
+    bool (*take_again)(void *context);
     void *context;
 };
 
@@ -170,6 +195,7 @@ struct device {
     uint64_t next_event_id; /* atomic */
     uint64_t traps_told;    /* of the crumb page; under lock */
     uint64_t launch_count;  /* atomic; of those that could be scanned */
+    uint64_t iteration;     /* atomic: of the last device_run_begin */
 
     pthread_mutex_t inspect_lock;  /* guards the next two */
     struct recent_launch *recent;  /* RECENT_LAUNCHES of them, or NULL where nobody listens */
@@ -196,7 +222,9 @@ MUST_CHECK enum status device_init(struct device *device, const struct device_op
 void device_report_fault(struct device *device, const struct device_fault *fault);
 bool device_is_lost(const struct device *device);
 
-/* From a backend, when a command is done, if options.completions. */
+/* From a backend, when a command is done that device_wants_completion of (a replay: if
+ * options.completions), before a mark behind it is passed. */
+bool device_wants_completion(const struct device *device, const struct device_command *command);
 void device_report_completion(struct device *device, uint32_t stream_index, uint64_t event_id);
 
 /* From a backend, once for each inspection that ran; event_id: of the command, or of the replay it

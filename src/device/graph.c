@@ -81,6 +81,9 @@ enum status device_graph_begin(struct device *device, struct device_stream strea
 {
     struct call call;
     struct stream_slot *slot;
+    struct device_tampered asked = { .kind = EVENT_GRAPH_BEGIN, .stream = stream };
+    if (device_is_tampered(device) && !tamper_before(device, &asked))
+        return STATUS_OK;
     call_init(&call, device, EVENT_GRAPH_BEGIN, site);
     TRY(call_lock_stream(&call, stream, "graph begin", &slot, err));
     enum status status = call_refuse_capture(&call, slot, "graph begin", err);
@@ -131,6 +134,9 @@ enum status device_graph_end(struct device *device, struct device_stream stream,
 {
     struct call call;
     struct stream_slot *slot;
+    struct device_tampered asked = { .kind = EVENT_GRAPH_END, .stream = stream };
+    if (device_is_tampered(device))
+        tamper_before(device, &asked);
     call_init(&call, device, EVENT_GRAPH_END, site);
     TRY(call_lock_stream(&call, stream, "graph end", &slot, err));
     enum status status = STATUS_OK;
@@ -191,9 +197,9 @@ static enum status check_graph(struct call *call, struct device_graph graph,
     return STATUS_OK;
 }
 
-enum status device_graph_replay(struct device *device, struct device_stream stream,
-                                struct device_graph graph, struct device_site site,
-                                struct error *err)
+static enum status give_replay(struct device *device, struct device_stream stream,
+                               struct device_graph graph, struct device_site site,
+                               uint64_t *ret_event_id, struct error *err)
 {
     struct call call;
     struct stream_slot *slot;
@@ -211,9 +217,27 @@ enum status device_graph_replay(struct device *device, struct device_stream stre
         call_begin(&call);
         status = device->methods->graph_replay(device, slot->impl, graph_slot->impl, call.event.id,
                                                epoch, err);
+        if (!status)
+            status = call_settle(&call, slot, err);
         call_end(&call, status, err);
     }
     call_unlock_stream(slot);
+    *ret_event_id = call.event.id;
+    return status;
+}
+
+enum status device_graph_replay(struct device *device, struct device_stream stream,
+                                struct device_graph graph, struct device_site site,
+                                struct error *err)
+{
+    uint64_t event_id = 0;
+    struct device_tampered call = { .kind = EVENT_GRAPH_REPLAY, .stream = stream, .graph = graph };
+    if (!device_is_tampered(device))
+        return give_replay(device, stream, graph, site, &event_id, err);
+    if (!tamper_before(device, &call))
+        return STATUS_OK;
+    enum status status = give_replay(device, call.stream, graph, site, &event_id, err);
+    tamper_after(device, &call, status, event_id);
     return status;
 }
 

@@ -48,17 +48,17 @@ enum status call_submit(struct call *call, struct stream_slot *stream,
         call->event.object = graph_builder_id(stream->builder);
         return graph_record(stream->builder, command, views, view_count, err);
     }
-    return call->device->methods->submit(call->device, stream->impl, command, err);
+    TRY(call->device->methods->submit(call->device, stream->impl, command, err));
+    return call_settle(call, stream, err);
 }
 
-enum status device_launch(struct device *device, struct device_stream stream,
-                          const struct device_launch *launch, struct device_site site,
-                          struct error *err)
+static enum status give_launch(struct device *device, struct device_stream stream,
+                               const struct device_launch *launch, struct device_site site,
+                               uint64_t *ret_event_id, struct error *err)
 {
     const struct device_contract *contract = launch->contract;
     struct call call;
     struct stream_slot *slot;
-    struct device_launch tampered;
     struct resolved resolved[DEVICE_OPERAND_LIMIT];
     char what[64]; /* not printed: that would cost as much as the checks */
     size_t name_length = strnlen(contract->name, sizeof(what) - sizeof(" launch"));
@@ -67,11 +67,6 @@ enum status device_launch(struct device *device, struct device_stream stream,
     call_init(&call, device, EVENT_LAUNCH, site);
     event_set_text(call.event.op, sizeof(call.event.op), contract->name);
     TRY(call_lock_stream(&call, stream, what, &slot, err));
-    if (device->tamper.launch) {
-        tampered = *launch;
-        device->tamper.launch(device->tamper.context, &tampered, &slot->scope);
-        launch = &tampered;
-    }
     struct device_command command = { .kind = DEVICE_COMMAND_LAUNCH,
                                       .contract = contract,
                                       .scope = slot->scope,
@@ -101,5 +96,22 @@ enum status device_launch(struct device *device, struct device_stream stream,
     call_end(&call, status, err);
 done:
     call_unlock_stream(slot);
+    *ret_event_id = call.event.id;
+    return status;
+}
+
+enum status device_launch(struct device *device, struct device_stream stream,
+                          const struct device_launch *launch, struct device_site site,
+                          struct error *err)
+{
+    uint64_t event_id = 0;
+    if (!device_is_tampered(device))
+        return give_launch(device, stream, launch, site, &event_id, err);
+    struct device_launch changed = *launch;
+    struct device_tampered call = { .kind = EVENT_LAUNCH, .stream = stream, .launch = &changed };
+    if (!tamper_before(device, &call))
+        return STATUS_OK;
+    enum status status = give_launch(device, call.stream, &changed, site, &event_id, err);
+    tamper_after(device, &call, status, event_id);
     return status;
 }

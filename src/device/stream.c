@@ -196,8 +196,9 @@ static enum status refuse_mark(struct call *call, struct device_mark mark, struc
 }
 
 /* Record and wait differ only in the method. */
-static enum status order(struct device *device, enum event_kind kind, struct device_stream stream,
-                         struct device_mark mark, struct device_site site, struct error *err)
+static enum status give_order(struct device *device, enum event_kind kind,
+                              struct device_stream stream, struct device_mark mark,
+                              struct device_site site, uint64_t *ret_event_id, struct error *err)
 {
     const char *what = kind == EVENT_MARK_RECORD ? "mark record" : "mark wait";
     struct call call;
@@ -217,6 +218,21 @@ static enum status order(struct device *device, enum event_kind kind, struct dev
         call_end(&call, status, err);
     }
     call_unlock_stream(slot);
+    *ret_event_id = call.event.id;
+    return status;
+}
+
+static enum status order(struct device *device, enum event_kind kind, struct device_stream stream,
+                         struct device_mark mark, struct device_site site, struct error *err)
+{
+    uint64_t event_id = 0;
+    if (!device_is_tampered(device))
+        return give_order(device, kind, stream, mark, site, &event_id, err);
+    struct device_tampered call = { .kind = kind, .stream = stream, .mark = mark };
+    if (!tamper_before(device, &call))
+        return STATUS_OK;
+    enum status status = give_order(device, kind, call.stream, mark, site, &event_id, err);
+    tamper_after(device, &call, status, event_id);
     return status;
 }
 

@@ -5,15 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct device_view transfer_asked(const struct device *device, const char *op,
-                                  const struct device_view *view, const struct stream_slot *stream)
-{
-    struct device_view asked = *view;
-    if (device->tamper.view)
-        device->tamper.view(device->tamper.context, op, &asked, &stream->scope);
-    return asked;
-}
-
 enum status transfer_refuse_staging(struct call *call, uint32_t in_use, struct error *err)
 {
     return call_refuse(call, EVENT_CHECK_STAGING, EVENT_NO_OPERAND,
@@ -67,7 +58,8 @@ static enum status queue_copy_in(struct call *call, struct stream_slot *stream,
     TRY(device->methods->submit(device, stream->impl, &command, err));
     TRY(transfer_check_queue(call, stream, check, TRANSFER_AFTER, target, slot->memory, err));
     TRY(transfer_check_queue(call, stream, check, TRANSFER_LANDED, target, NULL, err));
-    return device->methods->mark_record(device, stream->impl, slot->mark, err);
+    TRY(device->methods->mark_record(device, stream->impl, slot->mark, err));
+    return call_settle(call, stream, err);
 }
 
 /* One piece through one slot; the stream is locked. */
@@ -123,9 +115,10 @@ static enum status copy_all_in(struct call *call, struct stream_slot *stream, st
     return STATUS_OK;
 }
 
-enum status device_copy_in(struct device *device, struct device_stream stream,
-                           const struct device_view *target, const void *source, uint64_t bytes,
-                           struct device_site site, struct error *err)
+static enum status give_copy_in(struct device *device, struct device_stream stream,
+                                const struct device_view *target, const void *source,
+                                uint64_t bytes, struct device_site site, uint64_t *ret_event_id,
+                                struct error *err)
 {
     struct call call;
     struct stream_slot *slot;
@@ -133,10 +126,9 @@ enum status device_copy_in(struct device *device, struct device_stream stream,
     call_init(&call, device, EVENT_COPY_IN, site);
     TRY(call_lock_stream(&call, stream, "copy in", &slot, err));
     call.event.bytes = bytes;
-    struct device_view asked = transfer_asked(device, "copy-in", target, slot);
     enum status status = call_refuse_capture(&call, slot, "copy in", err);
     if (!status)
-        status = call_resolve(&call, &asked, 0, "copy in", EVENT_WRITE, &resolved, err);
+        status = call_resolve(&call, target, 0, "copy in", EVENT_WRITE, &resolved, err);
     if (!status && bytes != transfer_bytes(&resolved))
         status = refuse_bytes(&call, "copy in", transfer_bytes(&resolved), bytes, err);
     if (!status)
@@ -150,6 +142,28 @@ enum status device_copy_in(struct device *device, struct device_stream stream,
         }
     }
     call_unlock_stream(slot);
+    *ret_event_id = call.event.id;
+    return status;
+}
+
+enum status device_copy_in(struct device *device, struct device_stream stream,
+                           const struct device_view *target, const void *source, uint64_t bytes,
+                           struct device_site site, struct error *err)
+{
+    uint64_t event_id = 0;
+    if (!device_is_tampered(device))
+        return give_copy_in(device, stream, target, source, bytes, site, &event_id, err);
+    struct device_view changed = *target;
+    struct device_tampered call = { .kind = EVENT_COPY_IN,
+                                    .stream = stream,
+                                    .view = &changed,
+                                    .bytes = source,
+                                    .byte_count = &bytes };
+    if (!tamper_before(device, &call))
+        return STATUS_OK;
+    enum status status = give_copy_in(device, call.stream, &changed, source, bytes, site, &event_id,
+                                      err);
+    tamper_after(device, &call, status, event_id);
     return status;
 }
 
@@ -198,9 +212,9 @@ enum status device_copy_within(struct device *device, struct device_stream strea
     return status;
 }
 
-enum status device_fill(struct device *device, struct device_stream stream,
-                        const struct device_view *target, uint8_t byte, struct device_site site,
-                        struct error *err)
+static enum status give_fill(struct device *device, struct device_stream stream,
+                             const struct device_view *target, uint8_t byte,
+                             struct device_site site, uint64_t *ret_event_id, struct error *err)
 {
     struct call call;
     struct stream_slot *slot;
@@ -220,5 +234,22 @@ enum status device_fill(struct device *device, struct device_stream stream,
         call_end(&call, status, err);
     }
     call_unlock_stream(slot);
+    *ret_event_id = call.event.id;
+    return status;
+}
+
+enum status device_fill(struct device *device, struct device_stream stream,
+                        const struct device_view *target, uint8_t byte, struct device_site site,
+                        struct error *err)
+{
+    uint64_t event_id = 0;
+    if (!device_is_tampered(device))
+        return give_fill(device, stream, target, byte, site, &event_id, err);
+    struct device_view changed = *target;
+    struct device_tampered call = { .kind = EVENT_FILL, .stream = stream, .view = &changed };
+    if (!tamper_before(device, &call))
+        return STATUS_OK;
+    enum status status = give_fill(device, call.stream, &changed, byte, site, &event_id, err);
+    tamper_after(device, &call, status, event_id);
     return status;
 }

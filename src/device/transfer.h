@@ -4,10 +4,6 @@
 
 #include "device/staging.h"
 
-/* What the caller asked for, or what a planted bug makes of it. */
-struct device_view transfer_asked(const struct device *device, const char *op,
-                                  const struct device_view *view, const struct stream_slot *stream);
-
 static inline uint64_t transfer_bytes(const struct resolved *resolved)
 {
     return resolved->rows.row_bytes * resolved->rows.row_count;

@@ -9,6 +9,19 @@
 
 /* ---- Tickets -------------------------------------------------------------------------------- */
 
+/* After a wait: the fault it was ended by, if any. */
+static enum status fail_if_lost(struct call *call, struct error *err)
+{
+    struct device *device = call->device;
+    if (!device_is_lost(device))
+        return STATUS_OK;
+    call->event.cause_id = device->first_fault_id;
+    return error_set(err, STATUS_LOST,
+                     "copy out failed: an illegal memory access was encountered (seen here; first "
+                     "fault: %s)",
+                     device->first_fault);
+}
+
 /* Queues the copy and what the mode wants around it. */
 static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
                                   const struct device_rows *source, struct staging_slot *slot,
@@ -22,8 +35,10 @@ static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
                                       .source = *source,
                                       .staging = slot->memory };
     enum device_d2h_mode mode = device->options.d2h_mode;
-    if (mode == DEVICE_D2H_SYNC)
+    if (mode == DEVICE_D2H_SYNC) {
         TRY(methods->stream_sync(device, stream->impl, err));
+        TRY(fail_if_lost(call, err)); /* not the copy's doing */
+    }
     slot->check = transfer_check_create(call, source);
     TRY(transfer_check_queue(call, stream, slot->check, TRANSFER_BEFORE, source, NULL, err));
     TRY(methods->submit(device, stream->impl, &command, err));
@@ -33,12 +48,13 @@ static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
         TRY(methods->stream_sync(device, stream->impl, err));
     if (mode == DEVICE_D2H_EVENT)
         TRY(methods->mark_sync(device, slot->mark, err));
-    return STATUS_OK;
+    return call_settle(call, stream, err);
 }
 
-enum status device_copy_out(struct device *device, struct device_stream stream,
-                            const struct device_view *source, struct device_site site,
-                            struct device_ticket *ret_ticket, struct error *err)
+static enum status give_copy_out(struct device *device, struct device_stream stream,
+                                 const struct device_view *source, struct device_site site,
+                                 struct device_ticket *ret_ticket, uint64_t *ret_event_id,
+                                 struct error *err)
 {
     struct call call;
     struct stream_slot *slot;
@@ -48,10 +64,9 @@ enum status device_copy_out(struct device *device, struct device_stream stream,
     uint64_t limit = device->options.staging_slot_bytes;
     call_init(&call, device, EVENT_COPY_OUT, site);
     TRY(call_lock_stream(&call, stream, "copy out", &slot, err));
-    struct device_view asked = transfer_asked(device, "copy-out", source, slot);
     enum status status = call_refuse_capture(&call, slot, "copy out", err);
     if (!status)
-        status = call_resolve(&call, &asked, 0, "copy out", EVENT_READ, &resolved, err);
+        status = call_resolve(&call, source, 0, "copy out", EVENT_READ, &resolved, err);
     if (!status && transfer_bytes(&resolved) > limit)
         status = call_refuse(&call, EVENT_CHECK_BYTES, 0, limit, transfer_bytes(&resolved), err,
                              STATUS_REFUSED,
@@ -82,6 +97,26 @@ enum status device_copy_out(struct device *device, struct device_stream stream,
         call_end(&call, status, err);
     }
     call_unlock_stream(slot);
+    *ret_event_id = call.event.id;
+    return status;
+}
+
+enum status device_copy_out(struct device *device, struct device_stream stream,
+                            const struct device_view *source, struct device_site site,
+                            struct device_ticket *ret_ticket, struct error *err)
+{
+    uint64_t event_id = 0;
+    if (!device_is_tampered(device))
+        return give_copy_out(device, stream, source, site, ret_ticket, &event_id, err);
+    struct device_view changed = *source;
+    struct device_tampered call = { .kind = EVENT_COPY_OUT, .stream = stream, .view = &changed };
+    if (!tamper_before(device, &call))
+        return STATUS_OK;
+    enum status status = give_copy_out(device, call.stream, &changed, site, ret_ticket, &event_id,
+                                       err);
+    if (!status)
+        call.ticket = *ret_ticket;
+    tamper_after(device, &call, status, event_id);
     return status;
 }
 
@@ -109,14 +144,17 @@ enum status device_ticket_redeem(struct device *device, struct device_ticket tic
                                  uint64_t *ret_count, struct error *err)
 {
     struct call call;
+    struct device_tampered asked = { .kind = EVENT_TICKET_REDEEM, .ticket = ticket };
+    if (device_is_tampered(device))
+        tamper_before(device, &asked); /* cannot be left out: the caller wants its bytes */
     call_init(&call, device, EVENT_TICKET_REDEEM, site);
+    call.event.object = ticket.index;
+    call.event.epoch = (uint16_t)ticket.generation;
     TRY(call_check_lost(&call, "copy out", err));
     struct staging_slot *slot = staging_find(device, ticket);
     if (!slot)
         return refuse_ticket(&call, ticket, "redeem", err);
     bool waits = device->options.d2h_mode != DEVICE_D2H_PLAIN;
-    call.event.object = ticket.index;
-    call.event.epoch = (uint16_t)ticket.generation;
     call.event.cause_id = slot->event_id;
     call.event.bytes = slot->bytes;
     call.event.host_address = (uint64_t)(uintptr_t)slot->memory;
@@ -125,13 +163,8 @@ enum status device_ticket_redeem(struct device *device, struct device_ticket tic
     if (waits)
         status = device->methods->mark_sync(device, slot->mark, err);
     device_tell_traps(device);
-    if (!status && device_is_lost(device)) {
-        call.event.cause_id = device->first_fault_id;
-        status = error_set(err, STATUS_LOST,
-                           "copy out failed: an illegal memory access was encountered (seen here; "
-                           "first fault: %s)",
-                           device->first_fault);
-    }
+    if (!status)
+        status = fail_if_lost(&call, err);
     call.event.found = waits;
     if (!status) {
         staging_hold(device, slot); /* redeeming twice gives the same bytes */
@@ -149,12 +182,15 @@ enum status device_ticket_release(struct device *device, struct device_ticket ti
 {
     struct call call;
     struct error unused;
+    struct device_tampered asked = { .kind = EVENT_TICKET_RELEASE, .ticket = ticket };
+    if (device_is_tampered(device) && !tamper_before(device, &asked))
+        return STATUS_OK;
     call_init(&call, device, EVENT_TICKET_RELEASE, site);
+    call.event.object = ticket.index;
+    call.event.epoch = (uint16_t)ticket.generation;
     struct staging_slot *slot = staging_find(device, ticket);
     if (!slot)
         return refuse_ticket(&call, ticket, "release", err);
-    call.event.object = ticket.index;
-    call.event.epoch = (uint16_t)ticket.generation;
     call.event.cause_id = slot->event_id;
     call.event.bytes = slot->bytes;
     call.event.host_address = (uint64_t)(uintptr_t)slot->memory;

@@ -54,9 +54,10 @@ static enum status check_room(const struct engine *engine, struct error *err)
     return error_set(
         err, STATUS_NO_MEMORY,
         "memory: expected at most the %s of the device, found a need of %s (weights, kv "
-        "cache for %" PRIu32 " tokens, scratch); use a smaller context or another type",
+        "cache for %" PRIu32 " x %" PRIu32 " tokens, scratch); use a smaller context, fewer "
+        "sequences or another type",
         text_bytes(room, there), text_bytes(engine->plan.total_bytes, needed),
-        engine->plan.options.context);
+        engine->plan.options.sequence_limit, engine->plan.options.context);
 }
 
 static enum status allocate(struct engine *engine, struct error *err)
@@ -127,6 +128,13 @@ void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length)
 {
     ASSERT(sequence < engine->plan.options.sequence_limit && length <= engine->lengths[sequence]);
     engine->lengths[sequence] = length;
+}
+
+void engine_restart(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->plan.options.sequence_limit; i++)
+        engine->lengths[i] = 0;
+    engine->step = 0;
 }
 
 struct device_view engine_slots(const struct engine *engine, const struct device_view *cache,

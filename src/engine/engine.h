@@ -50,12 +50,23 @@ void engine_close(struct engine *engine); /* NULL is fine */
 const struct engine_plan *engine_plan(const struct engine *engine);
 struct device_stream engine_stream(const struct engine *engine);
 
+/* Every weight with its name in the file and where it is on the device; stops at what visit
+ * returns. */
+typedef enum status (*engine_weight_visitor)(void *context, const char *name,
+                                             const struct device_view *view, struct error *err);
+MUST_CHECK enum status engine_weights_visit(const struct engine *engine,
+                                            engine_weight_visitor visit, void *context,
+                                            struct error *err);
+
 /* ---- Sequences ------------------------------------------------------------------------------ */
 
 /* Tokens in a sequence; sequences are numbered from 0 and begin empty. */
 uint32_t engine_length(const struct engine *engine, uint32_t sequence);
 /* Forgets everything from `length` on; length must not be more than there is. */
 void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length);
+/* All sequences are empty, and the steps that calls are labelled with begin at 0 again: what comes
+ * is told apart from what was by the run it belongs to. */
+void engine_restart(struct engine *engine);
 /* target becomes a copy of source. */
 MUST_CHECK enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
                                    struct error *err);

@@ -32,3 +32,21 @@ enum status engine_bind_weights(struct engine *engine, const struct gguf_file *f
     }
     return STATUS_OK;
 }
+
+enum status engine_weights_visit(const struct engine *engine, engine_weight_visitor visit,
+                                 void *context, struct error *err)
+{
+    for (int role = 0; role < MODEL_ROLE_COUNT; role++) {
+        bool per_layer = model_role_is_per_layer((enum model_role)role);
+        uint32_t count = per_layer ? engine->config.block_count : 1;
+        for (uint32_t layer = 0; layer < count; layer++) {
+            const struct device_view *view = per_layer ? &engine->layers[layer].weights[role]
+                                                       : &engine->globals[role];
+            struct model_planned planned = model_plan(&engine->config, (enum model_role)role,
+                                                      layer);
+            if (engine_has(view))
+                TRY(visit(context, planned.name, view, err));
+        }
+    }
+    return STATUS_OK;
+}

@@ -40,7 +40,8 @@ enum event_kind {
     EVENT_GRAPH_DESTROY,
     EVENT_TICKET_REDEEM,  /* the host reads the bytes of a copy out */
     EVENT_TICKET_RELEASE, /* their staging slot may be used again */
-    EVENT_COMPLETION,     /* the work of an earlier call (cause_id) is done */
+    EVENT_COMPLETION,     /* the work of an earlier call (cause_id) is done; told before its
+                             staging slot can be taken again */
     EVENT_TRAP,           /* a kernel met an index past its bound and skipped the access */
     EVENT_FAULT,          /* the device made an illegal access and is lost */
     EVENT_CANARY,         /* bytes beside a buffer are not what was put there; cause_id: the launch

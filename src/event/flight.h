@@ -45,6 +45,19 @@ struct crumb_page *flight_crumbs(struct flight *flight);
 void flight_checkpoint(struct flight *flight, uint64_t analysed_id, const void *bytes,
                        size_t count);
 
+enum flight_state {
+    FLIGHT_ABSENT, /* not written yet, or being written */
+    FLIGHT_OPEN,   /* a call that has begun and not ended */
+    FLIGHT_WHOLE,
+    FLIGHT_GONE /* a later event took its place */
+};
+
+/* The event with that id as it stands now: for a thread that reads behind the writers, takes no
+ * lock and never holds one up. Fills *ret_event for FLIGHT_OPEN and FLIGHT_WHOLE. */
+enum flight_state flight_peek(const struct flight *flight, uint64_t id, struct event *ret_event);
+/* Events the ring holds. */
+uint32_t flight_record_count(const struct flight *flight);
+
 /* ---- Reading -------------------------------------------------------------------------------- */
 
 struct flight_reader;

@@ -68,6 +68,9 @@ struct flight_plan {
 struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_count,
                                   uint32_t graph_record_count);
 
+/* Copies a record's event if it is whole, has that id and means something. */
+bool flight_record_load(const struct flight_record *source, uint64_t id, struct event *ret);
+
 uint64_t flight_header_checksum(const struct flight_header *header);
 uint32_t flight_begin_checksum(const struct event *event);
 uint32_t flight_end_checksum(const struct event *event);

@@ -84,8 +84,7 @@ static void end_text(char *field, size_t bytes)
     field[bytes - 1] = '\0';
 }
 
-/* Copies a record's event if it is whole and means something. */
-static bool load_event(const struct flight_record *source, uint64_t id, struct event *ret)
+bool flight_record_load(const struct flight_record *source, uint64_t id, struct event *ret)
 {
     struct flight_record record;
     if (__atomic_load_n(&source->state, __ATOMIC_ACQUIRE) != id)
@@ -137,7 +136,7 @@ static void survey_ring(struct flight_reader *reader)
     info->first_id = info->last_id > count ? info->last_id - count + 1 : info->last_id ? 1 : 0;
     struct event event;
     for (uint64_t id = info->first_id; id && id <= info->last_id; id++)
-        info->damaged_count += !load_event(record_of(reader, id), id, &event);
+        info->damaged_count += !flight_record_load(record_of(reader, id), id, &event);
     /* A busy record newer than the last id is the call in which the process died. */
     if (info->damaged_count < busy_count)
         info->damaged_count = busy_count;
@@ -149,7 +148,7 @@ bool flight_next(const struct flight_reader *reader, uint64_t *id, struct event 
 {
     uint64_t at = *id < reader->info.first_id ? reader->info.first_id : *id;
     for (; at && at <= reader->info.last_id; at++) {
-        if (load_event(record_of(reader, at), at, ret_event)) {
+        if (flight_record_load(record_of(reader, at), at, ret_event)) {
             *id = at + 1;
             return true;
         }
@@ -164,7 +163,7 @@ bool flight_graph_launch(const struct flight_reader *reader, size_t index, struc
     if (index >= reader->header.graph_record_count)
         return false;
     uint64_t state = __atomic_load_n(&records[index].state, __ATOMIC_ACQUIRE);
-    return state != 0 && load_event(&records[index], state, ret_event);
+    return state != 0 && flight_record_load(&records[index], state, ret_event);
 }
 
 /* ---- Tables --------------------------------------------------------------------------------- */

@@ -314,3 +314,21 @@ void flight_checkpoint(struct flight *flight, uint64_t analysed_id, const void *
     __atomic_store_n(&slot->checksum, flight_checkpoint_checksum(slot), __ATOMIC_RELEASE);
     pthread_mutex_unlock(&flight->lock);
 }
+
+enum flight_state flight_peek(const struct flight *flight, uint64_t id, struct event *ret_event)
+{
+    const struct flight_record *record = &flight->ring[id % flight->header->record_count];
+    uint64_t state = __atomic_load_n(&record->state, __ATOMIC_ACQUIRE);
+    if (state == FLIGHT_BUSY || state < id)
+        return FLIGHT_ABSENT;
+    if (state > id)
+        return FLIGHT_GONE;
+    if (!flight_record_load(record, id, ret_event))
+        return FLIGHT_ABSENT; /* it changed under the copy */
+    return ret_event->phase == EVENT_END ? FLIGHT_WHOLE : FLIGHT_OPEN;
+}
+
+uint32_t flight_record_count(const struct flight *flight)
+{
+    return flight->header->record_count;
+}

@@ -205,6 +205,8 @@ static enum status read_tokens(struct loop *loop, size_t number, size_t held, st
 {
     const struct generate_prompt *prompt = &loop->prompts[loop->lanes[number].prompt];
     size_t batch_limit = engine_plan(loop->engine)->options.batch_limit;
+    if (loop->options->prompt_chunk && loop->options->prompt_chunk < batch_limit)
+        batch_limit = loop->options->prompt_chunk;
     loop->read_tokens += held;
     for (size_t first = held; first < prompt->count; first += batch_limit) {
         size_t left = prompt->count - first, count = left < batch_limit ? left : batch_limit;

@@ -32,6 +32,7 @@ struct generate_options {
     struct sampler_settings sampling;
     const char *const *stops; /* stop strings */
     size_t stop_count;
+    uint32_t prompt_chunk; /* most prompt tokens of a batch; 0: as many as the engine takes */
     /* The logits a token is chosen from, before penalties; NULL: nobody wants them. */
     enum status (*logits)(void *context, uint32_t sequence, uint32_t step, const float *logits,
                           struct error *err);

@@ -1,5 +1,5 @@
 /* decorator.c - the method table that stands before a device's own. Every entry passes through; the
- * few that can carry a fault look at the plan first. */
+ * few that can carry a fault ask the others first. */
 #include "inject/inject_impl.h"
 
 #include <stdlib.h>
@@ -8,20 +8,6 @@
 static struct inject *of(struct device *device)
 {
     return device->decorator;
-}
-
-bool inject_hits(struct inject *inject, const char *op, const struct event_scope *scope)
-{
-    const struct inject_plan *plan = &inject->plan;
-    if (inject->record.planted || (plan->op[0] && strcmp(plan->op, op) != 0) ||
-        (plan->layer >= 0 && plan->layer != scope->layer) ||
-        (plan->step >= 0 && plan->step != scope->step) ||
-        (plan->tensor[0] && strcmp(plan->tensor, scope->tensor) != 0))
-        return false;
-    inject->record.planted = true;
-    inject->record.scope = *scope;
-    event_set_text(inject->record.op, sizeof(inject->record.op), op);
-    return true;
 }
 
 /* ---- Memory: known, so that it can be given back early -------------------------------------- */
@@ -92,20 +78,38 @@ static uint64_t memory_damage(struct device *device, const struct device_memory 
 
 /* ---- Work ----------------------------------------------------------------------------------- */
 
+/* The owner does not know that it is gone. */
+static enum status vanish(struct inject *inject, void *stream, struct inject_memory *memory,
+                          struct error *err)
+{
+    /* What was queued before may still use it; the defect to plant is that this launch does. */
+    TRY(inject->real->stream_sync(inject->device, stream, err));
+    pthread_mutex_lock(&inject->lock);
+    memory->gone = true;
+    struct device_memory copy = memory->memory;
+    pthread_mutex_unlock(&inject->lock);
+    inject->real->memory_destroy(inject->device, &copy);
+    return STATUS_OK;
+}
+
 static enum status submit(struct device *device, void *stream, const struct device_command *command,
                           struct error *err)
 {
     struct inject *inject = of(device);
-    enum status status;
+    struct inject_spoilt spoilt = { .hit = false };
     pthread_mutex_lock(&inject->lock);
-    if (command->kind == DEVICE_COMMAND_LAUNCH && inject_is_launch_fault(inject->plan.fault))
-        status = inject_submit_launch(inject, stream, command, err);
-    else if (command->kind == DEVICE_COMMAND_COPY_OUT && inject_is_copy_fault(inject->plan.fault))
-        status = inject_submit_copy_out(inject, stream, command, err);
-    else
-        status = inject->real->submit(device, stream, command, err);
+    bool held = inject_hold_command(inject, stream, command);
+    enum status status = held ? STATUS_OK : inject_spoil(inject, stream, command, &spoilt, err);
     pthread_mutex_unlock(&inject->lock);
-    return status;
+    if (held || status)
+        return status;
+    if (!spoilt.hit)
+        return inject->real->submit(device, stream, command, err);
+    if (spoilt.vanishes)
+        TRY(vanish(inject, stream, spoilt.vanishes, err));
+    for (size_t i = 0; i < spoilt.count; i++)
+        TRY(inject->real->submit(device, stream, &spoilt.commands[i], err));
+    return STATUS_OK;
 }
 
 static enum status mark_record(struct device *device, void *stream, void *mark, struct error *err)
@@ -115,24 +119,26 @@ static enum status mark_record(struct device *device, void *stream, void *mark, 
     /* The first mark behind the copy is the one its ticket waits for. */
     if (inject->landing && inject->landing_stream == stream && !inject->landing_mark)
         inject->landing_mark = mark;
+    bool held = inject_hold_mark(inject, INJECT_HELD_RECORD, stream, mark);
     pthread_mutex_unlock(&inject->lock);
-    return inject->real->mark_record(device, stream, mark, err);
+    return held ? STATUS_OK : inject->real->mark_record(device, stream, mark, err);
 }
 
 static enum status mark_wait(struct device *device, void *stream, void *mark, struct error *err)
 {
-    static const struct event_scope nowhere = { -1, -1, "" };
     struct inject *inject = of(device);
     pthread_mutex_lock(&inject->lock);
-    bool dropped = inject->plan.fault == INJECT_DROPPED_WAIT &&
-                   inject_hits(inject, "mark-wait", &nowhere);
+    bool held = inject_hold_mark(inject, INJECT_HELD_WAIT, stream, mark);
     pthread_mutex_unlock(&inject->lock);
-    return dropped ? STATUS_OK : inject->real->mark_wait(device, stream, mark, err);
+    return held ? STATUS_OK : inject->real->mark_wait(device, stream, mark, err);
 }
 
 static enum status mark_sync(struct device *device, void *mark, struct error *err)
 {
     struct inject *inject = of(device);
+    pthread_mutex_lock(&inject->lock);
+    inject_hold_wait(inject, NULL, mark);
+    pthread_mutex_unlock(&inject->lock);
     TRY(inject->real->mark_sync(device, mark, err));
     pthread_mutex_lock(&inject->lock);
     if (inject->landing && inject->landing_mark == mark && inject->landing_bytes) {
@@ -143,17 +149,83 @@ static enum status mark_sync(struct device *device, void *mark, struct error *er
     return STATUS_OK;
 }
 
+static bool mark_passed(struct device *device, void *mark)
+{
+    struct inject *inject = of(device);
+    pthread_mutex_lock(&inject->lock);
+    bool pending = inject_hold_pending(inject, mark);
+    pthread_mutex_unlock(&inject->lock);
+    return !pending && inject->real->mark_passed(device, mark);
+}
+
+static enum status stream_sync(struct device *device, void *stream, struct error *err)
+{
+    struct inject *inject = of(device);
+    pthread_mutex_lock(&inject->lock);
+    inject_hold_wait(inject, stream, NULL);
+    pthread_mutex_unlock(&inject->lock);
+    return inject->real->stream_sync(device, stream, err);
+}
+
+/* Nothing is kept back or lost any more. */
+static void let_go(struct inject *inject)
+{
+    pthread_mutex_lock(&inject->lock);
+    inject_hold_release(inject);
+    inject_hold_flush(inject);
+    pthread_mutex_unlock(&inject->lock);
+}
+
+static void stream_destroy(struct device *device, void *stream)
+{
+    let_go(of(device));
+    of(device)->real->stream_destroy(device, stream);
+}
+
+static void mark_destroy(struct device *device, void *mark)
+{
+    struct inject *inject = of(device);
+    pthread_mutex_lock(&inject->lock);
+    bool pending = inject_hold_pending(inject, mark);
+    pthread_mutex_unlock(&inject->lock);
+    if (pending)
+        let_go(inject);
+    inject->real->mark_destroy(device, mark);
+}
+
+static enum status graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
+                                uint64_t epoch, struct error *err)
+{
+    struct inject *inject = of(device);
+    pthread_mutex_lock(&inject->lock);
+    inject_hold_wait(inject, stream, NULL);
+    pthread_mutex_unlock(&inject->lock);
+    return inject->real->graph_replay(device, stream, graph, event_id, epoch, err);
+}
+
 /* ---- What passes through -------------------------------------------------------------------- */
+
+static void release(struct inject *inject)
+{
+    pthread_mutex_destroy(&inject->lock);
+    pthread_cond_destroy(&inject->released);
+    free(inject->held);
+    free(inject->index_values);
+    free(inject->names);
+    free(inject->memories);
+    free(inject);
+}
 
 static void close_device(struct device *device)
 {
     struct inject *inject = of(device);
     const struct device_methods *real = inject->real;
-    pthread_mutex_destroy(&inject->lock);
-    free(inject->memories);
-    free(inject);
     device->decorator = NULL;
     device->methods = real;
+    device->tamper = (struct device_tamper){ 0 };
+    if (inject->indices.impl)
+        real->memory_destroy(device, &inject->indices);
+    release(inject);
     real->close(device);
 }
 
@@ -174,16 +246,6 @@ static enum status stream_create(struct device *device, uint32_t stream_index, v
     return of(device)->real->stream_create(device, stream_index, ret_stream, err);
 }
 
-static void stream_destroy(struct device *device, void *stream)
-{
-    of(device)->real->stream_destroy(device, stream);
-}
-
-static enum status stream_sync(struct device *device, void *stream, struct error *err)
-{
-    return of(device)->real->stream_sync(device, stream, err);
-}
-
 static enum status stream_query(struct device *device, void *stream, struct error *err)
 {
     return of(device)->real->stream_query(device, stream, err);
@@ -194,26 +256,10 @@ static enum status mark_create(struct device *device, void **ret_mark, struct er
     return of(device)->real->mark_create(device, ret_mark, err);
 }
 
-static void mark_destroy(struct device *device, void *mark)
-{
-    of(device)->real->mark_destroy(device, mark);
-}
-
-static bool mark_passed(struct device *device, void *mark)
-{
-    return of(device)->real->mark_passed(device, mark);
-}
-
 static enum status graph_create(struct device *device, const struct device_command *commands,
                                 size_t count, void **ret_graph, struct error *err)
 {
     return of(device)->real->graph_create(device, commands, count, ret_graph, err);
-}
-
-static enum status graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
-                                uint64_t epoch, struct error *err)
-{
-    return of(device)->real->graph_replay(device, stream, graph, event_id, epoch, err);
 }
 
 static void graph_destroy(struct device *device, void *graph)
@@ -251,19 +297,23 @@ enum status inject_install(struct device *device, const struct inject_plan *plan
 {
     ASSERT(!device->decorator);
     struct inject *inject = calloc(1, sizeof(*inject));
-    if (inject)
-        inject->memories = calloc(INJECT_MEMORY_LIMIT, sizeof(*inject->memories));
-    if (!inject || !inject->memories) {
-        free(inject);
+    if (!inject)
+        return error_set(err, STATUS_NO_MEMORY, "no memory to plant a fault");
+    pthread_mutex_init(&inject->lock, NULL);
+    pthread_cond_init(&inject->released, NULL);
+    inject->memories = calloc(INJECT_MEMORY_LIMIT, sizeof(*inject->memories));
+    inject->names = calloc(INJECT_MEMORY_LIMIT, sizeof(*inject->names));
+    if (!inject->memories || !inject->names) {
+        release(inject);
         return error_set(err, STATUS_NO_MEMORY, "no memory to plant a fault");
     }
     inject->device = device;
     inject->real = device->methods;
     inject->plan = *plan;
-    pthread_mutex_init(&inject->lock, NULL);
     device->decorator = inject;
     device->methods = &inject_methods;
-    device->tamper = (struct device_tamper){ inject_tamper_launch, inject_tamper_view, inject };
+    device->tamper = (struct device_tamper){ inject_before, inject_after, inject_take_again,
+                                             inject };
     *ret_inject = inject;
     return STATUS_OK;
 }
@@ -271,4 +321,9 @@ enum status inject_install(struct device *device, const struct inject_plan *plan
 const struct inject_record *inject_record(const struct inject *inject)
 {
     return &inject->record;
+}
+
+void inject_release(struct inject *inject)
+{
+    let_go(inject);
 }

@@ -1,9 +1,11 @@
-/* inject.h - plants faults where a real bug would be: in an argument, in what a buffer holds, in
- * the order of calls, in a wait that is missing, in a free that comes too early.
+/* inject.h - plants faults where a real bug would be: in an argument, in the order of calls, in a
+ * wait that is missing, in a free that comes too early, in the machine below all checks.
  *
- * A decorator before a device's methods: everything passes through to the device as it is, but for
- * the one call that the plan names. What happens then is real: a kernel really reads a wrong index,
- * memory is really gone. Off unless asked for; nothing of it is in a device without a plan. */
+ * A bug of the caller is planted around the public calls (struct device_tamper): what an observer
+ * sees is what it would see of the real bug. A defect of the machine is planted in a decorator
+ * before the device's methods. Everything else passes through as it is. What happens is real: a
+ * kernel really reads a wrong index, memory is really gone. Off unless asked for; nothing of it is
+ * in a device without a plan. docs/inject.md lists the faults. */
 #ifndef GRETA_INJECT_INJECT_H
 #define GRETA_INJECT_INJECT_H
 
@@ -11,53 +13,90 @@
 
 enum inject_fault {
     /* In an argument, before it is checked. */
-    INJECT_DTYPE_MISMATCH,  /* an operand of a launch says another type */
-    INJECT_WRONG_STRIDE,    /* its rows are said to be closer than they are */
-    INJECT_SHAPE_MISMATCH,  /* it has one column more */
-    INJECT_GRID_LIMIT,      /* the launch has more tiles than there can be */
-    INJECT_MISALIGNED_VIEW, /* it starts one byte late */
-    INJECT_VIEW_PAST_END,   /* a copy asks for more than the buffer holds */
-    INJECT_DEAD_HANDLE,     /* a launch names a buffer of an earlier generation */
-    /* In the machine, after the checks. */
-    INJECT_BAD_INDEX,         /* an index operand holds 0x7F7F7F7F */
-    INJECT_WILD_POINTER,      /* an operand's address is past the end of its buffer */
-    INJECT_WRAPPED_OFFSET,    /* an operand's address is off by 2^32: an int that wrapped */
-    INJECT_EARLY_FREE,        /* an operand's memory is given back before the launch is queued */
-    INJECT_FREE_WHILE_QUEUED, /* right after it is queued */
-    INJECT_DROPPED_WAIT,      /* a stream does not wait for a mark */
-    INJECT_SKIPPED_LAUNCH,    /* a launch is not queued: its output keeps what it held */
-    INJECT_OVERRUN,           /* one byte behind an operand's buffer is written */
-    INJECT_UNDERRUN,          /* one byte before it */
-    INJECT_NAN_OUTPUT,        /* the last written operand is all ones after the launch */
-    INJECT_FLIPPED_BIT,       /* one bit of a copy out is wrong when it has landed */
-    INJECT_SHORT_COPY,        /* a copy out lacks its last byte */
-    INJECT_STALE_COPY,        /* a copy out does not happen: the slot keeps older bytes */
+    INJECT_DTYPE_MISMATCH,
+    INJECT_WRONG_STRIDE,
+    INJECT_SHAPE_MISMATCH,
+    INJECT_GRID_LIMIT,
+    INJECT_MISALIGNED_VIEW,
+    INJECT_OFFSET_PAST_END,
+    INJECT_DEAD_HANDLE,
+    INJECT_VIEW_PAST_END,
+    INJECT_SIZE_BEYOND_VIEW,
+    /* In which calls are made, and when. */
+    INJECT_EARLY_FREE,
+    INJECT_FREE_WHILE_QUEUED,
+    INJECT_DOUBLE_FREE,
+    INJECT_FREED_STAGING,
+    INJECT_DOUBLE_RELEASE,
+    INJECT_SLOT_REWRITTEN,
+    INJECT_OVERLAPPING_D2H,
+    INJECT_OVERLAPPING_COPIES,
+    INJECT_SKIPPED_WAIT,
+    INJECT_TWO_STREAMS,
+    INJECT_SKIPPED_LAUNCH,
+    INJECT_UNINITIALISED_READ,
+    INJECT_STALE_GRAPH,
+    INJECT_LOST_WAKEUP,
+    /* In what a kernel does, below the checks. */
+    INJECT_BAD_INDEX,
+    INJECT_ROPE_POSITION,
+    INJECT_ROPE_PAST_TABLE,
+    INJECT_KV_POSITION,
+    INJECT_KV_SLOT_PAST_CACHE,
+    INJECT_TOKEN_PAST_VOCABULARY,
+    INJECT_WILD_POINTER,
+    INJECT_WRAPPED_OFFSET,
+    INJECT_MEMORY_VANISHED,
+    INJECT_OVERRUN,
+    INJECT_UNDERRUN,
+    INJECT_NAN_OUTPUT,
+    INJECT_UNEQUAL_RUNS,
+    /* In a copy, below the checks. */
+    INJECT_FLIPPED_BIT,
+    INJECT_SHORT_COPY,
+    INJECT_STALE_COPY,
+    INJECT_FLIPPED_BIT_IN,
+    INJECT_SHORT_COPY_IN,
+    INJECT_STALE_COPY_IN,
     INJECT_FAULT_COUNT
 };
 
-const char *inject_fault_name(enum inject_fault fault); /* "bad-index" */
+const char *inject_fault_name(enum inject_fault fault); /* "bad-index": a stable slug */
 const char *inject_fault_summary(enum inject_fault fault);
 
 /* Which call it is. -1 and "" mean any; the first that fits is the one. */
 struct inject_plan {
     enum inject_fault fault;
     int32_t layer, step;
+    int32_t run;                  /* iteration of the workload (device_run_begin) */
+    uint32_t limit_ms;            /* of a lost wakeup: it comes after so long; 0: never */
     char op[EVENT_OP_BYTES];      /* contract's name, or "copy-out" and so on */
     char operand[EVENT_OP_BYTES]; /* by name in the contract; "": one the fault makes sense for */
-    char tensor[EVENT_TENSOR_BYTES]; /* label of the scope */
+    char tensor[EVENT_TENSOR_BYTES]; /* label of the scope; of a double free: name of the buffer */
 };
 
-/* "NAME@layer=L,step=S,op=OP,operand=X,tensor=T", everything behind NAME optional. */
+/* "NAME@layer=L,step=S,run=R,op=OP,operand=X,tensor=T,ms=N", everything behind NAME optional. */
 MUST_CHECK enum status inject_parse(const char *text, struct inject_plan *ret_plan,
                                     struct error *err);
+
+/* A call. */
+struct inject_place {
+    uint64_t event_id; /* 0: it was never made, or nobody listened */
+    struct event_scope scope;
+    char op[EVENT_OP_BYTES]; /* as in a plan */
+    char operand[EVENT_OP_BYTES];
+    uint8_t operand_index; /* EVENT_NO_OPERAND: none */
+    uint32_t stream_index; /* EVENT_NO_STREAM: none */
+};
 
 /* What was planted, for comparison with what is found. */
 struct inject_record {
     bool planted;
-    uint64_t event_id; /* of the call; 0 where it was refused before it had one */
-    struct event_scope scope;
-    char op[EVENT_OP_BYTES];
-    char operand[EVENT_OP_BYTES];
+    struct inject_place place;
+    /* The call that suffers, where that is another one: the first behind a wait that was left out,
+     * the next of the stream whose launch went elsewhere, the recorded launch of a stale graph.
+     * op "" where there is none (yet). */
+    struct inject_place victim;
 };
 
 struct inject;
@@ -65,7 +104,11 @@ struct inject;
 /* From now on; before any buffer is made. Ends with the device. The device must have no work. */
 MUST_CHECK enum status inject_install(struct device *device, const struct inject_plan *plan,
                                       struct inject **ret_inject, struct error *err);
-/* Borrowed until the device is closed. */
+/* Borrowed until the device is closed; settled when no call is under way. */
 const struct inject_record *inject_record(const struct inject *inject);
+
+/* Ends the hang of a lost wakeup, from any thread: the wakeup comes now. Closing the device or
+ * destroying a stream does that too. */
+void inject_release(struct inject *inject);
 
 #endif

@@ -1,9 +1,25 @@
-/* inject_impl.h - the planter, shared by the decorator and the faults. */
+/* inject_impl.h - the planter, shared by its files.
+ *
+ * caller.c plants bugs of the caller around the public calls, machine.c spoils commands below the
+ * checks, hold.c keeps the work of a stream back so that what must be in flight is, decorator.c is
+ * the method table that asks the others. */
 #ifndef GRETA_INJECT_INJECT_IMPL_H
 #define GRETA_INJECT_INJECT_IMPL_H
 
 #include "device/device_impl.h"
 #include "inject/inject.h"
+
+/* Where a fault is planted. */
+enum inject_where { INJECT_IN_CALL, INJECT_IN_LAUNCH, INJECT_IN_COPY };
+
+struct inject_row {
+    const char *name, *summary;
+    enum inject_where where;
+    const char *op, *operand; /* what it is about unless the plan says otherwise; "": any */
+    const char *bound;        /* of an index: the operand whose rows it must stay below; "": none */
+};
+
+const struct inject_row *inject_row(enum inject_fault fault);
 
 /* Memory the device has, so that a fault can give it back behind everybody's back. */
 struct inject_memory {
@@ -13,34 +29,119 @@ struct inject_memory {
 
 #define INJECT_MEMORY_LIMIT 65536u
 
+/* A method call on a stream that is kept back. */
+enum inject_held_kind { INJECT_HELD_COMMAND, INJECT_HELD_RECORD, INJECT_HELD_WAIT };
+struct inject_held {
+    enum inject_held_kind kind;
+    void *stream;
+    struct device_command command;
+    void *mark;
+};
+
 struct inject {
     struct device *device;
     const struct device_methods *real;
     struct inject_plan plan;
+
+    pthread_mutex_t lock; /* guards everything below; never held while the device is called */
     struct inject_record record;
-    pthread_mutex_t lock; /* guards everything below, and the record */
+
+    /* Of the call that carries the fault, from before to after. */
+    bool under_way;
+    pthread_t thread; /* that makes it */
+    bool acting;      /* what comes now is our own doing */
+
+    /* What the caller has. */
+    char (*names)[EVENT_TENSOR_BYTES]; /* by buffer index */
+    struct device_ticket ticket;       /* to be released too early, or twice */
+    uint32_t victim_stream;            /* whose next call suffers; 0: nobody's */
+    bool capturing;                    /* a graph is recorded */
+    struct device_buffer graph_buffer; /* to be made anew; index 0: none yet */
+    struct device_stream other;        /* our own */
+    struct device_mark mark;           /* on the caller's stream */
+    bool slots_again;                  /* the last staging slot is given to `thread` once more */
+
+    /* Memory. */
     struct inject_memory *memories;
     size_t memory_count;
+    struct device_memory indices; /* of a bad index; impl NULL: none */
+    int32_t *index_values;
+
     /* A copy out whose bytes are changed once it has landed. */
     uint8_t *landing;
     uint64_t landing_bytes;
     void *landing_stream, *landing_mark;
+
+    /* hold.c */
+    bool hold_wanted; /* from the next command of `thread` on */
+    void *held_streams[CRUMB_STREAM_LIMIT];
+    size_t held_stream_count;
+    struct inject_held *held; /* of all of them, in the order it was given */
+    size_t held_count, held_capacity;
+    bool lose_wanted; /* the next mark that `thread` records is lost */
+    void *lost_mark, *lost_stream;
+    pthread_cond_t released;
 };
 
-/* With the lock held: true if this is the call, which is then noted as planted. */
-bool inject_hits(struct inject *inject, const char *op, const struct event_scope *scope);
+/* With the lock held: does the plan mean this call? */
+bool inject_fits(const struct inject *inject, const char *op, const struct event_scope *scope);
+/* With the lock held: notes it as planted here. operand -1: none; contract NULL: no launch. */
+void inject_note(struct inject *inject, const char *op, const struct event_scope *scope,
+                 const struct device_contract *contract, int operand, uint64_t event_id);
+/* The operand the plan or the fault names, or the first that suits and is there; -1 if none. */
+int inject_operand(const struct inject *inject, const struct device_contract *contract,
+                   const bool *present);
 
-/* faults.c: with the lock held. */
-void inject_tamper_launch(void *context, struct device_launch *launch,
-                          const struct event_scope *scope);
-void inject_tamper_view(void *context, const char *op, struct device_view *view,
-                        const struct event_scope *scope);
-/* Submits a command with the fault in it. */
-enum status inject_submit_launch(struct inject *inject, void *stream,
-                                 const struct device_command *command, struct error *err);
-enum status inject_submit_copy_out(struct inject *inject, void *stream,
-                                   const struct device_command *command, struct error *err);
-bool inject_is_copy_fault(enum inject_fault fault);
-bool inject_is_launch_fault(enum inject_fault fault);
+/* caller.c */
+bool inject_before(void *context, struct device_tampered *call);
+void inject_after(void *context, const struct device_tampered *call);
+bool inject_take_again(void *context);
+
+/* acts.c: without the lock; between begin and end of acting. */
+void inject_act_name(struct inject *inject, struct device_buffer buffer, char *name);
+void inject_act_destroy(struct inject *inject, struct device_buffer buffer);
+void inject_act_release(struct inject *inject, struct device_ticket ticket);
+/* Another buffer of the same name. Zero handle on failure. */
+struct device_buffer inject_act_create_like(struct inject *inject, struct device_buffer buffer,
+                                            uint64_t bytes);
+/* Spoils the call; false: it is not made at all. */
+bool inject_act_launch(struct inject *inject, struct device_tampered *call, int operand);
+bool inject_act_copy(struct inject *inject, struct device_tampered *call);
+/* The next mark this thread records is lost. */
+void inject_act_lose_mark(struct inject *inject);
+/* The next call on this stream suffers. */
+void inject_act_watch(struct inject *inject, struct device_stream stream);
+/* Behind the call: the second use of a slot, the second copy. */
+void inject_act_rewrite_slot(struct inject *inject, const struct device_tampered *call);
+void inject_act_overlap(struct inject *inject, const struct device_tampered *call);
+
+/* machine.c: with the lock held. What is to be given to the device instead of a command; 0: not
+ * spoilt, give it as it is. */
+#define INJECT_SPOILT_LIMIT 2
+struct inject_spoilt {
+    bool hit;
+    size_t count; /* of commands; 0: the command gets lost */
+    struct device_command commands[INJECT_SPOILT_LIMIT];
+    struct inject_memory *vanishes; /* memory to give back first, when the stream is idle */
+};
+enum status inject_spoil(struct inject *inject, void *stream, const struct device_command *command,
+                         struct inject_spoilt *ret_spoilt, struct error *err);
+struct inject_memory *inject_find_memory(struct inject *inject, uint64_t address);
+
+/* hold.c: with the lock held. */
+
+/* Takes a method call that is to be kept back; false: go on. */
+bool inject_hold_command(struct inject *inject, void *stream, const struct device_command *command);
+bool inject_hold_mark(struct inject *inject, enum inject_held_kind kind, void *stream, void *mark);
+bool inject_hold_has(const struct inject *inject, const void *stream);
+/* Gives everything that was kept back, in order. */
+void inject_hold_flush(struct inject *inject);
+/* Before the host waits for a stream or a mark (the other is NULL): gives what is kept back, or
+ * hangs where a wakeup was lost. */
+void inject_hold_wait(struct inject *inject, void *stream, void *mark);
+/* A mark that cannot be passed yet: its record is kept back, or lost. */
+bool inject_hold_pending(const struct inject *inject, const void *mark);
+/* The lost wakeup comes. */
+void inject_hold_release(struct inject *inject);
 
 #endif

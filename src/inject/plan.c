@@ -1,4 +1,4 @@
-/* plan.c - names of faults, and the text form of a plan. */
+/* plan.c - the text form of a plan. */
 #include "inject/inject.h"
 
 #include <errno.h>
@@ -6,60 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name, *summary;
-} faults[] = {
-    [INJECT_DTYPE_MISMATCH] = { "dtype-mismatch", "an operand of a launch says another type" },
-    [INJECT_WRONG_STRIDE] = { "wrong-stride", "an operand's rows are said to be too close" },
-    [INJECT_SHAPE_MISMATCH] = { "shape-mismatch", "an operand has one column more" },
-    [INJECT_GRID_LIMIT] = { "grid-limit", "a launch has more tiles than there can be" },
-    [INJECT_MISALIGNED_VIEW] = { "misaligned-view", "an operand starts one byte late" },
-    [INJECT_VIEW_PAST_END] = { "view-past-end", "a copy asks for more than the buffer holds" },
-    [INJECT_DEAD_HANDLE] = { "dead-handle", "a launch names a buffer of an earlier generation" },
-    [INJECT_BAD_INDEX] = { "bad-index", "an index operand holds 0x7F7F7F7F" },
-    [INJECT_WILD_POINTER] = { "wild-pointer", "an operand's address is past its buffer's end" },
-    [INJECT_WRAPPED_OFFSET] = { "wrapped-offset", "an operand's address is off by 2^32" },
-    [INJECT_EARLY_FREE] = { "early-free", "an operand's memory is gone before the launch" },
-    [INJECT_FREE_WHILE_QUEUED] = { "free-while-queued", "it is gone right after queueing" },
-    [INJECT_DROPPED_WAIT] = { "dropped-wait", "a stream does not wait for a mark" },
-    [INJECT_SKIPPED_LAUNCH] = { "skipped-launch", "a launch is not queued" },
-    [INJECT_OVERRUN] = { "overrun", "one byte behind an operand's buffer is written" },
-    [INJECT_UNDERRUN] = { "underrun", "one byte before an operand's buffer is written" },
-    [INJECT_NAN_OUTPUT] = { "nan-output", "an output is all ones after the launch" },
-    [INJECT_FLIPPED_BIT] = { "flipped-bit", "one bit of a copy out is wrong when it has landed" },
-    [INJECT_SHORT_COPY] = { "short-copy", "a copy out lacks its last byte" },
-    [INJECT_STALE_COPY] = { "stale-copy", "a copy out does not happen" },
-};
-_Static_assert(COUNT_OF(faults) == INJECT_FAULT_COUNT, "every fault has a row");
-
-const char *inject_fault_name(enum inject_fault fault)
-{
-    ASSERT((unsigned)fault < INJECT_FAULT_COUNT);
-    return faults[fault].name;
-}
-
-const char *inject_fault_summary(enum inject_fault fault)
-{
-    ASSERT((unsigned)fault < INJECT_FAULT_COUNT);
-    return faults[fault].summary;
-}
-
 static enum status find_fault(const char *text, size_t length, enum inject_fault *ret,
                               struct error *err)
 {
     for (size_t i = 0; i < INJECT_FAULT_COUNT; i++) {
-        if (strlen(faults[i].name) == length && memcmp(faults[i].name, text, length) == 0) {
+        const char *name = inject_fault_name((enum inject_fault)i);
+        if (strlen(name) == length && memcmp(name, text, length) == 0) {
             *ret = (enum inject_fault)i;
             return STATUS_OK;
         }
     }
-    char list[512] = "";
+    char list[1024] = "";
     for (size_t i = 0; i < INJECT_FAULT_COUNT; i++) {
         size_t used = strlen(list);
-        snprintf(list + used, sizeof(list) - used, " %s", faults[i].name);
+        snprintf(list + used, sizeof(list) - used, " %s", inject_fault_name((enum inject_fault)i));
     }
-    return error_set(err, STATUS_USAGE, "inject: expected one of:%s; found '%.*s'", list,
-                     (int)length, text);
+    return error_set(err, STATUS_USAGE, "inject: found '%.*s', expected one of:%s", (int)length,
+                     text, list);
 }
 
 static enum status set_number(const char *key, const char *value, int32_t *ret, struct error *err)
@@ -96,6 +59,14 @@ static enum status set_key(struct inject_plan *plan, char *pair, struct error *e
         return set_number(pair, value, &plan->layer, err);
     if (strcmp(pair, "step") == 0)
         return set_number(pair, value, &plan->step, err);
+    if (strcmp(pair, "run") == 0)
+        return set_number(pair, value, &plan->run, err);
+    if (strcmp(pair, "ms") == 0) {
+        int32_t limit;
+        TRY(set_number(pair, value, &limit, err));
+        plan->limit_ms = (uint32_t)limit;
+        return STATUS_OK;
+    }
     if (strcmp(pair, "op") == 0)
         return set_text(pair, value, plan->op, sizeof(plan->op), err);
     if (strcmp(pair, "operand") == 0)
@@ -103,12 +74,13 @@ static enum status set_key(struct inject_plan *plan, char *pair, struct error *e
     if (strcmp(pair, "tensor") == 0)
         return set_text(pair, value, plan->tensor, sizeof(plan->tensor), err);
     return error_set(err, STATUS_USAGE,
-                     "inject: expected layer, step, op, operand or tensor, found '%s'", pair);
+                     "inject: expected layer, step, run, op, operand, tensor or ms, found '%s'",
+                     pair);
 }
 
 enum status inject_parse(const char *text, struct inject_plan *ret_plan, struct error *err)
 {
-    struct inject_plan plan = { .layer = -1, .step = -1 };
+    struct inject_plan plan = { .layer = -1, .step = -1, .run = -1 };
     size_t length = strcspn(text, "@");
     TRY(find_fault(text, length, &plan.fault, err));
     const char *at = text[length] ? text + length + 1 : text + length;

@@ -3,6 +3,7 @@
 #include "model/model_impl.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 static void check_tokens(const struct gguf_file *file, struct model_report *report)
@@ -26,6 +27,27 @@ static void check_tokens(const struct gguf_file *file, struct model_report *repo
                           report->config.vocab_size, tokens->count);
 }
 
+/* Normal, unknown, control, user defined, unused, byte; 0 is undefined. */
+#define TOKEN_TYPE_LAST 6
+
+/* The first element that means nothing; one is enough to know that the array is damaged. */
+static void check_elements(const struct gguf_value *value, const char *key, bool is_type,
+                           struct model_report *report)
+{
+    for (uint64_t i = 0; i < value->count; i++) {
+        double number = 0;
+        bool fine = gguf_value_f64(value, i, &number) && !isnan(number) &&
+                    (!is_type || (number >= 0 && number <= TOKEN_TYPE_LAST));
+        if (fine)
+            continue;
+        model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s: expected %s for token %" PRIu64
+                          ", found %g; the file is damaged, get or convert it again",
+                          key, is_type ? "0 to 6" : "a number", i, number);
+        return;
+    }
+}
+
 /* Arrays that hold one element per token. */
 static void check_lengths(const struct gguf_file *file, struct model_report *report)
 {
@@ -43,6 +65,8 @@ static void check_lengths(const struct gguf_file *file, struct model_report *rep
                 "%s: expected an array of %" PRIu64 " numbers, one per token, found %" PRIu64
                 " of type %s; convert the model again",
                 keys[i], tokens->count, value->count, gguf_type_name(value->element_type));
+        else
+            check_elements(value, keys[i], i == 1, report);
     }
 }
 

@@ -165,12 +165,12 @@ void doc_row_end(struct doc *doc)
 
 void doc_cell_begin(struct doc *doc)
 {
-    doc->methods->cell(doc, doc->columns[doc->column].number, true);
+    doc->methods->cell(doc, &doc->columns[doc->column], true);
 }
 
 void doc_cell_end(struct doc *doc)
 {
-    doc->methods->cell(doc, doc->columns[doc->column].number, false);
+    doc->methods->cell(doc, &doc->columns[doc->column], false);
     doc->column++;
 }
 

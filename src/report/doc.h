@@ -18,6 +18,7 @@ struct doc;
 struct doc_column {
     enum word title;
     bool number; /* to the right */
+    bool wide;   /* sentences: gets room also on a narrow screen */
 };
 
 struct doc_methods {
@@ -30,7 +31,7 @@ struct doc_methods {
     void (*fact)(struct doc *doc, const char *label, bool begin);
     void (*table)(struct doc *doc, const struct doc_column *columns, size_t count, bool begin);
     void (*row)(struct doc *doc, bool begin);
-    void (*cell)(struct doc *doc, bool number, bool begin);
+    void (*cell)(struct doc *doc, const struct doc_column *column, bool begin);
     void (*text)(struct doc *doc, const char *text);
     void (*strong)(struct doc *doc, const char *text);
     void (*code)(struct doc *doc, const char *text);

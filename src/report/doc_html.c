@@ -66,9 +66,12 @@ static void row(struct doc *doc, bool begin)
     text_add(doc->out, begin ? "<tr>" : "</tr>\n");
 }
 
-static void cell(struct doc *doc, bool number, bool begin)
+static void cell(struct doc *doc, const struct doc_column *column, bool begin)
 {
-    text_add(doc->out, !begin ? "</td>" : number ? "<td class=\"n\">" : "<td>");
+    text_add(doc->out, !begin           ? "</td>"
+                       : column->number ? "<td class=\"n\">"
+                       : column->wide   ? "<td class=\"t\">"
+                                        : "<td>");
 }
 
 static void plain(struct doc *doc, const char *text)

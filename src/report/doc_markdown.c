@@ -67,9 +67,9 @@ static void row(struct doc *doc, bool begin)
     text_add(doc->out, begin ? "|" : "\n");
 }
 
-static void cell(struct doc *doc, bool number, bool begin)
+static void cell(struct doc *doc, const struct doc_column *column, bool begin)
 {
-    (void)number;
+    (void)column;
     text_add(doc->out, begin ? " " : " |");
 }
 

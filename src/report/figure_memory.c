@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define WIDTH 760.0
 #define LINE 19.0
@@ -41,14 +40,22 @@ static const struct flight_allocation **sorted_allocations(const struct flight_r
     return sorted;
 }
 
+static bool is_place(const struct analyze_place *place, const struct flight_allocation *one)
+{
+    return place->event_id && place->buffer[0] && place->buffer_index == one->buffer_index &&
+           place->generation == (uint16_t)one->generation;
+}
+
+static bool is_neighbour(const struct analyze_neighbour *near, const struct flight_allocation *one)
+{
+    return near->bytes && near->created_id == one->created_id && near->address == one->address;
+}
+
+/* Names are not enough: several buffers may have one. */
 static bool is_named(const struct finding *root, const struct flight_allocation *one)
 {
-    if (!root || !one->name[0])
-        return false;
-    return strcmp(one->name, root->cause.buffer) == 0 ||
-           strcmp(one->name, root->other.buffer) == 0 ||
-           strcmp(one->name, root->near.live.name) == 0 ||
-           strcmp(one->name, root->near.freed.name) == 0;
+    return root && (is_place(&root->cause, one) || is_place(&root->other, one) ||
+                    is_neighbour(&root->near.live, one) || is_neighbour(&root->near.freed, one));
 }
 
 static void draw_buffer(struct doc *doc, const struct finding *root,
@@ -74,8 +81,7 @@ static void draw_fault(struct doc *doc, uint64_t address, double y)
 {
     char text[96];
     snprintf(text, sizeof(text), "0x%" PRIx64 "  %s", address, doc_word(doc, WORD_MEMORY_FAULT));
-    svg_line(doc, ADDRESS_X, y + LINE / 2 + 1, BAR_X + BAR_WIDTH, y + LINE / 2 + 1, "fault");
-    svg_rect(doc, ADDRESS_X - 2, y + 1, 318, LINE - 2, "faultbox", NULL);
+    svg_rect(doc, ADDRESS_X - 2, y + 1, WIDTH - ADDRESS_X, LINE - 2, "fault", NULL);
     svg_text(doc, ADDRESS_X + 2, y + 14, "start", "title", text, 60);
 }
 

@@ -170,23 +170,29 @@ static void draw_tracks(struct doc *doc, const struct timeline *timeline)
     }
 }
 
+/* The words stand beside the line: the cause's before it, the other's behind it. */
+static void draw_marker(struct doc *doc, const struct timeline *timeline, double x, enum word word,
+                        const char *anchor)
+{
+    svg_text(doc, anchor[0] == 'e' ? x - 4 : x + 4, TOP - 6, anchor, "title", doc_word(doc, word),
+             20);
+    svg_line(doc, x, TOP - 16, x, TOP + timeline->track_count * TRACK_HEIGHT, "marker");
+}
+
 static void draw_items(struct doc *doc, const struct timeline *timeline)
 {
     for (size_t i = 0; i < timeline->count; i++) {
         const struct item *item = &timeline->items[i];
         double x = place_x(timeline, item->begin_ns), end = place_x(timeline, item->end_ns);
         double y = TOP + item->track * TRACK_HEIGHT + 5;
-        double width = end - x < 1.2 ? 1.2 : end - x;
+        double width = end - x < 2 ? 2 : end - x; /* thinner ones vanish on paper */
         svg_rect(doc, x, y, width, TRACK_HEIGHT - 11, item->class, item->title);
         if (width > 34)
             svg_text(doc, x + 4, y + 16, "start", "inbar", item->name, (size_t)(width / 7.2));
-        if (item->id == timeline->cause_id || item->id == timeline->seen_id)
-            svg_text(
-                doc, x, TOP - 6, "middle", "title",
-                doc_word(doc, item->id == timeline->cause_id ? WORD_CHAIN_CAUSE : WORD_CHAIN_SEEN),
-                20);
-        if (item->id == timeline->cause_id || item->id == timeline->seen_id)
-            svg_line(doc, x, TOP - 3, x, TOP + timeline->track_count * TRACK_HEIGHT, "marker");
+        if (item->id == timeline->cause_id)
+            draw_marker(doc, timeline, x, WORD_CHAIN_CAUSE, x > LEFT + 60 ? "end" : "start");
+        else if (item->id == timeline->seen_id)
+            draw_marker(doc, timeline, x, WORD_CHAIN_SEEN, x < WIDTH - 90 ? "start" : "end");
     }
 }
 

@@ -243,6 +243,9 @@ struct report_summary {
 };
 MUST_CHECK enum status report_summary_read(const char *path, struct report_summary *ret_summary,
                                            struct error *err);
-void report_summary_release(struct report_summary *summary);
+/* For tests and fuzzing; bytes are borrowed for the call, name is for errors. */
+MUST_CHECK enum status report_summary_parse(const void *bytes, size_t count, const char *name,
+                                            struct report_summary *ret_summary, struct error *err);
+void report_summary_release(struct report_summary *summary); /* an empty one is fine */
 
 #endif

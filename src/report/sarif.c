@@ -6,8 +6,10 @@
 #include "report/facts.h"
 #include "report/sections.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static json_t *message_json(struct text *out, const char *text)
 {
@@ -41,6 +43,21 @@ static json_t *driver_json(struct text *out, const struct report_identity *ident
 
 /* ---- Places --------------------------------------------------------------------------------- */
 
+/* A path as a relative reference: bytes that a URI cannot have become %HH. */
+static void put_uri(struct text *out, json_t *object, const char *path)
+{
+    struct text uri;
+    text_init(&uri);
+    for (; *path; path++)
+        if (isalnum((unsigned char)*path) || strchr("-._~/", *path))
+            text_add_bytes(&uri, path, 1);
+        else
+            text_addf(&uri, "%%%02X", (unsigned)(unsigned char)*path);
+    json_put_text(out, object, "uri", text_get(&uri));
+    out->failed = out->failed || uri.failed;
+    text_release(&uri);
+}
+
 static void add_logical(struct text *out, json_t *list, const char *kind, const char *name)
 {
     json_t *item = json_object();
@@ -55,7 +72,7 @@ static json_t *location_json(struct text *out, const struct analyze_place *place
     char number[24];
     if (place->file[0]) {
         json_t *physical = json_object(), *artifact = json_object(), *region = json_object();
-        json_put_text(out, artifact, "uri", place->file);
+        put_uri(out, artifact, place->file);
         json_put(out, physical, "artifactLocation", artifact);
         /* Lines count from 1 in SARIF. */
         json_put_count(out, region, "startLine", place->line ? place->line : 1);

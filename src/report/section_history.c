@@ -22,10 +22,10 @@ static void print_step(struct doc *doc, const char *date, const char *id,
 
 void section_evolution(struct doc *doc, const struct report_facts *facts)
 {
-    static const struct doc_column columns[] = { { WORD_DATE, false },
-                                                 { WORD_AUDIT, false },
-                                                 { WORD_OUTCOME, false },
-                                                 { WORD_ROOT_CAUSE, false } };
+    static const struct doc_column columns[] = { { WORD_DATE, false, false },
+                                                 { WORD_AUDIT, false, false },
+                                                 { WORD_OUTCOME, false, false },
+                                                 { WORD_ROOT_CAUSE, false, true } };
     const struct finding *root = facts_root(facts);
     struct text words;
     doc_heading(doc, 2, "evolution", WORD_SECTION_EVOLUTION);
@@ -62,9 +62,9 @@ static void print_differences(struct doc *doc, const struct report_facts *facts)
                                            [REPORT_GONE] = DOC_GOOD,
                                            [REPORT_CHANGED] = DOC_OPEN,
                                            [REPORT_SAME] = DOC_QUIET };
-    static const struct doc_column columns[] = { { WORD_CHANGE, false },
-                                                 { WORD_HYPOTHESIS, false },
-                                                 { WORD_FINDING, false } };
+    static const struct doc_column columns[] = { { WORD_CHANGE, false, false },
+                                                 { WORD_HYPOTHESIS, false, false },
+                                                 { WORD_FINDING, false, true } };
     doc_table_begin(doc, columns, COUNT_OF(columns));
     for (size_t i = 0; i < facts->difference_count; i++) {
         const struct report_difference *one = &facts->differences[i];
@@ -104,9 +104,10 @@ static void print_figure(struct doc *doc, const char *what)
 
 static void print_timings(struct doc *doc, const struct report_facts *facts)
 {
-    static const struct doc_column columns[] = {
-        { WORD_FIGURE, false }, { WORD_BEFORE, true }, { WORD_NOW, true }, { WORD_CHANGE, true }
-    };
+    static const struct doc_column columns[] = { { WORD_FIGURE, false, false },
+                                                 { WORD_BEFORE, true, false },
+                                                 { WORD_NOW, true, false },
+                                                 { WORD_CHANGE, true, false } };
     doc_table_begin(doc, columns, COUNT_OF(columns));
     for (size_t i = 0; i < facts->timing_count; i++) {
         const struct report_timing *one = &facts->timings[i];
@@ -193,7 +194,8 @@ static void print_environment(struct doc *doc, const struct report_identity *ide
 
 void section_evidence(struct doc *doc, const struct report_facts *facts)
 {
-    static const struct doc_column columns[] = { { WORD_WHAT, false }, { WORD_VALUE, false } };
+    static const struct doc_column columns[] = { { WORD_WHAT, false, false },
+                                                 { WORD_VALUE, false, false } };
     const struct report_identity *identity = &facts->identity;
     char bytes[TEXT_BYTES_CAPACITY], seed[24];
     snprintf(seed, sizeof(seed), "%" PRIu64, identity->seed);

@@ -36,7 +36,7 @@ static void print_result(struct doc *doc, const struct report_row *row)
 
 static void print_row(struct doc *doc, const struct report_row *row)
 {
-    char bytes[TEXT_BYTES_CAPACITY];
+    char bytes[TEXT_BYTES_CAPACITY], copies[64];
     doc_row_begin(doc);
     doc_cell_text(doc, row->label);
     doc_cell_text(doc, words_mode(doc->language, row->mode));
@@ -48,8 +48,9 @@ static void print_row(struct doc *doc, const struct report_row *row)
     doc_cell_real(doc, row->tokens_per_second, 1);
     doc_cell_text(doc, row->peak_bytes ? text_bytes(row->peak_bytes, bytes) : NULL);
     doc_cell_count(doc, row->launch_count);
-    doc_cell_count(doc, row->copy_out_count);
-    doc_cell_text(doc, row->copy_out_bytes ? text_bytes(row->copy_out_bytes, bytes) : NULL);
+    snprintf(copies, sizeof(copies), "%" PRIu64 " (%s)", row->copy_out_count,
+             text_bytes(row->copy_out_bytes, bytes));
+    doc_cell_text(doc, row->copy_out_count ? copies : "0");
     doc_row_end(doc);
 }
 
@@ -65,7 +66,7 @@ static void print_total(struct doc *doc, const struct report_facts *facts)
     doc_cell_count(doc, totals.errors);
     doc_cell_badge(doc, doc_word(doc, passed ? WORD_ROW_PASSED : WORD_ROW_FAILED),
                    passed ? DOC_GOOD : DOC_BAD);
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < 5; i++)
         doc_cell_text(doc, NULL);
     doc_row_end(doc);
 }
@@ -110,18 +111,19 @@ static void print_notes(struct doc *doc, const struct report_row *row)
 void section_matrix(struct doc *doc, const struct report_facts *facts)
 {
     static const struct doc_column columns[] = {
-        { WORD_ROW, false },       { WORD_MODE, false },
-        { WORD_LEVEL, false },     { WORD_ITERATIONS, true },
-        { WORD_ERRORS, true },     { WORD_RESULT, false },
-        { WORD_MEDIAN_MS, true },  { WORD_TOKENS_PER_SECOND, true },
-        { WORD_PEAK, true },       { WORD_LAUNCHES, true },
-        { WORD_COPIES_OUT, true }, { WORD_BYTES_OUT, true },
+        { WORD_ROW, false, false },       { WORD_MODE, false, false },
+        { WORD_LEVEL, false, false },     { WORD_ITERATIONS, true, false },
+        { WORD_ERRORS, true, false },     { WORD_RESULT, false, false },
+        { WORD_MEDIAN_MS, true, false },  { WORD_TOKENS_PER_SECOND, true, false },
+        { WORD_PEAK, true, false },       { WORD_LAUNCHES, true, false },
+        { WORD_COPIES_OUT, true, false },
     };
     doc_heading(doc, 2, "matrix", WORD_SECTION_MATRIX);
     if (facts->row_count == 0) {
         doc_sentence(doc, WORD_MATRIX_NONE, NULL);
         return;
     }
+    doc_sentence(doc, WORD_MATRIX_WORKLOADS, NULL);
     doc_table_begin(doc, columns, COUNT_OF(columns));
     for (size_t i = 0; i < facts->row_count; i++)
         print_row(doc, &facts->rows[i]);
@@ -140,8 +142,9 @@ void section_matrix(struct doc *doc, const struct report_facts *facts)
 void section_interventions(struct doc *doc, const struct report_facts *facts)
 {
     static const struct doc_column columns[] = {
-        { WORD_CHANGED, false }, { WORD_WITH_CHANGE, true }, { WORD_WITHOUT_CHANGE, true },
-        { WORD_FLIPS, false },   { WORD_PROVES, false },     { WORD_DOES_NOT_PROVE, false },
+        { WORD_CHANGED, false, false },       { WORD_WITH_CHANGE, true, false },
+        { WORD_WITHOUT_CHANGE, true, false }, { WORD_FLIPS, false, false },
+        { WORD_PROVES, false, true },         { WORD_DOES_NOT_PROVE, false, true },
     };
     if (facts->intervention_count == 0)
         return;
@@ -171,9 +174,10 @@ void section_interventions(struct doc *doc, const struct report_facts *facts)
 
 void section_ablation(struct doc *doc, const struct report_facts *facts)
 {
-    static const struct doc_column columns[] = {
-        { WORD_D2H_MODE, false }, { WORD_RUNS, true }, { WORD_FAULTS, true }, { WORD_RESULT, false }
-    };
+    static const struct doc_column columns[] = { { WORD_D2H_MODE, false, false },
+                                                 { WORD_RUNS, true, false },
+                                                 { WORD_FAULTS, true, false },
+                                                 { WORD_RESULT, false, false } };
     if (facts->ablation_count == 0)
         return;
     doc_heading(doc, 2, "ablation", WORD_SECTION_ABLATION);
@@ -197,9 +201,10 @@ void section_ablation(struct doc *doc, const struct report_facts *facts)
 void section_transfers(struct doc *doc, const struct report_facts *facts)
 {
     static const struct doc_column columns[] = {
-        { WORD_COPY_PATH, false }, { WORD_COPIES, true }, { WORD_BYTES, true },
-        { WORD_MISMATCHES, true }, { WORD_BOUND, true },  { WORD_GIGABYTES, true },
-        { WORD_NOTE, false },
+        { WORD_COPY_PATH, false, false }, { WORD_COPIES, true, false },
+        { WORD_BYTES, true, false },      { WORD_MISMATCHES, true, false },
+        { WORD_BOUND, true, false },      { WORD_GIGABYTES, true, false },
+        { WORD_NOTE, false, false },
     };
     char bytes[TEXT_BYTES_CAPACITY], bound[SECTIONS_BOUND_BYTES];
     if (facts->transfer_count == 0)

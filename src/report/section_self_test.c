@@ -36,9 +36,10 @@ static void print_planted(struct doc *doc, const struct report_planted *one)
 void section_self_test(struct doc *doc, const struct report_facts *facts)
 {
     static const struct doc_column columns[] = {
-        { WORD_FAULT, false },      { WORD_PLANTED_AS, false }, { WORD_PLANTED_AT, false },
-        { WORD_DETECTED, false },   { WORD_FOUND_AS, false },   { WORD_CULPRIT, false },
-        { WORD_CULPRIT_OK, false }, { WORD_NOTE, false },
+        { WORD_FAULT, false, false },      { WORD_PLANTED_AS, false, false },
+        { WORD_PLANTED_AT, false, true },  { WORD_DETECTED, false, false },
+        { WORD_FOUND_AS, false, false },   { WORD_CULPRIT, false, true },
+        { WORD_CULPRIT_OK, false, false }, { WORD_NOTE, false, false },
     };
     struct facts_totals totals = facts_totals(facts);
     char planted[24], detected[24], culprits[24];

@@ -123,10 +123,10 @@ static void print_stage_table(struct doc *doc, const struct finding *root)
         { WORD_STAGE_ITERATION, write_iteration }, { WORD_STAGE_SITE, write_site },
         { WORD_STAGE_EVENT, write_event },
     };
-    static const struct doc_column columns[] = { { WORD_STAGE, false },
-                                                 { WORD_STAGE_CAUSE, false },
-                                                 { WORD_STAGE_OTHER, false },
-                                                 { WORD_STAGE_SEEN, false } };
+    static const struct doc_column columns[] = { { WORD_STAGE, false, false },
+                                                 { WORD_STAGE_CAUSE, false, true },
+                                                 { WORD_STAGE_OTHER, false, true },
+                                                 { WORD_STAGE_SEEN, false, true } };
     const struct analyze_place *places[3] = { &root->cause, &root->other, &root->seen };
     doc_table_begin(doc, columns, COUNT_OF(columns));
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -247,8 +247,9 @@ static void print_finding(struct doc *doc, const struct report_facts *facts, siz
 void section_findings(struct doc *doc, const struct report_facts *facts)
 {
     static const struct doc_column columns[] = {
-        { WORD_NUMBER, false },  { WORD_HYPOTHESIS, false }, { WORD_CERTAINTY, false },
-        { WORD_FINDING, false }, { WORD_TIMES, true },       { WORD_RELATION, false }
+        { WORD_NUMBER, false, false },    { WORD_HYPOTHESIS, false, false },
+        { WORD_CERTAINTY, false, false }, { WORD_FINDING, false, true },
+        { WORD_TIMES, true, false },      { WORD_RELATION, false, false }
     };
     struct facts_totals totals = facts_totals(facts);
     char dropped[24];

@@ -76,26 +76,35 @@ static void print_outcome(struct doc *doc, const struct report_facts *facts)
     doc_paragraph_end(doc);
 }
 
+/* In plain words first, then with every number. */
 static void print_root(struct doc *doc, const struct finding *root)
 {
-    struct text words, cause, seen;
+    struct text words, cause, seen, line;
     text_init(&words);
     text_init(&cause);
     text_init(&seen);
+    text_init(&line);
     finding_describe(root, doc->language, &words);
     facts_place(&root->cause, doc->language, &cause);
     facts_place(&root->seen, doc->language, &seen);
-    doc_paragraph_begin(doc);
-    doc_strong(doc, text_get(&words));
-    doc_paragraph_end(doc);
     if (facts_seen_elsewhere(root))
-        doc_sentence(doc, WORD_SEEN_AND_CAUSED, text_get(&seen), text_get(&cause), NULL);
+        words_fill(&line, doc_word(doc, WORD_SEEN_AND_CAUSED),
+                   (const char *const[]){ text_get(&seen), text_get(&cause) }, 2);
     else if (cause.length > 0)
-        doc_sentence(doc, WORD_SEEN_WHERE_CAUSED, text_get(&cause), NULL);
-    doc->out->failed = doc->out->failed || words.failed || cause.failed || seen.failed;
+        words_fill(&line, doc_word(doc, WORD_SEEN_WHERE_CAUSED),
+                   (const char *const[]){ text_get(&cause) }, 1);
+    if (line.length > 0) {
+        doc_paragraph_begin(doc);
+        doc_strong(doc, text_get(&line));
+        doc_paragraph_end(doc);
+    }
+    doc_sentence(doc, WORD_IN_DETAIL, text_get(&words), NULL);
+    doc->out->failed = doc->out->failed || words.failed || cause.failed || seen.failed ||
+                       line.failed;
     text_release(&words);
     text_release(&cause);
     text_release(&seen);
+    text_release(&line);
 }
 
 static void print_counts(struct doc *doc, const struct report_facts *facts)

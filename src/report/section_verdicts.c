@@ -48,7 +48,7 @@ static void print_evidence(struct doc *doc, const struct report_facts *facts,
     text_init(&words);
     if (finding) {
         finding_describe(finding, doc->language, &words);
-        text_add(&words, " ");
+        text_add(&words, ". ");
     }
     sections_evidence(facts, hypothesis, doc->language, &words);
     doc_cell_text(doc, text_get(&words));
@@ -99,9 +99,10 @@ static void print_detector(struct doc *doc, enum hypothesis hypothesis)
 void section_verdicts(struct doc *doc, const struct report_facts *facts)
 {
     static const struct doc_column columns[] = {
-        { WORD_RANK, true },       { WORD_HYPOTHESIS, false }, { WORD_VERDICT, false },
-        { WORD_EVIDENCE, false },  { WORD_MISSING, false },    { WORD_NEEDS_LEVEL, false },
-        { WORD_SELF_TEST, false },
+        { WORD_RANK, true, false },       { WORD_HYPOTHESIS, false, false },
+        { WORD_VERDICT, false, false },   { WORD_EVIDENCE, false, true },
+        { WORD_MISSING, false, true },    { WORD_NEEDS_LEVEL, false, false },
+        { WORD_SELF_TEST, false, false },
     };
     enum hypothesis ranked[HYPOTHESIS_COUNT];
     facts_ranked(facts, ranked);

@@ -183,16 +183,17 @@ static enum status read_all(const struct reading *reading, const json_t *root,
 
 /* ---- The file ------------------------------------------------------------------------------- */
 
-static enum status parse(const struct reading *reading, const struct mapfile *map, json_t **ret)
+static enum status load(const struct reading *reading, const void *bytes, size_t count,
+                        json_t **ret)
 {
     json_error_t problem;
-    if (map->size == 0)
+    if (count == 0)
         return error_set(reading->err, STATUS_BAD_FILE, "%s: expected JSON, found an empty file",
                          reading->path);
-    if (map->size > SUMMARY_LIMIT_BYTES)
-        return error_set(reading->err, STATUS_LIMIT, "%s: expected at most %u bytes, found %llu",
-                         reading->path, SUMMARY_LIMIT_BYTES, (unsigned long long)map->size);
-    *ret = json_loadb((const char *)map->data, (size_t)map->size, JSON_REJECT_DUPLICATES, &problem);
+    if (count > SUMMARY_LIMIT_BYTES)
+        return error_set(reading->err, STATUS_LIMIT, "%s: expected at most %u bytes, found %zu",
+                         reading->path, SUMMARY_LIMIT_BYTES, count);
+    *ret = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &problem);
     if (*ret)
         return STATUS_OK;
     char shown[JSON_ERROR_TEXT_LENGTH];
@@ -201,25 +202,30 @@ static enum status parse(const struct reading *reading, const struct mapfile *ma
                      text_printable(text_view_of(problem.text), shown, sizeof(shown)));
 }
 
-enum status report_summary_read(const char *path, struct report_summary *ret_summary,
-                                struct error *err)
+enum status report_summary_parse(const void *bytes, size_t count, const char *name,
+                                 struct report_summary *ret_summary, struct error *err)
 {
-    struct reading reading = { path, err };
+    struct reading reading = { name, err };
     struct report_summary summary = { 0 };
-    struct mapfile map;
     json_t *root = NULL;
-    enum status status = mapfile_open(&map, path, err);
-    if (status)
-        return status;
-    status = parse(&reading, &map, &root);
+    enum status status = load(&reading, bytes, count, &root);
     if (!status)
         status = read_all(&reading, root, &summary);
     json_decref(root);
-    mapfile_release(&map);
     if (status)
         report_summary_release(&summary);
     else
         *ret_summary = summary;
+    return status;
+}
+
+enum status report_summary_read(const char *path, struct report_summary *ret_summary,
+                                struct error *err)
+{
+    struct mapfile map;
+    TRY(mapfile_open(&map, path, err));
+    enum status status = report_summary_parse(map.data, (size_t)map.size, path, ret_summary, err);
+    mapfile_release(&map);
     return status;
 }
 

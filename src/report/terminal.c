@@ -26,38 +26,20 @@ static void add_row(struct table *table, const struct report_facts *facts,
     text_release(&words);
 }
 
-static void add_line(struct text *text, const struct text *line)
-{
-    text_add_printable(text, text_view_of(text_get(line)), SIZE_MAX);
-    text_add(text, "\n");
-    text->failed = text->failed || line->failed;
-}
-
-/* The root cause, and where it was seen. */
 static void add_root(const struct report_facts *facts, enum analyze_language language,
                      struct text *text)
 {
     const struct finding *root = facts_root(facts);
-    struct text line, cause, seen;
+    struct text line;
     if (!root)
         return;
     text_init(&line);
-    text_init(&cause);
-    text_init(&seen);
+    text_addf(&line, "%s: ", words_get(language, WORD_ROOT_CAUSE));
     finding_describe(root, language, &line);
-    add_line(text, &line);
-    if (facts_seen_elsewhere(root)) {
-        facts_place(&root->cause, language, &cause);
-        facts_place(&root->seen, language, &seen);
-        const char *arguments[] = { text_get(&seen), text_get(&cause) };
-        text_clear(&line);
-        words_fill(&line, words_get(language, WORD_SEEN_AND_CAUSED), arguments, 2);
-        add_line(text, &line);
-    }
-    text->failed = text->failed || cause.failed || seen.failed;
+    text_add_printable(text, text_view_of(text_get(&line)), SIZE_MAX);
+    text_add(text, "\n");
+    text->failed = text->failed || line.failed;
     text_release(&line);
-    text_release(&cause);
-    text_release(&seen);
 }
 
 void report_verdict_table(const struct report_facts *facts, enum analyze_language language,

@@ -26,13 +26,14 @@ const struct words words_en = {
             "below {2} with 95 % confidence. That is a bound, not a proof that the fault is "
             "gone.",
         [WORD_SUMMARY_INCONCLUSIVE] =
-            "The evidence does not decide: {1} hypotheses stayed inconclusive after {2} "
-            "iterations. The table of hypotheses says what is missing for each.",
+            "The evidence does not decide: hypotheses that stayed inconclusive: {1}, after "
+            "{2} iterations. The table of hypotheses says what is missing for each.",
         [WORD_SEEN_AND_CAUSED] = "Seen at {1}; caused by {2}.",
         [WORD_SEEN_WHERE_CAUSED] = "Seen where it was caused: {1}.",
+        [WORD_IN_DETAIL] = "In detail: {1}.",
         [WORD_EXPECTED_FAULT] = "Expected fault: `{1}`",
         [WORD_SUMMARY_COUNTS] =
-            "{1} of {2} iterations were run in {3} rows, with {4} errors and {5} findings.",
+            "Iterations run: {1} of {2}, in {3} rows; errors: {4}; findings: {5}.",
         [WORD_PARTIAL] =
             "This audit did not end: what is here is valid, but not complete. `greta audit "
             "--resume` with the folder of {1} finishes it.",
@@ -77,7 +78,7 @@ const struct words words_en = {
         [WORD_POSSIBLE] = "possible",
         [WORD_FOLLOWS_FROM] = "follows from {1}",
         [WORD_FIRST_VIOLATION] = "first violation",
-        [WORD_FINDINGS_DROPPED] = "{1} more were counted and not kept.",
+        [WORD_FINDINGS_DROPPED] = "Findings counted and not kept: {1}.",
         [WORD_SECTION_VERDICTS] = "Hypotheses",
         [WORD_VERDICTS_READING] =
             "A verdict is never more certain than its evidence: exact detectors say how many "
@@ -93,10 +94,10 @@ const struct words words_en = {
         [WORD_SELF_TEST_ABSENT] = "absent",
         [WORD_SELF_TEST_PASSED] = "passed",
         [WORD_SELF_TEST_FAILED] = "failed",
-        [WORD_EVIDENCE_EXACT] = "Checked {1} of {2} {3}, for declared accesses.",
-        [WORD_EVIDENCE_STATISTICAL] = "Looked at {1} of {2} {3}.",
+        [WORD_EVIDENCE_EXACT] = "Checked: {1} of {2} {3}, for declared accesses.",
+        [WORD_EVIDENCE_STATISTICAL] = "Looked at: {1} of {2} {3}.",
         [WORD_EVIDENCE_BOUND] =
-            "Looked at {1} of {2} {3}; chance per iteration below {4} (3/n).",
+            "Looked at: {1} of {2} {3}; chance per iteration below {4} (3/n).",
         [WORD_EVIDENCE_NONE] = "The path was not exercised: 0 {3}.",
         [WORD_EVIDENCE_EXCLUDED] = "Cannot be expressed: {1}.",
         [WORD_SECTION_DETECTORS] = "How each is detected",
@@ -149,18 +150,21 @@ const struct words words_en = {
             "`guard`: {1}.",
         [WORD_SECTION_MATRIX] = "Test matrix",
         [WORD_MATRIX_NONE] = "No row was run.",
+        [WORD_MATRIX_WORKLOADS] =
+            "Iterations are runs of the model. Beside them each row runs rounds of a small "
+            "workload of several streams, marks, graphs and staging slots, so that what one "
+            "stream cannot show is looked at too; its errors are counted with the row's.",
         [WORD_ROW] = "Row",
         [WORD_MODE] = "Mode",
         [WORD_LEVEL] = "Level",
         [WORD_ITERATIONS] = "Iterations",
         [WORD_ERRORS] = "Errors",
         [WORD_RESULT] = "Result",
-        [WORD_MEDIAN_MS] = "median latency, ms",
-        [WORD_TOKENS_PER_SECOND] = "tokens per second",
-        [WORD_PEAK] = "peak memory",
+        [WORD_MEDIAN_MS] = "Median latency, ms",
+        [WORD_TOKENS_PER_SECOND] = "Tokens per second",
+        [WORD_PEAK] = "Peak memory",
         [WORD_LAUNCHES] = "Launches",
         [WORD_COPIES_OUT] = "D2H copies",
-        [WORD_BYTES_OUT] = "D2H bytes",
         [WORD_TOTAL] = "Total",
         [WORD_ROW_PASSED] = "PASSED",
         [WORD_ROW_FAILED] = "FAILED",
@@ -214,7 +218,7 @@ const struct words words_en = {
         [WORD_SELF_TEST_NO_KEY] =
             "There are no results of a self-test for this binary on this device.",
         [WORD_SELF_TEST_TOTAL] =
-            "{1} faults planted, {2} detected, {3} with the right culprit.",
+            "Faults planted: {1}; detected: {2}; with the right culprit: {3}.",
         [WORD_FAULT] = "Fault",
         [WORD_PLANTED_AS] = "Planted as",
         [WORD_PLANTED_AT] = "Planted at",
@@ -274,7 +278,7 @@ const struct words words_en = {
         [WORD_CHAIN_SEEN] = "seen here",
         [WORD_CHAIN_LATER] = "{1} ms later, event {2}",
         [WORD_CHAIN_EARLIER] = "{1} ms earlier, event {2}",
-        [WORD_CHAIN_FOLLOWING] = "{1} more findings follow from it",
+        [WORD_CHAIN_FOLLOWING] = "findings that follow from it: {1}",
         [WORD_FIGURE_TIMELINE] =
             "Streams around the root cause, in ms since the recording began",
         [WORD_FIGURE_TIMELINE_WHOLE] =
@@ -291,7 +295,7 @@ const struct words words_en = {
         [WORD_MEMORY_LIVE] = "alive",
         [WORD_MEMORY_FREED] = "freed",
         [WORD_MEMORY_NAMED] = "named by the finding",
-        [WORD_MEMORY_MORE] = "{1} more buffers are not drawn.",
+        [WORD_MEMORY_MORE] = "Buffers not drawn: {1}.",
     },
     .kinds = {
         [EVENT_DEVICE_OPEN] = "device opened",

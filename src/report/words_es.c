@@ -26,14 +26,14 @@ const struct words words_es = {
             "es menor que {2} con un 95 % de confianza. Es una cota, no una prueba de que el "
             "fallo haya desaparecido.",
         [WORD_SUMMARY_INCONCLUSIVE] =
-            "La evidencia no decide: {1} hipótesis quedaron sin conclusión después de {2} "
-            "iteraciones. La tabla de hipótesis dice qué falta para cada una.",
+            "La evidencia no decide: hipótesis que quedaron sin conclusión: {1}, después de "
+            "{2} iteraciones. La tabla de hipótesis dice qué falta para cada una.",
         [WORD_SEEN_AND_CAUSED] = "Visto en {1}; causado por {2}.",
         [WORD_SEEN_WHERE_CAUSED] = "Visto donde se causó: {1}.",
+        [WORD_IN_DETAIL] = "En detalle: {1}.",
         [WORD_EXPECTED_FAULT] = "Fallo esperado: `{1}`",
         [WORD_SUMMARY_COUNTS] =
-            "Se ejecutaron {1} de {2} iteraciones en {3} filas, con {4} errores y {5} "
-            "hallazgos.",
+            "Iteraciones ejecutadas: {1} de {2}, en {3} filas; errores: {4}; hallazgos: {5}.",
         [WORD_PARTIAL] =
             "Esta auditoría no terminó: lo que hay aquí es válido, pero no está completo. "
             "`greta audit --resume` con la carpeta de {1} la termina.",
@@ -79,7 +79,7 @@ const struct words words_es = {
         [WORD_POSSIBLE] = "posible",
         [WORD_FOLLOWS_FROM] = "consecuencia de {1}",
         [WORD_FIRST_VIOLATION] = "primera violación",
-        [WORD_FINDINGS_DROPPED] = "{1} más se contaron sin conservarse.",
+        [WORD_FINDINGS_DROPPED] = "Hallazgos contados y no conservados: {1}.",
         [WORD_SECTION_VERDICTS] = "Hipótesis",
         [WORD_VERDICTS_READING] =
             "Un veredicto nunca es más cierto que su evidencia: los detectores exactos dicen "
@@ -95,10 +95,10 @@ const struct words words_es = {
         [WORD_SELF_TEST_ABSENT] = "ausente",
         [WORD_SELF_TEST_PASSED] = "superada",
         [WORD_SELF_TEST_FAILED] = "no superada",
-        [WORD_EVIDENCE_EXACT] = "Comprobados {1} de {2} {3}, para accesos declarados.",
-        [WORD_EVIDENCE_STATISTICAL] = "Observados {1} de {2} {3}.",
+        [WORD_EVIDENCE_EXACT] = "Comprobación: {1} de {2} {3}, para accesos declarados.",
+        [WORD_EVIDENCE_STATISTICAL] = "Observación: {1} de {2} {3}.",
         [WORD_EVIDENCE_BOUND] =
-            "Observados {1} de {2} {3}; probabilidad por iteración menor que {4} (3/n).",
+            "Observación: {1} de {2} {3}; probabilidad por iteración menor que {4} (3/n).",
         [WORD_EVIDENCE_NONE] = "La ruta no se ejercitó: 0 {3}.",
         [WORD_EVIDENCE_EXCLUDED] = "No se puede expresar: {1}.",
         [WORD_SECTION_DETECTORS] = "Cómo se detecta cada una",
@@ -152,18 +152,22 @@ const struct words words_es = {
             "nivel `guard`: {1}.",
         [WORD_SECTION_MATRIX] = "Matriz de pruebas",
         [WORD_MATRIX_NONE] = "No se ejecutó ninguna fila.",
+        [WORD_MATRIX_WORKLOADS] =
+            "Las iteraciones son ejecuciones del modelo. Junto a ellas cada fila ejecuta rondas de "
+            "una carga pequeña con varios flujos, marcas, grafos y ranuras intermedias, para "
+            "examinar también lo que un solo flujo no puede mostrar; sus errores se cuentan con "
+            "los de la fila.",
         [WORD_ROW] = "Fila",
         [WORD_MODE] = "Modo",
         [WORD_LEVEL] = "Nivel",
         [WORD_ITERATIONS] = "Iteraciones",
         [WORD_ERRORS] = "Errores",
         [WORD_RESULT] = "Resultado",
-        [WORD_MEDIAN_MS] = "latencia mediana, ms",
-        [WORD_TOKENS_PER_SECOND] = "tokens por segundo",
-        [WORD_PEAK] = "memoria máxima",
+        [WORD_MEDIAN_MS] = "Latencia mediana, ms",
+        [WORD_TOKENS_PER_SECOND] = "Tokens por segundo",
+        [WORD_PEAK] = "Memoria máxima",
         [WORD_LAUNCHES] = "Lanzamientos",
         [WORD_COPIES_OUT] = "Copias D2H",
-        [WORD_BYTES_OUT] = "Bytes D2H",
         [WORD_TOTAL] = "Total",
         [WORD_ROW_PASSED] = "CORRECTA",
         [WORD_ROW_FAILED] = "FALLÓ",
@@ -217,7 +221,7 @@ const struct words words_es = {
         [WORD_SELF_TEST_NO_KEY] =
             "No hay resultados de autoprueba para este binario en este dispositivo.",
         [WORD_SELF_TEST_TOTAL] =
-            "{1} fallos plantados, {2} detectados, {3} con el culpable correcto.",
+            "Fallos plantados: {1}; detectados: {2}; con el culpable correcto: {3}.",
         [WORD_FAULT] = "Fallo",
         [WORD_PLANTED_AS] = "Plantado como",
         [WORD_PLANTED_AT] = "Plantado en",
@@ -280,7 +284,7 @@ const struct words words_es = {
         [WORD_CHAIN_SEEN] = "visto aquí",
         [WORD_CHAIN_LATER] = "{1} ms después, evento {2}",
         [WORD_CHAIN_EARLIER] = "{1} ms antes, evento {2}",
-        [WORD_CHAIN_FOLLOWING] = "{1} hallazgos más son su consecuencia",
+        [WORD_CHAIN_FOLLOWING] = "hallazgos que son su consecuencia: {1}",
         [WORD_FIGURE_TIMELINE] =
             "Flujos en torno a la causa raíz, en ms desde el inicio de la grabación",
         [WORD_FIGURE_TIMELINE_WHOLE] =
@@ -297,7 +301,7 @@ const struct words words_es = {
         [WORD_MEMORY_LIVE] = "vivo",
         [WORD_MEMORY_FREED] = "liberado",
         [WORD_MEMORY_NAMED] = "nombrado por el hallazgo",
-        [WORD_MEMORY_MORE] = "No se dibujan {1} búferes más.",
+        [WORD_MEMORY_MORE] = "Búferes no dibujados: {1}.",
     },
     .kinds = {
         [EVENT_DEVICE_OPEN] = "apertura del dispositivo",

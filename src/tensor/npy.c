@@ -232,16 +232,24 @@ static enum status read_shape(struct npy *npy, const struct bytes *in,
     return STATUS_OK;
 }
 
-enum status npy_open(struct npy *npy, const char *path, struct error *err)
+enum status npy_read(struct npy *npy, const void *bytes, uint64_t count, const char *name,
+                     struct error *err)
 {
-    *npy = (struct npy){ 0 };
     struct bytes in;
     struct dictionary found = { 0 };
-    TRY(mapfile_open(&npy->map, path, err));
-    bytes_init(&in, npy->map.data, npy->map.size, path);
-    enum status status = read_dictionary(&in, &found, err);
-    if (!status)
-        status = read_shape(npy, &in, &found, err);
+    *npy = (struct npy){ 0 };
+    bytes_init(&in, bytes, count, name);
+    TRY(read_dictionary(&in, &found, err));
+    return read_shape(npy, &in, &found, err);
+}
+
+enum status npy_open(struct npy *npy, const char *path, struct error *err)
+{
+    struct mapfile map;
+    *npy = (struct npy){ 0 };
+    TRY(mapfile_open(&map, path, err));
+    enum status status = npy_read(npy, map.data, map.size, path, err);
+    npy->map = map;
     if (status)
         npy_release(npy);
     return status;

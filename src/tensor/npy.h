@@ -31,6 +31,9 @@ struct npy {
  * STATUS_UNSUPPORTED for other types, Fortran order and more than SHAPE_RANK_LIMIT dimensions.
  * Initialises *npy whatever the outcome. */
 MUST_CHECK enum status npy_open(struct npy *npy, const char *path, struct error *err);
+/* The same of bytes in memory, aligned to 4, which must outlive it; name is for messages. */
+MUST_CHECK enum status npy_read(struct npy *npy, const void *bytes, uint64_t count,
+                                const char *name, struct error *err);
 void npy_release(struct npy *npy); /* an empty struct is fine */
 
 #endif

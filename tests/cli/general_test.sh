@@ -1,6 +1,6 @@
 # general_test.sh - what is the same for every command: help, errors, pages, completion, install.
 source "$(dirname "$0")/lib.sh"
-commands="infer bench inspect synth quantize devices tokenize detokenize manual completion help"
+commands="infer audit flight eval bench diff-taps inspect synth quantize devices tokenize detokenize manual completion help"
 
 # ---- Help and version --------------------------------------------------------------------------
 expect_exit 0 "$GRETA" --help

@@ -142,6 +142,11 @@ expect_exit 1 "$GRETA" infer -m broken.gguf -p "Once upon a time" --greedy -n 6 
 expect_stderr "Generation error: logits of token 4: expected finite numbers, found 1024 NaN"
 expect_stderr "first seen in: token_embd, position"
 expect_stderr "(written before)"
+# The model is not to blame for what the computation did once.
+expect_exit 1 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 6 --inject nan-output@step=2,op=rms_norm
+expect_stderr "logits of token 2: expected finite numbers, found 1024 NaN and 0 infinite of 1024"
+expect_stderr "the same tokens gave finite values when run again"
+expect_stderr "Generated tokens: 2"
 # A tap with NaN ends the run too; what led to it is in the folder.
 expect_exit 1 "$GRETA" infer -m broken.gguf -p "Once upon a time" --greedy -n 6 --ignore-eos --tap hidden@step=4 \
     --tap-out nan

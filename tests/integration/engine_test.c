@@ -41,6 +41,71 @@ static double normalised_error(const float *found, const double *wanted, size_t 
     return error / power;
 }
 
+/* ---- The engine's own rows ------------------------------------------------------------------ */
+
+#define ROWS_LIMIT 64
+
+struct rows {
+    struct tap_place places[ROWS_LIMIT];
+    float *values[ROWS_LIMIT];
+    size_t count;
+};
+
+static enum status keep_rows(void *context, const struct tap_record *record, const float *values,
+                             struct error *err)
+{
+    struct rows *rows = context;
+    (void)err;
+    assert_true(rows->count < ROWS_LIMIT);
+    float *copy = malloc((size_t)record->stats.count * sizeof(*copy));
+    assert_non_null(copy);
+    memcpy(copy, values, (size_t)record->stats.count * sizeof(*copy));
+    rows->places[rows->count] = record->place;
+    rows->values[rows->count++] = copy;
+    return STATUS_OK;
+}
+
+static const float *find_rows(void *context, const char *tensor, int layer)
+{
+    const struct rows *rows = context;
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows->places[i].layer == layer && strcmp(rows->places[i].tensor, tensor) == 0)
+            return rows->values[i];
+    fail_msg("no rows %s of layer %d", tensor, layer);
+    return NULL;
+}
+
+/* Against a reference that rounds what this path rounds, nothing but f32's own rounding is left. */
+static void check_alike(struct scene *scene, enum cpu_path path, enum dtype kv, const float *logits)
+{
+    struct rows rows = { .count = 0 };
+    struct reference_rounding rounding = { .q8_rows = true,
+                                           .bf16_rows = path == CPU_PATH_AVX512,
+                                           .kv = kv,
+                                           .witness = find_rows,
+                                           .context = &rows };
+    struct engine_tap_choice hidden;
+    size_t count = TOKENS * (size_t)scene->report.config.vocab_size;
+    double *wanted = malloc(count * sizeof(*wanted));
+    float *again = malloc(count * sizeof(*again));
+    assert_true(wanted && again);
+    CHECK_OK(engine_tap_parse("hidden", &hidden, &scene->err), &scene->err);
+    CHECK_OK(engine_tap_set(scene->engine, &hidden, 1, keep_rows, &rows, &scene->err), &scene->err);
+    engine_rewind(scene->engine, 0, 0);
+    run_chunks(scene, 0, TOKENS, again);
+    CHECK_OK(engine_tap_set(scene->engine, NULL, 0, NULL, NULL, &scene->err), &scene->err);
+    assert_memory_equal(again, logits, count * sizeof(*again)); /* looking changes nothing */
+    reference_logits(scene->file, &scene->report.config, &rounding, ids, TOKENS, wanted);
+    double error = normalised_error(logits, wanted, count);
+    print_message("    against one that rounds alike: %.2e\n", error);
+    if (!(error < 1e-10))
+        fail_msg("normalised error %g against a reference that rounds alike", error);
+    for (size_t i = 0; i < rows.count; i++)
+        free(rows.values[i]);
+    free(wanted);
+    free(again);
+}
+
 /* ---- Tests ---------------------------------------------------------------------------------- */
 
 static void test_against_reference(void **state)
@@ -72,7 +137,7 @@ static void test_against_reference(void **state)
         double *wanted = malloc(count * sizeof(*wanted));
         float *logits = malloc(count * sizeof(*logits)), *again = malloc(count * sizeof(*again));
         assert_true(wanted && logits && again);
-        reference_logits(scene.file, &scene.report.config, ids, TOKENS, wanted);
+        reference_logits(scene.file, &scene.report.config, NULL, ids, TOKENS, wanted);
         for (int path = 0; path < CPU_PATH_COUNT; path++) {
             if (!cpu_path_is_supported((enum cpu_path)path))
                 continue;
@@ -85,6 +150,7 @@ static void test_against_reference(void **state)
                           dtype_name(rows[row].kv), cpu_path_name((enum cpu_path)path), error);
             if (!(error < rows[row].limit))
                 fail_msg("normalised error %g, at most %g", error, rows[row].limit);
+            check_alike(&scene, (enum cpu_path)path, rows[row].kv, logits);
             /* Other chunks, other threads: the same bits. */
             engine_rewind(scene.engine, 0, 0);
             run_chunks(&scene, 0, 1, again);

@@ -63,7 +63,8 @@ static void scene_refer(struct scene *scene)
             ids[i] = (int32_t)scene->ids[chunk * CONTEXT + i];
         if (tokenizer_info(scene->tokenizer)->add_bos)
             ids[0] = (int32_t)tokenizer_special_id(scene->tokenizer, TOKENIZER_BOS);
-        reference_logits(scene->file, &scene->report.config, ids, CONTEXT, scene->logits[chunk][0]);
+        reference_logits(scene->file, &scene->report.config, NULL, ids, CONTEXT,
+                         scene->logits[chunk][0]);
     }
 }
 

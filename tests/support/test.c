@@ -2,9 +2,17 @@
 #include "test.h"
 
 #include <string.h>
+#include <time.h>
 
 void check_contains(const char *what, const char *text, const char *words)
 {
     if (!strstr(text, words))
         fail_msg("%s: expected \"%s\" in \"%s\"", what, words, text);
+}
+
+uint64_t processor_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

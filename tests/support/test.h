@@ -33,4 +33,8 @@
 /* The text holds the words; `what` names the row of a table. */
 void check_contains(const char *what, const char *text, const char *words);
 
+/* Processor time of this process: for tests of how work grows, which other processes must not
+ * disturb. */
+uint64_t processor_ns(void);
+
 #endif

@@ -73,6 +73,9 @@ void host_pool_remove(struct host_pool *pool, uint32_t stream_index);
 /* Does all tiles of job->command with the workers' help; the caller is one of them. scratch is the
  * caller's. */
 void host_pool_run(struct host_pool *pool, struct host_job *job, void *scratch);
+/* A launch that will come after those that are before it, of a kernel with `reads`: waiting workers
+ * fetch what they will read first. */
+void host_pool_announce(struct host_pool *pool, const struct device_command *command);
 
 /* ---- Streams and marks (host_stream.c) ------------------------------------------------------ */
 

@@ -95,8 +95,6 @@ enum status host_graph_create(struct device *device, const struct device_command
         return error_set(err, STATUS_NO_MEMORY, "no memory for a graph");
     graph->commands = commands;
     graph->count = count;
-    for (size_t i = 0; i < count; i++)
-        graph->node_count += commands[i].kind != DEVICE_COMMAND_INSPECT;
     graph->users = 1;
     *ret_graph = graph;
     return STATUS_OK;

@@ -20,8 +20,8 @@
 /* A cache line: what the widest kernels like. */
 #define ALIGNMENT 64u
 #define CANARY 0xC7u
-/* Larger mappings are worth huge pages. */
-#define HUGE_BYTES ((size_t)4 << 20)
+/* A page that covers what 512 plain ones do; a mapping that can hold one begins at one. */
+#define HUGE_BYTES ((size_t)2 << 20)
 
 struct host_quarantine_entry {
     struct host_quarantine_entry *next;
@@ -48,6 +48,22 @@ static bool plan_map(uint64_t bytes, bool guards, struct host_memory *memory)
     return true;
 }
 
+/* Address space with `lead` bytes before a multiple of `alignment`; MAP_FAILED if there is none. */
+static uint8_t *reserve(size_t bytes, size_t lead, size_t alignment, int protection)
+{
+    uint8_t *found = mmap(NULL, bytes + alignment, protection,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (found == MAP_FAILED)
+        return found;
+    size_t past = ((uintptr_t)found + lead) % alignment;
+    size_t before = past ? alignment - past : 0, behind = alignment - before;
+    if (before)
+        munmap(found, before);
+    if (behind)
+        munmap(found + before + bytes, behind);
+    return found + before;
+}
+
 static enum status map_memory(struct host_memory *memory, uint64_t bytes, bool guards,
                               struct error *err)
 {
@@ -55,19 +71,21 @@ static enum status map_memory(struct host_memory *memory, uint64_t bytes, bool g
     if (!plan_map(bytes, guards, memory))
         return error_set(err, STATUS_NO_MEMORY, "expected a size that fits memory, found %" PRIu64,
                          bytes);
-    void *map = mmap(NULL, memory->map_bytes, guards ? PROT_NONE : PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t guard = guards ? page_bytes() : 0;
+    uint8_t *map = reserve(memory->map_bytes, guard,
+                           memory->pages_bytes >= HUGE_BYTES ? HUGE_BYTES : page_bytes(),
+                           guards ? PROT_NONE : PROT_READ | PROT_WRITE);
     if (map == MAP_FAILED)
         return error_set_os(err, errno, "cannot map %s", text_bytes(bytes, words));
     memory->map = map;
-    memory->pages = memory->map + (guards ? page_bytes() : 0);
+    memory->pages = map + guard;
     if (guards && mprotect(memory->pages, memory->pages_bytes, PROT_READ | PROT_WRITE) != 0) {
         int code = errno;
         munmap(map, memory->map_bytes);
         return error_set_os(err, code, "cannot make %s usable", text_bytes(bytes, words));
     }
 #ifdef MADV_HUGEPAGE
-    if (memory->pages_bytes >= HUGE_BYTES && !guards)
+    if (memory->pages_bytes >= HUGE_BYTES)
         madvise(memory->pages, memory->pages_bytes, MADV_HUGEPAGE);
 #endif
     return STATUS_OK;

@@ -14,52 +14,85 @@
 #define TILE_BITS 32u
 #define TILE_MASK 0xFFFFFFFFu
 
+/* Memory a worker will read: addresses, never followed. Atomic. */
+struct fetch {
+    uint64_t address, bytes;
+};
+
+/* Workers that are told what to fetch: beyond, who gets which run is anybody's guess. */
+#define FETCH_LIMIT 8u
+/* A part of the second cache, about what memory gives in the time of a small kernel. */
+#define FETCH_BYTES ((uint64_t)128 << 10)
+
+struct host_worker {
+    struct host_pool *pool;
+    uint32_t index;
+};
+
 struct host_pool {
-    struct host_word work; /* bumped when a job has tiles, or the end has come */
-    uint32_t stopping;     /* atomic */
-    pthread_mutex_t lock;  /* guards the jobs; held by workers only while they look */
+    _Alignas(64) struct host_word work; /* bumped when a job has tiles, or the end has come */
+    _Alignas(64) struct fetch fetches[FETCH_LIMIT];
+    _Alignas(64) uint32_t stopping; /* atomic */
+    pthread_mutex_t lock;           /* guards the jobs; held by workers only while they look */
     struct host_job *jobs[CRUMB_STREAM_LIMIT];
     uint32_t helpers[CRUMB_STREAM_LIMIT]; /* workers inside each job */
     pthread_cond_t left;                  /* a helper left a job */
     uint32_t thread_count;
     pthread_t threads[THREAD_LIMIT];
+    struct host_worker workers[THREAD_LIMIT];
 };
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
 
 /* A run is what a worker claims at a time: neighbouring tiles, a part of what is left; so claims
- * are few, and the last ones small enough that all workers end together. */
-#define RUNS_PER_WORKER 2u
+ * are few, and the last ones small enough that all workers end together. The next run is claimed
+ * before the one in hand is done, so that a kernel can fetch its beginning in time. */
+#define RUNS_PER_WORKER 3u
 
 struct tile_run {
+    uint64_t first, end;
+};
+
+/* What host_fault_run needs: a worker's run, and those beside it. */
+struct tile_work {
     struct host_job *job;
     void *scratch;
-    uint64_t first, end;
+    struct tile_run run;
+    uint64_t next_run, previous_end; /* as in struct device_host_call */
 };
 
 static void run_tiles(void *context)
 {
-    struct tile_run *run = context;
-    const struct device_command *command = run->job->command;
+    struct tile_work *work = context;
+    const struct device_command *command = work->job->command;
     struct device_host_call call = { .params = command->params,
                                      .operands = command->operands,
-                                     .scratch = run->scratch,
-                                     .crumbs = run->job->crumbs,
+                                     .scratch = work->scratch,
+                                     .crumbs = work->job->crumbs,
                                      .launch_id = command->event_id,
-                                     .run_end = run->end };
+                                     .run_end = work->run.end,
+                                     .next_run = work->next_run,
+                                     .previous_end = work->previous_end };
     if (command->kernel->takes_runs) {
-        command->kernel->host(&call, run->first);
+        command->kernel->host(&call, work->run.first);
         return;
     }
-    for (uint64_t tile = run->first; tile < run->end; tile++)
+    for (uint64_t tile = work->run.first; tile < work->run.end; tile++)
         command->kernel->host(&call, tile);
 }
 
-/* Takes the next tiles; false if there are none. */
-static bool claim_tiles(const struct host_pool *pool, struct tile_run *run)
+/* How many of the tiles that are left, at least one, the next run gets. */
+static uint64_t run_length(const struct host_pool *pool, uint64_t tiles_left)
 {
-    struct host_job *job = run->job;
-    uint64_t parts = RUNS_PER_WORKER * ((uint64_t)pool->thread_count + 1);
+    /* Alone, one run is all. */
+    uint64_t workers = (uint64_t)pool->thread_count + 1;
+    uint64_t length = tiles_left / (workers > 1 ? RUNS_PER_WORKER * workers : 1);
+    return length ? length : 1;
+}
+
+/* Takes the next tiles; false if there are none. */
+static bool claim_run(const struct host_pool *pool, struct host_job *job, struct tile_run *run)
+{
     uint64_t claim = __atomic_load_n(&job->claim, __ATOMIC_ACQUIRE);
     for (;;) {
         uint64_t tile = claim & TILE_MASK;
@@ -68,12 +101,10 @@ static bool claim_tiles(const struct host_pool *pool, struct tile_run *run)
         uint64_t tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_ACQUIRE);
         if (tile >= tile_count)
             return false;
-        uint64_t run_length = (tile_count - tile) / parts;
-        run_length += run_length == 0;
-        if (__atomic_compare_exchange_n(&job->claim, &claim, claim + run_length, true,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            run->first = tile;
-            run->end = tile + run_length;
+        uint64_t length = run_length(pool, tile_count - tile);
+        if (__atomic_compare_exchange_n(&job->claim, &claim, claim + length, true, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE)) {
+            *run = (struct tile_run){ tile, tile + length };
             return true;
         }
     }
@@ -81,20 +112,28 @@ static bool claim_tiles(const struct host_pool *pool, struct tile_run *run)
 
 static void do_tiles(const struct host_pool *pool, struct host_job *job, void *scratch)
 {
-    struct tile_run run = { .job = job, .scratch = scratch };
-    uint64_t done = 0, tile_count = 0;
-    while (claim_tiles(pool, &run)) {
+    struct tile_work work = { .job = job, .scratch = scratch };
+    uint64_t done = 0;
+    bool going = claim_run(pool, job, &work.run);
+    if (!going)
+        return;
+    /* From here to the end of this function the launch cannot be over, nor its counts change. */
+    uint64_t tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_RELAXED);
+    while (going) {
+        struct tile_run next;
         struct host_fault_info info;
+        going = claim_run(pool, job, &next);
+        work.next_run = going ? next.first : DEVICE_NO_TILE;
         /* After a fault the rest of the tiles are not run, only counted. */
         if (!__atomic_load_n(&job->faulted, __ATOMIC_ACQUIRE) &&
-            !host_fault_run(run_tiles, &run, &info) &&
+            !host_fault_run(run_tiles, &work, &info) &&
             !__atomic_exchange_n(&job->faulted, 1, __ATOMIC_ACQ_REL))
             job->fault = info;
-        done += run.end - run.first;
-        tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_RELAXED);
+        done += work.run.end - work.run.first;
+        work.previous_end = work.run.end;
+        work.run = next;
     }
-    /* Told once, at the end: the launch cannot be over, nor its counts change, before that. */
-    if (done && __atomic_add_fetch(&job->done_count, done, __ATOMIC_ACQ_REL) == tile_count)
+    if (__atomic_add_fetch(&job->done_count, done, __ATOMIC_ACQ_REL) == tile_count)
         host_word_bump(&job->done);
 }
 
@@ -118,6 +157,45 @@ void host_pool_run(struct host_pool *pool, struct host_job *job, void *scratch)
     while (__atomic_load_n(&job->done_count, __ATOMIC_ACQUIRE) < command->tile_count) {
         host_word_wait(&job->done, seen, HOST_WAIT_SPINNING);
         seen = host_word_load(&job->done);
+    }
+}
+
+/* ---- Fetching ------------------------------------------------------------------------------- */
+
+void host_pool_announce(struct host_pool *pool, const struct device_command *command)
+{
+    struct device_host_call call = { .params = command->params, .operands = command->operands };
+    uint32_t count = pool->thread_count < FETCH_LIMIT ? pool->thread_count : FETCH_LIMIT;
+    uint64_t tile = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        /* The stream's own thread claims first, and everybody two runs at once. */
+        uint64_t address = 0, bytes = 0;
+        for (size_t run = 0; run < 2 && tile < command->tile_count; run++)
+            tile += run_length(pool, command->tile_count - tile);
+        if (tile < command->tile_count)
+            address = (uint64_t)(uintptr_t)command->kernel->reads(&call, tile, &bytes);
+        __atomic_store_n(&pool->fetches[i].bytes, bytes, __ATOMIC_RELAXED);
+        __atomic_store_n(&pool->fetches[i].address, address, __ATOMIC_RELAXED);
+    }
+}
+
+/* Fetches what was announced for a worker, until there is work. *last: the address it did last. A
+ * prefetch of memory that is gone does nothing. */
+static void fetch_ahead(const struct host_pool *pool, uint32_t worker, uint32_t seen,
+                        uint64_t *last)
+{
+    if (worker >= FETCH_LIMIT)
+        return;
+    uint64_t address = __atomic_load_n(&pool->fetches[worker].address, __ATOMIC_RELAXED);
+    uint64_t bytes = __atomic_load_n(&pool->fetches[worker].bytes, __ATOMIC_RELAXED);
+    if (address == *last || address == 0)
+        return;
+    *last = address;
+    bytes = bytes < FETCH_BYTES ? bytes : FETCH_BYTES;
+    for (uint64_t at = 0; at < bytes; at += 64) {
+        if (at % 1024 == 0 && host_word_load(&pool->work) != seen)
+            return;
+        __builtin_prefetch((const void *)(uintptr_t)(address + at), 0, 2);
     }
 }
 
@@ -155,7 +233,9 @@ static void give_job(struct host_pool *pool, uint32_t index)
 
 static void *worker(void *argument)
 {
-    struct host_pool *pool = argument;
+    const struct host_worker *self = argument;
+    struct host_pool *pool = self->pool;
+    uint64_t last_fetched = 0;
     void *scratch = aligned_alloc(64, DEVICE_SCRATCH_BYTES);
     ASSERT(scratch);
     while (!__atomic_load_n(&pool->stopping, __ATOMIC_ACQUIRE)) {
@@ -166,6 +246,7 @@ static void *worker(void *argument)
             do_tiles(pool, job, scratch);
             give_job(pool, index);
         } else {
+            fetch_ahead(pool, self->index, seen, &last_fetched);
             host_word_wait(&pool->work, seen, HOST_WAIT_GIVING_WAY);
         }
     }
@@ -177,17 +258,22 @@ static void *worker(void *argument)
 
 enum status host_pool_create(uint32_t thread_count, struct host_pool **ret_pool, struct error *err)
 {
-    struct host_pool *pool = calloc(1, sizeof(*pool));
+    struct host_pool *pool = aligned_alloc(_Alignof(struct host_pool), sizeof(*pool));
     if (!pool)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the kernel pool");
+    memset(pool, 0, sizeof(*pool));
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->left, NULL);
     if (thread_count > THREAD_LIMIT)
         thread_count = THREAD_LIMIT;
     /* A thread that cannot be started is done without: slower, not wrong. */
-    while (pool->thread_count + 1 < thread_count &&
-           pthread_create(&pool->threads[pool->thread_count], NULL, worker, pool) == 0)
+    while (pool->thread_count + 1 < thread_count) {
+        struct host_worker *self = &pool->workers[pool->thread_count];
+        *self = (struct host_worker){ pool, pool->thread_count };
+        if (pthread_create(&pool->threads[pool->thread_count], NULL, worker, self) != 0)
+            break;
         pool->thread_count++;
+    }
     *ret_pool = pool;
     return STATUS_OK;
 }

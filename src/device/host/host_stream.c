@@ -13,6 +13,8 @@
 
 /* A decode step fits, so that the host can run ahead by one. */
 #define QUEUE_ITEMS 1024u
+/* Items behind the one at hand in which the next matrix product is looked for. */
+#define ANNOUNCE_ITEMS 8u
 /* Items left that are worth spinning for. */
 #define NEARLY_DONE_ITEMS 2u
 
@@ -23,7 +25,8 @@ struct host_stream {
     struct host_job job;
     struct stream_item *items; /* QUEUE_ITEMS of them */
     uint64_t given, taken;     /* atomic: items written, items done with */
-    uint64_t awaited; /* atomic: somebody sleeps until `taken` is this; UINT64_MAX: nobody */
+    uint64_t awaited;   /* atomic: somebody sleeps until `taken` is this; UINT64_MAX: nobody */
+    uint64_t announced; /* the item last announced to the pool; its thread's own */
     struct host_word given_word, taken_word;
 };
 
@@ -123,11 +126,18 @@ static void do_command(struct host_stream *stream, const struct device_command *
     device_report_fault(device, &fault);
 }
 
+static void report_completion(const struct host_stream *stream,
+                              const struct device_command *command)
+{
+    if (device_wants_completion(stream->device, command))
+        device_report_completion(stream->device, stream->index, command->event_id);
+}
+
 static void do_graph(struct host_stream *stream, const struct stream_item *item, void *scratch)
 {
     struct host_graph *graph = item->graph;
     struct crumb_stream *crumbs = &stream->device->crumbs->streams[stream->index];
-    uint64_t node = (item->epoch - 1) * graph->node_count;
+    uint64_t node = 0;
     for (size_t i = 0; i < graph->count && !device_is_lost(stream->device); i++) {
         if (graph->commands[i].kind != DEVICE_COMMAND_INSPECT)
             __atomic_store_n(&crumbs->node, ++node, __ATOMIC_RELEASE);
@@ -141,8 +151,7 @@ static void do_item(struct host_stream *stream, const struct stream_item *item, 
     switch (item->kind) {
     case ITEM_COMMAND:
         do_command(stream, &item->command, item->command.event_id, scratch);
-        if (stream->device->options.completions && item->command.kind != DEVICE_COMMAND_INSPECT)
-            device_report_completion(stream->device, stream->index, item->command.event_id);
+        report_completion(stream, &item->command);
         break;
     case ITEM_GRAPH:
         do_graph(stream, item, scratch);
@@ -157,6 +166,25 @@ static void do_item(struct host_stream *stream, const struct stream_item *item, 
         break;
     case ITEM_STOP:
         break;
+    }
+}
+
+/* Tells the pool of the next launch that has something to fetch, if it is among the items that are
+ * given already and follows soon. */
+static void announce_next(struct host_stream *stream, uint64_t taken)
+{
+    if (stream->announced > taken)
+        return; /* still to come */
+    uint64_t end = __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE);
+    end = end - taken > ANNOUNCE_ITEMS ? taken + ANNOUNCE_ITEMS : end;
+    for (uint64_t i = taken + 1; i < end; i++) {
+        const struct stream_item *item = &stream->items[i % QUEUE_ITEMS];
+        if (item->kind == ITEM_COMMAND && item->command.kind == DEVICE_COMMAND_LAUNCH &&
+            item->command.kernel->reads) {
+            stream->announced = i;
+            host_pool_announce(host_of(stream->device)->pool, &item->command);
+            return;
+        }
     }
 }
 
@@ -175,6 +203,7 @@ static void *stream_thread(void *argument)
         }
         const struct stream_item *item = &stream->items[taken % QUEUE_ITEMS];
         going = item->kind != ITEM_STOP;
+        announce_next(stream, taken);
         do_item(stream, item, scratch);
         /* Waking a sleeper costs more than a small kernel: only when what he waits for is there.
          * The orders on both sides are such that either he sees the count or we see that he waits.

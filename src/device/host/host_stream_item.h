@@ -22,8 +22,7 @@ void host_mark_wait_for(struct host_mark *mark, uint64_t value);
 struct host_graph {
     const struct device_command *commands; /* borrowed */
     size_t count;
-    size_t node_count; /* of them that a caller recorded: without inspections */
-    uint32_t replays;  /* atomic: queued or running */
+    uint32_t replays; /* atomic: queued or running */
     struct host_word replays_word;
     uint32_t users; /* atomic: the handle, and replays; the last one frees */
 };

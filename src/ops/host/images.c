@@ -5,13 +5,24 @@
 #include "base/status.h"
 #include "ops/host/matmul_tiles.h"
 
+/* Matrix products take runs of tiles and have weights to fetch early. */
+#define MATMUL(kernel)                                                                             \
+    {                                                                                              \
+        .op = "matmul", .host = (kernel), .takes_runs = true, .reads = host_matmul_reads           \
+    }
+#define MATMUL_GROUP(kernel)                                                                       \
+    {                                                                                              \
+        .op = "matmul_group", .host = (kernel), .takes_runs = true,                                \
+        .reads = host_matmul_group_reads                                                           \
+    }
+
 static const struct device_kernel_entry portable_entries[] = {
     { .op = "embed", .host = host_embed_tile },
     { .op = "rms_norm", .host = host_rms_norm_tile_portable },
     { .op = "head_norm", .host = host_head_norm_tile_portable },
     { .op = "act_pack", .host = host_act_pack_tile },
-    { .op = "matmul", .host = host_matmul_run_portable, .takes_runs = true },
-    { .op = "matmul_group", .host = host_matmul_group_run_portable, .takes_runs = true },
+    MATMUL(host_matmul_run_portable),
+    MATMUL_GROUP(host_matmul_group_run_portable),
     { .op = "rope_table", .host = host_rope_table_tile },
     { .op = "rope", .host = host_rope_tile },
     { .op = "kv_append", .host = host_kv_append_tile_portable },
@@ -30,8 +41,8 @@ static const struct device_kernel_entry avx2_entries[] = {
     { .op = "rms_norm", .host = host_rms_norm_tile_avx2 },
     { .op = "head_norm", .host = host_head_norm_tile_avx2 },
     { .op = "act_pack", .host = host_act_pack_tile },
-    { .op = "matmul", .host = host_matmul_run_avx2, .takes_runs = true },
-    { .op = "matmul_group", .host = host_matmul_group_run_avx2, .takes_runs = true },
+    MATMUL(host_matmul_run_avx2),
+    MATMUL_GROUP(host_matmul_group_run_avx2),
     { .op = "rope_table", .host = host_rope_table_tile },
     { .op = "rope", .host = host_rope_tile },
     { .op = "kv_append", .host = host_kv_append_tile_avx2 },
@@ -48,8 +59,8 @@ static const struct device_kernel_entry avx512_entries[] = {
     { .op = "rms_norm", .host = host_rms_norm_tile_avx512 },
     { .op = "head_norm", .host = host_head_norm_tile_avx512 },
     { .op = "act_pack", .host = host_act_pack_tile },
-    { .op = "matmul", .host = host_matmul_run_avx512, .takes_runs = true },
-    { .op = "matmul_group", .host = host_matmul_group_run_avx512, .takes_runs = true },
+    MATMUL(host_matmul_run_avx512),
+    MATMUL_GROUP(host_matmul_group_run_avx512),
     { .op = "rope_table", .host = host_rope_table_tile },
     { .op = "rope", .host = host_rope_tile },
     { .op = "kv_append", .host = host_kv_append_tile_avx2 },

@@ -83,6 +83,11 @@ struct host_matmul_task {
     float *output;        /* [activation_rows][weight_rows] */
     size_t output_stride; /* floats from one activation row to the next */
     uint8_t *scratch;     /* host_matmul_scratch_bytes, 64-byte aligned, for this call alone */
+    /* What a thread that does several tasks knows of those beside this one; may all be 0. */
+    const uint8_t *next_weights; /* it goes on there: worth fetching towards the end */
+    bool weights_are_coming;     /* the task before had these as its next ones */
+    bool scratch_is_ready;       /* the task before had the same scratch, dtype and activations, and
+                                    few of them */
 };
 
 typedef void (*host_matmul_function)(const struct host_matmul_task *task);

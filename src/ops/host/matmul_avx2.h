@@ -1,5 +1,7 @@
-/* matmul_avx2.h - what the AVX2 kernels share. Each serves few rows and many: it takes one weight
- * row after the other, with every activation row.
+/* matmul_avx2.h - what the AVX2 kernels share. Each serves few rows and many: ACT_ROWS activation
+ * rows at a time, which stay in the first cache, with one weight row after the other, each block of
+ * which is unpacked once for all of them; what is left over, one row at a time. No sum sees which
+ * it was.
  *
  * Order of the quantised AVX2 kernels: two vectors of 8 accumulators, one for the even blocks of 32
  * and one for the odd. Lane l takes from each block, in order, the exact integer sum of the
@@ -35,6 +37,25 @@ AVX2_INLINE float load_f16(const uint8_t *bytes)
     memcpy(&bits, bytes, sizeof(bits));
     return _cvtsh_ss(bits);
 }
+
+/* Activation rows at a time: their sums fill the registers. */
+#define ACT_ROWS 4
+/* Weight rows that all activation rows pass by before the next ones: they stay in the second cache.
+ */
+#define WEIGHT_ROWS 32
+
+/* Calls dot_rows(task, o, a, row_count, ...) for every weight row o and activation rows a ..
+ * a + row_count - 1; row_count, at_once or 1, is a constant in each call. */
+#define FOR_EACH_ROWS(task, at_once, dot_rows, ...)                                                \
+    for (size_t first_ = 0; first_ < (task)->weight_rows; first_ += WEIGHT_ROWS) {                 \
+        size_t end_ = smaller(first_ + WEIGHT_ROWS, (task)->weight_rows), a_ = 0;                  \
+        for (; a_ + (at_once) <= (task)->activation_rows; a_ += (at_once))                         \
+            for (size_t o_ = first_; o_ < end_; o_++)                                              \
+                dot_rows((task), o_, a_, (at_once), __VA_ARGS__);                                  \
+        for (; a_ < (task)->activation_rows; a_++)                                                 \
+            for (size_t o_ = first_; o_ < end_; o_++)                                              \
+                dot_rows((task), o_, a_, 1, __VA_ARGS__);                                          \
+    }
 
 /* Lanes l and l + 4, l + 2, l + 1. */
 AVX2_INLINE float sum_lanes(__m256 lanes)

@@ -26,68 +26,85 @@ AVX2_INLINE __m256 load_weights(enum float_source source, const uint8_t *row, si
     }
 }
 
-AVX2_INLINE void add_step(enum float_source source, const uint8_t *row, const float *activations,
-                          size_t k, __m256 sums[4])
+/* Activation rows at a time: 4 vectors of sums each leave room for the weights. */
+#define FLOAT_ACT_ROWS 3
+
+AVX2_INLINE void add_step(enum float_source source, const uint8_t *row, const float *const *acts,
+                          size_t row_count, size_t k, __m256 sums[][4])
 {
-    for (size_t v = 0; v < 4; v++)
-        sums[v] = _mm256_fmadd_ps(load_weights(source, row, k + 8 * v),
-                                  _mm256_loadu_ps(activations + k + 8 * v), sums[v]);
+    for (size_t v = 0; v < 4; v++) {
+        __m256 weights = load_weights(source, row, k + 8 * v);
+        for (size_t r = 0; r < row_count; r++)
+            sums[r][v] = _mm256_fmadd_ps(weights, _mm256_loadu_ps(acts[r] + k + 8 * v), sums[r][v]);
+    }
 }
 
-AVX2_INLINE float dot_row(enum float_source source, const uint8_t *row, const float *activations,
-                          size_t k)
+/* The rest of k, less than a step, with zeros behind it. */
+AVX2_INLINE void add_rest(enum float_source source, const uint8_t *row, const float *const *acts,
+                          size_t row_count, size_t whole, size_t k, __m256 sums[][4])
 {
-    __m256 sums[4] = { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
-                       _mm256_setzero_ps() };
-    size_t whole = k - k % STEP;
     size_t bytes = source == FLOAT_F32 ? 4 : 2;
-    for (size_t i = 0; i < whole; i += STEP)
-        add_step(source, row, activations, i, sums);
-    if (whole < k) {
-        uint8_t last_weights[4 * STEP] = { 0 };
-        float last_activations[STEP] = { 0 };
-        memcpy(last_weights, row + bytes * whole, bytes * (k - whole));
-        memcpy(last_activations, activations + whole, sizeof(float) * (k - whole));
-        add_step(source, last_weights, last_activations, 0, sums);
+    uint8_t last_weights[4 * STEP] = { 0 };
+    float last_values[FLOAT_ACT_ROWS][STEP] = { { 0 } };
+    const float *last_acts[FLOAT_ACT_ROWS];
+    memcpy(last_weights, row + bytes * whole, bytes * (k - whole));
+    for (size_t r = 0; r < row_count; r++) {
+        memcpy(last_values[r], acts[r] + whole, sizeof(float) * (k - whole));
+        last_acts[r] = last_values[r];
     }
-    return sum_lanes(
-        _mm256_add_ps(_mm256_add_ps(sums[0], sums[1]), _mm256_add_ps(sums[2], sums[3])));
+    add_step(source, last_weights, last_acts, row_count, 0, sums);
 }
 
-AVX2_INLINE void multiply_row(enum float_source source, const struct host_matmul_task *task,
-                              size_t o, const uint8_t *row)
+/* Weight row o with activation rows a .. a + row_count - 1. decoded: the row, or NULL if it is used
+ * as it is. */
+AVX2_INLINE void dot_rows(const struct host_matmul_task *task, size_t o, size_t a, size_t row_count,
+                          enum float_source source, const uint8_t *decoded)
 {
-    for (size_t a = 0; a < task->activation_rows; a++) {
-        const uint8_t *activations = task->activations + a * task->activation_row_bytes;
-        task->output[a * task->output_stride + o] = dot_row(
-            source, row, (const float *)(const void *)activations, task->k);
+    const uint8_t *row = decoded ? decoded : weight_row(task, o);
+    const float *acts[FLOAT_ACT_ROWS];
+    __m256 sums[FLOAT_ACT_ROWS][4];
+    size_t whole = task->k - task->k % STEP;
+    for (size_t r = 0; r < row_count; r++) {
+        acts[r] = (const float *)(const void *)(task->activations +
+                                                (a + r) * task->activation_row_bytes);
+        for (size_t v = 0; v < 4; v++)
+            sums[r][v] = _mm256_setzero_ps();
     }
+    for (size_t i = 0; i < whole; i += STEP)
+        add_step(source, row, acts, row_count, i, sums);
+    if (whole < task->k)
+        add_rest(source, row, acts, row_count, whole, task->k, sums);
+    for (size_t r = 0; r < row_count; r++)
+        task->output[(a + r) * task->output_stride + o] = sum_lanes(_mm256_add_ps(
+            _mm256_add_ps(sums[r][0], sums[r][1]), _mm256_add_ps(sums[r][2], sums[r][3])));
 }
 
 AVX2 void matmul_avx2_f32(const struct host_matmul_task *task)
 {
-    for (size_t o = 0; o < task->weight_rows; o++)
-        multiply_row(FLOAT_F32, task, o, weight_row(task, o));
+    FOR_EACH_ROWS(task, FLOAT_ACT_ROWS, dot_rows, FLOAT_F32, NULL);
 }
 
 AVX2 void matmul_avx2_f16(const struct host_matmul_task *task)
 {
-    for (size_t o = 0; o < task->weight_rows; o++)
-        multiply_row(FLOAT_F16, task, o, weight_row(task, o));
+    FOR_EACH_ROWS(task, FLOAT_ACT_ROWS, dot_rows, FLOAT_F16, NULL);
 }
 
 AVX2 void matmul_avx2_bf16(const struct host_matmul_task *task)
 {
-    for (size_t o = 0; o < task->weight_rows; o++)
-        multiply_row(FLOAT_BF16, task, o, weight_row(task, o));
+    FOR_EACH_ROWS(task, FLOAT_ACT_ROWS, dot_rows, FLOAT_BF16, NULL);
 }
 
+/* Each weight row is decoded once, for all activation rows. */
 AVX2 void matmul_avx2_decoded(const struct host_matmul_task *task)
 {
     for (size_t o = 0; o < task->weight_rows; o++) {
         float *decoded = (float *)(void *)task->scratch;
+        size_t a = 0;
         quant_decode_row(task->dtype, weight_row(task, o), task->k, decoded);
-        multiply_row(FLOAT_F32, task, o, task->scratch);
+        for (; a + FLOAT_ACT_ROWS <= task->activation_rows; a += FLOAT_ACT_ROWS)
+            dot_rows(task, o, a, FLOAT_ACT_ROWS, FLOAT_F32, task->scratch);
+        for (; a < task->activation_rows; a++)
+            dot_rows(task, o, a, 1, FLOAT_F32, task->scratch);
     }
 }
 

@@ -41,31 +41,44 @@ AVX2_INLINE __m256i fifth_bits(__m256i bytes, size_t j)
     return _mm256_and_si256(set, _mm256_set1_epi8(16));
 }
 
-AVX2_INLINE float dot_row_q45_k(const uint8_t *weights, const struct host_act_block *blocks,
-                                size_t k, bool has_fifth_bits)
+AVX2_INLINE void dot_rows_q45_k(const struct host_matmul_task *task, size_t o, size_t a,
+                                size_t row_count, bool has_fifth_bits)
 {
-    __m256 sums[2] = { _mm256_setzero_ps(), _mm256_setzero_ps() };
-    __m256 min_sums = _mm256_setzero_ps();
-    const uint8_t *nibbles = weights + (has_fifth_bits ? 48 : 16);
+    const struct host_act_block *acts[ACT_ROWS];
+    __m256 sums[2][ACT_ROWS];
+    __m256 min_sums[ACT_ROWS];
+    const uint8_t *weights = weight_row(task, o);
     size_t block_bytes = has_fifth_bits ? Q5_K_BYTES : Q4_K_BYTES;
-    for (size_t i = 0; i < k / K_BLOCK; i++, blocks += 8) {
+    for (size_t r = 0; r < row_count; r++) {
+        acts[r] = act_blocks(task, a + r);
+        sums[0][r] = sums[1][r] = min_sums[r] = _mm256_setzero_ps();
+    }
+    for (size_t i = 0; i < task->k / K_BLOCK; i++, weights += block_bytes) {
+        const uint8_t *nibbles = weights + (has_fifth_bits ? 48 : 16);
         struct k_scales scales = load_scales(weights);
-        __m256 act_sums = _mm256_setr_ps(
-            blocks[0].scaled_sum, blocks[1].scaled_sum, blocks[2].scaled_sum, blocks[3].scaled_sum,
-            blocks[4].scaled_sum, blocks[5].scaled_sum, blocks[6].scaled_sum, blocks[7].scaled_sum);
-        min_sums = _mm256_fmadd_ps(scales.mins, act_sums, min_sums);
+        for (size_t r = 0; r < row_count; r++) {
+            const struct host_act_block *blocks = acts[r] + 8 * i;
+            __m256 act_sums = _mm256_setr_ps(blocks[0].scaled_sum, blocks[1].scaled_sum,
+                                             blocks[2].scaled_sum, blocks[3].scaled_sum,
+                                             blocks[4].scaled_sum, blocks[5].scaled_sum,
+                                             blocks[6].scaled_sum, blocks[7].scaled_sum);
+            min_sums[r] = _mm256_fmadd_ps(scales.mins, act_sums, min_sums[r]);
+        }
         for (size_t j = 0; j < 8; j++) {
             __m256i levels = unpack_nibbles(load_256(nibbles + 32 * (j / 2)), j);
             if (has_fifth_bits)
                 levels = _mm256_or_si256(levels, fifth_bits(load_256(weights + 16), j));
-            __m256 dots = dot_unsigned(levels, load_256(blocks[j].levels));
-            float scale = scales.scales[j] * blocks[j].scale;
-            sums[j % 2] = _mm256_fmadd_ps(dots, _mm256_set1_ps(scale), sums[j % 2]);
+            for (size_t r = 0; r < row_count; r++) {
+                const struct host_act_block *block = acts[r] + 8 * i + j;
+                __m256 dots = dot_unsigned(levels, load_256(block->levels));
+                sums[j % 2][r] = _mm256_fmadd_ps(
+                    dots, _mm256_set1_ps(scales.scales[j] * block->scale), sums[j % 2][r]);
+            }
         }
-        weights += block_bytes;
-        nibbles += block_bytes;
     }
-    return sum_lanes(_mm256_sub_ps(_mm256_add_ps(sums[0], sums[1]), min_sums));
+    for (size_t r = 0; r < row_count; r++)
+        task->output[(a + r) * task->output_stride + o] = sum_lanes(
+            _mm256_sub_ps(_mm256_add_ps(sums[0][r], sums[1][r]), min_sums[r]));
 }
 
 /* Levels of block j of 8, -32 to 31 (matmul_avx512_q6_k.c says where they are). */
@@ -84,49 +97,49 @@ AVX2_INLINE __m256i unpack_q6_k(const uint8_t *block, size_t j)
 }
 
 /* Lanes 0-3 belong to the first 16 values of a block and their scale, lanes 4-7 to the second. */
-AVX2_INLINE float dot_row_q6_k(const uint8_t *weights, const struct host_act_block *blocks,
-                               size_t k)
+AVX2_INLINE void dot_rows_q6_k(const struct host_matmul_task *task, size_t o, size_t a,
+                               size_t row_count, size_t k)
 {
-    __m256 sums[2] = { _mm256_setzero_ps(), _mm256_setzero_ps() };
-    for (size_t i = 0; i < k / K_BLOCK; i++, blocks += 8, weights += Q6_K_BYTES) {
+    const struct host_act_block *acts[ACT_ROWS];
+    __m256 sums[2][ACT_ROWS];
+    const uint8_t *weights = weight_row(task, o);
+    for (size_t r = 0; r < row_count; r++) {
+        acts[r] = act_blocks(task, a + r);
+        sums[0][r] = sums[1][r] = _mm256_setzero_ps();
+    }
+    for (size_t i = 0; i < k / K_BLOCK; i++, weights += Q6_K_BYTES) {
         float d = load_f16(weights + 208);
         for (size_t j = 0; j < 8; j++) {
             float first = d * (float)(int8_t)weights[192 + 2 * j];
             float second = d * (float)(int8_t)weights[193 + 2 * j];
             __m256 scales = _mm256_set_m128(_mm_set1_ps(second), _mm_set1_ps(first));
-            scales = _mm256_mul_ps(scales, _mm256_set1_ps(blocks[j].scale));
-            __m256 dots = dot_signed(unpack_q6_k(weights, j), load_256(blocks[j].levels));
-            sums[j % 2] = _mm256_fmadd_ps(dots, scales, sums[j % 2]);
+            __m256i levels = unpack_q6_k(weights, j);
+            for (size_t r = 0; r < row_count; r++) {
+                const struct host_act_block *block = acts[r] + 8 * i + j;
+                __m256 factors = _mm256_mul_ps(scales, _mm256_set1_ps(block->scale));
+                __m256 dots = dot_signed(levels, load_256(block->levels));
+                sums[j % 2][r] = _mm256_fmadd_ps(dots, factors, sums[j % 2][r]);
+            }
         }
     }
-    return sum_lanes(_mm256_add_ps(sums[0], sums[1]));
+    for (size_t r = 0; r < row_count; r++)
+        task->output[(a + r) * task->output_stride + o] = sum_lanes(
+            _mm256_add_ps(sums[0][r], sums[1][r]));
 }
 
 AVX2 void matmul_avx2_q4_k(const struct host_matmul_task *task)
 {
-    for (size_t o = 0; o < task->weight_rows; o++) {
-        for (size_t a = 0; a < task->activation_rows; a++)
-            task->output[a * task->output_stride + o] = dot_row_q45_k(
-                weight_row(task, o), act_blocks(task, a), task->k, false);
-    }
+    FOR_EACH_ROWS(task, ACT_ROWS, dot_rows_q45_k, false);
 }
 
 AVX2 void matmul_avx2_q5_k(const struct host_matmul_task *task)
 {
-    for (size_t o = 0; o < task->weight_rows; o++) {
-        for (size_t a = 0; a < task->activation_rows; a++)
-            task->output[a * task->output_stride + o] = dot_row_q45_k(
-                weight_row(task, o), act_blocks(task, a), task->k, true);
-    }
+    FOR_EACH_ROWS(task, ACT_ROWS, dot_rows_q45_k, true);
 }
 
 AVX2 void matmul_avx2_q6_k(const struct host_matmul_task *task)
 {
-    for (size_t o = 0; o < task->weight_rows; o++) {
-        for (size_t a = 0; a < task->activation_rows; a++)
-            task->output[a * task->output_stride + o] = dot_row_q6_k(weight_row(task, o),
-                                                                     act_blocks(task, a), task->k);
-    }
+    FOR_EACH_ROWS(task, ACT_ROWS, dot_rows_q6_k, task->k);
 }
 
 #endif

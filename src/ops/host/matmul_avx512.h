@@ -125,38 +125,64 @@ AVX512_INLINE void tile_rows(const struct host_matmul_task *task, size_t first_r
  * their addresses: that is what the hardware's stream detection follows, while the four rows of a
  * tile side by side would defeat it. More streams run one, two, ... pages ahead of the first: one
  * alone cannot keep enough lines in flight (measured: 75 % of what reading in order achieves; with
- * three or four as much). They run past the end of the task's rows; a prefetch of an address that
- * is not mapped does nothing. */
+ * three or four as much). Past the task's rows they go on with those of the thread's next task; a
+ * prefetch of an address that is not mapped does nothing. */
 #define PREFETCH_STREAMS 3
 #define PREFETCH_STREAM_DISTANCE 4096
 
 struct tile_prefetch {
     uintptr_t next;
-    uintptr_t end; /* of the next tile */
+    uintptr_t end;   /* of the next tile */
+    uintptr_t limit; /* of the task's rows */
+    uintptr_t jump;  /* what brings an address past the limit to the next task; 0: there is none */
 };
 
 AVX512_INLINE struct tile_prefetch tile_prefetch_begin(const struct host_matmul_task *task,
                                                        size_t first_row)
 {
     uintptr_t weights = (uintptr_t)task->weights;
-    size_t next = smaller(first_row + TILE_ROWS, task->weight_rows) * task->weight_row_bytes;
-    size_t end = smaller(first_row + 2 * TILE_ROWS, task->weight_rows) * task->weight_row_bytes;
+    uintptr_t limit = weights + task->weight_rows * task->weight_row_bytes;
+    uintptr_t next_task = (uintptr_t)task->next_weights;
+    uintptr_t next = weights + (first_row + TILE_ROWS) * task->weight_row_bytes;
+    uintptr_t end = next + TILE_ROWS * task->weight_row_bytes;
+    next = next < limit ? next : limit;
     /* For the first tile nobody has asked yet. */
-    for (size_t i = 0; first_row == 0 && i < next; i += 64)
-        _mm_prefetch((const char *)(weights + i), _MM_HINT_T1);
-    return (struct tile_prefetch){ .next = weights + next, .end = weights + end };
+    if (first_row == 0 && !task->weights_are_coming)
+        for (uintptr_t at = weights; at < next; at += 64)
+            _mm_prefetch((const char *)at, _MM_HINT_T1);
+    return (struct tile_prefetch){ .next = next,
+                                   .end = next_task || end < limit ? end : limit,
+                                   .limit = limit,
+                                   .jump = next_task ? next_task - limit : 0 };
+}
+
+/* Near the end of the task: each line on its own. */
+AVX512_INLINE void tile_prefetch_last(const struct tile_prefetch *prefetch, size_t bytes,
+                                      size_t stream_count)
+{
+    for (size_t i = 0; i < bytes && prefetch->next + i < prefetch->end; i += 64) {
+        for (size_t s = 0; s < stream_count; s++) {
+            uintptr_t at = prefetch->next + i + s * PREFETCH_STREAM_DISTANCE;
+            if (at < prefetch->limit)
+                _mm_prefetch((const char *)at, _MM_HINT_T1);
+            else if (prefetch->jump)
+                _mm_prefetch((const char *)(at + prefetch->jump), _MM_HINT_T1);
+        }
+    }
 }
 
 /* bytes: what one step consumes. stream_count: usually PREFETCH_STREAMS. */
 AVX512_INLINE void tile_prefetch_step(struct tile_prefetch *prefetch, size_t bytes,
                                       size_t stream_count)
 {
-    for (size_t i = 0; i < bytes; i += 64) {
-        if (prefetch->next + i >= prefetch->end)
-            break;
-        for (size_t s = 0; s < stream_count; s++)
-            _mm_prefetch((const char *)(prefetch->next + i + s * PREFETCH_STREAM_DISTANCE),
-                         _MM_HINT_T1);
+    uintptr_t farthest = prefetch->next + bytes + (stream_count - 1) * PREFETCH_STREAM_DISTANCE;
+    if (farthest <= prefetch->limit && prefetch->next < prefetch->end) {
+        for (size_t i = 0; i < bytes; i += 64)
+            for (size_t s = 0; s < stream_count; s++)
+                _mm_prefetch((const char *)(prefetch->next + i + s * PREFETCH_STREAM_DISTANCE),
+                             _MM_HINT_T1);
+    } else {
+        tile_prefetch_last(prefetch, bytes, stream_count);
     }
     prefetch->next += bytes;
 }

@@ -216,7 +216,7 @@ AVX512_INLINE void few_rows(enum k_format format, const struct host_matmul_task 
 {
     struct act_step *steps = (struct act_step *)(void *)task->scratch;
     size_t step_count = task->k / ACT_GROUP;
-    for (size_t a = 0; a < act_count; a++)
+    for (size_t a = 0; a < act_count && !task->scratch_is_ready; a++)
         spread_activations(format, act_blocks(task, first_act + a), step_count,
                            steps + a * step_count);
     for (size_t o = 0; o < task->weight_rows; o += TILE_ROWS) {

@@ -188,7 +188,7 @@ AVX512_INLINE void few_rows(const struct host_matmul_task *task, size_t first_ac
 {
     struct act_step *steps = (struct act_step *)(void *)task->scratch;
     size_t step_count = task->k / ACT_GROUP;
-    for (size_t a = 0; a < act_count; a++)
+    for (size_t a = 0; a < act_count && !task->scratch_is_ready; a++)
         spread_activations(act_blocks(task, first_act + a), step_count, steps + a * step_count);
     for (size_t o = 0; o < task->weight_rows; o += TILE_ROWS) {
         struct tile_prefetch prefetch = tile_prefetch_begin(task, o);

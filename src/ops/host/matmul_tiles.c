@@ -66,68 +66,143 @@ static uint64_t token_tiles(const struct product *product)
     return (tokens + per_tile - 1) / per_tile;
 }
 
-/* Tiles first .. end - 1: those of the same tokens, whose weights are neighbours, as one task. */
-static void do_tiles(const struct product *product, uint64_t first, uint64_t end,
-                     enum cpu_path path, void *scratch)
+/* The products of a launch; the tiles of one follow those of the one before. */
+struct products {
+    struct product of[3];
+    size_t count;
+};
+
+/* Neighbouring tiles of one product and the same tokens, whose weights are neighbours too. */
+struct segment {
+    const struct product *product;
+    uint64_t end; /* the tile behind, by the launch's count */
+    uint64_t first_row, rows, first_token, tokens;
+};
+
+/* From a tile on, up to `end` at most. */
+static struct segment segment_at(const struct products *products, uint64_t tile, uint64_t end)
 {
-    const struct params_matmul *params = product->params;
-    const struct device_host_operand *weights = product->weights, *packed = product->packed;
-    const struct device_host_operand *out = product->out;
-    const struct host_matmul_kernel *kernel = host_matmul_kernel(path, weights->dtype);
-    uint64_t per_token_tile = row_tiles(product);
-    for (uint64_t tile = first, next; tile < end; tile = next) {
-        next = smaller(end, (tile / per_token_tile + 1) * per_token_tile);
-        uint64_t first_row = tile % per_token_tile * params->tile_rows;
-        uint64_t first_token = tile / per_token_tile * params->tile_tokens;
-        uint64_t rows = smaller((next - tile) * params->tile_rows, out->shape.dims[0] - first_row);
-        uint64_t tokens = smaller(params->tile_tokens, out->shape.dims[1] - first_token);
-        float *tile_out = row_f32(out, first_token) + first_row;
-        struct host_matmul_task task = {
-            .dtype = weights->dtype,
-            .k = (size_t)weights->shape.dims[0],
-            .weights = row_bytes(weights, first_row),
-            .weight_row_bytes = (size_t)weights->row_stride_bytes,
-            .weight_rows = (size_t)rows,
-            .activations = row_bytes(packed, first_token),
-            .activation_row_bytes = (size_t)packed->row_stride_bytes,
-            .activation_rows = (size_t)tokens,
-            .output = tile_out,
-            .output_stride = (size_t)(out->row_stride_bytes / sizeof(float)),
-            .scratch = scratch,
-        };
-        host_matmul(kernel, &task);
-        if (product->bias->data)
-            add_bias(tile_out, task.output_stride, (const float *)product->bias->data + first_row,
-                     rows, tokens);
+    const struct product *product = products->of;
+    uint64_t start = 0, count = row_tiles(product) * token_tiles(product);
+    while (tile - start >= count) {
+        start += count;
+        product++;
+        count = row_tiles(product) * token_tiles(product);
     }
+    const struct params_matmul *params = product->params;
+    uint64_t per_token_tile = row_tiles(product), own = tile - start;
+    uint64_t token_tile = own / per_token_tile;
+    struct segment segment = { .product = product,
+                               .end = smaller(end, start + (token_tile + 1) * per_token_tile),
+                               .first_row = own % per_token_tile * params->tile_rows,
+                               .first_token = token_tile * params->tile_tokens };
+    const struct shape *out = &product->out->shape;
+    segment.rows = smaller((segment.end - tile) * params->tile_rows,
+                           out->dims[0] - segment.first_row);
+    segment.tokens = smaller(params->tile_tokens, out->dims[1] - segment.first_token);
+    return segment;
+}
+
+static void do_segment(const struct segment *segment, struct host_matmul_task *task,
+                       enum cpu_path path)
+{
+    const struct product *product = segment->product;
+    float *out = row_f32(product->out, segment->first_token) + segment->first_row;
+    task->dtype = product->weights->dtype;
+    task->k = (size_t)product->weights->shape.dims[0];
+    task->weights = row_bytes(product->weights, segment->first_row);
+    task->weight_row_bytes = (size_t)product->weights->row_stride_bytes;
+    task->weight_rows = (size_t)segment->rows;
+    task->activations = row_bytes(product->packed, segment->first_token);
+    task->activation_row_bytes = (size_t)product->packed->row_stride_bytes;
+    task->activation_rows = (size_t)segment->tokens;
+    task->output = out;
+    task->output_stride = (size_t)(product->out->row_stride_bytes / sizeof(float));
+    host_matmul(host_matmul_kernel(path, task->dtype), task);
+    if (product->bias->data)
+        add_bias(out, task->output_stride, (const float *)product->bias->data + segment->first_row,
+                 segment->rows, segment->tokens);
+}
+
+/* One task per segment; each knows where the next begins, and what the one before left. */
+static void do_run(const struct products *products, const struct device_host_call *call,
+                   uint64_t first, enum cpu_path path)
+{
+    const struct product *before = NULL;
+    if (call->previous_end)
+        before = segment_at(products, call->previous_end - 1, call->previous_end).product;
+    for (uint64_t tile = first; tile < call->run_end;) {
+        struct host_matmul_task task = { .scratch = call->scratch };
+        struct segment segment = segment_at(products, tile, call->run_end);
+        uint64_t next = segment.end < call->run_end ? segment.end : call->next_run;
+        if (next != DEVICE_NO_TILE) {
+            struct segment behind = segment_at(products, next, next + 1);
+            task.next_weights = row_bytes(behind.product->weights, behind.first_row);
+        }
+        task.weights_are_coming = before != NULL;
+        task.scratch_is_ready = before &&
+                                before->weights->dtype == segment.product->weights->dtype &&
+                                token_tiles(segment.product) == 1;
+        do_segment(&segment, &task, path);
+        before = segment.product;
+        tile = segment.end;
+    }
+}
+
+static struct products products_of_matmul(const struct device_host_call *call)
+{
+    const struct device_host_operand *operands = call->operands;
+    return (struct products){
+        { { call->params, &operands[0], &operands[1], &operands[2], &operands[3] } }, 1
+    };
+}
+
+static struct products products_of_group(const struct device_host_call *call)
+{
+    const struct params_matmul_group *params = call->params;
+    const struct device_host_operand *operands = call->operands;
+    struct products products = { .count = 0 };
+    for (size_t i = 0; i < COUNT_OF(params->parts) && params->parts[i].tile_rows; i++)
+        products.of[products.count++] = (struct product){ &params->parts[i], &operands[1 + i],
+                                                          &operands[0], &operands[4 + i],
+                                                          &operands[7 + i] };
+    return products;
 }
 
 static void matmul_run(const struct device_host_call *call, uint64_t first, enum cpu_path path)
 {
-    const struct device_host_operand *operands = call->operands;
-    struct product product = { call->params, &operands[0], &operands[1], &operands[2],
-                               &operands[3] };
-    do_tiles(&product, first, call->run_end, path, call->scratch);
+    struct products products = products_of_matmul(call);
+    do_run(&products, call, first, path);
 }
 
-/* The tiles of one product follow those of the one before. */
 static void matmul_group_run(const struct device_host_call *call, uint64_t first,
                              enum cpu_path path)
 {
-    const struct params_matmul_group *params = call->params;
-    const struct device_host_operand *operands = call->operands;
-    uint64_t end = call->run_end, start = 0; /* start: the number of the product's first tile */
-    for (size_t i = 0; i < COUNT_OF(params->parts) && params->parts[i].tile_rows; i++) {
-        struct product product = { &params->parts[i], &operands[1 + i], &operands[0],
-                                   &operands[4 + i], &operands[7 + i] };
-        uint64_t next_start = start + row_tiles(&product) * token_tiles(&product);
-        uint64_t part_end = smaller(end, next_start);
-        if (first < part_end) {
-            do_tiles(&product, first - start, part_end - start, path, call->scratch);
-            first = part_end;
-        }
-        start = next_start;
-    }
+    struct products products = products_of_group(call);
+    do_run(&products, call, first, path);
+}
+
+/* The weights from a tile on. Many tokens take so long that the beginning does not matter. */
+static const void *weights_from(const struct products *products, uint64_t tile, uint64_t *ret_bytes)
+{
+    struct segment segment = segment_at(products, tile, DEVICE_NO_TILE);
+    const struct device_host_operand *weights = segment.product->weights;
+    *ret_bytes = segment.rows * weights->row_stride_bytes;
+    return row_bytes(weights, segment.first_row);
+}
+
+const void *host_matmul_reads(const struct device_host_call *call, uint64_t tile,
+                              uint64_t *ret_bytes)
+{
+    struct products products = products_of_matmul(call);
+    return weights_from(&products, tile, ret_bytes);
+}
+
+const void *host_matmul_group_reads(const struct device_host_call *call, uint64_t tile,
+                                    uint64_t *ret_bytes)
+{
+    struct products products = products_of_group(call);
+    return weights_from(&products, tile, ret_bytes);
 }
 
 void host_matmul_run_portable(const struct device_host_call *call, uint64_t first)

@@ -1,0 +1,234 @@
+/* fuzz_analyze.c - any events: the analysis stays within its bounds and its own rules.
+ *
+ * The input is a list of events in 16 bytes each, with fields small enough to meet each other: the
+ * same few streams, buffers and objects. They go to an analyzer one by one and, as a flight file
+ * with tables, checkpoint and crumbs, to the reading side. Its first byte chooses. */
+#include "analyze/analyze_impl.h"
+#include "base/bytes.h"
+#include "base/text.h"
+#include "event/flight_layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define RECORDS 32u
+#define ALLOCATIONS 8u
+#define GRAPH_RECORDS 8u
+#define EVENT_BYTES 16u
+
+enum { WHOLE_FILE = 1, CHECKPOINT = 2, CLOSED = 4, DESCRIBE = 8, OLD_IDS = 16 };
+
+static void require(bool holds, const char *what)
+{
+    if (!holds)
+        assert_failed(what, __FILE__, __LINE__);
+}
+
+/* Mostly small numbers, sometimes the largest. */
+static uint64_t stretch(uint8_t byte)
+{
+    return byte < 240 ? byte & 15u : UINT64_MAX - (byte & 15u);
+}
+
+static struct event make_event(const uint8_t *in, uint64_t id)
+{
+    struct event event = { .id = id,
+                           .kind = in[0] % EVENT_KIND_COUNT,
+                           .outcome = in[1] % EVENT_OUTCOME_COUNT,
+                           .phase = in[1] % EVENT_OUTCOME_COUNT ? EVENT_END : EVENT_BEGIN,
+                           .check = in[2] % EVENT_CHECK_COUNT,
+                           .operand = in[2] >> 4,
+                           .stream_index = (uint32_t)stretch(in[3]),
+                           .thread_index = in[4] & 7u,
+                           .epoch = in[4] >> 4,
+                           .object = stretch(in[5]),
+                           .cause_id = in[6] & 128 ? stretch(in[6]) : id - (in[6] & 31u),
+                           .begin_ns = id * 100000u + in[7] * 50000u,
+                           .end_ns = id * 100000u + in[7] * 90000u,
+                           .expected = in[8],
+                           .found = stretch(in[9]),
+                           .host_address = in[10] * UINT64_C(0x800),
+                           .bytes = stretch(in[11]) * 256u,
+                           .access_count = in[12] & 3u,
+                           .scope = { in[13] & 3, in[13] >> 6, "t" },
+                           .code = in[14] };
+    event.op[0] = (char)('a' + in[15] % 4);
+    for (uint8_t i = 0; i < event.access_count; i++)
+        event.accesses[i] = (struct event_access){ .address = (in[12] >> 2) * UINT64_C(0x1000) +
+                                                              i * 0x80u + (in[14] & 0xFu),
+                                                   .bytes = stretch(in[11]) * 64u,
+                                                   .buffer_index = (in[12] >> 2) & 7u,
+                                                   .generation = in[15] >> 6,
+                                                   .mode = (uint8_t)(1 + (in[15] + i) % 3),
+                                                   .operand = i };
+    return event;
+}
+
+static void check_result(struct analyzer *analyzer, bool describe)
+{
+    const struct analysis *result = analyzer_result(analyzer);
+    require(result->root < (int32_t)result->finding_count, "the root is a finding");
+    uint64_t before = 0;
+    for (size_t i = 0; i < result->finding_count; i++) {
+        const struct finding *finding = &result->findings[i];
+        require(finding->consequence_of < (int32_t)result->finding_count, "an origin is a finding");
+        require(finding->consequence_of != (int32_t)i, "nothing follows from itself");
+        require(finding->order_id >= before, "findings are in order");
+        before = finding->order_id;
+        struct text text;
+        text_init(&text);
+        for (unsigned j = 0; describe && j < ANALYZE_LANGUAGE_COUNT; j++)
+            finding_describe(finding, (enum analyze_language)j, &text);
+        text_release(&text);
+    }
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)
+        require(result->coverage[i].checked <= result->coverage[i].total ||
+                    !hypothesis_info((enum hypothesis)i)->exact,
+                "no more is checked than there is");
+    const struct analysis *analyses[] = { result };
+    struct verdict_input input = { .analyses = analyses,
+                                   .analysis_count = 1,
+                                   .iteration_count = result->iteration_count };
+    struct audit_verdict verdict;
+    verdict_decide(&input, &verdict);
+    require(verdict.outcome != AUDIT_CLEAN, "without a self-test nothing is clean");
+}
+
+static struct analyzer *create(void)
+{
+    struct analyze_options options = { .level = AUDIT_VERIFY,
+                                       .finding_limit = 32,
+                                       .hang_limit_ns = 1000000 };
+    struct analyzer *analyzer;
+    struct error err;
+    return analyzer_create(&options, &analyzer, &err) ? NULL : analyzer;
+}
+
+static void feed(const uint8_t *data, size_t count, uint8_t what, const struct crumb_page *crumbs)
+{
+    struct analyzer *analyzer = create();
+    struct analyzer *again = create();
+    static uint8_t saved[FLIGHT_CHECKPOINT_BYTES];
+    struct error err;
+    for (size_t i = 0; analyzer && i < count; i++) {
+        struct event event = make_event(data + i * EVENT_BYTES, i + 1);
+        require(!analyzer_add(analyzer, &event, &err), "events in order are taken");
+    }
+    if (analyzer && again) {
+        size_t bytes = analyzer_save(analyzer, saved, sizeof(saved));
+        require(bytes > 0 && analyzer_restore(again, saved, bytes), "what is saved can be read");
+        require(analyzer_result(again)->finding_count == analyzer_result(analyzer)->finding_count,
+                "and is all of it");
+        struct flight_info info = { .closed = (what & CLOSED) != 0 };
+        analyzer->process_dead = !info.closed;
+        require(!analyzer_finish(analyzer, crumbs, &info, 0, &err), "an analysis ends");
+        check_result(analyzer, (what & DESCRIBE) != 0);
+    }
+    analyzer_destroy(analyzer);
+    analyzer_destroy(again);
+}
+
+/* ---- As a file ------------------------------------------------------------------------------ */
+
+static void put_record(struct flight_record *record, const struct event *event)
+{
+    record->state = event->id;
+    record->event = *event;
+    record->begin_checksum = flight_begin_checksum(&record->event);
+    record->end_checksum = event->phase == EVENT_END ? flight_end_checksum(&record->event) : 0;
+}
+
+static void fill_file(uint8_t *file, const struct flight_plan *plan, const uint8_t *data,
+                      size_t count, uint8_t what)
+{
+    struct flight_header *header = (struct flight_header *)file;
+    *header = (struct flight_header){ .version = FLIGHT_VERSION,
+                                      .header_bytes = FLIGHT_HEADER_BYTES,
+                                      .record_bytes = sizeof(struct flight_record),
+                                      .event_bytes = sizeof(struct event),
+                                      .allocation_bytes = sizeof(struct flight_entry),
+                                      .checkpoint_bytes = sizeof(struct flight_checkpoint_slot),
+                                      .record_count = RECORDS,
+                                      .allocation_count = ALLOCATIONS,
+                                      .graph_record_count = GRAPH_RECORDS,
+                                      .ring_offset = plan->ring_offset,
+                                      .file_bytes = plan->file_bytes };
+    memcpy(header->magic, FLIGHT_MAGIC, sizeof(header->magic));
+    header->checksum = flight_header_checksum(header);
+    ((struct flight_counters *)(file + FLIGHT_COUNTERS_OFFSET))->closed = (what & CLOSED) != 0;
+    uint64_t first = what & OLD_IDS ? 1000 : 1;
+    struct flight_record *ring = (struct flight_record *)(file + plan->ring_offset);
+    struct flight_record *graphs = (struct flight_record *)(file + plan->graph_offset);
+    struct flight_entry *entries = (struct flight_entry *)(file + plan->allocation_offset);
+    for (size_t i = 0; i < count; i++) {
+        struct event event = make_event(data + i * EVENT_BYTES, first + i);
+        put_record(&ring[event.id % RECORDS], &event);
+        if (i < GRAPH_RECORDS) {
+            event.id = i + 1;
+            put_record(&graphs[i], &event);
+        }
+        if (i >= ALLOCATIONS)
+            continue;
+        entries[i].allocation = (struct flight_allocation){ .address = event.host_address,
+                                                            .bytes = event.bytes,
+                                                            .created_id = event.object,
+                                                            .destroyed_id = event.found,
+                                                            .buffer_index = event.operand,
+                                                            .generation = event.epoch };
+        entries[i].checksum = flight_entry_checksum(&entries[i].allocation);
+    }
+    struct flight_checkpoint_slot *slot =
+        (struct flight_checkpoint_slot *)(file + plan->checkpoint_offset);
+    slot->sequence = 1;
+    slot->analysed_id = first + count / 2;
+    slot->count = count * EVENT_BYTES < sizeof(slot->bytes) ? count * EVENT_BYTES : 0;
+    memcpy(slot->bytes, data, (size_t)slot->count);
+    static const uint8_t magic[] = { 'G', 'R', 'A', '1' };
+    if (slot->count >= sizeof(magic))
+        memcpy(slot->bytes, magic, sizeof(magic));
+    if (what & CHECKPOINT)
+        slot->checksum = flight_checkpoint_checksum(slot);
+}
+
+static void read_file(const uint8_t *data, size_t count, uint8_t what,
+                      const struct crumb_page *crumbs)
+{
+    struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS);
+    uint8_t *file = calloc(1, (size_t)plan.file_bytes);
+    struct analyzer *analyzer = create();
+    struct flight_reader *reader;
+    struct error err;
+    if (file && analyzer) {
+        fill_file(file, &plan, data, count, what);
+        memcpy(file + plan.crumb_offset, crumbs, sizeof(*crumbs));
+        require(!flight_open_memory(file, plan.file_bytes, "fuzz", &reader, &err), "it opens");
+        require(!analyze_reader(analyzer, reader, &err), "any file of events can be analysed");
+        check_result(analyzer, (what & DESCRIBE) != 0);
+        flight_reader_close(reader);
+    }
+    analyzer_destroy(analyzer);
+    free(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct crumb_page crumbs;
+    if (size < 1 + EVENT_BYTES)
+        return 0;
+    size_t count = (size - 1) / EVENT_BYTES;
+    if (count > 512)
+        count = 512;
+    memset(&crumbs, 0, sizeof(crumbs));
+    for (size_t i = 0; i < 16; i++) {
+        crumbs.streams[i].entered = data[1 + i] & 31u;
+        crumbs.streams[i].finished = data[1 + i] >> 4;
+        crumbs.streams[i].node = data[1 + i];
+    }
+    if (data[0] & WHOLE_FILE)
+        read_file(data + 1, count, data[0], &crumbs);
+    else
+        feed(data + 1, count, data[0], &crumbs);
+    return 0;
+}

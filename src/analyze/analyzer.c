@@ -1,0 +1,205 @@
+/* analyzer.c - one event after another through ledger, order and hypotheses. */
+#include "analyze/analyze_impl.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HANG_LIMIT_NS UINT64_C(30000000000)
+#define FINDINGS_DEFAULT 256u
+#define FINDINGS_LIMIT 65536u
+
+enum status analyzer_create(const struct analyze_options *options, struct analyzer **ret_analyzer,
+                            struct error *err)
+{
+    ASSERT((unsigned)options->level < AUDIT_LEVEL_COUNT);
+    struct analyzer *analyzer = calloc(1, sizeof(*analyzer));
+    if (!analyzer)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for an analysis");
+    analyzer->options = *options;
+    if (!analyzer->options.hang_limit_ns)
+        analyzer->options.hang_limit_ns = HANG_LIMIT_NS;
+    if (!analyzer->options.finding_limit)
+        analyzer->options.finding_limit = FINDINGS_DEFAULT;
+    if (analyzer->options.finding_limit > FINDINGS_LIMIT)
+        analyzer->options.finding_limit = FINDINGS_LIMIT;
+    analyzer->result.level = options->level;
+    analyzer->result.root = -1;
+    analyzer->first_failure = finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_DIRECT).seen;
+    analyzer->history.entries = calloc(HISTORY_LIMIT, sizeof(*analyzer->history.entries));
+    struct results *results = &analyzer->results;
+    results->entries = calloc(RESULT_LIMIT, sizeof(*results->entries));
+    bool good = ledger_init(&analyzer->ledger) && order_init(&analyzer->order) &&
+                idmap_init(&results->map, RESULT_LIMIT) &&
+                idmap_init(&results->nth, RESULT_NTH_LIMIT) && analyzer->history.entries &&
+                results->entries;
+    if (!good) {
+        analyzer_destroy(analyzer);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for an analysis");
+    }
+    *ret_analyzer = analyzer;
+    return STATUS_OK;
+}
+
+void analyzer_destroy(struct analyzer *analyzer)
+{
+    if (!analyzer)
+        return;
+    ledger_release(&analyzer->ledger);
+    order_release(&analyzer->order);
+    graphs_release(&analyzer->graphs);
+    idmap_release(&analyzer->results.map);
+    idmap_release(&analyzer->results.nth);
+    free(analyzer->results.entries);
+    free(analyzer->history.entries);
+    free(analyzer->result.findings);
+    free(analyzer);
+}
+
+const struct analysis *analyzer_result(const struct analyzer *analyzer)
+{
+    return &analyzer->result;
+}
+
+void analyze_count(struct analyzer *analyzer, enum hypothesis hypothesis, uint64_t checked,
+                   uint64_t total)
+{
+    if (analyzer->warming)
+        return;
+    analyzer->result.coverage[hypothesis].checked += checked;
+    analyzer->result.coverage[hypothesis].total += total;
+}
+
+void analyze_lost(struct analyzer *analyzer, uint64_t count)
+{
+    analyzer->result.lost_count += count;
+}
+
+/* ---- Events --------------------------------------------------------------------------------- */
+
+void analyze_work(struct analyzer *analyzer, const struct work *work)
+{
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        const struct hypothesis_detector *detector = hypothesis_detector((enum hypothesis)i);
+        if (detector->work)
+            detector->work(analyzer, work);
+    }
+}
+
+void analyze_conflict(struct analyzer *analyzer, const struct conflict *conflict)
+{
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        const struct hypothesis_detector *detector = hypothesis_detector((enum hypothesis)i);
+        if (detector->conflict)
+            detector->conflict(analyzer, conflict);
+    }
+}
+
+/* Things told about an earlier call, not calls. */
+static bool is_remark(uint8_t kind)
+{
+    return kind == EVENT_COMPLETION || kind == EVENT_TRAP || kind == EVENT_FAULT ||
+           kind == EVENT_CANARY || kind == EVENT_TRANSFER_HASH || kind == EVENT_SCAN ||
+           kind == EVENT_RUN;
+}
+
+static enum status check_event(const struct analyzer *analyzer, const struct event *event,
+                               struct error *err)
+{
+    if (event->kind >= EVENT_KIND_COUNT || event->access_count > EVENT_ACCESS_LIMIT ||
+        event->outcome >= EVENT_OUTCOME_COUNT || event->check >= EVENT_CHECK_COUNT)
+        return error_set(err, STATUS_BAD_FILE,
+                         "event %" PRIu64 ": expected a known kind, outcome and check, found %u, "
+                         "%u and %u with %u ranges",
+                         event->id, event->kind, event->outcome, event->check, event->access_count);
+    if (event->id <= analyzer->last_id)
+        return error_set(err, STATUS_BAD_FILE,
+                         "event %" PRIu64 ": expected an id greater than %" PRIu64
+                         ": events come in order, each once",
+                         event->id, analyzer->last_id);
+    return STATUS_OK;
+}
+
+/* What every hypothesis needs to know first. */
+static void note_event(struct analyzer *analyzer, const struct event *event)
+{
+    analyzer->last_id = event->id;
+    uint64_t latest = event->end_ns > event->begin_ns ? event->end_ns : event->begin_ns;
+    if (latest > analyzer->last_ns)
+        analyzer->last_ns = latest;
+    if (event->kind == EVENT_RUN) {
+        analyzer->iteration = event->object;
+        if (!analyzer->warming)
+            analyzer->result.iteration_count++;
+    }
+    if (event->kind == EVENT_DEVICE_CLOSE && event->outcome == EVENT_DONE)
+        analyzer->device_closed = true;
+    if (event->kind == EVENT_FAULT && !analyzer->first_fault_id) {
+        analyzer->first_fault_id = event->id;
+        analyzer->result.device_lost = true;
+    }
+    if (!analyzer->warming)
+        analyzer->result.event_count++;
+    if (!is_remark(event->kind))
+        history_add(&analyzer->history, event, analyzer->iteration);
+}
+
+enum status analyzer_add(struct analyzer *analyzer, const struct event *event, struct error *err)
+{
+    TRY(check_event(analyzer, event, err));
+    struct event safe = *event;
+    safe.op[sizeof(safe.op) - 1] = '\0';
+    safe.file[sizeof(safe.file) - 1] = '\0';
+    safe.scope.tensor[sizeof(safe.scope.tensor) - 1] = '\0';
+    note_event(analyzer, &safe);
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        const struct hypothesis_detector *detector = hypothesis_detector((enum hypothesis)i);
+        if (detector->event)
+            detector->event(analyzer, &safe);
+    }
+    order_event(analyzer, &safe);
+    if (!is_remark(safe.kind)) {
+        uint32_t thread = safe.thread_index < THREAD_LIMIT ? safe.thread_index : THREAD_LIMIT - 1;
+        analyzer->order.threads[thread].last_id = safe.id;
+    }
+    return STATUS_OK;
+}
+
+/* ---- The end -------------------------------------------------------------------------------- */
+
+enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *crumbs,
+                            const struct flight_info *info, uint64_t now_ns, struct error *err)
+{
+    struct analysis *result = &analyzer->result;
+    if (analyzer->finished)
+        return error_set(err, STATUS_USAGE, "an analysis can be finished once");
+    analyzer->finished = true;
+    analyzer->crumbs = crumbs;
+    analyzer->now_ns = now_ns > analyzer->last_ns ? now_ns : analyzer->last_ns;
+    result->closed = analyzer->device_closed;
+    if (info) {
+        result->closed = info->closed;
+        result->lost_count += info->lost_count;
+        result->dropped_count += info->dropped_count;
+        result->damaged_count += info->damaged_count;
+        memcpy(result->device, info->device, sizeof(result->device));
+        memcpy(result->command, info->command, sizeof(result->command));
+    }
+    /* From the last: a death inside a launch is explained by a hang. */
+    for (unsigned i = HYPOTHESIS_COUNT; i-- > 0;) {
+        const struct hypothesis_detector *detector = hypothesis_detector((enum hypothesis)i);
+        result->coverage[i].ran = result->level >= detector->info.level;
+        if (detector->finish)
+            detector->finish(analyzer);
+    }
+    /* What was not kept cannot have been looked at. */
+    uint64_t forgotten = analyzer->order.forgotten_accesses;
+    enum hypothesis exact[] = { HYPOTHESIS_MISSING_SYNC, HYPOTHESIS_OVERLAPPING_COPIES };
+    for (size_t i = 0; i < COUNT_OF(exact); i++) {
+        struct hypothesis_coverage *coverage = &result->coverage[exact[i]];
+        coverage->checked -= forgotten < coverage->checked ? forgotten : coverage->checked;
+    }
+    finding_sort(analyzer);
+    analyzer->crumbs = NULL;
+    return STATUS_OK;
+}

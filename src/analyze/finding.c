@@ -1,0 +1,229 @@
+/* finding.c - findings: kept once and counted, linked to what they follow from, in order. */
+#include "analyze/analyze_impl.h"
+
+#include "base/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* After a new finding so many of the later ones are asked again what they follow from. */
+#define RELINK_LIMIT 16u
+
+struct finding finding_draft(enum hypothesis hypothesis, enum finding_certainty certainty)
+{
+    static const struct analyze_place nobody = { .scope = { -1, -1, "" },
+                                                 .stream_index = EVENT_NO_STREAM,
+                                                 .operand = EVENT_NO_OPERAND };
+    struct finding draft = { .hypothesis = hypothesis,
+                             .certainty = certainty,
+                             .cause = nobody,
+                             .other = nobody,
+                             .seen = nobody,
+                             .consequence_of = -1 };
+    return draft;
+}
+
+struct finding finding_of_refusal(const struct analyzer *analyzer, enum hypothesis hypothesis,
+                                  const struct event *event)
+{
+    struct finding draft = finding_draft(hypothesis, FINDING_DIRECT);
+    draft.cause = place_of_event(analyzer, event);
+    draft.cause.operand = event->operand;
+    const struct event_access *access = event_operand(event, event->operand);
+    if (access)
+        place_set_access(analyzer, &draft.cause, access);
+    draft.check = event->check;
+    draft.expected = event->expected;
+    draft.found = event->found;
+    return draft;
+}
+
+void finding_add_refusal(struct analyzer *analyzer, enum hypothesis hypothesis,
+                         const struct event *event)
+{
+    struct finding draft = finding_of_refusal(analyzer, hypothesis, event);
+    finding_add(analyzer, &draft);
+}
+
+void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
+                          const struct conflict *conflict)
+{
+    /* On a lost device nothing runs any more. */
+    if (analyzer->first_fault_id)
+        return;
+    struct finding draft = finding_draft(hypothesis, FINDING_DIRECT);
+    draft.cause = place_of_work(analyzer, conflict->work);
+    place_set_access(analyzer, &draft.cause, conflict->access);
+    draft.cause.address = conflict->start;
+    draft.cause.bytes = conflict->bytes;
+    draft.other = place_of_touch(analyzer, &conflict->earlier, conflict->entry, conflict->start,
+                                 conflict->bytes);
+    finding_add(analyzer, &draft);
+}
+
+/* ---- Consequences --------------------------------------------------------------------------- */
+
+/* Bytes that are wrong, or gone, for whoever uses them later. */
+static bool spoils_bytes(enum hypothesis hypothesis)
+{
+    switch (hypothesis) {
+    case HYPOTHESIS_USE_AFTER_FREE:
+    case HYPOTHESIS_MISSING_SYNC:
+    case HYPOTHESIS_STAGING_REUSE:
+    case HYPOTHESIS_OVERLAPPING_COPIES:
+    case HYPOTHESIS_UNINITIALISED_READ:
+    case HYPOTHESIS_SILENT_CORRUPTION:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What can come of wrong bytes; the others are wrong by themselves. */
+static bool may_follow(enum hypothesis hypothesis)
+{
+    switch (hypothesis) {
+    case HYPOTHESIS_BAD_POINTER:
+    case HYPOTHESIS_KERNEL_FAULT:
+    case HYPOTHESIS_RUNTIME_DEFECT:
+    case HYPOTHESIS_NON_DETERMINISM:
+    case HYPOTHESIS_HANG:
+    case HYPOTHESIS_NUMERIC:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int32_t find_origin(const struct analyzer *analyzer, const struct finding *finding)
+{
+    if (!may_follow(finding->hypothesis) || finding->check || finding->cause.event_id == 0)
+        return -1;
+    for (size_t i = 0; i < analyzer->result.finding_count; i++) {
+        const struct finding *other = &analyzer->result.findings[i];
+        if (other != finding && other->cause.event_id == finding->cause.event_id &&
+            other->cause.node == finding->cause.node && spoils_bytes(other->hypothesis))
+            return (int32_t)i;
+    }
+    int32_t origin = flow_origin(analyzer, finding->cause.event_id);
+    if (origin >= 0 && (&analyzer->result.findings[origin] == finding ||
+                        analyzer->result.findings[origin].consequence_of >= 0))
+        origin = analyzer->result.findings[origin].consequence_of;
+    if (origin >= 0 && &analyzer->result.findings[origin] == finding)
+        return -1;
+    return origin;
+}
+
+/* Traps are told late: what is known already may follow from what is new. */
+static void relink(struct analyzer *analyzer, size_t added)
+{
+    struct analysis *result = &analyzer->result;
+    size_t first = result->finding_count > RELINK_LIMIT ? result->finding_count - RELINK_LIMIT : 0;
+    for (size_t i = first; i < result->finding_count; i++) {
+        struct finding *finding = &result->findings[i];
+        if (i == added || finding->consequence_of >= 0 ||
+            finding->order_id < result->findings[added].order_id)
+            continue;
+        int32_t origin = find_origin(analyzer, finding);
+        if (origin == (int32_t)added)
+            finding->consequence_of = origin;
+    }
+}
+
+/* ---- Adding --------------------------------------------------------------------------------- */
+
+static bool is_alike(const struct finding *a, const struct finding *b)
+{
+    return a->hypothesis == b->hypothesis && a->check == b->check &&
+           a->cause.kind == b->cause.kind && a->cause.operand == b->cause.operand &&
+           a->cause.scope.layer == b->cause.scope.layer && strcmp(a->cause.op, b->cause.op) == 0 &&
+           (a->cause.op[0] || strcmp(a->cause.scope.tensor, b->cause.scope.tensor) == 0);
+}
+
+int32_t finding_add(struct analyzer *analyzer, const struct finding *draft)
+{
+    struct analysis *result = &analyzer->result;
+    if (analyzer->warming)
+        return -1;
+    for (size_t i = 0; i < result->finding_count; i++) {
+        struct finding *known = &result->findings[i];
+        if (!is_alike(known, draft))
+            continue;
+        known->count++;
+        if (known->certainty == FINDING_POSSIBLE && draft->certainty == FINDING_DIRECT) {
+            uint64_t count = known->count;
+            *known = *draft;
+            known->count = count;
+        }
+        return (int32_t)i;
+    }
+    if (result->finding_count >= analyzer->options.finding_limit) {
+        result->findings_dropped++;
+        return -1;
+    }
+    struct finding *findings = array_reserve(result->findings, result->finding_count,
+                                             &analyzer->finding_capacity, sizeof(*findings));
+    if (!findings) {
+        result->findings_dropped++;
+        return -1;
+    }
+    result->findings = findings;
+    size_t added = result->finding_count++;
+    struct finding *finding = &findings[added];
+    *finding = *draft;
+    finding->count = 1;
+    if (!finding->order_id)
+        finding->order_id = finding->cause.event_id;
+    if (finding->consequence_of < 0)
+        finding->consequence_of = find_origin(analyzer, finding);
+    relink(analyzer, added);
+    return (int32_t)added;
+}
+
+/* ---- In order ------------------------------------------------------------------------------- */
+
+struct place_of_finding {
+    uint64_t order_id;
+    uint32_t index;
+};
+
+static int compare_order(const void *a, const void *b)
+{
+    const struct place_of_finding *left = a, *right = b;
+    if (left->order_id != right->order_id)
+        return left->order_id < right->order_id ? -1 : 1;
+    return left->index < right->index ? -1 : 1;
+}
+
+void finding_sort(struct analyzer *analyzer)
+{
+    struct analysis *result = &analyzer->result;
+    size_t count = result->finding_count;
+    result->root = -1;
+    struct place_of_finding *order = calloc(count + 1, sizeof(*order));
+    struct finding *sorted = calloc(count + 1, sizeof(*sorted));
+    int32_t *moved = calloc(count + 1, sizeof(*moved));
+    if (order && sorted && moved) {
+        for (size_t i = 0; i < count; i++)
+            order[i] = (struct place_of_finding){ result->findings[i].order_id, (uint32_t)i };
+        qsort(order, count, sizeof(*order), compare_order);
+        for (size_t i = 0; i < count; i++) {
+            sorted[i] = result->findings[order[i].index];
+            moved[order[i].index] = (int32_t)i;
+        }
+        for (size_t i = 0; i < count; i++) {
+            result->findings[i] = sorted[i];
+            int32_t from = sorted[i].consequence_of;
+            result->findings[i].consequence_of = from >= 0 ? moved[from] : -1;
+        }
+    }
+    free(order);
+    free(sorted);
+    free(moved);
+    for (size_t i = 0; i < count && result->root < 0; i++) {
+        const struct finding *finding = &result->findings[i];
+        if (finding->consequence_of < 0 && finding->certainty == FINDING_DIRECT &&
+            finding->candidate_count <= 1)
+            result->root = (int32_t)i;
+    }
+}

@@ -1,0 +1,66 @@
+/* bad_pointer.c - an address or index that points where it must not: a view past its buffer, a
+ * misaligned one, memory that may only be read, a handle that never was, an index past its bound
+ * (the kernel skipped that access and left a trap). */
+#include "analyze/analyze_impl.h"
+
+static bool is_refusal(const struct event *event)
+{
+    if (event->outcome != EVENT_REFUSED)
+        return false;
+    switch (event->check) {
+    case EVENT_CHECK_VIEW_END:
+        return !event_is_copy(event->kind);
+    case EVENT_CHECK_ALIGNMENT:
+    case EVENT_CHECK_READ_ONLY:
+        return true;
+    case EVENT_CHECK_HANDLE:
+        /* Of a launch without an operand: there is no such kernel, a matter of the contract. */
+        return event->kind != EVENT_STREAM_CREATE && event->kind != EVENT_MODULE_LOAD &&
+               !(event->kind == EVENT_LAUNCH && event->operand == EVENT_NO_OPERAND);
+    default:
+        return false;
+    }
+}
+
+/* A trap is told where the host waited next; that is where it was seen. */
+static void on_trap(struct analyzer *analyzer, const struct event *event)
+{
+    struct finding draft = finding_draft(HYPOTHESIS_BAD_POINTER, FINDING_DIRECT);
+    draft.cause = place_of_remark(analyzer, event);
+    draft.expected = event->expected;
+    draft.found = event->found;
+    uint32_t thread = event->thread_index < THREAD_LIMIT ? event->thread_index : THREAD_LIMIT - 1;
+    uint64_t waiting = analyzer->order.threads[thread].last_id;
+    const struct history_entry *entry = history_find(&analyzer->history, waiting);
+    if (entry)
+        draft.seen = place_of_wait(analyzer, &entry->event);
+    finding_add(analyzer, &draft);
+}
+
+static void on_event(struct analyzer *analyzer, const struct event *event)
+{
+    if (event->kind == EVENT_TRAP)
+        on_trap(analyzer, event);
+    if (event->kind == EVENT_LAUNCH && event->check != EVENT_CHECK_LOST)
+        analyze_count(analyzer, HYPOTHESIS_BAD_POINTER, 1, 1);
+    if (is_refusal(event))
+        finding_add_refusal(analyzer, HYPOTHESIS_BAD_POINTER, event);
+}
+
+const struct hypothesis_detector detector_bad_pointer = {
+    .info = { .slug = "bad-pointer",
+              .seeds = "B3.62 H4, B3.64 H2",
+              .level = AUDIT_LOG,
+              .exact = true,
+              .title = { "Bad pointer or index", "Puntero o índice inválido" },
+              .detector = { "Bounds and alignment of every view in 64 bits before the launch; "
+                            "kernels check every index they read and leave a trap.",
+                            "Límites y alineación de cada vista en 64 bits antes del lanzamiento; "
+                            "los núcleos comprueban cada índice que leen y dejan una trampa." },
+              .unit = { "launches", "lanzamientos" },
+              .advice = { "Look at who wrote the index or computed the offset: positions, token "
+                          "ids and slots must stay below the bound given.",
+                          "Ver quién escribió el índice o calculó el desplazamiento: posiciones, "
+                          "tokens y ranuras deben quedar por debajo del límite dado." } },
+    .event = on_event,
+};

@@ -1,0 +1,55 @@
+/* contract_breach.c - a launch that does not keep the contract of its op: number of operands,
+ * types, shapes, strides, parameters, geometry; or a call that is not allowed at that point. */
+#include "analyze/analyze_impl.h"
+
+static bool is_breach(const struct event *event)
+{
+    switch (event->check) {
+    case EVENT_CHECK_OPERANDS:
+    case EVENT_CHECK_DTYPE:
+    case EVENT_CHECK_SHAPE:
+    case EVENT_CHECK_STRIDE:
+    case EVENT_CHECK_PARAMETER:
+    case EVENT_CHECK_GEOMETRY:
+    case EVENT_CHECK_CAPTURE:
+        return true;
+    case EVENT_CHECK_HANDLE: /* no such kernel on the device */
+        return event->kind == EVENT_LAUNCH && event->operand == EVENT_NO_OPERAND;
+    default:
+        return false;
+    }
+}
+
+/* More groups than the backend can launch: its own limit, not an error of the device. */
+static bool is_past_limit(const struct event *event)
+{
+    return event->kind == EVENT_LAUNCH && event->outcome == EVENT_FAILED &&
+           event->code == STATUS_LIMIT;
+}
+
+static void on_event(struct analyzer *analyzer, const struct event *event)
+{
+    if (event->kind == EVENT_LAUNCH && event->check != EVENT_CHECK_LOST)
+        analyze_count(analyzer, HYPOTHESIS_CONTRACT_BREACH, 1, 1);
+    if ((event->outcome == EVENT_REFUSED && is_breach(event)) || is_past_limit(event))
+        finding_add_refusal(analyzer, HYPOTHESIS_CONTRACT_BREACH, event);
+}
+
+const struct hypothesis_detector detector_contract_breach = {
+    .info = { .slug = "contract-breach",
+              .seeds = "",
+              .level = AUDIT_OFF,
+              .exact = true,
+              .title = { "Breach of an op's contract",
+                         "Incumplimiento del contrato de una operación" },
+              .detector = { "Types, shapes, strides, parameters and geometry of every launch "
+                            "against "
+                            "the contract of its op, in 64 bits.",
+                            "Tipos, formas, pasos, parámetros y geometría de cada lanzamiento "
+                            "contra el contrato de su operación, en 64 bits." },
+              .unit = { "launches", "lanzamientos" },
+              .advice = { "Correct the argument that the check names; the op was not run.",
+                          "Corregir el argumento que nombra la comprobación; la operación no se "
+                          "ejecutó." } },
+    .event = on_event,
+};

@@ -1,0 +1,78 @@
+/* missing_sync.c - two accesses to the same bytes, at least one a write, and nothing that orders
+ * them; or bytes that the host read without waiting for their copy. Two copies are
+ * overlapping_copies.c's. */
+#include "analyze/analyze_impl.h"
+
+static bool host_is_after(struct analyzer *analyzer, const struct event *event,
+                          const struct ticket_state *ticket)
+{
+    uint32_t thread = event->thread_index < THREAD_LIMIT ? event->thread_index : THREAD_LIMIT - 1;
+    return vclock_covers(&analyzer->order.threads[thread].clock, ticket->stream, ticket->tick);
+}
+
+/* The host reads a ticket. */
+static void on_redeem(struct analyzer *analyzer, const struct event *event)
+{
+    if (event->outcome != EVENT_DONE)
+        return;
+    analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 1, 1);
+    const struct ticket_state *ticket = order_ticket(&analyzer->order, event->object);
+    if (event->found == 1 || (ticket && host_is_after(analyzer, event, ticket)))
+        return;
+    struct finding draft = finding_draft(HYPOTHESIS_MISSING_SYNC, FINDING_DIRECT);
+    uint64_t copy_id = ticket ? ticket->copy_id : event->cause_id;
+    draft.cause = place_of_id(analyzer, copy_id, 0);
+    draft.cause.kind = EVENT_COPY_OUT;
+    draft.seen = place_of_event(analyzer, event);
+    draft.order_id = copy_id;
+    finding_add(analyzer, &draft);
+}
+
+/* The bytes at a copy's origin changed while it ran, and no declared access did it. */
+static void on_hash(struct analyzer *analyzer, const struct event *event)
+{
+    if (event->expected == event->host_address)
+        return;
+    struct finding draft = finding_draft(HYPOTHESIS_MISSING_SYNC, FINDING_POSSIBLE);
+    draft.cause = place_of_id(analyzer, event->cause_id, 0);
+    draft.expected = event->expected;
+    draft.found = event->host_address;
+    finding_set_reason(&draft, REASON_SOURCE_CHANGED);
+    finding_add(analyzer, &draft);
+}
+
+static void on_event(struct analyzer *analyzer, const struct event *event)
+{
+    if (event->kind == EVENT_TICKET_REDEEM)
+        on_redeem(analyzer, event);
+    else if (event->kind == EVENT_TRANSFER_HASH)
+        on_hash(analyzer, event);
+}
+
+static void on_conflict(struct analyzer *analyzer, const struct conflict *conflict)
+{
+    if (conflict->kind != CONFLICT_UNORDERED ||
+        (event_is_copy(conflict->event->kind) && event_is_copy(conflict->earlier.kind)))
+        return;
+    finding_add_conflict(analyzer, HYPOTHESIS_MISSING_SYNC, conflict);
+}
+
+const struct hypothesis_detector detector_missing_sync = {
+    .info = { .slug = "missing-sync",
+              .seeds = "B3.62 H3, B3.63, B3.64 H3",
+              .level = AUDIT_LOG,
+              .exact = true,
+              .title = { "Missing synchronisation", "Sincronización ausente" },
+              .detector = { "Vector clocks over streams, marks, tickets and host threads, on the "
+                            "byte ranges every call declares.",
+                            "Relojes vectoriales sobre flujos, marcas, tiques e hilos del "
+                            "anfitrión, "
+                            "en los rangos de bytes que declara cada llamada." },
+              .unit = { "declared accesses", "accesos declarados" },
+              .advice = { "Record a mark behind the first access and let the second stream (or the "
+                          "host) wait for it.",
+                          "Registrar una marca tras el primer acceso y hacer que el segundo flujo "
+                          "(o el anfitrión) la espere." } },
+    .event = on_event,
+    .conflict = on_conflict,
+};

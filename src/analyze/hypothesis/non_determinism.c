@@ -1,0 +1,115 @@
+/* non_determinism.c - iterations that must give equal results do not: the hash of the bytes
+ * redeemed for the same step, tensor and turn differs. */
+#include "analyze/analyze_impl.h"
+
+#include <string.h>
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ (hash >> 29);
+}
+
+/* Steps are counted from the first of the iteration. */
+static uint64_t scope_key(struct results *results, const struct event_scope *scope)
+{
+    if (results->first_step < 0)
+        results->first_step = scope->step;
+    uint64_t step = (uint64_t)scope->step - (uint64_t)results->first_step;
+    uint64_t hash = mix(mix(mix(1, results->run_key), step), (uint32_t)scope->layer);
+    for (size_t i = 0; i < sizeof(scope->tensor) && scope->tensor[i]; i++)
+        hash = mix(hash, (uint8_t)scope->tensor[i]);
+    return hash;
+}
+
+static void on_run(struct analyzer *analyzer, const struct event *event)
+{
+    struct results *results = &analyzer->results;
+    results->in_run = true;
+    results->run_key = event->found;
+    results->first_step = -1;
+    idmap_clear(&results->nth);
+}
+
+/* Keeps the first result of its kind; later ones are held against it. */
+static void compare(struct analyzer *analyzer, uint64_t key, const struct event *event,
+                    uint64_t copy_id)
+{
+    struct results *results = &analyzer->results;
+    uint32_t place = idmap_find(&results->map, key);
+    if (place == IDMAP_NONE) {
+        if (results->count == RESULT_LIMIT || !idmap_set(&results->map, key, results->count)) {
+            analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, 1); /* no room to remember */
+            return;
+        }
+        results->entries[results->count++] = (struct result_entry){ key, event->expected, copy_id,
+                                                                    analyzer->iteration };
+        return;
+    }
+    const struct result_entry *first = &results->entries[place];
+    if (first->iteration == analyzer->iteration)
+        return;
+    analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 1, 1);
+    if (first->hash == event->expected)
+        return;
+    struct finding draft = finding_draft(HYPOTHESIS_NON_DETERMINISM, FINDING_DIRECT);
+    draft.cause = place_of_id(analyzer, copy_id, 0);
+    draft.other = place_of_id(analyzer, first->copy_id, 0);
+    draft.other.iteration = first->iteration;
+    draft.seen = place_of_event(analyzer, event);
+    draft.expected = first->hash;
+    draft.found = event->expected;
+    finding_add(analyzer, &draft);
+}
+
+static void on_event(struct analyzer *analyzer, const struct event *event)
+{
+    if (event->kind == EVENT_RUN)
+        on_run(analyzer, event);
+    struct results *results = &analyzer->results;
+    if (event->kind != EVENT_TICKET_REDEEM || event->outcome != EVENT_DONE || !results->in_run)
+        return;
+    const struct ticket_state *ticket = order_ticket(&analyzer->order, event->object);
+    uint64_t copy_id = ticket ? ticket->copy_id : event->cause_id;
+    const struct history_entry *copy = history_find(&analyzer->history, copy_id);
+    if (event->expected == 0 || !copy) {
+        analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, event->expected != 0);
+        return;
+    }
+    uint64_t key = scope_key(results, &copy->event.scope);
+    uint32_t nth = idmap_find(&results->nth, key);
+    nth = nth == IDMAP_NONE ? 0 : nth + 1;
+    if (!idmap_set(&results->nth, key, nth)) {
+        analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, 1);
+        return;
+    }
+    compare(analyzer, mix(key, nth), event, copy_id);
+}
+
+static void on_finish(struct analyzer *analyzer)
+{
+    struct hypothesis_coverage *coverage = &analyzer->result.coverage[HYPOTHESIS_NON_DETERMINISM];
+    if (!coverage->checked && !analyzer->results.count)
+        coverage->ran = false; /* nobody asked for hashes of results, or there were no results */
+}
+
+const struct hypothesis_detector detector_non_determinism = {
+    .info = { .slug = "non-determinism",
+              .seeds = "",
+              .level = AUDIT_LOG,
+              .exact = false,
+              .title = { "Results that differ between equal runs",
+                         "Resultados distintos entre ejecuciones iguales" },
+              .detector = { "Hash of every result read by the host, against the same one of "
+                            "earlier "
+                            "iterations of equal configuration.",
+                            "Resumen de cada resultado que lee el anfitrión, contra el mismo de "
+                            "iteraciones anteriores de igual configuración." },
+              .unit = { "results compared", "resultados comparados" },
+              .advice = { "Something reads bytes it should not, or in an order that is not fixed: "
+                          "see the other hypotheses first.",
+                          "Algo lee bytes que no debe, o en un orden que no es fijo: ver antes las "
+                          "otras hipótesis." } },
+    .event = on_event,
+    .finish = on_finish,
+};

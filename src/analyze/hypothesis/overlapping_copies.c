@@ -1,0 +1,73 @@
+/* overlapping_copies.c - two copies or fills in flight, unordered, with bytes in common: on the
+ * device, or in the host memory they land in. */
+#include "analyze/analyze_impl.h"
+
+static bool ranges_meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+{
+    return a < b ? b - a < a_bytes : a - b < b_bytes;
+}
+
+/* Two copies that use one place of host memory at the same time. */
+static void check_host_ranges(struct analyzer *analyzer, const struct event *event)
+{
+    struct order *order = &analyzer->order;
+    const struct stream_state *stream = order_stream(order, event->stream_index);
+    uint32_t count = order->ticket_count < TICKET_LIMIT ? order->ticket_count : TICKET_LIMIT;
+    if (!event->host_address || !event->bytes || !stream)
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ticket_state *ticket = &order->tickets[i];
+        /* A copy in that takes a slot in use is staging_reuse.c's. */
+        if (ticket->use != TICKET_LANDING ||
+            (ticket->object == event->object && event->kind != EVENT_COPY_OUT) ||
+            !ranges_meet(ticket->host_address, ticket->bytes, event->host_address, event->bytes) ||
+            ticket->stream == event->stream_index ||
+            vclock_covers(&stream->clock, ticket->stream, ticket->tick))
+            continue;
+        struct finding draft = finding_draft(HYPOTHESIS_OVERLAPPING_COPIES, FINDING_DIRECT);
+        draft.cause = place_of_event(analyzer, event);
+        draft.other = place_of_id(analyzer, ticket->copy_id, 0);
+        draft.expected = ticket->host_address;
+        draft.found = event->host_address;
+        finding_add(analyzer, &draft);
+        return;
+    }
+}
+
+static void on_event(struct analyzer *analyzer, const struct event *event)
+{
+    if ((event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN) &&
+        event->outcome != EVENT_REFUSED)
+        check_host_ranges(analyzer, event);
+}
+
+static void on_work(struct analyzer *analyzer, const struct work *work)
+{
+    if (event_is_copy(work->event->kind))
+        analyze_count(analyzer, HYPOTHESIS_OVERLAPPING_COPIES, 1, 1);
+}
+
+static void on_conflict(struct analyzer *analyzer, const struct conflict *conflict)
+{
+    if (conflict->kind == CONFLICT_UNORDERED && event_is_copy(conflict->event->kind) &&
+        event_is_copy(conflict->earlier.kind))
+        finding_add_conflict(analyzer, HYPOTHESIS_OVERLAPPING_COPIES, conflict);
+}
+
+const struct hypothesis_detector detector_overlapping_copies = {
+    .info = { .slug = "overlapping-copies",
+              .seeds = "B3.62 H6",
+              .level = AUDIT_LOG,
+              .exact = true,
+              .title = { "Overlapping copies", "Copias solapadas" },
+              .detector = { "Byte ranges of copies and fills in flight, on the device and in host "
+                            "memory, against the order of their streams.",
+                            "Rangos de bytes de copias y rellenos en vuelo, en el dispositivo y en "
+                            "la memoria del anfitrión, contra el orden de sus flujos." },
+              .unit = { "copies and fills", "copias y rellenos" },
+              .advice = { "Order the two copies with a mark, or give each its own memory.",
+                          "Ordenar las dos copias con una marca, o dar a cada una su memoria." } },
+    .event = on_event,
+    .work = on_work,
+    .conflict = on_conflict,
+};

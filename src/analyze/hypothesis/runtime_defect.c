@@ -1,0 +1,58 @@
+/* runtime_defect.c - a valid transfer with wrong bytes, by the fault of the runtime or the
+ * hardware. One run cannot tell that from other corruption: it takes runs that differ only in
+ * staging or mode, so what is found here is only possible. */
+#include "analyze/analyze_impl.h"
+
+static void on_event(struct analyzer *analyzer, const struct event *event)
+{
+    if (event->kind != EVENT_TRANSFER_HASH)
+        return;
+    struct analyze_place copy = place_of_id(analyzer, event->cause_id, 0);
+    bool counted = copy.kind != EVENT_COPY_WITHIN && copy.kind != EVENT_FILL;
+    analyze_count(analyzer, HYPOTHESIS_RUNTIME_DEFECT, 1, !counted);
+    if (event->expected != event->host_address || event->found == event->expected)
+        return;
+    struct finding draft = finding_draft(HYPOTHESIS_RUNTIME_DEFECT, FINDING_POSSIBLE);
+    draft.cause = copy;
+    draft.expected = event->expected;
+    draft.found = event->found;
+    finding_set_reason(&draft, REASON_NEEDS_COMPARISON);
+    finding_add(analyzer, &draft);
+}
+
+static void on_work(struct analyzer *analyzer, const struct work *work)
+{
+    uint8_t kind = work->event->kind;
+    if (kind == EVENT_COPY_IN || kind == EVENT_COPY_OUT)
+        analyze_count(analyzer, HYPOTHESIS_RUNTIME_DEFECT, 0, 1);
+}
+
+static void on_finish(struct analyzer *analyzer)
+{
+    struct hypothesis_coverage *coverage = &analyzer->result.coverage[HYPOTHESIS_RUNTIME_DEFECT];
+    if (coverage->checked > coverage->total)
+        coverage->total = coverage->checked;
+    if (coverage->total && !coverage->checked)
+        coverage->ran = false;
+}
+
+const struct hypothesis_detector detector_runtime_defect = {
+    .info = { .slug = "runtime-defect",
+              .seeds = "",
+              .level = AUDIT_VERIFY,
+              .exact = false,
+              .title = { "Defect of the runtime", "Defecto del entorno de ejecución" },
+              .detector = { "Valid transfers with wrong bytes, set apart by runs that differ only "
+                            "in "
+                            "staging memory or copy mode.",
+                            "Transferencias válidas con bytes erróneos, separadas por ejecuciones "
+                            "que solo difieren en la memoria intermedia o el modo de copia." },
+              .unit = { "transfers", "transferencias" },
+              .advice = { "Avoid the copy path that fails and report it to the vendor with this "
+                          "record.",
+                          "Evitar la vía de copia que falla e informar al fabricante con este "
+                          "registro." } },
+    .event = on_event,
+    .work = on_work,
+    .finish = on_finish,
+};

@@ -1,0 +1,80 @@
+/* silent_corruption.c - bytes that changed and nobody said so: a canary beside a buffer was
+ * overwritten, or a transfer landed with other bytes than it took, while its origin stood still. */
+#include "analyze/analyze_impl.h"
+
+static void on_canary(struct analyzer *analyzer, const struct event *event)
+{
+    struct finding draft = finding_draft(HYPOTHESIS_SILENT_CORRUPTION,
+                                         event->cause_id ? FINDING_DIRECT : FINDING_POSSIBLE);
+    if (event->cause_id) {
+        draft.cause = place_of_remark(analyzer, event);
+    } else {
+        draft.cause = place_of_event(analyzer, event);
+        finding_set_reason(&draft, REASON_CANARY_LATE);
+    }
+    draft.cause.address = event->host_address;
+    draft.cause.bytes = event->bytes;
+    const struct ledger_entry *entry = ledger_find(&analyzer->ledger, (uint32_t)event->object);
+    if (entry)
+        event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), entry->name);
+    draft.other = place_of_event(analyzer, event);
+    draft.expected = event->expected;
+    draft.found = event->found;
+    ledger_neighbourhood(&analyzer->ledger, event->host_address, &draft.near);
+    finding_add(analyzer, &draft);
+}
+
+static void on_event(struct analyzer *analyzer, const struct event *event)
+{
+    if (event->kind == EVENT_CANARY)
+        on_canary(analyzer, event);
+    if (event->kind != EVENT_TRANSFER_HASH)
+        return;
+    struct analyze_place copy = place_of_id(analyzer, event->cause_id, 0);
+    bool counted = copy.kind != EVENT_COPY_WITHIN && copy.kind != EVENT_FILL;
+    analyze_count(analyzer, HYPOTHESIS_SILENT_CORRUPTION, 1, !counted);
+    if (event->expected != event->host_address || event->found == event->expected)
+        return;
+    struct finding draft = finding_draft(HYPOTHESIS_SILENT_CORRUPTION, FINDING_DIRECT);
+    draft.cause = copy;
+    draft.expected = event->expected;
+    draft.found = event->found;
+    finding_add(analyzer, &draft);
+}
+
+static void on_work(struct analyzer *analyzer, const struct work *work)
+{
+    uint8_t kind = work->event->kind;
+    if (kind == EVENT_COPY_IN || kind == EVENT_COPY_OUT)
+        analyze_count(analyzer, HYPOTHESIS_SILENT_CORRUPTION, 0, 1);
+}
+
+static void on_finish(struct analyzer *analyzer)
+{
+    struct hypothesis_coverage *coverage = &analyzer->result.coverage[HYPOTHESIS_SILENT_CORRUPTION];
+    if (coverage->checked > coverage->total)
+        coverage->total = coverage->checked;
+    if (coverage->total && !coverage->checked)
+        coverage->ran = false; /* nobody asked for hashes */
+}
+
+const struct hypothesis_detector detector_silent_corruption = {
+    .info = { .slug = "silent-corruption",
+              .seeds = "",
+              .level = AUDIT_VERIFY,
+              .exact = false,
+              .title = { "Silent corruption", "Corrupción silenciosa" },
+              .detector = { "A hash of every transfer before, after and where it landed; canaries "
+                            "beside every buffer.",
+                            "Un resumen de cada transferencia antes, después y donde llegó; "
+                            "canarios junto a cada búfer." },
+              .unit = { "transfers", "transferencias" },
+              .advice = { "Damaged canary: look at the launch named, it wrote past its buffer. "
+                          "Transfer: repeat with other staging and D2H modes.",
+                          "Canario dañado: mirar el lanzamiento nombrado, escribió fuera de su "
+                          "búfer. Transferencia: repetir con otra memoria intermedia y otros modos "
+                          "D2H." } },
+    .event = on_event,
+    .work = on_work,
+    .finish = on_finish,
+};

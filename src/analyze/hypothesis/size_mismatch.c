@@ -1,0 +1,31 @@
+/* size_mismatch.c - a copy asks for more, or less, than its view or its buffer holds. Every copy
+ * is checked before the device is asked; the refusal has the numbers. */
+#include "analyze/analyze_impl.h"
+
+static void on_event(struct analyzer *analyzer, const struct event *event)
+{
+    bool mine = event_is_copy(event->kind) || event->kind == EVENT_BUFFER_CREATE;
+    if (!mine || event->check == EVENT_CHECK_LOST)
+        return;
+    analyze_count(analyzer, HYPOTHESIS_SIZE_MISMATCH, 1, 1);
+    if (event->outcome == EVENT_REFUSED &&
+        (event->check == EVENT_CHECK_BYTES || event->check == EVENT_CHECK_VIEW_END))
+        finding_add_refusal(analyzer, HYPOTHESIS_SIZE_MISMATCH, event);
+}
+
+const struct hypothesis_detector detector_size_mismatch = {
+    .info = { .slug = "size-mismatch",
+              .seeds = "B3.62 H1",
+              .level = AUDIT_OFF,
+              .exact = true,
+              .title = { "Size mismatch", "Discrepancia de tamaños" },
+              .detector = { "Bytes asked for by every copy, against its view and the live buffer, "
+                            "before the device is asked.",
+                            "Los bytes que pide cada copia, contra su vista y el búfer vivo, antes "
+                            "de preguntar al dispositivo." },
+              .unit = { "copies and buffers", "copias y búferes" },
+              .advice = { "Compute the size of the copy from the view it reads, in 64 bits.",
+                          "Calcular el tamaño de la copia a partir de la vista que lee, en 64 "
+                          "bits." } },
+    .event = on_event,
+};

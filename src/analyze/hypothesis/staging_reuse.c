@@ -1,0 +1,73 @@
+/* staging_reuse.c - staging memory used again while somebody still needs what is in it: a slot
+ * taken while its ticket is out, a ticket used after its release. */
+#include "analyze/analyze_impl.h"
+
+/* Two copies out on two streams, unordered, are overlapping_copies.c's. */
+static bool is_overlap(const struct order *order, const struct ticket_state *ticket,
+                       const struct event *event)
+{
+    const struct stream_state *stream = order_stream(order, event->stream_index);
+    return event->kind == EVENT_COPY_OUT && ticket->use == TICKET_LANDING && stream &&
+           ticket->stream != event->stream_index &&
+           !vclock_covers(&stream->clock, ticket->stream, ticket->tick);
+}
+
+static void on_copy(struct analyzer *analyzer, const struct event *event)
+{
+    analyze_count(analyzer, HYPOTHESIS_STAGING_REUSE, 1, 1);
+    const struct order *order = &analyzer->order;
+    const struct ticket_state *ticket = event->object ? order_ticket(order, event->object) : NULL;
+    if (!ticket || !order_slot_busy(order, ticket, event) || is_overlap(order, ticket, event))
+        return;
+    struct finding draft = finding_draft(HYPOTHESIS_STAGING_REUSE, FINDING_DIRECT);
+    draft.cause = place_of_event(analyzer, event);
+    draft.other = place_of_id(analyzer, ticket->copy_id, 0);
+    draft.expected = TICKET_FREE;
+    draft.found = ticket->use;
+    finding_add(analyzer, &draft);
+}
+
+/* A refused ticket names no copy: the last one of this thread is the likeliest. */
+static struct analyze_place last_copy_out(const struct analyzer *analyzer,
+                                          const struct event *event)
+{
+    const struct history *history = &analyzer->history;
+    for (uint64_t at = history->count; at > history_first(history); at--) {
+        const struct event *earlier = &history_at(history, at - 1)->event;
+        bool same = event->object == 0 || earlier->object == event->object;
+        if (earlier->kind == EVENT_COPY_OUT && earlier->outcome != EVENT_REFUSED && same &&
+            earlier->thread_index == event->thread_index)
+            return place_of_event(analyzer, earlier);
+    }
+    return place_of_id(analyzer, 0, 0);
+}
+
+static void on_event(struct analyzer *analyzer, const struct event *event)
+{
+    bool copies = event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN;
+    if (copies && event->outcome != EVENT_REFUSED)
+        on_copy(analyzer, event);
+    if (event->outcome != EVENT_REFUSED || event->check != EVENT_CHECK_TICKET)
+        return;
+    struct finding draft = finding_of_refusal(analyzer, HYPOTHESIS_STAGING_REUSE, event);
+    draft.other = last_copy_out(analyzer, event);
+    /* The call itself has no place in the computation; its copy has. */
+    if (draft.cause.scope.step < 0 && draft.cause.scope.tensor[0] == '\0')
+        draft.cause.scope = draft.other.scope;
+    finding_add(analyzer, &draft);
+}
+
+const struct hypothesis_detector detector_staging_reuse = {
+    .info = { .slug = "staging-reuse",
+              .seeds = "B3.62 H5",
+              .level = AUDIT_LOG,
+              .exact = true,
+              .title = { "Reuse of staging memory", "Reutilización de memoria intermedia" },
+              .detector = { "State of every staging slot and ticket: free, landing, held.",
+                            "Estado de cada ranura intermedia y de cada tique: libre, en llegada, "
+                            "retenida." },
+              .unit = { "copies through staging", "copias por memoria intermedia" },
+              .advice = { "Release a ticket after its bytes were read, and read nothing after.",
+                          "Soltar un tique después de leer sus bytes, y no leer nada después." } },
+    .event = on_event,
+};

@@ -1,0 +1,37 @@
+/* uninitialised_read.c - a declared range that is read before anything was written to it: by a
+ * copy in, a fill, a launch, or an import. */
+#include "analyze/analyze_impl.h"
+
+static void on_conflict(struct analyzer *analyzer, const struct conflict *conflict)
+{
+    if (conflict->kind != CONFLICT_UNWRITTEN)
+        return;
+    struct finding draft = finding_draft(HYPOTHESIS_UNINITIALISED_READ, FINDING_DIRECT);
+    draft.cause = place_of_work(analyzer, conflict->work);
+    place_set_access(analyzer, &draft.cause, conflict->access);
+    draft.cause.address = conflict->start;
+    draft.cause.bytes = conflict->bytes;
+    draft.other = place_of_id(analyzer, conflict->entry->created_id, 0);
+    draft.other.kind = EVENT_BUFFER_CREATE;
+    draft.expected = conflict->access->bytes;
+    draft.found = conflict->bytes;
+    finding_add(analyzer, &draft);
+}
+
+const struct hypothesis_detector detector_uninitialised_read = {
+    .info = { .slug = "uninitialised-read",
+              .seeds = "",
+              .level = AUDIT_LOG,
+              .exact = true,
+              .title = { "Read of uninitialised memory", "Lectura de memoria sin inicializar" },
+              .detector = { "First read of every declared byte range against the writes before it; "
+                            "with guards, fresh memory holds a poison value.",
+                            "Primera lectura de cada rango declarado contra las escrituras "
+                            "anteriores; con guardas, la memoria nueva contiene un valor veneno." },
+              .unit = { "declared reads", "lecturas declaradas" },
+              .advice = { "Write the range before it is read: the launch that should have is "
+                          "missing or came too late.",
+                          "Escribir el rango antes de leerlo: el lanzamiento que debía hacerlo "
+                          "falta o llegó tarde." } },
+    .conflict = on_conflict,
+};

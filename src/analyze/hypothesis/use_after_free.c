@@ -1,0 +1,106 @@
+/* use_after_free.c - memory used after it was given back: a handle of an earlier generation, a
+ * buffer destroyed while queued work still needs it, a fault in memory that was freed. */
+#include "analyze/analyze_impl.h"
+
+/* The destruction of the buffer a refused call names, if that is known. */
+static struct analyze_place find_free(const struct analyzer *analyzer, const struct event *event)
+{
+    const struct event_access *access = event_operand(event, event->operand);
+    const struct ledger *ledger = &analyzer->ledger;
+    const struct ledger_entry *found = NULL;
+    uint64_t count = ledger->freed_count < LEDGER_FREED_LIMIT ? ledger->freed_count
+                                                              : LEDGER_FREED_LIMIT;
+    uint16_t generation = (uint16_t)event->expected;
+    for (uint64_t age = 0; age < count; age++) {
+        const struct ledger_entry *entry =
+            &ledger->freed[(ledger->freed_count - 1 - age) % LEDGER_FREED_LIMIT];
+        if (entry->generation != generation ||
+            (access && access->buffer_index != entry->buffer_index))
+            continue;
+        if (found && !access) /* two of that generation: it may be either */
+            return (struct analyze_place){ .scope = { -1, -1, "" },
+                                           .stream_index = EVENT_NO_STREAM,
+                                           .operand = EVENT_NO_OPERAND };
+        found = entry;
+        if (access)
+            break;
+    }
+    struct analyze_place place = place_of_id(analyzer, found ? found->destroyed_id : 0, 0);
+    place.kind = EVENT_BUFFER_DESTROY;
+    return place;
+}
+
+/* The illegal access was to memory that had been a buffer. */
+static void on_fault(struct analyzer *analyzer, const struct event *event)
+{
+    if (event->found != 1)
+        return;
+    struct finding draft = finding_draft(HYPOTHESIS_USE_AFTER_FREE, FINDING_DIRECT);
+    ledger_neighbourhood(&analyzer->ledger, event->host_address, &draft.near);
+    if (draft.near.live.bytes || !draft.near.freed.bytes)
+        return;
+    draft.cause = place_of_fault(analyzer, event);
+    draft.cause.address = event->host_address;
+    event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), draft.near.freed.name);
+    draft.other = place_of_id(analyzer, draft.near.freed.destroyed_id, 0);
+    draft.other.kind = EVENT_BUFFER_DESTROY;
+    draft.seen = analyzer->first_failure;
+    finding_add(analyzer, &draft);
+}
+
+static void on_event(struct analyzer *analyzer, const struct event *event)
+{
+    if (event->kind == EVENT_FAULT)
+        on_fault(analyzer, event);
+    if (event->kind == EVENT_BUFFER_DESTROY && event->check != EVENT_CHECK_LOST)
+        analyze_count(analyzer, HYPOTHESIS_USE_AFTER_FREE, 1, 1);
+    if (event->outcome != EVENT_REFUSED || event->check != EVENT_CHECK_GENERATION)
+        return;
+    struct finding draft = finding_of_refusal(analyzer, HYPOTHESIS_USE_AFTER_FREE, event);
+    draft.other = find_free(analyzer, event);
+    /* Destroyed twice: the call knows no name, the first one does. */
+    if (!draft.cause.buffer[0] && draft.other.event_id)
+        event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), draft.other.scope.tensor);
+    if (event->kind == EVENT_BUFFER_DESTROY && !draft.cause.scope.tensor[0])
+        event_set_text(draft.cause.scope.tensor, sizeof(draft.cause.scope.tensor),
+                       draft.cause.buffer);
+    finding_add(analyzer, &draft);
+}
+
+static void on_work(struct analyzer *analyzer, const struct work *work)
+{
+    uint32_t count = work->event->access_count;
+    analyze_count(analyzer, HYPOTHESIS_USE_AFTER_FREE, count, count);
+}
+
+static void on_conflict(struct analyzer *analyzer, const struct conflict *conflict)
+{
+    if (conflict->kind != CONFLICT_FREED)
+        return;
+    struct finding draft = finding_draft(HYPOTHESIS_USE_AFTER_FREE, FINDING_DIRECT);
+    draft.cause = place_of_touch(analyzer, &conflict->earlier, conflict->entry, conflict->start,
+                                 conflict->bytes);
+    draft.other = place_of_event(analyzer, conflict->event);
+    finding_add(analyzer, &draft);
+}
+
+const struct hypothesis_detector detector_use_after_free = {
+    .info = { .slug = "use-after-free",
+              .seeds = "B3.62 H2, B3.64 H1",
+              .level = AUDIT_GUARD,
+              .exact = true,
+              .title = { "Use after free", "Uso después de liberar" },
+              .detector = { "Generation of every handle; every free ordered after the work that "
+                            "uses "
+                            "the buffer; a fault address held against memory freed before.",
+                            "La generación de cada identificador; cada liberación ordenada después "
+                            "del trabajo que usa el búfer; la dirección de un fallo contra la "
+                            "memoria liberada antes." },
+              .unit = { "uses and frees", "usos y liberaciones" },
+              .advice = { "Free a buffer only after waiting for the last work that uses it.",
+                          "Liberar un búfer solo después de esperar al último trabajo que lo "
+                          "usa." } },
+    .event = on_event,
+    .work = on_work,
+    .conflict = on_conflict,
+};

@@ -1,0 +1,252 @@
+/* live.c - a thread that reads the flight file behind the writers, so that the ring may forget
+ * what was analysed.
+ *
+ * Events are taken in the order of their ids, each when its call has ended: a wait that lasts holds
+ * the analysis up, not the process. If the writers come near to overtaking, a call that is still
+ * open is taken as if it had ended, and counted as lost. */
+#include "analyze/analyze_impl.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Between looks: short while there is work, longer while there is none. */
+#define BUSY_SLEEP_NS UINT64_C(2000000)
+#define IDLE_SLEEP_NS UINT64_C(20000000)
+/* A record missing while later ones are there is given up after so long. */
+#define HOLE_NS UINT64_C(200000000)
+#define HOLE_LOOK_AHEAD 64u
+#define CHECKPOINT_EVENTS 4096u
+#define CHECKPOINT_NS UINT64_C(1000000000)
+
+struct analyze_live {
+    struct flight *flight;
+    struct analyzer *analyzer; /* of the thread until it has ended */
+    char *path;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards stopping */
+    pthread_cond_t stopped;
+    bool stopping;
+    uint64_t next_id;
+    uint64_t hole_since_ns; /* 0: none */
+    uint64_t saved_id, saved_ns;
+    size_t saved_findings;
+    uint8_t *bytes; /* of a checkpoint */
+    enum status status;
+    struct error err;
+};
+
+static void checkpoint(struct analyze_live *live, uint64_t now_ns)
+{
+    size_t count = analyzer_save(live->analyzer, live->bytes, FLIGHT_CHECKPOINT_BYTES);
+    flight_checkpoint(live->flight, live->next_id - 1, live->bytes, count);
+    live->saved_id = live->next_id;
+    live->saved_ns = now_ns;
+    live->saved_findings = live->analyzer->result.finding_count;
+}
+
+static void take(struct analyze_live *live, const struct event *event)
+{
+    if (!live->status)
+        live->status = analyzer_add(live->analyzer, event, &live->err);
+    live->next_id = event->id + 1;
+    live->hole_since_ns = 0;
+}
+
+/* True if the writers are more than half a ring ahead. */
+static bool is_chased(const struct analyze_live *live)
+{
+    struct event event;
+    uint64_t far = live->next_id + flight_record_count(live->flight) / 2;
+    return flight_peek(live->flight, far, &event) != FLIGHT_ABSENT;
+}
+
+/* A record that is not there: later ones are, and it had time enough. */
+static bool is_hole(struct analyze_live *live, uint64_t now_ns)
+{
+    struct event event;
+    for (uint64_t id = live->next_id + 1; id <= live->next_id + HOLE_LOOK_AHEAD; id++) {
+        if (flight_peek(live->flight, id, &event) == FLIGHT_ABSENT)
+            continue;
+        if (!live->hole_since_ns)
+            live->hole_since_ns = now_ns;
+        return now_ns - live->hole_since_ns > HOLE_NS || is_chased(live);
+    }
+    return false;
+}
+
+/* The ring has overtaken: on with what is still there. */
+static void skip_gone(struct analyze_live *live)
+{
+    struct event event;
+    uint64_t from = live->next_id;
+    while (flight_peek(live->flight, live->next_id, &event) == FLIGHT_GONE)
+        live->next_id += flight_record_count(live->flight) / 4 + 1;
+    analyze_lost(live->analyzer, live->next_id - from);
+}
+
+/* All that can be had; returns how many. At the end calls that are open are taken as they are. */
+static uint64_t drain(struct analyze_live *live, bool ending)
+{
+    struct event event;
+    uint64_t count = 0;
+    for (;;) {
+        uint64_t now_ns;
+        switch (flight_peek(live->flight, live->next_id, &event)) {
+        case FLIGHT_WHOLE:
+            take(live, &event);
+            break;
+        case FLIGHT_GONE:
+            skip_gone(live);
+            break;
+        case FLIGHT_OPEN:
+            if (!ending) {
+                now_ns = clock_ns();
+                if (!is_chased(live)) {
+                    analyze_watch(live->analyzer, flight_crumbs(live->flight), &event, now_ns);
+                    return count;
+                }
+                event.outcome = EVENT_DONE;
+                event.end_ns = now_ns;
+                event.found = 1;
+                analyze_lost(live->analyzer, 1);
+            }
+            take(live, &event);
+            break;
+        case FLIGHT_ABSENT:
+            now_ns = clock_ns();
+            if (!is_hole(live, ending ? now_ns + HOLE_NS + 1 : now_ns))
+                return count;
+            analyze_lost(live->analyzer, 1);
+            live->next_id++;
+            live->hole_since_ns = 0;
+            break;
+        }
+        count++;
+        if (live->next_id - live->saved_id >= CHECKPOINT_EVENTS)
+            checkpoint(live, clock_ns());
+    }
+}
+
+/* Sleeps, or returns at once when asked to stop: true then. */
+static bool pause_for(struct analyze_live *live, uint64_t sleep_ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + sleep_ns;
+    until.tv_sec += (time_t)(ns / 1000000000u);
+    until.tv_nsec = (long)(ns % 1000000000u);
+    pthread_mutex_lock(&live->lock);
+    while (!live->stopping && pthread_cond_timedwait(&live->stopped, &live->lock, &until) == 0)
+        ;
+    bool stopping = live->stopping;
+    pthread_mutex_unlock(&live->lock);
+    return stopping;
+}
+
+static void *run(void *argument)
+{
+    struct analyze_live *live = argument;
+    uint64_t sleep_ns = BUSY_SLEEP_NS;
+    while (!pause_for(live, sleep_ns)) {
+        uint64_t count = drain(live, false);
+        uint64_t now_ns = clock_ns();
+        bool found = live->analyzer->result.finding_count != live->saved_findings;
+        bool late = live->next_id != live->saved_id && now_ns - live->saved_ns > CHECKPOINT_NS;
+        if (found || late)
+            checkpoint(live, now_ns);
+        sleep_ns = count ? BUSY_SLEEP_NS : IDLE_SLEEP_NS;
+    }
+    return NULL;
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+static void destroy(struct analyze_live *live)
+{
+    analyzer_destroy(live->analyzer);
+    pthread_cond_destroy(&live->stopped);
+    pthread_mutex_destroy(&live->lock);
+    free(live->path);
+    free(live->bytes);
+    free(live);
+}
+
+enum status analyze_live_start(struct flight *flight, const char *path,
+                               const struct analyze_options *options,
+                               struct analyze_live **ret_live, struct error *err)
+{
+    struct analyze_live *live = calloc(1, sizeof(*live));
+    if (!live)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a live analysis");
+    live->flight = flight;
+    live->next_id = live->saved_id = 1;
+    live->saved_ns = clock_ns();
+    live->path = strdup(path);
+    live->bytes = malloc(FLIGHT_CHECKPOINT_BYTES);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&live->stopped, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&live->lock, NULL);
+    enum status status = STATUS_OK;
+    if (!live->path || !live->bytes)
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for a live analysis");
+    if (!status)
+        status = analyzer_create(options, &live->analyzer, err);
+    if (!status) {
+        int code = pthread_create(&live->thread, NULL, run, live);
+        if (code != 0)
+            status = error_set_os(err, code, "cannot start the thread of the live analysis");
+    }
+    if (status)
+        destroy(live);
+    else
+        *ret_live = live;
+    return status;
+}
+
+/* What the file says of itself, as far as the thread cannot know it. */
+static void ask_file(const struct analyze_live *live, struct flight_info *info)
+{
+    struct flight_reader *reader;
+    struct error unused;
+    *info = (struct flight_info){ .closed = true };
+    if (flight_open(live->path, &reader, &unused))
+        return;
+    const struct flight_info *found = flight_info(reader);
+    info->dropped_count = found->dropped_count;
+    memcpy(info->device, found->device, sizeof(info->device));
+    memcpy(info->command, found->command, sizeof(info->command));
+    flight_reader_close(reader);
+}
+
+enum status analyze_live_stop(struct analyze_live *live, struct analyzer **ret_analyzer,
+                              struct error *err)
+{
+    pthread_mutex_lock(&live->lock);
+    live->stopping = true;
+    pthread_cond_signal(&live->stopped);
+    pthread_mutex_unlock(&live->lock);
+    pthread_join(live->thread, NULL);
+    drain(live, true);
+    checkpoint(live, clock_ns());
+    struct flight_info info;
+    ask_file(live, &info);
+    enum status status = live->status;
+    if (status)
+        *err = live->err;
+    else
+        status = analyzer_finish(live->analyzer, flight_crumbs(live->flight), &info, clock_ns(),
+                                 err);
+    if (!status) {
+        *ret_analyzer = live->analyzer;
+        live->analyzer = NULL;
+    }
+    destroy(live);
+    return status;
+}

@@ -1,0 +1,54 @@
+/* reasons.c - why a finding is only possible, or how a hang came about; in both languages. */
+#include "analyze/analyze_impl.h"
+
+#include <string.h>
+
+static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
+    [REASON_NO_LAUNCH_KNOWN] = { "the fault names no launch and no breadcrumb is open",
+                                 "el fallo no nombra ningún lanzamiento y no hay migas abiertas" },
+    [REASON_DIED_INSIDE] = { "the process ended while this launch was running; what ended it was "
+                             "not told",
+                             "el proceso terminó mientras este lanzamiento se ejecutaba; no se "
+                             "supo qué lo terminó" },
+    [REASON_DIED_IN_CALL] = { "the process ended in this call; what ended it was not told",
+                              "el proceso terminó en esta llamada; no se supo qué lo terminó" },
+    [REASON_SEVERAL_STREAMS] = { "several streams were inside a launch: rerun with one stream",
+                                 "varios flujos estaban dentro de un lanzamiento: repetir con un "
+                                 "solo flujo" },
+    [REASON_CANARY_LATE] = { "the damage was seen when the buffer was destroyed: any launch since "
+                             "its creation may have done it",
+                             "el daño se vio al destruir el búfer: pudo hacerlo cualquier "
+                             "lanzamiento desde su creación" },
+    [REASON_NEEDS_COMPARISON] = { "wrong bytes of a valid transfer: only runs that differ in "
+                                  "staging or copy mode tell whose fault it is",
+                                  "bytes erróneos de una transferencia válida: solo ejecuciones "
+                                  "con otra memoria o modo de copia dicen de quién es la culpa" },
+    [REASON_SOURCE_CHANGED] = { "the bytes at the origin changed during the copy, and no declared "
+                                "access explains it",
+                                "los bytes de origen cambiaron durante la copia, y ningún acceso "
+                                "declarado lo explica" },
+    [REASON_INPUT_NOT_SCANNED] = { "an input of the launch was not scanned: an earlier one may "
+                                   "have made the values",
+                                   "una entrada del lanzamiento no se examinó: uno anterior pudo "
+                                   "producir los valores" },
+    [REASON_STREAM_INSIDE] = { "the stream entered this launch and did not finish it",
+                               "el flujo entró en este lanzamiento y no lo terminó" },
+    [REASON_LOST_WAKEUP] = { "the stream finished all its work, and the wait did not return",
+                             "el flujo terminó todo su trabajo, y la espera no volvió" },
+    [REASON_WAITS_FOR_MARK] = { "the stream waits for a mark that is not passed",
+                                "el flujo espera una marca que no se alcanza" },
+    [REASON_NOT_STARTED] = { "the work waited for was not begun", "el trabajo esperado no empezó" },
+};
+
+void finding_set_reason(struct finding *finding, enum finding_reason reason)
+{
+    event_set_text(finding->reason, sizeof(finding->reason), words[reason][ANALYZE_ENGLISH]);
+}
+
+const char *finding_reason_words(const struct finding *finding, enum analyze_language language)
+{
+    for (size_t i = 0; i < REASON_COUNT; i++)
+        if (strncmp(finding->reason, words[i][ANALYZE_ENGLISH], sizeof(finding->reason) - 1) == 0)
+            return words[i][language];
+    return language == ANALYZE_ENGLISH ? finding->reason : "";
+}

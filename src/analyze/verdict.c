@@ -1,0 +1,288 @@
+/* verdict.c - findings, coverage, self-tests and interventions become verdicts. Nothing here makes
+ * a verdict more certain than its weakest premise: whatever is missing is named. */
+#include "analyze/analyze.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *verdict_missing_words(enum verdict_missing missing, enum analyze_language language)
+{
+    static const char *const words[][ANALYZE_LANGUAGE_COUNT] = {
+        [VERDICT_MISSING_NOTHING] = { "nothing is missing", "no falta nada" },
+        [VERDICT_MISSING_DETECTOR] = { "its detector did not run", "su detector no funcionó" },
+        [VERDICT_MISSING_LEVEL] = { "the runs were below the audit level it needs",
+                                    "las ejecuciones estaban por debajo del nivel de auditoría que "
+                                    "necesita" },
+        [VERDICT_MISSING_SELF_TEST] = { "no self-test for this binary on this device",
+                                        "no hay autoprueba de este binario en este dispositivo" },
+        [VERDICT_MISSING_SELF_TEST_PASS] = { "its self-test failed on this device",
+                                             "su autoprueba falló en este dispositivo" },
+        [VERDICT_MISSING_RECORDS] = { "records were lost, damaged or forgotten before they were "
+                                      "analysed",
+                                      "se perdieron, dañaron u olvidaron registros antes de "
+                                      "analizarlos" },
+        [VERDICT_MISSING_EXERCISE] = { "the path was not exercised", "no se ejercitó la vía" },
+        [VERDICT_MISSING_CERTAINTY] = { "what was found has more than one explanation",
+                                        "lo hallado tiene más de una explicación" },
+        [VERDICT_MISSING_COMPARISON] = { "needs runs that differ in one thing, which were not made",
+                                         "necesita ejecuciones que difieran en una sola cosa, que "
+                                         "no se hicieron" },
+        [VERDICT_MISSING_END] = { "a run did not end in order, and nothing says why",
+                                  "una ejecución no terminó en orden, y nada dice por qué" },
+    };
+    _Static_assert(COUNT_OF(words) == VERDICT_MISSING_COUNT, "every reason has words");
+    ASSERT((unsigned)missing < VERDICT_MISSING_COUNT && (unsigned)language < COUNT_OF(words[0]));
+    return words[missing][language];
+}
+
+/* ---- One hypothesis ------------------------------------------------------------------------- */
+
+static bool is_direct(const struct finding *finding)
+{
+    return finding->certainty == FINDING_DIRECT && finding->candidate_count <= 1;
+}
+
+/* The first finding of the hypothesis, direct or not; those that follow from nothing first. */
+static void find_first(const struct verdict_input *input, enum hypothesis hypothesis, bool direct,
+                       struct hypothesis_verdict *verdict)
+{
+    for (int pass = 0; pass < 2 && verdict->finding < 0; pass++)
+        for (size_t i = 0; i < input->analysis_count && verdict->finding < 0; i++)
+            for (size_t j = 0; j < input->analyses[i]->finding_count; j++) {
+                const struct finding *finding = &input->analyses[i]->findings[j];
+                if (finding->hypothesis != hypothesis || is_direct(finding) != direct ||
+                    (pass == 0 && finding->consequence_of >= 0))
+                    continue;
+                verdict->analysis = (int32_t)i;
+                verdict->finding = (int32_t)j;
+                break;
+            }
+}
+
+static bool is_proved_by_flip(const struct verdict_input *input, enum hypothesis hypothesis)
+{
+    for (size_t i = 0; i < input->flip_count; i++)
+        if (input->flips[i].hypothesis == hypothesis && input->flips[i].proves)
+            return true;
+    return false;
+}
+
+/* A run that did not end in order, and has no finding to say why. */
+static bool has_unexplained_end(const struct verdict_input *input)
+{
+    if (input->crash_count > 0)
+        return true;
+    for (size_t i = 0; i < input->analysis_count; i++) {
+        const struct analysis *analysis = input->analyses[i];
+        bool explained = false;
+        for (size_t j = 0; j < analysis->finding_count && !explained; j++)
+            explained = is_direct(&analysis->findings[j]);
+        if (!analysis->closed && !explained)
+            return true;
+    }
+    return false;
+}
+
+/* Nothing was found: what keeps that from meaning something? */
+static enum verdict_missing find_missing(const struct verdict_input *input,
+                                         enum hypothesis hypothesis,
+                                         const struct hypothesis_verdict *verdict)
+{
+    const struct hypothesis_info *info = hypothesis_info(hypothesis);
+    bool level = false, ran = false, whole = true;
+    for (size_t i = 0; i < input->analysis_count; i++) {
+        const struct analysis *analysis = input->analyses[i];
+        level = level || analysis->level >= info->level;
+        ran = ran || analysis->coverage[hypothesis].ran;
+        whole = whole && analysis->lost_count == 0 && analysis->dropped_count == 0 &&
+                analysis->damaged_count == 0 && analysis->findings_dropped == 0;
+    }
+    if (!level)
+        return VERDICT_MISSING_LEVEL;
+    if (!ran)
+        return VERDICT_MISSING_DETECTOR;
+    if (input->self_test[hypothesis] == SELF_TEST_ABSENT)
+        return VERDICT_MISSING_SELF_TEST;
+    if (input->self_test[hypothesis] == SELF_TEST_FAILED)
+        return VERDICT_MISSING_SELF_TEST_PASS;
+    if (!whole)
+        return VERDICT_MISSING_RECORDS;
+    if (verdict->checked == 0 || (!info->exact && input->iteration_count == 0))
+        return VERDICT_MISSING_EXERCISE;
+    if (info->exact && verdict->checked < verdict->total)
+        return VERDICT_MISSING_RECORDS;
+    if (has_unexplained_end(input))
+        return VERDICT_MISSING_END;
+    return VERDICT_MISSING_NOTHING;
+}
+
+/* Only where the detector ran in full does looking count. */
+static void add_coverage(const struct verdict_input *input, enum hypothesis hypothesis,
+                         struct hypothesis_verdict *verdict)
+{
+    for (size_t i = 0; i < input->analysis_count; i++) {
+        const struct hypothesis_coverage *coverage = &input->analyses[i]->coverage[hypothesis];
+        if (!coverage->ran)
+            continue;
+        verdict->checked += coverage->checked;
+        verdict->total += coverage->total;
+    }
+}
+
+static double bound_of(uint64_t iteration_count)
+{
+    double bound = iteration_count ? 3.0 / (double)iteration_count : 1.0;
+    return bound < 1.0 ? bound : 1.0;
+}
+
+static void decide_one(const struct verdict_input *input, enum hypothesis hypothesis,
+                       struct hypothesis_verdict *verdict)
+{
+    *verdict = (struct hypothesis_verdict){ .verdict = VERDICT_INCONCLUSIVE,
+                                            .analysis = -1,
+                                            .finding = -1 };
+    add_coverage(input, hypothesis, verdict);
+    find_first(input, hypothesis, true, verdict);
+    bool direct = verdict->finding >= 0;
+    if (!direct)
+        find_first(input, hypothesis, false, verdict);
+    if (direct || is_proved_by_flip(input, hypothesis)) {
+        verdict->verdict = VERDICT_CONFIRMED;
+        return;
+    }
+    if (verdict->finding >= 0) {
+        verdict->missing = hypothesis == HYPOTHESIS_RUNTIME_DEFECT ? VERDICT_MISSING_COMPARISON
+                                                                   : VERDICT_MISSING_CERTAINTY;
+        return;
+    }
+    if (input->excluded[hypothesis]) {
+        verdict->verdict = VERDICT_EXCLUDED;
+        verdict->excluded_by = input->excluded_by[hypothesis];
+        return;
+    }
+    verdict->missing = find_missing(input, hypothesis, verdict);
+    if (verdict->missing != VERDICT_MISSING_NOTHING)
+        return;
+    verdict->verdict = VERDICT_REFUTED;
+    if (!hypothesis_info(hypothesis)->exact)
+        verdict->bound = bound_of(input->iteration_count);
+}
+
+/* ---- Ranks ---------------------------------------------------------------------------------- */
+
+/* Where evidence does not decide: how often each was the cause among known cases (bounds and
+ * geometry most, the runtime least). */
+static const enum hypothesis by_frequency[] = {
+    HYPOTHESIS_BAD_POINTER,    HYPOTHESIS_CONTRACT_BREACH,
+    HYPOTHESIS_MISSING_SYNC,   HYPOTHESIS_KERNEL_FAULT,
+    HYPOTHESIS_STALE_GRAPH,    HYPOTHESIS_USE_AFTER_FREE,
+    HYPOTHESIS_STAGING_REUSE,  HYPOTHESIS_UNINITIALISED_READ,
+    HYPOTHESIS_SIZE_MISMATCH,  HYPOTHESIS_OVERLAPPING_COPIES,
+    HYPOTHESIS_NUMERIC,        HYPOTHESIS_NON_DETERMINISM,
+    HYPOTHESIS_HANG,           HYPOTHESIS_SILENT_CORRUPTION,
+    HYPOTHESIS_RUNTIME_DEFECT,
+};
+_Static_assert(COUNT_OF(by_frequency) == HYPOTHESIS_COUNT, "every hypothesis has a prior");
+
+struct ranked {
+    uint32_t class;    /* smaller is likelier */
+    uint64_t order_id; /* among confirmed: the first in time */
+    uint32_t prior;
+    enum hypothesis hypothesis;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const struct ranked *left = a, *right = b;
+    if (left->class != right->class)
+        return left->class < right->class ? -1 : 1;
+    if (left->order_id != right->order_id)
+        return left->order_id < right->order_id ? -1 : 1;
+    return left->prior < right->prior ? -1 : 1;
+}
+
+static uint32_t class_of(const struct hypothesis_verdict *verdict, const struct finding *finding,
+                         bool is_root)
+{
+    switch (verdict->verdict) {
+    case VERDICT_CONFIRMED:
+        if (is_root)
+            return 0;
+        return finding && finding->consequence_of >= 0 ? 2 : 1;
+    case VERDICT_INCONCLUSIVE:
+        return finding ? 3 : 4;
+    case VERDICT_REFUTED:
+        return 5;
+    case VERDICT_EXCLUDED:
+        break;
+    }
+    return 6;
+}
+
+static void rank_all(const struct verdict_input *input, struct audit_verdict *verdict,
+                     int32_t root_hypothesis)
+{
+    struct ranked ranked[HYPOTHESIS_COUNT];
+    for (uint32_t i = 0; i < HYPOTHESIS_COUNT; i++) {
+        enum hypothesis hypothesis = by_frequency[i];
+        const struct hypothesis_verdict *one = &verdict->hypotheses[hypothesis];
+        const struct finding *finding =
+            one->finding >= 0 ? &input->analyses[one->analysis]->findings[one->finding] : NULL;
+        ranked[i] = (struct ranked){ class_of(one, finding, (int32_t)hypothesis == root_hypothesis),
+                                     finding ? finding->order_id : 0, i, hypothesis };
+    }
+    qsort(ranked, HYPOTHESIS_COUNT, sizeof(*ranked), compare_ranked);
+    for (uint32_t i = 0; i < HYPOTHESIS_COUNT; i++)
+        verdict->hypotheses[ranked[i].hypothesis].rank = i + 1;
+}
+
+/* ---- All together --------------------------------------------------------------------------- */
+
+/* The first run that has a root. Returns its hypothesis, or -1. */
+static int32_t find_root(const struct verdict_input *input, struct audit_verdict *verdict)
+{
+    for (size_t i = 0; i < input->analysis_count; i++) {
+        const struct analysis *analysis = input->analyses[i];
+        if (analysis->root < 0)
+            continue;
+        verdict->root_analysis = (int32_t)i;
+        verdict->root_finding = analysis->root;
+        return (int32_t)analysis->findings[analysis->root].hypothesis;
+    }
+    /* Proved by taking it away and putting it back, with no record of the act itself. */
+    for (uint32_t i = 0; i < HYPOTHESIS_COUNT; i++) {
+        const struct hypothesis_verdict *one = &verdict->hypotheses[by_frequency[i]];
+        if (one->verdict != VERDICT_CONFIRMED)
+            continue;
+        verdict->root_analysis = one->analysis;
+        verdict->root_finding = one->finding;
+        return (int32_t)by_frequency[i];
+    }
+    return -1;
+}
+
+void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret_verdict)
+{
+    struct audit_verdict *verdict = ret_verdict;
+    *verdict = (struct audit_verdict){ .outcome = AUDIT_INCONCLUSIVE,
+                                       .root_analysis = -1,
+                                       .root_finding = -1 };
+    bool all_settled = true;
+    for (uint32_t i = 0; i < HYPOTHESIS_COUNT; i++) {
+        struct hypothesis_verdict *one = &verdict->hypotheses[i];
+        decide_one(input, (enum hypothesis)i, one);
+        all_settled = all_settled &&
+                      (one->verdict == VERDICT_REFUTED || one->verdict == VERDICT_EXCLUDED);
+    }
+    int32_t root = find_root(input, verdict);
+    rank_all(input, verdict, root);
+    if (root >= 0)
+        verdict->outcome = AUDIT_ROOT_CAUSE;
+    else if (input->fault_expected && !input->fault_occurred)
+        verdict->outcome = AUDIT_NOT_REPRODUCED;
+    else if (all_settled && input->crash_count == 0 && input->analysis_count > 0 &&
+             !input->fault_occurred)
+        verdict->outcome = AUDIT_CLEAN;
+    if (verdict->outcome == AUDIT_NOT_REPRODUCED || verdict->outcome == AUDIT_CLEAN)
+        verdict->bound = bound_of(input->iteration_count);
+}

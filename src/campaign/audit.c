@@ -1,0 +1,264 @@
+/* audit.c - an audit from its options to its verdict: identity, self-test, rows, transfers,
+ * interventions, report. After every row the folder holds a valid record of what is known so far.
+ */
+#include "campaign/audit.h"
+
+#include "inject/inject.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Copies of each path that every audit makes, hashed at both ends: one of each size. */
+#define QUICK_COPIES 16u
+
+void campaign_result_init(struct campaign_result *result)
+{
+    *result = (struct campaign_result){ .outcome = AUDIT_INCONCLUSIVE };
+    text_init(&result->table);
+    text_init(&result->json);
+}
+
+void campaign_result_release(struct campaign_result *result)
+{
+    text_release(&result->table);
+    text_release(&result->json);
+}
+
+/* ---- Where and when ------------------------------------------------------------------------- */
+
+static enum status make_folder(struct audit *audit, struct error *err)
+{
+    time_t now = time(NULL);
+    struct tm utc;
+    uint16_t random = (uint16_t)getpid();
+    char day[16], run[FILES_PATH_BYTES];
+    if (!gmtime_r(&now, &utc))
+        return error_set(err, STATUS_IO, "cannot tell the time");
+    /* Two audits of one second are two audits. */
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        random = (uint16_t)getpid();
+    strftime(audit->date, sizeof(audit->date), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    strftime(day, sizeof(day), "%Y-%m-%d", &utc);
+    size_t length = strftime(audit->id, sizeof(audit->id), "%Y%m%d-%H%M%S", &utc);
+    snprintf(audit->id + length, sizeof(audit->id) - length, "-%04x", random);
+    TRY(files_join(audit->folder, err, audit->options.artifacts, "%s/%s", day, audit->id));
+    TRY(files_join(run, err, audit->folder, "run"));
+    return files_make_folder(run, err);
+}
+
+/* Variables that change what a runtime or greta does. */
+static bool matters(const char *variable)
+{
+    static const char *const prefixes[] = { "GRETA_", "GCORE_", "HIP_",  "HSA_",   "AMD_",
+                                            "ROCR_",  "ROCM_",  "CUDA_", "NVIDIA_" };
+    for (size_t i = 0; i < COUNT_OF(prefixes); i++)
+        if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+static enum status set_environment(struct audit *audit, struct error *err)
+{
+    size_t count = 0;
+    if (audit->options.locked)
+        audit->environment = lock_environment_join(audit->options.environment);
+    const char *const *all = audit->options.locked ? audit->environment
+                                                   : audit->options.environment;
+    while (all && all[count])
+        count++;
+    audit->recorded = calloc(count + 1, sizeof(*audit->recorded));
+    if (!all || !audit->recorded)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the environment");
+    for (size_t i = 0; i < count; i++)
+        if (matters(all[i]))
+            audit->recorded[audit->recorded_count++] = all[i];
+    audit->setup = (struct child_setup){ audit->options.program, all, audit->folder, true };
+    return STATUS_OK;
+}
+
+/* ---- Beginning ------------------------------------------------------------------------------ */
+
+/* Evidence of two binaries or devices must not be mixed. */
+static enum status check_same(const struct audit *audit, struct error *err)
+{
+    const char *key = json_string_value(json_object_get(audit->state, "device_key"));
+    if (key && strcmp(key, audit->identity.key) == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_REFUSED,
+                     "--resume: expected the binary and the device the audit was begun with, found "
+                     "others; begin a new audit");
+}
+
+/* Rows that were finished before. */
+static enum status load_rows(struct audit *audit, struct error *err)
+{
+    const json_t *finished = json_object_get(audit->state, "finished");
+    for (size_t i = 0; i < json_array_size(finished); i++) {
+        const json_t *one = json_array_get(finished, i);
+        const char *label = json_string_value(json_object_get(one, "label"));
+        for (size_t r = 0; label && r < audit->matrix.count; r++) {
+            struct audit_row *row = &audit->rows[r];
+            if (row->finished || strcmp(row->plan.label, label) != 0)
+                continue;
+            row->outcome.exit_code = (int)json_integer_value(json_object_get(one, "exit_code"));
+            row->outcome.signal = (int)json_integer_value(json_object_get(one, "signal"));
+            row->outcome.hung = json_is_true(json_object_get(one, "hung"));
+            TRY(audit_load_row(audit, row, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status begin(struct audit *audit, struct error *err)
+{
+    if (audit->options.resume)
+        TRY(audit_load_state(audit, audit->options.resume, err));
+    struct inject_plan plan;
+    if (audit->options.inject)
+        TRY(inject_parse(audit->options.inject, &plan, err));
+    TRY(matrix_parse(audit->options.matrix, &audit->matrix, err));
+    for (size_t i = 0; i < audit->matrix.count; i++)
+        audit->rows[i].plan = audit->matrix.rows[i];
+    if (audit->options.baseline)
+        TRY(comparison_open(&audit->comparison, audit->options.baseline, err));
+    TRY(identity_find(&audit->options, &audit->identity, err));
+    if (audit->options.locked)
+        TRY(device_lock_take(&audit->lock, audit->options.runtime_folder, &audit->identity, err));
+    TRY(audit_model_open(&audit->options, &audit->model, err));
+    if (audit->state)
+        TRY(check_same(audit, err));
+    else
+        TRY(make_folder(audit, err));
+    TRY(set_environment(audit, err));
+    if (audit->state)
+        TRY(load_rows(audit, err));
+    TRY(audit_save_state(audit, false, err));
+    history_open(&audit->history, audit->options.artifacts, audit->id);
+    return STATUS_OK;
+}
+
+/* ---- Parts ---------------------------------------------------------------------------------- */
+
+static enum status ensure_self_test(struct audit *audit, struct error *err)
+{
+    const struct campaign_options *options = &audit->options;
+    audit->self_test_known = self_test_load(options, &audit->identity, audit->self_test);
+    if (audit->self_test_known || options->no_self_test)
+        return STATUS_OK;
+    if (options->watcher.note)
+        options->watcher.note(options->watcher.context,
+                              options->language == ANALYZE_SPANISH
+                                  ? "autoprueba: no hay ninguna de este binario en este "
+                                    "dispositivo; se hace ahora"
+                                  : "self-test: there is none of this binary on this device; "
+                                    "making it now");
+    TRY(self_test_run(options, &audit->test, err));
+    self_test_save(options, &audit->identity, &audit->test);
+    memcpy(audit->self_test, audit->test.states, sizeof(audit->self_test));
+    audit->self_test_known = true;
+    return STATUS_OK;
+}
+
+static enum status run_rows(struct audit *audit, struct campaign_result *result, struct error *err)
+{
+    for (size_t i = 0; i < audit->matrix.count; i++) {
+        if (audit->rows[i].finished)
+            continue;
+        TRY(audit_run_row(audit, &audit->rows[i], err));
+        TRY(audit_save_state(audit, false, err));
+        audit->partial = true; /* until all is there */
+        TRY(audit_report(audit, result, err));
+    }
+    return STATUS_OK;
+}
+
+/* The row to find out more about: the first that went wrong while it was recorded. */
+static const struct audit_row *find_faulty(const struct audit *audit)
+{
+    const struct audit_row *faulty = NULL;
+    for (size_t i = 0; i < audit->matrix.count; i++) {
+        const struct audit_row *row = &audit->rows[i];
+        if (audit_row_is_faulty(row) && (!faulty || (!faulty->analyzer && row->analyzer)))
+            faulty = row;
+    }
+    return faulty;
+}
+
+static enum status find_out_more(struct audit *audit, struct error *err)
+{
+    const struct campaign_options *options = &audit->options;
+    const struct audit_row *row = find_faulty(audit);
+    if (row && !options->no_interventions) {
+        const struct analysis *analysis = row->analyzer ? analyzer_result(row->analyzer) : NULL;
+        struct job base = audit_row_job(audit, &row->plan);
+        TRY(intervene(options, &audit->setup, &base,
+                      analysis && analysis->root >= 0
+                          ? analysis->findings[analysis->root].hypothesis
+                          : HYPOTHESIS_COUNT,
+                      &audit->interventions, err));
+    }
+    if (options->ablate_d2h) {
+        /* Of the row that went wrong, or of the last, which is usually under stress. */
+        struct job base = audit_row_job(audit, row ? &row->plan
+                                                   : &audit->matrix.rows[audit->matrix.count - 1]);
+        if (base.level == AUDIT_OFF)
+            base.level = options->level;
+        TRY(ablate_d2h(options, &audit->setup, &base, &audit->interventions, err));
+    }
+    return STATUS_OK;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------ */
+
+static enum status run_parts(struct audit *audit, struct campaign_result *result, struct error *err)
+{
+    audit->partial = true;
+    TRY(audit_report(audit, result, err)); /* what is asked for, before anything is known */
+    TRY(ensure_self_test(audit, err));
+    TRY(run_rows(audit, result, err));
+    TRY(transfers_run(&audit->options, &audit->setup, &audit->model, QUICK_COPIES, true,
+                      &audit->transfers, err));
+    TRY(find_out_more(audit, err));
+    audit->partial = false;
+    TRY(audit_report(audit, result, err));
+    return audit_save_state(audit, true, err);
+}
+
+static void release(struct audit *audit)
+{
+    for (size_t i = 0; i < MATRIX_ROW_LIMIT; i++)
+        audit_row_release(&audit->rows[i]);
+    self_test_release(&audit->test);
+    transfers_release(&audit->transfers);
+    comparison_release(&audit->comparison);
+    history_release(&audit->history);
+    audit_model_close(&audit->model);
+    device_lock_release(&audit->lock);
+    free(audit->environment);
+    free(audit->recorded);
+    job_release(&audit->state_job);
+    json_decref(audit->state);
+    free(audit);
+}
+
+enum status campaign_audit(const struct campaign_options *options, struct campaign_result *result,
+                           struct error *err)
+{
+    struct audit *audit = calloc(1, sizeof(*audit));
+    if (!audit)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for an audit");
+    audit->options = *options;
+    audit->lock.file = -1;
+    enum status status = begin(audit, err);
+    if (!status)
+        status = run_parts(audit, result, err);
+    if (audit->folder[0])
+        snprintf(result->folder, sizeof(result->folder), "%s", audit->folder);
+    release(audit);
+    return status;
+}

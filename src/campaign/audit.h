@@ -1,0 +1,75 @@
+/* audit.h - everything an audit holds while it runs. */
+#ifndef GRETA_CAMPAIGN_AUDIT_H
+#define GRETA_CAMPAIGN_AUDIT_H
+
+#include "campaign/compare.h"
+#include "campaign/intervene.h"
+#include "campaign/lock.h"
+#include "campaign/matrix.h"
+#include "campaign/self_test.h"
+#include "campaign/transfers.h"
+
+#define AUDIT_ID_BYTES 32
+#define AUDIT_DATE_BYTES 32
+
+/* A row of the matrix and what came of it. */
+struct audit_row {
+    struct matrix_row plan;
+    bool finished; /* ended, however; false: still to be run */
+    struct child_outcome outcome;
+    struct analyzer *analyzer;  /* NULL: nothing was recorded */
+    char analysis_missing[512]; /* why a recording could not be analysed; "" */
+    char log[40], flight[40];   /* relative to the folder */
+    char log_sha256[FILES_SHA256_TEXT_BYTES], flight_sha256[FILES_SHA256_TEXT_BYTES];
+    char *parameters; /* of stress, JSON text; owned (free) */
+    double tokens_per_second;
+};
+
+struct audit {
+    struct campaign_options options; /* texts borrowed from the caller, or from `state` */
+    json_t *state;                   /* of an audit that is resumed; NULL */
+    struct job state_job;            /* its workload */
+    struct identity identity;
+    struct audit_model model;
+    char folder[FILES_PATH_BYTES];
+    char id[AUDIT_ID_BYTES], date[AUDIT_DATE_BYTES];
+    struct device_lock lock;
+    const char **environment; /* of the children; owned */
+    const char **recorded;    /* of environment, what matters; owned */
+    size_t recorded_count;
+    struct child_setup setup;
+    struct matrix matrix;
+    struct audit_row rows[MATRIX_ROW_LIMIT];
+    enum self_test_state self_test[HYPOTHESIS_COUNT];
+    bool self_test_known;
+    struct self_test test; /* if it ran in this audit */
+    struct interventions interventions;
+    struct transfers_report transfers;
+    struct comparison comparison;
+    struct history history;
+    bool partial;
+};
+
+/* audit_rows.c */
+
+/* The job of a row, with stress and the planted fault as the mode says. */
+struct job audit_row_job(const struct audit *audit, const struct matrix_row *row);
+MUST_CHECK enum status audit_run_row(struct audit *audit, struct audit_row *row, struct error *err);
+/* From files: of a row that was finished before. */
+MUST_CHECK enum status audit_load_row(struct audit *audit, struct audit_row *row,
+                                      struct error *err);
+void audit_row_release(struct audit_row *row);
+/* Something went wrong in it. */
+bool audit_row_is_faulty(const struct audit_row *row);
+
+/* audit_state.c: what --resume needs, FOLDER/state.json. */
+MUST_CHECK enum status audit_save_state(const struct audit *audit, bool complete,
+                                        struct error *err);
+/* Takes the options of the audit to be finished into audit->options. */
+MUST_CHECK enum status audit_load_state(struct audit *audit, const char *folder, struct error *err);
+
+/* audit_facts.c: the verdict, and all files in the folder. */
+MUST_CHECK enum status audit_report(struct audit *audit, struct campaign_result *result,
+                                    struct error *err);
+
+#endif

@@ -1,0 +1,214 @@
+/* audit_facts.c - what an audit knows, as the facts of a report; its verdict; its files. */
+#include "campaign/audit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Analyses of all rows and of the transfers, in the order the verdict's indices mean. */
+struct analyses {
+    const struct analysis *list[MATRIX_ROW_LIMIT + TRANSFERS_CHILD_LIMIT];
+    size_t count;
+};
+
+static const char *or_null(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
+/* ---- The verdict ---------------------------------------------------------------------------- */
+
+/* The symptom that was to occur did: an error says so. */
+static bool has_symptom(const struct audit_row *row, const char *text)
+{
+    const json_t *errors = row->outcome.errors_seen;
+    for (size_t i = 0; i < json_array_size(errors); i++) {
+        const char *error = json_string_value(json_array_get(errors, i));
+        if (error && strstr(error, text))
+            return true;
+    }
+    return strstr(row->outcome.failed, text) != NULL;
+}
+
+static void collect(const struct audit *audit, struct analyses *analyses)
+{
+    for (size_t i = 0; i < audit->matrix.count; i++)
+        if (audit->rows[i].analyzer)
+            analyses->list[analyses->count++] = analyzer_result(audit->rows[i].analyzer);
+    for (size_t i = 0; i < audit->transfers.analyzer_count; i++)
+        analyses->list[analyses->count++] = analyzer_result(audit->transfers.analyzers[i]);
+}
+
+/* Iterations of equal configuration that were looked at; those under stress where there are no
+ * others. */
+static uint64_t count_equal(const struct audit *audit)
+{
+    uint64_t equal = 0, stressed = 0;
+    for (size_t i = 0; i < audit->matrix.count; i++) {
+        const struct audit_row *row = &audit->rows[i];
+        if (row->analyzer && row->plan.mode == REPORT_STRESS)
+            stressed += row->outcome.done;
+        else if (row->analyzer)
+            equal += row->outcome.done;
+    }
+    return equal ? equal : stressed;
+}
+
+static void decide(const struct audit *audit, const struct analyses *analyses,
+                   struct audit_verdict *ret_verdict)
+{
+    struct verdict_input input = { .analyses = analyses->list,
+                                   .analysis_count = analyses->count,
+                                   .flips = audit->interventions.flips,
+                                   .flip_count = audit->interventions.flip_count,
+                                   .iteration_count = count_equal(audit),
+                                   .fault_expected = audit->options.expect_fault != NULL };
+    memcpy(input.self_test, audit->self_test, sizeof(input.self_test));
+    for (size_t i = 0; i < audit->matrix.count; i++) {
+        const struct audit_row *row = &audit->rows[i];
+        const struct analysis *analysis = row->analyzer ? analyzer_result(row->analyzer) : NULL;
+        if (!row->finished)
+            continue;
+        if (audit->options.expect_fault && has_symptom(row, audit->options.expect_fault))
+            input.fault_occurred = true;
+        if (audit_row_is_faulty(row) && !(analysis && analysis->finding_count))
+            input.crash_count++;
+    }
+    input.crash_count += audit->transfers.failed;
+    verdict_decide(&input, ret_verdict);
+}
+
+/* ---- Facts ---------------------------------------------------------------------------------- */
+
+static struct report_row row_facts(const struct audit *audit, const struct audit_row *row)
+{
+    const struct child_outcome *outcome = &row->outcome;
+    struct job job = audit_row_job(audit, &row->plan);
+    const char *error = outcome->error[0]    ? outcome->error
+                        : outcome->failed[0] ? outcome->failed
+                                             : NULL;
+    return (struct report_row){
+        .label = row->plan.label,
+        .mode = row->plan.mode,
+        .level = job.level,
+        .planned = row->plan.iterations,
+        .done = outcome->done,
+        .errors = outcome->errors + outcome->streams_errors,
+        .crashed = row->finished && !outcome->ended && !outcome->hung && !outcome->interrupted,
+        .hung = outcome->hung,
+        .interrupted = !row->finished,
+        .exit_code = outcome->exit_code,
+        .signal = outcome->hung ? 0 : outcome->signal,
+        .error = error,
+        .log = row->finished ? row->log : NULL,
+        .flight = or_null(row->flight),
+        .log_sha256 = or_null(row->log_sha256),
+        .flight_sha256 = or_null(row->flight_sha256),
+        .missing = outcome->missing[0] ? outcome->missing : or_null(row->analysis_missing),
+        .parameters = row->parameters,
+        .analysis = row->analyzer ? analyzer_result(row->analyzer) : NULL,
+        .latencies_ms = outcome->latencies_ms,
+        .latency_count = outcome->latency_count,
+        .tokens_per_second = row->tokens_per_second,
+        .peak_bytes = outcome->peak_bytes,
+        .copy_out_count = outcome->copies_out,
+        .copy_out_bytes = outcome->copy_out_bytes,
+        .launch_count = outcome->launches,
+    };
+}
+
+static struct report_identity identity_facts(const struct audit *audit)
+{
+    const struct campaign_options *options = &audit->options;
+    return (struct report_identity){
+        .id = audit->id,
+        .date = audit->date,
+        .author = options->author,
+        .version = options->version,
+        .commit = options->commit,
+        .command = options->command,
+        .binary_sha256 = audit->identity.binary_sha256,
+        .model_sha256 = or_null(audit->model.sha256),
+        .model_path = options->model,
+        .model_name = options->model ? NULL : "synthetic (tiny, seed 1)",
+        .device_kind = audit->identity.device.kind,
+        .device_name = audit->identity.device.name,
+        .device_driver = audit->identity.device.driver,
+        .device_memory_bytes = audit->identity.device.memory_bytes,
+        .seed = options->seed,
+        .environment = audit->recorded,
+        .environment_count = audit->recorded_count,
+        .locked = options->locked,
+    };
+}
+
+/* The recording the timeline is drawn of: of the row the root cause is in, else of the first. */
+static const char *choose_flight(const struct audit *audit, const struct audit_verdict *verdict,
+                                 const struct analyses *analyses, char path[FILES_PATH_BYTES])
+{
+    const struct audit_row *chosen = NULL;
+    struct error unused;
+    for (size_t i = 0; i < audit->matrix.count; i++) {
+        const struct audit_row *row = &audit->rows[i];
+        if (!row->analyzer)
+            continue;
+        bool is_root = verdict->root_analysis >= 0 &&
+                       analyses->list[verdict->root_analysis] == analyzer_result(row->analyzer);
+        if (!chosen || is_root)
+            chosen = row;
+    }
+    if (!chosen || files_join(path, &unused, audit->folder, "%s", chosen->flight))
+        return NULL;
+    return path;
+}
+
+static enum status write_all(struct audit *audit, struct report_facts *facts,
+                             struct campaign_result *result, struct error *err)
+{
+    if (audit->comparison.open && !facts->partial)
+        TRY(comparison_make(&audit->comparison, facts, err));
+    TRY(report_write(facts, audit->folder, audit->options.language, err));
+    result->outcome = facts->verdict.outcome;
+    snprintf(result->folder, sizeof(result->folder), "%s", audit->folder);
+    if (facts->partial)
+        return STATUS_OK;
+    text_clear(&result->table);
+    text_clear(&result->json);
+    report_verdict_table(facts, audit->options.language, &result->table);
+    report_summary_json(facts, &result->json);
+    return STATUS_OK;
+}
+
+enum status audit_report(struct audit *audit, struct campaign_result *result, struct error *err)
+{
+    struct report_row rows[MATRIX_ROW_LIMIT];
+    struct analyses analyses = { .count = 0 };
+    char flight[FILES_PATH_BYTES];
+    collect(audit, &analyses);
+    for (size_t i = 0; i < audit->matrix.count; i++)
+        rows[i] = row_facts(audit, &audit->rows[i]);
+    struct report_facts facts = {
+        .identity = identity_facts(audit),
+        .analyses = analyses.list,
+        .analysis_count = analyses.count,
+        .expected_fault = audit->options.expect_fault,
+        .rows = rows,
+        .row_count = audit->matrix.count,
+        .interventions = audit->interventions.made,
+        .intervention_count = audit->interventions.count,
+        .ablations = audit->interventions.ablations,
+        .ablation_count = audit->interventions.ablation_count,
+        .planted = audit->test.planted,
+        .planted_count = audit->test.planted_count,
+        .self_test_key = audit->self_test_known ? audit->identity.key : NULL,
+        .transfers = audit->transfers.paths,
+        .transfer_count = audit->transfers.count,
+        .earlier = audit->history.earlier,
+        .earlier_count = audit->history.earlier ? audit->history.count : 0,
+        .partial = audit->partial,
+    };
+    memcpy(facts.self_test, audit->self_test, sizeof(facts.self_test));
+    decide(audit, &analyses, &facts.verdict);
+    facts.flight_path = choose_flight(audit, &facts.verdict, &analyses, flight);
+    return write_all(audit, &facts, result, err);
+}

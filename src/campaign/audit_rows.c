@@ -1,0 +1,151 @@
+/* audit_rows.c - a row of the matrix: its job, its child, and what its files say. */
+#include "campaign/audit.h"
+
+#include "campaign/stress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A round of the streams workload for so many iterations of the model: enough that every path is
+ * taken in a row of 50, little enough that the row is about the model. */
+#define STREAMS_INTERVAL 5u
+
+struct job audit_row_job(const struct audit *audit, const struct matrix_row *row)
+{
+    struct job job = audit_job(&audit->options, &audit->model, row->label);
+    job.work = JOB_INFER | JOB_STREAMS;
+    job.iterations = row->iterations;
+    job.streams_interval = row->iterations < 2 * STREAMS_INTERVAL ? 1 : STREAMS_INTERVAL;
+    if (row->mode == REPORT_BASELINE)
+        job.level = AUDIT_OFF;
+    else
+        job.inject = audit->options.inject;
+    if (row->mode == REPORT_STRESS)
+        job.stress = stress_ranges();
+    return job;
+}
+
+bool audit_row_is_faulty(const struct audit_row *row)
+{
+    const struct child_outcome *outcome = &row->outcome;
+    return row->finished && (!outcome->ended || outcome->errors || outcome->streams_errors ||
+                             (row->analyzer && analyzer_result(row->analyzer)->finding_count > 0));
+}
+
+/* ---- What the files say --------------------------------------------------------------------- */
+
+static void hash_file(const struct audit *audit, const char *relative,
+                      char ret_hex[FILES_SHA256_TEXT_BYTES])
+{
+    char path[FILES_PATH_BYTES];
+    struct error unused;
+    ret_hex[0] = '\0';
+    if (relative[0] && !files_join(path, &unused, audit->folder, "%s", relative) &&
+        files_sha256(path, ret_hex, &unused))
+        ret_hex[0] = '\0';
+}
+
+static enum status analyse_row(const struct audit *audit, struct audit_row *row, struct error *err)
+{
+    struct job job = audit_row_job(audit, &row->plan);
+    struct analyze_options options = { .level = job.level, .hang_limit_ns = job.hang_limit_ns };
+    char flight[FILES_PATH_BYTES];
+    struct error second;
+    snprintf(row->log, sizeof(row->log), "run/%s.log", row->plan.label);
+    if (job.level != AUDIT_OFF && !row->outcome.missing[0]) {
+        snprintf(row->flight, sizeof(row->flight), "run/%s.flight", row->plan.label);
+        TRY(files_join(flight, err, audit->folder, "%s", row->flight));
+        if (analyze_flight(flight, &options, &row->analyzer, &second)) {
+            row->analyzer = NULL;
+            snprintf(row->analysis_missing, sizeof(row->analysis_missing), "%.500s", second.text);
+        }
+    }
+    hash_file(audit, row->log, row->log_sha256);
+    hash_file(audit, row->flight, row->flight_sha256);
+    if (job.stress.on) {
+        json_t *draws = stress_to_json(&job);
+        row->parameters = json_dumps(draws, JSON_COMPACT);
+        json_decref(draws);
+    }
+    double seconds = (row->outcome.prompt_ms + row->outcome.decode_ms) / 1e3;
+    if (seconds > 0)
+        row->tokens_per_second = (double)row->outcome.tokens / seconds;
+    return STATUS_OK;
+}
+
+void audit_row_release(struct audit_row *row)
+{
+    child_outcome_release(&row->outcome);
+    analyzer_destroy(row->analyzer);
+    free(row->parameters);
+    row->analyzer = NULL;
+    row->parameters = NULL;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+struct row_watch {
+    const struct campaign_watcher *watcher;
+    char stage[64];
+};
+
+static bool on_step(void *context, uint64_t done, uint64_t total)
+{
+    struct row_watch *watch = context;
+    return !watch->watcher->step ||
+           watch->watcher->step(watch->watcher->context, watch->stage, done, total);
+}
+
+/* A line for people, in the language they asked for. */
+static void tell(const struct audit *audit, const struct audit_row *row)
+{
+    const struct campaign_watcher *watcher = &audit->options.watcher;
+    const struct child_outcome *outcome = &row->outcome;
+    bool spanish = audit->options.language == ANALYZE_SPANISH;
+    char line[512];
+    if (!watcher->note)
+        return;
+    snprintf(line, sizeof(line),
+             spanish ? "fila %s (%s): %u de %u iteraciones, %u errores, %zu hallazgos%s"
+                     : "row %s (%s): %u of %u iterations, %u errors, %zu findings%s",
+             row->plan.label, report_row_mode_name(row->plan.mode), outcome->done,
+             row->plan.iterations, outcome->errors + outcome->streams_errors,
+             row->analyzer ? analyzer_result(row->analyzer)->finding_count : 0,
+             outcome->hung     ? (spanish ? ", se colgó" : ", hung")
+             : outcome->signal ? (spanish ? ", murió" : ", died")
+             : !outcome->ended ? (spanish ? ", no terminó" : ", did not end")
+                               : "");
+    watcher->note(watcher->context, line);
+}
+
+enum status audit_run_row(struct audit *audit, struct audit_row *row, struct error *err)
+{
+    struct job job = audit_row_job(audit, &row->plan);
+    struct row_watch watch = { .watcher = &audit->options.watcher };
+    struct progress progress = { on_step, &watch };
+    char flight[FILES_PATH_BYTES];
+    snprintf(watch.stage, sizeof(watch.stage), "%s (%s)", row->plan.label,
+             report_row_mode_name(row->plan.mode));
+    TRY(child_path(audit->folder, row->plan.label, "flight", flight, err));
+    if (job.level != AUDIT_OFF)
+        job.flight = flight;
+    TRY(child_run(&audit->setup, &job, &progress, &row->outcome, err));
+    /* What cannot be set up is not a fault of the audited: the audit could not run. */
+    if (row->outcome.failed[0] && !row->outcome.ready && !job.inject)
+        return error_set(err, STATUS_IO, "%s", row->outcome.failed);
+    TRY(analyse_row(audit, row, err));
+    row->finished = true;
+    tell(audit, row);
+    return STATUS_OK;
+}
+
+enum status audit_load_row(struct audit *audit, struct audit_row *row, struct error *err)
+{
+    char results[FILES_PATH_BYTES];
+    TRY(child_path(audit->folder, row->plan.label, "results.jsonl", results, err));
+    TRY(child_read_results(results, &row->outcome, err));
+    TRY(analyse_row(audit, row, err));
+    row->finished = true;
+    return STATUS_OK;
+}

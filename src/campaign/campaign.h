@@ -1,0 +1,113 @@
+/* campaign.h - what greta audit does: workloads in child processes, a matrix of them, faults
+ * planted to test the instrument itself, reruns with one thing changed, every copy path of a
+ * device; and from all that one verdict with its evidence in a folder.
+ *
+ * The auditor never opens a device with a workload on it: a crash, a hang or a kill of a child is
+ * something it reports. Nothing here reads the environment or writes to the terminal. */
+#ifndef GRETA_CAMPAIGN_CAMPAIGN_H
+#define GRETA_CAMPAIGN_CAMPAIGN_H
+
+#include "analyze/analyze.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "device/device.h"
+#include "generate/sampler.h"
+
+/* ---- Levels --------------------------------------------------------------------------------- */
+
+/* Sets what an audit level asks of a device: guards, poison, quarantine, hashes, scans. The
+ * observer and everything else is left as it is. */
+void campaign_level_options(enum audit_level level, struct device_options *options);
+
+/* ---- The worker ----------------------------------------------------------------------------- */
+
+/* The command that children are started with, behind the program's name; its operand is a job. Not
+ * for people. */
+#define CAMPAIGN_WORKER_COMMAND "audit-worker"
+
+/* Does the job in the file. *ret_failed: it ran, and an iteration failed. */
+MUST_CHECK enum status campaign_worker(const char *job_path, bool *ret_failed, struct error *err);
+
+/* ---- What to audit -------------------------------------------------------------------------- */
+
+/* Who watches a long audit. Entries may be NULL. */
+struct campaign_watcher {
+    /* stage: "row B (audit)"; borrowed for the call. False: stop now, and leave a record that can
+     * be resumed. */
+    bool (*step)(void *context, const char *stage, uint64_t done, uint64_t total);
+    /* A line for people: what was just learnt. */
+    void (*note)(void *context, const char *line);
+    void *context;
+};
+
+struct campaign_options {
+    /* The process. */
+    const char *program;            /* for children: a path of the running program */
+    const char *const *environment; /* ends in NULL; children get it */
+    const char *cache_folder;       /* where results of self-tests are kept; NULL: nowhere */
+    const char *runtime_folder;     /* where locks are */
+    const char *temporary_folder;   /* for models made and workers of a self-test */
+    const char *version;            /* of greta */
+    const char *commit;             /* of its source; NULL: unknown */
+    const char *command;            /* as typed */
+    struct campaign_watcher watcher;
+
+    /* The workload. */
+    const char *device;
+    const char *model;  /* NULL: a small synthetic one is made */
+    const char *prompt; /* text; NULL: a short one */
+    const char *kv_type;
+    uint32_t token_limit, context, batch, threads;
+    bool ignore_end;
+    struct sampler_settings sampling;
+    enum device_d2h_mode d2h_mode;
+    const char *inject; /* a fault to plant in every row but the baseline; NULL: none */
+
+    /* The audit. */
+    enum audit_level level; /* of rows that are not baseline */
+    uint64_t seed;
+    const char *matrix;       /* "A:baseline:50,B:audit:50,C:stress:100" */
+    const char *expect_fault; /* text of an error that should occur; NULL: none */
+    const char *baseline;     /* folder of an audit to compare with; NULL: none */
+    const char *resume;       /* folder of an audit to finish; NULL: none */
+    const char *artifacts;    /* folder of all audits */
+    const char *author;       /* NULL: not given */
+    enum analyze_language language;
+    bool locked, ablate_d2h, no_self_test, no_interventions;
+    uint32_t repeats;       /* of each intervention; 0: 3 */
+    uint64_t hang_limit_ns; /* 0: 30 s */
+};
+
+#define CAMPAIGN_MATRIX_DEFAULT "A:baseline:50,B:audit:50,C:stress:100"
+
+/* STATUS_USAGE with what was expected where the text is no matrix. */
+MUST_CHECK enum status campaign_check_matrix(const char *matrix, struct error *err);
+
+/* ---- Audits --------------------------------------------------------------------------------- */
+
+struct campaign_result {
+    enum audit_outcome outcome;
+    char folder[4096]; /* of the artifacts */
+    struct text table; /* the verdicts, for people; in the language asked for */
+    struct text json;  /* summary.json */
+};
+void campaign_result_init(struct campaign_result *result);
+void campaign_result_release(struct campaign_result *result);
+
+/* The whole audit. STATUS_INTERRUPTED leaves a partial record in result->folder. Fails where the
+ * workload could not run at all. */
+MUST_CHECK enum status campaign_audit(const struct campaign_options *options,
+                                      struct campaign_result *result, struct error *err);
+
+/* Plants every fault there is and looks whether it is found. Adds the table (or JSON) to text;
+ * *ret_passed: every one was detected, with the right culprit, and clean runs had no finding. */
+MUST_CHECK enum status campaign_self_test(const struct campaign_options *options, bool json,
+                                          struct text *text, bool *ret_passed, struct error *err);
+
+/* Copies on every path, hashed at both ends; and the model's tensors on the device against the
+ * file. Adds a table (or JSON) to text; *ret_passed: no byte was wrong. */
+MUST_CHECK enum status campaign_transfers(const struct campaign_options *options, uint32_t copies,
+                                          bool json, struct text *text, bool *ret_passed,
+                                          struct error *err);
+
+#endif

@@ -1,0 +1,173 @@
+/* child.c - starting a worker, watching it, and its end. */
+#include "campaign/child.h"
+
+#include "base/clock.h"
+#include "campaign/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POLL_NS 5000000L /* often enough that a child of 50 ms is not waited for twice as long */
+#define HANG_DEFAULT_NS UINT64_C(30000000000)
+
+enum status child_path(const char *folder, const char *label, const char *suffix, char *ret_path,
+                       struct error *err)
+{
+    return files_join(ret_path, err, folder, "run/%s.%s", label, suffix);
+}
+
+/* ---- Starting ------------------------------------------------------------------------------- */
+
+static enum status spawn(const struct child_setup *setup, const char *job_path,
+                         const char *log_path, pid_t *ret_pid, struct error *err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    char *arguments[] = { (char *)(uintptr_t) "greta", (char *)(uintptr_t) "audit-worker",
+                          (char *)(uintptr_t)job_path, NULL };
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log_path,
+                                     O_WRONLY | O_CREAT | O_APPEND, 0666);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    /* A group of its own: Ctrl-C is for the auditor, which decides what becomes of the child. */
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    int code = posix_spawn(ret_pid, setup->program, &actions, &attributes, arguments,
+                           (char **)(uintptr_t)setup->environment);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return code ? error_set_os(err, code, "cannot start %s", setup->program) : STATUS_OK;
+}
+
+/* ---- Watching ------------------------------------------------------------------------------- */
+
+/* Counts the iterations told so far, from where the last look ended. */
+struct watch {
+    const char *results;
+    off_t seen; /* bytes of the results file */
+    uint64_t done;
+    uint64_t changed_ns;
+};
+
+static void count_lines(struct watch *watch, off_t size)
+{
+    static const char mark[] = "\"kind\":\"run\"";
+    int file = open(watch->results, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return;
+    char block[16384];
+    ssize_t count;
+    while (watch->seen < size && (count = pread(file, block, sizeof(block) - 1, watch->seen)) > 0) {
+        block[count] = '\0';
+        for (const char *at = block; (at = strstr(at, mark)) != NULL; at++)
+            watch->done++;
+        watch->seen += count;
+    }
+    close(file);
+}
+
+static void look(struct watch *watch)
+{
+    struct stat info;
+    if (stat(watch->results, &info) == 0 && info.st_size != watch->seen) {
+        count_lines(watch, info.st_size);
+        watch->changed_ns = clock_ns();
+    }
+}
+
+static void note_end(struct child_outcome *outcome, int state)
+{
+    if (WIFSIGNALED(state))
+        outcome->signal = WTERMSIG(state);
+    else if (WIFEXITED(state))
+        outcome->exit_code = WEXITSTATUS(state);
+}
+
+/* Lines to expect of a job that goes well. */
+static uint64_t run_count(const struct job *job)
+{
+    uint32_t interval = job->streams_interval ? job->streams_interval : 1;
+    bool both = (job->work & JOB_INFER) && (job->work & JOB_STREAMS);
+    return job->iterations + (both ? (job->iterations + interval - 1) / interval : 0);
+}
+
+/* Until the child is gone, by itself or by us. */
+static enum status watch_child(pid_t pid, const struct job *job, const struct progress *progress,
+                               struct child_outcome *outcome, struct error *err)
+{
+    struct watch watch = { job->results, 0, 0, clock_ns() };
+    /* The worker's own analysis must see a hang before we end it. */
+    uint64_t limit_ns = 2 * (job->hang_limit_ns ? job->hang_limit_ns : HANG_DEFAULT_NS);
+    struct timespec pause = { 0, POLL_NS };
+    enum status status = STATUS_OK;
+    int state;
+    for (;;) {
+        pid_t ended = waitpid(pid, &state, WNOHANG);
+        if (ended == pid)
+            break;
+        if (ended < 0 && errno != EINTR)
+            return error_set_os(err, errno, "cannot wait for the worker");
+        look(&watch);
+        if (!status && progress_step(progress, watch.done, run_count(job), err)) {
+            status = STATUS_INTERRUPTED;
+            outcome->interrupted = true;
+            kill(pid, SIGKILL);
+        }
+        if (!outcome->hung && clock_ns() - watch.changed_ns > limit_ns) {
+            outcome->hung = true;
+            kill(pid, SIGKILL);
+        }
+        nanosleep(&pause, NULL);
+    }
+    note_end(outcome, state);
+    return status;
+}
+
+/* ---- A job ---------------------------------------------------------------------------------- */
+
+enum status child_run(const struct child_setup *setup, struct job *job,
+                      const struct progress *progress, struct child_outcome *ret_outcome,
+                      struct error *err)
+{
+    char job_path[FILES_PATH_BYTES], results[FILES_PATH_BYTES], log[FILES_PATH_BYTES];
+    struct child_outcome outcome = { 0 };
+    pid_t pid;
+    TRY(child_path(setup->folder, job->label, "job.json", job_path, err));
+    TRY(child_path(setup->folder, job->label, "results.jsonl", results, err));
+    TRY(child_path(setup->folder, job->label, "log", log, err));
+    /* What an earlier try left is not ours. */
+    unlink(results);
+    unlink(log);
+    job->results = results;
+    job->log = log;
+    job->auditor_pid = (uint64_t)getpid();
+    enum status status = job_write(job, job_path, err);
+    if (!status)
+        status = spawn(setup, job_path, log, &pid, err);
+    if (!status) {
+        status = watch_child(pid, job, progress, &outcome, err);
+        struct error second;
+        if (child_read_results(results, &outcome, &second) && !status && !outcome.failed[0])
+            snprintf(outcome.failed, sizeof(outcome.failed), "%.*s", 500, second.text);
+    }
+    job->results = job->log = NULL;
+    if (!setup->keep) {
+        unlink(job_path);
+        unlink(results);
+    }
+    if (status && status != STATUS_INTERRUPTED)
+        child_outcome_release(&outcome);
+    else
+        *ret_outcome = outcome;
+    return status;
+}

@@ -1,0 +1,75 @@
+/* child.h - a workload in a process of its own, and what it left: lines, a flight file, an end.
+ *
+ * A crash, a hang or a kill of the child is an outcome, never an error of the auditor. */
+#ifndef GRETA_CAMPAIGN_CHILD_H
+#define GRETA_CAMPAIGN_CHILD_H
+
+#include "base/progress.h"
+#include "campaign/job.h"
+
+/* How children are started; the same for all of an audit. */
+struct child_setup {
+    const char *program;            /* "/proc/self/exe" */
+    const char *const *environment; /* ends in NULL */
+    const char *folder;             /* jobs, results, logs and flight files go to folder/run */
+    bool keep; /* run/LABEL.job.json and .results.jsonl stay, for the record; logs always do */
+};
+
+/* What the worker says of the planted fault. */
+struct child_planted {
+    bool told, planted;
+    uint64_t event_id;
+    struct event_scope scope;
+    char op[EVENT_OP_BYTES], operand[EVENT_OP_BYTES];
+};
+
+struct child_outcome {
+    bool started; /* the device was opened */
+    bool ready;   /* the workload was set up */
+    bool ended;   /* in order */
+    bool hung;    /* no progress for too long: killed */
+    bool interrupted;
+    int exit_code, signal;
+    uint32_t done, errors; /* iterations: all, failed; of the job's main workload */
+    uint32_t streams_done; /* rounds of the streams workload beside it */
+    uint32_t streams_errors;
+    double streams_ms;
+    double *latencies_ms; /* of the main workload; owned */
+    size_t latency_count, latency_capacity;
+    char error[512];     /* the first; "" if none */
+    char failed[512];    /* why it could not run; "" if it could */
+    char missing[512];   /* evidence that could not be kept; "" if none */
+    json_t *errors_seen; /* every different one, at most CHILD_ERROR_LIMIT; owned, or NULL */
+    char device_kind[16], device_name[128], device_driver[64];
+    uint64_t device_memory_bytes, peak_bytes;
+    uint64_t launches, copies_out, copy_out_bytes; /* seen in the events */
+    uint64_t tokens, prompt_tokens;                /* in all */
+    double prompt_ms, decode_ms;
+    bool live_told;
+    uint64_t live_findings;
+    char live_root[512]; /* what live analysis called the root cause */
+    char live_hypothesis[32];
+    struct child_planted planted;
+    json_t *transfers; /* lines of JOB_TRANSFERS, owned; NULL: none */
+};
+
+#define CHILD_ERROR_LIMIT 32u
+
+void child_outcome_release(struct child_outcome *outcome);
+
+/* Runs a job to its end. job->results, flight and auditor_pid are set here from the label; with
+ * job->flight NULL nothing is recorded. progress is told iterations done. Fails only where the
+ * child could not be started or watched, and with STATUS_INTERRUPTED. */
+MUST_CHECK enum status child_run(const struct child_setup *setup, struct job *job,
+                                 const struct progress *progress, struct child_outcome *ret_outcome,
+                                 struct error *err);
+
+/* Reads the lines of a results file. A line cut by the end of the process is ignored. */
+MUST_CHECK enum status child_read_results(const char *path, struct child_outcome *outcome,
+                                          struct error *err);
+
+/* Paths of a label's files: folder/run/LABEL.SUFFIX. */
+MUST_CHECK enum status child_path(const char *folder, const char *label, const char *suffix,
+                                  char *ret_path, struct error *err);
+
+#endif

@@ -1,0 +1,139 @@
+/* identity.c - see identity.h. */
+#include "campaign/identity.h"
+
+#include "convert/convert.h"
+#include "device/all/all.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROMPT_DEFAULT "Once upon a time there was a small machine that counted every byte."
+/* The shape of the model that is made where none is given. */
+#define MODEL_SHAPE "tiny"
+#define MODEL_SEED 1u
+
+enum status identity_find(const struct campaign_options *options, struct identity *ret_identity,
+                          struct error *err)
+{
+    struct device_options device_options = { .staging_slot_count = 1, .staging_slot_bytes = 4096 };
+    struct identity identity = { 0 };
+    struct device *device;
+    TRY(all_open(options->device, &device_options, &device, err));
+    identity.device = *device_info(device);
+    device_close(device);
+    TRY(files_sha256(options->program, identity.binary_sha256, err));
+    char text[512];
+    int length = snprintf(text, sizeof(text), "%s\n%s\n%s\n%s\n", identity.binary_sha256,
+                          identity.device.kind, identity.device.name, identity.device.driver);
+    TRY(files_sha256_of(text, (size_t)length, identity.key, err));
+    *ret_identity = identity;
+    return STATUS_OK;
+}
+
+/* ---- The model ------------------------------------------------------------------------------ */
+
+static enum status make_model(const struct campaign_options *options, struct audit_model *model,
+                              struct error *err)
+{
+    const struct model_shape *shape = model_shape_find(MODEL_SHAPE);
+    ASSERT(shape);
+    TRY(files_join(model->path, err, options->temporary_folder, "greta-audit-%ld.gguf",
+                   (long)getpid()));
+    struct convert_synth request = { .shape = *shape,
+                                     .type = CONVERT_Q8_0,
+                                     .seed = MODEL_SEED,
+                                     .path = model->path,
+                                     .replace = true };
+    uint64_t bytes;
+    TRY(convert_synth(&request, NULL, &bytes, err));
+    model->made = true;
+    return STATUS_OK;
+}
+
+enum status audit_model_open(const struct campaign_options *options, struct audit_model *model,
+                             struct error *err)
+{
+    *model = (struct audit_model){ 0 };
+    if (!options->model) {
+        TRY(make_model(options, model, err));
+    } else {
+        int length = snprintf(model->path, sizeof(model->path), "%s", options->model);
+        if (length < 0 || (size_t)length >= sizeof(model->path))
+            return error_set(err, STATUS_LIMIT, "model: expected a path of fewer than %zu bytes",
+                             sizeof(model->path));
+    }
+    enum status status = files_sha256(model->path, model->sha256, err);
+    if (status)
+        audit_model_close(model);
+    return status;
+}
+
+void audit_model_close(struct audit_model *model)
+{
+    if (model->made)
+        unlink(model->path);
+    model->made = false;
+}
+
+struct job audit_job(const struct campaign_options *options, const struct audit_model *model,
+                     const char *label)
+{
+    return (struct job){ .label = label,
+                         .device = options->device,
+                         .model = model->path,
+                         .prompt = options->prompt ? options->prompt : PROMPT_DEFAULT,
+                         .kv_type = options->kv_type,
+                         .level = options->level,
+                         .d2h_mode = options->d2h_mode,
+                         .seed = options->seed,
+                         .hang_limit_ns = options->hang_limit_ns,
+                         .token_limit = options->token_limit,
+                         .context = options->context,
+                         .batch = options->batch,
+                         .threads = options->threads,
+                         .ignore_end = options->ignore_end,
+                         .sampling = options->sampling };
+}
+
+/* ---- Temporary folders ---------------------------------------------------------------------- */
+
+enum status temporary_open(const struct campaign_options *options,
+                           char ret_folder[FILES_PATH_BYTES], struct error *err)
+{
+    char run[FILES_PATH_BYTES];
+    TRY(files_join(ret_folder, err, options->temporary_folder, "greta-audit-XXXXXX"));
+    if (!mkdtemp(ret_folder))
+        return error_set_os(err, errno, "cannot make a folder in %s", options->temporary_folder);
+    TRY(files_join(run, err, ret_folder, "run"));
+    return files_make_folder(run, err);
+}
+
+/* Files of one folder, and the folder. */
+static void remove_flat(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    struct error unused;
+    char path[FILES_PATH_BYTES];
+    while (dir && (entry = readdir(dir)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            !files_join(path, &unused, folder, "%s", entry->d_name))
+            unlink(path);
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
+}
+
+void temporary_close(const char *folder)
+{
+    char run[FILES_PATH_BYTES];
+    struct error unused;
+    if (!files_join(run, &unused, folder, "run"))
+        remove_flat(run);
+    remove_flat(folder);
+}

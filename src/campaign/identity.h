@@ -1,0 +1,38 @@
+/* identity.h - what evidence is bound to: this binary, this device; and the model that is used. */
+#ifndef GRETA_CAMPAIGN_IDENTITY_H
+#define GRETA_CAMPAIGN_IDENTITY_H
+
+#include "campaign/campaign.h"
+#include "campaign/files.h"
+#include "campaign/job.h"
+
+struct identity {
+    char binary_sha256[FILES_SHA256_TEXT_BYTES];
+    struct device_info device;
+    char key[FILES_SHA256_TEXT_BYTES]; /* of binary and device: what a self-test is good for */
+};
+
+/* Opens the device for a moment: a device that is not there is told before anything is made. */
+MUST_CHECK enum status identity_find(const struct campaign_options *options,
+                                     struct identity *ret_identity, struct error *err);
+
+/* The model of an audit: the one given, or a small one made from the seed. */
+struct audit_model {
+    char path[FILES_PATH_BYTES];
+    bool made; /* removed at the end */
+    char sha256[FILES_SHA256_TEXT_BYTES];
+};
+MUST_CHECK enum status audit_model_open(const struct campaign_options *options,
+                                        struct audit_model *model, struct error *err);
+void audit_model_close(struct audit_model *model);
+
+/* A job with everything the options say of the workload. */
+struct job audit_job(const struct campaign_options *options, const struct audit_model *model,
+                     const char *label);
+
+/* A folder of our own below the temporary one, with run/ in it; removed with all it holds. */
+MUST_CHECK enum status temporary_open(const struct campaign_options *options,
+                                      char ret_folder[FILES_PATH_BYTES], struct error *err);
+void temporary_close(const char *folder);
+
+#endif

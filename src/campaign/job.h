@@ -1,0 +1,79 @@
+/* job.h - what a worker is told to do, and how it is told: one JSON file, written by the auditor,
+ * read by the child. */
+#ifndef GRETA_CAMPAIGN_JOB_H
+#define GRETA_CAMPAIGN_JOB_H
+
+#include "analyze/analyze.h"
+#include "base/status.h"
+#include "device/device.h"
+#include "generate/sampler.h"
+
+#include <jansson.h>
+
+/* What a worker runs; bits. */
+enum job_work {
+    JOB_INFER = 1,     /* a model on a prompt */
+    JOB_STREAMS = 2,   /* the small workload of several streams */
+    JOB_TRANSFERS = 4, /* every copy path, and the model's bytes on the device */
+};
+
+/* A range that stress draws from, both ends included. */
+struct job_range {
+    uint64_t least, most;
+};
+
+/* Drawn anew for each iteration from the seed and the iteration's number; see stress.c. */
+struct job_stress {
+    bool on;
+    struct job_range streams;        /* noise streams beside the engine's own */
+    struct job_range chunk;          /* prompt tokens of a batch */
+    struct job_range delay_us;       /* longest pause of the host between calls */
+    struct job_range pressure_bytes; /* device memory taken beside the workload */
+    struct job_range repeat;         /* times the prompt is written, which sets the context's use */
+};
+
+struct job {
+    const char *label;   /* of the row: "A", "self-test bad-index" */
+    const char *device;  /* as all_open knows it */
+    const char *model;   /* NULL: none */
+    const char *inject;  /* a plan; NULL: none */
+    const char *flight;  /* file to record to; NULL: none */
+    const char *results; /* lines for the auditor */
+    const char *log;     /* the same for people */
+    const char *prompt;
+    const char *kv_type;
+    enum audit_level level;
+    enum device_d2h_mode d2h_mode;
+    unsigned work;             /* enum job_work */
+    uint32_t iterations;       /* of JOB_INFER (or of JOB_STREAMS where that is all) */
+    uint32_t streams_interval; /* with both: a round of streams every so many iterations */
+    uint32_t copies;           /* of each path of JOB_TRANSFERS */
+    uint64_t seed;
+    uint64_t hang_limit_ns; /* no progress for so long is a hang */
+    uint64_t auditor_pid;   /* the worker ends when this process does */
+    struct job_stress stress;
+    bool serialise;     /* wait after every piece of work */
+    bool single_stream; /* JOB_STREAMS on one stream */
+    bool pageable;      /* staging that is not pinned */
+    bool no_guards;     /* as the level, but without guards, poison and quarantine */
+    bool no_live;       /* record only; analysed from the file */
+    bool check_weights; /* JOB_INFER: first every weight's bytes on the device against the file */
+    bool kill_at_end;   /* ends by SIGKILL, as if somebody had: the file must suffice */
+    uint32_t chunk;     /* prompt tokens of a batch; 0: as many as fit */
+    uint32_t token_limit, context, batch, threads;
+    bool ignore_end;
+    struct sampler_settings sampling;
+    json_t *document; /* owner of the texts of a job that was read; NULL otherwise */
+};
+
+MUST_CHECK enum status job_write(const struct job *job, const char *path, struct error *err);
+MUST_CHECK enum status job_read(const char *path, struct job *ret_job, struct error *err);
+/* The same of an object, which is kept until job_release; path is for messages. */
+MUST_CHECK enum status job_from_json(json_t *object, const char *path, struct job *ret_job,
+                                     struct error *err);
+void job_release(struct job *job); /* of job_read */
+
+/* The settings as JSON, for the manifest; the caller's. NULL without memory. */
+json_t *job_to_json(const struct job *job);
+
+#endif

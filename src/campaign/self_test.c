@@ -1,0 +1,294 @@
+/* self_test.c - planting and looking; see self_test.h. */
+#include "campaign/self_test.h"
+
+#include "campaign/stress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A planted hang is waited for; the rest ends by itself, and a busy machine is no hang. */
+#define HANG_LIMIT_NS UINT64_C(700000000)
+#define ITERATIONS_DEFAULT 2u
+#define CLEAN_ITERATIONS 12u
+
+const char *place_op(const struct analyze_place *place)
+{
+    return place->op[0] ? place->op : event_kind_name((enum event_kind)place->kind);
+}
+
+static bool is_culprit(const struct self_test_row *row, const struct analyze_place *place)
+{
+    return strcmp(place_op(place), row->op) == 0 && place->scope.layer == row->layer &&
+           place->scope.step == row->step && strcmp(place->scope.tensor, row->tensor) == 0;
+}
+
+/* The finding to hold against a row: the root cause, or, of a comparison, any of its hypothesis. */
+static const struct finding *find_answer(const struct self_test_row *row,
+                                         const struct analysis *analysis)
+{
+    for (size_t i = 0; row->compared && i < analysis->finding_count; i++)
+        if (analysis->findings[i].hypothesis == row->hypothesis)
+            return &analysis->findings[i];
+    return analysis->root >= 0 ? &analysis->findings[analysis->root] : NULL;
+}
+
+bool self_test_matches(const struct self_test_row *row, const struct analysis *analysis,
+                       bool *ret_culprit_ok)
+{
+    const struct finding *root = find_answer(row, analysis);
+    *ret_culprit_ok = false;
+    if (!root)
+        return false;
+    *ret_culprit_ok = root->hypothesis == row->hypothesis && is_culprit(row, &root->cause);
+    return root->hypothesis == row->hypothesis;
+}
+
+/* ---- A child -------------------------------------------------------------------------------- */
+
+/* What every planted run has in common. */
+struct bench {
+    const struct campaign_options *options;
+    struct child_setup setup;
+    struct audit_model model;
+    char folder[FILES_PATH_BYTES];
+};
+
+/* Runs a job and analyses what it left. *ret_analyzer may be NULL: no recording. */
+static enum status run_job(struct bench *bench, struct job *job, struct child_outcome *ret_outcome,
+                           struct analyzer **ret_analyzer, struct error *err)
+{
+    char flight[FILES_PATH_BYTES];
+    struct analyze_options options = { .level = job->level, .hang_limit_ns = job->hang_limit_ns };
+    TRY(child_path(bench->folder, job->label, "flight", flight, err));
+    job->flight = flight;
+    enum status status = child_run(&bench->setup, job, NULL, ret_outcome, err);
+    *ret_analyzer = NULL;
+    struct error unused;
+    if (!status && analyze_flight(flight, &options, ret_analyzer, &unused))
+        *ret_analyzer = NULL;
+    unlink(flight); /* tens of megabytes each */
+    job->flight = NULL;
+    return status;
+}
+
+struct job self_test_job(const char *device, const char *model, const char *label)
+{
+    return (struct job){ .label = label,
+                         .device = device,
+                         .model = model,
+                         .prompt = "Hello there",
+                         .kv_type = "f16",
+                         .level = AUDIT_LOG,
+                         .seed = 1,
+                         .streams_interval = 1,
+                         .iterations = ITERATIONS_DEFAULT,
+                         .token_limit = 6,
+                         .context = 64,
+                         .ignore_end = true,
+                         .sampling = { .top_p = 1, .repeat_penalty = 1 } };
+}
+
+/* ---- Planted -------------------------------------------------------------------------------- */
+
+static void describe_miss(const struct child_outcome *outcome, const struct analysis *analysis,
+                          char *note, size_t note_bytes)
+{
+    if (outcome->failed[0])
+        snprintf(note, note_bytes, "could not run: %.120s", outcome->failed);
+    else if (outcome->planted.told && !outcome->planted.planted)
+        snprintf(note, note_bytes, "no call fits the plan: nothing was planted");
+    else if (!analysis)
+        snprintf(note, note_bytes, "no flight file to analyse");
+    else if (!analysis->finding_count)
+        snprintf(note, note_bytes, "no finding (%s%.100s)",
+                 outcome->error[0] ? "error seen: " : "no error seen either", outcome->error);
+    else if (analysis->root >= 0)
+        snprintf(note, note_bytes, "found %s",
+                 hypothesis_info(analysis->findings[analysis->root].hypothesis)->slug);
+}
+
+/* The same with other staging memory and nothing planted: the runtime's other path is sound. */
+static enum status run_other_path(struct bench *bench, const struct job *planted, bool *ret_clean,
+                                  struct error *err)
+{
+    struct job job = *planted;
+    struct child_outcome outcome;
+    struct analyzer *analyzer;
+    job.inject = NULL;
+    job.pageable = true;
+    TRY(run_job(bench, &job, &outcome, &analyzer, err));
+    *ret_clean = analyzer && outcome.ended && analyzer_result(analyzer)->finding_count == 0;
+    analyzer_destroy(analyzer);
+    child_outcome_release(&outcome);
+    return STATUS_OK;
+}
+
+static enum status plant(struct bench *bench, const struct self_test_row *row,
+                         struct report_planted *planted, char *note, size_t note_bytes,
+                         struct error *err)
+{
+    struct job job = self_test_job(bench->options->device, bench->model.path, row->fault);
+    struct child_outcome outcome;
+    struct analyzer *analyzer;
+    job.inject = row->plan;
+    job.level = row->level;
+    job.work = row->work;
+    if (row->hypothesis == HYPOTHESIS_HANG)
+        job.hang_limit_ns = HANG_LIMIT_NS;
+    if (row->iterations)
+        job.iterations = row->iterations;
+    TRY(run_job(bench, &job, &outcome, &analyzer, err));
+    *planted = (struct report_planted){ .fault = row->fault,
+                                        .hypothesis = row->hypothesis,
+                                        .found_hypothesis = HYPOTHESIS_COUNT };
+    planted->planted.scope.layer = row->layer;
+    planted->planted.scope.step = row->step;
+    event_set_text(planted->planted.op, sizeof(planted->planted.op), row->op);
+    event_set_text(planted->planted.scope.tensor, sizeof(planted->planted.scope.tensor),
+                   row->tensor);
+    const struct analysis *analysis = analyzer ? analyzer_result(analyzer) : NULL;
+    const struct finding *root = analysis ? find_answer(row, analysis) : NULL;
+    if (root) {
+        planted->found_hypothesis = root->hypothesis;
+        planted->culprit = root->cause;
+        planted->detected = self_test_matches(row, analysis, &planted->culprit_ok);
+    }
+    describe_miss(&outcome, analysis, note, note_bytes);
+    if (planted->detected && row->compared)
+        TRY(run_other_path(bench, &job, &planted->detected, err));
+    planted->note = note[0] ? note : NULL;
+    analyzer_destroy(analyzer);
+    child_outcome_release(&outcome);
+    return STATUS_OK;
+}
+
+/* ---- Clean ---------------------------------------------------------------------------------- */
+
+/* Nothing planted: whatever is found is a false alarm. */
+static enum status run_clean(struct bench *bench, enum audit_level level, bool stress,
+                             uint64_t *findings, struct error *err)
+{
+    struct job job = self_test_job(bench->options->device, bench->model.path,
+                                   stress ? "clean-stress" : "clean");
+    struct child_outcome outcome;
+    struct analyzer *analyzer;
+    job.level = level;
+    job.work = JOB_INFER | JOB_STREAMS;
+    job.iterations = CLEAN_ITERATIONS;
+    if (stress)
+        job.stress = stress_ranges();
+    TRY(run_job(bench, &job, &outcome, &analyzer, err));
+    if (!analyzer || !outcome.ended || outcome.errors || outcome.streams_errors)
+        (*findings)++; /* a clean run that fails is no better than a false alarm */
+    if (analyzer)
+        *findings += analyzer_result(analyzer)->finding_count;
+    analyzer_destroy(analyzer);
+    child_outcome_release(&outcome);
+    return STATUS_OK;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------ */
+
+static void judge(struct self_test *test)
+{
+    test->passed = test->clean_findings == 0;
+    for (size_t i = 0; i < test->planted_count; i++) {
+        const struct report_planted *planted = &test->planted[i];
+        bool ok = planted->detected && planted->culprit_ok && test->clean_findings == 0;
+        enum self_test_state *state = &test->states[planted->hypothesis];
+        if (*state != SELF_TEST_FAILED)
+            *state = ok ? SELF_TEST_PASSED : SELF_TEST_FAILED;
+        test->passed = test->passed && ok;
+    }
+}
+
+static enum status run_all(struct bench *bench, struct self_test *test, struct error *err)
+{
+    const struct campaign_watcher *watcher = &bench->options->watcher;
+    TRY(run_clean(bench, AUDIT_GUARD, false, &test->clean_findings, err));
+    TRY(run_clean(bench, AUDIT_VERIFY, true, &test->clean_findings, err));
+    for (size_t i = 0; i < self_test_row_count; i++) {
+        if (watcher->step && !watcher->step(watcher->context, "self-test", i, self_test_row_count))
+            return error_set(err, STATUS_INTERRUPTED, "interrupted");
+        TRY(plant(bench, &self_test_rows[i], &test->planted[i], test->notes[i],
+                  sizeof(test->notes[i]), err));
+        test->planted_count++;
+    }
+    judge(test);
+    return STATUS_OK;
+}
+
+enum status self_test_run(const struct campaign_options *options, struct self_test *ret_test,
+                          struct error *err)
+{
+    struct bench bench = { .options = options };
+    struct self_test test = { 0 };
+    struct campaign_options plain = *options;
+    plain.model = NULL; /* the faults' places are those of the small model */
+    test.planted = calloc(self_test_row_count, sizeof(*test.planted));
+    test.notes = calloc(self_test_row_count, sizeof(*test.notes));
+    if (!test.planted || !test.notes) {
+        self_test_release(&test);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the self-test");
+    }
+    enum status status = temporary_open(options, bench.folder, err);
+    if (!status) {
+        bench.setup = (struct child_setup){ options->program, options->environment, bench.folder,
+                                            false };
+        status = audit_model_open(&plain, &bench.model, err);
+        if (!status)
+            status = run_all(&bench, &test, err);
+        audit_model_close(&bench.model);
+        temporary_close(bench.folder);
+    }
+    if (status)
+        self_test_release(&test);
+    else
+        *ret_test = test;
+    return status;
+}
+
+void self_test_release(struct self_test *test)
+{
+    free(test->planted);
+    free(test->notes);
+    *test = (struct self_test){ 0 };
+}
+
+enum status campaign_self_test(const struct campaign_options *options, bool json, struct text *text,
+                               bool *ret_passed, struct error *err)
+{
+    struct identity identity;
+    struct self_test test;
+    TRY(identity_find(options, &identity, err));
+    TRY(self_test_run(options, &test, err));
+    self_test_save(options, &identity, &test);
+    struct report_facts facts = { .planted = test.planted,
+                                  .planted_count = test.planted_count,
+                                  .self_test_key = identity.key };
+    facts.identity.version = options->version;
+    facts.identity.device_kind = identity.device.kind;
+    facts.identity.device_name = identity.device.name;
+    facts.identity.device_driver = identity.device.driver;
+    facts.identity.binary_sha256 = identity.binary_sha256;
+    memcpy(facts.self_test, test.states, sizeof(test.states));
+    if (json)
+        report_self_test_json(&facts, text);
+    else
+        report_self_test_table(&facts, options->language, text);
+    for (size_t i = 0; !json && i < test.planted_count; i++)
+        if (!(test.planted[i].detected && test.planted[i].culprit_ok) && test.planted[i].note)
+            text_addf(text, "%s: %s\n", test.planted[i].fault, test.planted[i].note);
+    if (!json && test.clean_findings)
+        text_addf(text,
+                  options->language == ANALYZE_SPANISH
+                      ? "\nejecuciones limpias: %" PRIu64 " hallazgos, se esperaban 0\n"
+                      : "\nclean runs: %" PRIu64 " findings, expected 0\n",
+                  test.clean_findings);
+    *ret_passed = test.passed;
+    self_test_release(&test);
+    return STATUS_OK;
+}

@@ -1,0 +1,65 @@
+/* self_test.h - is the instrument any good? Every fault that can be planted is planted, each in a
+ * child of its own, and must be found: the right hypothesis and the right culprit. Clean runs must
+ * have no finding at all. */
+#ifndef GRETA_CAMPAIGN_SELF_TEST_H
+#define GRETA_CAMPAIGN_SELF_TEST_H
+
+#include "campaign/child.h"
+#include "campaign/identity.h"
+#include "report/report.h"
+
+/* A fault, where it is planted, and what must be found. */
+struct self_test_row {
+    const char *fault; /* slug */
+    const char *plan;  /* as inject_parse reads it */
+    unsigned work;     /* enum job_work */
+    enum audit_level level;
+    enum hypothesis hypothesis;
+    /* The culprit: */
+    const char *op; /* op of a launch, or the kind of a call: "copy-out" */
+    int32_t layer, step;
+    const char *tensor;  /* label */
+    uint32_t iterations; /* 0: 2 */
+    /* Only runs that differ in one thing can tell it: it must be among the findings, and must be
+     * gone where the copies take the other path, on which nothing is planted. */
+    bool compared;
+};
+
+/* self_test_rows.c */
+extern const struct self_test_row self_test_rows[];
+extern const size_t self_test_row_count;
+
+struct self_test {
+    struct report_planted *planted; /* self_test_row_count; owned */
+    size_t planted_count;
+    char (*notes)[160];      /* texts of planted[i].note; owned */
+    uint64_t clean_findings; /* of the clean runs: must be 0 */
+    enum self_test_state states[HYPOTHESIS_COUNT];
+    bool passed;
+};
+
+/* The workload the places of the rows are of: whatever the audit's own, a short greedy run. */
+struct job self_test_job(const char *device, const char *model, const char *label);
+
+/* Plants everything. STATUS_INTERRUPTED and what keeps children from starting are errors; a fault
+ * that is not found is a result. */
+MUST_CHECK enum status self_test_run(const struct campaign_options *options,
+                                     struct self_test *ret_test, struct error *err);
+void self_test_release(struct self_test *test);
+
+/* Results are kept by binary and device. Saving is a courtesy: what cannot be kept is made again.
+ */
+void self_test_save(const struct campaign_options *options, const struct identity *identity,
+                    const struct self_test *test);
+/* False if there are none for this binary and device. */
+bool self_test_load(const struct campaign_options *options, const struct identity *identity,
+                    enum self_test_state ret_states[HYPOTHESIS_COUNT]);
+
+/* The finding that an analysis calls the root cause holds against the row. *ret_culprit_ok: also
+ * in its op, layer, step and tensor. */
+bool self_test_matches(const struct self_test_row *row, const struct analysis *analysis,
+                       bool *ret_culprit_ok);
+/* "rope", or the kind of a call that has no op: "copy-out". */
+const char *place_op(const struct analyze_place *place);
+
+#endif

@@ -1,0 +1,75 @@
+/* self_test_store.c - results of self-tests, kept by binary and device: a later audit of the same
+ * binary on the same device need not plant everything again. */
+#include "campaign/self_test.h"
+
+#include <string.h>
+
+static bool store_path(const struct campaign_options *options, const struct identity *identity,
+                       char ret_path[FILES_PATH_BYTES])
+{
+    struct error unused;
+    return options->cache_folder && !files_join(ret_path, &unused, options->cache_folder,
+                                                "self-test-%.24s.json", identity->key);
+}
+
+void self_test_save(const struct campaign_options *options, const struct identity *identity,
+                    const struct self_test *test)
+{
+    char path[FILES_PATH_BYTES];
+    struct error unused;
+    if (!store_path(options, identity, path) || files_make_folder(options->cache_folder, &unused))
+        return;
+    json_t *planted = json_array();
+    for (size_t i = 0; i < test->planted_count; i++) {
+        const struct report_planted *one = &test->planted[i];
+        json_array_append_new(planted,
+                              json_pack("{s:s, s:s, s:b, s:b}", "fault", one->fault, "hypothesis",
+                                        hypothesis_info(one->hypothesis)->slug, "detected",
+                                        one->detected, "culprit_ok", one->culprit_ok));
+    }
+    json_t *document = json_pack("{s:s, s:s, s:s, s:I, s:o}", "key", identity->key, "binary_sha256",
+                                 identity->binary_sha256, "device", identity->device.name,
+                                 "clean_findings", (json_int_t)test->clean_findings, "planted",
+                                 planted);
+    if (files_write_json(path, document, &unused))
+        return; /* made again next time */
+}
+
+/* A file of another program, or a damaged one, counts as none. */
+static bool read_states(const json_t *document, const struct identity *identity,
+                        enum self_test_state states[HYPOTHESIS_COUNT])
+{
+    const char *key = json_string_value(json_object_get(document, "key"));
+    const json_t *planted = json_object_get(document, "planted");
+    bool alarmed = json_integer_value(json_object_get(document, "clean_findings")) != 0;
+    if (!key || strcmp(key, identity->key) != 0 || json_array_size(planted) != self_test_row_count)
+        return false;
+    for (size_t i = 0; i < json_array_size(planted); i++) {
+        const json_t *one = json_array_get(planted, i);
+        const char *slug = json_string_value(json_object_get(one, "hypothesis"));
+        enum hypothesis hypothesis;
+        if (!slug || !hypothesis_from_slug(slug, &hypothesis))
+            return false;
+        bool ok = json_is_true(json_object_get(one, "detected")) &&
+                  json_is_true(json_object_get(one, "culprit_ok")) && !alarmed;
+        if (states[hypothesis] != SELF_TEST_FAILED)
+            states[hypothesis] = ok ? SELF_TEST_PASSED : SELF_TEST_FAILED;
+    }
+    return true;
+}
+
+bool self_test_load(const struct campaign_options *options, const struct identity *identity,
+                    enum self_test_state ret_states[HYPOTHESIS_COUNT])
+{
+    char path[FILES_PATH_BYTES];
+    struct error unused;
+    json_t *document;
+    enum self_test_state states[HYPOTHESIS_COUNT] = { SELF_TEST_ABSENT };
+    if (!store_path(options, identity, path) || files_read_json(path, &document, &unused))
+        return false;
+    bool known = read_states(document, identity, states);
+    json_decref(document);
+    if (known)
+        memcpy(ret_states, states, sizeof(states));
+    return known;
+}

@@ -1,0 +1,219 @@
+/* work_transfers.c - every direction a copy can have, in sizes around pages and staging slots,
+ * alone and beside a running kernel; the bytes are compared on the host, and the device hashes both
+ * ends where the level says so. How the staging memory is made and how copies are ordered is the
+ * device's, so that a child covers one of each. */
+#include "campaign/worker.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOT_BYTES ((uint64_t)1 << 20) /* the device's default */
+#define PAGE_BYTES 4096u
+#define LARGEST_BYTES (2 * SLOT_BYTES + 3)
+/* Two of three copies are small: the boundaries of pages are where the surprises are. */
+static const uint64_t sizes[] = { 1,
+                                  3,
+                                  63,
+                                  64,
+                                  65,
+                                  PAGE_BYTES - 1,
+                                  PAGE_BYTES,
+                                  PAGE_BYTES + 1,
+                                  3 * PAGE_BYTES + 7,
+                                  65535,
+                                  65536,
+                                  65537,
+                                  SLOT_BYTES - 1,
+                                  SLOT_BYTES,
+                                  SLOT_BYTES + 1,
+                                  LARGEST_BYTES };
+
+enum direction { COPY_IN, COPY_OUT, COPY_WITHIN, DIRECTION_COUNT };
+static const char *const direction_names[] = { "H2D", "D2H", "D2D" };
+
+struct transfers {
+    struct worker *worker;
+    struct device *device;
+    struct device_stream stream, beside;
+    struct device_buffer from, to;
+    struct device_view busy, busy_other; /* what the kernel beside works on */
+    uint8_t *sent, *back;                /* LARGEST_BYTES each */
+    uint64_t random;
+};
+
+static struct device_view bytes_of(struct device_buffer buffer, uint64_t offset, uint64_t count)
+{
+    return (struct device_view){
+        .buffer = buffer, .dtype = DTYPE_I8, .shape = shape_make(1, &count), .offset_bytes = offset
+    };
+}
+
+static void make_bytes(struct transfers *transfers, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i += 8) {
+        uint64_t word = stress_random(&transfers->random);
+        memcpy(transfers->sent + i, &word, (size_t)(count - i < 8 ? count - i : 8));
+    }
+}
+
+/* Some launches on the other stream, so that the copy does not have the device for itself. */
+static enum status keep_busy(struct transfers *transfers, struct error *err)
+{
+    struct ops_target target = { &transfers->worker->ops, transfers->beside, DEVICE_HERE };
+    for (int i = 0; i < 4; i++)
+        TRY(ops_add(&target, &transfers->busy, &transfers->busy_other, err));
+    return STATUS_OK;
+}
+
+/* What a path did. */
+struct tally {
+    uint64_t copies, bytes, mismatches, ns;
+};
+
+static enum status read_back(struct transfers *transfers, struct device_buffer buffer,
+                             uint64_t offset, uint64_t count, struct error *err)
+{
+    struct device_view view = bytes_of(buffer, offset, count);
+    return device_read(transfers->device, transfers->stream, &view, transfers->back, DEVICE_HERE,
+                       err);
+}
+
+/* One copy of a direction; only that copy is timed. The bytes get to the host in the end. */
+static enum status copy_once(struct transfers *transfers, enum direction direction, uint64_t offset,
+                             uint64_t count, struct tally *tally, struct error *err)
+{
+    struct device *device = transfers->device;
+    struct device_view from = bytes_of(transfers->from, offset, count);
+    struct device_view to = bytes_of(transfers->to, offset, count);
+    make_bytes(transfers, count);
+    uint64_t begin_ns = clock_ns();
+    TRY(device_copy_in(device, transfers->stream, &from, transfers->sent, count, DEVICE_HERE, err));
+    if (direction == COPY_IN)
+        TRY(device_stream_sync(device, transfers->stream, DEVICE_HERE, err));
+    if (direction == COPY_IN)
+        tally->ns += clock_ns() - begin_ns;
+    if (direction == COPY_WITHIN) {
+        TRY(device_stream_sync(device, transfers->stream, DEVICE_HERE, err));
+        begin_ns = clock_ns();
+        TRY(device_copy_within(device, transfers->stream, &to, &from, DEVICE_HERE, err));
+        TRY(device_stream_sync(device, transfers->stream, DEVICE_HERE, err));
+        tally->ns += clock_ns() - begin_ns;
+    }
+    if (direction == COPY_OUT)
+        TRY(device_stream_sync(device, transfers->stream, DEVICE_HERE, err));
+    memset(transfers->back, 0xA5, (size_t)count);
+    begin_ns = clock_ns();
+    TRY(read_back(transfers, direction == COPY_WITHIN ? transfers->to : transfers->from, offset,
+                  count, err));
+    if (direction == COPY_OUT)
+        tally->ns += clock_ns() - begin_ns;
+    tally->copies++;
+    tally->bytes += count;
+    tally->mismatches += memcmp(transfers->sent, transfers->back, (size_t)count) != 0;
+    return STATUS_OK;
+}
+
+static enum status run_path(struct transfers *transfers, enum direction direction, bool beside,
+                            struct error *err)
+{
+    const struct job *job = transfers->worker->job;
+    struct worker_run run = { .work = "transfers", .key = transfers->worker->run_number + 1 };
+    struct tally tally = { 0 };
+    char path[128];
+    struct event_scope scope = { .step = (int32_t)transfers->worker->run_number, .layer = -1 };
+    snprintf(path, sizeof(path), "%s/%s/%s%s", direction_names[direction],
+             job->pageable ? "pageable" : "pinned", device_d2h_mode_name(job->d2h_mode),
+             beside ? "/kernel" : "");
+    event_set_text(scope.tensor, sizeof(scope.tensor), path);
+    device_scope_set(transfers->device, transfers->stream, &scope);
+    enum status status = worker_run_begin(transfers->worker, &run, err);
+    struct tally warm_up = { 0 }; /* first touches of pages are not what is timed */
+    if (!status && job->level == AUDIT_OFF)
+        status = copy_once(transfers, direction, 0, LARGEST_BYTES, &warm_up, err);
+    for (uint32_t i = 0; i < job->copies && !status; i++) {
+        uint64_t count = job->level == AUDIT_OFF ? LARGEST_BYTES : sizes[i % COUNT_OF(sizes)];
+        /* Byte offsets of every alignment. */
+        uint64_t offset = stress_random(&transfers->random) % 64;
+        if (beside)
+            status = keep_busy(transfers, err);
+        if (!status)
+            status = copy_once(transfers, direction, offset, count, &tally, err);
+        worker_beat(transfers->worker);
+    }
+    worker_tell(transfers->worker,
+                json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:b}", "kind", "transfer", "path", path,
+                          "copies", (json_int_t)tally.copies, "bytes", (json_int_t)tally.bytes,
+                          "mismatches", (json_int_t)tally.mismatches, "ms", (double)tally.ns / 1e6,
+                          "timed", job->level == AUDIT_OFF));
+    worker_run_end(transfers->worker, &run, status, err);
+    return status;
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+static enum status make_busy(struct transfers *transfers, struct device_view *ret_view,
+                             struct error *err)
+{
+    uint64_t dims[] = { 1024, 64 };
+    struct device_view view = { .dtype = DTYPE_F32, .shape = shape_make(2, dims) };
+    TRY(device_buffer_create(transfers->device, dims[0] * dims[1] * sizeof(float), "transfers.busy",
+                             DEVICE_HERE, &view.buffer, err));
+    *ret_view = view;
+    return device_fill(transfers->device, transfers->beside, &view, 0, DEVICE_HERE, err);
+}
+
+static enum status open_parts(struct transfers *transfers, struct error *err)
+{
+    struct device *device = transfers->device;
+    uint64_t room = LARGEST_BYTES + 64;
+    transfers->sent = malloc(LARGEST_BYTES);
+    transfers->back = malloc(LARGEST_BYTES);
+    if (!transfers->sent || !transfers->back)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for copies of %" PRIu64 " bytes",
+                         LARGEST_BYTES);
+    TRY(device_stream_create(device, DEVICE_HERE, &transfers->stream, err));
+    TRY(device_stream_create(device, DEVICE_HERE, &transfers->beside, err));
+    TRY(device_buffer_create(device, room, "transfers.from", DEVICE_HERE, &transfers->from, err));
+    TRY(device_buffer_create(device, room, "transfers.to", DEVICE_HERE, &transfers->to, err));
+    TRY(make_busy(transfers, &transfers->busy, err));
+    return make_busy(transfers, &transfers->busy_other, err);
+}
+
+static void close_parts(struct transfers *transfers)
+{
+    struct error unused;
+    const struct device_stream streams[] = { transfers->stream, transfers->beside };
+    const struct device_buffer buffers[] = { transfers->from, transfers->to, transfers->busy.buffer,
+                                             transfers->busy_other.buffer };
+    for (size_t i = 0; i < COUNT_OF(streams); i++)
+        if (streams[i].index &&
+            device_stream_destroy(transfers->device, streams[i], DEVICE_HERE, &unused))
+            continue; /* goes with the device, like the buffers */
+    for (size_t i = 0; i < COUNT_OF(buffers); i++)
+        if (buffers[i].index &&
+            device_buffer_destroy(transfers->device, buffers[i], DEVICE_HERE, &unused))
+            continue;
+    free(transfers->sent);
+    free(transfers->back);
+}
+
+enum status work_transfers_run(struct worker *worker, struct error *err)
+{
+    struct transfers transfers = { .worker = worker,
+                                   .device = worker->device,
+                                   .random = worker->job->seed };
+    enum status status = open_parts(&transfers, err);
+    if (!status)
+        worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
+    for (int direction = 0; direction < DIRECTION_COUNT && !status; direction++) {
+        status = run_path(&transfers, (enum direction)direction, false, err);
+        if (!status && worker->job->level != AUDIT_OFF)
+            status = run_path(&transfers, (enum direction)direction, true, err);
+    }
+    close_parts(&transfers);
+    return status;
+}

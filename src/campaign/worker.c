@@ -1,0 +1,332 @@
+/* worker.c - the child that runs a workload: opens the device as the level asks, records to the
+ * flight file, follows it with live analysis, plants the fault it is told to, runs the iterations
+ * and tells of each as a line of JSON. Whatever happens to it, the auditor has the lines and the
+ * flight file. */
+#include "campaign/worker.h"
+
+#include "base/clock.h"
+#include "campaign/campaign.h"
+#include "device/all/all.h"
+#include "inject/inject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define BEAT_NS UINT64_C(500000000)
+
+/* ---- Telling -------------------------------------------------------------------------------- */
+
+void worker_tell(struct worker *worker, json_t *line)
+{
+    char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(line);
+    size_t length = text ? strlen(text) : 0;
+    if (text) {
+        text[length] = '\n'; /* in one write, so that a line is there or not */
+        if (write(worker->results, text, length + 1) != (ssize_t)length + 1)
+            worker->silent = true;
+    }
+    free(text);
+    worker->beat_ns = clock_ns();
+}
+
+void worker_log(struct worker *worker, const char *format, ...)
+{
+    char line[1024];
+    if (worker->log < 0)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof(line) - 1, format, arguments);
+    va_end(arguments);
+    size_t count = length < 0 ? 0 : (size_t)length;
+    if (count > sizeof(line) - 2)
+        count = sizeof(line) - 2;
+    line[count++] = '\n';
+    if (write(worker->log, line, count) != (ssize_t)count)
+        worker->silent = true;
+}
+
+void worker_beat(struct worker *worker)
+{
+    if (clock_ns() - worker->beat_ns >= BEAT_NS)
+        worker_tell(worker, json_pack("{s:s}", "kind", "beat"));
+}
+
+/* Ends of calls only: begin and end of one are one. */
+static void count_event(void *context, const struct event *event)
+{
+    struct worker_counts *counts = context;
+    if (event->phase != EVENT_END || event->outcome != EVENT_DONE)
+        return;
+    if (event->kind == EVENT_LAUNCH)
+        __atomic_add_fetch(&counts->launches, 1, __ATOMIC_RELAXED);
+    if (event->kind == EVENT_COPY_OUT) {
+        __atomic_add_fetch(&counts->copies_out, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&counts->copy_out_bytes, event->bytes, __ATOMIC_RELAXED);
+    }
+}
+
+static uint64_t counted(const uint64_t *count)
+{
+    return __atomic_load_n(count, __ATOMIC_RELAXED);
+}
+
+enum status worker_run_begin(struct worker *worker, struct worker_run *run, struct error *err)
+{
+    worker->run_number++;
+    run->begin_ns = clock_ns();
+    device_run_begin(worker->device, worker->run_number, run->key);
+    return device_check(worker->device, err);
+}
+
+void worker_run_end(struct worker *worker, const struct worker_run *run, enum status status,
+                    const struct error *err)
+{
+    char result[20];
+    const struct worker_counts *counts = &worker->counts;
+    snprintf(result, sizeof(result), "%016" PRIx64, run->result);
+    worker_log(worker, "run %" PRIu64 " %s: %s%s, %.3f ms, %" PRIu64 " tokens, result %s",
+               worker->run_number, run->work, status ? "FAILED: " : "OK", status ? err->text : "",
+               (double)(clock_ns() - run->begin_ns) / 1e6, run->tokens, result);
+    worker_tell(
+        worker,
+        json_pack("{s:s, s:s, s:I, s:f, s:s?, s:s?, s:I, s:I, s:f, s:f, s:s, s:I, s:I, s:I}",
+                  "kind", "run", "work", run->work, "number", (json_int_t)worker->run_number, "ms",
+                  (double)(clock_ns() - run->begin_ns) / 1e6, "status",
+                  status ? status_name(status) : NULL, "error", status ? err->text : NULL, "tokens",
+                  (json_int_t)run->tokens, "prompt_tokens", (json_int_t)run->prompt_tokens,
+                  "prompt_ms", (double)run->prompt_ns / 1e6, "decode_ms",
+                  (double)run->decode_ns / 1e6, "result", result, "launches",
+                  (json_int_t)counted(&counts->launches), "copies_out",
+                  (json_int_t)counted(&counts->copies_out), "copy_out_bytes",
+                  (json_int_t)counted(&counts->copy_out_bytes)));
+}
+
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+/* What the worker holds beside the workloads. */
+struct recording {
+    struct flight *flight;
+    struct analyze_live *live;
+    struct inject *inject;
+};
+
+/* A run goes on without a recording that cannot be had; the report says what is missing. */
+static void open_flight(struct worker *worker, struct recording *recording)
+{
+    const struct job *job = worker->job;
+    char command[FLIGHT_TEXT_BYTES];
+    struct error err;
+    snprintf(command, sizeof(command), "greta audit, row %s, --audit %s", job->label,
+             audit_level_name(job->level));
+    struct flight_options options = { .device = job->device, .command = command };
+    if (job->level == AUDIT_OFF || !job->flight)
+        return;
+    if (flight_create(job->flight, &options, &recording->flight, &err))
+        worker_tell(worker, json_pack("{s:s, s:s}", "kind", "missing", "text", err.text));
+}
+
+static enum status open_device(struct worker *worker, struct recording *recording,
+                               struct error *err)
+{
+    const struct job *job = worker->job;
+    struct device_options options = { .thread_count = job->threads,
+                                      .staging_slot_count = WORKER_SLOT_COUNT };
+    campaign_level_options(job->level, &options);
+    if (job->no_guards) {
+        options.guards = options.poison = false;
+        options.quarantine_bytes = 0;
+    }
+    options.d2h_mode = job->d2h_mode;
+    options.staging = job->pageable ? DEVICE_STAGING_PAGEABLE : DEVICE_STAGING_PINNED;
+    options.serialise = job->serialise;
+    open_flight(worker, recording);
+    if (recording->flight) {
+        event_fan_add(&worker->fan, flight_observer(recording->flight));
+        event_fan_add(&worker->fan, (struct event_observer){ count_event, &worker->counts });
+        options.observer = event_fan_observer(&worker->fan);
+        options.crumbs = flight_crumbs(recording->flight);
+    }
+    struct inject_plan plan;
+    if (job->inject)
+        TRY(inject_parse(job->inject, &plan, err));
+    TRY(all_open(job->device, &options, &worker->device, err));
+    if (job->inject)
+        TRY(inject_install(worker->device, &plan, &recording->inject, err));
+    TRY(ops_load(&worker->ops, worker->device, CPU_PATH_COUNT, err));
+    const struct device_info *info = device_info(worker->device);
+    worker_log(worker, "row %s, level %s, device %s (%s, %s), d2h %s, staging %s, seed %" PRIu64,
+               job->label, audit_level_name(job->level), info->name, info->kind, info->driver,
+               device_d2h_mode_name(job->d2h_mode), job->pageable ? "pageable" : "pinned",
+               job->seed);
+    if (job->inject)
+        worker_log(worker, "a fault is planted: %s", job->inject);
+    worker_tell(worker, json_pack("{s:s, s:I, s:s, s:s, s:s, s:I}", "kind", "start", "pid",
+                                  (json_int_t)getpid(), "device_kind", info->kind, "device_name",
+                                  info->name, "device_driver", info->driver, "device_memory",
+                                  (json_int_t)info->memory_bytes));
+    return STATUS_OK;
+}
+
+static enum status start_live(struct worker *worker, struct recording *recording, struct error *err)
+{
+    const struct job *job = worker->job;
+    struct analyze_options options = { .level = job->level, .hang_limit_ns = job->hang_limit_ns };
+    if (!recording->flight || job->no_live)
+        return STATUS_OK;
+    return analyze_live_start(recording->flight, job->flight, &options, &recording->live, err);
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* Runs the iterations; *ret_failed counts those that failed. Returns what keeps it from going on.
+ */
+static enum status run_iterations(struct worker *worker, uint32_t *ret_failed, struct error *err)
+{
+    const struct job *job = worker->job;
+    struct work_infer *infer = NULL;
+    struct work_streams *streams = NULL;
+    enum status status = STATUS_OK;
+    if (job->work & JOB_INFER)
+        status = work_infer_open(worker, &infer, err);
+    if (!status && job->work & JOB_STREAMS)
+        status = work_streams_open(worker, &streams, err);
+    if (!status && infer && job->check_weights)
+        status = work_infer_check_weights(infer, err);
+    if (!status)
+        worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
+    uint32_t interval = infer && job->streams_interval ? job->streams_interval : 1;
+    for (uint32_t i = 0; i < job->iterations && !status; i++) {
+        enum status one = STATUS_OK;
+        if (infer)
+            one = work_infer_run(infer, i, err);
+        if (one != STATUS_LOST && streams && i % interval == 0) {
+            struct error second;
+            enum status other = work_streams_run(streams, i / interval, &second);
+            if (other && !one)
+                *err = second;
+            one = one ? one : other;
+        }
+        *ret_failed += one != STATUS_OK;
+        if (device_check(worker->device, err)) /* nothing more can run here */
+            break;
+    }
+    work_streams_close(streams);
+    work_infer_close(infer);
+    return status;
+}
+
+static void tell_planted(struct worker *worker, const struct inject *inject)
+{
+    if (!inject)
+        return;
+    const struct inject_record *record = inject_record(inject);
+    const struct inject_place *place = &record->place;
+    worker_tell(worker,
+                json_pack("{s:s, s:b, s:I, s:s, s:s, s:i, s:i, s:s, s:I, s:s}", "kind", "planted",
+                          "planted", record->planted, "event_id", (json_int_t)place->event_id, "op",
+                          place->op, "operand", place->operand, "layer", place->scope.layer, "step",
+                          place->scope.step, "tensor", place->scope.tensor, "victim_id",
+                          (json_int_t)record->victim.event_id, "victim", record->victim.op));
+}
+
+/* What live analysis found, in short: the auditor reads the file for the rest. */
+static void tell_live(struct worker *worker, const struct analysis *analysis)
+{
+    struct text words;
+    text_init(&words);
+    if (analysis->root >= 0)
+        finding_describe(&analysis->findings[analysis->root], ANALYZE_ENGLISH, &words);
+    worker_log(worker, "analysed %" PRIu64 " events: %zu findings%s%s", analysis->event_count,
+               analysis->finding_count, words.length ? "; " : "", text_get(&words));
+    worker_tell(worker,
+                json_pack("{s:s, s:I, s:I, s:s, s:s}", "kind", "live", "findings",
+                          (json_int_t)analysis->finding_count, "events",
+                          (json_int_t)analysis->event_count, "root", text_get(&words), "hypothesis",
+                          analysis->root >= 0
+                              ? hypothesis_info(analysis->findings[analysis->root].hypothesis)->slug
+                              : ""));
+    text_release(&words);
+}
+
+static void end_recording(struct worker *worker, struct recording *recording)
+{
+    struct analyzer *analyzer;
+    struct error err;
+    if (worker->job->kill_at_end)
+        raise(SIGKILL);
+    tell_planted(worker, recording->inject); /* dies with the device */
+    uint64_t peak = worker->device ? device_peak_bytes(worker->device) : 0;
+    device_close(worker->device);
+    worker->device = NULL;
+    if (recording->live) {
+        if (analyze_live_stop(recording->live, &analyzer, &err)) {
+            worker_tell(worker, json_pack("{s:s, s:s}", "kind", "missing", "text", err.text));
+        } else {
+            tell_live(worker, analyzer_result(analyzer));
+            analyzer_destroy(analyzer);
+        }
+    }
+    flight_close(recording->flight);
+    worker_tell(worker, json_pack("{s:s, s:I}", "kind", "end", "peak_bytes", (json_int_t)peak));
+}
+
+static enum status run_work(struct worker *worker, uint32_t *ret_failed, struct error *err)
+{
+    if (worker->job->work & JOB_TRANSFERS)
+        return work_transfers_run(worker, err);
+    return run_iterations(worker, ret_failed, err);
+}
+
+static enum status run_job(const struct job *job, bool *ret_failed, struct error *err)
+{
+    struct worker worker = { .job = job, .beat_ns = clock_ns() };
+    struct recording recording = { 0 };
+    uint32_t failed = 0;
+    worker.results = open(job->results, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (worker.results < 0)
+        return error_set_os(err, errno, "cannot write to %s", job->results);
+    worker.log = job->log ? open(job->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    enum status status = open_device(&worker, &recording, err);
+    if (!status)
+        status = start_live(&worker, &recording, err);
+    if (!status)
+        status = run_work(&worker, &failed, err);
+    if (status) {
+        worker_log(&worker, "could not go on: %s", err->text);
+        worker_tell(&worker, json_pack("{s:s, s:s, s:s}", "kind", "failed", "status",
+                                       status_name(status), "text", err->text));
+    }
+    end_recording(&worker, &recording);
+    close(worker.results);
+    if (worker.log >= 0)
+        close(worker.log);
+    *ret_failed = failed > 0;
+    if (!status && worker.silent)
+        status = error_set(err, STATUS_IO, "cannot write to %s", job->results);
+    return status;
+}
+
+enum status campaign_worker(const char *job_path, bool *ret_failed, struct error *err)
+{
+    struct job job;
+    enum status status;
+    TRY(job_read(job_path, &job, err));
+    /* Must not outlive its auditor; which may have died before we could ask. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || (uint64_t)getppid() != job.auditor_pid)
+        status = error_set(err, STATUS_REFUSED,
+                           "expected to be started by the audit with process %llu",
+                           (unsigned long long)job.auditor_pid);
+    else
+        status = run_job(&job, ret_failed, err);
+    job_release(&job);
+    return status;
+}

@@ -1,0 +1,82 @@
+/* worker.h - what the workloads of a worker share: the device they run on, and how they tell what
+ * came of an iteration. */
+#ifndef GRETA_CAMPAIGN_WORKER_H
+#define GRETA_CAMPAIGN_WORKER_H
+
+#include "campaign/job.h"
+#include "campaign/stress.h"
+#include "engine/engine.h"
+#include "event/fan.h"
+#include "ops/ops.h"
+
+/* Slots of staging memory every worker has; the streams workload holds most of them at a time. */
+#define WORKER_SLOT_COUNT 16u
+
+/* What the device was asked to do, counted as it is told. */
+struct worker_counts {
+    uint64_t launches, copies_out, copy_out_bytes; /* atomic */
+};
+
+struct worker {
+    const struct job *job;
+    int results; /* descriptor lines are appended to */
+    int log;     /* the same for people; -1: none */
+    struct device *device;
+    struct ops ops;
+    uint64_t run_number; /* iterations begun, of all workloads */
+    uint64_t beat_ns;    /* when progress was last told */
+    bool silent;         /* a line could not be written */
+    struct worker_counts counts;
+    struct event_fan fan; /* the flight file and the counts */
+};
+
+/* Appends a line; takes it. What cannot be written is lost and remembered. */
+void worker_tell(struct worker *worker, json_t *line);
+/* Appends a line for people to the row's log. */
+void worker_log(struct worker *worker, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Progress, at most twice a second. */
+void worker_beat(struct worker *worker);
+
+/* What came of an iteration. */
+struct worker_run {
+    const char *work; /* "infer" */
+    uint64_t key;     /* equal for iterations that must give equal results */
+    uint64_t begin_ns;
+    uint64_t tokens, prompt_tokens; /* of infer */
+    uint64_t prompt_ns, decode_ns;
+    uint64_t result; /* of the tokens written: equal results, equal numbers */
+};
+/* Tells the device that an iteration begins. */
+MUST_CHECK enum status worker_run_begin(struct worker *worker, struct worker_run *run,
+                                        struct error *err);
+/* Tells the auditor how it ended; err is of a failed one. */
+void worker_run_end(struct worker *worker, const struct worker_run *run, enum status status,
+                    const struct error *err);
+
+/* work_infer.c: a model, loaded once. */
+struct work_infer;
+MUST_CHECK enum status work_infer_open(struct worker *worker, struct work_infer **ret_work,
+                                       struct error *err);
+void work_infer_close(struct work_infer *work); /* NULL is fine */
+/* Every weight's bytes on the device against the file. */
+MUST_CHECK enum status work_infer_check_weights(struct work_infer *work, struct error *err);
+/* One iteration; a failure is told and returned, STATUS_LOST ends the row. */
+MUST_CHECK enum status work_infer_run(struct work_infer *work, uint32_t iteration,
+                                      struct error *err);
+/* work_tensors.c: every tensor's bytes on the device against the file. */
+MUST_CHECK enum status work_tensors_check(struct worker *worker, const struct engine *engine,
+                                          const struct gguf_file *file, struct error *err);
+
+/* work_streams.c: several streams, marks, copies, graphs, staging, odd sizes; its results are
+ * checked on the host. */
+struct work_streams;
+MUST_CHECK enum status work_streams_open(struct worker *worker, struct work_streams **ret_work,
+                                         struct error *err);
+void work_streams_close(struct work_streams *work); /* NULL is fine */
+MUST_CHECK enum status work_streams_run(struct work_streams *work, uint32_t iteration,
+                                        struct error *err);
+
+/* work_transfers.c: every copy path. */
+MUST_CHECK enum status work_transfers_run(struct worker *worker, struct error *err);
+
+#endif

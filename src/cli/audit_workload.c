@@ -1,0 +1,127 @@
+/* audit_workload.c - see audit_workload.h. */
+#include "cli/audit_workload.h"
+
+#include "base/mapfile.h"
+#include "cli/device_choice.h"
+#include "generate/generate.h"
+#include "tokenizer/tokenizer.h"
+
+#include <string.h>
+
+/* An audit runs the workload hundreds of times: a few tokens each are enough, unless asked. */
+#define TOKENS_DEFAULT 16
+
+void audit_workload_init(struct audit_workload *workload)
+{
+    workload->settings = infer_defaults;
+    workload->settings.max_tokens = TOKENS_DEFAULT;
+    workload->settings.temperature = 0; /* equal runs must give equal results, unless asked */
+    text_init(&workload->prompt);
+}
+
+void audit_workload_release(struct audit_workload *workload)
+{
+    text_release(&workload->prompt);
+}
+
+static enum status parse(struct audit_workload *workload, const struct cli_invocation *invocation,
+                         struct error *err)
+{
+    const char *operands[AUDIT_WORKLOAD_WORDS + 1];
+    size_t operand_count;
+    bool help;
+    enum status status = cli_parse(&cli_infer, (int)invocation->operand_count,
+                                   (char *const *)(uintptr_t)invocation->operands,
+                                   &workload->settings, operands, &operand_count, &help, err);
+    if (!status && help)
+        status = error_set(err, STATUS_USAGE, "see greta infer --help");
+    if (!status && operand_count)
+        status = error_set(err, STATUS_USAGE, "expected only flags, found '%s'", operands[0]);
+    return status ? error_wrap(err, "behind --") : STATUS_OK;
+}
+
+static enum status read_prompt(struct audit_workload *workload, const char *path, struct error *err)
+{
+    struct mapfile map;
+    TRY(mapfile_open(&map, path, err));
+    bool fits = map.size > 0 && map.size <= TOKENIZER_TEXT_LIMIT_BYTES &&
+                !memchr(map.data, '\0', (size_t)map.size);
+    if (fits)
+        text_add_bytes(&workload->prompt, map.data, (size_t)map.size);
+    mapfile_release(&map);
+    if (!fits)
+        return error_set(err, STATUS_USAGE,
+                         "%s: expected a prompt of 1 to %u bytes without NUL, found something else",
+                         path, TOKENIZER_TEXT_LIMIT_BYTES);
+    if (workload->prompt.failed)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the prompt");
+    return STATUS_OK;
+}
+
+static void take_sampling(const struct infer_settings *settings, struct campaign_options *options)
+{
+    uint32_t last_n = settings->repeat_last_n < 0 ? UINT32_MAX : (uint32_t)settings->repeat_last_n;
+    options->sampling = (struct sampler_settings){
+        .temperature = settings->greedy ? 0 : settings->temperature,
+        .top_k = settings->top_k,
+        .top_p = settings->top_p,
+        .min_p = settings->min_p,
+        .repeat_penalty = settings->repeat_penalty,
+        .presence_penalty = settings->presence_penalty,
+        .frequency_penalty = settings->frequency_penalty,
+        .repeat_last_n = last_n,
+        .seed = settings->seed >= 0 ? (uint64_t)settings->seed : options->seed,
+    };
+}
+
+static enum status take_prompt(struct audit_workload *workload, const char *prompt_file,
+                               struct campaign_options *options, struct error *err)
+{
+    const struct infer_settings *settings = &workload->settings;
+    const char *file = prompt_file ? prompt_file : settings->prompt_file;
+    if (settings->prompts.count + (file != NULL) > 1)
+        return error_set(err, STATUS_USAGE, "expected one prompt, found several");
+    if (settings->prompts.count)
+        options->prompt = settings->prompts.items[0];
+    if (file) {
+        TRY(read_prompt(workload, file, err));
+        options->prompt = text_get(&workload->prompt);
+    }
+    return STATUS_OK;
+}
+
+enum status audit_workload_read(struct audit_workload *workload,
+                                const struct cli_invocation *invocation, const char *model,
+                                const char *prompt_file, struct campaign_options *options,
+                                struct error *err)
+{
+    TRY(parse(workload, invocation, err));
+    const struct infer_settings *settings = &workload->settings;
+    enum dtype kv_dtype;
+    TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type, &kv_dtype,
+                       err));
+    TRY(cli_device_name(options->device, settings->gpu_layers, workload->device,
+                        sizeof(workload->device), err));
+    options->device = workload->device;
+    struct error unused;
+    /* Without the model that comes with greta a small synthetic one is made. */
+    if (default_model_path(model ? model : settings->model, &workload->default_model,
+                           &options->model, &unused))
+        options->model = NULL;
+    options->kv_type = dtype_name(kv_dtype);
+    options->token_limit = settings->max_tokens >= 0 ? (uint32_t)settings->max_tokens
+                                                     : GENERATE_NO_LIMIT;
+    options->context = settings->context;
+    options->batch = settings->batch;
+    if (settings->micro_batch && (!options->batch || settings->micro_batch < options->batch))
+        options->batch = settings->micro_batch;
+    options->threads = settings->threads;
+    options->ignore_end = settings->ignore_end;
+    for (int i = 0; i < DEVICE_D2H_COUNT; i++)
+        if (strcmp(settings->d2h_mode, device_d2h_mode_name((enum device_d2h_mode)i)) == 0)
+            options->d2h_mode = (enum device_d2h_mode)i;
+    if (!options->inject)
+        options->inject = settings->inject;
+    take_sampling(settings, options);
+    return take_prompt(workload, prompt_file, options, err);
+}

@@ -1,0 +1,33 @@
+/* audit_workload.h - the options of greta infer that stand behind -- on the line of greta audit, as
+ * the workload of an audit. */
+#ifndef GRETA_CLI_AUDIT_WORKLOAD_H
+#define GRETA_CLI_AUDIT_WORKLOAD_H
+
+#include "base/text.h"
+#include "campaign/campaign.h"
+#include "cli/cli.h"
+#include "cli/default_model.h"
+#include "cli/infer_settings.h"
+
+/* Words behind --. */
+#define AUDIT_WORKLOAD_WORDS 64
+
+/* Owns what the campaign's options borrow. */
+struct audit_workload {
+    struct infer_settings settings;
+    struct text prompt;
+    struct default_model default_model;
+    char device[32];
+};
+
+void audit_workload_init(struct audit_workload *workload);
+void audit_workload_release(struct audit_workload *workload);
+
+/* Reads the words by the table of greta infer, and the prompt. model and prompt_file are those of
+ * the audit's own line; NULL: none. */
+MUST_CHECK enum status audit_workload_read(struct audit_workload *workload,
+                                           const struct cli_invocation *invocation,
+                                           const char *model, const char *prompt_file,
+                                           struct campaign_options *options, struct error *err);
+
+#endif

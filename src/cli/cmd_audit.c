@@ -1,0 +1,326 @@
+/* cmd_audit.c - greta audit: is the run sound, and if not, what is the cause? */
+#include "cli/audit_workload.h"
+#include "cli/cli.h"
+#include "cli/version.h"
+
+#include "campaign/campaign.h"
+#include "greta_commit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    const char *model, *prompt_file, *matrix, *level, *expect_fault, *baseline, *ablate, *language;
+    const char *artifacts, *author, *resume, *inject, *device;
+    uint64_t seed;
+    uint32_t copies, repeats, hang_limit;
+    bool locked, json, self_test, transfers, no_self_test, no_interventions;
+};
+
+static const struct settings defaults = { .matrix = CAMPAIGN_MATRIX_DEFAULT,
+                                          .level = "guard",
+                                          .language = "en",
+                                          .artifacts = "artifacts",
+                                          .device = "auto",
+                                          .seed = 1,
+                                          .copies = 200,
+                                          .repeats = 3,
+                                          .hang_limit = 30 };
+
+#define AT(field) offsetof(struct settings, field)
+
+static const struct cli_option options[] = {
+    { "--model|-m", "FILE", CLI_TEXT, AT(model),
+      "model to run (default: the one that came with greta, else a small synthetic one)", NULL,
+      true },
+    { "--prompt-file|-f", "FILE", CLI_TEXT, AT(prompt_file), "prompt (default: a short sentence)",
+      NULL, true },
+    { "--matrix", "ROWS", CLI_TEXT, AT(matrix),
+      "LABEL:MODE:COUNT,... with modes baseline, audit, stress (default: "
+      "A:baseline:50,B:audit:50,C:stress:100)",
+      NULL, false },
+    { "--level", "LEVEL", CLI_TEXT, AT(level),
+      "what rows that are not baseline record and check (default: guard)", "log guard verify",
+      false },
+    { "--expect-fault", "TEXT", CLI_TEXT, AT(expect_fault),
+      "an error with this text should occur; if it does not, the verdict is NOT_REPRODUCED", NULL,
+      false },
+    { "--baseline", "DIR", CLI_TEXT, AT(baseline),
+      "earlier audit to compare with: findings that are new, gone, changed; timings", NULL, true },
+    { "--ablate", "WHAT", CLI_TEXT, AT(ablate),
+      "run the workload in each way to copy to the host: a fix counts only if taking it away "
+      "brings "
+      "the fault back",
+      "d2h", false },
+    { "--locked", NULL, CLI_FLAG, AT(locked),
+      "one audit of this device at a time, and an environment in which runtimes serialise", NULL,
+      false },
+    { "--lang", "LANGUAGE", CLI_TEXT, AT(language),
+      "of the terminal and of report.html (default: en); both Markdown reports are always written",
+      "en es", false },
+    { "--artifacts", "DIR", CLI_TEXT, AT(artifacts),
+      "where audits are kept: DIR/DATE/ID (default: artifacts)", NULL, true },
+    { "--author", "NAME", CLI_TEXT, AT(author), "who signs the report", NULL, false },
+    { "--resume", "DIR", CLI_TEXT, AT(resume),
+      "finish the audit in this folder; rows that are finished are not run again, other options "
+      "are those it was begun with",
+      NULL, true },
+    { "--inject", "PLAN", CLI_TEXT, AT(inject),
+      "plant a fault in every row but baseline (see greta infer --inject)", NULL, false },
+    { "--seed|-s", "N", CLI_U64, AT(seed), "of stress and sampling (default: 1)", NULL, false },
+    { "--device|-dev", "NAME", CLI_TEXT, AT(device), "host, cuda:N, hip:N or auto (the default)",
+      NULL, false },
+    { "--repeats", "N", CLI_U32, AT(repeats), "runs of each intervention (default: 3)", NULL,
+      false },
+    { "--hang-limit", "SECONDS", CLI_U32, AT(hang_limit),
+      "no progress for so long is a hang (default: 30)", NULL, false },
+    { "--no-self-test", NULL, CLI_FLAG, AT(no_self_test),
+      "do not plant faults where there is no self-test of this binary on this device; what it "
+      "would vouch for stays inconclusive",
+      NULL, false },
+    { "--no-interventions", NULL, CLI_FLAG, AT(no_interventions),
+      "do not rerun a faulty row with one thing changed", NULL, false },
+    { "--self-test", NULL, CLI_FLAG, AT(self_test),
+      "plant every fault there is and print planted x detected", NULL, false },
+    { "--transfers", NULL, CLI_FLAG, AT(transfers),
+      "copy on every path of the device, hashed at both ends, and check the model's bytes there",
+      NULL, false },
+    { "--copies", "N", CLI_U32, AT(copies), "of each path of --transfers (default: 200)", NULL,
+      false },
+    { "--json", NULL, CLI_FLAG, AT(json), "print JSON", NULL, false },
+};
+
+/* ---- Watching ------------------------------------------------------------------------------- */
+
+struct watch {
+    const struct cli_invocation *invocation;
+    struct cli_progress progress;
+    char stage[64];
+};
+
+static bool on_step(void *context, const char *stage, uint64_t done, uint64_t total)
+{
+    struct watch *watch = context;
+    if (strcmp(stage, watch->stage) != 0) {
+        cli_progress_end(&watch->progress);
+        snprintf(watch->stage, sizeof(watch->stage), "%s", stage);
+        cli_progress_begin(&watch->progress, watch->invocation, watch->stage, "");
+    }
+    return watch->progress.progress.step(watch->progress.progress.context, done, total);
+}
+
+static void on_note(void *context, const char *line)
+{
+    struct watch *watch = context;
+    cli_progress_end(&watch->progress);
+    fprintf(stderr, "%s\n", line);
+}
+
+/* ---- Options -------------------------------------------------------------------------------- */
+
+/* The line as it was typed, words with spaces in quotes. */
+static void add_command(struct text *text, const struct cli_environment *environment)
+{
+    text_add(text, "greta");
+    for (int i = 1; i < environment->argument_count; i++) {
+        const char *word = environment->arguments[i];
+        bool plain = word[0] && !strpbrk(word, " \t\n'\"\\$&;|<>()*?");
+        text_addf(text, plain ? " %s" : " '%s'", word);
+    }
+}
+
+static enum status fill_options(const struct cli_invocation *invocation, struct watch *watch,
+                                struct audit_workload *workload, const struct text *command,
+                                struct campaign_options *ret, struct error *err)
+{
+    const struct settings *settings = invocation->settings;
+    const struct cli_environment *environment = invocation->environment;
+    *ret = (struct campaign_options){
+        .program = "/proc/self/exe",
+        .environment = environment->variables,
+        .cache_folder = environment->cache_folder[0] ? environment->cache_folder : NULL,
+        .runtime_folder = environment->runtime_folder,
+        .temporary_folder = environment->temporary_folder,
+        .version = GRETA_VERSION,
+        .commit = GRETA_COMMIT[0] ? GRETA_COMMIT : NULL,
+        .command = text_get(command),
+        .watcher = { on_step, on_note, watch },
+        .device = settings->device,
+        .inject = settings->inject,
+        .seed = settings->seed,
+        .matrix = settings->matrix,
+        .expect_fault = settings->expect_fault,
+        .baseline = settings->baseline,
+        .resume = settings->resume,
+        .artifacts = settings->artifacts,
+        .author = settings->author,
+        .language = strcmp(settings->language, "es") == 0 ? ANALYZE_SPANISH : ANALYZE_ENGLISH,
+        .locked = settings->locked,
+        .ablate_d2h = settings->ablate != NULL,
+        .no_self_test = settings->no_self_test,
+        .no_interventions = settings->no_interventions,
+        .repeats = settings->repeats,
+        .hang_limit_ns = (uint64_t)settings->hang_limit * UINT64_C(1000000000),
+    };
+    if (!audit_level_from_name(settings->level, &ret->level))
+        ret->level = AUDIT_GUARD; /* the table allows no other */
+    if (settings->self_test && settings->transfers)
+        return error_set(
+            err, STATUS_USAGE,
+            "expected --self-test or --transfers, found both; run one after the other");
+    if (settings->hang_limit == 0 || settings->repeats == 0 || settings->copies == 0)
+        return error_set(err, STATUS_USAGE,
+                         "--hang-limit, --repeats, --copies: expected at least 1, found 0");
+    TRY(campaign_check_matrix(settings->matrix, err));
+    return audit_workload_read(workload, invocation, settings->model, settings->prompt_file, ret,
+                               err);
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+static enum cli_exit exit_of(enum audit_outcome outcome)
+{
+    switch (outcome) {
+    case AUDIT_CLEAN:
+        return CLI_EXIT_OK;
+    case AUDIT_ROOT_CAUSE:
+        return CLI_EXIT_FAILED;
+    default:
+        return CLI_EXIT_UNDECIDED;
+    }
+}
+
+/* Of an audit that could not run: 1 would mean a root cause. */
+static enum cli_exit fail(const struct cli_invocation *invocation, const struct error *err)
+{
+    enum cli_exit code = cli_fail(invocation, err);
+    return code == CLI_EXIT_FAILED ? CLI_EXIT_CANNOT : code;
+}
+
+static enum cli_exit run_whole(const struct cli_invocation *invocation, struct watch *watch,
+                               const struct campaign_options *campaign)
+{
+    const struct settings *settings = invocation->settings;
+    struct campaign_result result;
+    struct error err;
+    campaign_result_init(&result);
+    enum status status = campaign_audit(campaign, &result, &err);
+    cli_progress_end(&watch->progress);
+    enum cli_exit code;
+    if (status) {
+        code = fail(invocation, &err);
+        if (status == STATUS_INTERRUPTED && result.folder[0])
+            fprintf(stderr, "greta audit: what is known so far is in %s; finish it with --resume\n",
+                    result.folder);
+    } else {
+        fputs(text_get(settings->json ? &result.json : &result.table), stdout);
+        fprintf(stderr, "%s/report.html\n", result.folder);
+        code = exit_of(result.outcome);
+    }
+    campaign_result_release(&result);
+    return code;
+}
+
+/* The two that print a table and say yes or no. */
+static enum cli_exit run_check(const struct cli_invocation *invocation, struct watch *watch,
+                               const struct campaign_options *campaign)
+{
+    const struct settings *settings = invocation->settings;
+    struct text text;
+    struct error err;
+    bool passed = false;
+    text_init(&text);
+    enum status status = settings->self_test
+                             ? campaign_self_test(campaign, settings->json, &text, &passed, &err)
+                             : campaign_transfers(campaign, settings->copies, settings->json, &text,
+                                                  &passed, &err);
+    cli_progress_end(&watch->progress);
+    if (!status && text.failed)
+        status = error_set(&err, STATUS_NO_MEMORY, "no memory for the table");
+    enum cli_exit code = status ? fail(invocation, &err) : passed ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+    if (!status)
+        fputs(text_get(&text), stdout);
+    text_release(&text);
+    return code;
+}
+
+static enum cli_exit run_audit(const struct cli_invocation *invocation)
+{
+    const struct settings *settings = invocation->settings;
+    struct watch watch = { .invocation = invocation };
+    struct audit_workload workload;
+    struct campaign_options campaign;
+    struct text command;
+    struct error err;
+    enum cli_exit code;
+    text_init(&command);
+    audit_workload_init(&workload);
+    add_command(&command, invocation->environment);
+    if (fill_options(invocation, &watch, &workload, &command, &campaign, &err))
+        code = fail(invocation, &err);
+    else if (settings->self_test || settings->transfers)
+        code = run_check(invocation, &watch, &campaign);
+    else
+        code = run_whole(invocation, &watch, &campaign);
+    audit_workload_release(&workload);
+    text_release(&command);
+    return code;
+}
+
+/* The child's side of an audit; started by the audit itself, so that it is in no list. */
+enum cli_exit cli_audit_worker(int argument_count, char **arguments)
+{
+    struct error err;
+    bool failed = false;
+    if (argument_count != 1) {
+        fprintf(stderr, "greta audit-worker: expected a job; greta audit starts this itself\n");
+        return CLI_EXIT_USAGE;
+    }
+    if (campaign_worker(arguments[0], &failed, &err)) {
+        fprintf(stderr, "greta audit-worker: %s\n", err.text);
+        return CLI_EXIT_CANNOT;
+    }
+    return failed ? CLI_EXIT_FAILED : CLI_EXIT_OK;
+}
+
+const struct cli_command cli_audit = {
+    .name = "audit",
+    .operands = "[-- INFER-OPTIONS]",
+    .operand_least = 0,
+    .operand_most = AUDIT_WORKLOAD_WORDS,
+    .summary = "find out whether runs are sound, and what the cause is if not",
+    .description =
+        "Runs a workload in child processes, as often as the matrix says: baseline rows as they "
+        "are, audit rows recorded and checked, stress rows also with other streams, chunking, "
+        "pauses, memory pressure and context from a seed. The workload is the model on the prompt, "
+        "with the options of greta infer behind --; and, for a fixed small share, a workload of "
+        "several streams, marks, graphs and staging slots, so that what a single stream cannot "
+        "show is looked at too. A crash, a hang or a kill of a child is something the audit "
+        "reports.\n\n"
+        "Every hypothesis gets a verdict: CONFIRMED with the op, layer, step, tensor and bytes; "
+        "REFUTED where its detector ran, passed its self-test on this binary and device and saw "
+        "the path taken; EXCLUDED where it cannot be expressed; else INCONCLUSIVE, with what is "
+        "missing. When something goes wrong, the faulty row is run again with one thing changed, "
+        "beside a run without the change.\n\n"
+        "Everything goes to ARTIFACTS/DATE/ID: manifest.json, summary.json, report.en.md, "
+        "report.es.md, report.html, timeline.json, findings.sarif, junit.xml, run/. After every "
+        "row the folder is a valid record of what is known; --resume finishes it.\n\n"
+        "--self-test plants every fault there is, each in a child, and prints whether it is found "
+        "with the right culprit. An audit uses the result of the same binary on the same device, "
+        "and makes it first where there is none.\n\n"
+        "Exit status 0 if clean, 1 if a root cause was found (or a planted fault was missed, or a "
+        "byte was wrong), 3 if it could not run, 4 if inconclusive or not reproduced.",
+    .examples =
+        "  greta audit                                      # the bundled model, 200 iterations\n"
+        "  greta audit --model m.gguf --matrix B:audit:10 -- --max-tokens 32 --threads 4\n"
+        "  greta audit --expect-fault \"illegal memory access\" --lang es --author \"A. Person\"\n"
+        "  greta audit --inject rope-position@layer=2,step=3 --matrix B:audit:2\n"
+        "  greta audit --resume artifacts/2026-11-15/20261115-093012-4f2a\n"
+        "  greta audit --self-test --json\n"
+        "  greta audit --transfers --copies 1000\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .settings_bytes = sizeof(defaults),
+    .defaults = &defaults,
+    .run = run_audit,
+};

@@ -1,0 +1,208 @@
+# audit_test.sh - greta audit: verdicts, exit status, artifacts, resuming, comparing, locking.
+source "$(dirname "$0")/lib.sh"
+export XDG_CACHE_HOME=$captured/cache XDG_RUNTIME_DIR=$captured/runtime
+mkdir "$XDG_RUNTIME_DIR"
+"$GRETA" synth --shape tiny --out tiny.gguf >/dev/null 2>&1
+audit=("$GRETA" audit --model tiny.gguf)
+
+# newest: the folder of the last audit.
+newest() { find artifacts -mindepth 2 -maxdepth 2 -type d -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2; }
+# expect_summary EXPRESSION [FOLDER]: its summary.json is as the Python expression says.
+expect_summary()
+{
+    cp "${2:-$(newest)}/summary.json" "$captured/out"
+    expect_json "$1"
+}
+# expect_artifacts FOLDER: every file an audit leaves, each of its kind.
+expect_artifacts()
+{
+    local folder=$1 file
+    for file in manifest.json summary.json timeline.json findings.sarif; do
+        python3 -m json.tool "$folder/$file" >/dev/null || fail "expected $file to be JSON"
+    done
+    for file in report.en.md report.es.md report.html junit.xml; do
+        [ -s "$folder/$file" ] || fail "expected $file"
+    done
+    python3 -c "import sys,xml.dom.minidom as m; m.parse(sys.argv[1])" "$folder/junit.xml" ||
+        fail "expected junit.xml to be XML"
+    if compgen -G "$folder/*.part-*" >/dev/null; then fail "expected no unfinished file"; fi
+}
+
+# ---- Lines that make no sense ------------------------------------------------------------------
+expect_exit 2 "${audit[@]}" --matrix A:nothing:5
+expect_one_line_error "matrix: expected LABEL:MODE:COUNT"
+expect_exit 2 "${audit[@]}" --matrix A:audit:0
+expect_exit 2 "${audit[@]}" --matrix A:audit:1,A:audit:2
+expect_one_line_error "found 'A' twice"
+expect_exit 2 "${audit[@]}" --matrix ../x:audit:1
+expect_exit 2 "${audit[@]}" --inject no-such-fault
+expect_one_line_error "inject: found 'no-such-fault'"
+expect_exit 2 "${audit[@]}" --self-test --transfers
+expect_exit 2 "${audit[@]}" --level off
+expect_exit 2 "${audit[@]}" something
+expect_one_line_error "something"
+expect_exit 2 "${audit[@]}" -- --no-such-flag
+expect_one_line_error "behind --"
+expect_exit 2 "${audit[@]}" --device quantum
+expect_exit 2 "$GRETA" audit-worker
+expect_exit 3 "$GRETA" audit --model absent.gguf --matrix B:audit:1
+expect_one_line_error "absent.gguf"
+expect_exit 3 "$GRETA" audit-worker absent.json
+expect_files tiny.gguf
+
+# ---- The instrument ----------------------------------------------------------------------------
+expect_exit 0 "${audit[@]}" --self-test --json
+expect_json "len(j['planted']) >= 28 and j['device']"
+expect_json "all(p['detected'] and p['culprit_ok'] for p in j['planted'])"
+expect_json "len({p['fault'] for p in j['planted']}) == len(j['planted'])"
+expect_json "len({p['hypothesis'] for p in j['planted']}) == 15"
+expect_json "[p['culprit']['layer'] for p in j['planted'] if p['fault'] == 'rope-position'] == [2]"
+ls "$XDG_CACHE_HOME"/greta/self-test-*.json >/dev/null 2>&1 || fail "expected the result to be kept"
+
+# ---- Clean -------------------------------------------------------------------------------------
+expect_exit 0 "${audit[@]}" --matrix A:baseline:2,B:audit:4,C:stress:6 --author "A. Person"
+expect_stdout "CLEAN"
+clean=$(newest)
+expect_artifacts "$clean"
+expect_summary "j['outcome'] == 'CLEAN'"
+grep -q "A. Person" "$clean/report.en.md" || fail "expected the author in the report"
+for row in A B C; do
+    [ -s "$clean/run/$row.log" ] || fail "expected run/$row.log"
+done
+cp "$clean/manifest.json" "$captured/out"
+expect_json "'$(sha256sum <"$GRETA" | cut -d' ' -f1)' in json.dumps(j)"
+expect_json "'$(sha256sum <tiny.gguf | cut -d' ' -f1)' in json.dumps(j)"
+expect_json "'$(sha256sum <"$clean/run/B.log" | cut -d' ' -f1)' in json.dumps(j)"
+
+# ---- A planted fault, the case of the first reports --------------------------------------------
+expect_exit 1 "${audit[@]}" --matrix B:audit:2 --repeats 1 --inject rope-position@layer=2,step=3
+expect_stdout "seen at copy-out logits"
+expect_stdout "rope"
+expect_stdout "layer 2, step 3"
+faulty=$(newest)
+expect_artifacts "$faulty"
+expect_summary "j['outcome'] == 'ROOT_CAUSE' and 'rope' in json.dumps(j)"
+grep -q "injected-removed" "$faulty/report.en.md" || fail "expected the interventions in the report"
+grep -q "20[0-9-]*T" "$faulty/report.en.md" || fail "expected a date in the report"
+# A fault below the checks: the worker's device is lost, the audit lives on.
+expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions --ablate d2h --repeats 1 --lang es \
+    --inject wild-pointer@op=rope,layer=1,step=2
+expect_stdout "capa 1"
+cp "$(newest)/summary.json" "$captured/out"
+expect_json "'illegal memory access' in json.dumps(j)"
+
+# ---- Expected, and not there -------------------------------------------------------------------
+expect_exit 4 "${audit[@]}" --matrix B:audit:3 --expect-fault "illegal memory access"
+expect_stdout "NOT"
+expect_summary "j['outcome'] == 'NOT_REPRODUCED'"
+expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions \
+    --expect-fault "illegal memory access" --inject wild-pointer@op=rope,layer=1,step=2
+expect_summary "j['outcome'] == 'ROOT_CAUSE'"
+
+# ---- An instrument nobody vouches for proves nothing -------------------------------------------
+expect_exit 4 env XDG_CACHE_HOME="$captured/empty" "${audit[@]}" --matrix B:audit:3 --no-self-test
+expect_stdout "INCONCLUSIVE"
+expect_stdout "self-test"
+
+# ---- Against an earlier audit ------------------------------------------------------------------
+expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions --baseline "$clean" \
+    --inject rope-position@layer=1,step=1
+cp "$(newest)/summary.json" "$captured/out"
+expect_json "'new' in json.dumps(j).lower() and '$(basename "$clean")' in json.dumps(j)"
+expect_exit 0 "${audit[@]}" --matrix B:audit:3 --baseline "$faulty"
+expect_exit 3 "${audit[@]}" --matrix B:audit:1 --baseline nowhere
+expect_one_line_error "nowhere/summary.json"
+mkdir damaged
+head -c 200 "$clean/summary.json" >damaged/summary.json
+expect_exit 3 "${audit[@]}" --matrix B:audit:1 --baseline damaged
+expect_one_line_error "damaged/summary.json"
+echo '{"id": 7}' >damaged/summary.json
+expect_exit 3 "${audit[@]}" --matrix B:audit:1 --baseline damaged
+expect_one_line_error "damaged/summary.json"
+
+# ---- Killed, and finished later ----------------------------------------------------------------
+rm -rf artifacts
+"${audit[@]}" --matrix A:baseline:1,B:audit:2,C:audit:4000 >"$captured/out" 2>"$captured/err" &
+auditor=$!
+wait_for_file "artifacts/*/*/run/C.results.jsonl"
+worker=$(pgrep -P "$auditor" | head -1)
+kill -9 "$auditor"
+wait "$auditor" 2>/dev/null
+killed=$(newest)
+expect_artifacts "$killed"
+expect_summary "j['partial'] and [r['label'] for r in j['rows'] if r['done']][:2] == ['A', 'B']" "$killed"
+for ((i = 0; i < 200; i++)); do
+    [ -n "$worker" ] && kill -0 "$worker" 2>/dev/null || break
+    sleep 0.05
+done
+[ "$i" -lt 200 ] || fail "expected the worker to end with its auditor"
+before=$(stat -c %Y%s "$killed/run/B.flight")
+sed -i 's/C:audit:4000/C:audit:3/' "$killed/state.json"
+expect_exit 0 "${audit[@]}" --resume "$killed"
+expect_stdout "CLEAN"
+expect_artifacts "$killed"
+expect_summary "not j['partial'] and len(j['rows']) == 3" "$killed"
+[ "$(stat -c %Y%s "$killed/run/B.flight")" = "$before" ] || fail "expected row B not to run again"
+expect_exit 3 "${audit[@]}" --resume nowhere
+expect_one_line_error "nowhere/state.json"
+echo '{}' >"$killed/state.json"
+expect_exit 3 "${audit[@]}" --resume "$killed"
+expect_one_line_error "state.json"
+
+# ---- A worker that dies, and one that hangs ----------------------------------------------------
+rm -rf artifacts
+last="audit, its worker killed"
+"${audit[@]}" --matrix B:audit:4000,C:audit:3 --no-interventions >"$captured/out" 2>"$captured/err" &
+auditor=$!
+wait_for_file "artifacts/*/*/run/B.results.jsonl"
+for ((i = 0; i < 200; i++)); do
+    worker=$(pgrep -P "$auditor" | head -1)
+    [ -n "$worker" ] && break
+    sleep 0.05
+done
+kill -9 "$worker"
+wait "$auditor"
+[ $? -eq 4 ] || fail "expected exit status 4"
+expect_summary "j['outcome'] == 'INCONCLUSIVE' and [r['crashed'] for r in j['rows']] == [True, False]"
+expect_exit 1 "${audit[@]}" --matrix B:audit:1 --no-interventions --hang-limit 1 --inject lost-wakeup
+expect_stdout "hang"
+expect_summary "[r['hung'] for r in j['rows']] == [True]"
+
+# ---- Interrupted -------------------------------------------------------------------------------
+rm -rf artifacts
+last="audit, interrupted"
+"${audit[@]}" --matrix B:audit:4000 >"$captured/out" 2>"$captured/err" &
+auditor=$!
+wait_for_file "artifacts/*/*/run/B.results.jsonl"
+kill -INT "$auditor"
+wait "$auditor"
+[ $? -eq 130 ] || fail "expected exit status 130"
+expect_stderr "--resume"
+
+# ---- One at a time -----------------------------------------------------------------------------
+rm -rf artifacts
+"${audit[@]}" --locked --matrix B:audit:4000 >"$captured/first" 2>&1 &
+auditor=$!
+wait_for_file "artifacts/*/*/run/B.results.jsonl"
+expect_exit 3 "${audit[@]}" --locked --matrix B:audit:1
+expect_one_line_error "expected no other audit of this device, found one (process $auditor)"
+expect_exit 0 "${audit[@]}" --matrix B:audit:3
+kill -9 "$auditor"
+wait "$auditor" 2>/dev/null
+expect_exit 0 "${audit[@]}" --locked --matrix B:audit:3
+grep -q "AMD_SERIALIZE_KERNEL=3" "$(newest)/manifest.json" || fail "expected the environment"
+
+# ---- Nowhere to write --------------------------------------------------------------------------
+rm -rf artifacts
+: >artifacts
+expect_exit 3 "${audit[@]}" --matrix B:audit:1
+expect_one_line_error "artifacts"
+rm artifacts
+
+# ---- Copies ------------------------------------------------------------------------------------
+expect_exit 0 "${audit[@]}" --transfers --copies 16 --json
+expect_json "j['passed'] and j['mismatches'] == 0 and j['copies'] >= 16 * 36 and len(j['paths']) == 37"
+expect_json "[p['mismatches'] for p in j['paths'] if p['path'] == 'model'] == [0]"
+expect_exit 1 "${audit[@]}" --transfers --copies 4 --inject flipped-bit
+expect_stdout "findings"
+finish

@@ -1,0 +1,862 @@
+/* Every hypothesis: the defect gives the right finding with the right culprit; without the defect
+ * there is none. */
+#include "analyze_fixture.h"
+
+#include "base/text.h"
+
+enum { WEIGHTS = 1, X = 2, Y = 3, POSITIONS = 4, LOGITS = 5 };
+enum { MAIN = 1, SIDE = 2 };
+enum { LAYER = 17, STEP = 3 };
+
+static void begin(struct script *script, enum audit_level level)
+{
+    static const char *const names[] = { "", "blk.weight", "x", "y", "positions", "logits" };
+    script_open(script, level);
+    for (uint32_t i = WEIGHTS; i <= LOGITS; i++)
+        script_buffer(script, i, names[i], i == WEIGHTS);
+    script_call(script, EVENT_STREAM_CREATE, MAIN, 0);
+    script_call(script, EVENT_STREAM_CREATE, SIDE, 0);
+    script->step = STEP;
+}
+
+/* One step of a model: positions in, a few layers, logits out and read. Returns RoPE's launch in
+ * LAYER. slot: of the ticket. */
+static uint64_t run_step(struct script *script, uint64_t slot, uint64_t hash)
+{
+    uint64_t rope = 0;
+    uint64_t in = script_copy(script, EVENT_COPY_IN, MAIN, POSITIONS, 0, 64, 9);
+    struct event done = script_event(script, EVENT_COMPLETION);
+    done.cause_id = in;
+    script_add(script, &done);
+    script_launch(script, MAIN, "embed", WEIGHTS, X);
+    for (int32_t layer = LAYER - 1; layer <= LAYER + 1; layer++) {
+        script->layer = layer;
+        script_launch(script, MAIN, "norm", X, Y);
+        struct event event = script_launch_event(script, MAIN, "rope");
+        script_operand(&event, Y, 0, BUFFER_BYTES, EVENT_UPDATE);
+        script_operand(&event, POSITIONS, 0, 64, EVENT_READ);
+        uint64_t id = script_add(script, &event);
+        if (layer == LAYER)
+            rope = id;
+        script_launch(script, MAIN, "matmul", Y, X);
+    }
+    script->layer = -1;
+    script_launch(script, MAIN, "output", X, LOGITS);
+    script->tensor = "logits";
+    uint64_t copy = script_copy(script, EVENT_COPY_OUT, MAIN, LOGITS, 0, 1024, slot);
+    script_redeem(script, slot, copy, true, hash);
+    script_release(script, slot);
+    script->tensor = "";
+    return rope;
+}
+
+static void check_culprit(const struct finding *finding, const char *op, int32_t layer,
+                          int32_t step)
+{
+    assert_string_equal(finding->cause.op, op);
+    assert_int_equal(finding->cause.scope.layer, layer);
+    assert_int_equal(finding->cause.scope.step, step);
+}
+
+/* ---- Clean ---------------------------------------------------------------------------------- */
+
+static void clean_run_has_no_finding(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_VERIFY);
+    for (uint64_t i = 1; i <= 20; i++) {
+        script_run(&script, i, 1);
+        run_step(&script, 1, 0x1234);
+    }
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 0);
+    assert_int_equal(analysis->root, -1);
+    assert_int_equal(analysis->iteration_count, 20);
+    assert_int_equal(analysis->coverage[HYPOTHESIS_NON_DETERMINISM].checked, 19);
+    /* Nobody hashed transfers or scanned outputs: those detectors did not run. */
+    assert_false(analysis->coverage[HYPOTHESIS_SILENT_CORRUPTION].ran);
+    assert_false(analysis->coverage[HYPOTHESIS_NUMERIC].ran);
+    assert_true(analysis->coverage[HYPOTHESIS_MISSING_SYNC].ran);
+    script_close(&script);
+}
+
+/* ---- Refusals ------------------------------------------------------------------------------- */
+
+static void refusals_go_to_their_hypothesis(void **state)
+{
+    (void)state;
+    static const struct {
+        enum event_kind kind;
+        enum event_check check;
+        uint8_t operand;
+        int hypothesis; /* -1: none */
+    } rows[] = {
+        { EVENT_COPY_OUT, EVENT_CHECK_BYTES, 0, HYPOTHESIS_SIZE_MISMATCH },
+        { EVENT_COPY_IN, EVENT_CHECK_VIEW_END, 0, HYPOTHESIS_SIZE_MISMATCH },
+        { EVENT_LAUNCH, EVENT_CHECK_VIEW_END, 1, HYPOTHESIS_BAD_POINTER },
+        { EVENT_LAUNCH, EVENT_CHECK_ALIGNMENT, 1, HYPOTHESIS_BAD_POINTER },
+        { EVENT_COPY_OUT, EVENT_CHECK_ALIGNMENT, 0, HYPOTHESIS_BAD_POINTER },
+        { EVENT_LAUNCH, EVENT_CHECK_READ_ONLY, 0, HYPOTHESIS_BAD_POINTER },
+        { EVENT_LAUNCH, EVENT_CHECK_HANDLE, 1, HYPOTHESIS_BAD_POINTER },
+        { EVENT_MARK_WAIT, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, HYPOTHESIS_BAD_POINTER },
+        { EVENT_LAUNCH, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, HYPOTHESIS_CONTRACT_BREACH },
+        { EVENT_LAUNCH, EVENT_CHECK_GENERATION, 1, HYPOTHESIS_USE_AFTER_FREE },
+        { EVENT_COPY_OUT, EVENT_CHECK_GENERATION, 0, HYPOTHESIS_USE_AFTER_FREE },
+        { EVENT_LAUNCH, EVENT_CHECK_OPERANDS, 1, HYPOTHESIS_CONTRACT_BREACH },
+        { EVENT_LAUNCH, EVENT_CHECK_DTYPE, 1, HYPOTHESIS_CONTRACT_BREACH },
+        { EVENT_LAUNCH, EVENT_CHECK_SHAPE, 1, HYPOTHESIS_CONTRACT_BREACH },
+        { EVENT_LAUNCH, EVENT_CHECK_STRIDE, 1, HYPOTHESIS_CONTRACT_BREACH },
+        { EVENT_LAUNCH, EVENT_CHECK_PARAMETER, 1, HYPOTHESIS_CONTRACT_BREACH },
+        { EVENT_LAUNCH, EVENT_CHECK_GEOMETRY, EVENT_NO_OPERAND, HYPOTHESIS_CONTRACT_BREACH },
+        { EVENT_TICKET_REDEEM, EVENT_CHECK_TICKET, EVENT_NO_OPERAND, HYPOTHESIS_STAGING_REUSE },
+        { EVENT_TICKET_RELEASE, EVENT_CHECK_TICKET, EVENT_NO_OPERAND, HYPOTHESIS_STAGING_REUSE },
+        { EVENT_GRAPH_REPLAY, EVENT_CHECK_STALE_GRAPH, EVENT_NO_OPERAND, HYPOTHESIS_STALE_GRAPH },
+        { EVENT_COPY_OUT, EVENT_CHECK_STAGING, EVENT_NO_OPERAND, -1 },
+        { EVENT_BUFFER_CREATE, EVENT_CHECK_MEMORY, EVENT_NO_OPERAND, -1 },
+        { EVENT_STREAM_CREATE, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, -1 },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct script script;
+        begin(&script, AUDIT_LOG);
+        run_step(&script, 1, 0);
+        script.layer = LAYER;
+        struct event event = script_event(&script, rows[i].kind);
+        event.stream_index = MAIN;
+        if (rows[i].kind == EVENT_LAUNCH)
+            event_set_text(event.op, sizeof(event.op), "rope");
+        uint64_t id = script_refuse(&script, event, rows[i].check, rows[i].operand, 10, 11);
+        const struct analysis *analysis = script_finish(&script, NULL);
+        if (rows[i].hypothesis < 0) {
+            assert_int_equal(analysis->finding_count, 0);
+        } else {
+            if (analysis->finding_count != 1)
+                fail_msg("row %zu: expected 1 finding, found %zu", i, analysis->finding_count);
+            CHECK_FINDING(analysis, (enum hypothesis)rows[i].hypothesis, id);
+            const struct finding *finding = &analysis->findings[0];
+            assert_int_equal(finding->check, rows[i].check);
+            assert_int_equal(finding->expected, 10);
+            assert_int_equal(finding->found, 11);
+            assert_int_equal(finding->cause.scope.layer, LAYER);
+            assert_int_equal(analysis->root, 0);
+        }
+        script_close(&script);
+    }
+}
+
+static void equal_findings_are_counted(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    for (int i = 0; i < 5; i++) {
+        script.layer = LAYER + i % 2;
+        script_refuse(&script, script_launch_event(&script, MAIN, "rope"), EVENT_CHECK_DTYPE, 1, 1,
+                      2);
+    }
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 2);
+    assert_int_equal(analysis->findings[0].count, 3);
+    assert_int_equal(analysis->findings[1].count, 2);
+    script_close(&script);
+}
+
+static void findings_are_limited_and_the_rest_counted(void **state)
+{
+    (void)state;
+    struct script script = { .tensor = "", .layer = -1, .step = -1 };
+    struct analyze_options options = { .level = AUDIT_LOG, .finding_limit = 4 };
+    CHECK_OK(analyzer_create(&options, &script.analyzer, &script.err), &script.err);
+    for (script.layer = 0; script.layer < 10; script.layer++)
+        script_refuse(&script, script_launch_event(&script, MAIN, "rope"), EVENT_CHECK_DTYPE, 1, 1,
+                      2);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 4);
+    assert_int_equal(analysis->findings_dropped, 6);
+    script_close(&script);
+}
+
+/* ---- Lifetime ------------------------------------------------------------------------------- */
+
+static void dead_handle_names_its_destruction(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_GUARD);
+    run_step(&script, 1, 0);
+    uint64_t destroyed = script_destroy(&script, Y, "y");
+    script.layer = LAYER;
+    uint64_t used = script_refuse(&script, script_launch_event(&script, MAIN, "rope"),
+                                  EVENT_CHECK_GENERATION, 0, 1, 2);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    CHECK_FINDING(analysis, HYPOTHESIS_USE_AFTER_FREE, used);
+    assert_int_equal(analysis->findings[0].other.event_id, destroyed);
+    assert_string_equal(analysis->findings[0].other.scope.tensor, "y");
+    script_close(&script);
+}
+
+/* The fault is in memory that was freed: the free is the root, the fault its consequence. */
+static void fault_in_freed_memory_is_use_after_free(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_GUARD);
+    run_step(&script, 1, 0);
+    script_destroy(&script, Y, "y");
+    script.layer = LAYER;
+    uint64_t launch = script_launch(&script, MAIN, "rope", WEIGHTS, 0);
+    script_remark(&script, EVENT_FAULT, launch, EVENT_NO_OPERAND, 0, 1, BUFFER_ADDRESS(Y) + 12);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 2);
+    CHECK_FINDING(analysis, HYPOTHESIS_USE_AFTER_FREE, launch);
+    CHECK_FINDING(analysis, HYPOTHESIS_KERNEL_FAULT, launch);
+    const struct finding *root = &analysis->findings[analysis->root];
+    assert_int_equal(root->hypothesis, HYPOTHESIS_USE_AFTER_FREE);
+    assert_string_equal(root->near.freed.name, "y");
+    const struct finding *fault = find_finding(analysis, HYPOTHESIS_KERNEL_FAULT);
+    assert_int_equal(fault->consequence_of, analysis->root);
+    script_close(&script);
+}
+
+/* ---- Faults --------------------------------------------------------------------------------- */
+
+/* The seeds' case: RoPE faults, the error surfaces where the logits are read. */
+static void fault_is_named_where_it_was_and_where_it_was_seen(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    script.layer = LAYER;
+    script_launch(&script, MAIN, "norm", WEIGHTS, Y);
+    struct event rope = script_launch_event(&script, MAIN, "rope");
+    script_operand(&rope, Y, 0, BUFFER_BYTES, EVENT_UPDATE);
+    uint64_t launch = script_add(&script, &rope);
+    script.layer = -1;
+    script_launch(&script, MAIN, "output", Y, LOGITS);
+    script.tensor = "logits";
+    uint64_t copy = script_copy(&script, EVENT_COPY_OUT, MAIN, LOGITS, 0, 1024, 1);
+    script.tensor = "";
+    struct event redeem = script_event(&script, EVENT_TICKET_REDEEM);
+    redeem.object = 1;
+    redeem.scope = (struct event_scope){ -1, -1, "" };
+    redeem.outcome = EVENT_FAILED;
+    redeem.cause_id = redeem.id + 1;
+    script_add(&script, &redeem); /* began before the fault was told */
+    script_remark(&script, EVENT_FAULT, launch, EVENT_NO_OPERAND, 0, 1,
+                  BUFFER_ADDRESS(Y) + BUFFER_BYTES + 8);
+    /* After that everything is refused and freed without a wait: no findings of their own. */
+    script_refuse(&script, script_launch_event(&script, MAIN, "norm"), EVENT_CHECK_LOST,
+                  EVENT_NO_OPERAND, 0, launch);
+    script_destroy(&script, Y, "y");
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 1);
+    assert_true(analysis->device_lost);
+    const struct finding *finding = &analysis->findings[0];
+    CHECK_FINDING(analysis, HYPOTHESIS_KERNEL_FAULT, launch);
+    check_culprit(finding, "rope", LAYER, STEP);
+    assert_int_equal(finding->seen.event_id, copy);
+    assert_string_equal(finding->near.before.name, "y");
+    assert_int_equal(finding->near.before.distance, 9);
+    struct text text;
+    text_init(&text);
+    finding_describe(finding, ANALYZE_ENGLISH, &text);
+    check_contains("english", text_get(&text),
+                   "seen at copy-out logits, step 3, caused by rope, layer 17, step 3");
+    text_clear(&text);
+    finding_describe(finding, ANALYZE_SPANISH, &text);
+    check_contains("spanish", text_get(&text),
+                   "visto en copy-out logits, paso 3, causado por rope, capa 17, paso 3");
+    text_release(&text);
+    script_close(&script);
+}
+
+/* A fault that names no launch: two streams are inside one, so there are two candidates; the
+ * likeliest is the one whose memory is near. */
+static void crumbs_leave_candidates(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_GUARD);
+    script_launch(&script, MAIN, "rope", 0, Y);
+    uint64_t first = script.id;
+    script_launch(&script, SIDE, "matmul", 0, X);
+    uint64_t second = script.id;
+    static struct crumb_page crumbs;
+    memset(&crumbs, 0, sizeof(crumbs));
+    crumb_enter(&crumbs.streams[MAIN], first);
+    crumb_enter(&crumbs.streams[SIDE], second);
+    script_remark(&script, EVENT_FAULT, 0, EVENT_NO_OPERAND, 0, 1,
+                  BUFFER_ADDRESS(X) + BUFFER_BYTES + 4);
+    const struct analysis *analysis = script_finish(&script, &crumbs);
+    const struct finding *finding = find_finding(analysis, HYPOTHESIS_KERNEL_FAULT);
+    assert_non_null(finding);
+    assert_int_equal(finding->candidate_count, 2);
+    assert_int_equal(finding->certainty, FINDING_POSSIBLE);
+    assert_int_equal(finding->cause.event_id, second);
+    assert_int_equal(analysis->root, -1);
+    script_close(&script);
+}
+
+static void one_open_crumb_names_the_launch(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_GUARD);
+    uint64_t done = script_launch(&script, SIDE, "matmul", 0, X);
+    uint64_t launch = script_launch(&script, MAIN, "rope", 0, Y);
+    static struct crumb_page crumbs;
+    memset(&crumbs, 0, sizeof(crumbs));
+    crumb_enter(&crumbs.streams[MAIN], launch);
+    crumb_enter(&crumbs.streams[SIDE], done);
+    crumb_finish(&crumbs.streams[SIDE], done);
+    script_remark(&script, EVENT_FAULT, 0, EVENT_NO_OPERAND, 0, 0, 0);
+    const struct analysis *analysis = script_finish(&script, &crumbs);
+    CHECK_FINDING(analysis, HYPOTHESIS_KERNEL_FAULT, launch);
+    assert_int_equal(analysis->findings[0].certainty, FINDING_DIRECT);
+    assert_false(analysis->findings[0].near.known);
+    script_close(&script);
+}
+
+/* ---- Traps ---------------------------------------------------------------------------------- */
+
+static void trap_names_launch_operand_and_where_it_was_seen(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    run_step(&script, 1, 0);
+    uint64_t rope = run_step(&script, 1, 0);
+    uint64_t copy = script.id - 2;
+    /* As the device tells it: within the redeem, after its event began. */
+    struct event trap = script_event(&script, EVENT_TRAP);
+    trap.cause_id = rope;
+    trap.operand = 1;
+    trap.expected = 4096;
+    trap.found = 0x7F7F7F7F;
+    script_add(&script, &trap);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    CHECK_FINDING(analysis, HYPOTHESIS_BAD_POINTER, rope);
+    const struct finding *finding = &analysis->findings[0];
+    check_culprit(finding, "rope", LAYER, STEP);
+    assert_int_equal(finding->cause.operand, 1);
+    assert_string_equal(finding->cause.buffer, "positions");
+    assert_int_equal(finding->expected, 4096);
+    assert_int_equal(finding->found, 0x7F7F7F7F);
+    assert_int_equal(finding->seen.event_id, copy);
+    assert_int_equal(finding->order_id, rope);
+    script_close(&script);
+}
+
+/* The positions were overwritten without order: the trap is what came of it. */
+static void trap_after_a_race_is_its_consequence(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    script_launch(&script, MAIN, "norm", WEIGHTS, Y);
+    uint64_t upload = script_copy(&script, EVENT_COPY_IN, SIDE, POSITIONS, 0, 64, 9);
+    script.layer = LAYER;
+    struct event event = script_launch_event(&script, MAIN, "rope");
+    script_operand(&event, Y, 0, BUFFER_BYTES, EVENT_UPDATE);
+    script_operand(&event, POSITIONS, 0, 64, EVENT_READ);
+    uint64_t rope = script_add(&script, &event);
+    script_remark(&script, EVENT_TRAP, rope, 1, 4096, 99999, 0);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    CHECK_FINDING(analysis, HYPOTHESIS_MISSING_SYNC, rope);
+    const struct finding *root = &analysis->findings[analysis->root];
+    assert_int_equal(root->hypothesis, HYPOTHESIS_MISSING_SYNC);
+    assert_int_equal(root->other.event_id, upload);
+    const struct finding *trap = find_finding(analysis, HYPOTHESIS_BAD_POINTER);
+    assert_non_null(trap);
+    assert_int_equal(trap->consequence_of, analysis->root);
+    script_close(&script);
+}
+
+/* ---- Order ---------------------------------------------------------------------------------- */
+
+static void reading_a_ticket_early_is_missing_sync(void **state)
+{
+    (void)state;
+    for (int waited = 0; waited < 3; waited++) {
+        struct script script;
+        begin(&script, AUDIT_LOG);
+        script_launch(&script, MAIN, "output", WEIGHTS, LOGITS);
+        script.tensor = "logits";
+        uint64_t copy = script_copy(&script, EVENT_COPY_OUT, MAIN, LOGITS, 0, 1024, 1);
+        if (waited == 2)
+            script_sync(&script, MAIN); /* the host waited by other means */
+        script_redeem(&script, 1, copy, waited == 1, 0);
+        const struct analysis *analysis = script_finish(&script, NULL);
+        if (waited) {
+            assert_int_equal(analysis->finding_count, 0);
+        } else {
+            CHECK_FINDING(analysis, HYPOTHESIS_MISSING_SYNC, copy);
+            assert_string_equal(analysis->findings[0].cause.scope.tensor, "logits");
+        }
+        script_close(&script);
+    }
+}
+
+static void unordered_copies_are_overlapping_copies(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    uint64_t in = script_copy(&script, EVENT_COPY_IN, MAIN, X, 0, 1024, 9);
+    uint64_t out = script_copy(&script, EVENT_COPY_OUT, SIDE, X, 512, 1024, 1);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    CHECK_FINDING(analysis, HYPOTHESIS_OVERLAPPING_COPIES, out);
+    const struct finding *finding = find_finding(analysis, HYPOTHESIS_OVERLAPPING_COPIES);
+    assert_int_equal(finding->other.event_id, in);
+    assert_int_equal(finding->cause.bytes, 512);
+    assert_null(find_finding(analysis, HYPOTHESIS_MISSING_SYNC));
+    script_close(&script);
+}
+
+static void two_copies_out_into_one_slot_overlap(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    script_copy(&script, EVENT_FILL, MAIN, X, 0, BUFFER_BYTES, 0);
+    script_sync(&script, MAIN);
+    uint64_t first = script_copy(&script, EVENT_COPY_OUT, MAIN, X, 0, 1024, 1);
+    uint64_t second = script_copy(&script, EVENT_COPY_OUT, SIDE, X, 0, 1024, 1);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 1);
+    CHECK_FINDING(analysis, HYPOTHESIS_OVERLAPPING_COPIES, second);
+    assert_int_equal(analysis->findings[0].other.event_id, first);
+    script_close(&script);
+}
+
+/* ---- Staging -------------------------------------------------------------------------------- */
+
+static void slot_of_an_open_ticket_taken_again(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    script_copy(&script, EVENT_FILL, MAIN, X, 0, BUFFER_BYTES, 0);
+    script.tensor = "logits";
+    uint64_t copy = script_copy(&script, EVENT_COPY_OUT, MAIN, X, 0, 1024, 1);
+    script_redeem(&script, 1, copy, true, 0);
+    uint64_t again = script_copy(&script, EVENT_COPY_OUT, MAIN, X, 0, 1024, 1);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    CHECK_FINDING(analysis, HYPOTHESIS_STAGING_REUSE, again);
+    assert_int_equal(analysis->findings[0].other.event_id, copy);
+    script_close(&script);
+}
+
+/* The slot of a copy in: taken again with the generation it had, or before its completion. */
+static void slot_of_a_copy_in_rewritten(void **state)
+{
+    (void)state;
+    static const struct {
+        uint16_t generation; /* of the second copy; the first has 5 */
+        bool completions;    /* are told at all */
+        bool completed;      /* the first copy was */
+        bool found;
+    } rows[] = {
+        { 5, false, false, true },  /* never free in between */
+        { 7, false, false, false }, /* free in between, as the device says */
+        { 7, true, false, true },   /* the device says so, but it was not done */
+        { 7, true, true, false },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct script script;
+        begin(&script, AUDIT_LOG);
+        struct event before = script_copy_event(&script, EVENT_COPY_IN, MAIN, Y, 0, 64, 3);
+        uint64_t earlier = script_add(&script, &before);
+        struct event first = script_copy_event(&script, EVENT_COPY_IN, MAIN, X, 0, 64, 9);
+        first.epoch = 5;
+        uint64_t id = script_add(&script, &first);
+        if (rows[i].completions)
+            script_remark(&script, EVENT_COMPLETION, earlier, EVENT_NO_OPERAND, 0, 0, 0);
+        if (rows[i].completed)
+            script_remark(&script, EVENT_COMPLETION, id, EVENT_NO_OPERAND, 0, 0, 0);
+        struct event second = script_copy_event(&script, EVENT_COPY_IN, MAIN, X, 64, 64, 9);
+        second.epoch = rows[i].generation;
+        uint64_t again = script_add(&script, &second);
+        const struct analysis *analysis = script_finish(&script, NULL);
+        assert_int_equal(analysis->finding_count, rows[i].found);
+        if (rows[i].found)
+            CHECK_FINDING(analysis, HYPOTHESIS_STAGING_REUSE, again);
+        script_close(&script);
+    }
+}
+
+/* ---- Graphs --------------------------------------------------------------------------------- */
+
+static void stale_graph_names_launch_and_free(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    uint64_t graph = script_call(&script, EVENT_GRAPH_BEGIN, MAIN, 0);
+    script.layer = LAYER;
+    struct event event = script_launch_event(&script, MAIN, "rope");
+    script_operand(&event, WEIGHTS, 0, 64, EVENT_READ);
+    script_operand(&event, Y, 0, BUFFER_BYTES, EVENT_WRITE);
+    event.object = graph;
+    script_add(&script, &event);
+    script.layer = -1;
+    struct event ended = script_event(&script, EVENT_GRAPH_END);
+    ended.stream_index = MAIN;
+    ended.cause_id = graph;
+    ended.object = 5;
+    script_add(&script, &ended);
+    uint64_t destroyed = script_destroy(&script, Y, "y");
+    struct event replay = script_event(&script, EVENT_GRAPH_REPLAY);
+    replay.stream_index = MAIN;
+    replay.object = 5;
+    uint64_t id = script_refuse(&script, replay, EVENT_CHECK_STALE_GRAPH, EVENT_NO_OPERAND, 1, 2);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    CHECK_FINDING(analysis, HYPOTHESIS_STALE_GRAPH, id);
+    const struct finding *finding = &analysis->findings[0];
+    check_culprit(finding, "rope", LAYER, STEP);
+    assert_int_equal(finding->cause.operand, 1);
+    assert_string_equal(finding->cause.buffer, "y");
+    assert_int_equal(finding->other.event_id, destroyed);
+    script_close(&script);
+}
+
+/* ---- Contents ------------------------------------------------------------------------------- */
+
+static void reading_what_nobody_wrote(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    script_copy(&script, EVENT_COPY_IN, MAIN, X, 0, 1024, 9);
+    script.layer = LAYER;
+    struct event event = script_launch_event(&script, MAIN, "norm");
+    script_operand(&event, X, 512, 1024, EVENT_READ);
+    script_operand(&event, WEIGHTS, 0, 64, EVENT_READ); /* imported: written */
+    uint64_t id = script_add(&script, &event);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 1);
+    CHECK_FINDING(analysis, HYPOTHESIS_UNINITIALISED_READ, id);
+    const struct finding *finding = &analysis->findings[0];
+    check_culprit(finding, "norm", LAYER, STEP);
+    assert_string_equal(finding->cause.buffer, "x");
+    assert_int_equal(finding->cause.address, BUFFER_ADDRESS(X) + 1024);
+    assert_int_equal(finding->found, 512);
+    script_close(&script);
+}
+
+static void damaged_canary_names_the_launch(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_GUARD);
+    script.layer = LAYER;
+    uint64_t launch = script_launch(&script, MAIN, "rope", WEIGHTS, Y);
+    struct event canary = script_event(&script, EVENT_CANARY);
+    canary.cause_id = launch;
+    canary.operand = 1;
+    canary.object = Y;
+    canary.bytes = 1;
+    canary.expected = BUFFER_BYTES;
+    canary.found = BUFFER_BYTES;
+    canary.host_address = BUFFER_ADDRESS(Y) + BUFFER_BYTES;
+    script_add(&script, &canary);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    CHECK_FINDING(analysis, HYPOTHESIS_SILENT_CORRUPTION, launch);
+    check_culprit(&analysis->findings[0], "rope", LAYER, STEP);
+    assert_string_equal(analysis->findings[0].cause.buffer, "y");
+    assert_int_equal(analysis->findings[0].certainty, FINDING_DIRECT);
+    script_close(&script);
+
+    begin(&script, AUDIT_GUARD); /* seen only when the buffer went */
+    canary = script_event(&script, EVENT_CANARY);
+    canary.object = Y;
+    canary.bytes = 1;
+    script_add(&script, &canary);
+    analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->findings[0].certainty, FINDING_POSSIBLE);
+    assert_int_equal(analysis->root, -1);
+    script_close(&script);
+}
+
+static void transfer_hashes_are_compared(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t before, after, landed;
+        int hypothesis;
+    } rows[] = {
+        { 7, 7, 7, -1 },
+        { 7, 7, 8, HYPOTHESIS_SILENT_CORRUPTION },
+        { 7, 9, 9, HYPOTHESIS_MISSING_SYNC }, /* the origin changed meanwhile */
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct script script;
+        begin(&script, AUDIT_VERIFY);
+        script.tensor = "logits";
+        script_copy(&script, EVENT_FILL, MAIN, X, 0, BUFFER_BYTES, 0);
+        uint64_t copy = script_copy(&script, EVENT_COPY_OUT, MAIN, X, 0, 1024, 1);
+        script_remark(&script, EVENT_TRANSFER_HASH, copy, EVENT_NO_OPERAND, rows[i].before,
+                      rows[i].landed, rows[i].after);
+        const struct analysis *analysis = script_finish(&script, NULL);
+        assert_true(analysis->coverage[HYPOTHESIS_SILENT_CORRUPTION].ran);
+        assert_int_equal(analysis->coverage[HYPOTHESIS_RUNTIME_DEFECT].checked, 1);
+        assert_int_equal(analysis->coverage[HYPOTHESIS_RUNTIME_DEFECT].total, 1);
+        if (rows[i].hypothesis < 0)
+            assert_int_equal(analysis->finding_count, 0);
+        else
+            CHECK_FINDING(analysis, (enum hypothesis)rows[i].hypothesis, copy);
+        const struct finding *defect = find_finding(analysis, HYPOTHESIS_RUNTIME_DEFECT);
+        assert_int_equal(defect != NULL, i == 1);
+        if (defect) { /* never more than possible, from one run */
+            assert_int_equal(defect->certainty, FINDING_POSSIBLE);
+            assert_true(defect->consequence_of >= 0);
+        }
+        script_close(&script);
+    }
+}
+
+/* ---- Results -------------------------------------------------------------------------------- */
+
+static void unequal_results_of_equal_runs(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    for (uint64_t i = 1; i <= 4; i++) {
+        script_run(&script, i, i == 4 ? 2 : 1); /* the last one need not be equal */
+        run_step(&script, 1, 100);
+        script.step++;
+        run_step(&script, 1, i == 3 ? 999 : i == 4 ? 555 : 200);
+        script.step--;
+    }
+    uint64_t third = 0;
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 1);
+    const struct finding *finding = find_finding(analysis, HYPOTHESIS_NON_DETERMINISM);
+    assert_non_null(finding);
+    third = finding->cause.iteration;
+    assert_int_equal(third, 3);
+    assert_int_equal(finding->other.iteration, 1);
+    assert_int_equal(finding->cause.scope.step, STEP + 1);
+    assert_string_equal(finding->cause.scope.tensor, "logits");
+    assert_int_equal(finding->expected, 200);
+    assert_int_equal(finding->found, 999);
+    script_close(&script);
+}
+
+/* NaN made by the norm of LAYER; what follows only passes it on. */
+static void first_launch_with_nan_is_named(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    static const char *const ops[] = { "embed", "norm", "rope", "matmul" };
+    uint64_t ids[COUNT_OF(ops)];
+    uint32_t from = WEIGHTS, to = X;
+    for (size_t i = 0; i < COUNT_OF(ops); i++) {
+        script.layer = i ? LAYER : -1;
+        ids[i] = script_launch(&script, MAIN, ops[i], from, to);
+        script_remark(&script, EVENT_SCAN, ids[i], 1, 1000, i ? 4 : 0, 0);
+        from = to;
+        to = to == X ? Y : X;
+    }
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 1);
+    CHECK_FINDING(analysis, HYPOTHESIS_NUMERIC, ids[1]);
+    const struct finding *finding = &analysis->findings[0];
+    check_culprit(finding, "norm", LAYER, STEP);
+    assert_int_equal(finding->certainty, FINDING_DIRECT);
+    assert_int_equal(finding->count, 3);
+    assert_int_equal(finding->found, 4);
+    script_close(&script);
+}
+
+/* A sampled scan: the launch before was not looked at, so it may have made them. */
+static void nan_with_unscanned_input_is_only_possible(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    script_launch(&script, MAIN, "embed", WEIGHTS, X);
+    uint64_t norm = script_launch(&script, MAIN, "norm", X, Y);
+    script_remark(&script, EVENT_SCAN, norm, 1, 1000, 4, 0);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    CHECK_FINDING(analysis, HYPOTHESIS_NUMERIC, norm);
+    assert_int_equal(analysis->findings[0].certainty, FINDING_POSSIBLE);
+    assert_int_equal(analysis->root, -1);
+    script_close(&script);
+}
+
+/* NaN that comes of a trap told later: linked when the trap is known. */
+static void nan_follows_from_a_trap(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    script.layer = LAYER;
+    uint64_t rope = script_launch(&script, MAIN, "rope", WEIGHTS, Y);
+    script_remark(&script, EVENT_SCAN, rope, 1, 1000, 0, 0);
+    uint64_t matmul = script_launch(&script, MAIN, "matmul", Y, X);
+    script_remark(&script, EVENT_SCAN, matmul, 1, 1000, 4, 0);
+    script_remark(&script, EVENT_TRAP, rope, 0, 4096, 9999, 0);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 2);
+    assert_int_equal(analysis->findings[analysis->root].hypothesis, HYPOTHESIS_BAD_POINTER);
+    const struct finding *numeric = find_finding(analysis, HYPOTHESIS_NUMERIC);
+    assert_int_equal(numeric->consequence_of, analysis->root);
+    script_close(&script);
+}
+
+/* ---- Hangs ---------------------------------------------------------------------------------- */
+
+static void hang_says_who_waits_for_what(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reason;
+        bool entered, finished, waits;
+    } rows[] = {
+        { "did not finish", true, false, false },
+        { "finished all its work", true, true, false },
+        { "waits for a mark", false, false, true },
+        { "was not begun", false, false, false },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct script script;
+        static struct crumb_page crumbs;
+        memset(&crumbs, 0, sizeof(crumbs));
+        begin(&script, AUDIT_LOG);
+        script_copy(&script, EVENT_FILL, MAIN, X, 0, BUFFER_BYTES, 0);
+        script_call(&script, EVENT_MARK_RECORD, SIDE, 7);
+        script.layer = LAYER;
+        uint64_t launch = script_launch(&script, MAIN, "rope", X, Y);
+        if (rows[i].waits)
+            script_call(&script, EVENT_MARK_WAIT, MAIN, 7);
+        if (rows[i].entered)
+            crumb_enter(&crumbs.streams[MAIN], launch);
+        if (rows[i].finished)
+            crumb_finish(&crumbs.streams[MAIN], launch);
+        struct event wait = script_event(&script, EVENT_STREAM_SYNC);
+        wait.stream_index = MAIN;
+        wait.outcome = EVENT_PENDING;
+        wait.phase = EVENT_BEGIN;
+        wait.end_ns = 0;
+        uint64_t sync = script_add(&script, &wait);
+        script.ns += 2000000000u;
+        const struct analysis *analysis = script_finish(&script, &crumbs);
+        const struct finding *finding = find_finding(analysis, HYPOTHESIS_HANG);
+        assert_non_null(finding);
+        check_contains(rows[i].reason, finding->reason, rows[i].reason);
+        assert_int_equal(finding->seen.event_id, sync);
+        if (i == 0)
+            check_culprit(finding, "rope", LAYER, STEP);
+        assert_int_equal(analysis->coverage[HYPOTHESIS_HANG].checked + 1,
+                         analysis->coverage[HYPOTHESIS_HANG].total);
+        script_close(&script);
+    }
+}
+
+static void a_short_wait_is_no_hang(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    struct event wait = script_event(&script, EVENT_STREAM_SYNC);
+    wait.stream_index = MAIN;
+    wait.outcome = EVENT_PENDING;
+    wait.phase = EVENT_BEGIN;
+    script_add(&script, &wait);
+    script.ns += 900000000u;
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 0);
+    script_close(&script);
+}
+
+/* ---- Words ---------------------------------------------------------------------------------- */
+
+/* Every hypothesis has all its words, and no sentence of one language has words of the other. */
+static void words_are_complete(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        const struct hypothesis_info *info = hypothesis_info((enum hypothesis)i);
+        enum hypothesis back;
+        assert_true(hypothesis_from_slug(info->slug, &back) && back == (enum hypothesis)i);
+        assert_non_null(info->seeds);
+        for (unsigned j = 0; j < ANALYZE_LANGUAGE_COUNT; j++) {
+            assert_true(info->title[j][0] && info->detector[j][0]);
+            assert_true(info->unit[j][0] && info->advice[j][0]);
+        }
+        assert_string_not_equal(info->title[0], info->title[1]);
+        struct finding finding = { .hypothesis = (enum hypothesis)i,
+                                   .seen = { .event_id = 9, .kind = EVENT_COPY_OUT },
+                                   .other = { .event_id = 8, .kind = EVENT_FILL },
+                                   .near = { .known = true, .address = 4096 },
+                                   .candidate_count = 2,
+                                   .count = 3 };
+        static const char *const english[] = { " was ", " the ", " is ", " with ",       " by ",
+                                               "seen",  "layer", "step", " bytes beside" };
+        for (unsigned direct = 0; direct < 2; direct++) {
+            finding.certainty = direct ? FINDING_DIRECT : FINDING_POSSIBLE;
+            finding.check = (uint8_t)direct;
+            struct text text;
+            text_init(&text);
+            finding_describe(&finding, ANALYZE_SPANISH, &text);
+            for (size_t j = 0; j < COUNT_OF(english); j++)
+                if (strstr(text_get(&text), english[j]))
+                    fail_msg("%s: English in Spanish: %s", info->slug, text_get(&text));
+            text_release(&text);
+        }
+    }
+    enum hypothesis unused;
+    assert_false(hypothesis_from_slug("nothing", &unused));
+}
+
+static void events_out_of_order_are_refused(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    struct event event = script_event(&script, EVENT_STREAM_SYNC);
+    event.id = 1;
+    CHECK_FAILS(analyzer_add(script.analyzer, &event, &script.err), STATUS_BAD_FILE, &script.err);
+    event.id = 1000;
+    event.kind = 250;
+    CHECK_FAILS(analyzer_add(script.analyzer, &event, &script.err), STATUS_BAD_FILE, &script.err);
+    script_close(&script);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clean_run_has_no_finding),
+        cmocka_unit_test(refusals_go_to_their_hypothesis),
+        cmocka_unit_test(equal_findings_are_counted),
+        cmocka_unit_test(findings_are_limited_and_the_rest_counted),
+        cmocka_unit_test(dead_handle_names_its_destruction),
+        cmocka_unit_test(fault_in_freed_memory_is_use_after_free),
+        cmocka_unit_test(fault_is_named_where_it_was_and_where_it_was_seen),
+        cmocka_unit_test(crumbs_leave_candidates),
+        cmocka_unit_test(one_open_crumb_names_the_launch),
+        cmocka_unit_test(trap_names_launch_operand_and_where_it_was_seen),
+        cmocka_unit_test(trap_after_a_race_is_its_consequence),
+        cmocka_unit_test(reading_a_ticket_early_is_missing_sync),
+        cmocka_unit_test(unordered_copies_are_overlapping_copies),
+        cmocka_unit_test(two_copies_out_into_one_slot_overlap),
+        cmocka_unit_test(slot_of_an_open_ticket_taken_again),
+        cmocka_unit_test(slot_of_a_copy_in_rewritten),
+        cmocka_unit_test(stale_graph_names_launch_and_free),
+        cmocka_unit_test(reading_what_nobody_wrote),
+        cmocka_unit_test(damaged_canary_names_the_launch),
+        cmocka_unit_test(transfer_hashes_are_compared),
+        cmocka_unit_test(unequal_results_of_equal_runs),
+        cmocka_unit_test(first_launch_with_nan_is_named),
+        cmocka_unit_test(nan_with_unscanned_input_is_only_possible),
+        cmocka_unit_test(nan_follows_from_a_trap),
+        cmocka_unit_test(hang_says_who_waits_for_what),
+        cmocka_unit_test(a_short_wait_is_no_hang),
+        cmocka_unit_test(words_are_complete),
+        cmocka_unit_test(events_out_of_order_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

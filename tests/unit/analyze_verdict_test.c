@@ -1,0 +1,368 @@
+/* No verdict is more certain than its evidence: for every hypothesis each thing that can be missing
+ * is taken away in turn. */
+#include "test.h"
+
+#include "analyze/analyze.h"
+
+#include <string.h>
+
+/* An audit in which nothing is missing and nothing was found. */
+struct audit {
+    struct analysis analysis;
+    const struct analysis *analyses[1];
+    struct finding findings[4];
+    struct verdict_input input;
+    struct audit_verdict verdict;
+};
+
+static void make_clean(struct audit *audit)
+{
+    memset(audit, 0, sizeof(*audit));
+    audit->analysis.level = AUDIT_VERIFY;
+    audit->analysis.closed = true;
+    audit->analysis.root = -1;
+    audit->analysis.findings = audit->findings;
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        audit->analysis.coverage[i] = (struct hypothesis_coverage){ true, 500, 500 };
+        audit->input.self_test[i] = SELF_TEST_PASSED;
+    }
+    audit->analyses[0] = &audit->analysis;
+    audit->input.analyses = audit->analyses;
+    audit->input.analysis_count = 1;
+    audit->input.iteration_count = 200;
+}
+
+/* A finding in which one thing did it, at event 10. */
+static struct finding *add_finding(struct audit *audit, enum hypothesis hypothesis)
+{
+    struct finding *finding = &audit->findings[audit->analysis.finding_count++];
+    *finding = (struct finding){ .hypothesis = hypothesis,
+                                 .certainty = FINDING_DIRECT,
+                                 .cause = { .event_id = 10, .kind = EVENT_LAUNCH },
+                                 .order_id = 10,
+                                 .count = 1,
+                                 .consequence_of = -1 };
+    return finding;
+}
+
+static const struct hypothesis_verdict *decide(struct audit *audit, enum hypothesis hypothesis)
+{
+    verdict_decide(&audit->input, &audit->verdict);
+    return &audit->verdict.hypotheses[hypothesis];
+}
+
+static void check_ranks(const struct audit_verdict *verdict)
+{
+    bool taken[HYPOTHESIS_COUNT + 1] = { false };
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        uint32_t rank = verdict->hypotheses[i].rank;
+        assert_true(rank >= 1 && rank <= HYPOTHESIS_COUNT && !taken[rank]);
+        taken[rank] = true;
+    }
+}
+
+static void whole_evidence_refutes(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        struct audit audit;
+        make_clean(&audit);
+        const struct hypothesis_verdict *one = decide(&audit, (enum hypothesis)i);
+        assert_int_equal(one->verdict, VERDICT_REFUTED);
+        assert_int_equal(one->missing, VERDICT_MISSING_NOTHING);
+        assert_int_equal(one->checked, 500);
+        assert_int_equal(one->finding, -1);
+        bool exact = hypothesis_info((enum hypothesis)i)->exact;
+        assert_true(exact ? one->bound == 0 : one->bound == 3.0 / 200);
+        assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
+        check_ranks(&audit.verdict);
+    }
+}
+
+enum lack {
+    LACK_DETECTOR,
+    LACK_LEVEL,
+    LACK_SELF_TEST,
+    LACK_SELF_TEST_PASS,
+    LACK_LOST,
+    LACK_DROPPED,
+    LACK_DAMAGED,
+    LACK_FINDINGS,
+    LACK_EXERCISE,
+    LACK_COVERAGE,
+    LACK_END,
+    LACK_CRASH,
+    LACK_COUNT
+};
+
+static const enum verdict_missing lack_means[] = {
+    [LACK_DETECTOR] = VERDICT_MISSING_DETECTOR,
+    [LACK_LEVEL] = VERDICT_MISSING_LEVEL,
+    [LACK_SELF_TEST] = VERDICT_MISSING_SELF_TEST,
+    [LACK_SELF_TEST_PASS] = VERDICT_MISSING_SELF_TEST_PASS,
+    [LACK_LOST] = VERDICT_MISSING_RECORDS,
+    [LACK_DROPPED] = VERDICT_MISSING_RECORDS,
+    [LACK_DAMAGED] = VERDICT_MISSING_RECORDS,
+    [LACK_FINDINGS] = VERDICT_MISSING_RECORDS,
+    [LACK_EXERCISE] = VERDICT_MISSING_EXERCISE,
+    [LACK_COVERAGE] = VERDICT_MISSING_RECORDS,
+    [LACK_END] = VERDICT_MISSING_END,
+    [LACK_CRASH] = VERDICT_MISSING_END,
+};
+
+/* Takes one thing away; false where the hypothesis does not need it. */
+static bool take_away(struct audit *audit, enum hypothesis hypothesis, enum lack lack)
+{
+    const struct hypothesis_info *info = hypothesis_info(hypothesis);
+    struct analysis *analysis = &audit->analysis;
+    struct hypothesis_coverage *coverage = &analysis->coverage[hypothesis];
+    switch (lack) {
+    case LACK_DETECTOR:
+        coverage->ran = false;
+        return true;
+    case LACK_LEVEL:
+        if (info->level == AUDIT_OFF)
+            return false;
+        analysis->level = (enum audit_level)(info->level - 1);
+        coverage->ran = false;
+        return true;
+    case LACK_SELF_TEST:
+        audit->input.self_test[hypothesis] = SELF_TEST_ABSENT;
+        return true;
+    case LACK_SELF_TEST_PASS:
+        audit->input.self_test[hypothesis] = SELF_TEST_FAILED;
+        return true;
+    case LACK_LOST:
+        analysis->lost_count = 1;
+        return true;
+    case LACK_DROPPED:
+        analysis->dropped_count = 1;
+        return true;
+    case LACK_DAMAGED:
+        analysis->damaged_count = 1;
+        return true;
+    case LACK_FINDINGS:
+        analysis->findings_dropped = 1;
+        return true;
+    case LACK_EXERCISE:
+        coverage->checked = coverage->total = 0;
+        return true;
+    case LACK_COVERAGE:
+        coverage->checked--;
+        return info->exact;
+    case LACK_END:
+        analysis->closed = false;
+        return true;
+    case LACK_CRASH:
+        audit->input.crash_count = 1;
+        return true;
+    case LACK_COUNT:
+        break;
+    }
+    return false;
+}
+
+static void whatever_is_missing_is_named(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)
+        for (unsigned lack = 0; lack < LACK_COUNT; lack++) {
+            struct audit audit;
+            make_clean(&audit);
+            if (!take_away(&audit, (enum hypothesis)i, (enum lack)lack))
+                continue;
+            const struct hypothesis_verdict *one = decide(&audit, (enum hypothesis)i);
+            if (one->verdict != VERDICT_INCONCLUSIVE || one->missing != lack_means[lack])
+                fail_msg("%s without %u: expected INCONCLUSIVE (%s), found %s (%s)",
+                         hypothesis_info((enum hypothesis)i)->slug, lack,
+                         verdict_missing_words(lack_means[lack], ANALYZE_ENGLISH),
+                         verdict_name(one->verdict),
+                         verdict_missing_words(one->missing, ANALYZE_ENGLISH));
+            assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+        }
+}
+
+static void nothing_at_all_is_inconclusive(void **state)
+{
+    (void)state;
+    struct verdict_input input = { 0 };
+    struct audit_verdict verdict;
+    verdict_decide(&input, &verdict);
+    assert_int_equal(verdict.outcome, AUDIT_INCONCLUSIVE);
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)
+        assert_int_equal(verdict.hypotheses[i].verdict, VERDICT_INCONCLUSIVE);
+    check_ranks(&verdict);
+}
+
+static void statistics_need_iterations(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    audit.input.iteration_count = 0;
+    const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_NON_DETERMINISM);
+    assert_int_equal(one->missing, VERDICT_MISSING_EXERCISE);
+    assert_int_equal(decide(&audit, HYPOTHESIS_MISSING_SYNC)->verdict, VERDICT_REFUTED);
+    audit.input.iteration_count = 1;
+    assert_true(decide(&audit, HYPOTHESIS_HANG)->bound == 1.0);
+}
+
+/* A run below the level does not count, and does not spoil one that was at it. */
+static void one_run_at_the_level_is_enough(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    struct analysis low = audit.analysis;
+    low.level = AUDIT_OFF;
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)
+        low.coverage[i] = (struct hypothesis_coverage){ false, 7, 9 };
+    const struct analysis *both[] = { &low, &audit.analysis };
+    audit.input.analyses = both;
+    audit.input.analysis_count = 2;
+    const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_MISSING_SYNC);
+    assert_int_equal(one->verdict, VERDICT_REFUTED);
+    assert_int_equal(one->checked, 500);
+}
+
+static void direct_finding_confirms(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        struct audit audit;
+        make_clean(&audit);
+        add_finding(&audit, (enum hypothesis)i);
+        audit.analysis.root = 0;
+        audit.input.self_test[i] = SELF_TEST_ABSENT; /* what was seen was seen */
+        const struct hypothesis_verdict *one = decide(&audit, (enum hypothesis)i);
+        assert_int_equal(one->verdict, VERDICT_CONFIRMED);
+        assert_int_equal(one->rank, 1);
+        assert_int_equal(one->finding, 0);
+        assert_int_equal(audit.verdict.outcome, AUDIT_ROOT_CAUSE);
+        assert_int_equal(audit.verdict.root_finding, 0);
+    }
+}
+
+static void possible_finding_does_not(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        struct audit audit;
+        make_clean(&audit);
+        add_finding(&audit, (enum hypothesis)i)->certainty = FINDING_POSSIBLE;
+        const struct hypothesis_verdict *one = decide(&audit, (enum hypothesis)i);
+        assert_int_equal(one->verdict, VERDICT_INCONCLUSIVE);
+        assert_int_equal(one->missing, i == HYPOTHESIS_RUNTIME_DEFECT ? VERDICT_MISSING_COMPARISON
+                                                                      : VERDICT_MISSING_CERTAINTY);
+        assert_int_equal(one->rank, 1);
+        assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+    }
+}
+
+static void several_candidates_do_not_confirm(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    add_finding(&audit, HYPOTHESIS_KERNEL_FAULT)->candidate_count = 2;
+    const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_KERNEL_FAULT);
+    assert_int_equal(one->verdict, VERDICT_INCONCLUSIVE);
+    assert_int_equal(one->missing, VERDICT_MISSING_CERTAINTY);
+    assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+}
+
+static void flip_proves_only_both_ways(void **state)
+{
+    (void)state;
+    for (int proves = 0; proves < 2; proves++) {
+        struct audit audit;
+        make_clean(&audit);
+        add_finding(&audit, HYPOTHESIS_RUNTIME_DEFECT)->certainty = FINDING_POSSIBLE;
+        struct verdict_flip flip = { HYPOTHESIS_RUNTIME_DEFECT, proves };
+        audit.input.flips = &flip;
+        audit.input.flip_count = 1;
+        const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_RUNTIME_DEFECT);
+        assert_int_equal(one->verdict, proves ? VERDICT_CONFIRMED : VERDICT_INCONCLUSIVE);
+        assert_int_equal(audit.verdict.outcome, proves ? AUDIT_ROOT_CAUSE : AUDIT_INCONCLUSIVE);
+    }
+}
+
+static void excluded_names_its_check_unless_it_happened(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    audit.input.excluded[HYPOTHESIS_STALE_GRAPH] = true;
+    audit.input.excluded_by[HYPOTHESIS_STALE_GRAPH] = "no graphs";
+    audit.analysis.coverage[HYPOTHESIS_STALE_GRAPH] = (struct hypothesis_coverage){ true, 0, 0 };
+    const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_STALE_GRAPH);
+    assert_int_equal(one->verdict, VERDICT_EXCLUDED);
+    assert_string_equal(one->excluded_by, "no graphs");
+    assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
+    add_finding(&audit, HYPOTHESIS_STALE_GRAPH);
+    assert_int_equal(decide(&audit, HYPOTHESIS_STALE_GRAPH)->verdict, VERDICT_CONFIRMED);
+}
+
+/* The root ranks before what follows from it, and both before what was not found. */
+static void root_ranks_first(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    add_finding(&audit, HYPOTHESIS_USE_AFTER_FREE);
+    add_finding(&audit, HYPOTHESIS_KERNEL_FAULT)->consequence_of = 0;
+    audit.analysis.root = 0;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.hypotheses[HYPOTHESIS_USE_AFTER_FREE].rank, 1);
+    assert_int_equal(audit.verdict.hypotheses[HYPOTHESIS_KERNEL_FAULT].rank, 2);
+    assert_int_equal(audit.verdict.root_analysis, 0);
+    assert_int_equal(audit.verdict.root_finding, 0);
+    check_ranks(&audit.verdict);
+}
+
+static void expected_fault_that_did_not_come(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    audit.input.fault_expected = true;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_NOT_REPRODUCED);
+    assert_true(audit.verdict.bound == 3.0 / 200);
+    audit.input.fault_occurred = true; /* it came, and nothing explains it */
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+    add_finding(&audit, HYPOTHESIS_BAD_POINTER);
+    audit.analysis.root = 0;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_ROOT_CAUSE);
+}
+
+static void every_reason_has_words(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < VERDICT_MISSING_COUNT; i++)
+        for (unsigned j = 0; j < ANALYZE_LANGUAGE_COUNT; j++)
+            assert_true(
+                verdict_missing_words((enum verdict_missing)i, (enum analyze_language)j)[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_evidence_refutes),
+        cmocka_unit_test(whatever_is_missing_is_named),
+        cmocka_unit_test(nothing_at_all_is_inconclusive),
+        cmocka_unit_test(statistics_need_iterations),
+        cmocka_unit_test(one_run_at_the_level_is_enough),
+        cmocka_unit_test(direct_finding_confirms),
+        cmocka_unit_test(possible_finding_does_not),
+        cmocka_unit_test(several_candidates_do_not_confirm),
+        cmocka_unit_test(flip_proves_only_both_ways),
+        cmocka_unit_test(excluded_names_its_check_unless_it_happened),
+        cmocka_unit_test(root_ranks_first),
+        cmocka_unit_test(expected_fault_that_did_not_come),
+        cmocka_unit_test(every_reason_has_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

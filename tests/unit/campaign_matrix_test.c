@@ -1,0 +1,106 @@
+/* campaign_matrix_test.c - rows as users write them, and draws of stress. */
+#include "test.h"
+
+#include "campaign/campaign.h"
+#include "campaign/matrix.h"
+#include "campaign/stress.h"
+
+#include <string.h>
+
+static void test_default(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *label;
+        enum report_row_mode mode;
+        uint32_t iterations;
+    } rows[] = { { "A", REPORT_BASELINE, 50 },
+                 { "B", REPORT_AUDIT, 50 },
+                 { "C", REPORT_STRESS, 100 } };
+    struct matrix matrix;
+    struct error err;
+    CHECK_OK(matrix_parse(CAMPAIGN_MATRIX_DEFAULT, &matrix, &err), &err);
+    assert_int_equal(matrix.count, COUNT_OF(rows));
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        assert_string_equal(matrix.rows[i].label, rows[i].label);
+        assert_int_equal(matrix.rows[i].mode, rows[i].mode);
+        assert_int_equal(matrix.rows[i].iterations, rows[i].iterations);
+    }
+}
+
+static void test_bad(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        "A",
+        "A:audit",
+        "A:audit:",
+        "A:audit:0",
+        "A:audit:-1",
+        "A:audit:1x",
+        "A:audit:1000001",
+        "A:audit:99999999999999999999",
+        "A:audits:1",
+        ":audit:1",
+        "-A:audit:1",
+        "a/b:audit:1",
+        "..:audit:1",
+        "a-label-that-is-too-long:audit:1",
+        "A:audit:1,",
+        ",A:audit:1",
+        "A:audit:1,A:stress:1",
+        "A:audit:1:2",
+    };
+    struct matrix matrix;
+    struct error err;
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        if (matrix_parse(bad[i], &matrix, &err) != STATUS_USAGE)
+            fail_msg("'%s': expected to be refused", bad[i]);
+    char many[512] = "";
+    for (uint32_t i = 0; i <= MATRIX_ROW_LIMIT; i++) {
+        size_t used = strlen(many);
+        snprintf(many + used, sizeof(many) - used, "%sr%u:audit:1", i ? "," : "", i);
+    }
+    CHECK_FAILS(matrix_parse(many, &matrix, &err), STATUS_USAGE, &err);
+    check_contains("too many", err.text, "at most 16 rows");
+}
+
+/* The same seed and number give the same draw; without stress there is none. */
+static void test_draws(void **state)
+{
+    (void)state;
+    struct job job = { .seed = 7, .iterations = 64, .stress = stress_ranges() };
+    struct job calm = { .seed = 7, .chunk = 5 };
+    bool differ = false;
+    for (uint32_t i = 0; i < 64; i++) {
+        struct stress_draw one = stress_of(&job, i), again = stress_of(&job, i);
+        assert_memory_equal(&one, &again, sizeof(one));
+        assert_in_range(one.streams, job.stress.streams.least, job.stress.streams.most);
+        assert_in_range(one.delay_us, job.stress.delay_us.least, job.stress.delay_us.most);
+        assert_in_range(one.pressure_bytes, job.stress.pressure_bytes.least,
+                        job.stress.pressure_bytes.most);
+        assert_in_range(one.repeat, 1, job.stress.repeat.most);
+        struct stress_draw next = stress_of(&job, i + 1);
+        differ = differ || memcmp(&one, &next, sizeof(one)) != 0;
+        struct stress_draw none = stress_of(&calm, i);
+        assert_int_equal(none.streams + none.delay_us + none.pressure_bytes, 0);
+        assert_int_equal(none.chunk, 5);
+        assert_int_equal(none.repeat, 1);
+    }
+    assert_true(differ);
+    json_t *draws = stress_to_json(&job);
+    assert_int_equal(json_array_size(json_object_get(draws, "iterations")), 64);
+    assert_int_equal(json_array_size(json_object_get(draws, "columns")), 5);
+    json_decref(draws);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_default),
+        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_draws),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,428 @@
+/* report_documents_test.c - reports for people: everything that is known is in them, in both
+ * languages, and no name from outside can break a page, a table or a line. */
+#include "test.h"
+
+#include "base/text.h"
+#include "report/escape.h"
+#include "report/words.h"
+#include "report_facts.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+typedef void (*print_function)(const struct report_facts *facts, enum analyze_language language,
+                               struct text *text);
+
+static void print(print_function printer, const struct report_facts *facts,
+                  enum analyze_language language, struct text *text)
+{
+    text_init(text);
+    printer(facts, language, text);
+    assert_false(text->failed);
+}
+
+static struct report_specimen *create(bool empty)
+{
+    struct report_specimen *specimen = malloc(sizeof(*specimen));
+    assert_non_null(specimen);
+    (empty ? specimen_init_empty : specimen_init)(specimen);
+    return specimen;
+}
+
+/* ---- Everything is there -------------------------------------------------------------------- */
+
+/* Values that stand in the facts once each: a report without one of them has forgotten a field. */
+static const char *const values[] = {
+    "20261115-093012-4f2a",
+    "2026-11-15T09:30:12Z",
+    "Leandro Emanuel Timberini",
+    "0.1.0",
+    "303b634",
+    "5a5a5a",
+    "c3c3c3",
+    "models/greta-v1.gguf",
+    "AMD EPYC 9B14",
+    "host 1",
+    "151.00 GiB",
+    "18446744073709551615",
+    "HIP_LAUNCH_BLOCKING=1",
+    "AMD_SERIALIZE_KERNEL",
+    /* verdicts */
+    "kernel-fault",
+    "98765",
+    "0.0149",
+    "ticket",
+    /* the finding */
+    "rope",
+    "blk.17.q",
+    "0x7f0000300010",
+    "rope.positions",
+    "engine/forward.c:120",
+    "kv_append",
+    "kv.keys",
+    "kv.values",
+    "983056",
+    "logits",
+    /* rows */
+    "50/50",
+    "6/400",
+    "run/A.log",
+    "run/B.flight",
+    "21.2",
+    "846.86 MiB",
+    "4321",
+    "83.59 MiB",
+    "13579",
+    "Generation error: D2H logits failed",
+    "no space left on device",
+    "delay_us",
+    "123456",
+    /* reruns */
+    "serialised",
+    "9/10",
+    "8/11",
+    "13/13",
+    "plain",
+    "29",
+    "wrong-position",
+    "lost-wakeup",
+    "timeout 30 s",
+    "d2h pinned async",
+    "3000",
+    "117.74 MiB",
+    "11.50",
+    "4095 + 1",
+    /* history */
+    "20260206-101112-b362",
+    "46.25",
+    "+14.2 %",
+    "x-y-z",
+};
+
+static const char *const sentences[ANALYZE_LANGUAGE_COUNT][7] = {
+    { "nothing: the fault stays", "that it is the only one", "earlier cause in one language",
+      "came in one", "went in one", "differs in one", "stays in one" },
+    { "nada: el fallo permanece", "que sea la única", "causa anterior en otro idioma",
+      "apareció en otro", "se fue en otro", "difiere en otro", "queda en otro" },
+};
+
+static void check_complete(print_function printer, enum analyze_language language)
+{
+    struct report_specimen *specimen = create(false);
+    struct text text;
+    print(printer, &specimen->facts, language, &text);
+    for (size_t i = 0; i < COUNT_OF(values); i++)
+        check_contains("rich facts", text_get(&text), values[i]);
+    for (size_t i = 0; i < COUNT_OF(sentences[0]); i++) {
+        check_contains("rich facts", text_get(&text), sentences[language][i]);
+        assert_null(strstr(text_get(&text), sentences[1 - language][i]));
+    }
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
+        const struct hypothesis_info *info = hypothesis_info((enum hypothesis)i);
+        struct text title;
+        text_init(&title);
+        (printer == report_html ? escape_markup : escape_markdown)(&title, info->title[language]);
+        check_contains("slug", text_get(&text), info->slug);
+        check_contains("title", text_get(&text), text_get(&title));
+        text_release(&title);
+    }
+    for (int i = 1; i < VERDICT_MISSING_COUNT; i++)
+        check_contains("missing", text_get(&text),
+                       verdict_missing_words((enum verdict_missing)i, language));
+    text_release(&text);
+    free(specimen);
+}
+
+static void test_markdown_complete(void **state)
+{
+    (void)state;
+    check_complete(report_markdown, ANALYZE_ENGLISH);
+    check_complete(report_markdown, ANALYZE_SPANISH);
+}
+
+static void test_html_complete(void **state)
+{
+    (void)state;
+    check_complete(report_html, ANALYZE_ENGLISH);
+    check_complete(report_html, ANALYZE_SPANISH);
+}
+
+/* Every outcome has its own words, and with nothing to tell there is still a report. */
+static void test_outcomes(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(true);
+    for (int language = 0; language < ANALYZE_LANGUAGE_COUNT; language++)
+        for (int i = 0; i < AUDIT_OUTCOME_COUNT; i++) {
+            struct text text;
+            specimen->facts.verdict.outcome = (enum audit_outcome)i;
+            print(report_markdown, &specimen->facts, (enum analyze_language)language, &text);
+            check_contains("outcome", text_get(&text),
+                           words_outcome((enum analyze_language)language, (enum audit_outcome)i));
+            text_release(&text);
+            print(report_html, &specimen->facts, (enum analyze_language)language, &text);
+            check_contains("outcome", text_get(&text),
+                           words_outcome((enum analyze_language)language, (enum audit_outcome)i));
+            text_release(&text);
+        }
+    free(specimen);
+}
+
+/* ---- One language --------------------------------------------------------------------------- */
+
+static bool is_letter(char c)
+{
+    /* A hyphen joins: "use-after-free" is one word, a name. */
+    return isalpha((unsigned char)c) || (c & 0x80) || c == '-';
+}
+
+/* As whole words. */
+static bool occurs(const char *text, const char *words, size_t length)
+{
+    for (const char *at = text; (at = strstr(at, words)) != NULL; at++) {
+        bool starts = at == text || !is_letter(at[-1]) || !is_letter(words[0]);
+        bool ends = !is_letter(at[length]) || !is_letter(words[length - 1]);
+        if (starts && ends)
+            return true;
+    }
+    return false;
+}
+
+/* The pieces of an English word between its arguments and code; those that Spanish has too (No,
+ * Total, Commit, SHA-256) say nothing. */
+static void check_absent(const char *text, const char *english, const char *spanish)
+{
+    char piece[512];
+    size_t length = 0;
+    for (const char *at = english;; at++) {
+        if (*at && *at != '{' && *at != '`' && length + 1 < sizeof(piece)) {
+            piece[length++] = *at;
+            continue;
+        }
+        while (length > 0 && strchr(" .,:;()", piece[length - 1]))
+            length--;
+        piece[length] = '\0';
+        char *start = piece + strspn(piece, " .,:;()");
+        if (strlen(start) >= 3 && !strstr(spanish, start) && occurs(text, start, strlen(start)))
+            fail_msg("English in the Spanish report: '%s'", start);
+        length = 0;
+        if (!*at)
+            return;
+        if (*at == '{' && words_placeholder(at))
+            at += WORDS_PLACEHOLDER_BYTES - 1;
+    }
+}
+
+/* Quotes from outside may be in any language: here there are none. */
+static void remove_quotes(struct report_specimen *specimen)
+{
+    specimen->facts.expected_fault = "xyz";
+    for (size_t i = 0; i < specimen->facts.row_count; i++) {
+        struct report_row *row = &specimen->rows[i];
+        row->error = row->error ? "xyz" : NULL;
+        row->missing = row->missing ? "xyz" : NULL;
+        row->parameters = row->parameters ? "xyz" : NULL;
+        row->label = "R";
+    }
+    specimen->facts.identity.command = "xyz";
+    specimen->facts.identity.model_name = "xyz";
+    specimen->planted[1].note = "xyz";
+    specimen->interventions[1].changed = "guards";
+    event_set_text(specimen->findings[2].cause.op, EVENT_OP_BYTES, "xyz");
+}
+
+static void check_spanish(const char *text)
+{
+    for (size_t i = 0; i < WORD_COUNT; i++)
+        check_absent(text, words_en.words[i], words_es.words[i]);
+    for (size_t i = 0; i < EVENT_KIND_COUNT; i++)
+        check_absent(text, words_en.kinds[i], words_es.kinds[i]);
+    for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
+        check_absent(text, words_en.outcomes[i], words_es.outcomes[i]);
+    for (size_t i = 0; i < WORDS_VERDICT_COUNT; i++)
+        check_absent(text, words_en.verdicts[i], words_es.verdicts[i]);
+    for (size_t i = 0; i < REPORT_SEVERITY_COUNT; i++)
+        check_absent(text, words_en.severities[i], words_es.severities[i]);
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
+        const struct hypothesis_info *info = hypothesis_info((enum hypothesis)i);
+        check_absent(text, info->title[ANALYZE_ENGLISH], info->title[ANALYZE_SPANISH]);
+        check_absent(text, info->detector[ANALYZE_ENGLISH], info->detector[ANALYZE_SPANISH]);
+        check_absent(text, info->unit[ANALYZE_ENGLISH], info->unit[ANALYZE_SPANISH]);
+        check_absent(text, info->advice[ANALYZE_ENGLISH], info->advice[ANALYZE_SPANISH]);
+    }
+    for (int i = 1; i < VERDICT_MISSING_COUNT; i++)
+        check_absent(text, verdict_missing_words((enum verdict_missing)i, ANALYZE_ENGLISH),
+                     verdict_missing_words((enum verdict_missing)i, ANALYZE_SPANISH));
+}
+
+/* What is code is a name: slugs, paths, flags. Cut out of the Markdown before looking. */
+static void remove_code(struct text *text)
+{
+    char *to = text->bytes;
+    bool code = false;
+    for (const char *from = text->bytes; *from; from++) {
+        code = *from == '`' ? !code : code;
+        if (!code && *from != '`')
+            *to++ = *from;
+    }
+    *to = '\0';
+    text->length = (size_t)(to - text->bytes);
+}
+
+static void test_spanish_only(void **state)
+{
+    (void)state;
+    for (int outcome = 0; outcome < AUDIT_OUTCOME_COUNT; outcome++) {
+        struct report_specimen *specimen = create(false);
+        struct text text;
+        remove_quotes(specimen);
+        specimen->facts.verdict.outcome = (enum audit_outcome)outcome;
+        print(report_markdown, &specimen->facts, ANALYZE_SPANISH, &text);
+        remove_code(&text);
+        check_spanish(text_get(&text));
+        text_release(&text);
+        print(report_verdict_table, &specimen->facts, ANALYZE_SPANISH, &text);
+        check_contains("terminal", text_get(&text), words_es.verdicts[VERDICT_CONFIRMED]);
+        check_absent(text_get(&text), words_en.words[WORD_EVIDENCE_EXACT],
+                     words_es.words[WORD_EVIDENCE_EXACT]);
+        text_release(&text);
+        free(specimen);
+    }
+}
+
+/* The check above must be able to fail. */
+static void test_english_is_noticed(void **state)
+{
+    (void)state;
+    assert_true(occurs("dice: Next steps.", "Next steps", 10));
+    assert_false(occurs("informes", "form", 4));
+    struct report_specimen *specimen = create(false);
+    struct text text;
+    print(report_markdown, &specimen->facts, ANALYZE_ENGLISH, &text);
+    size_t present = 0;
+    for (size_t i = 0; i < WORD_COUNT; i++)
+        present += strstr(text_get(&text), words_en.words[i]) != NULL;
+    assert_true(present > WORD_COUNT / 3);
+    text_release(&text);
+    free(specimen);
+}
+
+/* ---- Hostile names -------------------------------------------------------------------------- */
+
+static void check_no_control(const char *text)
+{
+    for (const char *at = text; *at; at++)
+        if ((unsigned char)*at < 0x20 && *at != '\n')
+            fail_msg("a control character is in the text, at byte %zu", (size_t)(at - text));
+}
+
+static void check_utf8(const char *text, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        size_t one = text_utf8_length(text + at, length - at);
+        if (one == 0)
+            fail_msg("not UTF-8 at byte %zu", at);
+        at += one;
+    }
+}
+
+static void test_hostile_markdown(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    struct text text;
+    print(report_markdown, &specimen->facts, ANALYZE_ENGLISH, &text);
+    check_no_control(text_get(&text));
+    check_utf8(text_get(&text), text.length);
+    remove_code(&text);
+    for (const char *at = text_get(&text); (at = strchr(at, '<')) != NULL; at++)
+        assert_true(at > text_get(&text) && at[-1] == '\\');
+    /* All rows of a table have as many cells as its head: no pipe got through. */
+    text_release(&text);
+    print(report_markdown, &specimen->facts, ANALYZE_ENGLISH, &text);
+    size_t columns = 0;
+    for (char *line = text.bytes, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        size_t pipes = 0;
+        *end = '\0';
+        for (const char *at = line; *at; at++)
+            pipes += *at == '|' && (at == line || at[-1] != '\\');
+        if (line[0] != '|')
+            columns = 0;
+        else if (columns == 0)
+            columns = pipes;
+        else if (pipes != columns)
+            fail_msg("%zu instead of %zu cells: %s", pipes, columns, line);
+    }
+    text_release(&text);
+    free(specimen);
+}
+
+static void test_hostile_html(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    struct text text;
+    print(report_html, &specimen->facts, ANALYZE_ENGLISH, &text);
+    check_no_control(text_get(&text));
+    check_utf8(text_get(&text), text.length);
+    assert_null(strstr(text_get(&text), "<script"));
+    check_contains("html", text_get(&text), "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;");
+    /* Nothing is loaded from elsewhere. */
+    assert_null(strstr(text_get(&text), "src="));
+    assert_null(strstr(text_get(&text), "url("));
+    assert_null(strstr(text_get(&text), "<link"));
+    text_release(&text);
+    free(specimen);
+}
+
+static void test_hostile_terminal(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    struct text text;
+    event_set_text(specimen->findings[0].cause.op, EVENT_OP_BYTES, "\x1b[2J\n" HOSTILE_BYTES);
+    specimen->planted[0].fault = HOSTILE_LINE;
+    print(report_verdict_table, &specimen->facts, ANALYZE_ENGLISH, &text);
+    check_no_control(text_get(&text));
+    check_utf8(text_get(&text), text.length);
+    text_release(&text);
+    print(report_self_test_table, &specimen->facts, ANALYZE_SPANISH, &text);
+    check_no_control(text_get(&text));
+    text_release(&text);
+    free(specimen);
+}
+
+static void test_escape(void **state)
+{
+    (void)state;
+    struct text text;
+    text_init(&text);
+    escape_markup(&text, "<a b='c'>&\"\xff\x01\xef\xbf\xbf");
+    assert_string_equal(text_get(&text), "&lt;a b=&#39;c&#39;&gt;&amp;&quot;\\xFF\\x01?");
+    text_clear(&text);
+    escape_markdown(&text, "a|b*c\\d rms_norm _x_ <i>");
+    assert_string_equal(text_get(&text), "a\\|b\\*c\\\\d rms_norm \\_x\\_ \\<i\\>");
+    text_clear(&text);
+    escape_markdown_code(&text, "a``b|c", true);
+    assert_string_equal(text_get(&text), "``` a``b\\|c ```");
+    text_clear(&text);
+    escape_json(&text, "a\"b\\c\n\xff");
+    assert_string_equal(text_get(&text), "\"a\\\"b\\\\c\\\\x0A\\\\xFF\"");
+    text_release(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_markdown_complete),
+        cmocka_unit_test(test_html_complete),
+        cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_spanish_only),
+        cmocka_unit_test(test_english_is_noticed),
+        cmocka_unit_test(test_hostile_markdown),
+        cmocka_unit_test(test_hostile_html),
+        cmocka_unit_test(test_hostile_terminal),
+        cmocka_unit_test(test_escape),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/* report_json_test.c - documents for programs: JSON that parses and says what the facts say, SARIF
+ * and JUnit with the right kinds, whatever the names hold. The files as a whole are held against
+ * their schema by tests/tools/report_files_test.py. */
+#include "test.h"
+
+#include "base/text.h"
+#include "report_facts.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+static struct report_specimen *create(bool empty)
+{
+    struct report_specimen *specimen = malloc(sizeof(*specimen));
+    assert_non_null(specimen);
+    (empty ? specimen_init_empty : specimen_init)(specimen);
+    return specimen;
+}
+
+static json_t *parse(void (*print)(const struct report_facts *facts, struct text *text),
+                     const struct report_facts *facts)
+{
+    struct text text;
+    json_error_t problem;
+    text_init(&text);
+    print(facts, &text);
+    assert_false(text.failed);
+    json_t *root = json_loads(text_get(&text), JSON_REJECT_DUPLICATES, &problem);
+    if (!root)
+        fail_msg("line %d: %s", problem.line, problem.text);
+    text_release(&text);
+    return root;
+}
+
+static const char *text_at(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    if (!text)
+        fail_msg("%s: expected text", key);
+    return text;
+}
+
+/* ---- Summary and manifest ------------------------------------------------------------------- */
+
+static void test_summary(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    json_t *root = parse(report_summary_json, &specimen->facts);
+    assert_string_equal(text_at(root, "schema"), "greta-audit-summary");
+    assert_string_equal(text_at(root, "outcome"), "ROOT_CAUSE");
+    assert_string_equal(text_at(root, "severity"), "critical");
+    json_t *cause = json_object_get(root, "root_cause");
+    assert_string_equal(text_at(cause, "hypothesis"), "kernel-fault");
+    json_t *hypotheses = json_object_get(root, "hypotheses");
+    assert_int_equal(json_array_size(hypotheses), HYPOTHESIS_COUNT);
+    /* In the order of rank. */
+    assert_string_equal(text_at(json_array_get(hypotheses, 0), "slug"), "kernel-fault");
+    assert_string_equal(text_at(json_array_get(hypotheses, 1), "slug"), "silent-corruption");
+    json_t *findings = json_object_get(root, "findings");
+    assert_int_equal(json_array_size(findings), 3);
+    json_t *first = json_array_get(findings, 0);
+    assert_true(json_is_true(json_object_get(first, "root")));
+    assert_string_equal(text_at(first, "row"), "C");
+    assert_string_equal(text_at(first, "key"),
+                        "rope[1] layer=17 step=3 tensor=blk.17.q check=view-end");
+    assert_string_equal(text_at(json_object_get(first, "cause"), "address"), "0x7f0000300010");
+    assert_true(json_is_null(json_object_get(json_array_get(findings, 1), "seen")));
+    assert_int_equal(
+        json_integer_value(json_object_get(json_array_get(findings, 1), "consequence_of")), 0);
+    json_t *rows = json_object_get(root, "rows");
+    assert_int_equal(json_array_size(rows), 4);
+    assert_string_equal(text_at(json_array_get(rows, 2), "result"), "crashed");
+    assert_string_equal(text_at(json_array_get(rows, 3), "result"), "interrupted");
+    json_t *figures = json_object_get(root, "figures");
+    assert_string_equal(text_at(json_array_get(figures, 0), "what"), "A latency_median_ms");
+    json_decref(root);
+    free(specimen);
+}
+
+static void test_manifest(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    json_t *root = parse(report_manifest_json, &specimen->facts);
+    /* 2^64-1 does not fit a JSON integer here: it must not change. */
+    assert_string_equal(text_at(root, "seed"), "18446744073709551615");
+    assert_string_equal(text_at(json_object_get(root, "greta"), "binary_sha256"), "5a5a5a");
+    assert_string_equal(text_at(json_object_get(root, "model"), "sha256"), "c3c3c3");
+    json_t *rows = json_object_get(root, "rows");
+    assert_string_equal(text_at(json_array_get(rows, 0), "log_sha256"), "aa11");
+    /* Parameters are JSON where they can be, else they are kept as text. */
+    json_t *parameters = json_object_get(json_array_get(rows, 2), "parameters");
+    assert_int_equal(json_integer_value(json_object_get(parameters, "streams")), 3);
+    assert_string_equal(text_at(json_array_get(rows, 3), "parameters"), "not JSON");
+    json_decref(root);
+    free(specimen);
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(true);
+    json_decref(parse(report_summary_json, &specimen->facts));
+    json_decref(parse(report_manifest_json, &specimen->facts));
+    json_decref(parse(report_sarif, &specimen->facts));
+    json_decref(parse(report_self_test_json, &specimen->facts));
+    free(specimen);
+}
+
+static void test_self_test(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    json_t *root = parse(report_self_test_json, &specimen->facts);
+    assert_string_equal(text_at(root, "device"), "AMD EPYC 9B14");
+    json_t *planted = json_object_get(root, "planted"), *first = json_array_get(planted, 0);
+    assert_int_equal(json_array_size(planted), 3);
+    assert_string_equal(text_at(first, "fault"), "wrong-position");
+    assert_string_equal(text_at(first, "hypothesis"), "bad-pointer");
+    assert_true(json_is_true(json_object_get(first, "detected")));
+    assert_true(json_is_true(json_object_get(first, "culprit_ok")));
+    assert_string_equal(text_at(json_object_get(first, "culprit"), "op"), "rope");
+    assert_true(json_is_false(json_object_get(json_array_get(planted, 1), "detected")));
+    json_decref(root);
+    free(specimen);
+}
+
+/* ---- SARIF and JUnit ------------------------------------------------------------------------ */
+
+static size_t count_kind(const json_t *results, const char *kind)
+{
+    size_t i, count = 0;
+    json_t *result;
+    json_array_foreach (results, i, result)
+        count += strcmp(text_at(result, "kind"), kind) == 0;
+    return count;
+}
+
+static void test_sarif(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    json_t *root = parse(report_sarif, &specimen->facts);
+    json_t *run = json_array_get(json_object_get(root, "runs"), 0);
+    json_t *results = json_object_get(run, "results");
+    /* Two direct findings; three hypotheses refuted, one excluded; the possible finding and the
+     * nine hypotheses that stayed open. */
+    assert_int_equal(count_kind(results, "fail"), 2);
+    assert_int_equal(count_kind(results, "pass"), 3);
+    assert_int_equal(count_kind(results, "notApplicable"), 1);
+    assert_int_equal(count_kind(results, "open"), 10);
+    json_t *first = json_array_get(results, 0);
+    json_t *location = json_array_get(json_object_get(first, "locations"), 0);
+    json_t *physical = json_object_get(location, "physicalLocation");
+    assert_string_equal(text_at(json_object_get(physical, "artifactLocation"), "uri"),
+                        "engine/forward.c");
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(physical, "region"), "startLine")), 120);
+    json_t *logical = json_object_get(location, "logicalLocations");
+    assert_int_equal(json_array_size(logical), 4); /* op, layer, step, tensor */
+    json_decref(root);
+    free(specimen);
+}
+
+/* A file name from outside is a URI all the same. */
+static void test_sarif_uri(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    event_set_text(specimen->findings[0].cause.file, EVENT_FILE_BYTES, "a b/<c>:\xff.c");
+    json_t *root = parse(report_sarif, &specimen->facts);
+    json_t *run = json_array_get(json_object_get(root, "runs"), 0);
+    json_t *first = json_array_get(json_object_get(run, "results"), 0);
+    json_t *location = json_array_get(json_object_get(first, "locations"), 0);
+    json_t *artifact = json_object_get(json_object_get(location, "physicalLocation"),
+                                       "artifactLocation");
+    assert_string_equal(text_at(artifact, "uri"), "a%20b/%3Cc%3E%3A%FF.c");
+    json_decref(root);
+    free(specimen);
+}
+
+/* A confirmed hypothesis without a finding (an intervention proved it) is a failure too. */
+static void test_sarif_without_finding(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(true);
+    specimen->facts.verdict.hypotheses[HYPOTHESIS_MISSING_SYNC].verdict = VERDICT_CONFIRMED;
+    json_t *root = parse(report_sarif, &specimen->facts);
+    json_t *run = json_array_get(json_object_get(root, "runs"), 0);
+    assert_int_equal(count_kind(json_object_get(run, "results"), "fail"), 1);
+    json_decref(root);
+    free(specimen);
+}
+
+static void test_junit(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    struct text text;
+    text_init(&text);
+    report_junit(&specimen->facts, &text);
+    /* 4 rows, 15 hypotheses, 3 planted; failures: 2 confirmed, 2 planted; error: the crash;
+     * skipped: 1 interrupted row and 9 inconclusive. */
+    check_contains("junit", text_get(&text),
+                   "tests=\"22\" failures=\"4\" errors=\"1\" skipped=\"10\"");
+    check_contains("junit", text_get(&text), "&lt;script&gt;");
+    assert_null(strstr(text_get(&text), "<script"));
+    text_release(&text);
+    free(specimen);
+}
+
+/* ---- What follows from the facts ------------------------------------------------------------ */
+
+static void test_severity(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(true);
+    struct report_facts *facts = &specimen->facts;
+    assert_int_equal(report_severity(facts), REPORT_SEVERITY_MEDIUM);
+    facts->verdict.outcome = AUDIT_CLEAN;
+    assert_int_equal(report_severity(facts), REPORT_SEVERITY_NONE);
+    facts->verdict.outcome = AUDIT_INCONCLUSIVE;
+    struct report_row row = { .label = "A", .crashed = true };
+    facts->rows = &row;
+    facts->row_count = 1;
+    assert_int_equal(report_severity(facts), REPORT_SEVERITY_HIGH);
+    facts->row_count = 0;
+    facts->verdict.outcome = AUDIT_ROOT_CAUSE;
+    facts->verdict.hypotheses[HYPOTHESIS_CONTRACT_BREACH].verdict = VERDICT_CONFIRMED;
+    assert_int_equal(report_severity(facts), REPORT_SEVERITY_MEDIUM);
+    facts->verdict.hypotheses[HYPOTHESIS_KERNEL_FAULT].verdict = VERDICT_CONFIRMED;
+    assert_int_equal(report_severity(facts), REPORT_SEVERITY_HIGH);
+    facts->verdict.hypotheses[HYPOTHESIS_MISSING_SYNC].verdict = VERDICT_CONFIRMED;
+    assert_int_equal(report_severity(facts), REPORT_SEVERITY_CRITICAL);
+    free(specimen);
+}
+
+static void test_figures(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    struct report_figure figures[16];
+    size_t count = report_figures(specimen->rows, 2, figures, COUNT_OF(figures));
+    assert_int_equal(count, 6);
+    assert_string_equal(figures[1].what, "A tokens_per_second");
+    assert_true(figures[1].value > 21.2 && figures[1].value < 21.3);
+    /* The count is of all of them, also where there is no room. */
+    assert_int_equal(report_figures(specimen->rows, 2, figures, 1), 6);
+    free(specimen);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_summary),   cmocka_unit_test(test_manifest),
+        cmocka_unit_test(test_empty),     cmocka_unit_test(test_self_test),
+        cmocka_unit_test(test_sarif),     cmocka_unit_test(test_sarif_without_finding),
+        cmocka_unit_test(test_sarif_uri), cmocka_unit_test(test_junit),
+        cmocka_unit_test(test_severity),  cmocka_unit_test(test_figures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/* report_words_test.c - every word exists in both languages and takes the same arguments. */
+#include "test.h"
+
+#include "report/words.h"
+
+#include <string.h>
+
+static void check_pair(const char *table, size_t index, const char *english, const char *spanish)
+{
+    if (!english || !spanish || !english[0] || !spanish[0])
+        fail_msg("%s: word %zu is missing: '%s', '%s'", table, index, english ? english : "NULL",
+                 spanish ? spanish : "NULL");
+}
+
+/* Which arguments a word uses, as bits; *ret_ticks: its backticks. */
+static unsigned arguments_of(const char *word, size_t *ret_ticks)
+{
+    unsigned bits = 0;
+    *ret_ticks = 0;
+    for (; *word; word++) {
+        bits |= 1u << words_placeholder(word);
+        *ret_ticks += *word == '`';
+    }
+    return bits;
+}
+
+static void test_complete(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WORD_COUNT; i++)
+        check_pair("words", i, words_en.words[i], words_es.words[i]);
+    for (size_t i = 0; i < EVENT_KIND_COUNT; i++)
+        check_pair("kinds", i, words_en.kinds[i], words_es.kinds[i]);
+    for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
+        check_pair("outcomes", i, words_en.outcomes[i], words_es.outcomes[i]);
+    for (size_t i = 0; i < WORDS_VERDICT_COUNT; i++)
+        check_pair("verdicts", i, words_en.verdicts[i], words_es.verdicts[i]);
+    for (size_t i = 0; i < REPORT_SEVERITY_COUNT; i++)
+        check_pair("severities", i, words_en.severities[i], words_es.severities[i]);
+    for (size_t i = 0; i < REPORT_ROW_MODE_COUNT; i++)
+        check_pair("modes", i, words_en.modes[i], words_es.modes[i]);
+}
+
+static void test_same_arguments(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < WORD_COUNT; i++) {
+        size_t english_ticks, spanish_ticks;
+        unsigned english = arguments_of(words_en.words[i], &english_ticks);
+        unsigned spanish = arguments_of(words_es.words[i], &spanish_ticks);
+        if (english != spanish)
+            fail_msg("other arguments: '%s', '%s'", words_en.words[i], words_es.words[i]);
+        if (english_ticks != spanish_ticks || english_ticks % 2 != 0)
+            fail_msg("other code: '%s', '%s'", words_en.words[i], words_es.words[i]);
+    }
+}
+
+/* A word that was never translated is equal in both; these are equal by right. */
+static void test_translated(void **state)
+{
+    (void)state;
+    static const enum word equal[] = { WORD_NO,    WORD_COMMIT,    WORD_STAGE_TENSOR, WORD_BYTES,
+                                       WORD_TOTAL, WORD_GIGABYTES, WORD_PLACE_TENSOR };
+    for (size_t i = 0; i < WORD_COUNT; i++) {
+        bool by_right = false;
+        for (size_t j = 0; j < COUNT_OF(equal); j++)
+            by_right = by_right || equal[j] == i;
+        if (!by_right && strcmp(words_en.words[i], words_es.words[i]) == 0)
+            fail_msg("not translated: '%s'", words_en.words[i]);
+    }
+    for (size_t i = 0; i < EVENT_KIND_COUNT; i++)
+        assert_string_not_equal(words_en.kinds[i], words_es.kinds[i]);
+    for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
+        assert_string_not_equal(words_en.outcomes[i], words_es.outcomes[i]);
+    for (size_t i = 0; i < WORDS_VERDICT_COUNT; i++)
+        assert_string_not_equal(words_en.verdicts[i], words_es.verdicts[i]);
+}
+
+static void test_interventions(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    for (; words_en.interventions[count].slug; count++) {
+        const char *slug = words_en.interventions[count].slug;
+        check_pair("interventions", count, words_intervention(ANALYZE_ENGLISH, slug),
+                   words_intervention(ANALYZE_SPANISH, slug));
+    }
+    assert_true(count > 0);
+    assert_null(words_es.interventions[count].slug);
+    assert_null(words_intervention(ANALYZE_SPANISH, "no such thing"));
+}
+
+static void test_fill(void **state)
+{
+    (void)state;
+    struct text text;
+    text_init(&text);
+    /* Arguments are not looked at for more arguments. */
+    words_fill(&text, "{2} of {1}, {x} {2}", (const char *const[]){ "{2}", "b" }, 2);
+    assert_string_equal(text_get(&text), "b of {2}, {x} b");
+    text_release(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_complete),   cmocka_unit_test(test_same_arguments),
+        cmocka_unit_test(test_translated), cmocka_unit_test(test_interventions),
+        cmocka_unit_test(test_fill),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
