@@ -509,17 +509,17 @@ static void hang_is_seen_live(void **state)
     struct bench bench;
     struct analyze_live *live;
     struct analyzer *alive, *dead;
-    struct analyze_options options = { .level = AUDIT_LOG, .hang_limit_ns = 100000000u };
+    struct analyze_options options = { .level = AUDIT_LOG, .hang_limit_ns = 200000000u };
     bench_open(&bench, folder, "hang", 0, false);
     CHECK_OK(analyze_live_start(bench.flight, bench.path, &options, &live, &bench.err), &bench.err);
     uint64_t from = clock_ns();
-    struct sleep_params params = { .milliseconds = 600 };
+    struct sleep_params params = { .milliseconds = 900 };
     struct device_launch sleeping = launch_sleep(&params);
     set_scope(&bench, 0, 2, 7, "");
     launch(&bench, 0, &sleeping);
     CHECK_OK(device_stream_sync(bench.device, bench.streams[0], DEVICE_HERE, &bench.err),
              &bench.err);
-    assert_true(clock_ns() - from >= 600000000u);
+    assert_true(clock_ns() - from >= 900000000u);
     CHECK_OK(analyze_live_stop(live, &alive, &bench.err), &bench.err);
     bench_close(&bench);
     show(analyzer_result(alive));

@@ -374,7 +374,7 @@ static void long_runs_forget_nothing(void **state)
     begin(&script);
     for (uint32_t step = 0; step < 20000; step++) {
         struct event append = script_launch_event(&script, A, "append");
-        script_operand(&append, A, (step * 16u) % BUFFER_BYTES, 16, EVENT_WRITE);
+        script_operand(&append, A, (step * 8u) % BUFFER_BYTES, 8, EVENT_WRITE);
         script_add(&script, &append);
         script_launch(&script, A, "attend", A, B);
         script_sync(&script, A);
