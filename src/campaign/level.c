@@ -3,8 +3,8 @@
 
 /* Freed memory is kept unusable up to this much: what an engine frees in one run, and more. */
 #define QUARANTINE_BYTES ((uint64_t)256 << 20)
-/* Launches whose outputs are looked at for NaN and infinity: one of so many below guard. */
-#define SCAN_INTERVAL_LOG 64u
+/* At level log, one launch of so many is scanned; a prime, so that every op has its turn. */
+#define SCAN_INTERVAL_LOG 61u
 
 void campaign_level_options(enum audit_level level, struct device_options *options)
 {
