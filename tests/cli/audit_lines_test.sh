@@ -150,6 +150,9 @@ expect_exit 2 "${run[@]}" --audit loud
 expect_exit 0 "$GRETA" infer --inject help
 [ "$(wc -l <"$captured/out")" -ge 28 ] || fail "expected a line for each fault"
 expect_stdout "rope-position"
+while read -r fault _; do
+    grep -qF "| \`$fault\` |" "$GRETA_SOURCE/docs/inject.md" || fail "expected $fault in docs/inject.md"
+done <"$captured/out"
 expect_exit 0 "$GRETA" bench -m tiny.gguf -p 0 -n 2 -r 1 --audit log --flight bench.flight
 expect_stderr "0 findings, recorded in bench.flight"
 rm -f ./*.flight
