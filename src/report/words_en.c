@@ -284,13 +284,16 @@ const struct words words_en = {
         [WORD_FIGURE_TIMELINE_WHOLE] =
             "Streams over the end of the recording, in ms since it began",
         [WORD_TIMELINE_HOST] = "host",
+        [WORD_TIMELINE_CALLS] = "The bars are the calls: when the work itself ended was not recorded.",
         [WORD_LEGEND_LAUNCH] = "launch",
         [WORD_LEGEND_COPY] = "copy or fill",
         [WORD_LEGEND_WAIT] = "wait",
         [WORD_LEGEND_CAUSE] = "cause",
         [WORD_LEGEND_FAILED] = "failed or refused",
         [WORD_FIGURE_LATENCY] = "Latency of every iteration, in ms",
-        [WORD_FIGURE_MEMORY] = "Buffers in the order of their addresses",
+        [WORD_FIGURE_MEMORY] = "Buffers in the order of their addresses, as they were when the error was seen",
+        [WORD_FIGURE_MEMORY_WORK] =
+            "Buffers in the order of their addresses, as they were at the last work of a stream",
         [WORD_MEMORY_FAULT] = "address of the fault",
         [WORD_MEMORY_LIVE] = "alive",
         [WORD_MEMORY_FREED] = "freed",

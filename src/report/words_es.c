@@ -290,13 +290,16 @@ const struct words words_es = {
         [WORD_FIGURE_TIMELINE_WHOLE] =
             "Flujos al final de la grabación, en ms desde su inicio",
         [WORD_TIMELINE_HOST] = "anfitrión",
+        [WORD_TIMELINE_CALLS] = "Las barras son las llamadas: no se grabó cuándo terminó el trabajo mismo.",
         [WORD_LEGEND_LAUNCH] = "lanzamiento",
         [WORD_LEGEND_COPY] = "copia o relleno",
         [WORD_LEGEND_WAIT] = "espera",
         [WORD_LEGEND_CAUSE] = "causa",
         [WORD_LEGEND_FAILED] = "fallida o rechazada",
         [WORD_FIGURE_LATENCY] = "Latencia de cada iteración, en ms",
-        [WORD_FIGURE_MEMORY] = "Búferes en el orden de sus direcciones",
+        [WORD_FIGURE_MEMORY] = "Búferes en el orden de sus direcciones, como estaban cuando se vio el error",
+        [WORD_FIGURE_MEMORY_WORK] =
+            "Búferes en el orden de sus direcciones, como estaban en el último trabajo de un flujo",
         [WORD_MEMORY_FAULT] = "dirección del fallo",
         [WORD_MEMORY_LIVE] = "vivo",
         [WORD_MEMORY_FREED] = "liberado",
