@@ -263,7 +263,7 @@ struct words {
     const char *verdicts[WORDS_VERDICT_COUNT];
     const char *severities[REPORT_SEVERITY_COUNT];
     const char *modes[REPORT_ROW_MODE_COUNT];
-    struct words_intervention interventions[8]; /* ends with an empty one */
+    struct words_intervention interventions[9]; /* ends with an empty one */
 };
 extern const struct words words_en, words_es;
 

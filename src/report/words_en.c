@@ -360,6 +360,7 @@ const struct words words_en = {
         { "guards", "guard pages and poison" },
         { "pinned", "pinned staging" },
         { "pageable", "pageable staging" },
+        { "sync-copies", "waits before and after each copy to the host" },
         { "chunking", "other chunks of the prompt" },
         { "injected-removed", "planted fault taken away" },
     },

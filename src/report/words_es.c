@@ -366,6 +366,7 @@ const struct words words_es = {
         { "guards", "páginas de guarda y veneno" },
         { "pinned", "tránsito en memoria fijada" },
         { "pageable", "tránsito en memoria paginable" },
+        { "sync-copies", "esperas antes y después de cada copia al anfitrión" },
         { "chunking", "otros trozos de la entrada" },
         { "injected-removed", "fallo plantado retirado" },
     },
