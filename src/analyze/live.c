@@ -65,8 +65,8 @@ static bool is_chased(const struct analyze_live *live)
     return flight_peek(live->flight, far, &event) != FLIGHT_ABSENT;
 }
 
-/* A record that is not there: later ones are, and it had time enough. */
-static bool is_hole(struct analyze_live *live, uint64_t now_ns)
+/* A record that is not there: later ones are, and it had time enough, or there is no time left. */
+static bool is_hole(struct analyze_live *live, uint64_t now_ns, bool ending)
 {
     struct event event;
     for (uint64_t id = live->next_id + 1; id <= live->next_id + HOLE_LOOK_AHEAD; id++) {
@@ -74,7 +74,7 @@ static bool is_hole(struct analyze_live *live, uint64_t now_ns)
             continue;
         if (!live->hole_since_ns)
             live->hole_since_ns = now_ns;
-        return now_ns - live->hole_since_ns > HOLE_NS || is_chased(live);
+        return ending || now_ns - live->hole_since_ns > HOLE_NS || is_chased(live);
     }
     return false;
 }
@@ -118,8 +118,7 @@ static uint64_t drain(struct analyze_live *live, bool ending)
             take(live, &event);
             break;
         case FLIGHT_ABSENT:
-            now_ns = clock_ns();
-            if (!is_hole(live, ending ? now_ns + HOLE_NS + 1 : now_ns))
+            if (!is_hole(live, clock_ns(), ending))
                 return count;
             analyze_lost(live->analyzer, 1);
             live->next_id++;

@@ -259,7 +259,8 @@ static void destroy_buffer(struct analyzer *analyzer, const struct event *event,
     if (event->access_count == 0)
         return;
     struct ledger_entry *entry = ledger_find(&analyzer->ledger, event->accesses[0].buffer_index);
-    if (!entry)
+    /* Another thread may have had its place already, and told so first. */
+    if (!entry || entry->generation != event->accesses[0].generation)
         return;
     /* On a lost device nothing runs any more. */
     if (!analyzer->first_fault_id)

@@ -200,6 +200,18 @@ enum status inject_spoil(struct inject *inject, void *stream, const struct devic
         *ret_spoilt = (struct inject_spoilt){ .hit = true, .commands = { *command } };
         return spoil_launch(inject, command, operand, ret_spoilt, err);
     }
+    /* What a copy reads can vanish too, where the plan says so. */
+    if (inject->plan.fault == INJECT_MEMORY_VANISHED && strcmp(inject->plan.op, "copy-out") == 0 &&
+        command->kind == DEVICE_COMMAND_COPY_OUT && inject_fits(inject, op, &command->scope)) {
+        inject_note(inject, op, &command->scope, NULL, -1, command->event_id);
+        *ret_spoilt = (struct inject_spoilt){
+            .hit = true,
+            .count = 1,
+            .commands = { *command },
+            .vanishes = inject_find_memory(inject, command->source.address),
+        };
+        return STATUS_OK;
+    }
     if (where == INJECT_IN_COPY && op[0] && strcmp(op, inject_row(inject->plan.fault)->op) == 0 &&
         inject_fits(inject, op, &command->scope)) {
         inject_note(inject, op, &command->scope, NULL, -1, command->event_id);

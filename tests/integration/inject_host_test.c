@@ -41,6 +41,7 @@ static const struct {
     { "wild-pointer@op=add", SIGN_FAULT, EVENT_LAUNCH, 0, "add" },
     { "wrapped-offset@op=gather", SIGN_FAULT, EVENT_LAUNCH, 0, "gather" },
     { "memory-vanished@op=gather,operand=source", SIGN_FAULT, EVENT_LAUNCH, 0, "gather" },
+    { "memory-vanished@op=copy-out", SIGN_FAULT, EVENT_COPY_OUT, 0, "copy-out" },
     { "free-while-queued@op=gather,operand=source", SIGN_FAULT, EVENT_LAUNCH, 0, "gather" },
     { "overrun@op=add", SIGN_CANARY, EVENT_LAUNCH, 0, "add" },
     { "underrun@op=add", SIGN_CANARY, EVENT_LAUNCH, 0, "add" },
