@@ -53,7 +53,7 @@ enum status call_settle(const struct call *call, const struct stream_slot *strea
                           .scope = stream->scope,
                           .operand = EVENT_NO_OPERAND };
     device_tell(device, &wait);
-    return STATUS_OK;
+    return device_check(device, err);
 }
 
 enum status call_submit(struct call *call, struct stream_slot *stream,
