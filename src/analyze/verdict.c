@@ -21,7 +21,8 @@ const char *verdict_missing_words(enum verdict_missing missing, enum analyze_lan
                                       "analysed",
                                       "se perdieron, dañaron u olvidaron registros antes de "
                                       "analizarlos" },
-        [VERDICT_MISSING_EXERCISE] = { "the path was not exercised", "no se ejercitó la vía" },
+        [VERDICT_MISSING_EXERCISE] = { "the path was not exercised often enough",
+                                       "no se ejercitó la vía lo suficiente" },
         [VERDICT_MISSING_CERTAINTY] = { "what was found has more than one explanation",
                                         "lo hallado tiene más de una explicación" },
         [VERDICT_MISSING_COMPARISON] = { "needs runs that differ in one thing, which were not made",
@@ -83,6 +84,9 @@ static bool has_unexplained_end(const struct verdict_input *input)
     return false;
 }
 
+/* With fewer the bound 3/n is no bound: a fault of every run could have stayed unseen. */
+#define ITERATIONS_FOR_A_BOUND 4
+
 /* Nothing was found: what keeps that from meaning something? */
 static enum verdict_missing find_missing(const struct verdict_input *input,
                                          enum hypothesis hypothesis,
@@ -107,7 +111,7 @@ static enum verdict_missing find_missing(const struct verdict_input *input,
         return VERDICT_MISSING_SELF_TEST_PASS;
     if (!whole)
         return VERDICT_MISSING_RECORDS;
-    if (verdict->checked == 0 || (!info->exact && input->iteration_count == 0))
+    if (verdict->checked == 0 || (!info->exact && input->iteration_count < ITERATIONS_FOR_A_BOUND))
         return VERDICT_MISSING_EXERCISE;
     if (info->exact && verdict->checked < verdict->total)
         return VERDICT_MISSING_RECORDS;

@@ -199,12 +199,24 @@ static void statistics_need_iterations(void **state)
     (void)state;
     struct audit audit;
     make_clean(&audit);
-    audit.input.iteration_count = 0;
-    const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_NON_DETERMINISM);
-    assert_int_equal(one->missing, VERDICT_MISSING_EXERCISE);
-    assert_int_equal(decide(&audit, HYPOTHESIS_MISSING_SYNC)->verdict, VERDICT_REFUTED);
-    audit.input.iteration_count = 1;
-    assert_true(decide(&audit, HYPOTHESIS_HANG)->bound == 1.0);
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        enum hypothesis hypothesis = (enum hypothesis)i;
+        bool exact = hypothesis_info(hypothesis)->exact;
+        /* Up to three iterations 3/n is 1 or more: it bounds nothing. */
+        for (uint64_t count = 0; count < 4; count++) {
+            audit.input.iteration_count = count;
+            const struct hypothesis_verdict *one = decide(&audit, hypothesis);
+            assert_int_equal(one->verdict, exact ? VERDICT_REFUTED : VERDICT_INCONCLUSIVE);
+            assert_int_equal(one->missing,
+                             exact ? VERDICT_MISSING_NOTHING : VERDICT_MISSING_EXERCISE);
+            assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+        }
+        audit.input.iteration_count = 4;
+        const struct hypothesis_verdict *one = decide(&audit, hypothesis);
+        assert_int_equal(one->verdict, VERDICT_REFUTED);
+        assert_true(one->bound == (exact ? 0.0 : 0.75));
+        assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
+    }
 }
 
 /* A run below the level does not count, and does not spoil one that was at it. */
