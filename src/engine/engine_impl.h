@@ -27,6 +27,12 @@ struct engine_scratch {
     struct device_view rope_table; /* [rotated dimensions, context] */
 };
 
+/* A batch recorded for replay. */
+struct engine_replay {
+    uint64_t tokens, logits; /* of the batch; tokens 0: not used */
+    struct device_graph graph;
+};
+
 struct engine {
     const struct ops *ops;
     struct device *device;
@@ -41,6 +47,8 @@ struct engine {
     int32_t *host_indices; /* 5 * batch_limit; owned */
     uint32_t logits_count; /* of the last batch */
     int32_t step;          /* batches so far: the scope's step */
+    struct engine_replay replays[4];
+    size_t next_replay; /* the oldest is replaced */
 };
 
 /* weights.c: imports every tensor of the plan. */
@@ -53,6 +61,11 @@ MUST_CHECK enum status engine_make_memory(struct engine *engine, struct error *e
 /* forward.c: all layers and logits for a batch whose indices are on the device. */
 MUST_CHECK enum status engine_run(struct engine *engine, uint64_t token_count,
                                   uint64_t logits_count, struct error *err);
+
+/* replay.c: the same, recorded once and replayed where that pays. */
+MUST_CHECK enum status engine_run_again(struct engine *engine, uint64_t tokens, uint64_t logits,
+                                        struct error *err);
+void engine_drop_replays(struct engine *engine);
 
 /* The first `rows` rows of a view. */
 static inline struct device_view engine_rows(const struct device_view *view, uint64_t rows)

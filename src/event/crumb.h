@@ -19,7 +19,7 @@
 struct crumb_stream {
     uint64_t entered;   /* id of the launch that began last */
     uint64_t finished;  /* id of the launch that ended last */
-    uint64_t node;      /* in a graph: which of its launches, counted from 1 over all replays */
+    uint64_t node;      /* in a replay, which `entered` names: which command of it, from 1 */
     uint64_t unused[5]; /* a cache line for each stream */
 };
 

@@ -199,16 +199,17 @@ static bool mark_passed(struct device *device, void *mark)
     return of(device)->real->mark_passed(device, mark);
 }
 
-static enum status graph_create(struct device *device, const struct device_command *commands,
-                                size_t count, void **ret_graph, struct error *err)
+static enum status graph_create(struct device *device, void *stream,
+                                const struct device_command *commands, size_t count,
+                                void **ret_graph, struct error *err)
 {
-    return of(device)->real->graph_create(device, commands, count, ret_graph, err);
+    return of(device)->real->graph_create(device, stream, commands, count, ret_graph, err);
 }
 
 static enum status graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
-                                uint64_t epoch, struct error *err)
+                                const struct event_scope *scope, struct error *err)
 {
-    return of(device)->real->graph_replay(device, stream, graph, event_id, epoch, err);
+    return of(device)->real->graph_replay(device, stream, graph, event_id, scope, err);
 }
 
 static void graph_destroy(struct device *device, void *graph)
@@ -216,9 +217,16 @@ static void graph_destroy(struct device *device, void *graph)
     of(device)->real->graph_destroy(device, graph);
 }
 
+static enum status module_load(struct device *device, const struct device_module *module,
+                               uint32_t index, struct error *err)
+{
+    return of(device)->real->module_load(device, module, index, err);
+}
+
 static const struct device_methods inject_methods = {
     .kind = "inject",
     .close = close_device,
+    .module_load = module_load,
     .memory_create = memory_create,
     .memory_import = memory_import,
     .memory_destroy = memory_destroy,

@@ -42,7 +42,7 @@ static void run_tile(void *context)
                                      .scratch = run->scratch,
                                      .crumbs = run->job->crumbs,
                                      .launch_id = command->event_id };
-    command->kernel->host(&call, run->tile);
+    command->kernel.host(&call, run->tile);
 }
 
 /* Takes the next tile; false if there is none. */

@@ -119,7 +119,7 @@ static void do_graph(struct host_stream *stream, const struct stream_item *item,
     struct host_graph *graph = item->graph;
     struct crumb_stream *crumbs = &stream->device->crumbs->streams[stream->index];
     for (size_t i = 0; i < graph->count && !device_is_lost(stream->device); i++) {
-        __atomic_store_n(&crumbs->node, (item->epoch - 1) * graph->count + i + 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&crumbs->node, i + 1, __ATOMIC_RELEASE);
         do_command(stream, &graph->commands[i], item->event_id, scratch);
     }
     host_graph_unuse(graph);
@@ -251,16 +251,16 @@ enum status host_mark_wait(struct device *device, void *stream, void *mark, stru
 }
 
 enum status host_graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
-                              uint64_t epoch, struct error *err)
+                              const struct event_scope *scope, struct error *err)
 {
     (void)device;
+    (void)scope; /* every command has its own */
     (void)err;
     struct stream_item *item = next_item(stream);
     host_graph_use(graph);
     item->kind = ITEM_GRAPH;
     item->graph = graph;
     item->event_id = event_id;
-    item->epoch = epoch;
     give_item(stream);
     return STATUS_OK;
 }
