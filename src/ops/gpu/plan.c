@@ -4,6 +4,7 @@
 
 #include "ops/gpu/packing.h"
 #include "ops/gpu/plan.h"
+#include "ops/gpu/tiling.h"
 #include "ops/params.h"
 #include "tensor/quant.h"
 
@@ -216,33 +217,6 @@ static uint32_t plan_attention(const struct device_gpu_request *request,
 
 /* ---- Matrix products ------------------------------------------------------------------------ */
 
-#define MATMUL_STAGES 4u
-#define MATMUL_ROWS 2u
-#define DECODED_TOKENS 4u
-
-/* Bytes of a chunk of a row, as matmul.c cuts it; 0 for a type it has no code for. */
-static uint32_t chunk_bytes(enum dtype dtype)
-{
-    switch (dtype) {
-    case DTYPE_Q8_0:
-        return 1024 / 32 * 34;
-    case DTYPE_Q4_0:
-        return 2048 / 32 * 18;
-    case DTYPE_Q4_K:
-        return 2048 / 256 * 144;
-    case DTYPE_Q5_K:
-        return 2048 / 256 * 176;
-    case DTYPE_Q6_K:
-        return 2048 / 256 * 210;
-    case DTYPE_F32:
-    case DTYPE_F16:
-    case DTYPE_BF16:
-        return 1024;
-    default:
-        return 0;
-    }
-}
-
 bool gpu_can_multiply(enum dtype weight_dtype)
 {
     return quant_can_decode(weight_dtype);
@@ -250,7 +224,7 @@ bool gpu_can_multiply(enum dtype weight_dtype)
 
 uint32_t gpu_pack_format(enum dtype weight_dtype)
 {
-    bool levels = chunk_bytes(weight_dtype) && dtype_info(weight_dtype)->block_elements > 1;
+    bool levels = matmul_chunk_bytes(weight_dtype) && dtype_info(weight_dtype)->block_elements > 1;
     return levels ? PACK_LEVELS : PACK_F32;
 }
 
@@ -265,7 +239,7 @@ static bool can_stream(const struct device_host_operand *weights)
 {
     uint32_t unit = weights->dtype == DTYPE_F32 ? 4 : dtype_info(weights->dtype)->block_elements;
     unit = unit < 4 ? 8 : unit;
-    return chunk_bytes(weights->dtype) && width_of(weights) % unit == 0 &&
+    return matmul_chunk_bytes(weights->dtype) && width_of(weights) % unit == 0 &&
            weights->row_stride_bytes < (UINT64_C(1) << 31) && rows_of(weights) < UINT32_MAX / 4;
 }
 
@@ -297,7 +271,7 @@ static uint32_t plan_streamed(const struct device_gpu_request *request,
     for (uint32_t part = 0; part < places->count; part++) {
         if (!weights[part].data)
             continue;
-        uint32_t bytes = chunk_bytes(weights[part].dtype);
+        uint32_t bytes = matmul_chunk_bytes(weights[part].dtype);
         stage_bytes = bytes > stage_bytes ? bytes : stage_bytes;
         pairs += divide_up(rows_of(&weights[part]), MATMUL_ROWS);
     }

@@ -1,6 +1,6 @@
 /* matmul.c - products of weights with few rows of activations: each weight is read once.
  *
- * A team takes two rows of weights at a time and streams their bytes through a ring of its own in
+ * A team takes a few rows of weights at a time and streams their bytes through a ring of its own in
  * shared memory: enough is on its way at any time to fill the memory's pipe, whatever the format
  * and however its blocks lie. From there each lane takes units of neighbouring weights and
  * multiplies them with up to eight rows of activations, which stay in the processor's cache.
@@ -10,16 +10,16 @@
  * makes the activations has ended: weights do not change. */
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/packing.h"
+#include "ops/gpu/tiling.h"
 
-#define STAGES 4
-#define ROWS 2
-#define TOKENS_MOST 8
-#define PARTS 3
+#define STAGES MATMUL_STAGES
+#define ROWS MATMUL_ROWS
+#define TOKENS_MOST MATMUL_TOKENS
 
 /* Operands: packed, three weights, three biases, three outputs. words[0]: bytes of a row in a stage
  * of the ring. */
 struct cursor {
-    uint32_t group; /* pair of rows, over all parts */
+    uint32_t group; /* of rows, over all parts */
     uint32_t part;
     uint32_t first_row;
     uint32_t offset; /* in the rows, bytes */
@@ -29,61 +29,27 @@ struct cursor {
     const GLOBAL uint8_t *rows[ROWS];
 };
 
-/* Weights of a chunk, so that its bytes are a multiple of 16, and about a thousand. */
-INLINE uint32_t chunk_weights(uint32_t dtype)
+INLINE uint32_t groups_of(const struct gpu_operand *weights)
 {
-    switch (dtype) {
-    case DTYPE_F32:
-        return 256;
-    case DTYPE_F16:
-    case DTYPE_BF16:
-        return 512;
-    case DTYPE_Q8_0:
-        return 1024;
-    default:
-        return 2048;
-    }
-}
-
-INLINE uint32_t chunk_bytes(uint32_t dtype)
-{
-    switch (dtype) {
-    case DTYPE_Q8_0:
-        return 1024 / 32 * 34;
-    case DTYPE_Q4_0:
-        return 2048 / 32 * 18;
-    case DTYPE_Q4_K:
-        return 2048 / 256 * 144;
-    case DTYPE_Q5_K:
-        return 2048 / 256 * 176;
-    case DTYPE_Q6_K:
-        return 2048 / 256 * 210;
-    default:
-        return 1024;
-    }
-}
-
-INLINE uint32_t pairs_of(const struct gpu_operand *weights)
-{
-    return weights->address ? ((uint32_t)weights->rows + 1) / 2 : 0;
+    return weights->address ? ((uint32_t)weights->rows + ROWS - 1) / ROWS : 0;
 }
 
 INLINE void seek(const struct gpu_call *call, struct cursor *cursor, uint32_t group)
 {
-    uint32_t in_first = pairs_of(&call->operands[1]), in_second = pairs_of(&call->operands[2]);
+    uint32_t in_first = groups_of(&call->operands[1]), in_second = groups_of(&call->operands[2]);
     cursor->group = group;
     cursor->offset = 0;
     cursor->part = group < in_first ? 0 : group < in_first + in_second ? 1 : 2;
     uint32_t before = cursor->part == 0 ? 0 : cursor->part == 1 ? in_first : in_first + in_second;
     const struct gpu_operand *weights = &call->operands[1 + cursor->part];
-    cursor->first_row = (group - before) * 2;
+    cursor->first_row = (group - before) * ROWS;
     cursor->row_bytes = (uint32_t)weights->row_stride_bytes;
-    cursor->chunk_bytes = chunk_bytes(weights->dtype);
+    cursor->chunk_bytes = matmul_chunk_bytes(weights->dtype);
     cursor->aligned = ((weights->address | weights->row_stride_bytes) & 15) == 0;
-    cursor->rows[0] = row_at(weights, cursor->first_row);
-    cursor->rows[1] = cursor->rows[0];
-    if (cursor->first_row + 1 < weights->rows)
-        cursor->rows[1] += cursor->row_bytes;
+    UNROLL
+    for (uint32_t r = 0; r < ROWS; r++) /* a row that is not there is read as the first */
+        cursor->rows[r] = row_at(weights, cursor->first_row +
+                                              (cursor->first_row + r < weights->rows ? r : 0));
 }
 
 /* To the next chunk; true at the end of the rows. */
@@ -409,8 +375,8 @@ INLINE void multiply(const struct gpu_call *call, bool levels, uint32_t tokens)
     const struct gpu_operand *packed = &call->operands[0];
     uint32_t stage_bytes = call->words[0];
     uint32_t teams = thread_count() / TEAM;
-    uint32_t group_count = pairs_of(&call->operands[1]) + pairs_of(&call->operands[2]) +
-                           pairs_of(&call->operands[3]);
+    uint32_t group_count = groups_of(&call->operands[1]) + groups_of(&call->operands[2]) +
+                           groups_of(&call->operands[3]);
     uint32_t group = block_x() * teams + team_index(), step = block_count_x() * teams;
     SHARED uint8_t *ring = shared_memory() + team_index() * (STAGES * ROWS * stage_bytes);
     struct cursor ahead = { .group = group }, now = { .group = group };
@@ -452,7 +418,7 @@ INLINE void multiply(const struct gpu_call *call, bool levels, uint32_t tokens)
         }
         copy_commit();
         uint32_t dtype = call->operands[1 + now.part].dtype;
-        uint32_t weights = chunk_weights(dtype);
+        uint32_t weights = matmul_chunk_weights(dtype);
         work.stage = ring + stage * ROWS * stage_bytes;
         work.first = now.offset / now.chunk_bytes * weights;
         work.count = work.k - work.first < weights ? work.k - work.first : weights;
@@ -500,8 +466,6 @@ KERNEL(matmul_floats_8)
 /* ---- Any other type ------------------------------------------------------------------------- */
 
 /* A team for each row, value by value; for types and sizes nobody has asked to be fast. */
-#define DECODED_TOKENS 4
-
 KERNEL(matmul_decoded)
 {
     ENTER(call);
