@@ -54,6 +54,7 @@ endforeach()
 
 # Every header compiles alone.
 file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS src/*.h)
+list(FILTER headers EXCLUDE REGEX "/kernels/") # for other machines
 set(alone_sources "")
 foreach(header IN LISTS headers)
     string(MAKE_C_IDENTIFIER ${header} identifier)
@@ -104,4 +105,26 @@ if(GRETA_SANITIZE MATCHES "thread")
     add_test(NAME sanitizer/planted_race
              COMMAND bash ${CMAKE_SOURCE_DIR}/tests/sanitizer/planted_race_test.sh
                      $<TARGET_FILE:planted_race>)
+endif()
+
+# A libcuda.so.1 that runs the kernels on a processor, so that the CUDA backend and every kernel are
+# tested without a GPU. It needs the PTX of a real build, whose entries it looks for.
+if(greta_kernel_count GREATER 0)
+    add_library(greta_fake_cuda SHARED tests/fake_gpu/emulator.c tests/fake_gpu/fake_cuda.c
+                tests/fake_gpu/kernels.c)
+    set_target_properties(greta_fake_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1
+                          LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_gpu)
+    target_include_directories(greta_fake_cuda PRIVATE src tests/fake_gpu)
+    # Fibers change stacks under a sanitizer's feet; kernels must not be contracted.
+    target_compile_options(greta_fake_cuda PRIVATE -fvisibility=hidden -ffp-contract=off
+                           -fno-sanitize=all -O2)
+    target_link_libraries(greta_fake_cuda PRIVATE greta_warnings m)
+    # The same tests on it, and on a real GPU where there is one.
+    foreach(name gpu_ops_test ops_matmul_test ops_layer_test)
+        add_test(NAME fake_gpu/${name} COMMAND ${name} cuda:0)
+        set_tests_properties(fake_gpu/${name} PROPERTIES TIMEOUT 300 ENVIRONMENT
+                             "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_gpu")
+        add_test(NAME gpu/${name} COMMAND ${name} cuda:0)
+        set_tests_properties(gpu/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+    endforeach()
 endif()

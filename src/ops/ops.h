@@ -3,7 +3,9 @@
  * Activations are rows of f32, one row per token: [width, tokens]. A batch is ragged: its tokens
  * may belong to several sequences, each with a position of its own. Everything an op computes for a
  * token depends on that token alone, never on its neighbours in the batch, and in a fixed order; so
- * results have the same bits whatever the chunking, batch or number of threads.
+ * on the host results have the same bits whatever the chunking, batch or number of threads. On a
+ * GPU the same calls give the same bits, and another batch may give others, within the same
+ * tolerance.
  *
  * Each op has a contract row (contract.c): operands with access, types and shapes, parameters,
  * footprint. A launch that breaks it is refused by the device with the numbers. Indices that live
@@ -43,7 +45,8 @@ const struct device_contract *ops_contract(enum ops_op op);
  * each has its own order of operations, and a model stays with one. */
 struct ops {
     struct device *device;
-    enum cpu_path host_path;
+    enum cpu_path host_path; /* on the host */
+    bool on_gpu;
 };
 
 /* Loads the best kernels this device has; host_path may be lowered for comparison, and

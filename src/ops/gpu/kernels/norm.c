@@ -1,0 +1,92 @@
+/* norm.c - rms_norm, a block for each token, and head_norm, a team for each head.
+ *
+ * out = x * scale * weight, scale = 1 / sqrt(mean(x^2) + epsilon); sums in f32, each thread its own
+ * values first. */
+#include "ops/gpu/kernels/pack.h"
+#include "ops/params.h"
+
+/* The sum over all threads of the block; every thread has it. Uses a word of shared memory for each
+ * team. */
+INLINE float block_sum(float value)
+{
+    SHARED float *sums = (SHARED float *)shared_memory();
+    uint32_t teams = thread_count() / TEAM;
+    value = team_sum(value, TEAM);
+    if (lane_index() == 0)
+        sums[team_index()] = value;
+    block_sync();
+    return team_sum(lane_index() < teams ? sums[lane_index()] : 0.0f, TEAM);
+}
+
+/* Values a thread keeps in registers; those of longer rows are read again. */
+#define KEPT 8
+
+KERNEL(rms_norm)
+{
+    ENTER(call);
+    const struct params_norm *params = (const void *)call.params;
+    uint32_t width = (uint32_t)call.operands[0].width, step = thread_count();
+    GLOBAL float *x = row_f32(&call.operands[0], block_x()); /* [width, tokens] */
+    const GLOBAL float *added = call.operands[1].address ? row_f32(&call.operands[1], block_x())
+                                                         : 0;
+    const GLOBAL float *weight = row_f32(&call.operands[2], 0); /* [width] */
+    GLOBAL float *out = row_f32(&call.operands[3], block_x());  /* [width, tokens] */
+    float kept[KEPT];
+    float squares = 0;
+    UNROLL
+    for (uint32_t n = 0; n < KEPT; n++) {
+        uint32_t i = n * step + thread_index();
+        kept[n] = i < width ? x[i] : 0;
+        if (added && i < width)
+            x[i] = kept[n] += added[i];
+        squares += kept[n] * kept[n];
+    }
+    for (uint32_t i = KEPT * step + thread_index(); i < width; i += step) {
+        float value = x[i];
+        if (added)
+            x[i] = value += added[i];
+        squares += value * value;
+    }
+    float mean = block_sum(squares) / (float)width;
+    float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
+    GLOBAL uint8_t *packed = call.operands[4].address ? row_at(&call.operands[4], block_x()) : 0;
+    UNROLL
+    for (uint32_t n = 0; n < KEPT; n++) {
+        uint32_t i = n * step + thread_index();
+        if (n * step >= width)
+            break;
+        float value = i < width ? kept[n] * scale * weight[i] : 0;
+        if (i < width)
+            out[i] = value;
+        if (packed)
+            pack_value(params->packing.format, packed, width, i, value);
+    }
+    for (uint32_t first = KEPT * step; first < width; first += step) {
+        uint32_t i = first + thread_index();
+        float value = i < width ? x[i] * scale * weight[i] : 0;
+        if (i < width)
+            out[i] = value;
+        if (packed)
+            pack_value(params->packing.format, packed, width, i, value);
+    }
+}
+
+KERNEL(head_norm)
+{
+    ENTER(call);
+    const struct params_norm *params = (const void *)call.params;
+    uint32_t head_dim = (uint32_t)call.operands[1].width;
+    uint32_t heads = (uint32_t)call.operands[0].width / head_dim;
+    uint32_t head = block_x() * (thread_count() / TEAM) + team_index();
+    if (head >= heads)
+        return;
+    GLOBAL float *x = row_f32(&call.operands[0], block_y()) + head * head_dim;
+    const GLOBAL float *weight = row_f32(&call.operands[1], 0); /* [head_dim] */
+    float squares = 0;
+    for (uint32_t i = lane_index(); i < head_dim; i += TEAM)
+        squares += x[i] * x[i];
+    float mean = team_sum(squares, TEAM) / (float)head_dim;
+    float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
+    for (uint32_t i = lane_index(); i < head_dim; i += TEAM)
+        x[i] = x[i] * scale * weight[i];
+}

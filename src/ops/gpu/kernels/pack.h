@@ -1,0 +1,38 @@
+/* pack.h - rows of activations as matrix products want them.
+ *
+ * PACK_F32: the row. PACK_LEVELS: k signed bytes, then for each 32 of them {scale, scale * sum of
+ * the levels} as two floats; k is a multiple of 32. level = x / scale to nearest even, scale =
+ * largest magnitude / 127; a block with a NaN or infinity has scale NaN and levels 0. */
+#ifndef GRETA_OPS_GPU_KERNELS_PACK_H
+#define GRETA_OPS_GPU_KERNELS_PACK_H
+
+#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/packing.h"
+
+/* Packs value i of a row of k values. For PACK_LEVELS all lanes of a team are here together, with
+ * 32 neighbouring values that begin at a multiple of 32. */
+INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint64_t i, float value)
+{
+    if (format == PACK_F32) {
+        if (i < k)
+            ((GLOBAL float *)packed)[i] = value;
+        return;
+    }
+    if (i >= k)
+        return; /* the whole team, since k is a multiple of 32 */
+    uint32_t largest = team_max_bits(bits_of(value) & 0x7FFFFFFFu, TEAM);
+    bool finite = largest < 0x7F800000u;
+    float magnitude = float_of(largest);
+    bool usable = finite && magnitude >= 0x1p-110f;
+    float scale = usable ? magnitude / 127.0f : finite ? 0.0f : float_of(0x7FC00000u);
+    float factor = usable ? 127.0f / magnitude : 0.0f;
+    int32_t level = usable ? (int32_t)__builtin_rintf(value * factor) : 0;
+    int32_t sum = team_sum_int(level, TEAM);
+    ((GLOBAL int8_t *)packed)[i] = (int8_t)level;
+    if (lane_index() == 0) {
+        floats2 pair = { scale, scale * (float)sum };
+        *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
+    }
+}
+
+#endif

@@ -1,0 +1,372 @@
+/* plan.c - how each op is done on a GPU: which kernel, how many blocks, how much shared memory. The
+ * kernels' files say what a block does. */
+#include "ops/gpu/gpu.h"
+
+#include "ops/gpu/packing.h"
+#include "ops/gpu/plan.h"
+#include "ops/gpu/tiling.h"
+#include "ops/params.h"
+#include "tensor/quant.h"
+
+#include <string.h>
+
+enum gpu_kernel {
+#define GPU_KERNEL(name) KERNEL_##name,
+#include "ops/gpu/kernels.def"
+#undef GPU_KERNEL
+};
+
+static const char *const kernel_names[] = {
+#define GPU_KERNEL(name) #name,
+#include "ops/gpu/kernels.def"
+#undef GPU_KERNEL
+};
+
+/* Threads of a block, where a thread does one value. */
+#define VALUE_THREADS 256u
+#define ROW_THREADS 1024u
+#define TEAM 32u
+#define TEAMS_OF_VALUES (VALUE_THREADS / TEAM)
+
+static uint64_t divide_up(uint64_t value, uint64_t by)
+{
+    return value / by + (value % by != 0);
+}
+
+/* Operands as the launch has them. */
+static struct device_gpu_step step_of(enum gpu_kernel kernel, uint64_t grid_x, uint64_t grid_y,
+                                      uint32_t threads)
+{
+    struct device_gpu_step step = { .kernel = (uint32_t)kernel,
+                                    .grid_x = (uint32_t)grid_x,
+                                    .grid_y = (uint32_t)grid_y,
+                                    .threads = threads };
+    for (uint8_t i = 0; i < GPU_OPERAND_LIMIT; i++)
+        step.operands[i] = i;
+    return step;
+}
+
+static uint64_t width_of(const struct device_host_operand *operand)
+{
+    return operand->shape.dims[0];
+}
+
+static uint64_t rows_of(const struct device_host_operand *operand)
+{
+    return operand->shape.dims[1];
+}
+
+/* Rows beyond what one dimension of a grid can count are not met: a batch is far smaller. */
+#define GRID_Y_LIMIT 65535u
+
+/* A thread for each value of a row, a row of blocks for each row. */
+static uint32_t plan_values(enum gpu_kernel kernel, uint64_t width, uint64_t rows,
+                            struct device_gpu_step *steps)
+{
+    if (width == 0 || rows == 0)
+        return 0;
+    ASSERT(rows <= GRID_Y_LIMIT);
+    steps[0] = step_of(kernel, divide_up(width, VALUE_THREADS), rows, VALUE_THREADS);
+    return 1;
+}
+
+static uint32_t plan_embed(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *out = &request->operands[2];
+    return plan_values(KERNEL_embed, width_of(out), rows_of(out), steps);
+}
+
+static uint32_t plan_gather_rows(const struct device_gpu_request *request,
+                                 struct device_gpu_step *steps)
+{
+    const struct device_host_operand *out = &request->operands[2];
+    return plan_values(KERNEL_gather_rows, width_of(out), rows_of(out), steps);
+}
+
+static uint32_t plan_add(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *x = &request->operands[0];
+    return plan_values(KERNEL_add, width_of(x), rows_of(x), steps);
+}
+
+static uint32_t plan_swiglu(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *out = &request->operands[2];
+    return plan_values(KERNEL_swiglu, width_of(out), rows_of(out), steps);
+}
+
+static uint32_t plan_act_pack(const struct device_gpu_request *request,
+                              struct device_gpu_step *steps)
+{
+    const struct device_host_operand *x = &request->operands[0];
+    return plan_values(KERNEL_act_pack, width_of(x), rows_of(x), steps);
+}
+
+static uint32_t plan_kv_append(const struct device_gpu_request *request,
+                               struct device_gpu_step *steps)
+{
+    const struct device_host_operand *k = &request->operands[0];
+    return plan_values(KERNEL_kv_append, width_of(k), rows_of(k), steps);
+}
+
+static uint32_t plan_rms_norm(const struct device_gpu_request *request,
+                              struct device_gpu_step *steps)
+{
+    const struct device_host_operand *x = &request->operands[0];
+    if (rows_of(x) == 0)
+        return 0;
+    uint64_t threads = divide_up(width_of(x), TEAM) * TEAM;
+    steps[0] = step_of(KERNEL_rms_norm, rows_of(x), 1,
+                       threads < ROW_THREADS ? (uint32_t)threads : ROW_THREADS);
+    steps[0].shared_bytes = TEAM * sizeof(float);
+    return 1;
+}
+
+static uint32_t plan_head_norm(const struct device_gpu_request *request,
+                               struct device_gpu_step *steps)
+{
+    const struct device_host_operand *x = &request->operands[0];
+    uint64_t heads = width_of(x) / width_of(&request->operands[1]);
+    if (rows_of(x) == 0)
+        return 0;
+    ASSERT(rows_of(x) <= GRID_Y_LIMIT);
+    steps[0] = step_of(KERNEL_head_norm, divide_up(heads, TEAMS_OF_VALUES), rows_of(x),
+                       VALUE_THREADS);
+    return 1;
+}
+
+static uint32_t plan_rope_table(const struct device_gpu_request *request,
+                                struct device_gpu_step *steps)
+{
+    const struct device_host_operand *table = &request->operands[1];
+    uint64_t pairs = width_of(table) / 2, tiles = divide_up(rows_of(table), TILE_POSITIONS);
+    if (pairs == 0 || tiles == 0)
+        return 0;
+    ASSERT(tiles <= GRID_Y_LIMIT);
+    steps[0] = step_of(KERNEL_rope_table, divide_up(pairs, VALUE_THREADS), tiles, VALUE_THREADS);
+    return 1;
+}
+
+static uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct params_rope *params = request->params;
+    const struct device_host_operand *x = &request->operands[0], *also = &request->operands[3];
+    uint64_t heads = width_of(x) / params->head_dim;
+    if (also->data)
+        heads += width_of(also) / params->head_dim;
+    return plan_values(KERNEL_rope, heads * (width_of(&request->operands[2]) / 2), rows_of(x),
+                       steps);
+}
+
+static uint32_t plan_argmax(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    steps[0] = step_of(KERNEL_argmax, rows_of(&request->operands[0]), 1, ROW_THREADS);
+    steps[0].shared_bytes = TEAM * sizeof(uint64_t);
+    return steps[0].grid_x > 0;
+}
+
+static uint32_t plan_top_k(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    steps[0] = step_of(KERNEL_top_k, rows_of(&request->operands[0]), 1, ROW_THREADS);
+    steps[0].shared_bytes = TEAM * sizeof(uint64_t);
+    return steps[0].grid_x > 0;
+}
+
+/* ---- Attention ------------------------------------------------------------------------------ */
+
+#define ATTENTION_PARTS_MOST 32u
+#define ATTENTION_SLOTS_LEAST 64u
+#define ATTENTION_CHUNK_SLOTS 256u
+
+static uint32_t plan_attention(const struct device_gpu_request *request,
+                               struct device_gpu_step *steps)
+{
+    const struct params_attention *params = request->params;
+    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    uint64_t tokens = rows_of(q), kv_heads = width_of(keys) / params->head_dim;
+    uint64_t group = width_of(q) / width_of(keys);
+    if (tokens == 0)
+        return 0;
+    ASSERT(tokens <= GRID_Y_LIMIT);
+    enum gpu_kernel kernel = KERNEL_attention_1_large_head;
+    uint64_t heads = 1;
+    if (params->head_dim <= 128 && group == 1) {
+        kernel = KERNEL_attention_1_head;
+    } else if (params->head_dim <= 128) {
+        kernel = KERNEL_attention_4_heads;
+        heads = 4;
+    }
+    uint64_t sets = divide_up(group, heads), units = tokens * kv_heads * sets;
+    /* Two blocks for each processor, but no part too small to be worth one. */
+    uint64_t parts = divide_up(2 * (uint64_t)request->chip->processor_count, units);
+    uint64_t most = rows_of(keys) / ATTENTION_SLOTS_LEAST;
+    most = most < 1 ? 1 : most > ATTENTION_PARTS_MOST ? ATTENTION_PARTS_MOST : most;
+    parts = parts > most ? most : parts;
+    uint64_t part_bytes = heads * (params->head_dim + 2) * sizeof(float);
+    if (units * sizeof(uint32_t) > GPU_COUNTER_BYTES ||
+        units * parts * part_bytes > GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES)
+        parts = 1;
+    steps[0] = step_of(kernel, parts * sets * kv_heads, tokens, VALUE_THREADS);
+    steps[0].words[0] = (uint32_t)parts;
+    steps[0].words[1] = (uint32_t)sets;
+    steps[0].shared_bytes = (uint32_t)((heads * ATTENTION_CHUNK_SLOTS + 12 +
+                                        TEAMS_OF_VALUES * heads * params->head_dim) *
+                                       sizeof(float));
+    return 1;
+}
+
+/* ---- Matrix products ------------------------------------------------------------------------ */
+
+bool gpu_can_multiply(enum dtype weight_dtype)
+{
+    return quant_can_decode(weight_dtype);
+}
+
+uint32_t gpu_pack_format(enum dtype weight_dtype)
+{
+    bool levels = matmul_chunk_bytes(weight_dtype) && dtype_info(weight_dtype)->block_elements > 1;
+    return levels ? PACK_LEVELS : PACK_F32;
+}
+
+uint64_t gpu_packed_row_bytes(uint32_t format, uint64_t k)
+{
+    uint64_t bytes = format == PACK_LEVELS ? k + k / 32 * 8 : 4 * k;
+    return (bytes + 15) / 16 * 16;
+}
+
+/* Whether the streaming kernels can do it: whole units, and few enough bytes in a row. */
+static bool can_stream(const struct device_host_operand *weights)
+{
+    uint32_t unit = weights->dtype == DTYPE_F32 ? 4 : dtype_info(weights->dtype)->block_elements;
+    unit = unit < 4 ? 8 : unit;
+    return matmul_chunk_bytes(weights->dtype) && width_of(weights) % unit == 0 &&
+           weights->row_stride_bytes < (UINT64_C(1) << 31) && rows_of(weights) < UINT32_MAX / 4;
+}
+
+/* Operand `from + part` of the group stands at `to + part` for the kernel. */
+struct group_places {
+    uint8_t packed, weights, biases, outs;
+    uint32_t count;
+};
+
+static void place_operands(const struct group_places *places, struct device_gpu_step *step)
+{
+    memset(step->operands, DEVICE_GPU_ABSENT, sizeof(step->operands));
+    step->operands[0] = places->packed;
+    for (uint8_t part = 0; part < places->count; part++) {
+        step->operands[1 + part] = (uint8_t)(places->weights + part);
+        step->operands[4 + part] = (uint8_t)(places->biases + part);
+        step->operands[7 + part] = (uint8_t)(places->outs + part);
+    }
+}
+
+static uint32_t plan_streamed(const struct device_gpu_request *request,
+                              const struct group_places *places, uint64_t tokens,
+                              struct device_gpu_step *steps)
+{
+    const struct device_host_operand *weights = &request->operands[places->weights];
+    const struct device_gpu_chip *chip = request->chip;
+    uint32_t stage_bytes = 0;
+    uint64_t pairs = 0;
+    for (uint32_t part = 0; part < places->count; part++) {
+        if (!weights[part].data)
+            continue;
+        uint32_t bytes = matmul_chunk_bytes(weights[part].dtype);
+        stage_bytes = bytes > stage_bytes ? bytes : stage_bytes;
+        pairs += divide_up(rows_of(&weights[part]), MATMUL_ROWS);
+    }
+    bool levels = gpu_pack_format(weights[0].dtype) == PACK_LEVELS;
+    uint32_t wide = tokens > 4 ? 3 : tokens > 2 ? 2 : tokens > 1 ? 1 : 0; /* log2 */
+    enum gpu_kernel kernel = (levels ? KERNEL_matmul_levels_1 : KERNEL_matmul_floats_1) + wide;
+    uint32_t teams = TEAMS_OF_VALUES;
+    while (teams > 1 && teams * MATMUL_STAGES * MATMUL_ROWS * stage_bytes > chip->shared_bytes)
+        teams /= 2;
+    uint32_t shared = teams * MATMUL_STAGES * MATMUL_ROWS * stage_bytes;
+    uint64_t fitting = chip->processor_shared_bytes / (shared + 1024);
+    uint64_t per_processor = fitting >= 2 ? 2 : 1;
+    uint64_t blocks = divide_up(pairs, teams);
+    uint64_t most = per_processor * chip->processor_count;
+    steps[0] = step_of(kernel, blocks < most ? blocks : most,
+                       divide_up(tokens, UINT64_C(1) << wide), teams * TEAM);
+    steps[0].words[0] = stage_bytes;
+    steps[0].shared_bytes = shared;
+    place_operands(places, &steps[0]);
+    return 1;
+}
+
+static uint32_t plan_products(const struct device_gpu_request *request,
+                              const struct group_places *places, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *weights = &request->operands[places->weights];
+    uint64_t tokens = rows_of(&request->operands[places->packed]);
+    bool streamed = true;
+    for (uint32_t part = 0; part < places->count; part++)
+        streamed = streamed && (!weights[part].data || can_stream(&weights[part]));
+    if (tokens == 0)
+        return 0;
+    ASSERT(tokens <= GRID_Y_LIMIT);
+    if (streamed)
+        return plan_streamed(request, places, tokens, steps);
+    uint32_t count = 0;
+    for (uint32_t part = 0; part < places->count; part++) {
+        if (!weights[part].data)
+            continue;
+        steps[count] = step_of(KERNEL_matmul_decoded,
+                               divide_up(rows_of(&weights[part]), TEAMS_OF_VALUES),
+                               divide_up(tokens, DECODED_TOKENS), VALUE_THREADS);
+        steps[count].words[1] = part;
+        place_operands(places, &steps[count]);
+        count++;
+    }
+    return count;
+}
+
+static uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct group_places places = {
+        .packed = 1, .weights = 0, .biases = 2, .outs = 3, .count = 1
+    };
+    return plan_products(request, &places, steps);
+}
+
+static uint32_t plan_matmul_group(const struct device_gpu_request *request,
+                                  struct device_gpu_step *steps)
+{
+    const struct group_places places = {
+        .packed = 0, .weights = 1, .biases = 4, .outs = 7, .count = 3
+    };
+    return plan_products(request, &places, steps);
+}
+
+/* ---- The image ------------------------------------------------------------------------------ */
+
+static const struct device_gpu_entry entries[] = {
+    { "embed", plan_embed },
+    { "rms_norm", plan_rms_norm },
+    { "head_norm", plan_head_norm },
+    { "act_pack", plan_act_pack },
+    { "matmul", plan_matmul },
+    { "matmul_group", plan_matmul_group },
+    { "rope_table", plan_rope_table },
+    { "rope", plan_rope },
+    { "kv_append", plan_kv_append },
+    { "attention", plan_attention },
+    { "swiglu", plan_swiglu },
+    { "add", plan_add },
+    { "gather_rows", plan_gather_rows },
+    { "argmax", plan_argmax },
+    { "top_k", plan_top_k },
+};
+
+const struct device_gpu_image *gpu_kernels_image(void)
+{
+    static const struct device_gpu_image image = {
+        .entries = entries,
+        .count = COUNT_OF(entries),
+        .codes = gpu_codes,
+        .code_count = GPU_CODE_COUNT,
+        .kernels = kernel_names,
+        .kernel_count = COUNT_OF(kernel_names),
+    };
+    return &image;
+}
