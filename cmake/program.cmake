@@ -10,6 +10,8 @@ add_custom_target(greta_commit BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/greta_co
                           -P ${CMAKE_SOURCE_DIR}/cmake/commit.cmake)
 add_dependencies(greta_cli greta_commit)
 target_include_directories(greta_cli PRIVATE ${CMAKE_BINARY_DIR}/generated)
+set_property(SOURCE src/cli/cmd_audit.c APPEND PROPERTY
+             COMPILE_DEFINITIONS GRETA_COMMIT_HEADER="greta_commit.h")
 # The model that is run when none is named: installed beside the program, linked into the build
 # folder; src/cli/default_model.c looks in both places.
 set(greta_model greta-stories-14m-q8_0.gguf)

@@ -93,7 +93,8 @@ file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*_test.sh)
 foreach(script IN LISTS scripts)
     get_filename_component(name ${script} NAME_WE)
     add_test(NAME cli/${name} COMMAND bash ${script})
-    set_tests_properties(cli/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+    # An audit starts dozens of children; sanitized ones are slow.
+    set_tests_properties(cli/${name} PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT
         "GRETA=$<TARGET_FILE:greta>;GRETA_BUILD=${CMAKE_BINARY_DIR};GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 

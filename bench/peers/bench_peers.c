@@ -130,6 +130,9 @@ static enum status measure(struct bench *bench, double *ret_logits_error, struct
 
 /* ---- Results -------------------------------------------------------------------------------- */
 
+/* Instead of a placement: all pairs, disturbed or not. */
+#define ANYHOW ((enum placement)(PLACEMENT_COUNT + 1))
+
 /* Where the cores were during a pair; PLACEMENT_COUNT if they moved. */
 static enum placement pair_placement(const struct pair *pair)
 {
@@ -143,8 +146,10 @@ static enum placement pair_placement(const struct pair *pair)
  * long to stay in one place and depends less on it. */
 static bool counts(const struct pair *pair, enum test test, enum placement placement)
 {
-    if (pair->test != test || pair->disturbed)
+    if (pair->test != test || (pair->disturbed && placement != ANYHOW))
         return false;
+    if (placement == ANYHOW)
+        return true;
     if (test == DECODE_TWO)
         return pair_placement(pair) == placement;
     for (size_t i = 0; i < COUNT_OF(pair->probes); i++)
@@ -184,7 +189,8 @@ static void emit_spread(struct emit *emit, const char *key, struct spread spread
     emit_real(emit, range_key, spread.high);
 }
 
-static void emit_row(struct emit *emit, const struct bench *bench, enum test test,
+/* False if no pair counts. */
+static bool emit_row(struct emit *emit, const struct bench *bench, enum test test,
                      enum placement placement)
 {
     static double values[5][PAIR_LIMIT]; /* either speed, their ratio, ping-pong, reading */
@@ -202,13 +208,16 @@ static void emit_row(struct emit *emit, const struct bench *bench, enum test tes
         values[4][count++] = pair->probes[1].read_gb_per_s;
     }
     if (count == 0)
-        return;
+        return false;
     for (size_t i = 0; i < COUNT_OF(values); i++)
         spreads[i] = spread_of(values[i], count);
     emit_object_begin(emit, NULL);
     emit_text(emit, "test", tests[test].name);
     emit_count(emit, "threads", tests[test].threads);
-    emit_text(emit, "cores", test == DECODE_TWO ? placement_name(placement) : "any");
+    emit_text(emit, "cores",
+              placement == ANYHOW  ? "disturbed"
+              : test == DECODE_TWO ? placement_name(placement)
+                                   : "any");
     emit_textf(emit, "pairs", "%zu of %zu", count, all);
     emit_spread(emit, "greta", spreads[0]);
     emit_spread(emit, "llama_cpp", spreads[1]);
@@ -216,6 +225,19 @@ static void emit_row(struct emit *emit, const struct bench *bench, enum test tes
     emit_textf(emit, "ping_pong_ns", "%.0f", spreads[3].middle);
     emit_textf(emit, "read_gb_per_s", "%.1f", spreads[4].middle);
     emit_object_end(emit);
+    return true;
+}
+
+/* Where no pair of a test counts, all of them are shown, and called what they are. */
+static void emit_test(struct emit *emit, const struct bench *bench, enum test test)
+{
+    bool shown = false;
+    for (int placement = 0; test == DECODE_TWO && placement < PLACEMENT_COUNT; placement++)
+        shown |= emit_row(emit, bench, test, (enum placement)placement);
+    if (test != DECODE_TWO)
+        shown = emit_row(emit, bench, test, PLACEMENT_COUNT);
+    if (!shown)
+        emit_row(emit, bench, test, ANYHOW);
 }
 
 static void emit_file(struct emit *emit, const struct bench *bench, const char *path,
@@ -235,10 +257,8 @@ static void emit_file(struct emit *emit, const struct bench *bench, const char *
     emit_count(emit, "pairs_disturbed", disturbed);
     emit_count(emit, "pairs_in_which_cores_moved", moved);
     emit_list_begin(emit, "tests");
-    for (int placement = 0; placement < PLACEMENT_COUNT; placement++)
-        emit_row(emit, bench, DECODE_TWO, (enum placement)placement);
-    emit_row(emit, bench, DECODE_ONE, PLACEMENT_COUNT);
-    emit_row(emit, bench, PREFILL, PLACEMENT_COUNT);
+    for (int test = 0; test < TEST_COUNT; test++)
+        emit_test(emit, bench, (enum test)test);
     emit_list_end(emit);
     if (emit_is_json(emit))
         emit_object_end(emit);

@@ -208,8 +208,8 @@ struct order {
     uint64_t filling_ns, waiting_ns; /* end of the last wait in each; 0: empty */
     uint64_t interval_count;         /* of all shadows */
     uint64_t interval_limit;
+    uint64_t replay_budget;      /* launches of replays that may still be followed */
     uint64_t forgotten_accesses; /* not held against what came before, or not kept for later */
-    uint64_t access_count;
 };
 
 bool order_init(struct order *order);

@@ -16,8 +16,9 @@
 /* Between looks: short while there is work, longer while there is none. */
 #define BUSY_SLEEP_NS UINT64_C(2000000)
 #define IDLE_SLEEP_NS UINT64_C(20000000)
-/* A record missing while later ones are there is given up after so long. */
-#define HOLE_NS UINT64_C(200000000)
+/* A record missing while later ones are there is given up after so long: on a busy machine a thread
+ * that has its number may be kept from writing for a while. */
+#define HOLE_NS UINT64_C(5000000000)
 #define HOLE_LOOK_AHEAD 64u
 #define CHECKPOINT_EVENTS 4096u
 #define CHECKPOINT_NS UINT64_C(1000000000)
@@ -64,8 +65,8 @@ static bool is_chased(const struct analyze_live *live)
     return flight_peek(live->flight, far, &event) != FLIGHT_ABSENT;
 }
 
-/* A record that is not there: later ones are, and it had time enough. */
-static bool is_hole(struct analyze_live *live, uint64_t now_ns)
+/* A record that is not there: later ones are, and it had time enough, or there is no time left. */
+static bool is_hole(struct analyze_live *live, uint64_t now_ns, bool ending)
 {
     struct event event;
     for (uint64_t id = live->next_id + 1; id <= live->next_id + HOLE_LOOK_AHEAD; id++) {
@@ -73,7 +74,7 @@ static bool is_hole(struct analyze_live *live, uint64_t now_ns)
             continue;
         if (!live->hole_since_ns)
             live->hole_since_ns = now_ns;
-        return now_ns - live->hole_since_ns > HOLE_NS || is_chased(live);
+        return ending || now_ns - live->hole_since_ns > HOLE_NS || is_chased(live);
     }
     return false;
 }
@@ -117,8 +118,7 @@ static uint64_t drain(struct analyze_live *live, bool ending)
             take(live, &event);
             break;
         case FLIGHT_ABSENT:
-            now_ns = clock_ns();
-            if (!is_hole(live, ending ? now_ns + HOLE_NS + 1 : now_ns))
+            if (!is_hole(live, clock_ns(), ending))
                 return count;
             analyze_lost(live->analyzer, 1);
             live->next_id++;

@@ -20,12 +20,17 @@
 #define FLOOR_SLACK_NS UINT64_C(1000000)
 /* 120 bytes each. */
 #define INTERVALS_IN_ALL 131072u
+/* A file of nothing but replays of large graphs must not take hours: so many launches to begin
+ * with, and so many more with every event. A step of a model has some hundreds. */
+#define REPLAYED_AT_FIRST (UINT64_C(1) << 26)
+#define REPLAYED_PER_EVENT 4096u
 
 bool order_init(struct order *order)
 {
     order->marks = calloc(MARK_LIMIT, sizeof(*order->marks));
     order->tickets = calloc(TICKET_LIMIT, sizeof(*order->tickets));
     order->interval_limit = INTERVALS_IN_ALL;
+    order->replay_budget = REPLAYED_AT_FIRST;
     return idmap_init(&order->mark_map, MARK_LIMIT) &&
            idmap_init(&order->ticket_map, TICKET_LIMIT) && order->marks && order->tickets;
 }
@@ -206,6 +211,9 @@ static void do_replay(struct analyzer *analyzer, const struct event *event)
     struct graph *graph = graphs_find(&analyzer->graphs, event->cause_id);
     if (!graph)
         graph = graphs_find_handle(&analyzer->graphs, event->object);
+    uint64_t *budget = &analyzer->order.replay_budget;
+    if (graph && graph->count > *budget)
+        graph = NULL;
     if (!graph || graph->missing || graph->count == 0) {
         /* What it touches is not known. */
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 0, 1);
@@ -215,6 +223,7 @@ static void do_replay(struct analyzer *analyzer, const struct event *event)
         return;
     if (event->object)
         graph->handle = event->object;
+    *budget -= graph->count;
     for (size_t i = 0; i < graph->count; i++)
         do_work(analyzer, &graph->records[i], event, (uint32_t)i + 1);
 }
@@ -250,7 +259,8 @@ static void destroy_buffer(struct analyzer *analyzer, const struct event *event,
     if (event->access_count == 0)
         return;
     struct ledger_entry *entry = ledger_find(&analyzer->ledger, event->accesses[0].buffer_index);
-    if (!entry)
+    /* Another thread may have had its place already, and told so first. */
+    if (!entry || entry->generation != event->accesses[0].generation)
         return;
     /* On a lost device nothing runs any more. */
     if (!analyzer->first_fault_id)
@@ -387,6 +397,8 @@ void order_event(struct analyzer *analyzer, const struct event *event)
     struct order *order = &analyzer->order;
     struct thread_state *thread = thread_of(order, event->thread_index);
     raise_floor(order, event->begin_ns);
+    if (order->replay_budget < REPLAYED_AT_FIRST)
+        order->replay_budget += REPLAYED_PER_EVENT;
     if (event->outcome == EVENT_REFUSED)
         return;
     catch_up(order, thread, event->begin_ns);

@@ -196,14 +196,31 @@ struct analyze_place place_of_crumb(const struct analyzer *analyzer,
     return place_of_id(analyzer, id, 0);
 }
 
+/* A redeem that was refused before its ticket was looked at: of the copies its thread made last. */
+static const struct event *last_copy_out(const struct analyzer *analyzer, uint32_t thread_index)
+{
+    const struct history *history = &analyzer->history;
+    for (uint64_t at = history->count; at > history_first(history); at--) {
+        const struct event *event = &history_at(history, at - 1)->event;
+        if (event->kind == EVENT_COPY_OUT && event->outcome == EVENT_DONE &&
+            event->thread_index == thread_index)
+            return event;
+    }
+    return NULL;
+}
+
 struct analyze_place place_of_wait(const struct analyzer *analyzer, const struct event *event)
 {
     if (event->kind == EVENT_TICKET_REDEEM || event->kind == EVENT_TICKET_RELEASE) {
         const struct ticket_state *ticket = order_ticket(&analyzer->order, event->object);
         uint64_t copy_id = ticket ? ticket->copy_id : event->cause_id;
         const struct history_entry *copy = history_find(&analyzer->history, copy_id);
-        if (copy && copy->event.kind == EVENT_COPY_OUT)
-            return place_of_event(analyzer, &copy->event);
+        const struct event *waited = copy && copy->event.kind == EVENT_COPY_OUT ? &copy->event
+                                                                                : NULL;
+        if (!waited && event->outcome == EVENT_REFUSED)
+            waited = last_copy_out(analyzer, event->thread_index);
+        if (waited)
+            return place_of_event(analyzer, waited);
     }
     return place_of_event(analyzer, event);
 }

@@ -110,9 +110,11 @@ static void settle(const struct order *order, struct shadow_interval *interval)
 static void melt(struct order *order, struct shadow *shadow, uint32_t first, uint32_t last)
 {
     if (first > 0)
-        settle(order, &shadow->intervals[--first]);
+        first--;
     if (last + 1 < shadow->count)
-        settle(order, &shadow->intervals[++last]);
+        last++;
+    for (uint32_t i = first; i <= last; i++)
+        settle(order, &shadow->intervals[i]);
     uint32_t kept = first;
     for (uint32_t i = first + 1; i <= last; i++) {
         if (same_state(&shadow->intervals[kept], &shadow->intervals[i]))

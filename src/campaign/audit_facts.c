@@ -9,6 +9,8 @@
 struct analyses {
     const struct analysis *list[MATRIX_ROW_LIMIT + TRANSFERS_CHILD_LIMIT];
     size_t count;
+    struct analysis transfers[TRANSFERS_CHILD_LIMIT]; /* with what they vouch for, and no more */
+    struct analysis unrecorded; /* stands for rows of which nothing is known */
 };
 
 static const char *or_null(const char *text)
@@ -30,13 +32,42 @@ static bool has_symptom(const struct audit_row *row, const char *text)
     return strstr(row->outcome.failed, text) != NULL;
 }
 
+/* Copies say nothing about the workload but that copies are right: what their children looked at
+ * otherwise must not make up for a row that looked at less. */
+static struct analysis only_copies(const struct analysis *analysis)
+{
+    struct analysis masked = *analysis;
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++)
+        if (i != HYPOTHESIS_SILENT_CORRUPTION && i != HYPOTHESIS_RUNTIME_DEFECT)
+            masked.coverage[i] = (struct hypothesis_coverage){ 0 };
+    return masked;
+}
+
+/* A row that was to be recorded and was not: a verdict must not be made of the others alone. */
+static bool has_unrecorded(const struct audit *audit)
+{
+    bool any = false;
+    for (size_t i = 0; i < audit->matrix.count; i++) {
+        const struct audit_row *row = &audit->rows[i];
+        if (row->finished && row->plan.mode != REPORT_BASELINE && !row->analyzer)
+            return true;
+        any = any || row->analyzer;
+    }
+    return !any;
+}
+
 static void collect(const struct audit *audit, struct analyses *analyses)
 {
     for (size_t i = 0; i < audit->matrix.count; i++)
         if (audit->rows[i].analyzer)
             analyses->list[analyses->count++] = analyzer_result(audit->rows[i].analyzer);
-    for (size_t i = 0; i < audit->transfers.analyzer_count; i++)
-        analyses->list[analyses->count++] = analyzer_result(audit->transfers.analyzers[i]);
+    for (size_t i = 0; i < audit->transfers.analyzer_count; i++) {
+        analyses->transfers[i] = only_copies(analyzer_result(audit->transfers.analyzers[i]));
+        analyses->list[analyses->count++] = &analyses->transfers[i];
+    }
+    analyses->unrecorded = (struct analysis){
+        .level = audit->options.level, .lost_count = 1, .closed = true, .root = -1
+    };
 }
 
 /* Iterations of equal configuration that were looked at; those under stress where there are no
@@ -57,8 +88,13 @@ static uint64_t count_equal(const struct audit *audit)
 static void decide(const struct audit *audit, const struct analyses *analyses,
                    struct audit_verdict *ret_verdict)
 {
-    struct verdict_input input = { .analyses = analyses->list,
-                                   .analysis_count = analyses->count,
+    const struct analysis *list[COUNT_OF(analyses->list) + 1];
+    size_t count = analyses->count;
+    memcpy(list, analyses->list, count * sizeof(*list));
+    if (has_unrecorded(audit))
+        list[count++] = &analyses->unrecorded; /* at the end: indices stay those of the facts */
+    struct verdict_input input = { .analyses = list,
+                                   .analysis_count = count,
                                    .flips = audit->interventions.flips,
                                    .flip_count = audit->interventions.flip_count,
                                    .iteration_count = count_equal(audit),

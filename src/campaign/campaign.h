@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "device/device.h"
-#include "generate/sampler.h"
+#include "generate/generate.h"
 
 /* ---- Levels --------------------------------------------------------------------------------- */
 

@@ -24,9 +24,11 @@ static void add_summary(struct folders *folders, const char *path)
     struct error unused;
     if (report_summary_read(path, &summary, &unused))
         return; /* damaged, or of a killed audit: no part of the diagnosis */
-    struct report_summary *larger = array_reserve(history->summaries, history->count,
-                                                  &folders->capacity, sizeof(*larger));
-    if (!larger || strcmp(summary.id, folders->own_id) == 0) {
+    struct report_summary *larger = NULL;
+    if (strcmp(summary.id, folders->own_id) != 0)
+        larger = array_reserve(history->summaries, history->count, &folders->capacity,
+                               sizeof(*larger));
+    if (!larger) {
         report_summary_release(&summary);
         return;
     }

@@ -53,6 +53,13 @@ static bool unpin(struct job *job)
     return changes;
 }
 
+static bool wait_around_copies(struct job *job)
+{
+    bool changes = job->d2h_mode != DEVICE_D2H_SYNC;
+    job->d2h_mode = DEVICE_D2H_SYNC;
+    return changes;
+}
+
 static bool cut_prompt(struct job *job)
 {
     bool changes = (job->work & JOB_INFER) && job->chunk != 1;
@@ -83,11 +90,14 @@ static const struct change changes[] = {
       use_one_stream,
       false,
       { "the fault needs several streams: an order between them is missing",
-        "el fallo necesita varios streams: falta un orden entre ellos" },
-      { "the fault does not need a second stream", "el fallo no necesita un segundo stream" },
+        "el fallo necesita varios flujos: falta un orden entre ellos" },
+      { "with the streams workload on one stream the fault is still there: it is not an order "
+        "between its streams that is missing",
+        "con la carga de flujos en un solo flujo el fallo sigue: no falta un orden entre los "
+        "suyos" },
       { "which wait is missing: see the finding for both accesses",
         "qué espera falta: véanse ambos accesos en el hallazgo" },
-      { "that the order between streams is right", "que el orden entre streams sea el correcto" } },
+      { "that the order between streams is right", "que el orden entre flujos sea el correcto" } },
     { "guards",
       drop_guards,
       false,
@@ -102,13 +112,28 @@ static const struct change changes[] = {
       unpin,
       false,
       { "the kind of host memory decides: suspect the runtime's copy path or staging reuse",
-        "decide el tipo de memoria del host: sospéchese de la ruta de copia del runtime o de la "
+        "decide el tipo de memoria del anfitrión: sospéchese de la ruta de copia del runtime o de "
+        "la "
         "reutilización del búfer intermedio" },
       { "pinned and pageable memory behave alike: the copy path is not the cause",
         "la memoria fijada y la paginable se comportan igual: la ruta de copia no es la causa" },
       { "that the runtime is at fault: a slot rewritten too early can flip the same way",
         "que la culpa sea del runtime: una ranura reescrita demasiado pronto puede cambiar igual" },
       { "that every copy was right", "que todas las copias fueran correctas" } },
+    { "sync-copies",
+      wait_around_copies,
+      false,
+      { "waiting around each copy to the host makes it go away: the copy, or what is queued beside "
+        "it, is where the order fails",
+        "esperar antes y después de cada copia al anfitrión lo hace desaparecer: el orden falla en "
+        "la "
+        "copia o en lo que está en cola junto a ella" },
+      { "waiting around copies does not help: the cause is upstream of the copy",
+        "esperar alrededor de las copias no ayuda: la causa está antes de la copia" },
+      { "that the copy is wrong: waiting also hides what runs beside it",
+        "que la copia esté mal: esperar también oculta lo que se ejecuta junto a ella" },
+      { "that copies are ordered rightly elsewhere",
+        "que las copias estén bien ordenadas en otra parte" } },
     { "chunking",
       cut_prompt,
       false,
@@ -187,6 +212,35 @@ static struct job short_job(const struct job *base)
     return job;
 }
 
+typedef const char *const sentence[ANALYZE_LANGUAGE_COUNT];
+
+/* The fault came and went, or did not come at all: the change says nothing. */
+static sentence never_proves = { "nothing: the fault did not come without the change either",
+                                 "nada: el fallo tampoco apareció sin el cambio" };
+static sentence never_not = { "that the fault is gone", "que el fallo haya desaparecido" };
+static sentence sometimes_proves = { "nothing for certain: the fault comes and goes; compare how "
+                                     "often",
+                                     "nada con certeza: el fallo va y viene; compárese con qué "
+                                     "frecuencia" };
+static sentence sometimes_not = { "that the change has no influence, or that it has",
+                                  "que el cambio no influya, ni que influya" };
+
+static void conclude(struct report_intervention *result, const struct change *change)
+{
+    bool never = result->control_faults == 0;
+    bool always = result->control_faults == result->control_runs && result->faults == result->runs;
+    for (int i = 0; i < ANALYZE_LANGUAGE_COUNT; i++) {
+        result->proves[i] = result->flips ? change->flips[i]
+                            : always      ? change->stays[i]
+                            : never       ? never_proves[i]
+                                          : sometimes_proves[i];
+        result->does_not_prove[i] = result->flips ? change->not_flips[i]
+                                    : always      ? change->not_stays[i]
+                                    : never       ? never_not[i]
+                                                  : sometimes_not[i];
+    }
+}
+
 /* control, changed, control, changed, ...: both ways. */
 static enum status try_change(struct series *series, const struct job *base,
                               const struct change *change, struct report_intervention *result,
@@ -207,13 +261,20 @@ static enum status try_change(struct series *series, const struct job *base,
         result->faults += fault;
     }
     result->flips = result->control_faults == result->control_runs && result->faults == 0;
-    for (int language = 0; language < ANALYZE_LANGUAGE_COUNT; language++) {
-        result->proves[language] = result->flips ? change->flips[language]
-                                                 : change->stays[language];
-        result->does_not_prove[language] = result->flips ? change->not_flips[language]
-                                                         : change->not_stays[language];
-    }
+    conclude(result, change);
     return STATUS_OK;
+}
+
+/* Wrong bytes of a valid transfer that come and go with the copy path alone are the runtime's; any
+ * other mistake would have a finding of its own. */
+static struct verdict_flip flip_of(const struct change *change, enum hypothesis hypothesis)
+{
+    bool is_path = change->apply == unpin || change->apply == wait_around_copies;
+    bool is_bytes = hypothesis == HYPOTHESIS_SILENT_CORRUPTION ||
+                    hypothesis == HYPOTHESIS_RUNTIME_DEFECT;
+    if (is_path && is_bytes)
+        return (struct verdict_flip){ HYPOTHESIS_RUNTIME_DEFECT, true };
+    return (struct verdict_flip){ hypothesis, change->proves };
 }
 
 enum status intervene(const struct campaign_options *options, const struct child_setup *setup,
@@ -235,8 +296,7 @@ enum status intervene(const struct campaign_options *options, const struct child
         TRY(try_change(&series, base, &changes[i], result, err));
         interventions->count++;
         if (result->flips && hypothesis != HYPOTHESIS_COUNT)
-            interventions->flips[interventions->flip_count++] =
-                (struct verdict_flip){ hypothesis, changes[i].proves };
+            interventions->flips[interventions->flip_count++] = flip_of(&changes[i], hypothesis);
     }
     return STATUS_OK;
 }

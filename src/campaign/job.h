@@ -6,7 +6,7 @@
 #include "analyze/analyze.h"
 #include "base/status.h"
 #include "device/device.h"
-#include "generate/sampler.h"
+#include "generate/generate.h"
 
 #include <jansson.h>
 

@@ -2,6 +2,7 @@
 #include "cli/audit_options.h"
 
 #include "base/text.h"
+#include "campaign/campaign.h"
 #include "cli/audit_sink.h"
 #include "event/fan.h"
 #include "inject/inject.h"
@@ -11,10 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What an engine frees in one run, and more. */
-#define QUARANTINE_BYTES ((uint64_t)256 << 20)
-/* At level log, one launch of so many is scanned; a prime, so that every op has its turn. */
-#define SCAN_INTERVAL_LOG 61u
 #define FLIGHT_DEFAULT "greta.flight"
 #define FINDINGS_SHOWN 5u
 
@@ -28,15 +25,6 @@ struct cli_audit {
     struct event_fan fan;
     char missing[ERROR_TEXT_BYTES]; /* why nothing is recorded; "" */
 };
-
-void cli_audit_level_options(enum audit_level level, struct device_options *options)
-{
-    options->hash_results = options->ask_errors = options->copy_completions = level >= AUDIT_LOG;
-    options->scan_every = level >= AUDIT_GUARD ? 1 : level == AUDIT_LOG ? SCAN_INTERVAL_LOG : 0;
-    options->guards = options->poison = level >= AUDIT_GUARD;
-    options->quarantine_bytes = level >= AUDIT_GUARD ? QUARANTINE_BYTES : 0;
-    options->verify = level >= AUDIT_VERIFY;
-}
 
 /* ---- Beginning ------------------------------------------------------------------------------ */
 
@@ -91,7 +79,7 @@ enum status cli_audit_open(const struct cli_invocation *invocation, const char *
     }
     if (audit->level > AUDIT_OFF)
         open_flight(audit, device_name);
-    cli_audit_level_options(audit->level, options);
+    campaign_level_options(audit->level, options);
     event_fan_add(&audit->fan, audit_sink_observer(audit->sink));
     if (audit->flight) {
         event_fan_add(&audit->fan, flight_observer(audit->flight));

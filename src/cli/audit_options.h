@@ -14,9 +14,6 @@
     "guard adds guards and poison, verify hashes every copy"
 #define CLI_FLIGHT_HELP "where to record (default with --audit: greta.flight)"
 
-/* Sets what the level asks of a device; the observer and everything else is left as it is. */
-void cli_audit_level_options(enum audit_level level, struct device_options *options);
-
 struct cli_audit;
 
 /* level NULL: off, or log where there is a flight file. Fills options for the device, which must

@@ -4,7 +4,6 @@
 #include "cli/version.h"
 
 #include "campaign/campaign.h"
-#include "greta_commit.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -128,6 +128,9 @@ static enum status open_engine(struct run *run, struct error *err)
     for (int mode = 0; mode < DEVICE_D2H_COUNT; mode++)
         if (strcmp(settings->d2h_mode, device_d2h_mode_name((enum device_d2h_mode)mode)) == 0)
             device_options.d2h_mode = (enum device_d2h_mode)mode;
+    if (device_options.d2h_mode == DEVICE_D2H_PLAIN)
+        cli_warn(run->invocation, "--d2h-mode plain: copies are read before they have arrived; the "
+                                  "text may be wrong");
     TRY(plan_engine(run, &engine_options, err));
     TRY(cli_device_name(settings->device, settings->gpu_layers, device, sizeof(device), err));
     if (settings->inject)
@@ -239,8 +242,9 @@ static enum status read_stops(struct run *run, struct error *err)
 static struct sampler_settings sampling(const struct run *run, uint64_t seed)
 {
     const struct infer_settings *settings = run->settings;
-    uint32_t recent = settings->repeat_last_n >= 0 ? (uint32_t)settings->repeat_last_n
-                                                   : engine_plan(run->engine)->options.context;
+    uint32_t recent = engine_plan(run->engine)->options.context;
+    if (settings->repeat_last_n >= 0 && (uint32_t)settings->repeat_last_n < recent)
+        recent = (uint32_t)settings->repeat_last_n;
     return (struct sampler_settings){ .temperature = settings->greedy ? 0 : settings->temperature,
                                       .top_k = settings->top_k,
                                       .top_p = settings->top_p,

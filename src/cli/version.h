@@ -6,4 +6,11 @@
 #define GRETA_VERSION "unknown"
 #endif
 
+/* The commit of the source, known when it is built; "" where there is no git. */
+#ifdef GRETA_COMMIT_HEADER
+#include GRETA_COMMIT_HEADER
+#else
+#define GRETA_COMMIT ""
+#endif
+
 #endif

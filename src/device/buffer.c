@@ -85,6 +85,15 @@ enum status device_buffer_import(struct device *device, const void *bytes, uint6
     return create(device, bytes, count, name, site, ret_buffer, err);
 }
 
+bool device_buffer_is_copy(struct device *device, struct device_buffer buffer)
+{
+    pthread_mutex_lock(&device->lock);
+    const struct buffer_slot *slot = slot_find(&device->buffers, buffer.index, buffer.generation);
+    bool copied = slot && slot->memory.copied;
+    pthread_mutex_unlock(&device->lock);
+    return copied;
+}
+
 /* Bytes beside a buffer that something overwrote: an event of its own, caused by nobody we know. */
 static void tell_damage(struct device *device, const struct buffer_slot *slot,
                         struct device_buffer buffer, struct device_site site)

@@ -45,6 +45,10 @@ enum device_d2h_mode {
 
 const char *device_d2h_mode_name(enum device_d2h_mode mode);
 
+/* Imported memory, without guards: large pieces are copied into huge pages where the machine has
+ * plenty of memory; or as said. */
+enum device_imports { DEVICE_IMPORTS_AUTO, DEVICE_IMPORTS_IN_PLACE, DEVICE_IMPORTS_COPIED };
+
 struct device_options {
     struct event_observer observer; /* notify NULL: nobody listens */
     struct crumb_page *crumbs;      /* NULL: the device makes its own */
@@ -56,6 +60,7 @@ struct device_options {
     uint32_t staging_slot_count; /* 0: 16 */
     uint64_t staging_slot_bytes; /* 0: 1 MiB */
     uint32_t thread_count;       /* of the host device; 0: all processors */
+    enum device_imports imports; /* of the host device */
     bool serialise;              /* every call waits for its work: faults show where they happen */
     bool completions;            /* tell the observer when queued work is done */
     bool copy_completions;       /* the same, of copies in and out only */
@@ -277,11 +282,13 @@ MUST_CHECK enum status device_buffer_create(struct device *device, uint64_t byte
                                             struct device_site site,
                                             struct device_buffer *ret_buffer, struct error *err);
 /* Read-only memory of the host, used in place where the device can and options allow, else copied.
- * It must outlive the buffer. */
+ * It must outlive the buffer unless device_buffer_is_copy. */
 MUST_CHECK enum status device_buffer_import(struct device *device, const void *bytes,
                                             uint64_t count, const char *name,
                                             struct device_site site,
                                             struct device_buffer *ret_buffer, struct error *err);
+/* Is the buffer an import that was copied? */
+bool device_buffer_is_copy(struct device *device, struct device_buffer buffer);
 /* At once, whatever is queued: freeing early is a bug this layer must be able to show. With guards,
  * the canary is checked. */
 MUST_CHECK enum status device_buffer_destroy(struct device *device, struct device_buffer buffer,

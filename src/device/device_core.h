@@ -220,14 +220,10 @@ void graph_builder_destroy(struct graph_builder *builder); /* NULL is fine */
 const struct device_command *graph_find_command(const struct graph_builder *builder,
                                                 uint64_t event_id);
 
-/* Behind work that was queued: waits for it where options.serialise. */
-static inline enum status call_settle(const struct call *call, const struct stream_slot *stream,
-                                      struct error *err)
-{
-    struct device *device = call->device;
-    return device->options.serialise ? device->methods->stream_sync(device, stream->impl, err)
-                                     : STATUS_OK;
-}
+/* Behind work that was queued: waits for it where options.serialise, and tells that as a wait of
+ * its own: what comes later is ordered by it. */
+MUST_CHECK enum status call_settle(const struct call *call, const struct stream_slot *stream,
+                                   struct error *err);
 
 /* Runs a command, or records it where the stream is recording. `views` name its buffers. */
 MUST_CHECK enum status call_submit(struct call *call, struct stream_slot *stream,

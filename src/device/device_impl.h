@@ -16,7 +16,8 @@ struct device_memory {
     uint64_t address;
     uint64_t bytes;
     bool read_only;
-    void *impl; /* the backend's own */
+    bool copied; /* an import that does not need the caller's bytes any more */
+    void *impl;  /* the backend's own */
     /* Bytes right before and behind it that hold `canary`; 0 where there are none. */
     uint64_t slack_before, slack_after;
     uint8_t canary;

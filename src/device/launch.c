@@ -58,6 +58,22 @@ static enum status resolve_operands(struct call *call, const struct device_launc
     return STATUS_OK;
 }
 
+enum status call_settle(const struct call *call, const struct stream_slot *stream,
+                        struct error *err)
+{
+    struct device *device = call->device;
+    if (!device->options.serialise)
+        return STATUS_OK;
+    TRY(device->methods->stream_sync(device, stream->impl, err));
+    struct event wait = { .kind = EVENT_STREAM_SYNC,
+                          .cause_id = call->event.id,
+                          .stream_index = call->event.stream_index,
+                          .scope = stream->scope,
+                          .operand = EVENT_NO_OPERAND };
+    device_tell(device, &wait);
+    return device_check(device, err);
+}
+
 enum status call_submit(struct call *call, struct stream_slot *stream,
                         const struct device_command *command, const struct device_view *views,
                         size_t view_count, struct error *err)

@@ -50,19 +50,20 @@ static enum status refuse_dead(struct call *call, struct device_buffer buffer, u
                        operand_name, now % 2 ? slot->name : "nothing", buffer.generation, now);
 }
 
-static void add_access(struct call *call, const struct device_view *view,
-                       const struct resolved *resolved, uint32_t operand, uint8_t mode)
+/* What was asked for, before it is known to be right: a refusal names its buffer too. NULL if there
+ * is no room. */
+static struct event_access *note_asked(struct call *call, const struct device_view *view,
+                                       uint32_t operand, uint8_t mode)
 {
     struct event *event = &call->event;
     if (event->access_count == EVENT_ACCESS_LIMIT)
-        return;
-    event->accesses[event->access_count++] =
-        (struct event_access){ .address = resolved->rows.address,
-                               .bytes = resolved->span_bytes,
-                               .buffer_index = view->buffer.index,
-                               .generation = (uint16_t)view->buffer.generation,
-                               .mode = mode,
-                               .operand = (uint8_t)operand };
+        return NULL;
+    struct event_access *access = &event->accesses[event->access_count++];
+    *access = (struct event_access){ .buffer_index = view->buffer.index,
+                                     .generation = (uint16_t)view->buffer.generation,
+                                     .mode = mode,
+                                     .operand = (uint8_t)operand };
+    return access;
 }
 
 static enum status check_view(struct call *call, const struct device_view *view, uint32_t operand,
@@ -116,6 +117,7 @@ enum status call_resolve(struct call *call, const struct device_view *view, uint
 {
     struct device *device = call->device;
     ASSERT((unsigned)view->dtype < DTYPE_COUNT);
+    struct event_access *access = note_asked(call, view, operand, mode);
     pthread_mutex_lock(&device->lock);
     const struct buffer_slot *found = slot_find(&device->buffers, view->buffer.index,
                                                 view->buffer.generation);
@@ -128,7 +130,9 @@ enum status call_resolve(struct call *call, const struct device_view *view, uint
     pthread_mutex_unlock(&device->lock);
     if (!status)
         status = check_view(call, view, operand, operand_name, mode, &slot, ret, err);
-    if (!status)
-        add_access(call, view, ret, operand, mode);
+    if (!status && access) {
+        access->address = ret->rows.address;
+        access->bytes = ret->span_bytes;
+    }
     return status;
 }

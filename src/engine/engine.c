@@ -216,6 +216,8 @@ enum status engine_forward(struct engine *engine, const struct engine_token *tok
     uint64_t index_count = 4 * (uint64_t)count + logits_count;
     struct device_view indices = engine->scratch.indices;
     indices.shape = shape_make(1, &index_count);
+    struct event_scope scope = { .step = engine->step, .layer = -1, .tensor = "indices" };
+    device_scope_set(engine->device, engine->stream, &scope);
     TRY(device_copy_in(engine->device, engine->stream, &indices, engine->host_indices,
                        index_count * sizeof(int32_t), DEVICE_HERE, err));
     TRY(engine_run_again(engine, count, logits_count, err));

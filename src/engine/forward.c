@@ -13,9 +13,10 @@ struct pass {
     struct error *err;
 };
 
-/* Labels what is computed next, for whoever listens to the device. */
-static void label(struct pass *pass, int32_t layer, const char *tensor)
+/* Labels what is computed next, and from which line, for whoever listens to the device. */
+static void label(struct pass *pass, int32_t layer, const char *tensor, struct device_site site)
 {
+    pass->target.site = site;
     struct event_scope *scope = &pass->engine->scope;
     *scope = (struct event_scope){ .step = pass->engine->step, .layer = layer };
     event_set_text(scope->tensor, sizeof(scope->tensor), tensor);
@@ -98,32 +99,32 @@ static enum status attend(struct pass *pass, int32_t index)
                                            optional(&weights[MODEL_ATTN_V_BIAS]) };
     const struct device_view *outs[] = { &pass->q, &pass->k, &pass->v };
     bool adjacent = config->rope.kind == MODEL_ROPE_ADJACENT;
-    label(pass, index, "attn_qkv");
+    label(pass, index, "attn_qkv", DEVICE_HERE);
     TRY(multiply(pass, &pass->normed, true, 3, inputs, biases, outs));
     TRY(reach(pass, ENGINE_QKV_MULTIPLIED, index));
     if (engine_has(&weights[MODEL_ATTN_Q_NORM])) {
-        label(pass, index, "attn_head_norm");
+        label(pass, index, "attn_head_norm", DEVICE_HERE);
         TRY(ops_head_norm(&pass->target, &pass->q, &weights[MODEL_ATTN_Q_NORM], config->rms_epsilon,
                           pass->err));
         TRY(ops_head_norm(&pass->target, &pass->k, &weights[MODEL_ATTN_K_NORM], config->rms_epsilon,
                           pass->err));
     }
-    label(pass, index, "rope_qk");
+    label(pass, index, "rope_qk", DEVICE_HERE);
     TRY(ops_rope(&pass->target, &pass->q, &pass->k, &pass->positions, &engine->scratch.rope_table,
                  config->head_dim, adjacent, pass->err));
     TRY(reach(pass, ENGINE_HEADS_READY, index));
-    label(pass, index, "kv_append");
+    label(pass, index, "kv_append", DEVICE_HERE);
     TRY(ops_kv_append(&pass->target, &pass->k, &pass->v, &pass->slots, &layer->keys, &layer->values,
                       pass->err));
     TRY(reach(pass, ENGINE_KV_APPENDED, index));
-    label(pass, index, "attention");
+    label(pass, index, "attention", DEVICE_HERE);
     struct device_view packed;
     struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
     TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
                       &pass->positions, &pass->mixed, &packing, config->head_dim,
                       config->attention_scale, pass->err));
     TRY(reach(pass, ENGINE_ATTENDED, index));
-    label(pass, index, "attn_output");
+    label(pass, index, "attn_output", DEVICE_HERE);
     TRY(multiply_one(pass, &pass->mixed, true, &weights[MODEL_ATTN_OUTPUT],
                      optional(&weights[MODEL_ATTN_OUTPUT_BIAS]), &pass->added));
     return reach(pass, ENGINE_WO_MULTIPLIED, index);
@@ -135,15 +136,15 @@ static enum status feed(struct pass *pass, int32_t index)
     const struct device_view *inputs[] = { &weights[MODEL_FFN_GATE], &weights[MODEL_FFN_UP] };
     const struct device_view *biases[] = { NULL, NULL };
     const struct device_view *outs[] = { &pass->gate, &pass->up };
-    label(pass, index, "ffn_gate_up");
+    label(pass, index, "ffn_gate_up", DEVICE_HERE);
     TRY(multiply(pass, &pass->normed, true, 2, inputs, biases, outs));
     TRY(reach(pass, ENGINE_GATE_UP_MULTIPLIED, index));
-    label(pass, index, "ffn_swiglu");
+    label(pass, index, "ffn_swiglu", DEVICE_HERE);
     struct device_view packed;
     struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_FFN_DOWN]);
     TRY(ops_swiglu(&pass->target, &pass->gate, &pass->up, &pass->gate, &packing, pass->err));
     TRY(reach(pass, ENGINE_GATED, index));
-    label(pass, index, "ffn_down");
+    label(pass, index, "ffn_down", DEVICE_HERE);
     TRY(multiply_one(pass, &pass->gate, true, &weights[MODEL_FFN_DOWN], NULL, &pass->added));
     return reach(pass, ENGINE_DOWN_MULTIPLIED, index);
 }
@@ -175,11 +176,11 @@ static enum status compute_logits(struct pass *pass, uint64_t count)
     rows.offset_bytes = 4 * pass->tokens * sizeof(int32_t);
     struct device_view chosen = engine_rows(&scratch->chosen, count);
     struct device_view logits = engine_rows(&scratch->logits, count);
-    label(pass, -1, "output_norm");
+    label(pass, -1, "output_norm", DEVICE_HERE);
     TRY(normalise(pass, false, &engine->globals[MODEL_OUTPUT_NORM], NULL));
     TRY(reach(pass, ENGINE_OUTPUT_NORMED, -1));
     TRY(ops_gather_rows(&pass->target, &pass->normed, &rows, &chosen, pass->err));
-    label(pass, -1, "logits");
+    label(pass, -1, "logits", DEVICE_HERE);
     pass->tokens = count;
     TRY(multiply_one(pass, &chosen, false, output, optional(&engine->globals[MODEL_OUTPUT_BIAS]),
                      &logits));
@@ -201,7 +202,7 @@ enum status engine_run(struct engine *engine, uint64_t token_count, uint64_t log
 {
     struct engine_scratch *scratch = &engine->scratch;
     struct pass pass = { .engine = engine,
-                         .target = { engine->ops, engine->stream, DEVICE_HERE },
+                         .target = { .ops = engine->ops, .stream = engine->stream },
                          .tokens = token_count,
                          .x = engine_rows(&scratch->x, token_count),
                          .normed = engine_rows(&scratch->normed, token_count),
@@ -217,16 +218,16 @@ enum status engine_run(struct engine *engine, uint64_t token_count, uint64_t log
     pass.positions = index_view(&pass, 1);
     pass.starts = index_view(&pass, 2);
     pass.slots = index_view(&pass, 3);
-    label(&pass, -1, "token_embd");
+    label(&pass, -1, "token_embd", DEVICE_HERE);
     TRY(ops_embed(&pass.target, &engine->globals[MODEL_TOKEN_EMBD], &pass.ids, &pass.x, err));
     TRY(reach(&pass, ENGINE_EMBEDDED, -1));
     for (uint32_t i = 0; i < engine->config.block_count; i++) {
         const struct device_view *weights = engine->layers[i].weights;
-        label(&pass, (int32_t)i, "attn_norm");
+        label(&pass, (int32_t)i, "attn_norm", DEVICE_HERE);
         TRY(normalise(&pass, i == 0, &weights[MODEL_ATTN_NORM], &weights[MODEL_ATTN_Q]));
         TRY(reach(&pass, ENGINE_ATTN_NORMED, (int32_t)i));
         TRY(attend(&pass, (int32_t)i));
-        label(&pass, (int32_t)i, "ffn_norm");
+        label(&pass, (int32_t)i, "ffn_norm", DEVICE_HERE);
         TRY(normalise(&pass, false, &weights[MODEL_FFN_NORM], &weights[MODEL_FFN_GATE]));
         TRY(reach(&pass, ENGINE_FFN_NORMED, (int32_t)i));
         TRY(feed(&pass, (int32_t)i));

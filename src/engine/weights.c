@@ -1,5 +1,5 @@
-/* weights.c - binds the tensors of a file by the model's plan. On the host they are used where they
- * are in the mapping; nothing is copied. */
+/* weights.c - binds the tensors of a file by the model's plan. Where the device copies them, the
+ * file's pages are given back as it goes: there is never more than one tensor twice. */
 #include "engine/engine_impl.h"
 
 static enum status bind(struct engine *engine, const struct gguf_file *file, enum model_role role,
@@ -14,8 +14,11 @@ static enum status bind(struct engine *engine, const struct gguf_file *file, enu
         return STATUS_OK; /* optional: the guard rail has seen to the rest */
     ret_view->dtype = tensor->dtype;
     ret_view->shape = planned.shape;
-    return device_buffer_import(engine->device, tensor->data, tensor->bytes, planned.name,
-                                DEVICE_HERE, &ret_view->buffer, err);
+    TRY(device_buffer_import(engine->device, tensor->data, tensor->bytes, planned.name, DEVICE_HERE,
+                             &ret_view->buffer, err));
+    if (device_buffer_is_copy(engine->device, ret_view->buffer))
+        gguf_tensor_drop(file, tensor);
+    return STATUS_OK;
 }
 
 enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,

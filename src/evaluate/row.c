@@ -10,6 +10,7 @@ static double log_sum(const float *logits, uint32_t count, uint32_t *ret_best)
 {
     uint32_t best = 0;
     double sum = 0;
+    ASSERT(count > 0);
     for (uint32_t i = 1; i < count; i++)
         if (logits[i] > logits[best])
             best = i;

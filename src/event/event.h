@@ -110,8 +110,8 @@ enum event_access_mode { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_UPDATE = 3 };
 
 /* A range of device memory that a call may touch. Addresses are shown, never usable. */
 struct event_access {
-    uint64_t address; /* first byte; 0 if the buffer is not known */
-    uint64_t bytes;   /* to the last byte it may touch */
+    uint64_t address; /* first byte; 0 if the buffer is not known, or the view was refused */
+    uint64_t bytes;   /* to the last byte it may touch; 0 of a view that was refused */
     uint32_t buffer_index;
     uint16_t generation; /* of the handle, cut to 16 bits: enough to tell neighbours apart */
     uint8_t mode;        /* enum event_access_mode */

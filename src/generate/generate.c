@@ -210,6 +210,9 @@ static enum status read_tokens(struct loop *loop, size_t number, size_t held, st
     loop->read_tokens += held;
     for (size_t first = held; first < prompt->count; first += batch_limit) {
         size_t left = prompt->count - first, count = left < batch_limit ? left : batch_limit;
+        /* Not queued before the batch before it is done, so that progress is true. */
+        if (first > held && loop->options->progress)
+            TRY(engine_wait(loop->engine, err));
         if (watcher_stops(loop))
             return STATUS_OK;
         for (size_t i = 0; i < count; i++)
@@ -217,9 +220,6 @@ static enum status read_tokens(struct loop *loop, size_t number, size_t held, st
                                                      (uint32_t)number,
                                                      first + i + 1 == prompt->count };
         TRY(engine_forward(loop->engine, loop->tokens, count, err));
-        /* The next batch is not queued before this one is done, so that progress is true. */
-        if (loop->options->progress)
-            TRY(engine_wait(loop->engine, err));
         loop->timing.prompt_tokens += count;
         loop->read_tokens += count;
     }

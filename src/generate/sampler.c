@@ -124,8 +124,6 @@ static void penalise(const struct sampler *sampler, float *logits)
     }
 }
 
-/* ---- Filters -------------------------------------------------------------------------------- */
-
 static int by_logit(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
@@ -133,6 +131,44 @@ static int by_logit(const void *left, const void *right)
         return a->logit > b->logit ? -1 : 1;
     return (a->id > b->id) - (a->id < b->id);
 }
+
+/* ---- The likeliest -------------------------------------------------------------------------- */
+
+/* Puts the candidate at place of a heap with the worst at its root, or below it. */
+static void sink(struct candidate *heap, size_t count, size_t place, struct candidate candidate)
+{
+    for (size_t child; (child = 2 * place + 1) < count; place = child) {
+        if (child + 1 < count && by_logit(&heap[child + 1], &heap[child]) > 0)
+            child++;
+        if (by_logit(&candidate, &heap[child]) > 0)
+            break;
+        heap[place] = heap[child];
+    }
+    heap[place] = candidate;
+}
+
+/* The top_k likeliest (or all) as candidates, sorted; returns how many. Sorting the whole
+ * vocabulary would take longer than a small model takes for a token. */
+static size_t list_candidates(struct sampler *sampler, const float *logits)
+{
+    struct candidate *candidates = sampler->candidates;
+    uint32_t vocab_size = sampler->vocab_size, top_k = sampler->settings.top_k;
+    uint32_t count = top_k && top_k < vocab_size ? top_k : vocab_size;
+    for (uint32_t i = 0; i < count; i++)
+        candidates[i] = (struct candidate){ logits[i], (int32_t)i };
+    if (count < vocab_size) {
+        for (size_t place = count / 2; place-- > 0;)
+            sink(candidates, count, place, candidates[place]);
+        /* Of equals the first stays: a later one must be larger. */
+        for (uint32_t i = count; i < vocab_size; i++)
+            if (logits[i] > candidates[0].logit)
+                sink(candidates, count, 0, (struct candidate){ logits[i], (int32_t)i });
+    }
+    qsort(candidates, count, sizeof(*candidates), by_logit);
+    return count;
+}
+
+/* ---- Filters -------------------------------------------------------------------------------- */
 
 /* Weights of the first `count` candidates relative to the first, and their sum. */
 static double weigh(struct sampler *sampler, size_t count, double temperature)
@@ -145,13 +181,10 @@ static double weigh(struct sampler *sampler, size_t count, double temperature)
     return sum;
 }
 
-/* How many of the sorted candidates stay; at least one. */
-static size_t filter(struct sampler *sampler)
+/* How many of `count` sorted candidates stay; at least one. */
+static size_t filter(struct sampler *sampler, size_t count)
 {
     const struct sampler_settings *settings = &sampler->settings;
-    size_t count = sampler->vocab_size;
-    if (settings->top_k && settings->top_k < count)
-        count = settings->top_k;
     double sum = weigh(sampler, count, 1);
     if (settings->top_p < 1) {
         double kept = 0;
@@ -177,7 +210,8 @@ static double draw(struct sampler *sampler)
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-static enum status list_candidates(struct sampler *sampler, const float *logits, struct error *err)
+static enum status check_logits(const struct sampler *sampler, const float *logits,
+                                struct error *err)
 {
     bool any = false;
     for (uint32_t i = 0; i < sampler->vocab_size; i++) {
@@ -187,28 +221,31 @@ static enum status list_candidates(struct sampler *sampler, const float *logits,
                              "; the model is damaged or the computation went wrong",
                              i);
         any = any || logits[i] > -INFINITY;
-        sampler->candidates[i] = (struct candidate){ logits[i], (int32_t)i };
     }
     if (!any)
         return error_set(err, STATUS_BAD_FILE, "logits: expected one above -infinity, found none");
     return STATUS_OK;
 }
 
+static int32_t likeliest(const struct sampler *sampler, const float *logits)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < sampler->vocab_size; i++)
+        if (logits[i] > logits[best])
+            best = i;
+    return (int32_t)best;
+}
+
 enum status sampler_choose(struct sampler *sampler, float *logits, int32_t *ret_id,
                            struct error *err)
 {
     penalise(sampler, logits);
-    TRY(list_candidates(sampler, logits, err));
+    TRY(check_logits(sampler, logits, err));
     if (sampler->settings.temperature <= 0) {
-        const struct candidate *best = &sampler->candidates[0];
-        for (uint32_t i = 1; i < sampler->vocab_size; i++)
-            if (sampler->candidates[i].logit > best->logit)
-                best = &sampler->candidates[i];
-        *ret_id = best->id;
+        *ret_id = likeliest(sampler, logits);
         return STATUS_OK;
     }
-    qsort(sampler->candidates, sampler->vocab_size, sizeof(*sampler->candidates), by_logit);
-    size_t count = filter(sampler);
+    size_t count = filter(sampler, list_candidates(sampler, logits));
     double target = draw(sampler) * weigh(sampler, count, (double)sampler->settings.temperature);
     size_t chosen = 0;
     double passed = sampler->weights[0];

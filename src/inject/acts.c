@@ -94,8 +94,10 @@ static void spoil_argument(struct inject *inject, struct device_launch *launch, 
     case INJECT_OFFSET_PAST_END:
         view->offset_bytes = device_buffer_bytes(inject->device, view->buffer);
         break;
-    case INJECT_DEAD_HANDLE:
-        view->buffer.generation -= 2;
+    case INJECT_DEAD_HANDLE: /* of a buffer that was there for a moment */
+        view->buffer = inject_act_create_like(inject, view->buffer,
+                                              device_buffer_bytes(inject->device, view->buffer));
+        inject_act_destroy(inject, view->buffer);
         break;
     default:
         break;

@@ -120,7 +120,7 @@ void inject_act_overlap(struct inject *inject, const struct device_tampered *cal
 #define INJECT_SPOILT_LIMIT 2
 struct inject_spoilt {
     bool hit;
-    size_t count; /* of commands; 0: the command gets lost */
+    size_t count; /* of commands */
     struct device_command commands[INJECT_SPOILT_LIMIT];
     struct inject_memory *vanishes; /* memory to give back first, when the stream is idle */
 };

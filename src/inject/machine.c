@@ -7,6 +7,8 @@
 
 /* What an index is that no table is large enough for. */
 #define WRONG_INDEX 0x7F7F7F7F
+/* An offset without its base. */
+#define WILD_ADDRESS 0x10000u
 /* Bytes that a staging slot may hold from earlier. */
 #define STALE_BYTE 0xA5
 
@@ -30,6 +32,7 @@ static struct device_command fill(const struct device_command *like, uint64_t ad
     return (struct device_command){ .kind = DEVICE_COMMAND_FILL,
                                     .event_id = like->event_id,
                                     .scope = like->scope,
+                                    .contract = like->contract,
                                     .target = { address, bytes, 1, bytes },
                                     .byte = byte };
 }
@@ -91,7 +94,7 @@ static enum status spoil_launch(struct inject *inject, const struct device_comma
     case INJECT_TOKEN_PAST_VOCABULARY:
         return spoil_index(inject, chosen, bound[0] ? bound_of(command, bound) : WRONG_INDEX, err);
     case INJECT_WILD_POINTER:
-        chosen->data = (void *)(uintptr_t)end;
+        chosen->data = (void *)(uintptr_t)WILD_ADDRESS;
         break;
     case INJECT_WRAPPED_OFFSET:
         chosen->data = (void *)(uintptr_t)(address - (UINT64_C(1) << 32));
@@ -150,9 +153,9 @@ static void spoil_copy(struct inject *inject, void *stream, const struct device_
         memset(command->staging, STALE_BYTE, (size_t)bytes);
         halve(&spoilt->commands[0].source);
         break;
-    case INJECT_STALE_COPY:
+    case INJECT_STALE_COPY: /* it is done, they say */
         memset(command->staging, STALE_BYTE, (size_t)bytes);
-        spoilt->count = 0;
+        spoilt->commands[0].source.row_count = 0;
         break;
     case INJECT_FLIPPED_BIT_IN:
         if (bytes)
@@ -163,7 +166,7 @@ static void spoil_copy(struct inject *inject, void *stream, const struct device_
         halve(&spoilt->commands[0].target);
         break;
     case INJECT_STALE_COPY_IN:
-        spoilt->count = 0;
+        spoilt->commands[0].target.row_count = 0;
         break;
     default:
         break;
@@ -196,6 +199,18 @@ enum status inject_spoil(struct inject *inject, void *stream, const struct devic
                     command->event_id);
         *ret_spoilt = (struct inject_spoilt){ .hit = true, .commands = { *command } };
         return spoil_launch(inject, command, operand, ret_spoilt, err);
+    }
+    /* What a copy reads can vanish too, where the plan says so. */
+    if (inject->plan.fault == INJECT_MEMORY_VANISHED && strcmp(inject->plan.op, "copy-out") == 0 &&
+        command->kind == DEVICE_COMMAND_COPY_OUT && inject_fits(inject, op, &command->scope)) {
+        inject_note(inject, op, &command->scope, NULL, -1, command->event_id);
+        *ret_spoilt = (struct inject_spoilt){
+            .hit = true,
+            .count = 1,
+            .commands = { *command },
+            .vanishes = inject_find_memory(inject, command->source.address),
+        };
+        return STATUS_OK;
     }
     if (where == INJECT_IN_COPY && op[0] && strcmp(op, inject_row(inject->plan.fault)->op) == 0 &&
         inject_fits(inject, op, &command->scope)) {

@@ -66,12 +66,19 @@ static void row(struct doc *doc, bool begin)
     text_add(doc->out, begin ? "<tr>" : "</tr>\n");
 }
 
+/* The title goes with the cell: on a narrow screen rows are stacked and there is no head. */
 static void cell(struct doc *doc, const struct doc_column *column, bool begin)
 {
-    text_add(doc->out, !begin           ? "</td>"
-                       : column->number ? "<td class=\"n\">"
-                       : column->wide   ? "<td class=\"t\">"
-                                        : "<td>");
+    if (!begin) {
+        text_add(doc->out, "</div></td>");
+        return;
+    }
+    text_addf(doc->out, "<td class=\"%s\" data-title=\"",
+              column->number ? "n"
+              : column->wide ? "t"
+                             : "c");
+    escape_markup(doc->out, doc_word(doc, column->title));
+    text_add(doc->out, "\"><div>");
 }
 
 static void plain(struct doc *doc, const char *text)

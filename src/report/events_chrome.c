@@ -13,7 +13,9 @@
 #include "report/escape.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define STREAM_LIMIT 256u /* with names and order of work; more are drawn as they come */
 #define THREAD_LIMIT 256u
@@ -36,17 +38,20 @@ struct events_chrome {
     bool named_thread[THREAD_LIMIT];     /* */
     uint64_t work_end_ns[STREAM_LIMIT];  /* of the last work completed */
     struct mark_state marks[MARK_LIMIT]; /* by object, last record */
-    struct event recent[RECENT_LIMIT];   /* by id; id 0: empty */
+    uint64_t recent_ids[RECENT_LIMIT];   /* by id modulo; 0: empty */
     bool recent_wanted[RECENT_LIMIT];
+    /* Filled where the id stands; not cleared, since most recordings never use all of it. */
+    struct event recent[RECENT_LIMIT];
 };
 
 struct events_chrome *events_chrome_create(const struct flight_reader *reader)
 {
-    struct events_chrome *chrome = calloc(1, sizeof(*chrome));
+    struct events_chrome *chrome = malloc(sizeof(*chrome));
     struct event event;
     uint64_t id = 0;
     if (!chrome)
         return NULL;
+    memset(chrome, 0, offsetof(struct events_chrome, recent));
     chrome->reader = reader;
     chrome->info = flight_info(reader);
     while (flight_next(reader, &id, &event))
@@ -58,6 +63,15 @@ struct events_chrome *events_chrome_create(const struct flight_reader *reader)
 void events_chrome_destroy(struct events_chrome *chrome)
 {
     free(chrome);
+}
+
+/* The call with this id, if it is still remembered and the filter took it. */
+static const struct event *find_recent(const struct events_chrome *chrome, uint64_t id)
+{
+    size_t place = id % RECENT_LIMIT;
+    return id && chrome->recent_ids[place] == id && chrome->recent_wanted[place]
+               ? &chrome->recent[place]
+               : NULL;
 }
 
 /* ---- Pieces --------------------------------------------------------------------------------- */
@@ -191,7 +205,10 @@ static void add_call(struct events_chrome *chrome, struct text *out, const struc
     if (event->kind == EVENT_COPY_OUT)
         add_arrow(chrome, out, "s", PROCESS_HOST, event->thread_index, begin_ns, "ticket",
                   event->id);
-    if (event->kind == EVENT_TICKET_REDEEM && event->cause_id)
+    /* After a fault the cause is the fault, and an old copy may be forgotten. */
+    const struct event *copy = find_recent(chrome, event->cause_id);
+    if (event->kind == EVENT_TICKET_REDEEM && copy && copy->kind == EVENT_COPY_OUT &&
+        copy->outcome != EVENT_REFUSED)
         add_arrow(chrome, out, "f", PROCESS_HOST, event->thread_index, begin_ns, "ticket",
                   event->cause_id);
     if (!events_is_stream_work(event))
@@ -208,8 +225,7 @@ static void add_call(struct events_chrome *chrome, struct text *out, const struc
 static void add_completion(struct events_chrome *chrome, struct text *out,
                            const struct event *event)
 {
-    const struct event *call = &chrome->recent[event->cause_id % RECENT_LIMIT];
-    bool known = event->cause_id && call->id == event->cause_id;
+    const struct event *call = find_recent(chrome, event->cause_id);
     uint64_t end_ns = events_since(chrome->info, event->begin_ns);
     uint64_t last_ns = 0;
     if (event->stream_index < STREAM_LIMIT) {
@@ -217,7 +233,7 @@ static void add_completion(struct events_chrome *chrome, struct text *out,
         if (end_ns > last_ns)
             chrome->work_end_ns[event->stream_index] = end_ns;
     }
-    if (!known || !chrome->recent_wanted[event->cause_id % RECENT_LIMIT])
+    if (!call)
         return;
     uint64_t begin_ns = events_since(chrome->info, call->begin_ns);
     if (begin_ns < last_ns)
@@ -251,6 +267,7 @@ void events_chrome_add(struct events_chrome *chrome, const struct event *event, 
     }
     if (events_is_stream_work(event)) {
         chrome->recent[event->id % RECENT_LIMIT] = *event;
+        chrome->recent_ids[event->id % RECENT_LIMIT] = event->id;
         chrome->recent_wanted[event->id % RECENT_LIMIT] = wanted;
     }
     if (!wanted)
@@ -267,9 +284,8 @@ static void add_stopped(struct events_chrome *chrome, struct text *out)
     const struct crumb_page *crumbs = flight_reader_crumbs(chrome->reader);
     for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++) {
         uint64_t entered = crumb_entered(&crumbs->streams[i]);
-        const struct event *call = &chrome->recent[entered % RECENT_LIMIT];
-        if (entered == crumb_finished(&crumbs->streams[i]) || entered == 0 || call->id != entered ||
-            !chrome->recent_wanted[entered % RECENT_LIMIT])
+        const struct event *call = find_recent(chrome, entered);
+        if (!call || entered == crumb_finished(&crumbs->streams[i]))
             continue;
         name_track(chrome, out, PROCESS_DEVICE, i);
         add_entry(chrome, out, "i", PROCESS_DEVICE, i, events_since(chrome->info, call->begin_ns));

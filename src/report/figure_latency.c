@@ -75,7 +75,7 @@ static void draw_row(struct doc *doc, const struct report_row *row)
         svg_line(doc, LEFT, place_y(middle, top), WIDTH - RIGHT, place_y(middle, top), "median");
         snprintf(number, sizeof(number), "%.3g", middle);
         /* Not on top of the number at the top or at the foot of the axis. */
-        if (place_y(middle, top) > TOP + 18 && place_y(middle, top) < HEIGHT - BOTTOM - 10)
+        if (place_y(middle, top) > TOP + 18 && place_y(middle, top) < HEIGHT - BOTTOM - 15)
             svg_text(doc, LEFT - 5, place_y(middle, top) + 4, "end", "tick", number, 8);
     }
     draw_points(doc, row, top);

@@ -3,6 +3,7 @@
  * factor of a million. */
 #include "report/figures.h"
 
+#include "report/events.h"
 #include "report/svg.h"
 
 #include <inttypes.h>
@@ -27,16 +28,20 @@ static int by_address(const void *a, const void *b)
     return (x->created_id > y->created_id) - (x->created_id < y->created_id);
 }
 
-/* Sorted, the caller's; NULL without memory. */
-static const struct flight_allocation **sorted_allocations(const struct flight_reader *reader)
+/* Those that were there at the moment, alive or freed, sorted; the caller's; NULL without memory.
+ */
+static const struct flight_allocation **sorted_allocations(const struct flight_reader *reader,
+                                                           uint64_t moment, size_t *ret_count)
 {
-    size_t count = flight_allocation_count(reader);
+    size_t count = flight_allocation_count(reader), kept = 0;
     const struct flight_allocation **sorted = malloc((count + 1) * sizeof(*sorted));
     if (!sorted)
         return NULL;
     for (size_t i = 0; i < count; i++)
-        sorted[i] = flight_allocation_at(reader, i);
-    qsort(sorted, count, sizeof(*sorted), by_address);
+        if (flight_allocation_at(reader, i)->created_id <= moment)
+            sorted[kept++] = flight_allocation_at(reader, i);
+    qsort(sorted, kept, sizeof(*sorted), by_address);
+    *ret_count = kept;
     return sorted;
 }
 
@@ -58,12 +63,32 @@ static bool is_named(const struct finding *root, const struct flight_allocation 
                     is_neighbour(&root->near.live, one) || is_neighbour(&root->near.freed, one));
 }
 
-static void draw_buffer(struct doc *doc, const struct finding *root,
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The event as of which memory is shown: the last that has to do with the root cause; without one,
+ * the last work of a stream: a process that ends in order frees everything afterwards. */
+static uint64_t moment_of(const struct flight_reader *reader, const struct finding *root)
+{
+    struct event event;
+    uint64_t id = 0, last = 0;
+    if (root)
+        return later(root->order_id,
+                     later(root->cause.event_id, later(root->other.event_id, root->seen.event_id)));
+    while (flight_next(reader, &id, &event))
+        if (events_is_stream_work(&event))
+            last = event.id;
+    return last;
+}
+
+static void draw_buffer(struct doc *doc, const struct finding *root, uint64_t moment,
                         const struct flight_allocation *one, double y)
 {
     char text[64], size[TEXT_BYTES_CAPACITY];
     double length = log2((double)one->bytes + 2) / 40 * BAR_WIDTH;
-    bool freed = one->destroyed_id != 0;
+    bool freed = one->destroyed_id != 0 && one->destroyed_id <= moment;
     snprintf(text, sizeof(text), "0x%" PRIx64, one->address);
     svg_text(doc, ADDRESS_X, y + 14, "start", "mono", text, 20);
     svg_rect(doc, BAR_X, y + 4, fmin(length, BAR_WIDTH), LINE - 7,
@@ -100,16 +125,19 @@ static void draw_legend(struct doc *doc, double y)
     }
 }
 
-static void draw_map(struct doc *doc, const struct finding *root,
+static void draw_map(struct doc *doc, const struct finding *root, uint64_t moment,
                      const struct flight_allocation *const *sorted, size_t count)
 {
     bool known = root && root->near.known;
-    size_t at = 0; /* the first buffer past the fault */
-    while (known && at < count && sorted[at]->address <= root->near.address)
+    /* The first buffer past the fault; where there is no address, the first that is named. */
+    size_t at = 0;
+    while (at < count &&
+           (known ? sorted[at]->address <= root->near.address : !is_named(root, sorted[at])))
         at++;
-    size_t from = known && at > LINE_LIMIT / 2 ? at - LINE_LIMIT / 2 : 0;
+    size_t middle = at < count || known ? at : 0;
+    size_t from = middle > LINE_LIMIT / 2 ? middle - LINE_LIMIT / 2 : 0;
     size_t to = from + LINE_LIMIT < count ? from + LINE_LIMIT : count;
-    const char *caption = doc_word(doc, WORD_FIGURE_MEMORY);
+    const char *caption = doc_word(doc, root ? WORD_FIGURE_MEMORY : WORD_FIGURE_MEMORY_WORK);
     double lines = (double)(to - from) + (known ? 1 : 0) + 1.4, y = 2;
     svg_begin(doc, caption, WIDTH, lines * LINE + 4, 620);
     for (size_t i = from; i <= to; i++) {
@@ -118,7 +146,7 @@ static void draw_map(struct doc *doc, const struct finding *root,
             y += LINE;
         }
         if (i < to) {
-            draw_buffer(doc, root, sorted[i], y);
+            draw_buffer(doc, root, moment, sorted[i], y);
             y += LINE;
         }
     }
@@ -137,12 +165,14 @@ void figure_memory(struct doc *doc, const struct report_facts *facts)
     struct error ignored;
     if (!facts->flight_path || flight_open(facts->flight_path, &reader, &ignored))
         return;
-    const struct flight_allocation **sorted = sorted_allocations(reader);
-    size_t count = flight_allocation_count(reader);
+    const struct finding *root = facts_root(facts);
+    uint64_t moment = moment_of(reader, root);
+    size_t count = 0;
+    const struct flight_allocation **sorted = sorted_allocations(reader, moment, &count);
     if (!sorted)
         doc->out->failed = true;
     else if (count > 0)
-        draw_map(doc, facts_root(facts), sorted, count);
+        draw_map(doc, root, moment, sorted, count);
     free(sorted);
     flight_reader_close(reader);
 }

@@ -31,7 +31,9 @@ struct timeline {
     struct item items[ITEM_LIMIT];
     size_t count;
     uint64_t track_end_ns[TRACK_LIMIT]; /* of the last completion */
-    uint32_t track_count;
+    bool used[TRACK_LIMIT];             /* has items */
+    uint32_t track_count;               /* of those used */
+    bool completes;                     /* some work is drawn to its completion */
     uint64_t from_ns, to_ns;
     uint64_t cause_id, seen_id;
 };
@@ -84,6 +86,7 @@ static void complete_item(struct timeline *timeline, const struct event *complet
         if (item->begin_ns < timeline->track_end_ns[track])
             item->begin_ns = timeline->track_end_ns[track];
         item->end_ns = end_ns > item->begin_ns ? end_ns : item->begin_ns;
+        timeline->completes = true;
         break;
     }
     if (end_ns > timeline->track_end_ns[track])
@@ -105,8 +108,8 @@ static void add_item(struct timeline *timeline, const struct event *event)
     snprintf(item->title, sizeof(item->title), "#%" PRIu64 " %s %s %s (%" PRId32 ", %" PRId32 ")",
              event->id, event_kind_name(event->kind), event->op, event->scope.tensor,
              event->scope.layer, event->scope.step);
-    if (track + 1 > timeline->track_count)
-        timeline->track_count = track + 1;
+    timeline->track_count += !timeline->used[track];
+    timeline->used[track] = true;
 }
 
 static void collect(struct timeline *timeline, const struct flight_reader *reader, bool whole)
@@ -152,10 +155,21 @@ static double place_x(const struct timeline *timeline, uint64_t time_ns)
     return LEFT + ((double)time_ns - (double)timeline->from_ns) / span * (WIDTH - LEFT - 8);
 }
 
+/* Tracks without work take no room. */
+static double track_y(const struct timeline *timeline, uint32_t track)
+{
+    uint32_t above = 0;
+    for (uint32_t i = 0; i < track; i++)
+        above += timeline->used[i];
+    return TOP + above * TRACK_HEIGHT;
+}
+
 static void draw_tracks(struct doc *doc, const struct timeline *timeline)
 {
-    for (uint32_t i = 0; i < timeline->track_count; i++) {
-        double y = TOP + i * TRACK_HEIGHT;
+    for (uint32_t i = 0; i < TRACK_LIMIT; i++) {
+        if (!timeline->used[i])
+            continue;
+        double y = track_y(timeline, i);
         char number[16];
         struct text name;
         text_init(&name);
@@ -184,7 +198,7 @@ static void draw_items(struct doc *doc, const struct timeline *timeline)
     for (size_t i = 0; i < timeline->count; i++) {
         const struct item *item = &timeline->items[i];
         double x = place_x(timeline, item->begin_ns), end = place_x(timeline, item->end_ns);
-        double y = TOP + item->track * TRACK_HEIGHT + 5;
+        double y = track_y(timeline, item->track) + 5;
         double width = end - x < 2 ? 2 : end - x; /* thinner ones vanish on paper */
         svg_rect(doc, x, y, width, TRACK_HEIGHT - 11, item->class, item->title);
         if (width > 34)
@@ -237,6 +251,8 @@ static void draw(struct doc *doc, struct timeline *timeline, bool whole)
     draw_axis(doc, timeline, bottom + 4);
     draw_legend(doc, bottom + 32);
     svg_end(doc, caption);
+    if (!timeline->completes)
+        doc_sentence(doc, WORD_TIMELINE_CALLS, NULL);
 }
 
 void figure_timeline(struct doc *doc, const struct report_facts *facts)

@@ -43,6 +43,10 @@ static void print_row(struct doc *doc, const struct report_row *row)
     doc_cell_code(doc, audit_level_name(row->level));
     doc_cell_of(doc, row->done, row->planned);
     doc_cell_count(doc, row->errors);
+    if (row->analysis)
+        doc_cell_count(doc, row->analysis->finding_count + row->analysis->findings_dropped);
+    else
+        doc_cell_text(doc, NULL);
     print_result(doc, row);
     doc_cell_real(doc, facts_median(row->latencies_ms, row->latency_count), 2);
     doc_cell_real(doc, row->tokens_per_second, 1);
@@ -64,6 +68,7 @@ static void print_total(struct doc *doc, const struct report_facts *facts)
     doc_cell_text(doc, NULL);
     doc_cell_of(doc, totals.done, totals.planned);
     doc_cell_count(doc, totals.errors);
+    doc_cell_count(doc, totals.findings + totals.dropped_findings);
     doc_cell_badge(doc, doc_word(doc, passed ? WORD_ROW_PASSED : WORD_ROW_FAILED),
                    passed ? DOC_GOOD : DOC_BAD);
     for (size_t i = 0; i < 5; i++)
@@ -111,11 +116,17 @@ static void print_notes(struct doc *doc, const struct report_row *row)
 void section_matrix(struct doc *doc, const struct report_facts *facts)
 {
     static const struct doc_column columns[] = {
-        { WORD_ROW, false, false },       { WORD_MODE, false, false },
-        { WORD_LEVEL, false, false },     { WORD_ITERATIONS, true, false },
-        { WORD_ERRORS, true, false },     { WORD_RESULT, false, false },
-        { WORD_MEDIAN_MS, true, false },  { WORD_TOKENS_PER_SECOND, true, false },
-        { WORD_PEAK, true, false },       { WORD_LAUNCHES, true, false },
+        { WORD_ROW, false, false },
+        { WORD_MODE, false, false },
+        { WORD_LEVEL, false, false },
+        { WORD_ITERATIONS, true, false },
+        { WORD_ERRORS, true, false },
+        { WORD_SECTION_FINDINGS, true, false },
+        { WORD_RESULT, false, false },
+        { WORD_MEDIAN_MS, true, false },
+        { WORD_TOKENS_PER_SECOND, true, false },
+        { WORD_PEAK, true, false },
+        { WORD_LAUNCHES, true, false },
         { WORD_COPIES_OUT, true, false },
     };
     doc_heading(doc, 2, "matrix", WORD_SECTION_MATRIX);

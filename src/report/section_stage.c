@@ -9,23 +9,10 @@
 
 /* ---- Exact stage ---------------------------------------------------------------------------- */
 
-static void stage_row(struct doc *doc, enum word label, const char *const values[3])
-{
-    bool any = false;
-    for (size_t i = 0; i < 3; i++)
-        any = any || values[i][0];
-    if (!any)
-        return;
-    doc_row_begin(doc);
-    doc_cell_word(doc, label);
-    for (size_t i = 0; i < 3; i++)
-        doc_cell_text(doc, values[i]);
-    doc_row_end(doc);
-}
-
 #define STAGE_BYTES 128
+#define PLACE_LIMIT 3
 
-/* Prints one attribute of the three places into cells. */
+/* Prints one attribute of a place into a cell. */
 typedef void (*stage_writer)(const struct doc *doc, const struct analyze_place *place, char *cell);
 
 static void write_call(const struct doc *doc, const struct analyze_place *place, char *cell)
@@ -110,6 +97,25 @@ static void write_event(const struct doc *doc, const struct analyze_place *place
     snprintf(cell, STAGE_BYTES, "%" PRIu64, place->event_id);
 }
 
+/* Nothing where no place has the attribute. */
+static void stage_row(struct doc *doc, enum word label, stage_writer write,
+                      const struct analyze_place *const *places, size_t count)
+{
+    char cells[PLACE_LIMIT][STAGE_BYTES] = { "", "", "" };
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        write(doc, places[i], cells[i]);
+        any = any || cells[i][0];
+    }
+    if (!any)
+        return;
+    doc_row_begin(doc);
+    doc_cell_word(doc, label);
+    for (size_t i = 0; i < count; i++)
+        doc_cell_text(doc, cells[i]);
+    doc_row_end(doc);
+}
+
 static void print_stage_table(struct doc *doc, const struct finding *root)
 {
     static const struct {
@@ -123,19 +129,20 @@ static void print_stage_table(struct doc *doc, const struct finding *root)
         { WORD_STAGE_ITERATION, write_iteration }, { WORD_STAGE_SITE, write_site },
         { WORD_STAGE_EVENT, write_event },
     };
-    static const struct doc_column columns[] = { { WORD_STAGE, false, false },
-                                                 { WORD_STAGE_CAUSE, false, true },
-                                                 { WORD_STAGE_OTHER, false, true },
-                                                 { WORD_STAGE_SEEN, false, true } };
-    const struct analyze_place *places[3] = { &root->cause, &root->other, &root->seen };
-    doc_table_begin(doc, columns, COUNT_OF(columns));
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        char cells[3][STAGE_BYTES] = { "", "", "" };
-        for (size_t j = 0; j < 3; j++)
-            if (places[j]->event_id)
-                rows[i].write(doc, places[j], cells[j]);
-        stage_row(doc, rows[i].label, (const char *const[3]){ cells[0], cells[1], cells[2] });
-    }
+    static const enum word titles[PLACE_LIMIT] = { WORD_STAGE_CAUSE, WORD_STAGE_OTHER,
+                                                   WORD_STAGE_SEEN };
+    const struct analyze_place *all[PLACE_LIMIT] = { &root->cause, &root->other, &root->seen };
+    const struct analyze_place *places[PLACE_LIMIT];
+    struct doc_column columns[PLACE_LIMIT + 1] = { { WORD_STAGE, false, false } };
+    size_t count = 0;
+    for (size_t i = 0; i < PLACE_LIMIT; i++)
+        if (all[i]->event_id) {
+            columns[count + 1] = (struct doc_column){ titles[i], false, true };
+            places[count++] = all[i];
+        }
+    doc_table_begin(doc, columns, count + 1);
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        stage_row(doc, rows[i].label, rows[i].write, places, count);
     doc_table_end(doc);
 }
 
@@ -145,7 +152,9 @@ static void print_neighbour(struct doc *doc, enum word word, const struct analyz
     if (!one->name[0] && one->bytes == 0)
         return;
     snprintf(address, sizeof(address), "0x%" PRIx64, one->address);
-    snprintf(distance, sizeof(distance), "%" PRId64, one->distance);
+    /* Its sign says on which side, and so does the sentence. */
+    snprintf(distance, sizeof(distance), "%" PRIu64,
+             one->distance < 0 ? -(uint64_t)one->distance : (uint64_t)one->distance);
     doc_item_begin(doc);
     doc_words(doc, word, one->name, address, text_bytes(one->bytes, bytes), distance, NULL);
     doc_item_end(doc);

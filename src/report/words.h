@@ -231,6 +231,7 @@ enum word {
     WORD_FIGURE_TIMELINE,
     WORD_FIGURE_TIMELINE_WHOLE,
     WORD_TIMELINE_HOST,
+    WORD_TIMELINE_CALLS,
     WORD_LEGEND_LAUNCH,
     WORD_LEGEND_COPY,
     WORD_LEGEND_WAIT,
@@ -238,6 +239,7 @@ enum word {
     WORD_LEGEND_FAILED,
     WORD_FIGURE_LATENCY,
     WORD_FIGURE_MEMORY,
+    WORD_FIGURE_MEMORY_WORK,
     WORD_MEMORY_FAULT,
     WORD_MEMORY_LIVE,
     WORD_MEMORY_FREED,
@@ -261,7 +263,7 @@ struct words {
     const char *verdicts[WORDS_VERDICT_COUNT];
     const char *severities[REPORT_SEVERITY_COUNT];
     const char *modes[REPORT_ROW_MODE_COUNT];
-    struct words_intervention interventions[8]; /* ends with an empty one */
+    struct words_intervention interventions[9]; /* ends with an empty one */
 };
 extern const struct words words_en, words_es;
 

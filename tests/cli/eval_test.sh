@@ -5,11 +5,17 @@ model=$GRETA_SOURCE/models/greta-stories-14m-q8_0.gguf
 text=$GRETA_SOURCE/tests/data/held_out_stories.txt
 
 # ---- Quality of every type ---------------------------------------------------------------------
-# The largest mean divergence from F32 is about twice what it was when this was written; a kernel
-# that loses precision, not only one that is wrong, exceeds it.
+# The largest mean divergence from F32 is a third above what it was when this was written (results
+# do not vary from run to run): a kernel that loses precision, not only one that is wrong, exceeds
+# it.
+rows="f32:0.0000005 f16:0.0000005 bf16:0.000017 q8_0:0.00022 q6_k:0.0013 q5_k_m:0.0025
+    q4_k_m:0.0085 q4_0:0.017"
+# Without optimisation kernels are many times slower, and say the same.
+grep -q '^CMAKE_BUILD_TYPE:STRING=Release' "$GRETA_BUILD/CMakeCache.txt" ||
+    rows="f32:0.0000005 q8_0:0.00022 q4_0:0.017"
 expect_exit 0 "$GRETA" quantize "$model" f32.gguf f32
-expect_exit 0 "$GRETA" eval -m f32.gguf "$text" --special -c 256 -ctk f32 --device host \
-    --kl-save base.logits --max-perplexity 18
+expect_exit 0 "$GRETA" eval -m f32.gguf "$text" --special -c 128 --chunks 2 -ctk f32 --device host \
+    --kl-save base.logits --max-perplexity 13
 expect_stdout "perplexity"
 expect_stdout "bits per byte"
 devices=$("$GRETA" devices --json | python3 -c '
@@ -18,44 +24,45 @@ print(*[d["device"] for d in json.load(sys.stdin)["devices"] if d["available"]])
 last="greta devices"
 [[ " $devices " == *" host "* ]] || fail "expected the host among the devices, found '$devices'"
 for device in $devices; do
-    for row in f32:0.000001 f16:0.000001 bf16:0.00004 q8_0:0.0004 q6_k:0.002 q5_k_m:0.005 \
-        q4_k_m:0.013 q4_0:0.025; do
+    for row in $rows; do
         type=${row%:*}
         [ -e "$type.gguf" ] || expect_exit 0 "$GRETA" quantize "$model" "$type.gguf" "$type"
         expect_exit 0 "$GRETA" eval -m "$type.gguf" "$text" --special --device "$device" \
-            --kl-base base.logits --max-kl "${row#*:}" --max-perplexity 18 --json
-        expect_json "j['against_base']['same_top'] > 0.88 and j['scored_tokens'] == 381"
-        expect_json "abs(j['bits_per_byte'] - 1) < 0.03 and 0 < j['bits_per_byte_error'] < 0.1"
+            --kl-base base.logits --max-kl "${row#*:}" --max-perplexity 13 --json
+        expect_json "j['against_base']['same_top'] > 0.85 and j['scored_tokens'] == 126"
+        expect_json "abs(j['bits_per_byte'] - 0.894) < 0.02 and 0 < j['bits_per_byte_error'] < 0.2"
     done
     # An 8-bit cache of keys and values.
     expect_exit 0 "$GRETA" eval -m f32.gguf "$text" --special --device "$device" -ctk q8_0 \
-        --kl-base base.logits --max-kl 0.0005
+        --kl-base base.logits --max-kl 0.0001
 done
 
 # ---- The default model, and the numbers against each other -------------------------------------
-expect_exit 0 "$GRETA" eval "$text" -c 128 --json
-expect_json "j['model'].endswith('greta-stories-14m-q8_0.gguf') and j['context'] == 128"
+expect_exit 0 "$GRETA" eval "$text" -c 64 --chunks 2 --json
+expect_json "j['model'].endswith('greta-stories-14m-q8_0.gguf') and j['context'] == 64"
+expect_json "j['chunks'] == 2 and j['scored_tokens'] == 62 and 'against_base' not in j"
 expect_json "abs(2.718281828 ** j['nats_per_token'] - j['perplexity']) < 1e-4"
-expect_json "j['scored_tokens'] == 63 * j['chunks'] and 'against_base' not in j"
 expect_json "abs(j['nats_per_token'] * j['scored_tokens'] / 0.693147 / j['scored_bytes'] - j['bits_per_byte']) < 1e-4"
 python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); del j["seconds"]; print(j)' \
     "$captured/out" >"$captured/first"
 # The same numbers whatever the threads and batches.
-for variant in "-t 1" "-b 7" "-t 3 -ub 64"; do
+for variant in "-t 1" "-b 7" "-t 3 -ub 20"; do
     # shellcheck disable=SC2086 # options and their values
-    expect_exit 0 "$GRETA" eval "$text" -c 128 --json $variant
+    expect_exit 0 "$GRETA" eval "$text" -c 64 --chunks 2 --json $variant
     python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); del j["seconds"]; print(j)' \
         "$captured/out" >"$captured/again"
     expect_same_bytes "$captured/first" "$captured/again"
 done
-expect_exit 0 "$GRETA" eval "$text" -c 128 --chunks 2 --json
-expect_json "j['chunks'] == 2 and j['scored_tokens'] == 126"
-# With --special the ends of documents are tokens, which have no bytes: better foretold than text.
-expect_exit 0 "$GRETA" eval "$text" -c 128 --special --json
-expect_json "j['perplexity'] < $(python3 -c "print(eval(open('$captured/first').read())['perplexity'])")"
+# With --special the end of a document is one token, which has no bytes; else it is text.
+printf 'Once upon a time there was a little girl. The end.<|endoftext|>Once upon' >end.txt
+expect_exit 0 "$GRETA" eval end.txt -c 16 --special --json
+expect_json "j['scored_tokens'] == 7 and j['scored_bytes'] == len(' girl. The end.Once')"
+with=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["perplexity"])' "$captured/out")
+expect_exit 0 "$GRETA" eval end.txt -c 16 --json
+expect_json "j['perplexity'] > 2 * $with"
 
 # ---- Limits ------------------------------------------------------------------------------------
-expect_exit 1 "$GRETA" eval "$text" -c 128 --max-perplexity 5
+expect_exit 1 "$GRETA" eval "$text" -c 64 --chunks 1 --max-perplexity 5
 expect_one_line_error "perplexity: expected at most 5, found"
 expect_stdout "perplexity"
 expect_exit 1 "$GRETA" eval -m q4_0.gguf "$text" --special --kl-base base.logits --max-kl 0.0001
@@ -78,14 +85,15 @@ expect_exit 3 "$GRETA" eval nothing.txt
 expect_one_line_error "nothing.txt"
 expect_exit 3 "$GRETA" eval "$text" --kl-base "$text"
 expect_one_line_error "magic"
-expect_exit 2 "$GRETA" eval "$text" -c 256 --kl-base base.logits
+sed 's/mouse/horse/' "$text" >other.txt
+expect_exit 2 "$GRETA" eval other.txt --special --kl-base base.logits
 expect_one_line_error "the tokens of this text, found others"
-expect_exit 2 "$GRETA" eval "$text" --special -c 128 --kl-base base.logits
-expect_one_line_error "chunks of 128 tokens, found 256"
+expect_exit 2 "$GRETA" eval "$text" --special -c 64 --kl-base base.logits
+expect_one_line_error "chunks of 64 tokens, found 128"
 expect_exit 3 "$GRETA" eval "$text" -c 128 --kl-save base.logits
 expect_one_line_error "base.logits"
-expect_exit 0 "$GRETA" eval "$text" -c 128 --chunks 1 --kl-save base.logits --force
-[ "$(wc -c <base.logits)" -eq $((64 + 63 * 4096 * 4)) ] || fail "expected 63 rows of 4096"
+expect_exit 0 "$GRETA" eval "$text" -c 64 --chunks 1 --kl-save base.logits --force
+[ "$(wc -c <base.logits)" -eq $((64 + 31 * 4096 * 4)) ] || fail "expected 31 rows of 4096"
 expect_exit 0 "$GRETA" synth --shape tiny --type q8_0 --seed 3 --out tiny.gguf
 expect_exit 2 "$GRETA" eval -m tiny.gguf "$text" --kl-base base.logits
 expect_one_line_error "a vocabulary of 1024 as the model's, found 4096"

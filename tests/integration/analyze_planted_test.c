@@ -12,6 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#if defined(__SANITIZE_THREAD__)
+#define RACES_ARE_REPORTED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RACES_ARE_REPORTED 1
+#endif
+#endif
+
 #define CONTEXT 32u
 #define STEPS 4
 #define RUNS 3u
@@ -71,10 +79,18 @@ struct scene {
     float logits[320];
 };
 
+/* A machine may be so busy that nothing moves for a while: only the planted hang is to be one. */
+static struct analyze_options options_of(const char *plan_text)
+{
+    bool hangs = strstr(plan_text, "lost-wakeup") != NULL;
+    return (struct analyze_options){ .level = AUDIT_VERIFY,
+                                     .hang_limit_ns = hangs ? 200000000u : 60000000000u };
+}
+
 static void scene_open(struct scene *scene, const char *plan_text)
 {
     struct flight_options flight_options = { .device = "host", .command = "test --audit verify" };
-    struct analyze_options options = { .level = AUDIT_VERIFY, .hang_limit_ns = 100000000u };
+    struct analyze_options options = options_of(plan_text);
     struct engine_options engine_options = { .context = CONTEXT };
     struct error *err = &scene->err;
     memset(scene, 0, sizeof(*scene));
@@ -120,9 +136,10 @@ static void scene_run(struct scene *scene)
 }
 
 /* The analysis of the thread that ran beside, and the one of the file. */
-static void scene_close(struct scene *scene, struct analyzer **ret_live, struct analyzer **ret_dead)
+static void scene_close(struct scene *scene, const char *plan_text, struct analyzer **ret_live,
+                        struct analyzer **ret_dead)
 {
-    struct analyze_options options = { .level = AUDIT_VERIFY, .hang_limit_ns = 100000000u };
+    struct analyze_options options = options_of(plan_text);
     engine_close(scene->engine);
     if (scene->inject)
         scene->record = *inject_record(scene->inject);
@@ -169,14 +186,16 @@ static const struct {
     { "size-beyond-view@step=2", HYPOTHESIS_SIZE_MISMATCH, "", -1, 2, NULL },
     { "early-free@op=matmul_group,operand=weights_0,layer=1,step=1", HYPOTHESIS_USE_AFTER_FREE,
       "matmul_group", 1, 1, NULL },
-    { "free-while-queued@op=rope,layer=1,step=2", HYPOTHESIS_USE_AFTER_FREE, "rope", 1, 2, NULL },
     { "double-free", HYPOTHESIS_USE_AFTER_FREE, "", -1, -1, NULL },
     { "freed-staging@step=2", HYPOTHESIS_STAGING_REUSE, "", -1, 2, NULL },
     { "double-release@step=2", HYPOTHESIS_STAGING_REUSE, "", -1, 2, NULL },
+#ifndef RACES_ARE_REPORTED /* ThreadSanitizer finds the planted ones too */
+    { "free-while-queued@op=rope,layer=1,step=2", HYPOTHESIS_USE_AFTER_FREE, "rope", 1, 2, NULL },
     { "slot-rewritten@step=2", HYPOTHESIS_STAGING_REUSE, "", -1, 2, NULL },
     { "overlapping-d2h@step=2", HYPOTHESIS_OVERLAPPING_COPIES, "", -1, 2, NULL },
     { "overlapping-copies@step=2", HYPOTHESIS_OVERLAPPING_COPIES, "", -1, 2, NULL },
     { "two-streams@op=rope,layer=1,step=2", HYPOTHESIS_MISSING_SYNC, "rope", 1, 2, NULL },
+#endif
     { "uninitialised-read@op=rope,layer=1,step=2,operand=positions", HYPOTHESIS_UNINITIALISED_READ,
       "rope", 1, 2, NULL },
     { "rope-position@layer=0,step=0", HYPOTHESIS_BAD_POINTER, "rope", 0, 0, "logits" },
@@ -202,7 +221,7 @@ static const struct {
     { "stale-copy@step=2", HYPOTHESIS_SILENT_CORRUPTION, "", -1, 2, NULL },
     { "flipped-bit-in@step=2", HYPOTHESIS_SILENT_CORRUPTION, "", -1, 2, NULL },
     { "stale-copy-in@step=2", HYPOTHESIS_SILENT_CORRUPTION, "", -1, 2, NULL },
-    { "lost-wakeup@step=2,ms=400", HYPOTHESIS_HANG, "", -1, 2, NULL },
+    { "lost-wakeup@step=2,ms=1000", HYPOTHESIS_HANG, "", -1, 2, NULL },
 };
 
 static size_t check_one(size_t row, const struct analysis *analysis,
@@ -221,6 +240,8 @@ static size_t check_one(size_t row, const struct analysis *analysis,
     else if (root->cause.scope.layer != planted[row].layer ||
              root->cause.scope.step != planted[row].step)
         wrong = "another layer or step";
+    else if (strstr(planted[row].plan, "early-free") && root->cause.buffer[0] == '\0')
+        wrong = "no buffer named";
     else if (planted[row].seen && root->seen.event_id == 0)
         wrong = "seen nowhere";
     else if (planted[row].seen && planted[row].seen[0] &&
@@ -242,7 +263,7 @@ static void planted_faults_are_found(void **state)
         struct analyzer *live, *dead;
         scene_open(&scene, planted[i].plan);
         scene_run(&scene);
-        scene_close(&scene, &live, &dead);
+        scene_close(&scene, planted[i].plan, &live, &dead);
         wrong += check_one(i, analyzer_result(live), &scene.record);
         wrong += check_one(i, analyzer_result(dead), &scene.record);
         if (analyzer_result(live)->finding_count != analyzer_result(dead)->finding_count) {
@@ -264,7 +285,7 @@ static void clean_model_has_no_finding(void **state)
     scene_open(&scene, "");
     scene_run(&scene);
     assert_int_equal(scene.err.status, STATUS_OK);
-    scene_close(&scene, &live, &dead);
+    scene_close(&scene, "", &live, &dead);
     show("clean", analyzer_result(live));
     assert_int_equal(analyzer_result(live)->finding_count, 0);
     assert_int_equal(analyzer_result(dead)->finding_count, 0);

@@ -101,15 +101,18 @@ static bool ends_with(const struct text *text, const char *words)
     return text->length >= length && strcmp(text_get(text) + text->length - length, words) == 0;
 }
 
-/* Copies with what differs from run to run replaced by #: event numbers, lines of source, hashes,
- * waits. What lies beside a faulting address is up to the system, and left out. */
+/* Copies with what differs from run to run replaced by #: event numbers, places in the source,
+ * hashes, waits. What lies beside a faulting address is up to the system, and left out. */
 static void mask(const char *text, struct text *out)
 {
     for (const char *at = text; *at;) {
         size_t digits = strspn(at, "0123456789"), number = strspn(at, "0123456789.");
         if (strncmp(at, "; address 0x", 12) == 0)
             return;
-        if (digits && (ends_with(out, "event ") || ends_with(out, ".c:"))) {
+        if (strncmp(at, "src/", 4) == 0 || strncmp(at, "../", 3) == 0) {
+            text_add(out, "#"); /* where in the source; how that is written is up to the build */
+            at += strcspn(at, ")");
+        } else if (digits && ends_with(out, "event ")) {
             text_add(out, "#");
             at += digits;
         } else if (hex_digits(at) == 16 && ends_with(out, " ")) {

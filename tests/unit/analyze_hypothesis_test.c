@@ -687,6 +687,26 @@ static void nan_with_unscanned_input_is_only_possible(void **state)
     script_close(&script);
 }
 
+/* The range was overwritten with finite values in between: what comes later is a new finding. */
+static void nan_twice_is_found_twice(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script, AUDIT_LOG);
+    for (script.layer = 0; script.layer < 3; script.layer++) {
+        uint64_t norm = script_launch(&script, MAIN, "norm", WEIGHTS, X);
+        script_remark(&script, EVENT_SCAN, norm, 1, 1000, script.layer == 1 ? 0 : 4, 0);
+        uint64_t rope = script_launch(&script, MAIN, "rope", X, Y);
+        script_remark(&script, EVENT_SCAN, rope, 1, 1000, 4, 0);
+    }
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->finding_count, 3); /* norm 0, rope 1, norm 2 */
+    assert_string_equal(analysis->findings[0].cause.op, "norm");
+    assert_string_equal(analysis->findings[1].cause.op, "rope");
+    assert_int_equal(analysis->findings[1].cause.scope.layer, 1);
+    script_close(&script);
+}
+
 /* NaN that comes of a trap told later: linked when the trap is known. */
 static void nan_follows_from_a_trap(void **state)
 {
@@ -852,6 +872,7 @@ int main(void)
         cmocka_unit_test(unequal_results_of_equal_runs),
         cmocka_unit_test(first_launch_with_nan_is_named),
         cmocka_unit_test(nan_with_unscanned_input_is_only_possible),
+        cmocka_unit_test(nan_twice_is_found_twice),
         cmocka_unit_test(nan_follows_from_a_trap),
         cmocka_unit_test(hang_says_who_waits_for_what),
         cmocka_unit_test(a_short_wait_is_no_hang),

@@ -288,6 +288,29 @@ static void waiting_for_another_stream_is_not_enough(void **state)
     end(&script, HYPOTHESIS_USE_AFTER_FREE, use, destroyed);
 }
 
+/* Two threads: the place of a buffer is given anew before its destruction is told. */
+static void late_destruction_spares_the_successor(void **state)
+{
+    (void)state;
+    struct script script;
+    begin(&script);
+    struct event made = script_event(&script, EVENT_BUFFER_CREATE);
+    made.access_count = 1;
+    made.accesses[0] = script_access(A, 0, BUFFER_BYTES, EVENT_UPDATE, 0);
+    made.accesses[0].generation = 3;
+    script_add(&script, &made);
+    script_destroy(&script, A, "a"); /* of generation 1 */
+    struct event write = script_launch_event(&script, A, "write");
+    script_operand(&write, A, 0, BUFFER_BYTES, EVENT_WRITE);
+    write.accesses[0].generation = 3;
+    uint64_t first = script_add(&script, &write);
+    struct event read = script_launch_event(&script, B, "read");
+    script_operand(&read, A, 0, BUFFER_BYTES, EVENT_READ);
+    read.accesses[0].generation = 3;
+    uint64_t second = script_add(&script, &read);
+    end(&script, HYPOTHESIS_MISSING_SYNC, second, first);
+}
+
 /* ---- Graphs --------------------------------------------------------------------------------- */
 
 /* Records on A a launch that writes A, as graph 5. Returns the graph's id. */
@@ -374,7 +397,7 @@ static void long_runs_forget_nothing(void **state)
     begin(&script);
     for (uint32_t step = 0; step < 20000; step++) {
         struct event append = script_launch_event(&script, A, "append");
-        script_operand(&append, A, (step * 16u) % BUFFER_BYTES, 16, EVENT_WRITE);
+        script_operand(&append, A, (step * 8u) % BUFFER_BYTES, 8, EVENT_WRITE);
         script_add(&script, &append);
         script_launch(&script, A, "attend", A, B);
         script_sync(&script, A);
@@ -426,6 +449,7 @@ int main(void)
         cmocka_unit_test(free_after_a_wait_is_fine),
         cmocka_unit_test(free_of_queued_work_is_found),
         cmocka_unit_test(waiting_for_another_stream_is_not_enough),
+        cmocka_unit_test(late_destruction_spares_the_successor),
         cmocka_unit_test(recording_runs_nothing),
         cmocka_unit_test(replay_races_as_its_launches),
         cmocka_unit_test(replay_is_ordered_by_marks),

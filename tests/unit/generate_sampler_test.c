@@ -147,6 +147,43 @@ static void test_seeds(void **state)
     }
 }
 
+/* The same tokens as when all of a large vocabulary is kept and the rest made impossible: the k
+ * likeliest, the first of equals. */
+static void test_large_vocabulary(void **state)
+{
+    (void)state;
+    enum { LARGE = 2000, DRAWS = 10 };
+    static float logits[LARGE], masked[LARGE];
+    static const uint32_t tops[] = { 1, 2, 7, 40, 1999 };
+    struct error err;
+    uint32_t random = 1;
+    for (size_t t = 0; t < COUNT_OF(tops); t++) {
+        struct sampler_settings settings = plain;
+        struct sampler *some, *all;
+        CHECK_OK(sampler_create(&settings, LARGE, &all, &err), &err);
+        settings.top_k = tops[t];
+        CHECK_OK(sampler_create(&settings, LARGE, &some, &err), &err);
+        for (int draw = 0; draw < DRAWS; draw++) {
+            for (size_t i = 0; i < LARGE; i++) {
+                random = random * 1664525u + 1013904223u;
+                logits[i] = (float)(random >> 22) / 100; /* 1024 values: many are equal */
+            }
+            for (size_t i = 0; i < LARGE; i++) {
+                uint32_t before = 0;
+                for (size_t j = 0; j < LARGE; j++)
+                    before += logits[j] > logits[i] || (logits[j] == logits[i] && j < i);
+                masked[i] = before < tops[t] ? logits[i] : -INFINITY;
+            }
+            int32_t one, other;
+            CHECK_OK(sampler_choose(some, logits, &one, &err), &err);
+            CHECK_OK(sampler_choose(all, masked, &other, &err), &err);
+            assert_int_equal(one, other);
+        }
+        sampler_destroy(some);
+        sampler_destroy(all);
+    }
+}
+
 static void test_bad_input(void **state)
 {
     (void)state;
@@ -175,7 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filters),   cmocka_unit_test(test_frequencies),
         cmocka_unit_test(test_penalties), cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_bad_input), cmocka_unit_test(test_large_vocabulary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

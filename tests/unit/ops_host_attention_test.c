@@ -39,7 +39,7 @@ static void check_decoded(const struct attention *attention, enum cpu_path path)
     struct attention plain;
     attention_init(&plain, &setup, spans, attention->token_count,
                    rig->operands[KEYS].shape.dims[1]);
-    for (size_t i = 0; i < RIG_OPERANDS; i++) {
+    for (size_t i = 0; i <= OUT; i++) {
         if (i != KEYS && i != VALUES) {
             memcpy(plain.rig.memory[i].bytes, rig->memory[i].bytes, rig->memory[i].byte_count);
             continue;

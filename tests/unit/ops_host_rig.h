@@ -213,8 +213,10 @@ static inline void rig_check_near(const struct rig *rig, uint64_t row, uint64_t 
 /* A copy of an operand's bytes, gaps and all; free it. */
 static inline uint8_t *rig_copy(const struct rig *rig, size_t index)
 {
-    uint8_t *copy = malloc(rig->memory[index].byte_count);
-    memcpy(copy, rig->memory[index].bytes, rig->memory[index].byte_count);
+    size_t count = rig->memory[index].byte_count; /* 0: an absent operand */
+    uint8_t *copy = malloc(count + 1);
+    if (count)
+        memcpy(copy, rig->memory[index].bytes, count);
     return copy;
 }
 

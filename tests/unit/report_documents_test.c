@@ -62,6 +62,7 @@ static const char *const values[] = {
     "kv.keys",
     "kv.values",
     "983056",
+    " 1048560 bytes",
     "logits",
     /* rows */
     "50/50",

@@ -92,7 +92,7 @@ static inline void specimen_findings(struct report_specimen *s)
         .near = { .known = true,
                   .address = SPECIMEN_FAULT_ADDRESS,
                   .before = specimen_neighbour("kv.keys", 0x7f0000200000, 983056),
-                  .after = specimen_neighbour("kv.values", 0x7f0000400000, 1048560),
+                  .after = specimen_neighbour("kv.values", 0x7f0000400000, -1048560),
                   .freed = specimen_neighbour("rope.positions", 0x7f0000300000, 0) },
         .candidate_count = 2,
         .order_id = SPECIMEN_CAUSE_ID,

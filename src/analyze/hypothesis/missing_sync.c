@@ -68,7 +68,7 @@ const struct hypothesis_detector detector_missing_sync = {
                             "Relojes vectoriales sobre flujos, marcas, tiques e hilos del "
                             "anfitrión, "
                             "en los rangos de bytes que declara cada llamada." },
-              .unit = { "declared accesses", "accesos declarados" },
+              .unit = { "accesses", "accesos" },
               .advice = { "Record a mark behind the first access and let the second stream (or the "
                           "host) wait for it.",
                           "Registrar una marca tras el primer acceso y hacer que el segundo flujo "

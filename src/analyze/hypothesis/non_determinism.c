@@ -56,7 +56,6 @@ static void compare(struct analyzer *analyzer, uint64_t key, const struct event 
     draft.cause = place_of_id(analyzer, copy_id, 0);
     draft.other = place_of_id(analyzer, first->copy_id, 0);
     draft.other.iteration = first->iteration;
-    draft.seen = place_of_event(analyzer, event);
     draft.expected = first->hash;
     draft.found = event->expected;
     finding_add(analyzer, &draft);

@@ -4,7 +4,7 @@
 static bool meets(const struct bad_range *bad, const struct event_access *access)
 {
     uint64_t a = bad->address, b = access->address;
-    return a < b ? b - a < bad->bytes : a - b < access->bytes;
+    return bad->bytes && (a < b ? b - a < bad->bytes : a - b < access->bytes);
 }
 
 static struct bad_range *bad_at(struct analyzer *analyzer, uint64_t place)

@@ -27,21 +27,6 @@ static void on_copy(struct analyzer *analyzer, const struct event *event)
     finding_add(analyzer, &draft);
 }
 
-/* A refused ticket names no copy: the last one of this thread is the likeliest. */
-static struct analyze_place last_copy_out(const struct analyzer *analyzer,
-                                          const struct event *event)
-{
-    const struct history *history = &analyzer->history;
-    for (uint64_t at = history->count; at > history_first(history); at--) {
-        const struct event *earlier = &history_at(history, at - 1)->event;
-        bool same = event->object == 0 || earlier->object == event->object;
-        if (earlier->kind == EVENT_COPY_OUT && earlier->outcome != EVENT_REFUSED && same &&
-            earlier->thread_index == event->thread_index)
-            return place_of_event(analyzer, earlier);
-    }
-    return place_of_id(analyzer, 0, 0);
-}
-
 static void on_event(struct analyzer *analyzer, const struct event *event)
 {
     bool copies = event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN;
@@ -50,7 +35,9 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     if (event->outcome != EVENT_REFUSED || event->check != EVENT_CHECK_TICKET)
         return;
     struct finding draft = finding_of_refusal(analyzer, HYPOTHESIS_STAGING_REUSE, event);
-    draft.other = last_copy_out(analyzer, event);
+    struct analyze_place copy = place_of_wait(analyzer, event);
+    if (copy.kind == EVENT_COPY_OUT)
+        draft.other = copy;
     /* The call itself has no place in the computation; its copy has. */
     if (draft.cause.scope.step < 0 && draft.cause.scope.tensor[0] == '\0')
         draft.cause.scope = draft.other.scope;

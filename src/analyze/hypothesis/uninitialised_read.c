@@ -28,7 +28,7 @@ const struct hypothesis_detector detector_uninitialised_read = {
                             "with guards, fresh memory holds a poison value.",
                             "Primera lectura de cada rango declarado contra las escrituras "
                             "anteriores; con guardas, la memoria nueva contiene un valor veneno." },
-              .unit = { "declared reads", "lecturas declaradas" },
+              .unit = { "reads", "lecturas" },
               .advice = { "Write the range before it is read: the launch that should have is "
                           "missing or came too late.",
                           "Escribir el rango antes de leerlo: el lanzamiento que debía hacerlo "

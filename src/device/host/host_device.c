@@ -55,6 +55,7 @@ static void close_device(struct device *device)
     struct host_device *host = host_of(device);
     host_pool_destroy(host->pool);
     host_quarantine_release(&host->quarantine);
+    pthread_mutex_destroy(&host->import_lock);
     free(host);
 }
 
@@ -129,6 +130,7 @@ enum status host_device_open(const struct device_options *options, struct device
     host->device.methods = &host_methods;
     fill_info(&host->device.info, threads);
     host_quarantine_init(&host->quarantine, options->quarantine_bytes);
+    pthread_mutex_init(&host->import_lock, NULL);
     enum status status = host_pool_create(threads, &host->pool, err);
     if (!status)
         status = device_init(&host->device, options, err);

@@ -27,7 +27,8 @@ struct host_memory {
     size_t map_bytes;
     uint8_t *pages; /* what may be touched, without the guards */
     size_t pages_bytes;
-    bool imported; /* the caller's; map is NULL */
+    bool imported;            /* the caller's, or a copy of that; map is NULL */
+    struct host_chunk *chunk; /* where the copy is; NULL: in place */
 };
 
 /* Freed memory that stays unusable for a while, oldest first. */
@@ -47,6 +48,14 @@ enum status host_memory_import(struct device *device, const void *bytes, uint64_
 void host_memory_destroy(struct device *device, struct device_memory *memory);
 uint64_t host_memory_damage(struct device *device, const struct device_memory *memory,
                             int64_t *ret_offset);
+
+/* ---- Imports (host_import.c) ---------------------------------------------------------------- */
+
+struct host_chunk;
+struct host_device;
+
+/* A buffer of the chunk is gone. */
+void host_import_release(struct host_device *host, struct host_chunk *chunk);
 
 /* ---- The pool (host_pool.c) ----------------------------------------------------------------- */
 
@@ -111,6 +120,8 @@ struct host_device {
     struct device device; /* the common part, first */
     struct host_pool *pool;
     struct host_quarantine quarantine;
+    pthread_mutex_t import_lock; /* guards the chunk and its count of users */
+    struct host_chunk *chunk;    /* where the next copy goes; NULL: none yet, or all are gone */
 };
 
 static inline struct host_device *host_of(struct device *device)

@@ -123,25 +123,6 @@ enum status host_memory_create(struct device *device, uint64_t bytes,
     return STATUS_OK;
 }
 
-enum status host_memory_import(struct device *device, const void *bytes, uint64_t count,
-                               struct device_memory *ret_memory, struct error *err)
-{
-    if (device->options.guards) {
-        TRY(host_memory_create(device, count, ret_memory, err));
-        memcpy((void *)(uintptr_t)ret_memory->address, bytes, (size_t)count);
-        ret_memory->read_only = true;
-        return STATUS_OK;
-    }
-    struct host_memory *memory = calloc(1, sizeof(*memory));
-    if (!memory)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a buffer");
-    memory->imported = true;
-    *ret_memory = (struct device_memory){
-        .address = (uint64_t)(uintptr_t)bytes, .bytes = count, .read_only = true, .impl = memory
-    };
-    return STATUS_OK;
-}
-
 /* ---- Canaries ------------------------------------------------------------------------------- */
 
 /* Counts bytes of [from, to) that are not the canary; *first: the first of them. */
@@ -238,6 +219,8 @@ void host_memory_destroy(struct device *device, struct device_memory *memory)
         }
         if (!kept)
             munmap(host->map, host->map_bytes);
+    } else if (host->chunk) {
+        host_import_release(host_of(device), host->chunk);
     }
     free(host);
     memory->impl = NULL;

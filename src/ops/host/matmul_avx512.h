@@ -133,8 +133,8 @@ AVX512_INLINE void tile_rows(const struct host_matmul_task *task, size_t first_r
 struct tile_prefetch {
     uintptr_t next;
     uintptr_t end;   /* of the next tile */
-    uintptr_t limit; /* of the task's rows */
-    uintptr_t jump;  /* what brings an address past the limit to the next task; 0: there is none */
+    uintptr_t limit; /* of the task's rows, if there is a next task */
+    uintptr_t jump;  /* what brings an address past the limit to the next task */
 };
 
 AVX512_INLINE struct tile_prefetch tile_prefetch_begin(const struct host_matmul_task *task,
@@ -152,37 +152,21 @@ AVX512_INLINE struct tile_prefetch tile_prefetch_begin(const struct host_matmul_
             _mm_prefetch((const char *)at, _MM_HINT_T1);
     return (struct tile_prefetch){ .next = next,
                                    .end = next_task || end < limit ? end : limit,
-                                   .limit = limit,
-                                   .jump = next_task ? next_task - limit : 0 };
-}
-
-/* Near the end of the task: each line on its own. */
-AVX512_INLINE void tile_prefetch_last(const struct tile_prefetch *prefetch, size_t bytes,
-                                      size_t stream_count)
-{
-    for (size_t i = 0; i < bytes && prefetch->next + i < prefetch->end; i += 64) {
-        for (size_t s = 0; s < stream_count; s++) {
-            uintptr_t at = prefetch->next + i + s * PREFETCH_STREAM_DISTANCE;
-            if (at < prefetch->limit)
-                _mm_prefetch((const char *)at, _MM_HINT_T1);
-            else if (prefetch->jump)
-                _mm_prefetch((const char *)(at + prefetch->jump), _MM_HINT_T1);
-        }
-    }
+                                   .limit = next_task ? limit : UINTPTR_MAX,
+                                   .jump = next_task - limit };
 }
 
 /* bytes: what one step consumes. stream_count: usually PREFETCH_STREAMS. */
 AVX512_INLINE void tile_prefetch_step(struct tile_prefetch *prefetch, size_t bytes,
                                       size_t stream_count)
 {
-    uintptr_t farthest = prefetch->next + bytes + (stream_count - 1) * PREFETCH_STREAM_DISTANCE;
-    if (farthest <= prefetch->limit && prefetch->next < prefetch->end) {
-        for (size_t i = 0; i < bytes; i += 64)
-            for (size_t s = 0; s < stream_count; s++)
-                _mm_prefetch((const char *)(prefetch->next + i + s * PREFETCH_STREAM_DISTANCE),
-                             _MM_HINT_T1);
-    } else {
-        tile_prefetch_last(prefetch, bytes, stream_count);
+    if (prefetch->next < prefetch->end) {
+        for (size_t s = 0; s < stream_count; s++) {
+            uintptr_t at = prefetch->next + s * PREFETCH_STREAM_DISTANCE;
+            at += at >= prefetch->limit ? prefetch->jump : 0;
+            for (size_t i = 0; i < bytes; i += 64)
+                _mm_prefetch((const char *)(at + i), _MM_HINT_T1);
+        }
     }
     prefetch->next += bytes;
 }
