@@ -31,14 +31,20 @@ KERNEL(rms_norm)
                                                          : 0;
     const GLOBAL float *weight = row_f32(&call.operands[2], 0); /* [width] */
     GLOBAL float *out = row_f32(&call.operands[3], block_x());  /* [width, tokens] */
-    float kept[KEPT];
+    float kept[KEPT], more[KEPT];
     float squares = 0;
+    /* All loads before the first store, which might be to the same memory. */
     UNROLL
     for (uint32_t n = 0; n < KEPT; n++) {
         uint32_t i = n * step + thread_index();
         kept[n] = i < width ? x[i] : 0;
+        more[n] = added && i < width ? added[i] : 0;
+    }
+    UNROLL
+    for (uint32_t n = 0; n < KEPT; n++) {
+        uint32_t i = n * step + thread_index();
         if (added && i < width)
-            x[i] = kept[n] += added[i];
+            x[i] = kept[n] += more[n];
         squares += kept[n] * kept[n];
     }
     for (uint32_t i = KEPT * step + thread_index(); i < width; i += step) {
