@@ -189,13 +189,15 @@ static uint32_t plan_attention(const struct device_gpu_request *request,
         return 0;
     ASSERT(tokens <= GRID_Y_LIMIT);
     enum gpu_kernel kernel = KERNEL_attention_1_large_head;
-    uint64_t heads = 1;
-    if (params->head_dim <= 128 && group == 1) {
-        kernel = KERNEL_attention_1_head;
-    } else if (params->head_dim <= 128) {
-        kernel = KERNEL_attention_4_heads;
-        heads = 4;
-    }
+    uint64_t heads = params->head_dim <= 128 && group > 1 ? 4 : 1;
+    const struct device_host_operand *values = &request->operands[2];
+    uint64_t places = (uint64_t)(uintptr_t)keys->data | (uint64_t)(uintptr_t)values->data |
+                      keys->row_stride_bytes | values->row_stride_bytes;
+    bool aligned_f16 = keys->dtype == DTYPE_F16 && values->dtype == DTYPE_F16 && places % 16 == 0;
+    if (params->head_dim <= 128 && aligned_f16)
+        kernel = heads == 1 ? KERNEL_attention_1_head_f16 : KERNEL_attention_4_heads_f16;
+    else if (params->head_dim <= 128)
+        kernel = heads == 1 ? KERNEL_attention_1_head : KERNEL_attention_4_heads;
     uint64_t sets = divide_up(group, heads), units = tokens * kv_heads * sets;
     /* Two blocks for each processor, but no part too small to be worth one. */
     uint64_t parts = divide_up(2 * (uint64_t)request->chip->processor_count, units);

@@ -27,14 +27,26 @@ INLINE uint64_t team_largest(uint64_t key)
     return key;
 }
 
+#define AT_ONCE 16
+
 /* The largest key below `bound` in the row; every thread has it. */
 INLINE uint64_t largest_below(const GLOBAL float *row, uint32_t count, uint64_t bound)
 {
     SHARED uint64_t *best = (SHARED uint64_t *)shared_memory();
     uint64_t key = 0;
-    for (uint32_t i = thread_index(); i < count; i += thread_count()) {
-        uint64_t candidate = key_of(row[i], i);
-        key = candidate < bound ? larger(key, candidate) : key;
+    for (uint32_t first = thread_index(); first < count; first += AT_ONCE * thread_count()) {
+        float values[AT_ONCE]; /* asked for together */
+        UNROLL
+        for (uint32_t n = 0; n < AT_ONCE; n++) {
+            uint32_t i = first + n * thread_count();
+            values[n] = i < count ? row[i] : 0;
+        }
+        UNROLL
+        for (uint32_t n = 0; n < AT_ONCE; n++) {
+            uint32_t i = first + n * thread_count();
+            uint64_t candidate = i < count ? key_of(values[n], i) : 0;
+            key = candidate < bound ? larger(key, candidate) : key;
+        }
     }
     key = team_largest(key);
     block_sync(); /* the keys of the round before were read */

@@ -132,14 +132,43 @@ struct inputs {
     uint32_t k;
 };
 
-INLINE words4 acts_words4(const struct inputs *inputs, uint32_t t, uint32_t at)
+/* What one unit is multiplied with, of one token: levels or floats, and scales of blocks of 32. */
+struct acts {
+    words4 words[4];
+    floats4 scales;
+};
+
+/* at: weight that the units of the whole team begin with. A lane that has none reads the first: a
+ * load under a condition would take more registers. */
+INLINE void load_acts(uint32_t dtype, const struct inputs *inputs, uint32_t t, uint32_t at,
+                      struct acts *acts)
 {
-    return *(const GLOBAL words4 *)(inputs->acts[t] + at);
-}
-/* {scale, scaled sum} of two neighbouring blocks of 32; `at` is a weight of the first. */
-INLINE floats4 acts_scales(const struct inputs *inputs, uint32_t t, uint32_t at)
-{
-    return *(const GLOBAL floats4 *)(inputs->acts[t] + inputs->k + at / 32 * 8);
+    const GLOBAL uint8_t *row = inputs->acts[t], *scales = row + inputs->k;
+    uint32_t lane = lane_index();
+    if (at + lane * unit_weights(dtype) >= inputs->k)
+        at = lane = 0;
+    if (dtype == DTYPE_Q4_K || dtype == DTYPE_Q5_K) {
+        at += 256 * (lane / 8) + 64 * (lane % 8 / 2);
+        acts->words[0] = *(const GLOBAL words4 *)(row + at + 16 * (lane % 2));
+        acts->words[1] = *(const GLOBAL words4 *)(row + at + 32 + 16 * (lane % 2));
+        acts->scales = *(const GLOBAL floats4 *)(scales + at / 32 * 8); /* with their sums */
+    } else if (dtype == DTYPE_Q6_K_X8) {
+        at += 128 * (lane / 2);
+        UNROLL
+        for (uint32_t g = 0; g < 4; g++) {
+            acts->words[g] = *(const GLOBAL words4 *)(row + at + 32 * g + 16 * (lane % 2));
+            acts->scales[g] = *(const GLOBAL float *)(scales + (at / 32 + g) * 8);
+        }
+    } else if (dtype == DTYPE_Q8_0_X8) {
+        at += 16 * lane;
+        acts->words[0] = *(const GLOBAL words4 *)(row + at);
+        acts->scales[0] = *(const GLOBAL float *)(scales + at / 32 * 8);
+    } else if (dtype == DTYPE_F32) {
+        acts->words[0] = *(const GLOBAL words4 *)(row + 4 * (at + 4 * lane));
+    } else {
+        acts->words[0] = *(const GLOBAL words4 *)(row + 4 * (at + 8 * lane));
+        acts->words[1] = *(const GLOBAL words4 *)(row + 4 * (at + 8 * lane) + 16);
+    }
 }
 
 /* Scales and mins of groups 2 p and 2 p + 1 of a K block, in the bytes of two words. */
@@ -151,176 +180,97 @@ INLINE void unpack_scales(words4 head, uint32_t p, uint32_t *scales, uint32_t *m
     *mins = p < 2 ? b & 0x3F3Fu : (c >> 4 & 0x0F0Fu) | (b >> 2 & 0x3030u);
 }
 
-/* Q4_K and Q5_K: 16 weights each of two neighbouring groups. at: weight of the row that the block
- * begins with. */
-INLINE void add_k(const struct unit units[ROWS], bool fifth, uint32_t at,
-                  const struct inputs *inputs, uint32_t tokens, float sums[ROWS][TOKENS_MOST])
+/* Q4_K and Q5_K: 16 weights each of two neighbouring groups. */
+INLINE float dot_k(const struct unit *unit, bool fifth, const struct acts *acts)
 {
     uint32_t s = lane_index() % 8, p = s / 2, half = s % 2;
-    uint32_t low[ROWS][4], high[ROWS][4];
-    uint32_t scales[ROWS], min[ROWS];
+    uint32_t scales, mins;
+    int32_t dot_low = 0, dot_high = 0;
+    unpack_scales(unit->bytes[0], p, &scales, &mins);
     UNROLL
-    for (uint32_t r = 0; r < ROWS; r++) {
-        uint32_t mins;
-        unpack_scales(units[r].bytes[0], p, &scales[r], &mins);
-        min[r] = half ? mins >> 8 : mins & 255u;
-        UNROLL
-        for (uint32_t i = 0; i < 4; i++) {
-            low[r][i] = units[r].bytes[1][i] & 0x0F0F0F0Fu;
-            high[r][i] = units[r].bytes[1][i] >> 4 & 0x0F0F0F0Fu;
-            if (fifth) {
-                low[r][i] |= (units[r].bytes[2][i] >> (2 * p) & 0x01010101u) << 4;
-                high[r][i] |= (units[r].bytes[2][i] >> (2 * p + 1) & 0x01010101u) << 4;
-            }
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t low = unit->bytes[1][i] & 0x0F0F0F0Fu;
+        uint32_t high = unit->bytes[1][i] >> 4 & 0x0F0F0F0Fu;
+        if (fifth) {
+            low |= (unit->bytes[2][i] >> (2 * p) & 0x01010101u) << 4;
+            high |= (unit->bytes[2][i] >> (2 * p + 1) & 0x01010101u) << 4;
         }
+        dot_low = dot4(low, acts->words[0][i], dot_low);
+        dot_high = dot4(high, acts->words[1][i], dot_high);
     }
-    at += 64 * p;
-    UNROLL
-    for (uint32_t t = 0; t < tokens; t++) {
-        words4 first = acts_words4(inputs, t, at + 16 * half);
-        words4 second = acts_words4(inputs, t, at + 32 + 16 * half);
-        floats4 pairs = acts_scales(inputs, t, at);
-        float sum_of_acts = half ? pairs[3] : pairs[1];
-        UNROLL
-        for (uint32_t r = 0; r < ROWS; r++) {
-            int32_t dot_low = 0, dot_high = 0;
-            UNROLL
-            for (uint32_t i = 0; i < 4; i++) {
-                dot_low = dot4(low[r][i], first[i], dot_low);
-                dot_high = dot4(high[r][i], second[i], dot_high);
-            }
-            uint32_t head = units[r].bytes[0][0];
-            float d = f16_value((uint16_t)head), dmin = f16_value((uint16_t)(head >> 16));
-            float scaled = pairs[0] * (float)((int32_t)(scales[r] & 255u) * dot_low);
-            scaled = __builtin_fmaf(pairs[2], (float)((int32_t)(scales[r] >> 8) * dot_high),
-                                    scaled);
-            sums[r][t] = __builtin_fmaf(d, scaled, sums[r][t]);
-            sums[r][t] = __builtin_fmaf(-dmin * (float)(int32_t)min[r], sum_of_acts, sums[r][t]);
-        }
-    }
+    uint32_t head = unit->bytes[0][0];
+    float d = f16_value((uint16_t)head), dmin = f16_value((uint16_t)(head >> 16));
+    float min = dmin * (float)(int32_t)(half ? mins >> 8 : mins & 255u);
+    float scaled = acts->scales[0] * (float)((int32_t)(scales & 255u) * dot_low);
+    scaled = __builtin_fmaf(acts->scales[2], (float)((int32_t)(scales >> 8) * dot_high), scaled);
+    return __builtin_fmaf(d, scaled, -min * (half ? acts->scales[3] : acts->scales[1]));
 }
 
-/* Q6_K: 16 weights each of four groups of 32. at: weight that the eight blocks begin with. */
-INLINE void add_q6_k(const struct unit units[ROWS], uint32_t at, const struct inputs *inputs,
-                     uint32_t tokens, float sums[ROWS][TOKENS_MOST])
+/* Q6_K: 16 weights each of four groups of 32. */
+INLINE float dot_q6_k(const struct unit *unit, const struct acts *acts)
 {
-    uint32_t lane = lane_index(), half = lane % 4 / 2, side = lane % 2;
-    at += 256 * (lane / 4) + 128 * half;
+    uint32_t side = lane_index() % 2;
+    float sum = 0;
     UNROLL
     for (uint32_t g = 0; g < 4; g++) {
-        uint32_t levels[ROWS][4];
-        int32_t scale[ROWS];
+        int32_t scale = (int8_t)(unit->scales[g / 2] >> (8 * (2 * (g % 2) + side)));
+        int32_t dot = 0;
         UNROLL
-        for (uint32_t r = 0; r < ROWS; r++) {
-            uint32_t byte = 2 * (g % 2) + side;
-            scale[r] = (int8_t)(units[r].scales[g / 2] >> (8 * byte));
-            UNROLL
-            for (uint32_t i = 0; i < 4; i++) {
-                uint32_t low = units[r].bytes[g % 2][i] >> (4 * (g / 2)) & 0x0F0F0F0Fu;
-                uint32_t top = units[r].bytes[2][i];
-                top = (g == 0   ? top << 4
-                       : g == 1 ? top << 2
-                       : g == 2 ? top
-                                : top >> 2) &
-                      0x30303030u;
-                levels[r][i] = ((low | top) + 0x60606060u) ^ 0x80808080u; /* minus 32 each */
-            }
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t low = unit->bytes[g % 2][i] >> (4 * (g / 2)) & 0x0F0F0F0Fu;
+            uint32_t top = unit->bytes[2][i];
+            top = (g == 0 ? top << 4 : g == 1 ? top << 2 : g == 2 ? top : top >> 2) & 0x30303030u;
+            /* minus 32 in each byte */
+            dot = dot4(((low | top) + 0x60606060u) ^ 0x80808080u, acts->words[g][i], dot);
         }
-        UNROLL
-        for (uint32_t t = 0; t < tokens; t++) {
-            words4 acts = acts_words4(inputs, t, at + 32 * g + 16 * side);
-            float act_scale = *(const GLOBAL float *)(inputs->acts[t] + inputs->k +
-                                                      (at + 32 * g) / 32 * 8);
-            UNROLL
-            for (uint32_t r = 0; r < ROWS; r++) {
-                int32_t dot = 0;
-                UNROLL
-                for (uint32_t i = 0; i < 4; i++)
-                    dot = dot4(levels[r][i], acts[i], dot);
-                sums[r][t] = __builtin_fmaf(f16_value((uint16_t)units[r].d) * act_scale,
-                                            (float)(scale[r] * dot), sums[r][t]);
-            }
-        }
+        sum = __builtin_fmaf(acts->scales[g], (float)(scale * dot), sum);
     }
+    return f16_value((uint16_t)unit->d) * sum;
 }
 
-/* Q8_0: 16 weights of a block of 32. at: weight that the two times 256 begin with. */
-INLINE void add_q8_0(const struct unit units[ROWS], uint32_t at, const struct inputs *inputs,
-                     uint32_t tokens, float sums[ROWS][TOKENS_MOST])
+/* Q8_0: 16 weights of a block of 32. */
+INLINE float dot_q8_0(const struct unit *unit, const struct acts *acts)
 {
-    at += 16 * lane_index();
+    int32_t dot = 0;
     UNROLL
-    for (uint32_t t = 0; t < tokens; t++) {
-        words4 acts = acts_words4(inputs, t, at);
-        float act_scale = *(const GLOBAL float *)(inputs->acts[t] + inputs->k + at / 32 * 8);
-        UNROLL
-        for (uint32_t r = 0; r < ROWS; r++) {
-            int32_t dot = 0;
-            UNROLL
-            for (uint32_t i = 0; i < 4; i++)
-                dot = dot4(units[r].bytes[0][i], acts[i], dot);
-            sums[r][t] = __builtin_fmaf(f16_value((uint16_t)units[r].d) * act_scale, (float)dot,
-                                        sums[r][t]);
-        }
-    }
+    for (uint32_t i = 0; i < 4; i++)
+        dot = dot4(unit->bytes[0][i], acts->words[0][i], dot);
+    return f16_value((uint16_t)unit->d) * acts->scales[0] * (float)dot;
 }
 
 /* F16 and BF16: eight weights. */
-INLINE void add_halves(const struct unit units[ROWS], bool is_f16, uint32_t at,
-                       const struct inputs *inputs, uint32_t tokens, float sums[ROWS][TOKENS_MOST])
+INLINE float dot_halves(const struct unit *unit, bool is_f16, const struct acts *acts)
 {
-    at += 8 * lane_index();
+    float sum = 0;
     UNROLL
-    for (uint32_t t = 0; t < tokens; t++) {
-        const GLOBAL floats4 *acts = (const GLOBAL floats4 *)(inputs->acts[t] + 4 * at);
-        floats4 first = acts[0], second = acts[1];
-        UNROLL
-        for (uint32_t r = 0; r < ROWS; r++) {
-            UNROLL
-            for (uint32_t i = 0; i < 4; i++) {
-                uint32_t word = units[r].bytes[0][i];
-                float low = is_f16 ? f16_value((uint16_t)word) : float_of(word << 16);
-                float high = is_f16 ? f16_value((uint16_t)(word >> 16))
-                                    : float_of(word & 0xFFFF0000u);
-                float a = i < 2 ? first[2 * i] : second[2 * i - 4];
-                float b = i < 2 ? first[2 * i + 1] : second[2 * i - 3];
-                sums[r][t] = __builtin_fmaf(low, a, sums[r][t]);
-                sums[r][t] = __builtin_fmaf(high, b, sums[r][t]);
-            }
-        }
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t word = unit->bytes[0][i];
+        float low = is_f16 ? f16_value((uint16_t)word) : float_of(word << 16);
+        float high = is_f16 ? f16_value((uint16_t)(word >> 16)) : float_of(word & 0xFFFF0000u);
+        sum = __builtin_fmaf(low, float_of(acts->words[i / 2][2 * (i % 2)]), sum);
+        sum = __builtin_fmaf(high, float_of(acts->words[i / 2][2 * (i % 2) + 1]), sum);
     }
+    return sum;
 }
 
-INLINE void add_f32(const struct unit units[ROWS], uint32_t at, const struct inputs *inputs,
-                    uint32_t tokens, float sums[ROWS][TOKENS_MOST])
+INLINE float dot_f32(const struct unit *unit, const struct acts *acts)
 {
-    at += 4 * lane_index();
+    float sum = 0;
     UNROLL
-    for (uint32_t t = 0; t < tokens; t++) {
-        floats4 acts = *(const GLOBAL floats4 *)(inputs->acts[t] + 4 * at);
-        UNROLL
-        for (uint32_t r = 0; r < ROWS; r++) {
-            UNROLL
-            for (uint32_t i = 0; i < 4; i++)
-                sums[r][t] = __builtin_fmaf(float_of(units[r].bytes[0][i]), acts[i], sums[r][t]);
-        }
-    }
+    for (uint32_t i = 0; i < 4; i++)
+        sum = __builtin_fmaf(float_of(unit->bytes[0][i]), float_of(acts->words[0][i]), sum);
+    return sum;
 }
 
-/* at: weight that the units of the whole team begin with. */
-INLINE void add_unit(uint32_t dtype, const struct unit units[ROWS], uint32_t at,
-                     const struct inputs *inputs, uint32_t tokens, float sums[ROWS][TOKENS_MOST])
+INLINE float dot_unit(uint32_t dtype, const struct unit *unit, const struct acts *acts)
 {
     if (dtype == DTYPE_Q4_K || dtype == DTYPE_Q5_K)
-        add_k(units, dtype == DTYPE_Q5_K, at + 256 * (lane_index() / 8), inputs, tokens, sums);
-    else if (dtype == DTYPE_Q6_K_X8)
-        add_q6_k(units, at, inputs, tokens, sums);
-    else if (dtype == DTYPE_Q8_0_X8)
-        add_q8_0(units, at, inputs, tokens, sums);
-    else if (dtype == DTYPE_F32)
-        add_f32(units, at, inputs, tokens, sums);
-    else
-        add_halves(units, dtype == DTYPE_F16, at, inputs, tokens, sums);
+        return dot_k(unit, dtype == DTYPE_Q5_K, acts);
+    if (dtype == DTYPE_Q6_K_X8)
+        return dot_q6_k(unit, acts);
+    if (dtype == DTYPE_Q8_0_X8)
+        return dot_q8_0(unit, acts);
+    return dtype == DTYPE_F32 ? dot_f32(unit, acts) : dot_halves(unit, dtype == DTYPE_F16, acts);
 }
 
 /* ---- A part --------------------------------------------------------------------------------- */
@@ -414,22 +364,54 @@ INLINE void make_inputs(const struct gpu_call *call, const struct way *way, uint
                                  way->first_token + (t < way->token_count ? t : 0));
 }
 
-/* Multiplies the chunk at `place` that is in the stage. */
-INLINE void add_chunk(uint32_t dtype, const SHARED uint8_t *stage, uint32_t at,
-                      const struct inputs *inputs, uint32_t tokens, float sums[ROWS][TOKENS_MOST])
+/* Units of a chunk whose activations are asked for before its weights are waited for. */
+#define JOB_MOST 4
+
+/* Whether this lane has weights of the units that begin at `at`. */
+INLINE bool has_unit(uint32_t dtype, uint32_t at, uint32_t k)
 {
-    const uint32_t bytes = job_of(dtype) * team_bytes(dtype), weights = unit_weights(dtype);
-    const SHARED uint8_t *mine = stage + lane_bytes(dtype);
+    return at + lane_index() * unit_weights(dtype) < k;
+}
+
+INLINE void load_chunk_acts(uint32_t dtype, const struct inputs *inputs, uint32_t at,
+                            struct acts acts[JOB_MOST])
+{
     UNROLL
     for (uint32_t j = 0; j < job_of(dtype); j++) {
+        load_acts(dtype, inputs, 0, at, &acts[j]);
+        at += TEAM * unit_weights(dtype);
+    }
+}
+
+/* Multiplies the chunk that is in the stage. first: activations of the only token, if it is one. */
+INLINE void add_chunk(uint32_t dtype, const SHARED uint8_t *stage, uint32_t at,
+                      const struct inputs *inputs, const struct acts first[JOB_MOST],
+                      uint32_t tokens, float sums[ROWS][TOKENS_MOST])
+{
+    const uint32_t bytes = job_of(dtype) * team_bytes(dtype);
+    const SHARED uint8_t *mine = stage + lane_bytes(dtype);
+    UNROLL
+    for (uint32_t j = 0; j < job_of(dtype); j++, at += TEAM * unit_weights(dtype)) {
+        bool there = has_unit(dtype, at, inputs->k);
         struct unit units[ROWS];
-        if (at + lane_index() * weights < inputs->k) {
+        if (tokens > 1 && !there)
+            continue; /* at the end of a row: so are all that come */
+        UNROLL
+        for (uint32_t r = 0; r < ROWS; r++)
+            load_unit(dtype, mine + r * bytes + j * team_bytes(dtype), &units[r]);
+        UNROLL
+        for (uint32_t t = 0; t < tokens; t++) {
+            struct acts acts;
+            if (tokens > 1)
+                load_acts(dtype, inputs, t, at, &acts);
+            else
+                acts = first[j];
             UNROLL
-            for (uint32_t r = 0; r < ROWS; r++)
-                load_unit(dtype, mine + r * bytes + j * team_bytes(dtype), &units[r]);
-            add_unit(dtype, units, at, inputs, tokens, sums);
+            for (uint32_t r = 0; r < ROWS; r++) {
+                float dot = dot_unit(dtype, &units[r], &acts);
+                sums[r][t] += there ? dot : 0.0f;
+            }
         }
-        at += TEAM * weights;
     }
 }
 
@@ -465,6 +447,9 @@ INLINE void walk(const struct gpu_call *call, const struct way *way, uint32_t dt
     make_inputs(call, way, tokens, &inputs);
     uint32_t full = 0, empty = (MATMUL_STAGES - 1) * stage_bytes;
     while (now.group < way->count) {
+        struct acts acts[JOB_MOST];
+        if (tokens == 1)
+            load_chunk_acts(dtype, &inputs, now.at, acts);
         copy_wait(MATMUL_STAGES - 2);
         team_sync();
         if (ahead.group < way->count) {
@@ -472,7 +457,7 @@ INLINE void walk(const struct gpu_call *call, const struct way *way, uint32_t dt
             advance(way, dtype, &ahead);
         }
         copy_commit();
-        add_chunk(dtype, way->ring + full, now.at, &inputs, tokens, sums);
+        add_chunk(dtype, way->ring + full, now.at, &inputs, acts, tokens, sums);
         empty = full;
         full = full + stage_bytes < MATMUL_STAGES * stage_bytes ? full + stage_bytes : 0;
         uint32_t group = now.group;

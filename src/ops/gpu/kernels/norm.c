@@ -19,11 +19,11 @@ INLINE float block_sum(float value)
 }
 
 /* Values a thread keeps in registers; those of longer rows are read again. */
-#define KEPT 8
+#define KEPT 4
 
 KERNEL(rms_norm)
 {
-    ENTER(call);
+    early_allow();
     const struct params_norm *params = (const void *)call.params;
     uint32_t width = (uint32_t)call.operands[0].width, step = thread_count();
     GLOBAL float *x = row_f32(&call.operands[0], block_x()); /* [width, tokens] */
@@ -31,8 +31,16 @@ KERNEL(rms_norm)
                                                          : 0;
     const GLOBAL float *weight = row_f32(&call.operands[2], 0); /* [width] */
     GLOBAL float *out = row_f32(&call.operands[3], block_x());  /* [width, tokens] */
-    float kept[KEPT], more[KEPT];
+    float kept[KEPT], more[KEPT], weights[KEPT];
     float squares = 0;
+    /* Weights do not change: they are asked for before the kernel before this one has ended. */
+    UNROLL
+    for (uint32_t n = 0; n < KEPT; n++) {
+        uint32_t i = n * step + thread_index();
+        weights[n] = i < width ? weight[i] : 0;
+    }
+    early_wait();
+    leave_crumbs(&call);
     /* All loads before the first store, which might be to the same memory. */
     UNROLL
     for (uint32_t n = 0; n < KEPT; n++) {
@@ -61,7 +69,7 @@ KERNEL(rms_norm)
         uint32_t i = n * step + thread_index();
         if (n * step >= width)
             break;
-        float value = i < width ? kept[n] * scale * weight[i] : 0;
+        float value = kept[n] * scale * weights[n];
         if (i < width)
             out[i] = value;
         if (packed)
