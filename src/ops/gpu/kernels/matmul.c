@@ -171,13 +171,16 @@ INLINE void load_acts(uint32_t dtype, const struct inputs *inputs, uint32_t t, u
     }
 }
 
-/* Scales and mins of groups 2 p and 2 p + 1 of a K block, in the bytes of two words. */
+/* Scales and mins of groups 2 p and 2 p + 1 of a K block, in the bytes of two words. Neighbouring
+ * lanes have different p: masks instead of a choice keep them together. */
 INLINE void unpack_scales(words4 head, uint32_t p, uint32_t *scales, uint32_t *mins)
 {
+    uint32_t first_half = p < 2 ? 0xFFFFFFFFu : 0;
+    uint32_t whole = first_half & 0x3F3Fu, low = ~first_half & 0x0F0Fu, top = ~first_half & 0x3030u;
     uint32_t shift = 16 * (p & 1);
     uint32_t a = head[1] >> shift, b = head[2] >> shift, c = head[3] >> shift;
-    *scales = p < 2 ? a & 0x3F3Fu : (c & 0x0F0Fu) | (a >> 2 & 0x3030u);
-    *mins = p < 2 ? b & 0x3F3Fu : (c >> 4 & 0x0F0Fu) | (b >> 2 & 0x3030u);
+    *scales = (a & whole) | (c & low) | (a >> 2 & top);
+    *mins = (b & whole) | (c >> 4 & low) | (b >> 2 & top);
 }
 
 /* Q4_K and Q5_K: 16 weights each of two neighbouring groups. */
@@ -200,7 +203,7 @@ INLINE float dot_k(const struct unit *unit, bool fifth, const struct acts *acts)
     }
     uint32_t head = unit->bytes[0][0];
     float d = f16_value((uint16_t)head), dmin = f16_value((uint16_t)(head >> 16));
-    float min = dmin * (float)(int32_t)(half ? mins >> 8 : mins & 255u);
+    float min = dmin * (float)(int32_t)(mins >> (8 * half) & 255u);
     float scaled = acts->scales[0] * (float)((int32_t)(scales & 255u) * dot_low);
     scaled = __builtin_fmaf(acts->scales[2], (float)((int32_t)(scales >> 8) * dot_high), scaled);
     return __builtin_fmaf(d, scaled, -min * (half ? acts->scales[3] : acts->scales[1]));
