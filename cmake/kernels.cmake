@@ -2,6 +2,7 @@
 # build without that compiler works and says so in `greta devices`. Where NVIDIA's assembler is found
 # the machine code is embedded too, which spares the driver that work at start.
 option(GRETA_GPU_KERNELS "Build the GPU kernels where clang-19 and lld-19 are found" ON)
+set(GRETA_GPU_CHIPS sm_90 sm_80 gfx942 gfx90a CACHE STRING "Chips the GPU kernels are built for")
 if(GRETA_GPU_KERNELS)
     find_program(GRETA_GPU_CLANG clang-19)
     find_program(GRETA_GPU_LLD ld.lld-19)
@@ -11,7 +12,7 @@ endif()
 set(greta_kernel_source ${CMAKE_SOURCE_DIR}/src/ops/gpu/kernels/image.c)
 set(greta_kernel_folder ${CMAKE_BINARY_DIR}/kernels)
 set(greta_kernel_flags -O3 -std=c17 -ffreestanding -fno-math-errno -ffp-contract=off -nogpulib
-    -Wall -Wextra -Werror -I ${CMAKE_SOURCE_DIR}/src)
+    -Wall -Wextra -Werror -Wno-pass-failed -I ${CMAKE_SOURCE_DIR}/src)
 file(MAKE_DIRECTORY ${greta_kernel_folder})
 
 set(greta_kernel_files "")
@@ -37,14 +38,17 @@ function(greta_embed vendor chip file)
 endfunction()
 
 if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
-    foreach(chip sm_90 sm_80)
+    set(nvidia_chips ${GRETA_GPU_CHIPS})
+    list(FILTER nvidia_chips INCLUDE REGEX "^sm_")
+    foreach(chip IN LISTS nvidia_chips)
         set(file ${greta_kernel_folder}/${chip}.ptx)
         add_custom_command(OUTPUT ${file}
             COMMAND ${GRETA_GPU_CLANG} --target=nvptx64-nvidia-cuda -march=${chip}
                     -Xclang -target-feature -Xclang +ptx78 ${greta_kernel_flags}
-                    -MD -MF ${file}.d -MT ${file} -S ${greta_kernel_source} -o ${file}
-            DEPENDS ${greta_kernel_source} DEPFILE ${file}.d
-            COMMENT "GPU kernels for ${chip}" VERBATIM)
+                    -MD -MF ${file}.d -MT ${file} -S ${greta_kernel_source} -o ${file}.plain
+            COMMAND sed -E -f ${CMAKE_SOURCE_DIR}/cmake/launch_bounds.sed ${file}.plain > ${file}
+            DEPENDS ${greta_kernel_source} ${CMAKE_SOURCE_DIR}/cmake/launch_bounds.sed
+            DEPFILE ${file}.d COMMENT "GPU kernels for ${chip}" VERBATIM)
         if(chip STREQUAL "sm_90" AND GRETA_GPU_PTXAS)
             set(machine_code ${greta_kernel_folder}/${chip}.cubin)
             add_custom_command(OUTPUT ${machine_code}
@@ -54,7 +58,9 @@ if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
         endif()
         greta_embed(cuda ${chip} ${file})
     endforeach()
-    foreach(chip gfx942 gfx90a)
+    set(amd_chips ${GRETA_GPU_CHIPS})
+    list(FILTER amd_chips INCLUDE REGEX "^gfx")
+    foreach(chip IN LISTS amd_chips)
         set(file ${greta_kernel_folder}/${chip}.co)
         add_custom_command(OUTPUT ${file}
             COMMAND ${GRETA_GPU_CLANG} --target=amdgcn-amd-amdhsa -mcpu=${chip}

@@ -233,6 +233,20 @@ enum status ops_matmul_group(const struct ops_target *target, size_t count,
     return launch(target, OPS_MATMUL_GROUP, &params, operands, tile_count, err);
 }
 
+/* ---- Weights -------------------------------------------------------------------------------- */
+
+enum dtype ops_weight_dtype(const struct ops *ops, enum dtype dtype, uint64_t k)
+{
+    return ops->on_gpu ? gpu_weight_dtype(dtype, k) : dtype;
+}
+
+enum status ops_relay(const struct ops_target *target, const struct device_view *source,
+                      const struct device_view *relaid, struct error *err)
+{
+    const struct device_view *operands[] = { source, relaid };
+    return launch(target, OPS_RELAY, NULL, operands, source->shape.dims[1], err);
+}
+
 /* ---- Attention ------------------------------------------------------------------------------ */
 
 enum status ops_rope_table(const struct ops_target *target, const struct device_view *factors,

@@ -35,6 +35,7 @@ enum ops_op {
     OPS_GATHER_ROWS,
     OPS_ARGMAX,
     OPS_TOP_K,
+    OPS_RELAY,
     OPS_COUNT
 };
 
@@ -101,6 +102,16 @@ MUST_CHECK enum status ops_swiglu(const struct ops_target *target, const struct 
 MUST_CHECK enum status ops_gather_rows(const struct ops_target *target, const struct device_view *x,
                                        const struct device_view *rows,
                                        const struct device_view *out, struct error *err);
+
+/* ---- Weights -------------------------------------------------------------------------------- */
+
+/* The type in which this device likes to hold a matrix of k values a row, of a type in a file: the
+ * same, or one that ops_relay makes of it, with as many bytes. */
+enum dtype ops_weight_dtype(const struct ops *ops, enum dtype dtype, uint64_t k);
+
+/* target = source, laid out anew. Both [k, rows]. */
+MUST_CHECK enum status ops_relay(const struct ops_target *target, const struct device_view *source,
+                                 const struct device_view *relaid, struct error *err);
 
 /* ---- Matrix products ------------------------------------------------------------------------ */
 

@@ -121,6 +121,20 @@ static void check_type(struct lab *lab, struct lab *other, enum dtype dtype, siz
             if (memcmp(out, again, rows * few * sizeof(float)) != 0)
                 fail_msg("%s, %zu tokens: two runs give other bits", name, few);
         }
+        enum dtype held = ops_weight_dtype(&lab->ops, dtype, k);
+        if (held != dtype) { /* as an engine holds them */
+            struct device_view relaid = lab_view(lab, held, k, rows);
+            LAB_OK(lab, ops_relay(&lab->target, &weights, &relaid, &lab->err));
+            static const size_t counts[] = { 1, 3, TOKENS };
+            for (size_t i = 0; i < COUNT_OF(counts); i++) {
+                multiply(lab, &relaid, x, k, counts[i], &bias, out);
+                error = normalised_error(out, wanted, rows * counts[i]);
+                if (!(error < 1e-4))
+                    fail_msg("%s, as %s, %zu tokens: normalised error %g", name, dtype_name(held),
+                             counts[i], error);
+            }
+            lab_drop(lab, relaid);
+        }
         goto done;
     }
     /* One token at a time, then two uneven batches, then other threads: the same bits. */
@@ -166,6 +180,8 @@ static void test_every_type_and_path(void **state)
         for (size_t i = 0; i < COUNT_OF(weight_types); i++) {
             check_type(&one, &three, weight_types[i], 256, 67);
             check_type(&one, &three, weight_types[i], 1280, 17);
+            if (!lab_is_host())
+                check_type(&one, &three, weight_types[i], 4096, 9);
             if (dtype_info(weight_types[i])->block_elements <= 32)
                 check_type(&one, &three, weight_types[i], 96, 5);
         }

@@ -7,6 +7,9 @@
 /* Static. In a build without a compiler for GPUs it has no code. */
 const struct device_gpu_image *gpu_kernels_image(void);
 
+/* See ops_weight_dtype. */
+enum dtype gpu_weight_dtype(enum dtype dtype, uint64_t k);
+
 /* Whether there is a kernel for weights of a type. */
 bool gpu_can_multiply(enum dtype weight_dtype);
 

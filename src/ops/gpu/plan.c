@@ -109,14 +109,23 @@ static uint32_t plan_kv_append(const struct device_gpu_request *request,
     return plan_values(KERNEL_kv_append, width_of(k), rows_of(k), steps);
 }
 
+/* Whether rows of an operand can be read 16 bytes at a time; an absent one can. */
+static bool is_aligned(const struct device_host_operand *operand)
+{
+    return ((uint64_t)(uintptr_t)operand->data | operand->row_stride_bytes) % 16 == 0;
+}
+
 static uint32_t plan_rms_norm(const struct device_gpu_request *request,
                               struct device_gpu_step *steps)
 {
     const struct device_host_operand *x = &request->operands[0];
     if (rows_of(x) == 0)
         return 0;
-    uint64_t threads = divide_up(width_of(x), TEAM) * TEAM;
-    steps[0] = step_of(KERNEL_rms_norm, rows_of(x), 1,
+    bool by_four = width_of(x) % 4 == 0;
+    for (uint32_t i = 0; i < 5; i++)
+        by_four = by_four && is_aligned(&request->operands[i]);
+    uint64_t threads = divide_up(width_of(x), by_four ? 4 * TEAM : TEAM) * TEAM;
+    steps[0] = step_of(by_four ? KERNEL_rms_norm_by_four : KERNEL_rms_norm, rows_of(x), 1,
                        threads < ROW_THREADS ? (uint32_t)threads : ROW_THREADS);
     steps[0].shared_bytes = TEAM * sizeof(float);
     return 1;
@@ -189,13 +198,19 @@ static uint32_t plan_attention(const struct device_gpu_request *request,
         return 0;
     ASSERT(tokens <= GRID_Y_LIMIT);
     enum gpu_kernel kernel = KERNEL_attention_1_large_head;
-    uint64_t heads = 1;
-    if (params->head_dim <= 128 && group == 1) {
-        kernel = KERNEL_attention_1_head;
-    } else if (params->head_dim <= 128) {
-        kernel = KERNEL_attention_4_heads;
-        heads = 4;
-    }
+    /* Heads that share a block share what it reads of the cache; where blocks are few, a head each
+     * is faster: the time goes into steps one after the other, not into reading. */
+    uint64_t most_blocks = 8 * (uint64_t)request->chip->processor_count;
+    bool shared = params->head_dim <= 128 && group > 1 && tokens * kv_heads * group >= most_blocks;
+    uint64_t heads = shared ? 4 : 1;
+    const struct device_host_operand *values = &request->operands[2];
+    uint64_t places = (uint64_t)(uintptr_t)keys->data | (uint64_t)(uintptr_t)values->data |
+                      keys->row_stride_bytes | values->row_stride_bytes;
+    bool aligned_f16 = keys->dtype == DTYPE_F16 && values->dtype == DTYPE_F16 && places % 16 == 0;
+    if (params->head_dim <= 128 && aligned_f16)
+        kernel = heads == 1 ? KERNEL_attention_1_head_f16 : KERNEL_attention_4_heads_f16;
+    else if (params->head_dim <= 128)
+        kernel = heads == 1 ? KERNEL_attention_1_head : KERNEL_attention_4_heads;
     uint64_t sets = divide_up(group, heads), units = tokens * kv_heads * sets;
     /* Two blocks for each processor, but no part too small to be worth one. */
     uint64_t parts = divide_up(2 * (uint64_t)request->chip->processor_count, units);
@@ -217,15 +232,24 @@ static uint32_t plan_attention(const struct device_gpu_request *request,
 
 /* ---- Matrix products ------------------------------------------------------------------------ */
 
+enum dtype gpu_weight_dtype(enum dtype dtype, uint64_t k)
+{
+    if (dtype == DTYPE_Q8_0 && k % dtype_info(DTYPE_Q8_0_X8)->block_elements == 0)
+        return DTYPE_Q8_0_X8;
+    if (dtype == DTYPE_Q6_K && k % dtype_info(DTYPE_Q6_K_X8)->block_elements == 0)
+        return DTYPE_Q6_K_X8;
+    return dtype;
+}
+
 bool gpu_can_multiply(enum dtype weight_dtype)
 {
-    return quant_can_decode(weight_dtype);
+    return quant_can_decode(weight_dtype) || matmul_is_direct(weight_dtype);
 }
 
 uint32_t gpu_pack_format(enum dtype weight_dtype)
 {
-    bool levels = matmul_chunk_bytes(weight_dtype) && dtype_info(weight_dtype)->block_elements > 1;
-    return levels ? PACK_LEVELS : PACK_F32;
+    bool own = matmul_is_direct(weight_dtype) || matmul_chunk_bytes(weight_dtype);
+    return own && dtype_info(weight_dtype)->block_elements > 1 ? PACK_LEVELS : PACK_F32;
 }
 
 uint64_t gpu_packed_row_bytes(uint32_t format, uint64_t k)
@@ -234,90 +258,124 @@ uint64_t gpu_packed_row_bytes(uint32_t format, uint64_t k)
     return (bytes + 15) / 16 * 16;
 }
 
-/* Whether the streaming kernels can do it: whole units, and few enough bytes in a row. */
-static bool can_stream(const struct device_host_operand *weights)
+/* How a product is done. */
+enum product_way { WAY_DIRECT, WAY_RING, WAY_DECODED, WAY_COUNT };
+
+static enum product_way way_of(const struct device_host_operand *weights)
 {
-    uint32_t unit = weights->dtype == DTYPE_F32 ? 4 : dtype_info(weights->dtype)->block_elements;
-    unit = unit < 4 ? 8 : unit;
-    return matmul_chunk_bytes(weights->dtype) && width_of(weights) % unit == 0 &&
-           weights->row_stride_bytes < (UINT64_C(1) << 31) && rows_of(weights) < UINT32_MAX / 4;
+    uint64_t address = (uint64_t)(uintptr_t)weights->data, k = width_of(weights);
+    if (matmul_is_direct((uint32_t)weights->dtype)) {
+        bool aligned = (address | weights->row_stride_bytes) % 16 == 0;
+        return aligned && k < UINT32_MAX / 4 ? WAY_DIRECT : WAY_DECODED;
+    }
+    bool ring = matmul_chunk_bytes((uint32_t)weights->dtype) &&
+                weights->row_stride_bytes < (UINT64_C(1) << 31);
+    return ring ? WAY_RING : WAY_DECODED;
 }
 
-/* Operand `from + part` of the group stands at `to + part` for the kernel. */
+/* Where a group's operands stand in the launch. */
 struct group_places {
     uint8_t packed, weights, biases, outs;
     uint32_t count;
 };
 
-static void place_operands(const struct group_places *places, struct device_gpu_step *step)
+/* Parts that are not in the set are absent for the kernel. */
+static void place_operands(const struct group_places *places, uint32_t part_bits,
+                           struct device_gpu_step *step)
 {
     memset(step->operands, DEVICE_GPU_ABSENT, sizeof(step->operands));
     step->operands[0] = places->packed;
     for (uint8_t part = 0; part < places->count; part++) {
+        if (!(part_bits >> part & 1))
+            continue;
         step->operands[1 + part] = (uint8_t)(places->weights + part);
         step->operands[4 + part] = (uint8_t)(places->biases + part);
         step->operands[7 + part] = (uint8_t)(places->outs + part);
     }
 }
 
-static uint32_t plan_streamed(const struct device_gpu_request *request,
-                              const struct group_places *places, uint64_t tokens,
-                              struct device_gpu_step *steps)
+/* Teams of a block, so that its ring fits. */
+static uint32_t ring_teams(const struct device_gpu_chip *chip, uint32_t ring_bytes)
+{
+    uint32_t teams = TEAMS_OF_VALUES;
+    while (teams > 1 && teams * ring_bytes > chip->shared_bytes)
+        teams /= 2;
+    return teams;
+}
+
+/* Blocks of a processor: what its registers hold. */
+#define BLOCKS_MOST 3u
+
+static struct device_gpu_step plan_streamed(const struct device_gpu_request *request,
+                                            const struct group_places *places, enum product_way way,
+                                            uint32_t part_bits, uint64_t tokens)
 {
     const struct device_host_operand *weights = &request->operands[places->weights];
     const struct device_gpu_chip *chip = request->chip;
-    uint32_t stage_bytes = 0;
-    uint64_t pairs = 0;
-    for (uint32_t part = 0; part < places->count; part++) {
-        if (!weights[part].data)
+    uint32_t stage_bytes = 0, first = 0;
+    uint64_t groups = 0;
+    for (uint32_t part = places->count; part-- > 0;) {
+        if (!(part_bits >> part & 1))
             continue;
-        uint32_t bytes = matmul_chunk_bytes(weights[part].dtype);
+        uint32_t dtype = (uint32_t)weights[part].dtype;
+        uint32_t bytes = way == WAY_RING ? matmul_chunk_bytes(dtype) : matmul_direct_bytes(dtype);
         stage_bytes = bytes > stage_bytes ? bytes : stage_bytes;
-        pairs += divide_up(rows_of(&weights[part]), MATMUL_ROWS);
+        groups += divide_up(rows_of(&weights[part]), MATMUL_ROWS);
+        first = part;
     }
-    bool levels = gpu_pack_format(weights[0].dtype) == PACK_LEVELS;
+    uint32_t ring_bytes = MATMUL_STAGES * MATMUL_ROWS * stage_bytes;
+    uint32_t teams = ring_teams(chip, ring_bytes);
     uint32_t wide = tokens > 4 ? 3 : tokens > 2 ? 2 : tokens > 1 ? 1 : 0; /* log2 */
+    bool levels = gpu_pack_format(weights[first].dtype) == PACK_LEVELS;
     enum gpu_kernel kernel = (levels ? KERNEL_matmul_levels_1 : KERNEL_matmul_floats_1) + wide;
-    uint32_t teams = TEAMS_OF_VALUES;
-    while (teams > 1 && teams * MATMUL_STAGES * MATMUL_ROWS * stage_bytes > chip->shared_bytes)
-        teams /= 2;
-    uint32_t shared = teams * MATMUL_STAGES * MATMUL_ROWS * stage_bytes;
-    uint64_t fitting = chip->processor_shared_bytes / (shared + 1024);
-    uint64_t per_processor = fitting >= 2 ? 2 : 1;
-    uint64_t blocks = divide_up(pairs, teams);
-    uint64_t most = per_processor * chip->processor_count;
-    steps[0] = step_of(kernel, blocks < most ? blocks : most,
-                       divide_up(tokens, UINT64_C(1) << wide), teams * TEAM);
-    steps[0].words[0] = stage_bytes;
-    steps[0].shared_bytes = shared;
-    place_operands(places, &steps[0]);
-    return 1;
+    if (way == WAY_RING) {
+        wide = tokens > 1 ? 3 : 0;
+        kernel = wide ? KERNEL_matmul_ring_8 : KERNEL_matmul_ring_1;
+    }
+    uint64_t fitting = chip->processor_shared_bytes / (teams * ring_bytes + 1024);
+    fitting = fitting > BLOCKS_MOST ? BLOCKS_MOST : fitting < 1 ? 1 : fitting;
+    uint64_t most = fitting * chip->processor_count;
+    uint64_t blocks = divide_up(groups, teams);
+    struct device_gpu_step step = step_of(kernel, blocks < most ? blocks : most,
+                                          divide_up(tokens, UINT64_C(1) << wide), teams * TEAM);
+    step.words[0] = way == WAY_RING ? stage_bytes : ring_bytes;
+    step.shared_bytes = teams * ring_bytes;
+    place_operands(places, part_bits, &step);
+    return step;
 }
 
+static struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
+                                           const struct group_places *places, uint32_t part,
+                                           uint64_t tokens)
+{
+    const struct device_host_operand *weights = &request->operands[places->weights + part];
+    struct device_gpu_step step = step_of(KERNEL_matmul_decoded,
+                                          divide_up(rows_of(weights), TEAMS_OF_VALUES),
+                                          divide_up(tokens, DECODED_TOKENS), VALUE_THREADS);
+    step.words[1] = part;
+    place_operands(places, 1u << part, &step);
+    return step;
+}
+
+/* One step for all parts of a way, but one for each that is decoded. */
 static uint32_t plan_products(const struct device_gpu_request *request,
                               const struct group_places *places, struct device_gpu_step *steps)
 {
     const struct device_host_operand *weights = &request->operands[places->weights];
     uint64_t tokens = rows_of(&request->operands[places->packed]);
-    bool streamed = true;
-    for (uint32_t part = 0; part < places->count; part++)
-        streamed = streamed && (!weights[part].data || can_stream(&weights[part]));
+    uint32_t bits[WAY_COUNT] = { 0 }, count = 0;
     if (tokens == 0)
         return 0;
     ASSERT(tokens <= GRID_Y_LIMIT);
-    if (streamed)
-        return plan_streamed(request, places, tokens, steps);
-    uint32_t count = 0;
-    for (uint32_t part = 0; part < places->count; part++) {
-        if (!weights[part].data)
-            continue;
-        steps[count] = step_of(KERNEL_matmul_decoded,
-                               divide_up(rows_of(&weights[part]), TEAMS_OF_VALUES),
-                               divide_up(tokens, DECODED_TOKENS), VALUE_THREADS);
-        steps[count].words[1] = part;
-        place_operands(places, &steps[count]);
-        count++;
-    }
+    for (uint32_t part = 0; part < places->count; part++)
+        if (weights[part].data && rows_of(&weights[part]) > 0)
+            bits[way_of(&weights[part])] |= 1u << part;
+    for (enum product_way way = WAY_DIRECT; way <= WAY_RING; way++)
+        if (bits[way])
+            steps[count++] = plan_streamed(request, places, way, bits[way], tokens);
+    for (uint32_t part = 0; part < places->count; part++)
+        if (bits[WAY_DECODED] >> part & 1)
+            steps[count++] = plan_decoded(request, places, part, tokens);
     return count;
 }
 
@@ -338,6 +396,19 @@ static uint32_t plan_matmul_group(const struct device_gpu_request *request,
     return plan_products(request, &places, steps);
 }
 
+static uint32_t plan_relay(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *target = &request->operands[1];
+    uint64_t rows = rows_of(target);
+    if (rows == 0 || width_of(target) == 0)
+        return 0;
+    uint64_t grid_y = rows < GRID_Y_LIMIT ? rows : GRID_Y_LIMIT;
+    steps[0] = step_of(KERNEL_relay, divide_up(target->row_stride_bytes, 2 * VALUE_THREADS), grid_y,
+                       VALUE_THREADS);
+    steps[0].words[0] = (uint32_t)grid_y;
+    return 1;
+}
+
 /* ---- The image ------------------------------------------------------------------------------ */
 
 static const struct device_gpu_entry entries[] = {
@@ -356,6 +427,7 @@ static const struct device_gpu_entry entries[] = {
     { "gather_rows", plan_gather_rows },
     { "argmax", plan_argmax },
     { "top_k", plan_top_k },
+    { "relay", plan_relay },
 };
 
 const struct device_gpu_image *gpu_kernels_image(void)

@@ -17,10 +17,20 @@
 #define TEAMS (THREADS / TEAM)
 #define ROWS_AT_ONCE (THREADS / ROW_LANES)
 
+/* A cache of F16 whose rows lie at multiples of 16 bytes. */
+#define ALIGNED_F16 DTYPE_COUNT
+
 /* Eight values of a cache row from value `first` on, a multiple of 8. */
 INLINE void load8(uint32_t dtype, const GLOBAL uint8_t *row, uint32_t first, float values[8])
 {
-    if (dtype == DTYPE_F16) {
+    if (dtype == ALIGNED_F16) {
+        words4 words = *(const GLOBAL words4 *)(row + 2 * first);
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            values[2 * i] = f16_value((uint16_t)words[i]);
+            values[2 * i + 1] = f16_value((uint16_t)(words[i] >> 16));
+        }
+    } else if (dtype == DTYPE_F16) {
         const GLOBAL uint8_t *at = row + 2 * first;
         words4 words;
         if (((uint64_t)(uintptr_t)at & 15) == 0) {
@@ -107,7 +117,8 @@ INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, struct 
 
 INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
                         const struct places *places, uint32_t heads, uint32_t pieces,
-                        float q[HEADS_MOST][8 * PIECES_MOST], uint64_t first, uint64_t end)
+                        uint32_t dtype, float q[HEADS_MOST][8 * PIECES_MOST], uint64_t first,
+                        uint64_t end)
 {
     const struct params_attention *params = (const void *)call->params;
     const struct gpu_operand *keys = &call->operands[1];
@@ -125,7 +136,7 @@ INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
             uint32_t at = 8 * (lane + ROW_LANES * p);
             float values[8];
             if (at < share->head_dim) {
-                load8(keys->dtype, row, share->kv_head * share->head_dim + at, values);
+                load8(dtype, row, share->kv_head * share->head_dim + at, values);
                 UNROLL
                 for (uint32_t h = 0; h < heads; h++) {
                     UNROLL
@@ -172,7 +183,8 @@ INLINE void weigh_chunk(const struct places *places, uint32_t heads, uint32_t co
 
 INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
                          const struct places *places, uint32_t heads, uint32_t pieces,
-                         float totals[HEADS_MOST][8 * PIECES_MOST], uint64_t first, uint64_t end)
+                         uint32_t dtype, float totals[HEADS_MOST][8 * PIECES_MOST], uint64_t first,
+                         uint64_t end)
 {
     const struct gpu_operand *values_of = &call->operands[2];
     uint32_t lane = thread_index() % ROW_LANES;
@@ -190,7 +202,7 @@ INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
             uint32_t at = 8 * (lane + ROW_LANES * p);
             float values[8];
             if (at < share->head_dim) {
-                load8(values_of->dtype, row, share->kv_head * share->head_dim + at, values);
+                load8(dtype, row, share->kv_head * share->head_dim + at, values);
                 UNROLL
                 for (uint32_t h = 0; h < heads; h++) {
                     float weight = places->scores[h * CHUNK + (uint32_t)(slot - first)];
@@ -310,7 +322,7 @@ INLINE void finish(const struct gpu_call *call, const struct share *share,
         join_parts(call, share, heads);
 }
 
-INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces)
+INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces, uint32_t dtype)
 {
     struct share share;
     if (!find_share(call, heads, &share)) {
@@ -344,11 +356,11 @@ INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces)
     block_sync();
     for (uint64_t first = share.first; first < share.end; first += CHUNK) {
         uint64_t end = first + CHUNK < share.end ? first + CHUNK : share.end;
-        score_chunk(call, &share, &places, heads, pieces, q, first, end);
+        score_chunk(call, &share, &places, heads, pieces, dtype, q, first, end);
         block_sync();
         weigh_chunk(&places, heads, (uint32_t)(end - first));
         block_sync();
-        gather_chunk(call, &share, &places, heads, pieces, totals, first, end);
+        gather_chunk(call, &share, &places, heads, pieces, dtype, totals, first, end);
         block_sync();
     }
     store_totals(&share, &places, heads, pieces, totals);
@@ -356,21 +368,34 @@ INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces)
     finish(call, &share, &places, heads);
 }
 
-/* head_dim up to 128: up to four heads at a time, or one; up to 512: one. */
+/* head_dim up to 128: four heads at a time, or one; up to 512: one. Short code matters: it is
+ * fetched anew for every launch. */
+KERNEL(attention_4_heads_f16)
+{
+    ENTER(call);
+    attend(&call, 4, 2, ALIGNED_F16);
+}
+
+KERNEL(attention_1_head_f16)
+{
+    ENTER(call);
+    attend(&call, 1, 2, ALIGNED_F16);
+}
+
 KERNEL(attention_4_heads)
 {
     ENTER(call);
-    attend(&call, 4, 2);
+    attend(&call, 4, 2, call.operands[1].dtype);
 }
 
 KERNEL(attention_1_head)
 {
     ENTER(call);
-    attend(&call, 1, 2);
+    attend(&call, 1, 2, call.operands[1].dtype);
 }
 
 KERNEL(attention_1_large_head)
 {
     ENTER(call);
-    attend(&call, 1, 8);
+    attend(&call, 1, 8, call.operands[1].dtype);
 }

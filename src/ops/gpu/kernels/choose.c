@@ -27,17 +27,40 @@ INLINE uint64_t team_largest(uint64_t key)
     return key;
 }
 
+#define AT_ONCE 16
+
 /* The largest key below `bound` in the row; every thread has it. */
 INLINE uint64_t largest_below(const GLOBAL float *row, uint32_t count, uint64_t bound)
 {
     SHARED uint64_t *best = (SHARED uint64_t *)shared_memory();
     uint64_t key = 0;
-    for (uint32_t i = thread_index(); i < count; i += thread_count()) {
-        uint64_t candidate = key_of(row[i], i);
-        key = candidate < bound ? larger(key, candidate) : key;
+    for (uint32_t first = thread_index(); first < count; first += AT_ONCE * thread_count()) {
+        float values[AT_ONCE]; /* asked for together */
+        UNROLL
+        for (uint32_t n = 0; n < AT_ONCE; n++) {
+            uint32_t i = first + n * thread_count();
+            values[n] = i < count ? row[i] : 0;
+        }
+        UNROLL
+        for (uint32_t n = 0; n < AT_ONCE; n++) {
+            uint32_t i = first + n * thread_count();
+            uint64_t candidate = i < count ? key_of(values[n], i) : 0;
+            key = candidate < bound ? larger(key, candidate) : key;
+        }
     }
     key = team_largest(key);
     block_sync(); /* the keys of the round before were read */
+    if (lane_index() == 0)
+        best[team_index()] = key;
+    block_sync();
+    return team_largest(lane_index() < thread_count() / TEAM ? best[lane_index()] : 0);
+}
+
+/* The largest over all threads; every thread has it. */
+INLINE uint64_t block_largest(uint64_t key)
+{
+    SHARED uint64_t *best = (SHARED uint64_t *)shared_memory();
+    key = team_largest(key);
     if (lane_index() == 0)
         best[team_index()] = key;
     block_sync();
@@ -48,7 +71,27 @@ KERNEL(argmax)
 {
     ENTER(call);
     uint32_t count = (uint32_t)call.operands[0].width; /* [vocab, rows] */
-    uint64_t key = largest_below(row_f32(&call.operands[0], block_x()), count, UINT64_MAX);
+    const GLOBAL float *row = row_f32(&call.operands[0], block_x());
+    /* A thread's ids increase, so the first of equals stays; anything comes before a NaN. */
+    float best = float_of(0x7FC00000u);
+    uint32_t id = thread_index();
+    for (uint32_t first = thread_index(); first < count; first += AT_ONCE * thread_count()) {
+        float values[AT_ONCE]; /* asked for together */
+        UNROLL
+        for (uint32_t n = 0; n < AT_ONCE; n++) {
+            uint32_t i = first + n * thread_count();
+            values[n] = row[i < count ? i : first];
+        }
+        UNROLL
+        for (uint32_t n = 0; n < AT_ONCE; n++) {
+            uint32_t i = first + n * thread_count();
+            if (i < count && (values[n] > best || (best != best && values[n] == values[n]))) {
+                best = values[n];
+                id = i;
+            }
+        }
+    }
+    uint64_t key = block_largest(thread_index() < count ? key_of(best, id) : 0);
     if (thread_index() == 0)
         ((GLOBAL uint32_t *)call.operands[1].address)[block_x()] = ~(uint32_t)key;
 }

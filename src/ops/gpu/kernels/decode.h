@@ -124,6 +124,23 @@ INLINE float value_q5_1(block_pointer b, uint32_t i)
     return load_f16(b) * (float)(nibble_of(b + 8, i) | (high >> i & 1u) << 4) + load_f16(b + 2);
 }
 
+/* Eight Q8_0 blocks: their levels, then their scales. */
+INLINE float value_q8_0_x8(block_pointer b, uint32_t i)
+{
+    return load_f16(b + 256 + 2 * (i / 32)) * (float)(int8_t)b[i];
+}
+
+/* Eight Q6_K blocks: their nibbles, upper bits, scales, d. */
+INLINE float value_q6_k_x8(block_pointer b, uint32_t i)
+{
+    uint32_t block = i / 256, s = i % 256 / 16;
+    uint32_t half = s / 8, group = s % 8 / 2, k = 16 * (s % 2) + i % 16;
+    uint32_t level = b[128 * block + 64 * half + 32 * (group % 2) + k] >> (4 * (group / 2)) & 15u;
+    level |= (b[1024 + 64 * block + 32 * half + k] >> (2 * group) & 3u) << 4;
+    float scale = load_f16(b + 1664 + 2 * block) * (float)(int8_t)b[1536 + 16 * block + s];
+    return scale * (float)((int)level - 32);
+}
+
 /* Value i of a row. */
 INLINE float decode_value(uint32_t dtype, block_pointer row, uint64_t i)
 {
@@ -162,6 +179,10 @@ INLINE float decode_value(uint32_t dtype, block_pointer row, uint64_t i)
         return load_f16(row + 18 * block32) * iq4_level(nibble_of(row + 18 * block32 + 2, in32));
     case DTYPE_IQ4_XS:
         return value_iq4_xs(row + 136 * block256, in256);
+    case DTYPE_Q8_0_X8:
+        return value_q8_0_x8(row + 272 * block256, in256);
+    case DTYPE_Q6_K_X8:
+        return value_q6_k_x8(row + 1680 * (i / 2048), (uint32_t)(i % 2048));
     case DTYPE_MXFP4:
         return value_mxfp4(row + 17 * block32, in32);
     }

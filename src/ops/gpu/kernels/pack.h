@@ -35,4 +35,44 @@ INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint
     }
 }
 
+/* The same for four neighbouring values from i on, a multiple of 4: eight lanes share a block
+ * of 32. All lanes of a team are here together; those past the row have zeros. */
+INLINE void pack_four(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint64_t i,
+                      floats4 values)
+{
+    bool there = i < k;
+    if (format == PACK_F32) {
+        if (there)
+            *(GLOBAL floats4 *)(packed + 4 * i) = values;
+        return;
+    }
+    uint32_t largest = 0;
+    UNROLL
+    for (uint32_t n = 0; n < 4; n++) {
+        uint32_t bits = bits_of(values[n]) & 0x7FFFFFFFu;
+        largest = bits > largest ? bits : largest;
+    }
+    largest = team_max_bits(largest, 8);
+    bool finite = largest < 0x7F800000u;
+    float magnitude = float_of(largest);
+    bool usable = finite && magnitude >= 0x1p-110f;
+    float scale = usable ? magnitude / 127.0f : finite ? 0.0f : float_of(0x7FC00000u);
+    float factor = usable ? 127.0f / magnitude : 0.0f;
+    uint32_t levels = 0;
+    int32_t sum = 0;
+    UNROLL
+    for (uint32_t n = 0; n < 4; n++) {
+        int32_t level = usable ? (int32_t)__builtin_rintf(values[n] * factor) : 0;
+        levels |= ((uint32_t)level & 255u) << (8 * n);
+        sum += level;
+    }
+    sum = team_sum_int(sum, 8);
+    if (there)
+        *(GLOBAL uint32_t *)(packed + i) = levels;
+    if (there && i % 32 == 0) {
+        floats2 pair = { scale, scale * (float)sum };
+        *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
+    }
+}
+
 #endif
