@@ -139,4 +139,7 @@ bool cli_is_interrupted(void);
 /* From now on Ctrl-C and SIGTERM end long work in order; a second one kills. */
 void cli_catch_interrupts(void);
 
+/* The device to open for what --device says: `auto` is the host in a build without GPU kernels. */
+const char *cli_device_name(const char *asked);
+
 #endif

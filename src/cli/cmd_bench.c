@@ -78,7 +78,7 @@ static enum status open_model(struct bench *bench, struct error *err)
     if (model_report_refuses(&bench->report, false))
         return error_set(err, STATUS_REFUSED, "%s: the guard rail refuses it (see greta inspect)",
                          settings->model);
-    TRY(all_open(settings->device, &device_options, &bench->device, err));
+    TRY(all_open(cli_device_name(settings->device), &device_options, &bench->device, err));
     TRY(ops_load(&bench->ops, bench->device, CPU_PATH_COUNT, err));
     TRY(engine_open(&bench->ops, bench->file, &bench->report, &engine_options, &bench->engine,
                     err));

@@ -154,7 +154,7 @@ static enum status open_engine(struct run *run, struct error *err)
         engine_options.batch_limit = settings->micro_batch;
     if (settings->inject)
         TRY(inject_parse(settings->inject, &plan, err));
-    TRY(all_open(settings->device, &device_options, &run->device, err));
+    TRY(all_open(cli_device_name(settings->device), &device_options, &run->device, err));
     struct inject *inject;
     if (settings->inject) {
         TRY(inject_install(run->device, &plan, &inject, err));
