@@ -64,8 +64,15 @@ if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
         set(file ${greta_kernel_folder}/${chip}.co)
         add_custom_command(OUTPUT ${file}
             COMMAND ${GRETA_GPU_CLANG} --target=amdgcn-amd-amdhsa -mcpu=${chip}
-                    -mcode-object-version=5 ${greta_kernel_flags}
-                    -MD -MF ${file}.d -MT ${file} ${greta_kernel_source} -o ${file}
+                    -mcode-object-version=5 ${greta_kernel_flags} -emit-llvm
+                    -MD -MF ${file}.d -MT ${file} -S ${greta_kernel_source} -o ${file}.plain
+            # Blocks have at most 256 threads; without being told, the compiler plans for 1024.
+            COMMAND sed -E
+                    "s/^(attributes #[0-9]+ = \\{)/\\1 \"amdgpu-flat-work-group-size\"=\"1,256\"/"
+                    ${file}.plain > ${file}.ll
+            COMMAND ${GRETA_GPU_CLANG} --target=amdgcn-amd-amdhsa -mcpu=${chip}
+                    -mcode-object-version=5 -O3 -nogpulib -Wno-override-module -Wno-pass-failed
+                    ${file}.ll -o ${file}
             DEPENDS ${greta_kernel_source} DEPFILE ${file}.d
             COMMENT "GPU kernels for ${chip}" VERBATIM)
         greta_embed(hip ${chip} ${file})

@@ -34,6 +34,13 @@ foreach(source IN LISTS unit_tests)
                          ENVIRONMENT "GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
+# Where the vendor's header is installed, our declarations are held against it.
+find_path(GRETA_CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include)
+if(GRETA_CUDA_INCLUDE)
+    target_include_directories(device_cuda_api_test SYSTEM PRIVATE ${GRETA_CUDA_INCLUDE})
+    target_compile_definitions(device_cuda_api_test PRIVATE GRETA_HAS_CUDA_H)
+endif()
+
 # Tests of several modules together link all of them.
 file(GLOB integration_tests CONFIGURE_DEPENDS tests/integration/*_test.c)
 file(GLOB integration_support CONFIGURE_DEPENDS tests/integration/*.c)
@@ -120,6 +127,10 @@ if(greta_kernel_count GREATER 0)
     target_compile_options(greta_fake_cuda PRIVATE -fvisibility=hidden -ffp-contract=off
                            -fno-sanitize=all -O2)
     target_link_libraries(greta_fake_cuda PRIVATE greta_warnings m)
+    find_program(GRETA_GPU_READELF llvm-readelf-19 REQUIRED)
+    add_test(NAME source/kernel_metadata
+             COMMAND bash ${CMAKE_SOURCE_DIR}/tests/tools/kernel_metadata_test.sh
+                     ${greta_kernel_folder} ${CMAKE_SOURCE_DIR} ${GRETA_GPU_READELF})
     # The same tests on it, and on a real GPU where there is one.
     foreach(name gpu_ops_test gpu_engine_test ops_matmul_test ops_layer_test)
         add_test(NAME fake_gpu/${name} COMMAND ${name} cuda:0)

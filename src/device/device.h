@@ -187,6 +187,7 @@ struct device_gpu_chip {
     uint32_t processor_count; /* multiprocessors, compute units */
     uint32_t shared_bytes;    /* that a block can have */
     uint64_t processor_shared_bytes;
+    uint32_t thread_limit; /* of a block, as the kernels are built for it */
 };
 
 struct device_gpu_request {

@@ -29,6 +29,15 @@ enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_
     return STATUS_OK;
 }
 
+bool ops_has_kernels(const char *kind)
+{
+    const struct device_gpu_image *image = gpu_kernels_image();
+    bool found = strcmp(kind, "host") == 0;
+    for (size_t i = 0; i < image->code_count; i++)
+        found = found || strcmp(image->codes[i].vendor, kind) == 0;
+    return found;
+}
+
 /* The backend's number for how rows are packed for weights of a type. */
 static uint32_t pack_format(const struct ops *ops, enum dtype weight_dtype)
 {

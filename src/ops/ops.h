@@ -55,6 +55,9 @@ struct ops {
 MUST_CHECK enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_path,
                                 struct error *err);
 
+/* Whether this build has kernels for devices of a kind: "host", "cuda", "hip". */
+bool ops_has_kernels(const char *kind);
+
 /* Where launches go, and who gives them. */
 struct ops_target {
     const struct ops *ops;

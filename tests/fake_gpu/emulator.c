@@ -72,10 +72,6 @@ static void *prepare_stack(uint8_t *stack)
 #else
 
 /* Slower: through the library, a context for each stack. */
-struct context_pair {
-    ucontext_t context;
-};
-
 static void emulator_switch(void **save, void *load)
 {
     ucontext_t here;

@@ -22,7 +22,9 @@
 #define NOT_FOUND 500
 
 #define CUDA_CALL(name, parameters) EXPORT CUresult name parameters;
+#define CUDA_OLD CUDA_CALL
 #include "device/cuda/cuda_api.def"
+#undef CUDA_OLD
 #undef CUDA_CALL
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything below */

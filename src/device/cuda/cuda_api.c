@@ -3,7 +3,9 @@
 
 static const struct dynlib_symbol symbols[] = {
 #define CUDA_CALL(name, parameters) { #name, offsetof(struct cuda_api, name), false },
+#define CUDA_OLD CUDA_CALL
 #include "device/cuda/cuda_api.def"
+#undef CUDA_OLD
 #undef CUDA_CALL
 };
 

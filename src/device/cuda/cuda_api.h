@@ -11,7 +11,9 @@
 
 struct cuda_api {
 #define CUDA_CALL(name, parameters) CUresult(*name) parameters;
+#define CUDA_OLD CUDA_CALL
 #include "device/cuda/cuda_api.def"
+#undef CUDA_OLD
 #undef CUDA_CALL
 };
 

@@ -54,7 +54,8 @@ static void get_facts(void *self, struct gpu_facts *ret_facts)
         .memory_bytes = bytes,
         .chip = { .processor_count = (uint32_t)attribute(cuda, CUDA_PROCESSOR_COUNT),
                   .shared_bytes = (uint32_t)attribute(cuda, CUDA_BLOCK_SHARED),
-                  .processor_shared_bytes = (uint64_t)attribute(cuda, CUDA_PROCESSOR_SHARED) },
+                  .processor_shared_bytes = (uint64_t)attribute(cuda, CUDA_PROCESSOR_SHARED),
+                  .thread_limit = 1024 },
     };
     snprintf(ret_facts->name, sizeof(ret_facts->name), "%s (sm_%d%d)", name,
              attribute(cuda, CUDA_MAJOR), attribute(cuda, CUDA_MINOR));

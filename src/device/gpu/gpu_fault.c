@@ -129,16 +129,35 @@ static void report(struct gpu_device *gpu)
     device_report_fault(&gpu->device, &fault);
 }
 
+/* A call that fails may be the first to meet what an earlier kernel did: the streams are asked
+ * before the call is blamed. */
+static bool has_pending_fault(struct gpu_device *gpu)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    void *handles[CRUMB_STREAM_LIMIT];
+    uint32_t count = 0;
+    pthread_mutex_lock(&gpu->lock);
+    for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++)
+        if (gpu->streams[i])
+            handles[count++] = gpu->streams[i]->handle;
+    pthread_mutex_unlock(&gpu->lock);
+    for (uint32_t i = 0; i < count; i++)
+        if (runtime->is_fault(runtime->stream_sync(runtime->self, handles[i])))
+            return true;
+    return false;
+}
+
 enum status gpu_failed(struct gpu_device *gpu, int code, const char *what, struct error *err)
 {
-    if (gpu->runtime.is_fault(code)) {
+    bool no_memory = gpu->runtime.is_no_memory(code);
+    if (gpu->runtime.is_fault(code) || (!no_memory && has_pending_fault(gpu))) {
         if (gpu->page)
             gpu_show_crumbs(gpu);
         if (!device_is_lost(&gpu->device))
             report(gpu);
         return STATUS_OK;
     }
-    enum status status = gpu->runtime.is_no_memory(code) ? STATUS_NO_MEMORY : STATUS_UNSUPPORTED;
-    return error_set(err, status, "%s: expected it to work, found error %d of %s (%s)", what, code,
+    return error_set(err, no_memory ? STATUS_NO_MEMORY : STATUS_UNSUPPORTED,
+                     "%s: expected it to work, found error %d of %s (%s)", what, code,
                      gpu->runtime.title, gpu->runtime.error_name(gpu->runtime.self, code));
 }

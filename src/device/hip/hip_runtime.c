@@ -56,7 +56,8 @@ static void get_facts(void *self, struct gpu_facts *ret_facts)
         .memory_bytes = bytes,
         .chip = { .processor_count = attribute(hip, ATTRIBUTE_PROCESSOR_COUNT),
                   .shared_bytes = shared,
-                  .processor_shared_bytes = shared },
+                  .processor_shared_bytes = shared,
+                  .thread_limit = 256 },
     };
     snprintf(ret_facts->name, sizeof(ret_facts->name), "%s", name);
     snprintf(ret_facts->driver, sizeof(ret_facts->driver), "HIP %d", hip->driver_version);

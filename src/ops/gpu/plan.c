@@ -24,7 +24,6 @@ static const char *const kernel_names[] = {
 
 /* Threads of a block, where a thread does one value. */
 #define VALUE_THREADS 256u
-#define ROW_THREADS 1024u
 #define TEAM 32u
 #define TEAMS_OF_VALUES (VALUE_THREADS / TEAM)
 
@@ -125,8 +124,9 @@ static uint32_t plan_rms_norm(const struct device_gpu_request *request,
     for (uint32_t i = 0; i < 5; i++)
         by_four = by_four && is_aligned(&request->operands[i]);
     uint64_t threads = divide_up(width_of(x), by_four ? 4 * TEAM : TEAM) * TEAM;
+    uint32_t most = request->chip->thread_limit;
     steps[0] = step_of(by_four ? KERNEL_rms_norm_by_four : KERNEL_rms_norm, rows_of(x), 1,
-                       threads < ROW_THREADS ? (uint32_t)threads : ROW_THREADS);
+                       threads < most ? (uint32_t)threads : most);
     steps[0].shared_bytes = TEAM * sizeof(float);
     return 1;
 }
@@ -169,14 +169,16 @@ static uint32_t plan_rope(const struct device_gpu_request *request, struct devic
 
 static uint32_t plan_argmax(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    steps[0] = step_of(KERNEL_argmax, rows_of(&request->operands[0]), 1, ROW_THREADS);
+    steps[0] = step_of(KERNEL_argmax, rows_of(&request->operands[0]), 1,
+                       request->chip->thread_limit);
     steps[0].shared_bytes = TEAM * sizeof(uint64_t);
     return steps[0].grid_x > 0;
 }
 
 static uint32_t plan_top_k(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    steps[0] = step_of(KERNEL_top_k, rows_of(&request->operands[0]), 1, ROW_THREADS);
+    steps[0] = step_of(KERNEL_top_k, rows_of(&request->operands[0]), 1,
+                       request->chip->thread_limit);
     steps[0].shared_bytes = TEAM * sizeof(uint64_t);
     return steps[0].grid_x > 0;
 }

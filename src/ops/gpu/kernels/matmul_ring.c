@@ -232,8 +232,10 @@ INLINE void ring_add_chunk(const struct ring_work *work, uint32_t dtype, uint32_
 {
     if (dtype == DTYPE_Q6_K)
         ring_add_q6_k(work, tokens, sums);
+    else if (dtype == DTYPE_Q4_0)
+        ring_add_blocks(work, tokens, true, sums);
     else
-        ring_add_blocks(work, tokens, dtype == DTYPE_Q4_0, sums);
+        ring_add_blocks(work, tokens, false, sums);
 }
 
 INLINE void ring_multiply(const struct gpu_call *call, uint32_t tokens)
