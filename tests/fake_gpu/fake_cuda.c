@@ -388,6 +388,12 @@ CUresult cuStreamSynchronize(CUstream stream)
     return stream->capturing ? 900 : sticky;
 }
 
+CUresult cuStreamQuery(CUstream stream)
+{
+    (void)stream;
+    return sticky;
+}
+
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
     (void)stream;

@@ -256,7 +256,7 @@ static void check_attention(enum dtype cache, uint64_t head_dim, uint64_t kv_hea
                           &lab->err));
     compare("kv_append", keys, 0);
     BOTH_OK(ops_attention(&lab->target, &q[side], &keys[side], &values[side], &start[side],
-                          &position[side], &out[side], (uint32_t)head_dim, 0.3f, &lab->err));
+                          &position[side], &out[side], NULL, (uint32_t)head_dim, 0.3f, &lab->err));
     compare(name, out, 1e-5);
     drop_both(k);
     drop_both(list);

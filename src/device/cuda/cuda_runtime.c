@@ -241,6 +241,12 @@ static int sync_event(void *self, void *event)
     return (int)api_of(self)->cuEventSynchronize(event);
 }
 
+static int query_stream(void *self, void *stream)
+{
+    int code = (int)api_of(self)->cuStreamQuery(stream);
+    return code == CUDA_NOT_READY ? 0 : code;
+}
+
 static int query_event(void *self, void *event, bool *ret_passed)
 {
     int code = (int)api_of(self)->cuEventQuery(event);
@@ -404,6 +410,7 @@ static const struct gpu_runtime cuda_runtime = {
     .stream_create = create_stream,
     .stream_destroy = destroy_stream,
     .stream_sync = sync_stream,
+    .stream_query = query_stream,
     .event_create = create_event,
     .event_destroy = destroy_event,
     .event_record = record_event,

@@ -55,6 +55,7 @@ struct gpu_runtime {
     int (*stream_create)(void *self, void **ret_stream);
     int (*stream_destroy)(void *self, void *stream);
     int (*stream_sync)(void *self, void *stream);
+    int (*stream_query)(void *self, void *stream); /* 0 also where work is still under way */
 
     int (*event_create)(void *self, void **ret_event);
     int (*event_destroy)(void *self, void *event);

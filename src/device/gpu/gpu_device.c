@@ -71,6 +71,7 @@ static const struct device_methods gpu_methods = {
     .stream_create = gpu_stream_create,
     .stream_destroy = gpu_stream_destroy,
     .stream_sync = gpu_stream_sync,
+    .stream_query = gpu_stream_query,
     .submit = gpu_stream_submit,
     .mark_create = gpu_mark_create,
     .mark_destroy = gpu_mark_destroy,
@@ -129,7 +130,7 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
         status = error_set(err, STATUS_NOT_FOUND,
                            "%s: expected a device that works, found error %d (%s)", gpu->facts.name,
                            code, gpu->runtime.error_name(gpu->runtime.self, code));
-    if (!status && options->completions)
+    if (!status && (options->completions || options->copy_completions))
         status = gpu_completions_create(gpu, err);
     if (!status)
         status = device_init(&gpu->device, options, err);

@@ -33,15 +33,19 @@ static enum status capture(struct gpu_device *gpu, struct gpu_stream *stream,
                            struct gpu_graph *graph, const struct device_command *commands,
                            struct error *err)
 {
+    size_t node = 0; /* inspections are not part of it: nobody would hear of them */
     for (size_t i = 0; i < graph->count; i++) {
-        graph->nodes[i] = (struct gpu_graph_node){ gpu_command_name(&commands[i]),
-                                                   commands[i].scope };
+        if (commands[i].kind == DEVICE_COMMAND_INSPECT)
+            continue;
+        graph->nodes[node++] = (struct gpu_graph_node){ gpu_command_name(&commands[i]),
+                                                        commands[i].scope };
         if (commands[i].kind == DEVICE_COMMAND_LAUNCH)
-            TRY(capture_launch(gpu, stream, graph, &commands[i], i + 1, err));
+            TRY(capture_launch(gpu, stream, graph, &commands[i], node, err));
         else
             GPU_TRY(gpu, gpu_transfer(gpu, stream->handle, &commands[i]),
                     gpu_command_name(&commands[i]), err);
     }
+    graph->count = node;
     return STATUS_OK;
 }
 
@@ -117,7 +121,7 @@ enum status gpu_graph_replay(struct device *device, void *argument, void *graph_
     GPU_TRY(gpu, runtime->graph_launch(runtime->self, graph->exec, stream->handle), "graph replay",
             err);
     gpu_stream_note(stream, event_id, "graph replay", scope, graph);
-    if (gpu->completions)
+    if (device->options.completions)
         gpu_completions_add(gpu, stream, event_id);
     return STATUS_OK;
 }

@@ -142,6 +142,7 @@ enum status gpu_stream_create(struct device *device, uint32_t stream_index, void
                               struct error *err);
 void gpu_stream_destroy(struct device *device, void *stream);
 enum status gpu_stream_sync(struct device *device, void *stream, struct error *err);
+enum status gpu_stream_query(struct device *device, void *stream, struct error *err);
 enum status gpu_stream_submit(struct device *device, void *stream,
                               const struct device_command *command, struct error *err);
 

@@ -17,6 +17,8 @@ const char *gpu_command_name(const struct device_command *command)
         return "copy within";
     case DEVICE_COMMAND_FILL:
         return "fill";
+    case DEVICE_COMMAND_INSPECT:
+        return "inspection";
     case DEVICE_COMMAND_LAUNCH:
         break;
     }
@@ -132,6 +134,7 @@ static int transfer(const struct gpu_runtime *runtime, void *stream,
         return runtime->copy_within(runtime->self, target, source, bytes, stream);
     case DEVICE_COMMAND_FILL:
         return runtime->fill(runtime->self, target, command->byte, bytes, stream);
+    case DEVICE_COMMAND_INSPECT:
     case DEVICE_COMMAND_LAUNCH:
         break;
     }
@@ -171,13 +174,19 @@ enum status gpu_stream_submit(struct device *device, void *argument,
 {
     struct gpu_device *gpu = gpu_of(device);
     struct gpu_stream *stream = argument;
+    if (command->kind == DEVICE_COMMAND_INSPECT) {
+        /* No kernel looks at memory for the audit yet: said as what was not seen. */
+        const struct device_inspection_result unseen = { .failed = true };
+        device_report_inspection(device, stream->index, command, command->event_id, &unseen);
+        return STATUS_OK;
+    }
     gpu_enter(gpu);
     if (command->kind == DEVICE_COMMAND_LAUNCH)
         TRY(launch(gpu, stream, command, err));
     else
         GPU_TRY(gpu, gpu_transfer(gpu, stream->handle, command), gpu_command_name(command), err);
     gpu_stream_note(stream, command->event_id, gpu_command_name(command), &command->scope, NULL);
-    if (gpu->completions)
+    if (device_wants_completion(device, command))
         gpu_completions_add(gpu, stream, command->event_id);
     return STATUS_OK;
 }
@@ -194,6 +203,15 @@ enum status gpu_stream_sync(struct device *device, void *argument, struct error 
     if (gpu->completions)
         gpu_completions_drain(gpu);
     return STATUS_OK;
+}
+
+enum status gpu_stream_query(struct device *device, void *argument, struct error *err)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    struct gpu_stream *stream = argument;
+    gpu_enter(gpu);
+    GPU_TRY(gpu, gpu->runtime.stream_query(gpu->runtime.self, stream->handle), "stream query", err);
+    return device_check(device, err);
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */

@@ -229,7 +229,12 @@ static uint32_t plan_attention(const struct device_gpu_request *request,
     steps[0].shared_bytes = (uint32_t)((heads * ATTENTION_CHUNK_SLOTS + 12 +
                                         TEAMS_OF_VALUES * heads * params->head_dim) *
                                        sizeof(float));
-    return 1;
+    if (!request->operands[6].data)
+        return 1;
+    plan_values(KERNEL_attention_pack, width_of(q), tokens, &steps[1]);
+    steps[1].operands[0] = 5; /* out */
+    steps[1].operands[1] = 6; /* packed */
+    return 2;
 }
 
 /* ---- Matrix products ------------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/* act.c - add, swiglu and act_pack: one value at a time. A block does a part of a row: x counts the
+/* act.c - add, swiglu and packing: one value at a time. A block does a part of a row: x counts the
  * parts, y the rows. */
 #include "ops/gpu/kernels/pack.h"
 #include "ops/params.h"
@@ -43,4 +43,15 @@ KERNEL(act_pack)
     uint32_t i = block_x() * thread_count() + thread_index();
     float value = i < x->width ? row_f32(x, block_y())[i] : 0;
     pack_value(params->format, row_at(&call.operands[1], block_y()), x->width, i, value);
+}
+
+/* Attention's own packing, behind it: its rows are whole only when all its blocks are done. */
+KERNEL(attention_pack)
+{
+    ENTER(call);
+    const struct params_attention *params = (const void *)call.params;
+    const struct gpu_operand *x = &call.operands[0]; /* [width, tokens] */
+    uint32_t i = block_x() * thread_count() + thread_index();
+    float value = i < x->width ? row_f32(x, block_y())[i] : 0;
+    pack_value(params->packing.format, row_at(&call.operands[1], block_y()), x->width, i, value);
 }
