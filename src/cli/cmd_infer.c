@@ -302,6 +302,7 @@ static enum status generate(struct run *run, struct infer_summary *summary, stru
         .stop_count = settings->stops.count,
         .logits = run->capture.has_logits ? on_logits : NULL,
     };
+    cli_finish_calls();
     cli_progress_begin(&run->progress, run->invocation, "reading the prompt", "tokens");
     show_prompt(run);
     enum status status = generate_run(run->engine, run->tokenizer, run->prompts, run->count,
