@@ -239,10 +239,11 @@ static enum status read_stops(struct run *run, struct error *err)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static struct sampler_settings sampling(const struct run *run, uint64_t seed)
+/* context: the most tokens that can be recent. */
+static struct sampler_settings sampling(const struct infer_settings *settings, uint32_t context,
+                                        uint64_t seed)
 {
-    const struct infer_settings *settings = run->settings;
-    uint32_t recent = engine_plan(run->engine)->options.context;
+    uint32_t recent = context;
     if (settings->repeat_last_n >= 0 && (uint32_t)settings->repeat_last_n < recent)
         recent = (uint32_t)settings->repeat_last_n;
     return (struct sampler_settings){ .temperature = settings->greedy ? 0 : settings->temperature,
@@ -297,7 +298,7 @@ static enum status generate(struct run *run, struct infer_summary *summary, stru
         .show_special = settings->special,
         .allow_bad = settings->allow_nan,
         .progress = &run->progress.progress,
-        .sampling = sampling(run, summary->seed),
+        .sampling = sampling(settings, summary->plan->options.context, summary->seed),
         .stops = run->stop_texts,
         .stop_count = settings->stops.count,
         .logits = run->capture.has_logits ? on_logits : NULL,
@@ -329,6 +330,8 @@ static enum status prepare(struct run *run, struct error *err)
     const struct infer_settings *settings = run->settings;
     struct default_model model;
     const char *path;
+    struct sampler_settings sampled = sampling(settings, 0, 0);
+    TRY(sampler_check(&sampled, err));
     TRY(default_model_path(settings->model, &model, &path, err));
     TRY(read_prompts(run, err));
     TRY(read_stops(run, err));
