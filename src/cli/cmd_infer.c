@@ -13,6 +13,7 @@
 #include "generate/generate.h"
 #include "inject/inject.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -370,6 +371,11 @@ static enum cli_exit run_infer(const struct cli_invocation *invocation)
     status = generate(&run, &summary, &err);
     summary.total_ns = clock_ns() - run.start_ns;
     summary.peak_bytes = device_peak_bytes(run.device);
+    if (device_trap_count(run.device) > 0)
+        cli_warn(invocation,
+                 "%" PRIu64 " times an index was past its bound and the access was "
+                 "skipped: the text is not to be trusted (--audit log names the launch)",
+                 device_trap_count(run.device));
     infer_print_summary(&summary, status ? &err : NULL);
     bool interrupted = false;
     for (size_t i = 0; i < run.count; i++)
