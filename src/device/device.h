@@ -276,6 +276,10 @@ void device_run_begin(struct device *device, uint64_t iteration, uint64_t key);
 uint64_t device_used_bytes(const struct device *device);
 uint64_t device_peak_bytes(const struct device *device);
 
+/* Indices past their bound that kernels met so far; each access was skipped, so what was computed
+ * from it is wrong. */
+uint64_t device_trap_count(const struct device *device);
+
 /* ---- Buffers -------------------------------------------------------------------------------- */
 
 /* bytes > 0. The memory holds zeros or, with poison, DEVICE_POISON. */

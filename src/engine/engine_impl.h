@@ -22,7 +22,7 @@ struct engine_scratch {
     struct device_view packed;     /* I8 [bytes, tokens]: for the widest input of any product */
     struct device_view chosen;     /* [width, logits rows] */
     struct device_view logits;     /* [vocab, logits rows] */
-    struct device_view best;       /* I32 [2 * logits rows]: ids, then their logits as F32 */
+    struct device_view best;       /* I32 [logits rows]: ids */
     struct device_view indices;    /* I32: ids, positions, starts, slots of a batch, then rows */
     struct device_view rope_table; /* [rotated dimensions, context] */
 };

@@ -190,13 +190,13 @@ ops_attention(const struct ops_target *target, const struct device_view *q,
 
 /* ---- Choosing ------------------------------------------------------------------------------- */
 
-/* ids[r] = index of the largest of logits[r], the first of equals; NaN counts as smallest. logits
- * [vocab, rows], ids I32 [rows]. */
+/* ids[r] = index of the largest of logits[r], the first of equals; -1 if any of them is NaN or
+ * infinite. logits [vocab, rows], ids I32 [rows]. */
 MUST_CHECK enum status ops_argmax(const struct ops_target *target, const struct device_view *logits,
                                   const struct device_view *ids, struct error *err);
 
-/* The k largest of each row, largest first, the first of equals first. values F32 [k, rows], ids
- * I32 [k, rows]. */
+/* The k largest of each row, largest first, the first of equals first; NaN counts as smallest.
+ * values F32 [k, rows], ids I32 [k, rows]. */
 MUST_CHECK enum status ops_top_k(const struct ops_target *target, const struct device_view *logits,
                                  const struct device_view *values, const struct device_view *ids,
                                  struct error *err);
