@@ -166,6 +166,55 @@ static void fault_in_freed_memory_is_use_after_free(void **state)
 
 /* ---- Faults --------------------------------------------------------------------------------- */
 
+/* One launch of two operands, WEIGHTS and Y, that faults at the address. */
+static void check_miss(uint64_t address, const char *buffer, const char *english,
+                       const char *spanish)
+{
+    struct script script;
+    struct text text;
+    begin(&script, AUDIT_LOG);
+    struct event rope = script_launch_event(&script, MAIN, "rope");
+    script_operand(&rope, WEIGHTS, 0, BUFFER_BYTES, EVENT_READ);
+    script_operand(&rope, Y, 0, 64, EVENT_UPDATE);
+    uint64_t launch = script_add(&script, &rope);
+    script_remark(&script, EVENT_FAULT, launch, EVENT_NO_OPERAND, 0, 1, address);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    CHECK_FINDING(analysis, HYPOTHESIS_KERNEL_FAULT, launch);
+    const struct finding *finding = find_finding(analysis, HYPOTHESIS_KERNEL_FAULT);
+    assert_string_equal(finding->cause.buffer, buffer);
+    assert_int_equal(finding->cause.address, address);
+    text_init(&text);
+    finding_describe(finding, ANALYZE_ENGLISH, &text);
+    check_contains("english", text_get(&text), english);
+    text_clear(&text);
+    finding_describe(finding, ANALYZE_SPANISH, &text);
+    check_contains("spanish", text_get(&text), spanish);
+    text_release(&text);
+    script_close(&script);
+}
+
+/* The address is held against every operand, not against the nearest memory alone. */
+static void fault_tells_which_operand_it_missed(void **state)
+{
+    (void)state;
+    check_miss(BUFFER_ADDRESS(Y) + 100 - (UINT64_C(1) << 32), "y",
+               "access, 2^32 bytes below operand 1 in buffer y: an offset that wrapped at 32 bits?",
+               "2^32 bytes por debajo de operando 1 en el búfer y: ¿un desplazamiento");
+    check_miss(
+        BUFFER_ADDRESS(WEIGHTS) + BUFFER_BYTES - 1 + (UINT64_C(3) << 32), "blk.weight",
+        "access, 3 x 2^32 bytes above operand 0 in buffer blk.weight: an offset that wrapped",
+        "3 x 2^32 bytes por encima de operando 0 en el búfer blk.weight");
+    check_miss(BUFFER_ADDRESS(Y) + BUFFER_BYTES, "y",
+               "access, 1 bytes past the end of the buffer of operand 1;",
+               "1 bytes más allá del final del búfer de operando 1;");
+    check_miss(BUFFER_ADDRESS(WEIGHTS) - 5, "blk.weight",
+               "access, 5 bytes before the start of the buffer of operand 0;",
+               "5 bytes antes del inicio del búfer de operando 0;");
+    /* Too far for a wrap: no operand is blamed for it. */
+    check_miss(BUFFER_ADDRESS(Y) + (UINT64_C(1) << 44), "", "illegal memory access; address",
+               "acceso ilegal a memoria; dirección");
+}
+
 /* The seeds' case: RoPE faults, the error surfaces where the logits are read. */
 static void fault_is_named_where_it_was_and_where_it_was_seen(void **state)
 {
@@ -529,6 +578,7 @@ int main(void)
         cmocka_unit_test(findings_are_limited_and_the_rest_counted),
         cmocka_unit_test(dead_handle_names_its_destruction),
         cmocka_unit_test(fault_in_freed_memory_is_use_after_free),
+        cmocka_unit_test(fault_tells_which_operand_it_missed),
         cmocka_unit_test(fault_is_named_where_it_was_and_where_it_was_seen),
         cmocka_unit_test(crumbs_leave_candidates),
         cmocka_unit_test(one_open_crumb_names_the_launch),
