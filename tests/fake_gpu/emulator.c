@@ -11,6 +11,7 @@
 #define THREAD_LIMIT 1024u
 #define STACK_BYTES 65536u
 #define COPY_LIMIT 256u
+#define SHARED_LIMIT 232448u
 #define SHARED_POISON 0xEE
 
 enum fiber_state { FIBER_READY, FIBER_IN_BLOCK_SYNC, FIBER_IN_TEAM_SYNC, FIBER_DONE };
@@ -36,6 +37,8 @@ static uint32_t team_slots[THREAD_LIMIT / TEAM][2][TEAM];
 static struct fiber *now;
 static void *scheduler_stack;
 static uint8_t *stacks;
+/* Not on the heap: a kernel that faults is left by a jump. */
+static _Alignas(64) uint8_t shared[SHARED_LIMIT];
 static emulated_kernel kernel_now;
 static const struct gpu_call *call_now;
 
@@ -232,8 +235,7 @@ void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t 
         if (stacks == MAP_FAILED)
             abort();
     }
-    uint8_t *shared = aligned_alloc(64, (shared_bytes / 64 + 1) * 64);
-    if (!shared || threads > THREAD_LIMIT || threads % TEAM)
+    if (shared_bytes > sizeof(shared) || threads > THREAD_LIMIT || threads % TEAM)
         abort();
     kernel_now = kernel;
     call_now = call;
@@ -249,5 +251,4 @@ void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t 
             run_block(threads);
         }
     }
-    free(shared);
 }
