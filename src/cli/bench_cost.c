@@ -76,7 +76,7 @@ static enum status decode(struct runner *runner, const struct bench_cost_request
         id = (id * 1103515245u + 12345u) & 0x7FFFFFFFu;
         struct engine_token token = { (int32_t)(id % request->report->config.vocab_size), 0, true };
         TRY(engine_forward(runner->engine, &token, 1, err));
-        TRY(engine_argmax(runner->engine, &best, NULL, err));
+        TRY(engine_argmax(runner->engine, &best, err));
     }
     *ret_sample = (struct sample){ (double)(clock_ns() - start_ns), cpu_ns() - start_cpu_ns };
     return STATUS_OK;

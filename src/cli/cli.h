@@ -166,5 +166,8 @@ bool cli_is_interrupted(void);
 
 /* From now on Ctrl-C and SIGTERM end long work in order; a second one kills. */
 void cli_catch_interrupts(void);
+/* And a call they come upon is finished first: a write to a slow reader is not cut short. Waiting
+ * for input is no longer interrupted either, so this comes after all input was read. */
+void cli_finish_calls(void);
 
 #endif

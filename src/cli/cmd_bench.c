@@ -239,7 +239,7 @@ static enum status run_tokens(struct bench *bench, uint32_t count, uint32_t at_o
         }
         TRY(engine_forward(bench->engine, bench->tokens, batch, err));
         int32_t best;
-        TRY(engine_argmax(bench->engine, &best, NULL, err));
+        TRY(engine_argmax(bench->engine, &best, err));
     }
     return STATUS_OK;
 }

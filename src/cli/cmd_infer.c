@@ -13,6 +13,7 @@
 #include "generate/generate.h"
 #include "inject/inject.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -242,10 +243,11 @@ static enum status read_stops(struct run *run, struct error *err)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static struct sampler_settings sampling(const struct run *run, uint64_t seed)
+/* context: the most tokens that can be recent. */
+static struct sampler_settings sampling(const struct infer_settings *settings, uint32_t context,
+                                        uint64_t seed)
 {
-    const struct infer_settings *settings = run->settings;
-    uint32_t recent = engine_plan(run->engine)->options.context;
+    uint32_t recent = context;
     if (settings->repeat_last_n >= 0 && (uint32_t)settings->repeat_last_n < recent)
         recent = (uint32_t)settings->repeat_last_n;
     return (struct sampler_settings){ .temperature = settings->greedy ? 0 : settings->temperature,
@@ -300,11 +302,12 @@ static enum status generate(struct run *run, struct infer_summary *summary, stru
         .show_special = settings->special,
         .allow_bad = settings->allow_nan,
         .progress = &run->progress.progress,
-        .sampling = sampling(run, summary->seed),
+        .sampling = sampling(settings, summary->plan->options.context, summary->seed),
         .stops = run->stop_texts,
         .stop_count = settings->stops.count,
         .logits = run->capture.has_logits ? on_logits : NULL,
     };
+    cli_finish_calls();
     cli_progress_begin(&run->progress, run->invocation, "reading the prompt", "tokens");
     show_prompt(run);
     enum status status = generate_run(run->engine, run->tokenizer, run->prompts, run->count,
@@ -331,6 +334,8 @@ static enum status prepare(struct run *run, struct error *err)
     const struct infer_settings *settings = run->settings;
     struct default_model model;
     const char *path;
+    struct sampler_settings sampled = sampling(settings, 0, 0);
+    TRY(sampler_check(&sampled, err));
     TRY(default_model_path(settings->model, &model, &path, err));
     TRY(read_prompts(run, err));
     TRY(read_stops(run, err));
@@ -369,6 +374,11 @@ static enum cli_exit run_infer(const struct cli_invocation *invocation)
     status = generate(&run, &summary, &err);
     summary.total_ns = clock_ns() - run.start_ns;
     summary.peak_bytes = device_peak_bytes(run.device);
+    if (device_trap_count(run.device) > 0)
+        cli_warn(invocation,
+                 "%" PRIu64 " times an index was past its bound and the access was "
+                 "skipped: the text is not to be trusted (--audit log names the launch)",
+                 device_trap_count(run.device));
     infer_print_summary(&summary, status ? &err : NULL);
     bool interrupted = false;
     for (size_t i = 0; i < run.count; i++)

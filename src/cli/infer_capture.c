@@ -80,6 +80,8 @@ enum status infer_capture_finish(struct infer_capture *capture,
     if (!status && capture->taps && tap_writer_is_truncated(capture->taps))
         cli_warn(invocation, "taps: only the first %zu were written; limit them by layer and step",
                  tap_writer_count(capture->taps));
+    if (!status && capture->taps && tap_writer_count(capture->taps) == 0)
+        cli_warn(invocation, "taps: no layer and step of this run was asked for; none was written");
     if (!status && capture->has_logits && capture->logits_rows) {
         status = write_header(capture, false, err);
         if (!status)

@@ -105,7 +105,9 @@ static enum status parse_signed(const char *name, const char *text, int32_t *ret
     long value = strtol(text, &end, 10);
     bool plain = (text[0] >= '0' && text[0] <= '9') || text[0] == '-';
     if (!plain || *end != '\0' || end == text || errno || value < INT32_MIN || value > INT32_MAX)
-        return error_set(err, STATUS_USAGE, "%s: expected a whole number, found '%s'", name, text);
+        return error_set(err, STATUS_USAGE,
+                         "%s: expected a whole number from %" PRId32 " to %" PRId32 ", found '%s'",
+                         name, INT32_MIN, INT32_MAX, text);
     *ret = (int32_t)value;
     return STATUS_OK;
 }

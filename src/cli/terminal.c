@@ -36,6 +36,18 @@ void cli_catch_interrupts(void)
         sigaction(SIGHUP, &action, NULL);
 }
 
+void cli_finish_calls(void)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    for (size_t i = 0; i < COUNT_OF(signals); i++) {
+        struct sigaction action;
+        if (sigaction(signals[i], NULL, &action) != 0 || action.sa_handler != note_interrupt)
+            continue;
+        action.sa_flags |= SA_RESTART;
+        sigaction(signals[i], &action, NULL);
+    }
+}
+
 /* ---- Errors and warnings -------------------------------------------------------------------- */
 
 enum cli_exit cli_fail(const struct cli_invocation *invocation, const struct error *err)

@@ -233,6 +233,11 @@ bool device_index_ok(const struct device_host_call *call, uint32_t operand, uint
     return false;
 }
 
+uint64_t device_trap_count(const struct device *device)
+{
+    return __atomic_load_n(&device->crumbs->trap_count, __ATOMIC_ACQUIRE);
+}
+
 void device_tell_traps(struct device *device)
 {
     struct crumb_trap trap;

@@ -24,6 +24,7 @@ void engine_close(struct engine *engine)
     if (!engine)
         return;
     struct error unused;
+    engine_drop_replays(engine);
     /* Waits for its work, so that nothing runs on what is given back below. */
     if (engine->stream.index &&
         device_stream_destroy(engine->device, engine->stream, DEVICE_HERE, &unused))
@@ -219,7 +220,7 @@ enum status engine_forward(struct engine *engine, const struct engine_token *tok
     device_scope_set(engine->device, engine->stream, &scope);
     TRY(device_copy_in(engine->device, engine->stream, &indices, engine->host_indices,
                        index_count * sizeof(int32_t), DEVICE_HERE, err));
-    TRY(engine_run(engine, count, logits_count, err));
+    TRY(engine_run_again(engine, count, logits_count, err));
     memcpy(engine->lengths, engine->new_lengths, options->sequence_limit * sizeof(uint32_t));
     engine->logits_count = logits_count;
     engine->step++;
@@ -244,43 +245,14 @@ enum status engine_logits(struct engine *engine, uint32_t row, float *logits, st
     return device_read(engine->device, engine->stream, &view, logits, DEVICE_HERE, err);
 }
 
-/* The logit of each row's best id, gathered into values. */
-static enum status gather_best(struct engine *engine, const struct device_view *logits,
-                               const struct device_view *best, const struct device_view *values,
-                               struct error *err)
+enum status engine_argmax(struct engine *engine, int32_t *ids, struct error *err)
 {
-    struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
-    uint64_t vocab = logits->shape.dims[0], rows = logits->shape.dims[1], one = 1;
-    for (uint64_t r = 0; r < rows; r++) {
-        struct device_view row = *logits, id = *best, value = *values;
-        row.shape = shape_make(2, (uint64_t[]){ 1, vocab });
-        row.offset_bytes += r * vocab * sizeof(float);
-        id.shape = shape_make(1, &one);
-        id.offset_bytes += r * sizeof(int32_t);
-        value.shape = shape_make(2, (uint64_t[]){ 1, 1 });
-        value.offset_bytes += r * sizeof(float);
-        TRY(ops_gather_rows(&target, &row, &id, &value, err));
-    }
-    return STATUS_OK;
-}
-
-enum status engine_argmax(struct engine *engine, int32_t *ids, float *values, struct error *err)
-{
-    uint64_t count = engine->logits_count, both = 2 * count;
+    uint64_t count = engine->logits_count;
     ASSERT(count > 0);
     struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
     struct device_view logits = engine_rows(&engine->scratch.logits, count);
-    struct device_view best = engine->scratch.best, largest = best;
+    struct device_view best = engine->scratch.best;
     best.shape = shape_make(1, &count);
     TRY(ops_argmax(&target, &logits, &best, err));
-    if (!values)
-        return device_read(engine->device, engine->stream, &best, ids, DEVICE_HERE, err);
-    largest.dtype = DTYPE_F32;
-    largest.offset_bytes = count * sizeof(int32_t);
-    TRY(gather_best(engine, &logits, &best, &largest, err));
-    best.shape = shape_make(1, &both);
-    TRY(device_read(engine->device, engine->stream, &best, engine->host_indices, DEVICE_HERE, err));
-    memcpy(ids, engine->host_indices, count * sizeof(*ids));
-    memcpy(values, engine->host_indices + count, count * sizeof(*values));
-    return STATUS_OK;
+    return device_read(engine->device, engine->stream, &best, ids, DEVICE_HERE, err);
 }

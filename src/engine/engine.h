@@ -92,11 +92,9 @@ uint32_t engine_logits_count(const struct engine *engine);
 /* Copies a row of vocab_size logits; returns when it is there. */
 MUST_CHECK enum status engine_logits(struct engine *engine, uint32_t row, float *logits,
                                      struct error *err);
-/* The largest logit of every row and its id; nothing else crosses. Both have engine_logits_count
- * entries; values may be NULL. A NaN is smaller than every number: a value that is NaN means that
- * all logits of its row are. */
-MUST_CHECK enum status engine_argmax(struct engine *engine, int32_t *ids, float *values,
-                                     struct error *err);
+/* The id of every row's largest logit, the first of equals; -1 where a logit of the row is NaN or
+ * infinite. Nothing else crosses. ids has engine_logits_count entries. */
+MUST_CHECK enum status engine_argmax(struct engine *engine, int32_t *ids, struct error *err);
 
 /* ---- Taps ----------------------------------------------------------------------------------- */
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,12 +70,46 @@ static void fill_header(struct flight_header *header, const struct flight_option
     header->checksum = flight_header_checksum(header);
 }
 
+/* Does it begin as a flight file does, or hold nothing? */
+static bool may_be_replaced(const char *path)
+{
+    char magic[sizeof(FLIGHT_MAGIC) - 1];
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return false;
+    ssize_t count = read(descriptor, magic, sizeof(magic));
+    close(descriptor);
+    return count == 0 ||
+           (count == (ssize_t)sizeof(magic) && memcmp(magic, FLIGHT_MAGIC, sizeof(magic)) == 0);
+}
+
+/* Makes room for a new file under this name, at the cost of an older flight file and of nothing
+ * else: not of a model or a device a hasty user names. A link is not followed but removed. */
+static enum status remove_old(const char *path, struct error *err)
+{
+    struct stat info, target;
+    if (lstat(path, &info) != 0)
+        return STATUS_OK;
+    bool link = S_ISLNK(info.st_mode);
+    if (link && stat(path, &target) == 0)
+        info = target;
+    if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
+        return error_set(err, STATUS_EXISTS,
+                         "%s: expected the name of a file to write, found a folder or a device",
+                         path);
+    if (!link && !may_be_replaced(path))
+        return error_set(err, STATUS_EXISTS,
+                         "%s: expected no file or an older flight file, found another file; remove "
+                         "it or choose another name",
+                         path);
+    return unlink(path) == 0 ? STATUS_OK
+                             : error_set_os(err, errno, "%s: cannot remove the old file", path);
+}
+
 static enum status map_new_file(const char *path, uint64_t size, uint8_t **ret_data,
                                 struct error *err)
 {
-    /* A name that leads to another file (a link) is not followed into it: the old one is removed.
-     */
-    unlink(path);
+    TRY(remove_old(path, err));
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0)
         return error_set_os(err, errno, "%s: cannot create the flight file", path);

@@ -52,7 +52,6 @@ struct loop {
     struct engine_token *tokens; /* batch_limit */
     float *logits;               /* vocab_size */
     int32_t *best;               /* lane_count: ids */
-    float *best_logits;          /* lane_count */
     uint32_t vocab_size;
     struct text piece, shown;
     struct generate_timing timing;
@@ -146,20 +145,18 @@ static enum status choose(struct loop *loop, uint32_t row, size_t number, int32_
     return sampler_choose(lane->sampler, loop->logits, ret_id, err);
 }
 
-/* Samples row `row` of the last batch. With nothing but the largest wanted, only that crosses: it
- * tells whether all logits are NaN or one is infinite. The first row of a prompt is looked at as a
- * whole, since weights that are broken in few places show there. */
+/* Samples row `row` of the last batch. With nothing but the largest wanted, only its id crosses; a
+ * row with a NaN or an infinity has none, and is looked at as a whole. */
 static enum status sample(struct loop *loop, uint32_t row, size_t number, struct error *err)
 {
     const struct lane *lane = &loop->lanes[number];
     int32_t id;
-    bool whole = lane->token_count == 0 || loop->options->logits ||
-                 !sampler_is_greedy(lane->sampler);
+    bool whole = loop->options->logits || !sampler_is_greedy(lane->sampler);
     if (!whole) {
         if (row == 0)
-            TRY(engine_argmax(loop->engine, loop->best, loop->best_logits, err));
+            TRY(engine_argmax(loop->engine, loop->best, err));
         id = loop->best[row];
-        whole = !isfinite(loop->best_logits[row]);
+        whole = id < 0;
     }
     if (whole)
         TRY(choose(loop, row, number, &id, err));
@@ -328,8 +325,7 @@ static enum status start(struct loop *loop, struct error *err)
     loop->tokens = calloc(limits->batch_limit, sizeof(*loop->tokens));
     loop->logits = calloc(loop->vocab_size, sizeof(*loop->logits));
     loop->best = calloc(loop->lane_count, sizeof(*loop->best));
-    loop->best_logits = calloc(loop->lane_count, sizeof(*loop->best_logits));
-    if (!loop->lanes || !loop->tokens || !loop->logits || !loop->best || !loop->best_logits)
+    if (!loop->lanes || !loop->tokens || !loop->logits || !loop->best)
         return error_set(err, STATUS_NO_MEMORY, "no memory to generate");
     for (size_t i = 0; i < loop->lane_count; i++)
         loop->lanes[i].prompt = NO_PROMPT;
@@ -346,7 +342,6 @@ static void release(struct loop *loop)
     free(loop->tokens);
     free(loop->logits);
     free(loop->best);
-    free(loop->best_logits);
     text_release(&loop->piece);
     text_release(&loop->shown);
 }

@@ -25,7 +25,7 @@ struct sampler {
     uint64_t random;  /* state */
 };
 
-static enum status check_settings(const struct sampler_settings *settings, struct error *err)
+enum status sampler_check(const struct sampler_settings *settings, struct error *err)
 {
     const struct {
         const char *name;
@@ -49,7 +49,7 @@ static enum status check_settings(const struct sampler_settings *settings, struc
 enum status sampler_create(const struct sampler_settings *settings, uint32_t vocab_size,
                            struct sampler **ret_sampler, struct error *err)
 {
-    TRY(check_settings(settings, err));
+    TRY(sampler_check(settings, err));
     struct sampler *sampler = calloc(1, sizeof(*sampler));
     if (!sampler)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a sampler");

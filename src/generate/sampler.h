@@ -21,6 +21,9 @@ struct sampler_settings {
     uint64_t seed;
 };
 
+/* STATUS_USAGE with the setting that is out of its range. */
+MUST_CHECK enum status sampler_check(const struct sampler_settings *settings, struct error *err);
+
 struct sampler;
 
 /* STATUS_USAGE for settings that make no sense. */

@@ -109,8 +109,8 @@ static enum status read_file(struct tap_index *index, const char *path, struct e
                            "%s: expected at most %" PRIu64 " bytes, found %" PRIu64, path,
                            INDEX_LIMIT_BYTES, map.size);
     else
-        root = json_loadb((const char *)map.data, (size_t)map.size, JSON_REJECT_DUPLICATES,
-                          &problem);
+        root = json_loadb(map.data ? (const char *)map.data : "", (size_t)map.size,
+                          JSON_REJECT_DUPLICATES, &problem);
     mapfile_release(&map);
     if (!status && !root)
         status = error_set(err, STATUS_BAD_FILE, "%s: line %d: expected JSON: %s", path,

@@ -78,6 +78,11 @@ expect_stdout "only left"
 expect_exit 2 "$GRETA" diff-taps one
 expect_exit 3 "$GRETA" diff-taps one nothing
 expect_one_line_error "nothing/index.json"
+mkdir hollow && : >hollow/index.json
+expect_exit 3 "$GRETA" diff-taps one hollow
+expect_one_line_error "hollow/index.json: line 1: expected JSON"
+expect_exit 0 "${run[@]}" --tap wo@step=1000 --tap-out late
+expect_stderr "warning: taps: no layer and step of this run was asked for; none was written"
 printf 'x' >>plain/step0.layer0.wo.npy
 expect_exit 3 "$GRETA" diff-taps changed plain
 expect_one_line_error "step0.layer0.wo.npy"
@@ -142,6 +147,25 @@ expect_exit 1 "$GRETA" infer -m broken.gguf -p "Once upon a time" --greedy -n 6 
 expect_stderr "Generation error: logits of token 4: expected finite numbers, found 1024 NaN"
 expect_stderr "first seen in: token_embd, position"
 expect_stderr "(written before)"
+# A single logit that overflows only later, and to the side that is never chosen: noticed as well.
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 6 --ignore-eos --tap norm --tap-out norms
+place=$(python3 - norms "$captured" <<'PYTHON'
+import json, sys
+sys.path.insert(0, sys.argv[2])
+from check import load
+steps = {}
+for tap in json.load(open(f"{sys.argv[1]}/index.json"))["taps"]:
+    if tap["tensor"] == "output_norm.out":
+        steps[tap["step"]] = load(f"{sys.argv[1]}/{tap['file']}")[1][-256:]
+rows = [steps[step] for step in sorted(steps)]
+print(next(f"{c} {s}" for s in range(2, len(rows)) for c in range(256)
+           if rows[s][c] < -1.2 and all(-0.8 < row[c] < 0 for row in rows[:s])))
+PYTHON
+) || fail "no column grows from small to large"
+cp tiny.gguf overflow.gguf
+poke overflow.gguf output.weight $((77 * 256 + ${place% *})) 3e38
+expect_exit 1 "$GRETA" infer -m overflow.gguf -p "Once upon a time" --greedy -n 6 --ignore-eos
+expect_stderr "Generation error: logits of token ${place#* }: expected finite numbers, found 0 NaN and 1 infinite of 1024, the first at 77"
 # The model is not to blame for what the computation did once.
 expect_exit 1 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 6 --inject nan-output@step=2,op=rms_norm
 expect_stderr "logits of token 2: expected finite numbers, found 1024 NaN and 0 infinite of 1024"

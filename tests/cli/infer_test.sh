@@ -87,12 +87,17 @@ expect_one_line_error "fewer tokens than the context of 4"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --temp hot
 expect_one_line_error "--temp: expected a number"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --device moon
-expect_exit 3 "$GRETA" infer -m tiny.gguf -p x --device cuda:0
-expect_one_line_error "no such backend"
+expect_exit 3 "$GRETA" infer -m tiny.gguf -p x --device cuda:99
+expect_one_line_error "device cuda:99"
 expect_exit 1 "$GRETA" infer -m tiny.gguf -p x --expect llama2-7b
 expect_one_line_error "feed_forward_length: expected 11008, found 768"
 GRETA_DISABLE_GUARD_RAIL=1 expect_exit 0 "$GRETA" infer -m tiny.gguf -p x -n 2 --expect llama2-7b
 expect_stderr "warning: feed_forward_length: expected 11008, found 768"
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --top-p 2
+expect_one_line_error "top-p: expected 0 to 1, found 2"
+expect_no_stdout
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --seed 4294967295
+expect_one_line_error "--seed: expected a whole number from -2147483648 to 2147483647, found '4294967295'"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --inject nonsense
 expect_one_line_error "bad-index"
 
@@ -103,6 +108,40 @@ expect_stderr "STATUS=FAILED"
 expect_stderr "an illegal memory access was encountered"
 expect_stderr "first fault: rope, layer 2, step 3"
 expect_stderr "Generated tokens: 3"
+
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 4 --inject rope-position@layer=2,step=1
+expect_stderr "an index was past its bound and the access was skipped"
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 4
+! grep -q warning "$captured/err" || fail "expected no warning"
+
+# ---- Ctrl-C ends in order, also in the middle of a write to a slow reader; a second one kills ----
+last="Ctrl-C"
+python3 - "$GRETA" <<'PYTHON' || fail "expected an end in order, then a kill"
+import array, fcntl, json, signal, subprocess, sys, termios, time
+
+def start():
+    """A run whose output nobody reads, once it has filled the pipe."""
+    child = subprocess.Popen([sys.argv[1], "infer", "-m", "tiny.gguf", "-p", "Once", "-n", "-1", "--ctx-size", "100000",
+                              "--greedy", "--ignore-eos", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, 4096)
+    waiting, before = array.array("i", [0]), -1
+    while waiting[0] == 0 or waiting[0] != before:
+        before = waiting[0]
+        time.sleep(0.1)
+        fcntl.ioctl(child.stdout, termios.FIONREAD, waiting)
+    child.send_signal(signal.SIGINT)
+    return child
+
+child = start()
+lines = [json.loads(line) for line in child.communicate()[0].splitlines()]
+assert child.returncode == 130, child.returncode
+assert (lines[-1]["status"], lines[-1]["reason"]) == ("OK", "interrupted"), lines[-1]
+assert lines[-1]["generated_tokens"] == len(lines) - 1 > 0, lines[-1]
+child = start()
+time.sleep(0.1)
+child.send_signal(signal.SIGINT)
+assert child.wait() == -signal.SIGINT, child.returncode
+PYTHON
 
 # ---- The seeds' way of calling it --------------------------------------------------------------
 ln -s "$GRETA" greta_infer

@@ -227,7 +227,7 @@ static void test_fork_and_rewind(void **state)
     CHECK_OK(engine_logits(scene.engine, 0, row, &scene.err), &scene.err);
     assert_memory_equal(row, first + 10 * vocab, vocab * sizeof(float));
     int32_t best;
-    CHECK_OK(engine_argmax(scene.engine, &best, NULL, &scene.err), &scene.err);
+    CHECK_OK(engine_argmax(scene.engine, &best, &scene.err), &scene.err);
     for (size_t i = 0; i < vocab; i++)
         assert_true(row[i] <= row[best]);
     free(first);

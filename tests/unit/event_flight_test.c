@@ -1,5 +1,6 @@
 /* event_flight_test.c - what is written to a flight file is there afterwards: after a close, after
- * kill -9 in the middle of a call, after the ring has wrapped, with several writers at once. */
+ * kill -9 in the middle of a call, after the ring has wrapped, with several writers at once.
+ * Nothing but an older flight file makes way for one. */
 #include "test.h"
 
 #include "base/clock.h"
@@ -12,6 +13,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -335,6 +337,41 @@ static void test_cannot_create(void **state)
     temp_folder_release(&folder);
 }
 
+/* What is there under the name goes only if it is a flight file, an empty file or a link. */
+static void test_what_is_there(void **state)
+{
+    (void)state;
+    struct temp_folder folder;
+    temp_folder_init(&folder);
+    struct flight_options options = { .record_count = 16 };
+    struct flight *flight;
+    struct error err;
+    struct temp_path path = temp_folder_path(&folder, "flight");
+    temp_folder_write(&folder, "flight", "", 0);
+    for (int i = 0; i < 2; i++) { /* over an empty file, then over a flight file */
+        CHECK_OK(flight_create(path.text, &options, &flight, &err), &err);
+        flight_close(flight);
+    }
+    temp_folder_write(&folder, "other", "precious", 8);
+    assert_int_equal(unlink(path.text), 0);
+    assert_int_equal(symlink(temp_folder_path(&folder, "other").text, path.text), 0);
+    CHECK_OK(flight_create(path.text, &options, &flight, &err), &err);
+    flight_close(flight);
+    assert_int_equal(
+        flight_create(temp_folder_path(&folder, "other").text, &options, &flight, &err),
+        STATUS_EXISTS);
+    check_contains("another file", err.text, "older flight file, found another file");
+    struct text kept = { 0 };
+    temp_folder_read(&folder, "other", &kept);
+    assert_string_equal(text_get(&kept), "precious");
+    text_release(&kept);
+    assert_int_equal(mkfifo(temp_folder_path(&folder, "pipe").text, 0600), 0);
+    assert_int_equal(flight_create(temp_folder_path(&folder, "pipe").text, &options, &flight, &err),
+                     STATUS_EXISTS);
+    assert_true(temp_folder_has(&folder, "pipe"));
+    temp_folder_release(&folder);
+}
+
 static void count_event(void *context, const struct event *event)
 {
     *(uint64_t *)context = *(uint64_t *)context * 10 + event->id;
@@ -366,7 +403,7 @@ int main(void)
         cmocka_unit_test(test_late_end),      cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_kill),          cmocka_unit_test(test_several_writers),
         cmocka_unit_test(test_cannot_create), cmocka_unit_test(test_known_at_the_end),
-        cmocka_unit_test(test_fan),
+        cmocka_unit_test(test_what_is_there), cmocka_unit_test(test_fan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
  * zeros of both signs. */
 #include "ops_host_rig.h"
 
+#include <float.h>
+
 struct candidate {
     float value;
     int32_t id;
@@ -26,10 +28,13 @@ enum fill {
     FILL_ODD,
     FILL_NAN,
     FILL_LOW,
+    FILL_ONE_NAN,
+    FILL_ONE_INFINITE,
+    FILL_LARGE,
     FILL_COUNT
 };
 
-static float fill_value(enum fill fill, uint64_t i, struct random_state *random)
+static float fill_value(enum fill fill, uint64_t i, uint64_t vocab, struct random_state *random)
 {
     static const float odd[] = { NAN, -NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1, -1, 0x1p-149f };
     switch (fill) {
@@ -45,6 +50,12 @@ static float fill_value(enum fill fill, uint64_t i, struct random_state *random)
         return NAN;
     case FILL_LOW:
         return random_u64(random) % 4 ? NAN : -INFINITY;
+    case FILL_ONE_NAN:
+        return i == vocab * 2 / 3 ? NAN : random_gaussian(random);
+    case FILL_ONE_INFINITE:
+        return i == vocab - 1 ? -INFINITY : random_gaussian(random);
+    case FILL_LARGE: /* finite, though their sum is not */
+        return random_u64(random) % 2 ? FLT_MAX : -FLT_MAX;
     default:
         return random_gaussian(random);
     }
@@ -65,9 +76,11 @@ static void check_row(const struct rig *rig, uint64_t row, uint64_t k)
                      (int)row, (int)i, (double)sorted[i].value, sorted[i].id,
                      (double)rig_row(rig, 1, row)[i], ids[i]);
     }
-    int32_t best = ((const int32_t *)rig->operands[3].data)[row];
-    if (best != sorted[0].id)
-        fail_msg("%s: argmax of row %d: expected %d, found %d", rig->name, (int)row, sorted[0].id,
+    int32_t best = ((const int32_t *)rig->operands[3].data)[row], expected = sorted[0].id;
+    for (uint64_t i = 0; i < vocab; i++)
+        expected = isfinite(sorted[i].value) ? expected : -1;
+    if (best != expected)
+        fail_msg("%s: argmax of row %d: expected %d, found %d", rig->name, (int)row, expected,
                  best);
     free(sorted);
 }
@@ -87,7 +100,7 @@ static void check_choose(enum cpu_path path, enum fill fill, uint64_t vocab, uin
     rig_list(&rig, 3, NULL, rows);
     for (uint64_t r = 0; r < rows; r++) {
         for (uint64_t i = 0; i < vocab; i++)
-            rig_row(&rig, 0, r)[i] = fill_value(fill, i, &random);
+            rig_row(&rig, 0, r)[i] = fill_value(fill, i, vocab, &random);
     }
     rig_run(&rig, rig_kernel(path, "top_k"), rows, true);
     /* argmax has the same first operand, and ids as its second. */

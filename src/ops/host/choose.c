@@ -1,7 +1,7 @@
 /* choose.c - argmax and top_k: comparisons only, so the result is the same on every path.
  *
- * A NaN is smaller than every number and equal to every NaN; -0 equals +0. Equals come in the order
- * of their ids. */
+ * -0 equals +0; equals come in the order of their ids. argmax refuses a row that is not all finite;
+ * for top_k a NaN is smaller than every number and equal to every NaN. */
 #include "ops/host/kernels.h"
 
 #include "ops/host/rows.h"
@@ -11,23 +11,31 @@
 /* Values compared side by side: loops of this length become vector code. */
 #define LANES 16
 
-/* The largest number, or -inf if there is none larger. No comparison with a NaN holds. */
-static float largest_number(const float *values, uint64_t count)
+/* The largest of the values; NaN if one of them is NaN or infinite. */
+static float largest_if_finite(const float *values, uint64_t count)
 {
-    float lanes[LANES];
-    for (size_t l = 0; l < LANES; l++)
+    float lanes[LANES], zeros[LANES]; /* largest so far; NaN once a value was not finite, else 0 */
+    for (size_t l = 0; l < LANES; l++) {
         lanes[l] = -INFINITY;
+        zeros[l] = 0;
+    }
     uint64_t whole = count - count % LANES;
     for (uint64_t i = 0; i < whole; i += LANES) {
-        for (size_t l = 0; l < LANES; l++)
+        for (size_t l = 0; l < LANES; l++) {
             lanes[l] = values[i + l] > lanes[l] ? values[i + l] : lanes[l];
+            zeros[l] += values[i + l] * 0;
+        }
     }
-    float largest = -INFINITY;
-    for (uint64_t i = whole; i < count; i++)
+    float largest = -INFINITY, zero = 0;
+    for (uint64_t i = whole; i < count; i++) {
         largest = values[i] > largest ? values[i] : largest;
-    for (size_t l = 0; l < LANES; l++)
+        zero += values[i] * 0;
+    }
+    for (size_t l = 0; l < LANES; l++) {
         largest = lanes[l] > largest ? lanes[l] : largest;
-    return largest;
+        zero += zeros[l];
+    }
+    return zero == 0 ? largest : NAN;
 }
 
 void host_argmax_tile(const struct device_host_call *call, uint64_t tile)
@@ -35,12 +43,11 @@ void host_argmax_tile(const struct device_host_call *call, uint64_t tile)
     const struct device_host_operand *logits = &call->operands[0]; /* [vocab, rows] */
     int32_t *ids = call->operands[1].data;                         /* [rows] */
     const float *row = row_f32(logits, tile);
-    uint64_t vocab = logits->shape.dims[0];
-    float largest = largest_number(row, vocab);
-    uint64_t best = 0;
+    uint64_t vocab = logits->shape.dims[0], best = 0;
+    float largest = largest_if_finite(row, vocab);
     while (best < vocab && row[best] != largest)
         best++;
-    ids[tile] = best < vocab ? (int32_t)best : 0; /* all are NaN, and equal */
+    ids[tile] = best < vocab ? (int32_t)best : -1; /* nothing equals a NaN */
 }
 
 /* ---- top_k: a heap with the worst of the best so far at its root ---------------------------- */
