@@ -390,7 +390,7 @@ int main(int count, char **arguments)
         timed_entries[i].takes_runs = find_kernel(timed_entries[i].op)->takes_runs;
         timed_entries[i].reads = find_kernel(timed_entries[i].op)->reads;
     }
-    bench.ops = (struct ops){ bench.device, cpu_path_best() };
+    bench.ops = (struct ops){ .device = bench.device, .host_path = cpu_path_best() };
     bench.target = (struct ops_target){ &bench.ops, { 0, 0 }, DEVICE_HERE };
     MUST(&bench, device_module_load(bench.device, &timing_image, DEVICE_HERE, &bench.err));
     MUST(&bench, device_stream_create(bench.device, DEVICE_HERE, &bench.target.stream, &bench.err));

@@ -2,7 +2,7 @@
 # others: a forbidden call is an undefined reference.
 
 # Libraries from outside, by the module that may use them.
-set(greta_external_base PkgConfig::JANSSON Threads::Threads)
+set(greta_external_base PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS})
 set(greta_external_tensor m)
 set(greta_external_evaluate PkgConfig::XXHASH m)
 set(greta_external_event PkgConfig::XXHASH)
@@ -29,6 +29,7 @@ foreach(line IN LISTS greta_layer_lines)
             list(FILTER sources EXCLUDE REGEX "/src/${other}/")
         endif()
     endforeach()
+    list(FILTER sources EXCLUDE REGEX "/kernels/") # of GPUs: cmake/kernels.cmake
     if(module STREQUAL "cli")
         list(FILTER sources EXCLUDE REGEX "/main\\.c$")
     endif()

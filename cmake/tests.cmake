@@ -34,6 +34,13 @@ foreach(source IN LISTS unit_tests)
                          ENVIRONMENT "GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
+# Where the vendor's header is installed, our declarations are held against it.
+find_path(GRETA_CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include)
+if(GRETA_CUDA_INCLUDE)
+    target_include_directories(device_cuda_api_test SYSTEM PRIVATE ${GRETA_CUDA_INCLUDE})
+    target_compile_definitions(device_cuda_api_test PRIVATE GRETA_HAS_CUDA_H)
+endif()
+
 # Tests of several modules together link all of them.
 file(GLOB integration_tests CONFIGURE_DEPENDS tests/integration/*_test.c)
 file(GLOB integration_support CONFIGURE_DEPENDS tests/integration/*.c)
@@ -54,6 +61,7 @@ endforeach()
 
 # Every header compiles alone.
 file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS src/*.h)
+list(FILTER headers EXCLUDE REGEX "/kernels/") # for other machines
 set(alone_sources "")
 foreach(header IN LISTS headers)
     string(MAKE_C_IDENTIFIER ${header} identifier)
@@ -105,4 +113,38 @@ if(GRETA_SANITIZE MATCHES "thread")
     add_test(NAME sanitizer/planted_race
              COMMAND bash ${CMAKE_SOURCE_DIR}/tests/sanitizer/planted_race_test.sh
                      $<TARGET_FILE:planted_race>)
+endif()
+
+# A libcuda.so.1 that runs the kernels on a processor, so that the CUDA backend and every kernel are
+# tested without a GPU. It needs the PTX of a real build, whose entries it looks for.
+if(greta_kernel_count GREATER 0)
+    add_library(greta_fake_cuda SHARED tests/fake_gpu/emulator.c tests/fake_gpu/fake_cuda.c
+                tests/fake_gpu/kernels.c)
+    set_target_properties(greta_fake_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1
+                          LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_gpu)
+    target_include_directories(greta_fake_cuda PRIVATE src tests/fake_gpu)
+    # Fibers change stacks under a sanitizer's feet; kernels must not be contracted.
+    target_compile_options(greta_fake_cuda PRIVATE -fvisibility=hidden -ffp-contract=off
+                           -fno-sanitize=all -O2)
+    target_link_libraries(greta_fake_cuda PRIVATE greta_warnings m)
+    find_program(GRETA_GPU_READELF llvm-readelf-19 REQUIRED)
+    add_test(NAME source/kernel_metadata
+             COMMAND bash ${CMAKE_SOURCE_DIR}/tests/tools/kernel_metadata_test.sh
+                     ${greta_kernel_folder} ${CMAKE_SOURCE_DIR} ${GRETA_GPU_READELF})
+    # The same tests on it, and on a real GPU where there is one.
+    foreach(name gpu_ops_test gpu_engine_test ops_matmul_test ops_layer_test)
+        add_test(NAME fake_gpu/${name} COMMAND ${name} cuda:0)
+        set_tests_properties(fake_gpu/${name} PROPERTIES TIMEOUT 300 ENVIRONMENT
+                             "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_gpu")
+        add_test(NAME gpu/${name} COMMAND ${name} cuda:0)
+        set_tests_properties(gpu/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+    endforeach()
+    foreach(fault wild-pointer memory-vanished)
+        set(plan ${fault}@op=add,layer=3)
+        add_test(NAME fake_gpu/fault_${fault} COMMAND gpu_fault_test cuda:0 ${plan})
+        set_tests_properties(fake_gpu/fault_${fault} PROPERTIES TIMEOUT 60 ENVIRONMENT
+                             "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_gpu")
+        add_test(NAME gpu/fault_${fault} COMMAND gpu_fault_test cuda:0 ${plan})
+        set_tests_properties(gpu/fault_${fault} PROPERTIES TIMEOUT 60 SKIP_RETURN_CODE 77)
+    endforeach()
 endif()

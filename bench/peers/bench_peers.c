@@ -218,12 +218,13 @@ static bool emit_row(struct emit *emit, const struct bench *bench, enum test tes
               placement == ANYHOW  ? "disturbed"
               : test == DECODE_TWO ? placement_name(placement)
                                    : "any");
-    emit_textf(emit, "pairs", "%zu of %zu", count, all);
+    emit_count(emit, "pairs", count);
+    emit_count(emit, "of", all);
     emit_spread(emit, "greta", spreads[0]);
     emit_spread(emit, "llama_cpp", spreads[1]);
     emit_spread(emit, "ratio", spreads[2]);
-    emit_textf(emit, "ping_pong_ns", "%.0f", spreads[3].middle);
-    emit_textf(emit, "read_gb_per_s", "%.1f", spreads[4].middle);
+    emit_count(emit, "ping_pong_ns", (uint64_t)(spreads[3].middle + 0.5));
+    emit_real(emit, "read_gb_per_s", floor(spreads[4].middle * 10 + 0.5) / 10);
     emit_object_end(emit);
     return true;
 }

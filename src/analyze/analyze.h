@@ -51,6 +51,7 @@ struct hypothesis_info {
     const char *seeds;      /* where the first reports had it: "B3.62 H3, B3.63"; "" if nowhere */
     enum audit_level level; /* lowest at which its detector runs in full */
     bool exact;             /* false: statistical, a clean run gives only the bound 3/n */
+    bool bound_each; /* statistical: n is what was checked, each by itself; else the iterations */
     /* By language: */
     const char *title[ANALYZE_LANGUAGE_COUNT];    /* "Missing synchronisation" */
     const char *detector[ANALYZE_LANGUAGE_COUNT]; /* how it is found, one sentence */
@@ -108,6 +109,7 @@ enum finding_certainty {
 };
 
 #define FINDING_CANDIDATE_LIMIT 8
+#define FINDING_WRAP_LIMIT 16 /* times 2^32 that an index which wrapped is taken to be off */
 #define FINDING_REASON_BYTES 160
 
 struct finding {
@@ -117,7 +119,9 @@ struct finding {
     struct analyze_place other; /* the other side: the free, the earlier write, the copy */
     struct analyze_place seen;  /* where an error surfaced, if it was elsewhere */
     uint8_t check;              /* enum event_check that said no, or 0 */
-    uint64_t expected, found;   /* its numbers, or bytes, hashes, counts: as the hypothesis says */
+    /* Its numbers, or bytes, hashes, counts, as the hypothesis says. Of a kernel fault: address and
+     * bytes of the buffer of the operand that the fault's address is held against; 0: of none. */
+    uint64_t expected, found;
     struct analyze_neighbourhood near;
     uint32_t candidate_count; /* more than 1: breadcrumbs leave several, cause is the likeliest */
     struct analyze_place candidates[FINDING_CANDIDATE_LIMIT];
@@ -251,7 +255,7 @@ struct hypothesis_verdict {
     enum verdict_missing missing;
     uint32_t rank;             /* 1: likeliest; every hypothesis has one */
     uint64_t checked, total;   /* over all analyses */
-    double bound;              /* statistical: chance per iteration is below this (3/n); else 0 */
+    double bound;              /* statistical: chance per trial is below this (3/n); else 0 */
     int32_t analysis, finding; /* the first that confirms it; -1: none */
     const char *excluded_by;
 };

@@ -221,6 +221,13 @@ struct analyzer;
 void order_event(struct analyzer *analyzer, const struct event *event);
 struct ticket_state *order_ticket(const struct order *order, uint64_t object);
 struct mark_state *order_mark(const struct order *order, uint64_t object);
+/* The thread's wait is over: it is after what the clock covers. */
+void order_thread_waited(struct order *order, struct thread_state *thread,
+                         const struct vclock *clock, uint64_t end_ns);
+/* A copy took a slot; its ticket was redeemed or released; it is done. */
+void order_ticket_start(struct order *order, const struct event *event);
+void order_ticket_end(struct order *order, const struct event *event, struct thread_state *thread);
+void order_copy_completed(struct analyzer *analyzer, const struct event *event);
 struct stream_state *order_stream(const struct order *order, uint32_t stream_index);
 
 enum conflict_kind {

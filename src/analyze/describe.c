@@ -61,13 +61,19 @@ static void add_call(const struct writer *out, const struct analyze_place *place
     text_add(out->text, ")");
 }
 
-/* "operand 1 (positions)", "its range", with the buffer's name where there is one */
-static void add_operand(const struct writer *out, const struct analyze_place *place)
+/* "operand 1", "memory" */
+static void add_operand_number(const struct writer *out, const struct analyze_place *place)
 {
     if (place->operand != EVENT_NO_OPERAND)
         text_addf(out->text, "%s %u", say(out, "operand", "operando"), place->operand);
     else
         text_add(out->text, say(out, "memory", "memoria"));
+}
+
+/* "operand 1 (positions)", "its range", with the buffer's name where there is one */
+static void add_operand(const struct writer *out, const struct analyze_place *place)
+{
+    add_operand_number(out, place);
     if (place->buffer[0]) {
         text_add(out->text, say(out, " in buffer ", " en el búfer "));
         add_name(out, place->buffer);
@@ -226,6 +232,38 @@ static void add_hang(const struct writer *out, const struct finding *finding)
     add_other(out, "; mark of ", "; marca de ", &finding->other);
 }
 
+/* Where a fault's address lies, seen from the buffer of the operand it is held against. */
+static void add_miss(const struct writer *out, const struct finding *finding)
+{
+    uint64_t address = finding->near.address, begin = finding->expected, bytes = finding->found;
+    if (!finding->near.known || !begin || !bytes || address - begin < bytes)
+        return;
+    for (uint32_t wraps = 1; wraps <= FINDING_WRAP_LIMIT; wraps++) {
+        uint64_t apart = (uint64_t)wraps << 32;
+        bool below = address + apart - begin < bytes;
+        if (!below && address - apart - begin >= bytes)
+            continue;
+        text_add(out->text, ", ");
+        if (wraps > 1)
+            text_addf(out->text, "%" PRIu32 " x ", wraps);
+        text_add(out->text, below ? say(out, "2^32 bytes below ", "2^32 bytes por debajo de ")
+                                  : say(out, "2^32 bytes above ", "2^32 bytes por encima de "));
+        add_operand(out, &finding->cause);
+        text_add(out->text, say(out, ": an offset that wrapped at 32 bits?",
+                                ": ¿un desplazamiento que desbordó 32 bits?"));
+        return;
+    }
+    /* The first byte outside is one byte past the end, or before the start. */
+    bool before = address < begin;
+    text_addf(out->text,
+              before ? say(out, ", %" PRIu64 " bytes before the start of the buffer of ",
+                           ", %" PRIu64 " bytes antes del inicio del búfer de ")
+                     : say(out, ", %" PRIu64 " bytes past the end of the buffer of ",
+                           ", %" PRIu64 " bytes más allá del final del búfer de "),
+              before ? begin - address : address - begin - bytes + 1);
+    add_operand_number(out, &finding->cause);
+}
+
 static void add_what(const struct writer *out, const struct finding *finding)
 {
     switch (finding->hypothesis) {
@@ -243,6 +281,7 @@ static void add_what(const struct writer *out, const struct finding *finding)
         text_add(out->text, finding->certainty == FINDING_DIRECT || finding->near.known
                                 ? say(out, "illegal memory access", "acceso ilegal a memoria")
                                 : say(out, "the process ended here", "el proceso terminó aquí"));
+        add_miss(out, finding);
         break;
     case HYPOTHESIS_STALE_GRAPH:
         add_operand(out, &finding->cause);

@@ -95,6 +95,17 @@ static bool may_follow(enum hypothesis hypothesis)
     }
 }
 
+/* Whether what `from` follows from, and so on, is `target`: it must not follow from that then. */
+static bool leads_to(const struct analysis *result, int32_t from, size_t target)
+{
+    for (size_t hops = 0; from >= 0 && hops <= result->finding_count; hops++) {
+        if ((size_t)from == target)
+            return true;
+        from = result->findings[from].consequence_of;
+    }
+    return from >= 0; /* a circle */
+}
+
 static int32_t find_origin(const struct analyzer *analyzer, const struct finding *finding)
 {
     if (!may_follow(finding->hypothesis) || finding->check || finding->cause.event_id == 0)
@@ -125,7 +136,7 @@ static void relink(struct analyzer *analyzer, size_t added)
             finding->order_id < result->findings[added].order_id)
             continue;
         int32_t origin = find_origin(analyzer, finding);
-        if (origin == (int32_t)added)
+        if (origin == (int32_t)added && !leads_to(result, origin, i))
             finding->consequence_of = origin;
     }
 }
@@ -152,8 +163,12 @@ int32_t finding_add(struct analyzer *analyzer, const struct finding *draft)
         known->count++;
         if (known->certainty == FINDING_POSSIBLE && draft->certainty == FINDING_DIRECT) {
             uint64_t count = known->count;
+            int32_t from = known->consequence_of;
             *known = *draft;
             known->count = count;
+            known->consequence_of = from;
+            if (!known->order_id)
+                known->order_id = known->cause.event_id;
         }
         return (int32_t)i;
     }
@@ -176,6 +191,8 @@ int32_t finding_add(struct analyzer *analyzer, const struct finding *draft)
         finding->order_id = finding->cause.event_id;
     if (finding->consequence_of < 0)
         finding->consequence_of = find_origin(analyzer, finding);
+    if (leads_to(result, finding->consequence_of, added))
+        finding->consequence_of = -1;
     relink(analyzer, added);
     return (int32_t)added;
 }
@@ -199,6 +216,10 @@ void finding_sort(struct analyzer *analyzer)
 {
     struct analysis *result = &analyzer->result;
     size_t count = result->finding_count;
+    /* A checkpoint from elsewhere may hold circles. */
+    for (size_t i = 0; i < count; i++)
+        if (leads_to(result, result->findings[i].consequence_of, i))
+            result->findings[i].consequence_of = -1;
     result->root = -1;
     struct place_of_finding *order = calloc(count + 1, sizeof(*order));
     struct finding *sorted = calloc(count + 1, sizeof(*sorted));

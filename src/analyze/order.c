@@ -67,12 +67,6 @@ struct mark_state *order_mark(const struct order *order, uint64_t object)
     return place == IDMAP_NONE ? NULL : &order->marks[place];
 }
 
-struct ticket_state *order_ticket(const struct order *order, uint64_t object)
-{
-    uint32_t place = idmap_find(&order->ticket_map, object);
-    return place == IDMAP_NONE ? NULL : &order->tickets[place];
-}
-
 /* The mark, made if need be: in a new place, or in that of the oldest one. */
 static struct mark_state *take_mark(struct order *order, uint64_t object)
 {
@@ -86,20 +80,6 @@ static struct mark_state *take_mark(struct order *order, uint64_t object)
     *mark = (struct mark_state){ .object = object };
     idmap_set(&order->mark_map, object, place);
     return mark;
-}
-
-static struct ticket_state *take_ticket(struct order *order, uint64_t object)
-{
-    struct ticket_state *ticket = order_ticket(order, object);
-    if (ticket)
-        return ticket;
-    uint32_t place = order->ticket_count++ % TICKET_LIMIT;
-    ticket = &order->tickets[place];
-    if (order->ticket_count > TICKET_LIMIT)
-        idmap_remove(&order->ticket_map, ticket->object);
-    *ticket = (struct ticket_state){ .object = object };
-    idmap_set(&order->ticket_map, object, place);
-    return ticket;
 }
 
 /* ---- Host threads --------------------------------------------------------------------------- */
@@ -125,8 +105,8 @@ static void catch_up(struct order *order, struct thread_state *thread, uint64_t 
         thread->seen_serial = order->sync_serial;
 }
 
-static void thread_waited(struct order *order, struct thread_state *thread,
-                          const struct vclock *clock, uint64_t end_ns)
+void order_thread_waited(struct order *order, struct thread_state *thread,
+                         const struct vclock *clock, uint64_t end_ns)
 {
     thread->previous = thread->clock;
     vclock_join(&thread->clock, clock);
@@ -270,65 +250,13 @@ static void destroy_buffer(struct analyzer *analyzer, const struct event *event,
     ledger_remove(&analyzer->ledger, event->accesses[0].buffer_index, event->id);
 }
 
-static void start_ticket(struct order *order, const struct event *event)
-{
-    const struct stream_state *stream = order_stream(order, event->stream_index);
-    if (!stream || event->object == 0)
-        return;
-    struct ticket_state *ticket = take_ticket(order, event->object);
-    ticket->use = event->kind == EVENT_COPY_IN ? TICKET_FILLING : TICKET_LANDING;
-    ticket->generation = event->epoch;
-    ticket->copy_id = event->id;
-    ticket->host_address = event->host_address;
-    ticket->bytes = event->bytes;
-    ticket->stream = event->stream_index;
-    ticket->tick = stream->clock.ticks[event->stream_index];
-    ticket->clock = stream->clock;
-}
-
-/* Redeemed or released; both wait for the copy where it was not waited for. */
-static void end_ticket(struct order *order, const struct event *event, struct thread_state *thread)
-{
-    struct ticket_state *ticket = order_ticket(order, event->object);
-    if (!ticket || ticket->use == TICKET_FREE || ticket->use == TICKET_FILLING)
-        return;
-    bool redeem = event->kind == EVENT_TICKET_REDEEM;
-    bool waited = redeem ? event->found == 1 || event->outcome == EVENT_FAILED
-                         : ticket->use == TICKET_LANDING;
-    if (waited)
-        thread_waited(order, thread, &ticket->clock, event->end_ns);
-    ticket->use = redeem ? TICKET_HELD : TICKET_FREE;
-}
-
-/* Told before the slot of a copy in can be taken again. */
-static void complete_copy(struct analyzer *analyzer, const struct event *event)
-{
-    analyzer->order.completions = true;
-    const struct history_entry *copy = history_find(&analyzer->history, event->cause_id);
-    if (!copy || copy->event.kind != EVENT_COPY_IN)
-        return;
-    struct ticket_state *slot = order_ticket(&analyzer->order, copy->event.object);
-    if (slot && slot->use == TICKET_FILLING && slot->copy_id == event->cause_id)
-        slot->use = TICKET_FREE;
-}
-
-bool order_slot_busy(const struct order *order, const struct ticket_state *ticket,
-                     const struct event *event)
-{
-    if (ticket->use != TICKET_FILLING)
-        return ticket->use != TICKET_FREE;
-    /* A slot that was free in between has another generation. Without completions and with
-     * another generation the device's own word is all there is: it asked the slot's mark. */
-    return order->completions || (event->epoch && event->epoch == ticket->generation);
-}
-
 static void mark_event(struct order *order, const struct event *event, struct thread_state *thread)
 {
     struct stream_state *stream = order_stream(order, event->stream_index);
     if (event->kind == EVENT_MARK_SYNC) {
         const struct mark_state *mark = order_mark(order, event->object);
         if (mark && event->outcome != EVENT_PENDING)
-            thread_waited(order, thread, &mark->clock, event->end_ns);
+            order_thread_waited(order, thread, &mark->clock, event->end_ns);
         return;
     }
     if (!stream)
@@ -373,7 +301,7 @@ static void close_device(struct order *order, struct thread_state *thread, uint6
 {
     for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++)
         if (order->streams[i].used)
-            thread_waited(order, thread, &order->streams[i].clock, end_ns);
+            order_thread_waited(order, thread, &order->streams[i].clock, end_ns);
 }
 
 static void work_event(struct analyzer *analyzer, const struct event *event)
@@ -389,7 +317,7 @@ static void work_event(struct analyzer *analyzer, const struct event *event)
     else
         do_work(analyzer, event, NULL, 0);
     if (event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN)
-        start_ticket(&analyzer->order, event);
+        order_ticket_start(&analyzer->order, event);
 }
 
 void order_event(struct analyzer *analyzer, const struct event *event)
@@ -424,7 +352,7 @@ void order_event(struct analyzer *analyzer, const struct event *event)
     case EVENT_STREAM_DESTROY: {
         struct stream_state *stream = order_stream(order, event->stream_index);
         if (stream && over)
-            thread_waited(order, thread, &stream->clock, event->end_ns);
+            order_thread_waited(order, thread, &stream->clock, event->end_ns);
         break;
     }
     case EVENT_MARK_RECORD:
@@ -450,10 +378,10 @@ void order_event(struct analyzer *analyzer, const struct event *event)
     case EVENT_TICKET_REDEEM:
     case EVENT_TICKET_RELEASE:
         if (over)
-            end_ticket(order, event, thread);
+            order_ticket_end(order, event, thread);
         break;
     case EVENT_COMPLETION:
-        complete_copy(analyzer, event);
+        order_copy_completed(analyzer, event);
         break;
     case EVENT_DEVICE_CLOSE:
         close_device(order, thread, event->end_ns);

@@ -21,7 +21,8 @@ const char *verdict_missing_words(enum verdict_missing missing, enum analyze_lan
                                       "analysed",
                                       "se perdieron, dañaron u olvidaron registros antes de "
                                       "analizarlos" },
-        [VERDICT_MISSING_EXERCISE] = { "the path was not exercised", "no se ejercitó la vía" },
+        [VERDICT_MISSING_EXERCISE] = { "the path was not exercised often enough",
+                                       "no se ejercitó la vía lo suficiente" },
         [VERDICT_MISSING_CERTAINTY] = { "what was found has more than one explanation",
                                         "lo hallado tiene más de una explicación" },
         [VERDICT_MISSING_COMPARISON] = { "needs runs that differ in one thing, which were not made",
@@ -83,21 +84,34 @@ static bool has_unexplained_end(const struct verdict_input *input)
     return false;
 }
 
+/* With fewer the bound 3/n is no bound: a fault in every trial could have stayed unseen. */
+#define TRIALS_FOR_A_BOUND 4
+
+/* Transfers are verified outside the iterations too, and not in all of them: each is a trial. */
+static uint64_t trials_of(const struct verdict_input *input, const struct hypothesis_info *info,
+                          const struct hypothesis_verdict *verdict)
+{
+    return info->bound_each ? verdict->checked : input->iteration_count;
+}
+
 /* Nothing was found: what keeps that from meaning something? */
 static enum verdict_missing find_missing(const struct verdict_input *input,
                                          enum hypothesis hypothesis,
                                          const struct hypothesis_verdict *verdict)
 {
     const struct hypothesis_info *info = hypothesis_info(hypothesis);
-    bool level = false, ran = false, whole = true;
+    bool level = false, below = false, ran = false, whole = true;
     for (size_t i = 0; i < input->analysis_count; i++) {
         const struct analysis *analysis = input->analyses[i];
         level = level || analysis->level >= info->level;
+        below = below || analysis->level < info->level;
         ran = ran || analysis->coverage[hypothesis].ran;
         whole = whole && analysis->lost_count == 0 && analysis->dropped_count == 0 &&
                 analysis->damaged_count == 0 && analysis->findings_dropped == 0;
     }
-    if (!level)
+    /* A run at the level that looks at other things, as one of copies only, does not make up for
+     * one below it. */
+    if (!level || (below && !ran))
         return VERDICT_MISSING_LEVEL;
     if (!ran)
         return VERDICT_MISSING_DETECTOR;
@@ -107,7 +121,8 @@ static enum verdict_missing find_missing(const struct verdict_input *input,
         return VERDICT_MISSING_SELF_TEST_PASS;
     if (!whole)
         return VERDICT_MISSING_RECORDS;
-    if (verdict->checked == 0 || (!info->exact && input->iteration_count == 0))
+    if (verdict->checked == 0 ||
+        (!info->exact && trials_of(input, info, verdict) < TRIALS_FOR_A_BOUND))
         return VERDICT_MISSING_EXERCISE;
     if (info->exact && verdict->checked < verdict->total)
         return VERDICT_MISSING_RECORDS;
@@ -129,9 +144,9 @@ static void add_coverage(const struct verdict_input *input, enum hypothesis hypo
     }
 }
 
-static double bound_of(uint64_t iteration_count)
+static double bound_of(uint64_t trial_count)
 {
-    double bound = iteration_count ? 3.0 / (double)iteration_count : 1.0;
+    double bound = trial_count ? 3.0 / (double)trial_count : 1.0;
     return bound < 1.0 ? bound : 1.0;
 }
 
@@ -164,8 +179,9 @@ static void decide_one(const struct verdict_input *input, enum hypothesis hypoth
     if (verdict->missing != VERDICT_MISSING_NOTHING)
         return;
     verdict->verdict = VERDICT_REFUTED;
-    if (!hypothesis_info(hypothesis)->exact)
-        verdict->bound = bound_of(input->iteration_count);
+    const struct hypothesis_info *info = hypothesis_info(hypothesis);
+    if (!info->exact)
+        verdict->bound = bound_of(trials_of(input, info, verdict));
 }
 
 /* ---- Ranks ---------------------------------------------------------------------------------- */

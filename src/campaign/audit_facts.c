@@ -116,6 +116,16 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
 
 /* ---- Facts ---------------------------------------------------------------------------------- */
 
+/* What the row's verdict must not be taken to rest on; NULL: nothing is missing. */
+static const char *missing_of(const struct audit_row *row)
+{
+    if (row->outcome.missing[0])
+        return row->outcome.missing;
+    if (row->outcome.planted.told && !row->outcome.planted.planted)
+        return "no call fitted the plan of --inject: the fault was never planted";
+    return or_null(row->analysis_missing);
+}
+
 static struct report_row row_facts(const struct audit *audit, const struct audit_row *row)
 {
     const struct child_outcome *outcome = &row->outcome;
@@ -140,7 +150,7 @@ static struct report_row row_facts(const struct audit *audit, const struct audit
         .flight = or_null(row->flight),
         .log_sha256 = or_null(row->log_sha256),
         .flight_sha256 = or_null(row->flight_sha256),
-        .missing = outcome->missing[0] ? outcome->missing : or_null(row->analysis_missing),
+        .missing = missing_of(row),
         .parameters = row->parameters,
         .analysis = row->analyzer ? analyzer_result(row->analyzer) : NULL,
         .latencies_ms = outcome->latencies_ms,

@@ -3,6 +3,7 @@
 #include "cli/device_choice.h"
 
 #include "device/all/all.h"
+#include "ops/ops.h"
 
 #include <stddef.h>
 
@@ -16,6 +17,17 @@ static const struct cli_option options[] = {
     { "--json", NULL, CLI_FLAG, offsetof(struct settings, json), "JSON instead of text", NULL,
       false },
 };
+
+/* A device this build has no kernels for is of no use. */
+static void hold_against_kernels(struct all_entry *entry)
+{
+    if (!entry->available || ops_has_kernels(entry->info.kind))
+        return;
+    entry->available = false;
+    snprintf(entry->reason, sizeof(entry->reason),
+             "%.96s is here, but this build has no GPU kernels: it was made without clang-19",
+             entry->info.name);
+}
 
 static void emit_entry(struct emit *emit, const struct all_entry *entry)
 {
@@ -42,6 +54,8 @@ enum cli_exit cli_list_devices(const struct cli_invocation *invocation, bool jso
     struct emit *emit;
     struct error err;
     size_t count = all_list(entries);
+    for (size_t i = 0; i < count; i++)
+        hold_against_kernels(&entries[i]);
     if (emit_create(json ? EMIT_JSON : EMIT_TEXT, &emit, &err))
         return cli_fail(invocation, &err);
     emit_list_begin(emit, "devices");

@@ -34,6 +34,7 @@ struct run {
     const char *stop_texts[CLI_LIST_LIMIT];
     struct cli_audit *audit;
     struct device *device;
+    struct inject *inject; /* NULL: no fault is planted; ends with the device */
     struct ops ops;
     struct engine *engine;
     struct infer_capture capture;
@@ -45,6 +46,9 @@ struct run {
 static void release(struct run *run)
 {
     engine_close(run->engine);
+    if (run->inject && !inject_record(run->inject)->planted)
+        cli_warn(run->invocation, "no call fitted %s: the fault was never planted",
+                 run->settings->inject);
     device_close(run->device);
     cli_audit_close(run->audit);
     for (size_t i = 0; run->ids && i < run->texts.count; i++)
@@ -139,9 +143,8 @@ static enum status open_engine(struct run *run, struct error *err)
     TRY(cli_audit_open(run->invocation, settings->audit, settings->flight, device, &device_options,
                        &run->audit, err));
     TRY(all_open(device, &device_options, &run->device, err));
-    struct inject *inject;
     if (settings->inject) {
-        TRY(inject_install(run->device, &plan, &inject, err));
+        TRY(inject_install(run->device, &plan, &run->inject, err));
         cli_warn(run->invocation, "a fault is planted: %s", settings->inject);
     }
     TRY(ops_load(&run->ops, run->device, CPU_PATH_COUNT, err));

@@ -151,23 +151,41 @@ uint64_t device_peak_bytes(const struct device *device)
     return __atomic_load_n(&device->peak_bytes, __ATOMIC_RELAXED);
 }
 
-enum status device_module_load(struct device *device, const struct device_image *image,
-                               struct device_site site, struct error *err)
+static enum status load_module(struct device *device, struct device_module module,
+                               uint64_t kernel_count, struct device_site site, struct error *err)
 {
     struct call call;
     call_init(&call, device, EVENT_MODULE_LOAD, site);
     TRY(call_check_lost(&call, "module load", err));
     pthread_mutex_lock(&device->lock);
-    bool room = device->image_count < COUNT_OF(device->images);
-    if (room)
-        device->images[device->image_count++] = image;
+    size_t index = device->module_count;
     pthread_mutex_unlock(&device->lock);
-    if (!room)
-        return call_refuse(&call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, COUNT_OF(device->images),
-                           device->image_count + 1, err, STATUS_LIMIT,
+    if (index == COUNT_OF(device->modules))
+        return call_refuse(&call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, COUNT_OF(device->modules),
+                           index + 1, err, STATUS_LIMIT,
                            "expected at most %zu kernel images, found one more",
-                           COUNT_OF(device->images));
-    call.event.object = image->count;
+                           COUNT_OF(device->modules));
+    call.event.object = kernel_count;
     call_begin(&call);
-    return call_end(&call, STATUS_OK, err);
+    enum status status = device->methods->module_load(device, &module, (uint32_t)index, err);
+    if (!status) {
+        /* One thread loads modules; launches of others may look for kernels meanwhile. */
+        pthread_mutex_lock(&device->lock);
+        device->modules[index] = module;
+        device->module_count = index + 1;
+        pthread_mutex_unlock(&device->lock);
+    }
+    return call_end(&call, status, err);
+}
+
+enum status device_module_load(struct device *device, const struct device_image *image,
+                               struct device_site site, struct error *err)
+{
+    return load_module(device, (struct device_module){ .host = image }, image->count, site, err);
+}
+
+enum status device_gpu_module_load(struct device *device, const struct device_gpu_image *image,
+                                   struct device_site site, struct error *err)
+{
+    return load_module(device, (struct device_module){ .gpu = image }, image->count, site, err);
 }

@@ -18,6 +18,7 @@
 #define GRETA_DEVICE_DEVICE_H
 
 #include "base/status.h"
+#include "device/abi/abi.h"
 #include "event/crumb.h"
 #include "event/event.h"
 #include "tensor/dtype.h"
@@ -181,16 +182,67 @@ typedef void (*device_host_kernel)(const struct device_host_call *call, uint64_t
 bool device_index_ok(const struct device_host_call *call, uint32_t operand, uint64_t index,
                      uint64_t bound);
 
+/* On a GPU a launch becomes steps: one kernel each, run in order. */
+struct device_gpu_chip {
+    uint32_t processor_count; /* multiprocessors, compute units */
+    uint32_t shared_bytes;    /* that a block can have */
+    uint64_t processor_shared_bytes;
+    uint32_t thread_limit; /* of a block, as the kernels are built for it */
+};
+
+struct device_gpu_request {
+    const void *params;
+    const struct device_host_operand *operands; /* data is an address of the device */
+    uint8_t operand_count;
+    const struct device_gpu_chip *chip;
+};
+
+#define DEVICE_GPU_ABSENT 0xFFu
+struct device_gpu_step {
+    uint32_t kernel; /* index into the image's kernel names */
+    uint32_t grid_x, grid_y;
+    uint32_t threads; /* of a block */
+    uint32_t shared_bytes;
+    uint32_t words[GPU_WORD_LIMIT];
+    /* Which operand of the launch is the kernel's i-th; DEVICE_GPU_ABSENT: none. */
+    uint8_t operands[GPU_OPERAND_LIMIT];
+};
+
+/* How a launch is done on this chip: fills steps, returns how many. No work: 0. */
+#define DEVICE_GPU_STEP_LIMIT 4
+typedef uint32_t (*device_gpu_plan)(const struct device_gpu_request *request,
+                                    struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT]);
+
+/* Machine code or PTX for one chip. */
+struct device_gpu_code {
+    const char *vendor;      /* "cuda" or "hip" */
+    const char *chip;        /* "sm_90", "gfx942": for messages */
+    const char *bytes, *end; /* behind the last byte stands a zero, as PTX wants it */
+};
+
+struct device_gpu_entry {
+    const char *op;
+    device_gpu_plan plan;
+};
+struct device_gpu_image {
+    const struct device_gpu_entry *entries;
+    size_t count;
+    const struct device_gpu_code *codes; /* tried in order: the first that the chip takes is used */
+    size_t code_count;
+    const char *const *kernels; /* names of all kernels in the code */
+    size_t kernel_count;
+};
+
 /* Where a tile begins to read memory that no launch before it writes: worth asking for while a
  * worker has nothing else to do. *ret_bytes: how much is read from there on, by this tile and the
  * next. */
 typedef const void *(*device_host_reads)(const struct device_host_call *call, uint64_t tile_index,
                                          uint64_t *ret_bytes);
 
-/* The kernels of one backend, by op name. */
+/* The kernels of the host, by op name. */
 struct device_kernel_entry {
     const char *op;
-    device_host_kernel host; /* of the host image; others: later */
+    device_host_kernel host;
     bool takes_runs;         /* is called once for a run of tiles, not for each */
     device_host_reads reads; /* NULL: not worth it */
 };
@@ -207,6 +259,7 @@ struct device_info {
     char driver[64];
     uint64_t memory_bytes; /* in all */
     uint64_t alignment;    /* of a buffer's first byte */
+    bool replay_pays;      /* replaying a graph costs much less than its launches */
 };
 
 const struct device_info *device_info(const struct device *device);
@@ -310,6 +363,10 @@ MUST_CHECK enum status device_read(struct device *device, struct device_stream s
 /* The kernels of the image are found by op name; the image must outlive the device. */
 MUST_CHECK enum status device_module_load(struct device *device, const struct device_image *image,
                                           struct device_site site, struct error *err);
+/* The same for a GPU. STATUS_UNSUPPORTED where no code of the image is for its chip. */
+MUST_CHECK enum status device_gpu_module_load(struct device *device,
+                                              const struct device_gpu_image *image,
+                                              struct device_site site, struct error *err);
 
 struct device_launch {
     const struct device_contract *contract;

@@ -66,6 +66,19 @@ struct device_inspection_result {
     uint64_t first; /* index of the first of those; address for a canary */
 };
 
+/* Kernels that were loaded: of the host or of a GPU, never both. */
+struct device_module {
+    const struct device_image *host;
+    const struct device_gpu_image *gpu;
+};
+
+/* What does an op: one of the two is set. */
+struct device_kernel {
+    const struct device_kernel_entry *host;
+    device_gpu_plan gpu;
+    uint32_t module_index; /* in device->modules */
+};
+
 /* One piece of queued work, with all it needs: nothing is looked up when it runs. */
 struct device_command {
     enum device_command_kind kind;
@@ -77,7 +90,7 @@ struct device_command {
     uint8_t byte;
     /* Launches. */
     const struct device_contract *contract;
-    const struct device_kernel_entry *kernel;
+    struct device_kernel kernel;
     uint64_t tile_count;
     uint8_t operand_count;
     struct device_host_operand operands[DEVICE_OPERAND_LIMIT];
@@ -98,6 +111,10 @@ struct device_fault {
 struct device_methods {
     const char *kind;
     void (*close)(struct device *device); /* streams are destroyed already */
+
+    /* STATUS_UNSUPPORTED for kernels of the other kind. index: its place in device->modules. */
+    enum status (*module_load)(struct device *device, const struct device_module *module,
+                               uint32_t index, struct error *err);
 
     enum status (*memory_create)(struct device *device, uint64_t bytes,
                                  struct device_memory *ret_memory, struct error *err);
@@ -129,11 +146,13 @@ struct device_methods {
     enum status (*mark_sync)(struct device *device, void *mark, struct error *err);
     bool (*mark_passed)(struct device *device, void *mark);
 
-    /* commands are borrowed until graph_destroy. */
-    enum status (*graph_create)(struct device *device, const struct device_command *commands,
-                                size_t count, void **ret_graph, struct error *err);
+    /* commands are borrowed until graph_destroy. stream: the one they were given to. */
+    enum status (*graph_create)(struct device *device, void *stream,
+                                const struct device_command *commands, size_t count,
+                                void **ret_graph, struct error *err);
+    /* scope: of the replay; its commands have their own. */
     enum status (*graph_replay)(struct device *device, void *stream, void *graph, uint64_t event_id,
-                                uint64_t epoch, struct error *err);
+                                const struct event_scope *scope, struct error *err);
     void (*graph_destroy)(struct device *device, void *graph);
 };
 
@@ -183,6 +202,8 @@ struct device_slot_table {
 
 struct device_staging_ring;
 
+#define DEVICE_MODULE_LIMIT 4
+
 struct device {
     const struct device_methods *methods;
     void *impl;      /* the backend's own */
@@ -204,8 +225,8 @@ struct device {
 
     pthread_mutex_t lock; /* guards the tables below */
     struct device_slot_table buffers, streams, marks, graphs;
-    const struct device_image *images[4];
-    size_t image_count;
+    struct device_module modules[DEVICE_MODULE_LIMIT];
+    size_t module_count;
     uint64_t used_bytes, peak_bytes;
     struct device_staging_ring *staging;
 

@@ -101,7 +101,7 @@ enum status device_graph_begin(struct device *device, struct device_stream strea
 }
 
 /* Gives what was recorded a handle; takes builder, whatever the outcome. */
-static enum status finish(struct device *device, struct graph_builder *take_builder,
+static enum status finish(struct device *device, void *stream, struct graph_builder *take_builder,
                           struct device_graph *ret_graph, struct error *err)
 {
     pthread_mutex_lock(&device->lock);
@@ -115,7 +115,7 @@ static enum status finish(struct device *device, struct graph_builder *take_buil
     struct graph_slot *slot = slot_at(&device->graphs, index);
     slot->epoch = 0;
     enum status status = device->methods->graph_create(
-        device, take_builder->commands, take_builder->command_count, &slot->impl, err);
+        device, stream, take_builder->commands, take_builder->command_count, &slot->impl, err);
     pthread_mutex_lock(&device->lock);
     slot->recorded = status ? NULL : take_builder;
     if (status)
@@ -147,7 +147,7 @@ enum status device_graph_end(struct device *device, struct device_stream stream,
     if (!status) {
         call.event.cause_id = slot->builder->id;
         call_begin(&call);
-        status = finish(device, slot->builder, ret_graph, err);
+        status = finish(device, slot->impl, slot->builder, ret_graph, err);
         slot->builder = NULL;
         call.event.object = status ? 0 : ret_graph->index;
         call_end(&call, status, err);
@@ -216,7 +216,7 @@ static enum status give_replay(struct device *device, struct device_stream strea
         call.event.cause_id = graph_slot->recorded->id;
         call_begin(&call);
         status = device->methods->graph_replay(device, slot->impl, graph_slot->impl, call.event.id,
-                                               epoch, err);
+                                               &slot->scope, err);
         if (!status)
             status = call_settle(&call, slot, err);
         call_end(&call, status, err);

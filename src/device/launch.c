@@ -4,14 +4,32 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const struct device_kernel_entry *find_kernel(struct device *device, const char *op)
+static bool find_in_module(const struct device_module *module, const char *op,
+                           struct device_kernel *ret_kernel)
 {
-    const struct device_kernel_entry *found = NULL;
+    for (size_t i = 0; module->host && i < module->host->count; i++) {
+        if (strcmp(module->host->entries[i].op, op) == 0) {
+            ret_kernel->host = &module->host->entries[i];
+            return true;
+        }
+    }
+    for (size_t i = 0; module->gpu && i < module->gpu->count; i++) {
+        if (strcmp(module->gpu->entries[i].op, op) == 0) {
+            ret_kernel->gpu = module->gpu->entries[i].plan;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_kernel(struct device *device, const char *op, struct device_kernel *ret_kernel)
+{
+    bool found = false;
     pthread_mutex_lock(&device->lock);
-    for (size_t i = 0; i < device->image_count && !found; i++)
-        for (size_t j = 0; j < device->images[i]->count && !found; j++)
-            if (strcmp(device->images[i]->entries[j].op, op) == 0)
-                found = &device->images[i]->entries[j];
+    for (size_t i = 0; i < device->module_count && !found; i++) {
+        found = find_in_module(&device->modules[i], op, ret_kernel);
+        ret_kernel->module_index = (uint32_t)i;
+    }
     pthread_mutex_unlock(&device->lock);
     return found;
 }
@@ -94,8 +112,7 @@ static enum status give_launch(struct device *device, struct device_stream strea
     status = resolve_operands(&call, launch, &command, resolved, err);
     if (status)
         goto done;
-    command.kernel = find_kernel(device, contract->name);
-    if (!command.kernel) {
+    if (!find_kernel(device, contract->name, &command.kernel)) {
         status = call_refuse(
             &call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, 1, 0, err, STATUS_UNSUPPORTED,
             "%s: expected a kernel for it on this device, found none loaded", contract->name);

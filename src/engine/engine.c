@@ -24,6 +24,7 @@ void engine_close(struct engine *engine)
     if (!engine)
         return;
     struct error unused;
+    engine_drop_replays(engine);
     /* Waits for its work, so that nothing runs on what is given back below. */
     if (engine->stream.index &&
         device_stream_destroy(engine->device, engine->stream, DEVICE_HERE, &unused))
@@ -219,7 +220,7 @@ enum status engine_forward(struct engine *engine, const struct engine_token *tok
     device_scope_set(engine->device, engine->stream, &scope);
     TRY(device_copy_in(engine->device, engine->stream, &indices, engine->host_indices,
                        index_count * sizeof(int32_t), DEVICE_HERE, err));
-    TRY(engine_run(engine, count, logits_count, err));
+    TRY(engine_run_again(engine, count, logits_count, err));
     memcpy(engine->lengths, engine->new_lengths, options->sequence_limit * sizeof(uint32_t));
     engine->logits_count = logits_count;
     engine->step++;

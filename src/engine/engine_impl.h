@@ -46,6 +46,12 @@ enum engine_moment {
 
 struct engine_taps; /* taps.c */
 
+/* A batch recorded for replay. */
+struct engine_replay {
+    uint64_t tokens, logits; /* of the batch; tokens 0: not used */
+    struct device_graph graph;
+};
+
 struct engine {
     const struct ops *ops;
     struct device *device;
@@ -63,6 +69,8 @@ struct engine {
     int32_t step;          /* batches so far: the scope's step */
     struct event_scope scope; /* of what is queued now */
     struct engine_taps *taps; /* NULL: none; owned */
+    struct engine_replay replays[4];
+    size_t next_replay; /* the oldest is replaced */
 };
 
 /* weights.c: imports every tensor of the plan. */
@@ -88,6 +96,10 @@ void engine_taps_destroy(struct engine_taps *taps); /* NULL is fine */
 /* Slots of a sequence in a cache: its first `length`. */
 struct device_view engine_slots(const struct engine *engine, const struct device_view *cache,
                                 uint32_t sequence, uint32_t length);
+/* replay.c: the same, recorded once and replayed where that pays. */
+MUST_CHECK enum status engine_run_again(struct engine *engine, uint64_t tokens, uint64_t logits,
+                                        struct error *err);
+void engine_drop_replays(struct engine *engine);
 
 /* The first `rows` rows of a view. */
 static inline struct device_view engine_rows(const struct device_view *view, uint64_t rows)

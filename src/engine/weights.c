@@ -1,6 +1,27 @@
 /* weights.c - binds the tensors of a file by the model's plan. Where the device copies them, the
- * file's pages are given back as it goes: there is never more than one tensor twice. */
+ * file's pages are given back as it goes: there is never more than one tensor twice. Some devices
+ * like some types laid out anew. */
 #include "engine/engine_impl.h"
+
+/* A buffer in the type this device likes, instead of `raw`, which is given back. */
+static enum status relay(struct engine *engine, const char *name, enum dtype dtype,
+                         struct device_view *raw, struct error *err)
+{
+    struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
+    struct device_view relaid = { .dtype = dtype, .shape = raw->shape };
+    uint64_t bytes = device_buffer_bytes(engine->device, raw->buffer);
+    TRY(device_buffer_create(engine->device, bytes, name, DEVICE_HERE, &relaid.buffer, err));
+    struct device_buffer old = raw->buffer;
+    enum status status = ops_relay(&target, raw, &relaid, err);
+    if (!status)
+        status = device_stream_sync(engine->device, engine->stream, DEVICE_HERE, err);
+    *raw = relaid; /* closed with the engine, whatever came */
+    struct error second;
+    enum status dropped = device_buffer_destroy(engine->device, old, DEVICE_HERE, &second);
+    if (!status && dropped)
+        *err = second;
+    return status ? status : dropped;
+}
 
 static enum status bind(struct engine *engine, const struct gguf_file *file, enum model_role role,
                         uint32_t layer, struct device_view *ret_view, struct error *err)
@@ -18,7 +39,10 @@ static enum status bind(struct engine *engine, const struct gguf_file *file, enu
                              &ret_view->buffer, err));
     if (device_buffer_is_copy(engine->device, ret_view->buffer))
         gguf_tensor_drop(file, tensor);
-    return STATUS_OK;
+    enum dtype wanted = ops_weight_dtype(engine->ops, tensor->dtype, planned.shape.dims[0]);
+    if (wanted == tensor->dtype || role == MODEL_TOKEN_EMBD) /* rows are taken of it as it is */
+        return STATUS_OK;
+    return relay(engine, planned.name, wanted, ret_view, err);
 }
 
 enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,

@@ -194,13 +194,13 @@ static void mark_destroy(struct device *device, void *mark)
 }
 
 static enum status graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
-                                uint64_t epoch, struct error *err)
+                                const struct event_scope *scope, struct error *err)
 {
     struct inject *inject = of(device);
     pthread_mutex_lock(&inject->lock);
     inject_hold_wait(inject, stream, NULL);
     pthread_mutex_unlock(&inject->lock);
-    return inject->real->graph_replay(device, stream, graph, event_id, epoch, err);
+    return inject->real->graph_replay(device, stream, graph, event_id, scope, err);
 }
 
 /* ---- What passes through -------------------------------------------------------------------- */
@@ -256,10 +256,11 @@ static enum status mark_create(struct device *device, void **ret_mark, struct er
     return of(device)->real->mark_create(device, ret_mark, err);
 }
 
-static enum status graph_create(struct device *device, const struct device_command *commands,
-                                size_t count, void **ret_graph, struct error *err)
+static enum status graph_create(struct device *device, void *stream,
+                                const struct device_command *commands, size_t count,
+                                void **ret_graph, struct error *err)
 {
-    return of(device)->real->graph_create(device, commands, count, ret_graph, err);
+    return of(device)->real->graph_create(device, stream, commands, count, ret_graph, err);
 }
 
 static void graph_destroy(struct device *device, void *graph)
@@ -267,9 +268,16 @@ static void graph_destroy(struct device *device, void *graph)
     of(device)->real->graph_destroy(device, graph);
 }
 
+static enum status module_load(struct device *device, const struct device_module *module,
+                               uint32_t index, struct error *err)
+{
+    return of(device)->real->module_load(device, module, index, err);
+}
+
 static const struct device_methods inject_methods = {
     .kind = "inject",
     .close = close_device,
+    .module_load = module_load,
     .memory_create = memory_create,
     .memory_import = memory_import,
     .memory_destroy = memory_destroy,

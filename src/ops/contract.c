@@ -14,6 +14,8 @@
      BIT(DTYPE_Q4_1) | BIT(DTYPE_Q5_0) | BIT(DTYPE_Q5_1) | BIT(DTYPE_Q2_K) | BIT(DTYPE_Q3_K) |     \
      BIT(DTYPE_Q4_K) | BIT(DTYPE_Q5_K) | BIT(DTYPE_Q6_K) | BIT(DTYPE_IQ4_NL) | BIT(DTYPE_IQ4_XS) | \
      BIT(DTYPE_MXFP4))
+/* As GPUs hold some of them. */
+#define RELAID (BIT(DTYPE_Q8_0_X8) | BIT(DTYPE_Q6_K_X8))
 
 #define READ EVENT_READ
 #define WRITE EVENT_WRITE
@@ -174,7 +176,7 @@ static const struct device_contract contracts[] = {
                        .params_bytes = sizeof(struct params_act_pack),
                        .check = check_act_pack },
     [OPS_MATMUL] = { .name = "matmul",
-                     .operands = { { "weights", READ, false, false, WEIGHTS, "k,rows" },
+                     .operands = { { "weights", READ, false, false, WEIGHTS | RELAID, "k,rows" },
                                    { "packed", READ, false, false, I8, "packed_bytes,tokens" },
                                    { "bias", READ, true, false, F32, "rows" },
                                    { "out", WRITE, false, true, F32, "rows,tokens" } },
@@ -184,9 +186,12 @@ static const struct device_contract contracts[] = {
     [OPS_MATMUL_GROUP] = { .name = "matmul_group",
                            .operands = { { "packed", READ, false, false, I8,
                                            "packed_bytes,tokens" },
-                                         { "weights_0", READ, false, false, WEIGHTS, "k,rows_0" },
-                                         { "weights_1", READ, true, false, WEIGHTS, "k,rows_1" },
-                                         { "weights_2", READ, true, false, WEIGHTS, "k,rows_2" },
+                                         { "weights_0", READ, false, false, WEIGHTS | RELAID,
+                                           "k,rows_0" },
+                                         { "weights_1", READ, true, false, WEIGHTS | RELAID,
+                                           "k,rows_1" },
+                                         { "weights_2", READ, true, false, WEIGHTS | RELAID,
+                                           "k,rows_2" },
                                          { "bias_0", READ, true, false, F32, "rows_0" },
                                          { "bias_1", READ, true, false, F32, "rows_1" },
                                          { "bias_2", READ, true, false, F32, "rows_2" },
@@ -257,6 +262,11 @@ static const struct device_contract contracts[] = {
                                   { "ids", WRITE, false, false, I32, "k,rows" } },
                     .operand_count = 3,
                     .check = check_top_k },
+    [OPS_RELAY] = { .name = "relay",
+                    .operands = { { "source", READ, false, false, BIT(DTYPE_Q8_0) | BIT(DTYPE_Q6_K),
+                                    "k,rows" },
+                                  { "target", WRITE, false, false, RELAID, "k,rows" } },
+                    .operand_count = 2 },
 };
 _Static_assert(COUNT_OF(contracts) == OPS_COUNT, "every op has a contract row");
 

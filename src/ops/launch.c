@@ -2,6 +2,7 @@
  * (contract.c); how work is cut into tiles is decided here. */
 #include "ops/ops.h"
 
+#include "ops/gpu/gpu.h"
 #include "ops/host/kernels.h"
 #include "ops/host/matmul.h"
 #include "ops/params.h"
@@ -14,30 +15,49 @@ enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_
                      struct error *err)
 {
     enum cpu_path path = host_path == CPU_PATH_COUNT ? cpu_path_best() : host_path;
-    if (strcmp(device_info(device)->kind, "host") != 0)
-        return error_set(err, STATUS_UNSUPPORTED, "kernels: expected a host device, found %s",
-                         device_info(device)->kind);
+    if (strcmp(device_info(device)->kind, "host") != 0) {
+        TRY(device_gpu_module_load(device, gpu_kernels_image(), DEVICE_HERE, err));
+        *ops = (struct ops){ .device = device, .on_gpu = true };
+        return STATUS_OK;
+    }
     if (!cpu_path_is_supported(path))
         return error_set(err, STATUS_UNSUPPORTED,
                          "kernels: expected a path this processor has, found %s",
                          cpu_path_name(path));
     TRY(device_module_load(device, host_kernels_image(path), DEVICE_HERE, err));
-    *ops = (struct ops){ device, path };
+    *ops = (struct ops){ .device = device, .host_path = path };
     return STATUS_OK;
+}
+
+bool ops_has_kernels(const char *kind)
+{
+    const struct device_gpu_image *image = gpu_kernels_image();
+    bool found = strcmp(kind, "host") == 0;
+    for (size_t i = 0; i < image->code_count; i++)
+        found = found || strcmp(image->codes[i].vendor, kind) == 0;
+    return found;
+}
+
+/* The backend's number for how rows are packed for weights of a type. */
+static uint32_t pack_format(const struct ops *ops, enum dtype weight_dtype)
+{
+    if (ops->on_gpu)
+        return gpu_pack_format(weight_dtype);
+    const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weight_dtype);
+    ASSERT(kernel);
+    return (uint32_t)kernel->act_format;
 }
 
 uint64_t ops_packed_row_bytes(const struct ops *ops, enum dtype weight_dtype, uint64_t k)
 {
-    const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weight_dtype);
-    ASSERT(kernel);
-    return host_act_row_bytes(kernel->act_format, (size_t)k);
+    uint32_t format = pack_format(ops, weight_dtype);
+    return ops->on_gpu ? gpu_packed_row_bytes(format, k)
+                       : host_act_row_bytes((enum host_act_format)format, (size_t)k);
 }
 
 bool ops_same_packing(const struct ops *ops, enum dtype one, enum dtype other)
 {
-    const struct host_matmul_kernel *a = host_matmul_kernel(ops->host_path, one);
-    const struct host_matmul_kernel *b = host_matmul_kernel(ops->host_path, other);
-    return a && b && a->act_format == b->act_format;
+    return pack_format(ops, one) == pack_format(ops, other);
 }
 
 /* ---- Launching ------------------------------------------------------------------------------ */
@@ -80,9 +100,7 @@ enum status ops_embed(const struct ops_target *target, const struct device_view 
 static struct params_act_pack packing_params(const struct ops *ops, enum dtype weight_dtype,
                                              uint64_t k)
 {
-    const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weight_dtype);
-    ASSERT(kernel);
-    return (struct params_act_pack){ (uint32_t)kernel->act_format,
+    return (struct params_act_pack){ pack_format(ops, weight_dtype),
                                      (uint32_t)ops_packed_row_bytes(ops, weight_dtype, k) };
 }
 
@@ -165,10 +183,15 @@ enum status ops_act_pack(const struct ops_target *target, const struct device_vi
 static struct params_matmul cut_matmul(const struct ops *ops, const struct device_view *weights,
                                        uint64_t tokens)
 {
-    const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weights->dtype);
     struct params_matmul params = { .tile_rows = MANY_TILE_ROWS, .tile_tokens = MANY_TILE_TOKENS };
     uint64_t row_bytes;
     uint64_t k = weights->shape.dims[0];
+    if (ops->on_gpu) { /* cut by the GPU's plan */
+        if (k <= UINT32_MAX / 4 && gpu_can_multiply(weights->dtype))
+            params.packed_row_bytes = (uint32_t)ops_packed_row_bytes(ops, weights->dtype, k);
+        return params;
+    }
+    const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weights->dtype);
     /* Refused by the contract, whose packed rows cannot be 0 bytes long. */
     if (!kernel || !dtype_row_bytes(weights->dtype, k, &row_bytes) || row_bytes == 0 ||
         k > UINT32_MAX / 4 || host_matmul_scratch_bytes(kernel, (size_t)k) > DEVICE_SCRATCH_BYTES)
@@ -217,6 +240,20 @@ enum status ops_matmul_group(const struct ops_target *target, size_t count,
         tile_count += matmul_tiles(&params.parts[i], outs[i]);
     }
     return launch(target, OPS_MATMUL_GROUP, &params, operands, tile_count, err);
+}
+
+/* ---- Weights -------------------------------------------------------------------------------- */
+
+enum dtype ops_weight_dtype(const struct ops *ops, enum dtype dtype, uint64_t k)
+{
+    return ops->on_gpu ? gpu_weight_dtype(dtype, k) : dtype;
+}
+
+enum status ops_relay(const struct ops_target *target, const struct device_view *source,
+                      const struct device_view *relaid, struct error *err)
+{
+    const struct device_view *operands[] = { source, relaid };
+    return launch(target, OPS_RELAY, NULL, operands, source->shape.dims[1], err);
 }
 
 /* ---- Attention ------------------------------------------------------------------------------ */

@@ -3,7 +3,9 @@
  * Activations are rows of f32, one row per token: [width, tokens]. A batch is ragged: its tokens
  * may belong to several sequences, each with a position of its own. Everything an op computes for a
  * token depends on that token alone, never on its neighbours in the batch, and in a fixed order; so
- * results have the same bits whatever the chunking, batch or number of threads.
+ * on the host results have the same bits whatever the chunking, batch or number of threads. On a
+ * GPU the same calls give the same bits, and another batch may give others, within the same
+ * tolerance.
  *
  * Each op has a contract row (contract.c): operands with access, types and shapes, parameters,
  * footprint. A launch that breaks it is refused by the device with the numbers. Indices that live
@@ -33,6 +35,7 @@ enum ops_op {
     OPS_GATHER_ROWS,
     OPS_ARGMAX,
     OPS_TOP_K,
+    OPS_RELAY,
     OPS_COUNT
 };
 
@@ -43,13 +46,17 @@ const struct device_contract *ops_contract(enum ops_op op);
  * each has its own order of operations, and a model stays with one. */
 struct ops {
     struct device *device;
-    enum cpu_path host_path;
+    enum cpu_path host_path; /* on the host */
+    bool on_gpu;
 };
 
 /* Loads the best kernels this device has; host_path may be lowered for comparison, and
  * CPU_PATH_COUNT means the best. STATUS_UNSUPPORTED for a path this processor has not. */
 MUST_CHECK enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_path,
                                 struct error *err);
+
+/* Whether this build has kernels for devices of a kind: "host", "cuda", "hip". */
+bool ops_has_kernels(const char *kind);
 
 /* Where launches go, and who gives them. */
 struct ops_target {
@@ -98,6 +105,16 @@ MUST_CHECK enum status ops_swiglu(const struct ops_target *target, const struct 
 MUST_CHECK enum status ops_gather_rows(const struct ops_target *target, const struct device_view *x,
                                        const struct device_view *rows,
                                        const struct device_view *out, struct error *err);
+
+/* ---- Weights -------------------------------------------------------------------------------- */
+
+/* The type in which this device likes to hold a matrix of k values a row, of a type in a file: the
+ * same, or one that ops_relay makes of it, with as many bytes. */
+enum dtype ops_weight_dtype(const struct ops *ops, enum dtype dtype, uint64_t k);
+
+/* target = source, laid out anew. Both [k, rows]. */
+MUST_CHECK enum status ops_relay(const struct ops_target *target, const struct device_view *source,
+                                 const struct device_view *relaid, struct error *err);
 
 /* ---- Matrix products ------------------------------------------------------------------------ */
 

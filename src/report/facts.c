@@ -48,9 +48,12 @@ void facts_ranked(const struct report_facts *facts, enum hypothesis ret[HYPOTHES
 
 enum facts_row_result facts_row_result(const struct report_row *row)
 {
+    const struct analysis *analysis = row->analysis;
+    bool found = analysis && analysis->finding_count + analysis->findings_dropped > 0;
     return row->crashed               ? FACTS_ROW_CRASHED
            : row->hung                ? FACTS_ROW_HUNG
            : row->errors > 0          ? FACTS_ROW_FAILED
+           : found                    ? FACTS_ROW_FINDINGS
            : row->interrupted         ? FACTS_ROW_INTERRUPTED
            : row->done < row->planned ? FACTS_ROW_INCOMPLETE
                                       : FACTS_ROW_PASSED;
@@ -59,9 +62,10 @@ enum facts_row_result facts_row_result(const struct report_row *row)
 const char *facts_row_result_name(enum facts_row_result result)
 {
     static const char *const names[] = {
-        [FACTS_ROW_PASSED] = "passed",           [FACTS_ROW_FAILED] = "failed",
-        [FACTS_ROW_CRASHED] = "crashed",         [FACTS_ROW_HUNG] = "hung",
-        [FACTS_ROW_INTERRUPTED] = "interrupted", [FACTS_ROW_INCOMPLETE] = "incomplete",
+        [FACTS_ROW_PASSED] = "passed",         [FACTS_ROW_FAILED] = "failed",
+        [FACTS_ROW_CRASHED] = "crashed",       [FACTS_ROW_HUNG] = "hung",
+        [FACTS_ROW_FINDINGS] = "findings",     [FACTS_ROW_INTERRUPTED] = "interrupted",
+        [FACTS_ROW_INCOMPLETE] = "incomplete",
     };
     _Static_assert(COUNT_OF(names) == FACTS_ROW_RESULT_COUNT, "every result has a name");
     return names[result];

@@ -31,6 +31,7 @@ enum facts_row_result {
     FACTS_ROW_FAILED,
     FACTS_ROW_CRASHED,
     FACTS_ROW_HUNG,
+    FACTS_ROW_FINDINGS, /* no iteration failed, and yet something is wrong */
     FACTS_ROW_INTERRUPTED,
     FACTS_ROW_INCOMPLETE, /* fewer iterations than planned, and no word why */
     FACTS_ROW_RESULT_COUNT

@@ -62,14 +62,16 @@ static void add_row(struct suite *suite, const struct report_row *row)
     for (size_t i = 0; i < row->latency_count; i++)
         seconds += isfinite(row->latencies_ms[i]) ? row->latencies_ms[i] / 1000 : 0;
     text_addf(&name, "%s %s", row->label, report_row_mode_name(row->mode));
-    text_addf(&message, "%s: %" PRIu32 " of %" PRIu32 " iterations, %" PRIu32 " errors%s%s",
+    text_addf(&message,
+              "%s: %" PRIu32 " of %" PRIu32 " iterations, %" PRIu32 " errors, %zu findings%s%s",
               facts_row_result_name(result), row->done, row->planned, row->errors,
-              row->error ? ": " : "", row->error ? row->error : "");
+              row->analysis ? row->analysis->finding_count : 0, row->error ? ": " : "",
+              row->error ? row->error : "");
     add_case(suite, text_get(&name), seconds,
-             result == FACTS_ROW_PASSED                                ? CASE_PASSED
-             : result == FACTS_ROW_CRASHED || result == FACTS_ROW_HUNG ? CASE_ERROR
-             : result == FACTS_ROW_FAILED                              ? CASE_FAILED
-                                                                       : CASE_SKIPPED,
+             result == FACTS_ROW_PASSED                                   ? CASE_PASSED
+             : result == FACTS_ROW_CRASHED || result == FACTS_ROW_HUNG    ? CASE_ERROR
+             : result == FACTS_ROW_FAILED || result == FACTS_ROW_FINDINGS ? CASE_FAILED
+                                                                          : CASE_SKIPPED,
              text_get(&message));
     suite->cases.failed = suite->cases.failed || name.failed || message.failed;
     text_release(&name);

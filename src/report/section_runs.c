@@ -15,6 +15,7 @@ static void print_result(struct doc *doc, const struct report_row *row)
         [FACTS_ROW_FAILED] = WORD_ROW_FAILED,
         [FACTS_ROW_CRASHED] = WORD_ROW_CRASHED,
         [FACTS_ROW_HUNG] = WORD_ROW_HUNG,
+        [FACTS_ROW_FINDINGS] = WORD_ROW_FINDINGS,
         [FACTS_ROW_INTERRUPTED] = WORD_ROW_INTERRUPTED,
         [FACTS_ROW_INCOMPLETE] = WORD_ROW_INCOMPLETE,
     };
@@ -61,7 +62,9 @@ static void print_row(struct doc *doc, const struct report_row *row)
 static void print_total(struct doc *doc, const struct report_facts *facts)
 {
     struct facts_totals totals = facts_totals(facts);
-    bool passed = totals.errors + totals.crashed + totals.hung + totals.incomplete == 0;
+    bool passed = totals.errors + totals.crashed + totals.hung + totals.incomplete +
+                      totals.findings + totals.dropped_findings ==
+                  0;
     doc_row_begin(doc);
     doc_cell_word(doc, WORD_TOTAL);
     doc_cell_text(doc, NULL);

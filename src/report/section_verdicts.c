@@ -32,10 +32,11 @@ void sections_evidence(const struct report_facts *facts, enum hypothesis hypothe
         words_fill(text, words_get(language, WORD_EVIDENCE_EXCLUDED), &by, 1);
         return;
     }
-    enum word word = one->total == 0  ? WORD_EVIDENCE_NONE
-                     : info->exact    ? WORD_EVIDENCE_EXACT
-                     : one->bound > 0 ? WORD_EVIDENCE_BOUND
-                                      : WORD_EVIDENCE_STATISTICAL;
+    enum word word = one->total == 0 ? WORD_EVIDENCE_NONE
+                     : info->exact   ? WORD_EVIDENCE_EXACT
+                     : one->bound > 0
+                         ? info->bound_each ? WORD_EVIDENCE_BOUND_EACH : WORD_EVIDENCE_BOUND
+                         : WORD_EVIDENCE_STATISTICAL;
     words_fill(text, words_get(language, word), arguments, COUNT_OF(arguments));
 }
 

@@ -98,6 +98,8 @@ const struct words words_en = {
         [WORD_EVIDENCE_STATISTICAL] = "Looked at: {1} of {2} {3}.",
         [WORD_EVIDENCE_BOUND] =
             "Looked at: {1} of {2} {3}; chance per iteration below {4} (3/n).",
+        [WORD_EVIDENCE_BOUND_EACH] =
+            "Looked at: {1} of {2} {3}; chance for each of them below {4} (3/n).",
         [WORD_EVIDENCE_NONE] = "The path was not exercised: 0 {3}.",
         [WORD_EVIDENCE_EXCLUDED] = "Cannot be expressed: {1}.",
         [WORD_SECTION_DETECTORS] = "How each is detected",
@@ -170,6 +172,7 @@ const struct words words_en = {
         [WORD_ROW_FAILED] = "FAILED",
         [WORD_ROW_CRASHED] = "CRASHED",
         [WORD_ROW_HUNG] = "HUNG",
+        [WORD_ROW_FINDINGS] = "FINDINGS",
         [WORD_ROW_INTERRUPTED] = "INTERRUPTED",
         [WORD_ROW_INCOMPLETE] = "INCOMPLETE",
         [WORD_SIGNAL] = "signal {1}",

@@ -99,6 +99,8 @@ const struct words words_es = {
         [WORD_EVIDENCE_STATISTICAL] = "Observación: {1} de {2} {3}.",
         [WORD_EVIDENCE_BOUND] =
             "Observación: {1} de {2} {3}; probabilidad por iteración menor que {4} (3/n).",
+        [WORD_EVIDENCE_BOUND_EACH] =
+            "Observación: {1} de {2} {3}; probabilidad en cada una menor que {4} (3/n).",
         [WORD_EVIDENCE_NONE] = "La ruta no se ejercitó: 0 {3}.",
         [WORD_EVIDENCE_EXCLUDED] = "No se puede expresar: {1}.",
         [WORD_SECTION_DETECTORS] = "Cómo se detecta cada una",
@@ -173,6 +175,7 @@ const struct words words_es = {
         [WORD_ROW_FAILED] = "FALLÓ",
         [WORD_ROW_CRASHED] = "CAÍDA",
         [WORD_ROW_HUNG] = "COLGADA",
+        [WORD_ROW_FINDINGS] = "CON HALLAZGOS",
         [WORD_ROW_INTERRUPTED] = "INTERRUMPIDA",
         [WORD_ROW_INCOMPLETE] = "INCOMPLETA",
         [WORD_SIGNAL] = "señal {1}",

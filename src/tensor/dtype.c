@@ -42,6 +42,8 @@ static const struct dtype_info dtype_infos[] = {
     [DTYPE_NVFP4] = { "NVFP4", 40, 64, 36 },
     [DTYPE_Q1_0] = { "Q1_0", 41, 128, 18 },
     [DTYPE_Q2_0] = { "Q2_0", 42, 64, 18 },
+    [DTYPE_Q8_0_X8] = { "Q8_0_X8", DTYPE_NO_FILE_ID, 256, 272 },
+    [DTYPE_Q6_K_X8] = { "Q6_K_X8", DTYPE_NO_FILE_ID, 2048, 1680 },
 };
 _Static_assert(COUNT_OF(dtype_infos) == DTYPE_COUNT, "every dtype has a row");
 
@@ -96,7 +98,7 @@ bool dtype_from_name(const char *name, enum dtype *ret_dtype)
 bool dtype_from_file_id(uint32_t file_id, enum dtype *ret_dtype)
 {
     for (size_t i = 0; i < DTYPE_COUNT; i++) {
-        if (dtype_infos[i].file_id == file_id) {
+        if (dtype_infos[i].file_id == file_id && file_id != DTYPE_NO_FILE_ID) {
             *ret_dtype = (enum dtype)i;
             return true;
         }

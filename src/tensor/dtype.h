@@ -45,12 +45,16 @@ enum dtype {
     DTYPE_NVFP4,
     DTYPE_Q1_0,
     DTYPE_Q2_0,
+    DTYPE_Q8_0_X8, /* on GPUs only: 256 levels of Q8_0, then their 8 scales */
+    DTYPE_Q6_K_X8, /* on GPUs only: of 8 Q6_K blocks all nibbles, upper bits, scales, then d */
     DTYPE_COUNT
 };
 
+#define DTYPE_NO_FILE_ID UINT32_MAX
+
 struct dtype_info {
     const char *name; /* as users know it: "Q4_K" */
-    uint32_t file_id; /* in the tensor directory of a GGUF file */
+    uint32_t file_id; /* in the tensor directory of a GGUF file, or DTYPE_NO_FILE_ID */
     uint32_t block_elements;
     uint32_t block_bytes;
 };

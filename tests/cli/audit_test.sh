@@ -99,6 +99,10 @@ expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions \
     --expect-fault "illegal memory access" --inject wild-pointer@op=rope,layer=1,step=2
 expect_summary "j['outcome'] == 'ROOT_CAUSE'"
 
+# A plan that fits no call plants nothing, and says so.
+expect_exit 4 "${audit[@]}" --matrix B:audit:1 --inject rope-position@layer=2,step=77
+expect_summary "'never planted' in j['rows'][0]['missing']"
+
 # ---- An instrument nobody vouches for proves nothing -------------------------------------------
 expect_exit 4 env XDG_CACHE_HOME="$captured/empty" "${audit[@]}" --matrix B:audit:3 --no-self-test
 expect_stdout "INCONCLUSIVE"
@@ -109,7 +113,7 @@ expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions --baseline "$c
     --inject rope-position@layer=1,step=1
 cp "$(newest)/summary.json" "$captured/out"
 expect_json "'new' in json.dumps(j).lower() and '$(basename "$clean")' in json.dumps(j)"
-expect_exit 0 "${audit[@]}" --matrix B:audit:3 --baseline "$faulty"
+expect_exit 0 "${audit[@]}" --matrix B:audit:4 --baseline "$faulty"
 expect_exit 3 "${audit[@]}" --matrix B:audit:1 --baseline nowhere
 expect_one_line_error "nowhere/summary.json"
 mkdir damaged
@@ -186,10 +190,10 @@ auditor=$!
 wait_for_file "artifacts/*/*/run/B.results.jsonl"
 expect_exit 3 "${audit[@]}" --locked --matrix B:audit:1
 expect_one_line_error "expected no other audit of this device, found one (process $auditor)"
-expect_exit 0 "${audit[@]}" --matrix B:audit:3
+expect_exit 0 "${audit[@]}" --matrix B:audit:4
 kill -9 "$auditor"
 wait "$auditor" 2>/dev/null
-expect_exit 0 "${audit[@]}" --locked --matrix B:audit:3
+expect_exit 0 "${audit[@]}" --locked --matrix B:audit:4
 grep -q "AMD_SERIALIZE_KERNEL=3" "$(newest)/manifest.json" || fail "expected the environment"
 
 # ---- Nowhere to write --------------------------------------------------------------------------

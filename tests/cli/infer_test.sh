@@ -87,8 +87,8 @@ expect_one_line_error "fewer tokens than the context of 4"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --temp hot
 expect_one_line_error "--temp: expected a number"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --device moon
-expect_exit 3 "$GRETA" infer -m tiny.gguf -p x --device cuda:0
-expect_one_line_error "no such backend"
+expect_exit 3 "$GRETA" infer -m tiny.gguf -p x --device cuda:99
+expect_one_line_error "device cuda:99"
 expect_exit 1 "$GRETA" infer -m tiny.gguf -p x --expect llama2-7b
 expect_one_line_error "feed_forward_length: expected 11008, found 768"
 GRETA_DISABLE_GUARD_RAIL=1 expect_exit 0 "$GRETA" infer -m tiny.gguf -p x -n 2 --expect llama2-7b

@@ -22,7 +22,7 @@
 
 #define CONTEXT 32u
 #define STEPS 4
-#define RUNS 3u
+#define RUNS 4u
 
 /* ---- A model in a file ---------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 
 #include "test.h"
 
+#include "device/all/all.h"
 #include "device/host/host.h"
 #include "ops/ops.h"
 #include "tensor/quant.h"
@@ -37,6 +38,42 @@ static inline void lab_notify(void *context, const struct event *event)
     pthread_mutex_unlock(&lab->lock);
 }
 
+/* The device under test: the host, or what the test's first argument names. */
+static const char *lab_device = "host";
+
+static inline bool lab_is_host(void)
+{
+    return strcmp(lab_device, "host") == 0;
+}
+
+/* Whether a path of the host is to be tested here; another device counts as one path. */
+static inline bool lab_has_path(enum cpu_path path)
+{
+    return lab_is_host() ? cpu_path_is_supported(path) : path == CPU_PATH_PORTABLE;
+}
+
+/* False, with words, if the device that was asked for is not here: the test is skipped then. */
+static inline bool lab_choose(int argument_count, char **arguments)
+{
+    struct device_options options = { .staging_slot_count = 1 };
+    struct device *device;
+    struct ops ops;
+    struct error err;
+    if (argument_count < 2)
+        return true;
+    lab_device = arguments[1];
+    if (all_open(lab_device, &options, &device, &err)) {
+        printf("skipped: %s\n", err.text);
+        return false;
+    }
+    bool loaded = ops_load(&ops, device, CPU_PATH_COUNT, &err) == STATUS_OK;
+    if (!loaded)
+        printf("skipped: %s\n", err.text);
+    device_close(device);
+    return loaded;
+}
+#define LAB_SKIPPED 77
+
 /* Guards stand beside every operand: reading or writing one byte too far is a fault. */
 static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread_count)
 {
@@ -47,7 +84,7 @@ static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread
                                       .guards = true,
                                       .poison = true,
                                       .thread_count = thread_count };
-    CHECK_OK(host_device_open(&options, &lab->device, &lab->err), &lab->err);
+    CHECK_OK(all_open(lab_device, &options, &lab->device, &lab->err), &lab->err);
     CHECK_OK(ops_load(&lab->ops, lab->device, path, &lab->err), &lab->err);
     lab->target.ops = &lab->ops;
     lab->target.site = DEVICE_HERE;

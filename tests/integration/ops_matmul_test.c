@@ -110,6 +110,33 @@ static void check_type(struct lab *lab, struct lab *other, enum dtype dtype, siz
     double error = normalised_error(out, wanted, rows * TOKENS);
     if (!(error < 1e-4))
         fail_msg("%s: normalised error %g", name, error);
+    if (!lab_is_host()) {
+        /* Few tokens have kernels of their own. */
+        for (size_t few = 1; few <= 5; few++) {
+            multiply(lab, &weights, x, k, few, &bias, out);
+            error = normalised_error(out, wanted, rows * few);
+            if (!(error < 1e-4))
+                fail_msg("%s, %zu tokens: normalised error %g", name, few, error);
+            multiply(lab, &weights, x, k, few, &bias, again);
+            if (memcmp(out, again, rows * few * sizeof(float)) != 0)
+                fail_msg("%s, %zu tokens: two runs give other bits", name, few);
+        }
+        enum dtype held = ops_weight_dtype(&lab->ops, dtype, k);
+        if (held != dtype) { /* as an engine holds them */
+            struct device_view relaid = lab_view(lab, held, k, rows);
+            LAB_OK(lab, ops_relay(&lab->target, &weights, &relaid, &lab->err));
+            static const size_t counts[] = { 1, 3, TOKENS };
+            for (size_t i = 0; i < COUNT_OF(counts); i++) {
+                multiply(lab, &relaid, x, k, counts[i], &bias, out);
+                error = normalised_error(out, wanted, rows * counts[i]);
+                if (!(error < 1e-4))
+                    fail_msg("%s, as %s, %zu tokens: normalised error %g", name, dtype_name(held),
+                             counts[i], error);
+            }
+            lab_drop(lab, relaid);
+        }
+        goto done;
+    }
     /* One token at a time, then two uneven batches, then other threads: the same bits. */
     for (size_t t = 0; t < TOKENS; t++)
         multiply(lab, &weights, x + t * k, k, 1, &bias, again + t * rows);
@@ -124,10 +151,11 @@ static void check_type(struct lab *lab, struct lab *other, enum dtype dtype, siz
     multiply(other, &weights_there, x, k, TOKENS, &bias_there, again);
     if (memcmp(out, again, rows * TOKENS * sizeof(float)) != 0)
         fail_msg("%s: three threads give other bits than one", name);
-    lab_drop(lab, weights);
-    lab_drop(lab, bias);
     lab_drop(other, weights_there);
     lab_drop(other, bias_there);
+done:
+    lab_drop(lab, weights);
+    lab_drop(lab, bias);
     free(bytes);
     free(wanted);
     free(again);
@@ -141,7 +169,7 @@ static void test_every_type_and_path(void **state)
 {
     (void)state;
     for (int path = 0; path < CPU_PATH_COUNT; path++) {
-        if (!cpu_path_is_supported((enum cpu_path)path)) {
+        if (!lab_has_path((enum cpu_path)path)) {
             print_message("skipped: this processor has no %s\n",
                           cpu_path_name((enum cpu_path)path));
             continue;
@@ -152,6 +180,8 @@ static void test_every_type_and_path(void **state)
         for (size_t i = 0; i < COUNT_OF(weight_types); i++) {
             check_type(&one, &three, weight_types[i], 256, 67);
             check_type(&one, &three, weight_types[i], 1280, 17);
+            if (!lab_is_host())
+                check_type(&one, &three, weight_types[i], 4096, 9);
             if (dtype_info(weight_types[i])->block_elements <= 32)
                 check_type(&one, &three, weight_types[i], 96, 5);
         }
@@ -170,7 +200,7 @@ static void test_group(void **state)
     } parts[] = { { DTYPE_Q4_K, 96 }, { DTYPE_Q6_K, 40 }, { DTYPE_Q8_0, 7 } };
     static const uint64_t tokens[] = { 1, 3, 40 };
     for (int path = 0; path < CPU_PATH_COUNT; path++) {
-        if (!cpu_path_is_supported((enum cpu_path)path))
+        if (!lab_has_path((enum cpu_path)path))
             continue;
         struct lab lab;
         lab_open(&lab, (enum cpu_path)path, 2);
@@ -246,8 +276,10 @@ static void test_refusals(void **state)
     lab_close(&lab);
 }
 
-int main(void)
+int main(int argument_count, char **arguments)
 {
+    if (!lab_choose(argument_count, arguments))
+        return LAB_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_type_and_path),
         cmocka_unit_test(test_group),

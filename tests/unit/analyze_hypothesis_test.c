@@ -1,62 +1,8 @@
 /* Every hypothesis: the defect gives the right finding with the right culprit; without the defect
  * there is none. */
-#include "analyze_fixture.h"
+#include "analyze_model.h"
 
 #include "base/text.h"
-
-enum { WEIGHTS = 1, X = 2, Y = 3, POSITIONS = 4, LOGITS = 5 };
-enum { MAIN = 1, SIDE = 2 };
-enum { LAYER = 17, STEP = 3 };
-
-static void begin(struct script *script, enum audit_level level)
-{
-    static const char *const names[] = { "", "blk.weight", "x", "y", "positions", "logits" };
-    script_open(script, level);
-    for (uint32_t i = WEIGHTS; i <= LOGITS; i++)
-        script_buffer(script, i, names[i], i == WEIGHTS);
-    script_call(script, EVENT_STREAM_CREATE, MAIN, 0);
-    script_call(script, EVENT_STREAM_CREATE, SIDE, 0);
-    script->step = STEP;
-}
-
-/* One step of a model: positions in, a few layers, logits out and read. Returns RoPE's launch in
- * LAYER. slot: of the ticket. */
-static uint64_t run_step(struct script *script, uint64_t slot, uint64_t hash)
-{
-    uint64_t rope = 0;
-    uint64_t in = script_copy(script, EVENT_COPY_IN, MAIN, POSITIONS, 0, 64, 9);
-    struct event done = script_event(script, EVENT_COMPLETION);
-    done.cause_id = in;
-    script_add(script, &done);
-    script_launch(script, MAIN, "embed", WEIGHTS, X);
-    for (int32_t layer = LAYER - 1; layer <= LAYER + 1; layer++) {
-        script->layer = layer;
-        script_launch(script, MAIN, "norm", X, Y);
-        struct event event = script_launch_event(script, MAIN, "rope");
-        script_operand(&event, Y, 0, BUFFER_BYTES, EVENT_UPDATE);
-        script_operand(&event, POSITIONS, 0, 64, EVENT_READ);
-        uint64_t id = script_add(script, &event);
-        if (layer == LAYER)
-            rope = id;
-        script_launch(script, MAIN, "matmul", Y, X);
-    }
-    script->layer = -1;
-    script_launch(script, MAIN, "output", X, LOGITS);
-    script->tensor = "logits";
-    uint64_t copy = script_copy(script, EVENT_COPY_OUT, MAIN, LOGITS, 0, 1024, slot);
-    script_redeem(script, slot, copy, true, hash);
-    script_release(script, slot);
-    script->tensor = "";
-    return rope;
-}
-
-static void check_culprit(const struct finding *finding, const char *op, int32_t layer,
-                          int32_t step)
-{
-    assert_string_equal(finding->cause.op, op);
-    assert_int_equal(finding->cause.scope.layer, layer);
-    assert_int_equal(finding->cause.scope.step, step);
-}
 
 /* ---- Clean ---------------------------------------------------------------------------------- */
 
@@ -219,6 +165,55 @@ static void fault_in_freed_memory_is_use_after_free(void **state)
 }
 
 /* ---- Faults --------------------------------------------------------------------------------- */
+
+/* One launch of two operands, WEIGHTS and Y, that faults at the address. */
+static void check_miss(uint64_t address, const char *buffer, const char *english,
+                       const char *spanish)
+{
+    struct script script;
+    struct text text;
+    begin(&script, AUDIT_LOG);
+    struct event rope = script_launch_event(&script, MAIN, "rope");
+    script_operand(&rope, WEIGHTS, 0, BUFFER_BYTES, EVENT_READ);
+    script_operand(&rope, Y, 0, 64, EVENT_UPDATE);
+    uint64_t launch = script_add(&script, &rope);
+    script_remark(&script, EVENT_FAULT, launch, EVENT_NO_OPERAND, 0, 1, address);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    CHECK_FINDING(analysis, HYPOTHESIS_KERNEL_FAULT, launch);
+    const struct finding *finding = find_finding(analysis, HYPOTHESIS_KERNEL_FAULT);
+    assert_string_equal(finding->cause.buffer, buffer);
+    assert_int_equal(finding->cause.address, address);
+    text_init(&text);
+    finding_describe(finding, ANALYZE_ENGLISH, &text);
+    check_contains("english", text_get(&text), english);
+    text_clear(&text);
+    finding_describe(finding, ANALYZE_SPANISH, &text);
+    check_contains("spanish", text_get(&text), spanish);
+    text_release(&text);
+    script_close(&script);
+}
+
+/* The address is held against every operand, not against the nearest memory alone. */
+static void fault_tells_which_operand_it_missed(void **state)
+{
+    (void)state;
+    check_miss(BUFFER_ADDRESS(Y) + 100 - (UINT64_C(1) << 32), "y",
+               "access, 2^32 bytes below operand 1 in buffer y: an offset that wrapped at 32 bits?",
+               "2^32 bytes por debajo de operando 1 en el búfer y: ¿un desplazamiento");
+    check_miss(
+        BUFFER_ADDRESS(WEIGHTS) + BUFFER_BYTES - 1 + (UINT64_C(3) << 32), "blk.weight",
+        "access, 3 x 2^32 bytes above operand 0 in buffer blk.weight: an offset that wrapped",
+        "3 x 2^32 bytes por encima de operando 0 en el búfer blk.weight");
+    check_miss(BUFFER_ADDRESS(Y) + BUFFER_BYTES, "y",
+               "access, 1 bytes past the end of the buffer of operand 1;",
+               "1 bytes más allá del final del búfer de operando 1;");
+    check_miss(BUFFER_ADDRESS(WEIGHTS) - 5, "blk.weight",
+               "access, 5 bytes before the start of the buffer of operand 0;",
+               "5 bytes antes del inicio del búfer de operando 0;");
+    /* Too far for a wrap: no operand is blamed for it. */
+    check_miss(BUFFER_ADDRESS(Y) + (UINT64_C(1) << 44), "", "illegal memory access; address",
+               "acceso ilegal a memoria; dirección");
+}
 
 /* The seeds' case: RoPE faults, the error surfaces where the logits are read. */
 static void fault_is_named_where_it_was_and_where_it_was_seen(void **state)
@@ -520,278 +515,6 @@ static void stale_graph_names_launch_and_free(void **state)
     script_close(&script);
 }
 
-/* ---- Contents ------------------------------------------------------------------------------- */
-
-static void reading_what_nobody_wrote(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script, AUDIT_LOG);
-    script_copy(&script, EVENT_COPY_IN, MAIN, X, 0, 1024, 9);
-    script.layer = LAYER;
-    struct event event = script_launch_event(&script, MAIN, "norm");
-    script_operand(&event, X, 512, 1024, EVENT_READ);
-    script_operand(&event, WEIGHTS, 0, 64, EVENT_READ); /* imported: written */
-    uint64_t id = script_add(&script, &event);
-    const struct analysis *analysis = script_finish(&script, NULL);
-    assert_int_equal(analysis->finding_count, 1);
-    CHECK_FINDING(analysis, HYPOTHESIS_UNINITIALISED_READ, id);
-    const struct finding *finding = &analysis->findings[0];
-    check_culprit(finding, "norm", LAYER, STEP);
-    assert_string_equal(finding->cause.buffer, "x");
-    assert_int_equal(finding->cause.address, BUFFER_ADDRESS(X) + 1024);
-    assert_int_equal(finding->found, 512);
-    script_close(&script);
-}
-
-static void damaged_canary_names_the_launch(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script, AUDIT_GUARD);
-    script.layer = LAYER;
-    uint64_t launch = script_launch(&script, MAIN, "rope", WEIGHTS, Y);
-    struct event canary = script_event(&script, EVENT_CANARY);
-    canary.cause_id = launch;
-    canary.operand = 1;
-    canary.object = Y;
-    canary.bytes = 1;
-    canary.expected = BUFFER_BYTES;
-    canary.found = BUFFER_BYTES;
-    canary.host_address = BUFFER_ADDRESS(Y) + BUFFER_BYTES;
-    script_add(&script, &canary);
-    const struct analysis *analysis = script_finish(&script, NULL);
-    CHECK_FINDING(analysis, HYPOTHESIS_SILENT_CORRUPTION, launch);
-    check_culprit(&analysis->findings[0], "rope", LAYER, STEP);
-    assert_string_equal(analysis->findings[0].cause.buffer, "y");
-    assert_int_equal(analysis->findings[0].certainty, FINDING_DIRECT);
-    script_close(&script);
-
-    begin(&script, AUDIT_GUARD); /* seen only when the buffer went */
-    canary = script_event(&script, EVENT_CANARY);
-    canary.object = Y;
-    canary.bytes = 1;
-    script_add(&script, &canary);
-    analysis = script_finish(&script, NULL);
-    assert_int_equal(analysis->findings[0].certainty, FINDING_POSSIBLE);
-    assert_int_equal(analysis->root, -1);
-    script_close(&script);
-}
-
-static void transfer_hashes_are_compared(void **state)
-{
-    (void)state;
-    static const struct {
-        uint64_t before, after, landed;
-        int hypothesis;
-    } rows[] = {
-        { 7, 7, 7, -1 },
-        { 7, 7, 8, HYPOTHESIS_SILENT_CORRUPTION },
-        { 7, 9, 9, HYPOTHESIS_MISSING_SYNC }, /* the origin changed meanwhile */
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct script script;
-        begin(&script, AUDIT_VERIFY);
-        script.tensor = "logits";
-        script_copy(&script, EVENT_FILL, MAIN, X, 0, BUFFER_BYTES, 0);
-        uint64_t copy = script_copy(&script, EVENT_COPY_OUT, MAIN, X, 0, 1024, 1);
-        script_remark(&script, EVENT_TRANSFER_HASH, copy, EVENT_NO_OPERAND, rows[i].before,
-                      rows[i].landed, rows[i].after);
-        const struct analysis *analysis = script_finish(&script, NULL);
-        assert_true(analysis->coverage[HYPOTHESIS_SILENT_CORRUPTION].ran);
-        assert_int_equal(analysis->coverage[HYPOTHESIS_RUNTIME_DEFECT].checked, 1);
-        assert_int_equal(analysis->coverage[HYPOTHESIS_RUNTIME_DEFECT].total, 1);
-        if (rows[i].hypothesis < 0)
-            assert_int_equal(analysis->finding_count, 0);
-        else
-            CHECK_FINDING(analysis, (enum hypothesis)rows[i].hypothesis, copy);
-        const struct finding *defect = find_finding(analysis, HYPOTHESIS_RUNTIME_DEFECT);
-        assert_int_equal(defect != NULL, i == 1);
-        if (defect) { /* never more than possible, from one run */
-            assert_int_equal(defect->certainty, FINDING_POSSIBLE);
-            assert_true(defect->consequence_of >= 0);
-        }
-        script_close(&script);
-    }
-}
-
-/* ---- Results -------------------------------------------------------------------------------- */
-
-static void unequal_results_of_equal_runs(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script, AUDIT_LOG);
-    for (uint64_t i = 1; i <= 4; i++) {
-        script_run(&script, i, i == 4 ? 2 : 1); /* the last one need not be equal */
-        run_step(&script, 1, 100);
-        script.step++;
-        run_step(&script, 1, i == 3 ? 999 : i == 4 ? 555 : 200);
-        script.step--;
-    }
-    uint64_t third = 0;
-    const struct analysis *analysis = script_finish(&script, NULL);
-    assert_int_equal(analysis->finding_count, 1);
-    const struct finding *finding = find_finding(analysis, HYPOTHESIS_NON_DETERMINISM);
-    assert_non_null(finding);
-    third = finding->cause.iteration;
-    assert_int_equal(third, 3);
-    assert_int_equal(finding->other.iteration, 1);
-    assert_int_equal(finding->cause.scope.step, STEP + 1);
-    assert_string_equal(finding->cause.scope.tensor, "logits");
-    assert_int_equal(finding->expected, 200);
-    assert_int_equal(finding->found, 999);
-    script_close(&script);
-}
-
-/* NaN made by the norm of LAYER; what follows only passes it on. */
-static void first_launch_with_nan_is_named(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script, AUDIT_LOG);
-    static const char *const ops[] = { "embed", "norm", "rope", "matmul" };
-    uint64_t ids[COUNT_OF(ops)];
-    uint32_t from = WEIGHTS, to = X;
-    for (size_t i = 0; i < COUNT_OF(ops); i++) {
-        script.layer = i ? LAYER : -1;
-        ids[i] = script_launch(&script, MAIN, ops[i], from, to);
-        script_remark(&script, EVENT_SCAN, ids[i], 1, 1000, i ? 4 : 0, 0);
-        from = to;
-        to = to == X ? Y : X;
-    }
-    const struct analysis *analysis = script_finish(&script, NULL);
-    assert_int_equal(analysis->finding_count, 1);
-    CHECK_FINDING(analysis, HYPOTHESIS_NUMERIC, ids[1]);
-    const struct finding *finding = &analysis->findings[0];
-    check_culprit(finding, "norm", LAYER, STEP);
-    assert_int_equal(finding->certainty, FINDING_DIRECT);
-    assert_int_equal(finding->count, 3);
-    assert_int_equal(finding->found, 4);
-    script_close(&script);
-}
-
-/* A sampled scan: the launch before was not looked at, so it may have made them. */
-static void nan_with_unscanned_input_is_only_possible(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script, AUDIT_LOG);
-    script_launch(&script, MAIN, "embed", WEIGHTS, X);
-    uint64_t norm = script_launch(&script, MAIN, "norm", X, Y);
-    script_remark(&script, EVENT_SCAN, norm, 1, 1000, 4, 0);
-    const struct analysis *analysis = script_finish(&script, NULL);
-    CHECK_FINDING(analysis, HYPOTHESIS_NUMERIC, norm);
-    assert_int_equal(analysis->findings[0].certainty, FINDING_POSSIBLE);
-    assert_int_equal(analysis->root, -1);
-    script_close(&script);
-}
-
-/* The range was overwritten with finite values in between: what comes later is a new finding. */
-static void nan_twice_is_found_twice(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script, AUDIT_LOG);
-    for (script.layer = 0; script.layer < 3; script.layer++) {
-        uint64_t norm = script_launch(&script, MAIN, "norm", WEIGHTS, X);
-        script_remark(&script, EVENT_SCAN, norm, 1, 1000, script.layer == 1 ? 0 : 4, 0);
-        uint64_t rope = script_launch(&script, MAIN, "rope", X, Y);
-        script_remark(&script, EVENT_SCAN, rope, 1, 1000, 4, 0);
-    }
-    const struct analysis *analysis = script_finish(&script, NULL);
-    assert_int_equal(analysis->finding_count, 3); /* norm 0, rope 1, norm 2 */
-    assert_string_equal(analysis->findings[0].cause.op, "norm");
-    assert_string_equal(analysis->findings[1].cause.op, "rope");
-    assert_int_equal(analysis->findings[1].cause.scope.layer, 1);
-    script_close(&script);
-}
-
-/* NaN that comes of a trap told later: linked when the trap is known. */
-static void nan_follows_from_a_trap(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script, AUDIT_LOG);
-    script.layer = LAYER;
-    uint64_t rope = script_launch(&script, MAIN, "rope", WEIGHTS, Y);
-    script_remark(&script, EVENT_SCAN, rope, 1, 1000, 0, 0);
-    uint64_t matmul = script_launch(&script, MAIN, "matmul", Y, X);
-    script_remark(&script, EVENT_SCAN, matmul, 1, 1000, 4, 0);
-    script_remark(&script, EVENT_TRAP, rope, 0, 4096, 9999, 0);
-    const struct analysis *analysis = script_finish(&script, NULL);
-    assert_int_equal(analysis->finding_count, 2);
-    assert_int_equal(analysis->findings[analysis->root].hypothesis, HYPOTHESIS_BAD_POINTER);
-    const struct finding *numeric = find_finding(analysis, HYPOTHESIS_NUMERIC);
-    assert_int_equal(numeric->consequence_of, analysis->root);
-    script_close(&script);
-}
-
-/* ---- Hangs ---------------------------------------------------------------------------------- */
-
-static void hang_says_who_waits_for_what(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *reason;
-        bool entered, finished, waits;
-    } rows[] = {
-        { "did not finish", true, false, false },
-        { "finished all its work", true, true, false },
-        { "waits for a mark", false, false, true },
-        { "was not begun", false, false, false },
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct script script;
-        static struct crumb_page crumbs;
-        memset(&crumbs, 0, sizeof(crumbs));
-        begin(&script, AUDIT_LOG);
-        script_copy(&script, EVENT_FILL, MAIN, X, 0, BUFFER_BYTES, 0);
-        script_call(&script, EVENT_MARK_RECORD, SIDE, 7);
-        script.layer = LAYER;
-        uint64_t launch = script_launch(&script, MAIN, "rope", X, Y);
-        if (rows[i].waits)
-            script_call(&script, EVENT_MARK_WAIT, MAIN, 7);
-        if (rows[i].entered)
-            crumb_enter(&crumbs.streams[MAIN], launch);
-        if (rows[i].finished)
-            crumb_finish(&crumbs.streams[MAIN], launch);
-        struct event wait = script_event(&script, EVENT_STREAM_SYNC);
-        wait.stream_index = MAIN;
-        wait.outcome = EVENT_PENDING;
-        wait.phase = EVENT_BEGIN;
-        wait.end_ns = 0;
-        uint64_t sync = script_add(&script, &wait);
-        script.ns += 2000000000u;
-        const struct analysis *analysis = script_finish(&script, &crumbs);
-        const struct finding *finding = find_finding(analysis, HYPOTHESIS_HANG);
-        assert_non_null(finding);
-        check_contains(rows[i].reason, finding->reason, rows[i].reason);
-        assert_int_equal(finding->seen.event_id, sync);
-        if (i == 0)
-            check_culprit(finding, "rope", LAYER, STEP);
-        assert_int_equal(analysis->coverage[HYPOTHESIS_HANG].checked + 1,
-                         analysis->coverage[HYPOTHESIS_HANG].total);
-        script_close(&script);
-    }
-}
-
-static void a_short_wait_is_no_hang(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script, AUDIT_LOG);
-    struct event wait = script_event(&script, EVENT_STREAM_SYNC);
-    wait.stream_index = MAIN;
-    wait.outcome = EVENT_PENDING;
-    wait.phase = EVENT_BEGIN;
-    script_add(&script, &wait);
-    script.ns += 900000000u;
-    const struct analysis *analysis = script_finish(&script, NULL);
-    assert_int_equal(analysis->finding_count, 0);
-    script_close(&script);
-}
-
 /* ---- Words ---------------------------------------------------------------------------------- */
 
 /* Every hypothesis has all its words, and no sentence of one language has words of the other. */
@@ -855,6 +578,7 @@ int main(void)
         cmocka_unit_test(findings_are_limited_and_the_rest_counted),
         cmocka_unit_test(dead_handle_names_its_destruction),
         cmocka_unit_test(fault_in_freed_memory_is_use_after_free),
+        cmocka_unit_test(fault_tells_which_operand_it_missed),
         cmocka_unit_test(fault_is_named_where_it_was_and_where_it_was_seen),
         cmocka_unit_test(crumbs_leave_candidates),
         cmocka_unit_test(one_open_crumb_names_the_launch),
@@ -866,16 +590,6 @@ int main(void)
         cmocka_unit_test(slot_of_an_open_ticket_taken_again),
         cmocka_unit_test(slot_of_a_copy_in_rewritten),
         cmocka_unit_test(stale_graph_names_launch_and_free),
-        cmocka_unit_test(reading_what_nobody_wrote),
-        cmocka_unit_test(damaged_canary_names_the_launch),
-        cmocka_unit_test(transfer_hashes_are_compared),
-        cmocka_unit_test(unequal_results_of_equal_runs),
-        cmocka_unit_test(first_launch_with_nan_is_named),
-        cmocka_unit_test(nan_with_unscanned_input_is_only_possible),
-        cmocka_unit_test(nan_twice_is_found_twice),
-        cmocka_unit_test(nan_follows_from_a_trap),
-        cmocka_unit_test(hang_says_who_waits_for_what),
-        cmocka_unit_test(a_short_wait_is_no_hang),
         cmocka_unit_test(words_are_complete),
         cmocka_unit_test(events_out_of_order_are_refused),
     };

@@ -72,8 +72,8 @@ static void whole_evidence_refutes(void **state)
         assert_int_equal(one->missing, VERDICT_MISSING_NOTHING);
         assert_int_equal(one->checked, 500);
         assert_int_equal(one->finding, -1);
-        bool exact = hypothesis_info((enum hypothesis)i)->exact;
-        assert_true(exact ? one->bound == 0 : one->bound == 3.0 / 200);
+        const struct hypothesis_info *info = hypothesis_info((enum hypothesis)i);
+        assert_true(one->bound == (info->exact ? 0.0 : info->bound_each ? 3.0 / 500 : 3.0 / 200));
         assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
         check_ranks(&audit.verdict);
     }
@@ -199,12 +199,38 @@ static void statistics_need_iterations(void **state)
     (void)state;
     struct audit audit;
     make_clean(&audit);
-    audit.input.iteration_count = 0;
-    const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_NON_DETERMINISM);
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        enum hypothesis hypothesis = (enum hypothesis)i;
+        const struct hypothesis_info *info = hypothesis_info(hypothesis);
+        bool exact = info->exact || info->bound_each;
+        /* Up to three iterations 3/n is 1 or more: it bounds nothing. */
+        for (uint64_t count = 0; count < 4; count++) {
+            audit.input.iteration_count = count;
+            const struct hypothesis_verdict *one = decide(&audit, hypothesis);
+            assert_int_equal(one->verdict, exact ? VERDICT_REFUTED : VERDICT_INCONCLUSIVE);
+            assert_int_equal(one->missing,
+                             exact ? VERDICT_MISSING_NOTHING : VERDICT_MISSING_EXERCISE);
+            assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+        }
+        audit.input.iteration_count = 4;
+        const struct hypothesis_verdict *one = decide(&audit, hypothesis);
+        assert_int_equal(one->verdict, VERDICT_REFUTED);
+        assert_true(one->bound == (info->exact ? 0.0 : info->bound_each ? 3.0 / 500 : 0.75));
+        assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
+    }
+}
+
+/* Where each transfer is a trial, many iterations do not stand for few transfers. */
+static void transfers_bound_themselves(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    audit.analysis.coverage[HYPOTHESIS_SILENT_CORRUPTION] = (struct hypothesis_coverage){ true, 3,
+                                                                                          3 };
+    const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_SILENT_CORRUPTION);
+    assert_int_equal(one->verdict, VERDICT_INCONCLUSIVE);
     assert_int_equal(one->missing, VERDICT_MISSING_EXERCISE);
-    assert_int_equal(decide(&audit, HYPOTHESIS_MISSING_SYNC)->verdict, VERDICT_REFUTED);
-    audit.input.iteration_count = 1;
-    assert_true(decide(&audit, HYPOTHESIS_HANG)->bound == 1.0);
 }
 
 /* A run below the level does not count, and does not spoil one that was at it. */
@@ -223,6 +249,9 @@ static void one_run_at_the_level_is_enough(void **state)
     const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_MISSING_SYNC);
     assert_int_equal(one->verdict, VERDICT_REFUTED);
     assert_int_equal(one->checked, 500);
+    /* Where the one at it looks at other things, the level of the other is what is missing. */
+    audit.analysis.coverage[HYPOTHESIS_MISSING_SYNC] = (struct hypothesis_coverage){ 0 };
+    assert_int_equal(decide(&audit, HYPOTHESIS_MISSING_SYNC)->missing, VERDICT_MISSING_LEVEL);
 }
 
 static void direct_finding_confirms(void **state)
@@ -354,6 +383,7 @@ int main(void)
         cmocka_unit_test(whatever_is_missing_is_named),
         cmocka_unit_test(nothing_at_all_is_inconclusive),
         cmocka_unit_test(statistics_need_iterations),
+        cmocka_unit_test(transfers_bound_themselves),
         cmocka_unit_test(one_run_at_the_level_is_enough),
         cmocka_unit_test(direct_finding_confirms),
         cmocka_unit_test(possible_finding_does_not),

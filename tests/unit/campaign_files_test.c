@@ -151,6 +151,7 @@ static void test_lock(void **state)
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
     if (child == 0) {
+        alarm(60); /* must not outlive a test that fails */
         char byte = device_lock_take(&lock, folder.path, &identity, &err) ? 'n' : 'y';
         _exit(write(ready[1], &byte, 1) == 1 && pause() ? 0 : 1);
     }

@@ -207,6 +207,15 @@ static void test_junit(void **state)
     check_contains("junit", text_get(&text), "&lt;script&gt;");
     assert_null(strstr(text_get(&text), "<script"));
     text_release(&text);
+    /* A row in which nothing failed and something was found has not passed. */
+    specimen->clean.finding_count = 1;
+    specimen->clean.findings = specimen->findings;
+    text_init(&text);
+    report_junit(&specimen->facts, &text);
+    check_contains("junit", text_get(&text),
+                   "tests=\"22\" failures=\"5\" errors=\"1\" skipped=\"10\"");
+    check_contains("junit", text_get(&text), "findings: 50 of 50 iterations, 0 errors, 1 findings");
+    text_release(&text);
     free(specimen);
 }
 

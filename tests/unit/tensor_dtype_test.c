@@ -55,6 +55,8 @@ static const struct dtype_row dtype_rows[] = {
     { "NVFP4", DTYPE_NVFP4, 40, 64, 4 + 32 },
     { "Q1_0", DTYPE_Q1_0, 41, 128, 2 + 16 },
     { "Q2_0", DTYPE_Q2_0, 42, 64, 2 + 16 },
+    { "Q8_0_X8", DTYPE_Q8_0_X8, DTYPE_NO_FILE_ID, 8 * 32, 8 * 34 },
+    { "Q6_K_X8", DTYPE_Q6_K_X8, DTYPE_NO_FILE_ID, 8 * 256, 8 * 210 },
 };
 _Static_assert(COUNT_OF(dtype_rows) == DTYPE_COUNT, "every dtype is tested");
 

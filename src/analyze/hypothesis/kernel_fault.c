@@ -70,16 +70,40 @@ static int32_t find_first(const struct analyzer *analyzer)
     return -1;
 }
 
-/* The operand in whose buffer, or behind which, the address lies. */
+/* Further away than this an address says nothing of an operand. */
+#define NEAR_LIMIT (UINT64_C(1) << 20)
+
+/* How many times 2^32 the address is off from a byte of the operand's buffer; 0: it is not, or by
+ * more than an index that wrapped explains. */
+static uint32_t wraps_of(const struct analyzer *analyzer, const struct event_access *access,
+                         uint64_t address)
+{
+    const struct ledger_entry *entry = ledger_find_generation(
+        &analyzer->ledger, access->buffer_index, access->generation);
+    if (!entry)
+        return 0;
+    for (uint32_t wraps = 1; wraps <= FINDING_WRAP_LIMIT; wraps++) {
+        uint64_t apart = (uint64_t)wraps << 32;
+        if (address + apart - entry->address < entry->bytes ||
+            address - apart - entry->address < entry->bytes)
+            return wraps;
+    }
+    return 0;
+}
+
+/* The operand in which, or beside which, the address lies; else the one it misses by a multiple of
+ * 2^32, the fewest times. */
 static void name_operand(const struct analyzer *analyzer, struct finding *draft)
 {
     const struct event *event = analyze_find_call(analyzer, draft->cause.event_id,
                                                   draft->cause.node);
-    const struct event_access *nearest = NULL;
+    const struct event_access *nearest = NULL, *wrapped = NULL;
     uint64_t least = UINT64_MAX;
+    uint32_t fewest = UINT32_MAX;
     for (uint32_t i = 0; event && draft->near.known && i < event->access_count; i++) {
         const struct event_access *access = &event->accesses[i];
         uint64_t address = draft->near.address, apart = 0;
+        uint32_t wraps = wraps_of(analyzer, access, address);
         if (address < access->address)
             apart = access->address - address;
         else if (address - access->address >= access->bytes)
@@ -88,10 +112,19 @@ static void name_operand(const struct analyzer *analyzer, struct finding *draft)
             least = apart;
             nearest = access;
         }
+        if (wraps && wraps < fewest) {
+            fewest = wraps;
+            wrapped = access;
+        }
     }
-    /* Further away than this it says nothing of the operand. */
-    if (nearest && least <= (UINT64_C(1) << 20))
-        place_set_access(analyzer, &draft->cause, nearest);
+    const struct event_access *named = nearest && least <= NEAR_LIMIT ? nearest : wrapped;
+    if (!named)
+        return;
+    place_set_access(analyzer, &draft->cause, named);
+    const struct ledger_entry *entry = ledger_find_generation(
+        &analyzer->ledger, named->buffer_index, named->generation);
+    draft->expected = entry ? entry->address : 0;
+    draft->found = entry ? entry->bytes : 0;
 }
 
 static void on_fault(struct analyzer *analyzer, const struct event *event)

@@ -4,7 +4,7 @@
 
 static bool ranges_meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 {
-    return a < b ? b - a < a_bytes : a - b < b_bytes;
+    return a_bytes && b_bytes && (a < b ? b - a < a_bytes : a - b < b_bytes);
 }
 
 /* Two copies that use one place of host memory at the same time. */

@@ -41,6 +41,7 @@ const struct hypothesis_detector detector_runtime_defect = {
               .seeds = "",
               .level = AUDIT_VERIFY,
               .exact = false,
+              .bound_each = true,
               .title = { "Defect of the runtime", "Defecto del entorno de ejecución" },
               .detector = { "Valid transfers with wrong bytes, set apart by runs that differ only "
                             "in "

@@ -63,6 +63,7 @@ const struct hypothesis_detector detector_silent_corruption = {
               .seeds = "",
               .level = AUDIT_VERIFY,
               .exact = false,
+              .bound_each = true,
               .title = { "Silent corruption", "Corrupción silenciosa" },
               .detector = { "A hash of every transfer before, after and where it landed; canaries "
                             "beside every buffer.",

@@ -36,6 +36,18 @@ static void destroy_staging(struct device *device, void *staging, uint64_t bytes
     free(staging);
 }
 
+/* Host kernels are functions of this program: there is nothing to load. */
+static enum status load_module(struct device *device, const struct device_module *module,
+                               uint32_t index, struct error *err)
+{
+    (void)device;
+    (void)index;
+    if (!module->host)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "kernels: expected those of the host, found those of a GPU");
+    return STATUS_OK;
+}
+
 /* ---- The table ------------------------------------------------------------------------------ */
 
 static void close_device(struct device *device)
@@ -50,6 +62,7 @@ static void close_device(struct device *device)
 static const struct device_methods host_methods = {
     .kind = "host",
     .close = close_device,
+    .module_load = load_module,
     .memory_create = host_memory_create,
     .memory_import = host_memory_import,
     .memory_destroy = host_memory_destroy,

@@ -103,10 +103,11 @@ enum status host_mark_wait(struct device *device, void *stream, void *mark, stru
 enum status host_mark_sync(struct device *device, void *mark, struct error *err);
 bool host_mark_passed(struct device *device, void *mark);
 
-enum status host_graph_create(struct device *device, const struct device_command *commands,
-                              size_t count, void **ret_graph, struct error *err);
+enum status host_graph_create(struct device *device, void *stream,
+                              const struct device_command *commands, size_t count, void **ret_graph,
+                              struct error *err);
 enum status host_graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
-                              uint64_t epoch, struct error *err);
+                              const struct event_scope *scope, struct error *err);
 void host_graph_destroy(struct device *device, void *graph);
 
 /* Looks at memory for the audit and reports what it saw (host_inspect.c). */

@@ -86,10 +86,12 @@ bool host_mark_passed(struct device *device, void *argument)
 
 /* ---- Graphs --------------------------------------------------------------------------------- */
 
-enum status host_graph_create(struct device *device, const struct device_command *commands,
-                              size_t count, void **ret_graph, struct error *err)
+enum status host_graph_create(struct device *device, void *stream,
+                              const struct device_command *commands, size_t count, void **ret_graph,
+                              struct error *err)
 {
     (void)device;
+    (void)stream;
     struct host_graph *graph = calloc(1, sizeof(*graph));
     if (!graph)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a graph");

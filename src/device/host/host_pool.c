@@ -73,12 +73,12 @@ static void run_tiles(void *context)
                                      .run_end = work->run.end,
                                      .next_run = work->next_run,
                                      .previous_end = work->previous_end };
-    if (command->kernel->takes_runs) {
-        command->kernel->host(&call, work->run.first);
+    if (command->kernel.host->takes_runs) {
+        command->kernel.host->host(&call, work->run.first);
         return;
     }
     for (uint64_t tile = work->run.first; tile < work->run.end; tile++)
-        command->kernel->host(&call, tile);
+        command->kernel.host->host(&call, tile);
 }
 
 /* How many of the tiles that are left, at least one, the next run gets. */
@@ -173,7 +173,7 @@ void host_pool_announce(struct host_pool *pool, const struct device_command *com
         for (size_t run = 0; run < 2 && tile < command->tile_count; run++)
             tile += run_length(pool, command->tile_count - tile);
         if (tile < command->tile_count)
-            address = (uint64_t)(uintptr_t)command->kernel->reads(&call, tile, &bytes);
+            address = (uint64_t)(uintptr_t)command->kernel.host->reads(&call, tile, &bytes);
         __atomic_store_n(&pool->fetches[i].bytes, bytes, __ATOMIC_RELAXED);
         __atomic_store_n(&pool->fetches[i].address, address, __ATOMIC_RELAXED);
     }

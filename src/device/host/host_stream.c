@@ -182,7 +182,7 @@ static void announce_next(struct host_stream *stream, uint64_t taken)
     for (uint64_t i = taken + 1; i < end; i++) {
         const struct stream_item *item = &stream->items[i % QUEUE_ITEMS];
         if (item->kind == ITEM_COMMAND && item->command.kind == DEVICE_COMMAND_LAUNCH &&
-            item->command.kernel->reads) {
+            item->command.kernel.host->reads) {
             stream->announced = i;
             host_pool_announce(host_of(stream->device)->pool, &item->command);
             return;
@@ -296,16 +296,16 @@ enum status host_mark_wait(struct device *device, void *stream, void *mark, stru
 }
 
 enum status host_graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
-                              uint64_t epoch, struct error *err)
+                              const struct event_scope *scope, struct error *err)
 {
     (void)device;
+    (void)scope; /* every command has its own */
     (void)err;
     struct stream_item *item = next_item(stream);
     host_graph_use(graph);
     item->kind = ITEM_GRAPH;
     item->graph = graph;
     item->event_id = event_id;
-    item->epoch = epoch;
     give_item(stream);
     return STATUS_OK;
 }

@@ -36,7 +36,7 @@ struct stream_item {
     enum item_kind kind;
     struct device_command command;
     struct host_graph *graph;
-    uint64_t event_id, epoch; /* of a replay */
+    uint64_t event_id; /* of a replay */
     struct host_mark *mark;
     uint64_t mark_value;
 };

@@ -1,0 +1,54 @@
+/* abi.h - what a GPU kernel is called with: one struct by value, the same for every kernel.
+ *
+ * Host code and kernels both include this, so it is freestanding: no pointers, no enums, fixed
+ * sizes. Addresses are the device's. */
+#ifndef GRETA_DEVICE_ABI_ABI_H
+#define GRETA_DEVICE_ABI_ABI_H
+
+#include <stdint.h>
+
+#define GPU_OPERAND_LIMIT 12
+#define GPU_PARAMS_BYTES 128
+#define GPU_WORD_LIMIT 12
+
+/* What a kernel sees of an operand; address 0: absent. */
+struct gpu_operand {
+    uint64_t address;
+    uint64_t row_stride_bytes;
+    uint64_t width, rows; /* values of a row, rows */
+    uint32_t dtype;       /* enum dtype */
+    uint32_t unused;
+};
+
+/* The first thread of the first block stores entered and finished (unless entered is 0) and node to
+ * the stream's crumbs before it does anything else: a stream runs its kernels one after the other,
+ * so the one before has finished when the next begins. */
+struct gpu_call {
+    uint64_t crumbs; /* struct crumb_stream */
+    uint64_t entered;
+    uint64_t finished;              /* what the stream ran before */
+    uint64_t node;                  /* in a graph: which command of it, from 1 */
+    uint64_t page;                  /* struct crumb_page, for traps */
+    uint64_t trap_counter;          /* u64 in device memory: traps claimed so far */
+    uint64_t trap_id;               /* the launch that traps name */
+    uint64_t workspace;             /* GPU_WORKSPACE_BYTES of the stream */
+    uint32_t words[GPU_WORD_LIMIT]; /* of the plan, for the kernel alone */
+    _Alignas(16) uint8_t params[GPU_PARAMS_BYTES];
+    struct gpu_operand operands[GPU_OPERAND_LIMIT];
+};
+
+/* Scratch of a stream's kernels. The first GPU_COUNTER_BYTES are zero between kernels: whoever
+ * counts there leaves them so. */
+#define GPU_WORKSPACE_BYTES (UINT64_C(64) << 20)
+#define GPU_COUNTER_BYTES (UINT64_C(1) << 20)
+
+/* Where things stand in event/crumb.h, which kernels cannot include; abi.c holds them together. */
+#define GPU_CRUMB_ENTERED 0
+#define GPU_CRUMB_FINISHED 8
+#define GPU_CRUMB_NODE 16
+#define GPU_CRUMB_TRAP_COUNT 4096
+#define GPU_CRUMB_TRAPS 4160
+#define GPU_CRUMB_TRAP_BYTES 32
+#define GPU_CRUMB_TRAP_LIMIT 126
+
+#endif

@@ -1,0 +1,142 @@
+/* gpu_device.c - the GPU's method table, its staging, opening and closing. */
+#include "device/gpu/gpu_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- Staging -------------------------------------------------------------------------------- */
+
+static enum status create_staging(struct device *device, uint64_t bytes, void **ret_staging,
+                                  struct error *err)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    uint64_t unused;
+    gpu_enter(gpu);
+    if (device->options.staging == DEVICE_STAGING_PINNED) {
+        int code = gpu->runtime.pinned_create(gpu->runtime.self, bytes, ret_staging, &unused);
+        if (code)
+            return error_set(err, STATUS_NO_MEMORY,
+                             "staging: expected pinned memory, found error %d of %s (%s)", code,
+                             gpu->runtime.title, gpu->runtime.error_name(gpu->runtime.self, code));
+        return STATUS_OK;
+    }
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    *ret_staging = aligned_alloc(page, (size_t)((bytes + page - 1) / page * page));
+    if (!*ret_staging)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a staging slot");
+    return STATUS_OK;
+}
+
+static void destroy_staging(struct device *device, void *staging, uint64_t bytes)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    (void)bytes;
+    gpu_enter(gpu);
+    if (device->options.staging == DEVICE_STAGING_PINNED)
+        gpu->runtime.pinned_destroy(gpu->runtime.self, staging);
+    else
+        free(staging);
+}
+
+/* ---- The table ------------------------------------------------------------------------------ */
+
+static void close_device(struct device *device)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    gpu_enter(gpu);
+    gpu_completions_destroy(gpu);
+    gpu_quarantine_release(gpu);
+    gpu_upload_destroy(gpu);
+    gpu_modules_release(gpu);
+    gpu_crumbs_destroy(gpu);
+    if (gpu->internal_stream)
+        runtime->stream_destroy(runtime->self, gpu->internal_stream);
+    runtime->close(runtime->self);
+    pthread_mutex_destroy(&gpu->lock);
+    free(gpu);
+}
+
+static const struct device_methods gpu_methods = {
+    .kind = "gpu",
+    .close = close_device,
+    .module_load = gpu_module_load,
+    .memory_create = gpu_memory_create,
+    .memory_import = gpu_memory_import,
+    .memory_destroy = gpu_memory_destroy,
+    .memory_damage = gpu_memory_damage,
+    .staging_create = create_staging,
+    .staging_destroy = destroy_staging,
+    .stream_create = gpu_stream_create,
+    .stream_destroy = gpu_stream_destroy,
+    .stream_sync = gpu_stream_sync,
+    .stream_query = gpu_stream_query,
+    .submit = gpu_stream_submit,
+    .mark_create = gpu_mark_create,
+    .mark_destroy = gpu_mark_destroy,
+    .mark_record = gpu_mark_record,
+    .mark_wait = gpu_mark_wait,
+    .mark_sync = gpu_mark_sync,
+    .mark_passed = gpu_mark_passed,
+    .graph_create = gpu_graph_create,
+    .graph_replay = gpu_graph_replay,
+    .graph_destroy = gpu_graph_destroy,
+};
+
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+static void fill_info(struct gpu_device *gpu)
+{
+    struct device_info *info = &gpu->device.info;
+    snprintf(info->kind, sizeof(info->kind), "%s", gpu->runtime.kind);
+    snprintf(info->name, sizeof(info->name), "%s", gpu->facts.name);
+    snprintf(info->driver, sizeof(info->driver), "%s", gpu->facts.driver);
+    info->memory_bytes = gpu->facts.memory_bytes;
+    info->alignment = 256;
+    info->replay_pays = true;
+}
+
+static int open_parts(struct gpu_device *gpu, const struct device_options *options)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    int code = runtime->enter(runtime->self);
+    if (!code)
+        code = runtime->stream_create(runtime->self, &gpu->internal_stream);
+    if (!code)
+        code = gpu_crumbs_create(gpu, options->crumbs);
+    if (!code && options->guards)
+        gpu_memory_probe(gpu);
+    return code;
+}
+
+enum status gpu_device_open(const struct gpu_runtime *take_runtime,
+                            const struct device_options *options, struct device **ret_device,
+                            struct error *err)
+{
+    struct gpu_device *gpu = calloc(1, sizeof(*gpu));
+    if (!gpu) {
+        take_runtime->close(take_runtime->self);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a device");
+    }
+    gpu->runtime = *take_runtime;
+    gpu->device.methods = &gpu_methods;
+    pthread_mutex_init(&gpu->lock, NULL);
+    gpu->runtime.facts(gpu->runtime.self, &gpu->facts);
+    fill_info(gpu);
+    enum status status = STATUS_OK;
+    int code = open_parts(gpu, options);
+    if (code)
+        status = error_set(err, STATUS_NOT_FOUND,
+                           "%s: expected a device that works, found error %d (%s)", gpu->facts.name,
+                           code, gpu->runtime.error_name(gpu->runtime.self, code));
+    if (!status && (options->completions || options->copy_completions))
+        status = gpu_completions_create(gpu, err);
+    if (!status)
+        status = device_init(&gpu->device, options, err);
+    if (status)
+        close_device(&gpu->device);
+    else
+        *ret_device = &gpu->device;
+    return status;
+}

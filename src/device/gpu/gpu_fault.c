@@ -1,0 +1,163 @@
+/* gpu_fault.c - what the kernels left on the crumb page, and what becomes of a fault.
+ *
+ * After a fault the device answers nothing more; what is known is on the host already: the crumbs,
+ * and the names and scopes of the commands each stream was given. A stream whose last entered
+ * command is not finished is where it happened. */
+#include "device/gpu/gpu_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void gpu_enter(struct gpu_device *gpu)
+{
+    /* A code here comes back at the call that follows, which is checked. */
+    gpu->runtime.enter(gpu->runtime.self);
+}
+
+/* ---- Crumbs --------------------------------------------------------------------------------- */
+
+int gpu_crumbs_create(struct gpu_device *gpu, struct crumb_page *callers)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    int code = 1;
+    if (callers)
+        code = runtime->pin(runtime->self, callers, sizeof(*callers), &gpu->page_address);
+    gpu->page_is_callers = code == 0;
+    gpu->page = callers;
+    if (code) {
+        /* Not every mapping of a file can be pinned. */
+        void *memory = NULL;
+        code = runtime->pinned_create(runtime->self, sizeof(*gpu->page), &memory,
+                                      &gpu->page_address);
+        gpu->page = memory;
+        if (code)
+            return code;
+        memset(gpu->page, 0, sizeof(*gpu->page));
+    }
+    code = runtime->memory_create(runtime->self, sizeof(uint64_t), &gpu->trap_counter);
+    if (!code)
+        code = runtime->fill(runtime->self, gpu->trap_counter, 0, sizeof(uint64_t),
+                             gpu->internal_stream);
+    if (!code)
+        code = runtime->stream_sync(runtime->self, gpu->internal_stream);
+    return code;
+}
+
+void gpu_crumbs_destroy(struct gpu_device *gpu)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    if (gpu->trap_counter)
+        runtime->memory_destroy(runtime->self, gpu->trap_counter);
+    if (gpu->page && gpu->page_is_callers)
+        runtime->unpin(runtime->self, gpu->page);
+    else if (gpu->page)
+        runtime->pinned_destroy(runtime->self, gpu->page);
+    gpu->page = NULL;
+}
+
+void gpu_show_crumbs(struct gpu_device *gpu)
+{
+    struct crumb_page *shown = gpu->device.crumbs;
+    if (gpu->page == shown)
+        return;
+    for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++) {
+        const struct crumb_stream *from = &gpu->page->streams[i];
+        struct crumb_stream *to = &shown->streams[i];
+        __atomic_store_n(&to->node, __atomic_load_n(&from->node, __ATOMIC_ACQUIRE),
+                         __ATOMIC_RELEASE);
+        crumb_enter(to, crumb_entered(from));
+        crumb_finish(to, crumb_finished(from));
+    }
+    pthread_mutex_lock(&gpu->lock);
+    struct crumb_trap trap;
+    for (uint64_t place = shown->trap_count; crumb_trap_get(gpu->page, place, &trap); place++)
+        crumb_trap_add(shown, trap.launch_id, trap.operand, trap.index, trap.bound);
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+void gpu_stream_finished(struct gpu_device *gpu, struct gpu_stream *stream, uint64_t last_id)
+{
+    struct crumb_stream *crumbs = &gpu->page->streams[stream->index];
+    if (last_id > crumb_finished(crumbs)) {
+        crumb_enter(crumbs, last_id);
+        crumb_finish(crumbs, last_id);
+    }
+}
+
+/* ---- Faults --------------------------------------------------------------------------------- */
+
+static const struct gpu_history *find_history(const struct gpu_stream *stream, uint64_t event_id)
+{
+    uint64_t oldest = stream->given > GPU_HISTORY ? stream->given - GPU_HISTORY : 0;
+    for (uint64_t i = stream->given; i > oldest; i--)
+        if (stream->history[(i - 1) % GPU_HISTORY].event_id == event_id)
+            return &stream->history[(i - 1) % GPU_HISTORY];
+    return NULL;
+}
+
+/* What a stream was doing, from its crumbs. False if it was doing nothing. */
+static bool find_running(const struct gpu_device *gpu, const struct gpu_stream *stream,
+                         struct device_fault *ret_fault)
+{
+    const struct crumb_stream *crumbs = &gpu->page->streams[stream->index];
+    uint64_t entered = crumb_entered(crumbs);
+    if (entered == 0 || entered == crumb_finished(crumbs))
+        return false;
+    const struct gpu_history *found = find_history(stream, entered);
+    if (!found)
+        return false;
+    *ret_fault = (struct device_fault){
+        .event_id = entered, .op = found->op, .scope = found->scope, .stream_index = stream->index
+    };
+    uint64_t node = __atomic_load_n(&crumbs->node, __ATOMIC_ACQUIRE);
+    if (found->graph && node > 0 && node <= found->graph->count) {
+        ret_fault->op = found->graph->nodes[node - 1].op;
+        ret_fault->scope = found->graph->nodes[node - 1].scope;
+        ret_fault->scope.step = found->scope.step;
+    }
+    return true;
+}
+
+static void report(struct gpu_device *gpu)
+{
+    struct device_fault fault = { .op = "unknown command", .scope = { -1, -1, "" } };
+    pthread_mutex_lock(&gpu->lock);
+    bool found = false;
+    for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT && !found; i++)
+        found = gpu->streams[i] && find_running(gpu, gpu->streams[i], &fault);
+    pthread_mutex_unlock(&gpu->lock);
+    device_report_fault(&gpu->device, &fault);
+}
+
+/* A call that fails may be the first to meet what an earlier kernel did: the streams are asked
+ * before the call is blamed. */
+static bool has_pending_fault(struct gpu_device *gpu)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    void *handles[CRUMB_STREAM_LIMIT];
+    uint32_t count = 0;
+    pthread_mutex_lock(&gpu->lock);
+    for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++)
+        if (gpu->streams[i])
+            handles[count++] = gpu->streams[i]->handle;
+    pthread_mutex_unlock(&gpu->lock);
+    for (uint32_t i = 0; i < count; i++)
+        if (runtime->is_fault(runtime->stream_sync(runtime->self, handles[i])))
+            return true;
+    return false;
+}
+
+enum status gpu_failed(struct gpu_device *gpu, int code, const char *what, struct error *err)
+{
+    bool no_memory = gpu->runtime.is_no_memory(code);
+    if (gpu->runtime.is_fault(code) || (!no_memory && has_pending_fault(gpu))) {
+        if (gpu->page)
+            gpu_show_crumbs(gpu);
+        if (!device_is_lost(&gpu->device))
+            report(gpu);
+        return STATUS_OK;
+    }
+    return error_set(err, no_memory ? STATUS_NO_MEMORY : STATUS_UNSUPPORTED,
+                     "%s: expected it to work, found error %d of %s (%s)", what, code,
+                     gpu->runtime.title, gpu->runtime.error_name(gpu->runtime.self, code));
+}

@@ -1,0 +1,199 @@
+/* gpu_impl.h - what the files of the GPU device share.
+ *
+ * Faults. A runtime call whose code says that the device can do nothing more is passed to
+ * gpu_failed, which finds out what ran, reports the fault once and says STATUS_OK: the common layer
+ * sees that the device is lost and says so in its own words, as it does for the host. */
+#ifndef GRETA_DEVICE_GPU_GPU_IMPL_H
+#define GRETA_DEVICE_GPU_GPU_IMPL_H
+
+#include "device/device_impl.h"
+#include "device/gpu/gpu.h"
+
+/* Commands whose names and scopes are remembered for a fault, per stream. More than can be queued:
+ * the runtimes hold about a thousand. */
+#define GPU_HISTORY 2048u
+
+struct gpu_history {
+    uint64_t event_id;
+    const char *op; /* static */
+    struct event_scope scope;
+    const struct gpu_graph *graph; /* of a replay, else NULL; compared, not followed, once freed */
+};
+
+struct gpu_stream {
+    uint32_t index;
+    void *handle;
+    uint64_t workspace;          /* 0: not made yet */
+    uint64_t crumbs;             /* the stream's line of the crumb page, as the device sees it */
+    uint64_t last_id;            /* event of the command given last */
+    uint64_t given;              /* commands so far */
+    struct gpu_history *history; /* GPU_HISTORY of them; owned */
+};
+
+struct gpu_module {
+    void *handle;
+    void **functions; /* kernel_count of the image; owned */
+};
+
+struct gpu_graph_node {
+    const char *op; /* static */
+    struct event_scope scope;
+};
+
+struct gpu_graph {
+    void *graph, *exec;
+    /* The first kernel carries the replay's id: its call is set again for each replay. */
+    void *first_node, *first_function;
+    struct gpu_grid first_grid;
+    struct gpu_call first_call;
+    const struct gpu_stream *stream; /* whose crumbs and workspace the kernels use */
+    struct gpu_graph_node *nodes;    /* commands; owned */
+    size_t count;
+};
+
+/* How a buffer was made. */
+enum gpu_memory_kind { GPU_MEMORY_PLAIN, GPU_MEMORY_ZONED, GPU_MEMORY_MAPPED };
+
+struct gpu_memory {
+    enum gpu_memory_kind kind;
+    uint64_t base, base_bytes;        /* what was allocated, or the mapped part of the range */
+    uint64_t range, range_bytes;      /* MAPPED: with the unmapped parts before and behind */
+    uint64_t handle;                  /* MAPPED: the memory in it */
+    uint64_t front_bytes, back_bytes; /* of canary beside the buffer */
+};
+
+struct gpu_quarantine_entry;
+struct gpu_completions;
+
+struct gpu_device {
+    struct device device; /* the common part, first */
+    struct gpu_runtime runtime;
+    struct gpu_facts facts;
+    struct gpu_module modules[DEVICE_MODULE_LIMIT];
+    size_t module_count;
+
+    void *internal_stream; /* for fills and copies of this layer itself */
+    pthread_mutex_t lock;  /* guards the internal stream, the streams and the quarantine */
+    struct gpu_stream *streams[CRUMB_STREAM_LIMIT];
+    struct gpu_quarantine_entry *oldest, *newest;
+    uint64_t quarantine_bytes;
+    uint64_t granularity; /* of mapped memory; 0: not to be had, red zones instead */
+
+    struct crumb_page *page; /* as the device's kernels write it */
+    uint64_t page_address;   /* of it for the device */
+    bool page_is_callers;    /* pinned in place; else own memory, copied out at waits */
+    uint64_t trap_counter;   /* device memory: u64 */
+
+    struct gpu_upload *upload;           /* NULL: not made yet */
+    struct gpu_completions *completions; /* NULL: not asked for */
+};
+
+static inline struct gpu_device *gpu_of(struct device *device)
+{
+    return (struct gpu_device *)device;
+}
+
+/* Makes the device current in this thread. A failure shows at the call that follows. */
+void gpu_enter(struct gpu_device *gpu);
+
+/* ---- Faults (gpu_fault.c) ------------------------------------------------------------------- */
+
+/* For a code that is not 0: reports a fault and returns STATUS_OK, or sets err. */
+enum status gpu_failed(struct gpu_device *gpu, int code, const char *what, struct error *err);
+#define GPU_TRY(gpu, code, what, err)                                                              \
+    do {                                                                                           \
+        int gpu_try_code = (code);                                                                 \
+        if (gpu_try_code)                                                                          \
+            return gpu_failed((gpu), gpu_try_code, (what), (err));                                 \
+    } while (0)
+
+/* After a wait: what the kernels wrote becomes what the observer's page shows. */
+void gpu_show_crumbs(struct gpu_device *gpu);
+/* The stream was waited for: its last command is finished. */
+void gpu_stream_finished(struct gpu_device *gpu, struct gpu_stream *stream, uint64_t last_id);
+/* callers: the page to write where it can be, or NULL. Returns the runtime's code. */
+int gpu_crumbs_create(struct gpu_device *gpu, struct crumb_page *callers);
+void gpu_crumbs_destroy(struct gpu_device *gpu);
+
+/* ---- Memory (gpu_memory.c) ------------------------------------------------------------------ */
+
+enum status gpu_memory_create(struct device *device, uint64_t bytes,
+                              struct device_memory *ret_memory, struct error *err);
+enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t count,
+                              struct device_memory *ret_memory, struct error *err);
+void gpu_memory_destroy(struct device *device, struct device_memory *memory);
+uint64_t gpu_memory_damage(struct device *device, const struct device_memory *memory,
+                           int64_t *ret_offset);
+void gpu_quarantine_release(struct gpu_device *gpu);
+/* Whether guards can be unmapped pages: tries once. */
+void gpu_memory_probe(struct gpu_device *gpu);
+
+/* ---- Uploads (gpu_upload.c) ----------------------------------------------------------------- */
+
+/* Copies memory of the host to the device, through pinned memory, with several threads where it is
+ * much; returns when it is there. */
+enum status gpu_upload(struct gpu_device *gpu, uint64_t target, const void *source, uint64_t bytes,
+                       struct error *err);
+void gpu_upload_destroy(struct gpu_device *gpu);
+
+/* ---- Streams, marks (gpu_stream.c) and graphs (gpu_graph.c) --------------------------------- */
+
+enum status gpu_stream_create(struct device *device, uint32_t stream_index, void **ret_stream,
+                              struct error *err);
+void gpu_stream_destroy(struct device *device, void *stream);
+enum status gpu_stream_sync(struct device *device, void *stream, struct error *err);
+enum status gpu_stream_query(struct device *device, void *stream, struct error *err);
+enum status gpu_stream_submit(struct device *device, void *stream,
+                              const struct device_command *command, struct error *err);
+
+enum status gpu_mark_create(struct device *device, void **ret_mark, struct error *err);
+void gpu_mark_destroy(struct device *device, void *mark);
+enum status gpu_mark_record(struct device *device, void *stream, void *mark, struct error *err);
+enum status gpu_mark_wait(struct device *device, void *stream, void *mark, struct error *err);
+enum status gpu_mark_sync(struct device *device, void *mark, struct error *err);
+bool gpu_mark_passed(struct device *device, void *mark);
+
+enum status gpu_graph_create(struct device *device, void *stream,
+                             const struct device_command *commands, size_t count, void **ret_graph,
+                             struct error *err);
+enum status gpu_graph_replay(struct device *device, void *stream, void *graph, uint64_t event_id,
+                             const struct event_scope *scope, struct error *err);
+void gpu_graph_destroy(struct device *device, void *graph);
+
+/* A launch's kernels and calls, in order. */
+struct gpu_prepared {
+    uint32_t count;
+    void *functions[DEVICE_GPU_STEP_LIMIT];
+    struct gpu_grid grids[DEVICE_GPU_STEP_LIMIT];
+    struct gpu_call calls[DEVICE_GPU_STEP_LIMIT];
+};
+/* Before the first launch of a stream, and not while it captures. */
+enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream,
+                               struct error *err);
+/* node 0: outside of a graph. The stream has its workspace. */
+void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
+                 const struct device_command *command, uint64_t node,
+                 struct gpu_prepared *ret_prepared);
+/* Copies and fills. */
+int gpu_transfer(struct gpu_device *gpu, void *stream, const struct device_command *command);
+const char *gpu_command_name(const struct device_command *command);
+/* Notes a command as given. */
+void gpu_stream_note(struct gpu_stream *stream, uint64_t event_id, const char *op,
+                     const struct event_scope *scope, const struct gpu_graph *graph);
+
+/* ---- Modules (gpu_module.c) ----------------------------------------------------------------- */
+
+enum status gpu_module_load(struct device *device, const struct device_module *module,
+                            uint32_t index, struct error *err);
+void gpu_modules_release(struct gpu_device *gpu);
+
+/* ---- Completions (gpu_completions.c) -------------------------------------------------------- */
+
+enum status gpu_completions_create(struct gpu_device *gpu, struct error *err);
+void gpu_completions_destroy(struct gpu_device *gpu); /* after the streams */
+/* Tells the observer once what the stream was given so far is done. */
+void gpu_completions_add(struct gpu_device *gpu, struct gpu_stream *stream, uint64_t event_id);
+/* Returns when all that was added is told. */
+void gpu_completions_drain(struct gpu_device *gpu);
+
+#endif

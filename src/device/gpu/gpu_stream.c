@@ -1,0 +1,349 @@
+/* gpu_stream.c - streams of the runtime, what they are given, and the marks that order them. */
+#include "device/gpu/gpu_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Launches ------------------------------------------------------------------------------- */
+
+const char *gpu_command_name(const struct device_command *command)
+{
+    switch (command->kind) {
+    case DEVICE_COMMAND_COPY_IN:
+        return "copy in";
+    case DEVICE_COMMAND_COPY_OUT:
+        return "copy out";
+    case DEVICE_COMMAND_COPY_WITHIN:
+        return "copy within";
+    case DEVICE_COMMAND_FILL:
+        return "fill";
+    case DEVICE_COMMAND_INSPECT:
+        return "inspection";
+    case DEVICE_COMMAND_LAUNCH:
+        break;
+    }
+    return command->contract->name;
+}
+
+static void fill_operand(const struct device_host_operand *from, struct gpu_operand *to)
+{
+    uint64_t rows = 0;
+    if (!from->data || !shape_row_count(&from->shape, &rows))
+        return;
+    *to = (struct gpu_operand){ .address = (uint64_t)(uintptr_t)from->data,
+                                .row_stride_bytes = from->row_stride_bytes,
+                                .width = from->shape.dims[0],
+                                .rows = rows,
+                                .dtype = (uint32_t)from->dtype };
+}
+
+/* What all kernels of a launch are told. */
+static struct gpu_call make_call(const struct gpu_device *gpu, const struct gpu_stream *stream,
+                                 const struct device_command *command, uint64_t node)
+{
+    struct gpu_call call = { .crumbs = stream->crumbs,
+                             .entered = node ? 0 : command->event_id,
+                             .finished = stream->last_id,
+                             .node = node,
+                             .page = gpu->page_address,
+                             .trap_counter = gpu->trap_counter,
+                             .trap_id = command->event_id,
+                             .workspace = stream->workspace };
+    memcpy(call.params, command->params, sizeof(call.params));
+    return call;
+}
+
+enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream, struct error *err)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    uint64_t address;
+    if (stream->workspace)
+        return STATUS_OK;
+    GPU_TRY(gpu, runtime->memory_create(runtime->self, GPU_WORKSPACE_BYTES, &address), "workspace",
+            err);
+    stream->workspace = address;
+    pthread_mutex_lock(&gpu->lock);
+    int code = runtime->fill(runtime->self, address, 0, GPU_WORKSPACE_BYTES, gpu->internal_stream);
+    if (!code)
+        code = runtime->stream_sync(runtime->self, gpu->internal_stream);
+    pthread_mutex_unlock(&gpu->lock);
+    GPU_TRY(gpu, code, "workspace", err);
+    return STATUS_OK;
+}
+
+void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
+                 const struct device_command *command, uint64_t node,
+                 struct gpu_prepared *ret_prepared)
+{
+    struct device_gpu_request request = { .params = command->params,
+                                          .operands = command->operands,
+                                          .operand_count = command->operand_count,
+                                          .chip = &gpu->facts.chip };
+    struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT];
+    uint32_t count = command->kernel.gpu(&request, steps);
+    ASSERT(count <= DEVICE_GPU_STEP_LIMIT);
+    ret_prepared->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct device_gpu_step *step = &steps[i];
+        struct gpu_call *call = &ret_prepared->calls[i];
+        *call = make_call(gpu, stream, command, node);
+        memcpy(call->words, step->words, sizeof(call->words));
+        for (uint32_t o = 0; o < GPU_OPERAND_LIMIT; o++)
+            if (step->operands[o] < command->operand_count)
+                fill_operand(&command->operands[step->operands[o]], &call->operands[o]);
+        ret_prepared->functions[i] =
+            gpu->modules[command->kernel.module_index].functions[step->kernel];
+        ret_prepared->grids[i] = (struct gpu_grid){ step->grid_x, step->grid_y, step->threads,
+                                                    step->shared_bytes };
+    }
+}
+
+static enum status launch(struct gpu_device *gpu, struct gpu_stream *stream,
+                          const struct device_command *command, struct error *err)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    struct gpu_prepared prepared = { 0 };
+    TRY(gpu_make_workspace(gpu, stream, err));
+    gpu_prepare(gpu, stream, command, 0, &prepared);
+    for (uint32_t i = 0; i < prepared.count; i++)
+        GPU_TRY(gpu,
+                runtime->launch(runtime->self, prepared.functions[i], &prepared.grids[i],
+                                stream->handle, &prepared.calls[i]),
+                command->contract->name, err);
+    return STATUS_OK;
+}
+
+/* ---- Copies and fills ----------------------------------------------------------------------- */
+
+static bool is_dense(const struct device_rows *rows)
+{
+    return rows->row_count <= 1 || rows->stride_bytes == rows->row_bytes;
+}
+
+static int transfer(const struct gpu_runtime *runtime, void *stream,
+                    const struct device_command *command, uint64_t target, uint64_t source,
+                    uint64_t staged, uint64_t bytes)
+{
+    uint8_t *staging = command->staging;
+    switch (command->kind) {
+    case DEVICE_COMMAND_COPY_IN:
+        return runtime->copy_in(runtime->self, target, staging + staged, bytes, stream);
+    case DEVICE_COMMAND_COPY_OUT:
+        return runtime->copy_out(runtime->self, staging + staged, source, bytes, stream);
+    case DEVICE_COMMAND_COPY_WITHIN:
+        return runtime->copy_within(runtime->self, target, source, bytes, stream);
+    case DEVICE_COMMAND_FILL:
+        return runtime->fill(runtime->self, target, command->byte, bytes, stream);
+    case DEVICE_COMMAND_INSPECT:
+    case DEVICE_COMMAND_LAUNCH:
+        break;
+    }
+    return 0;
+}
+
+int gpu_transfer(struct gpu_device *gpu, void *stream, const struct device_command *command)
+{
+    bool out = command->kind == DEVICE_COMMAND_COPY_OUT;
+    bool within = command->kind == DEVICE_COMMAND_COPY_WITHIN;
+    const struct device_rows *rows = out ? &command->source : &command->target;
+    const struct device_rows *from = &command->source;
+    bool dense = is_dense(rows) && (!within || is_dense(from));
+    uint64_t count = dense ? 1 : rows->row_count;
+    uint64_t bytes = dense ? rows->row_bytes * rows->row_count : rows->row_bytes;
+    int code = 0;
+    for (uint64_t row = 0; row < count && bytes && !code; row++)
+        code = transfer(&gpu->runtime, stream, command,
+                        command->target.address + row * command->target.stride_bytes,
+                        from->address + row * from->stride_bytes, row * bytes, bytes);
+    return code;
+}
+
+/* ---- Submitting ----------------------------------------------------------------------------- */
+
+void gpu_stream_note(struct gpu_stream *stream, uint64_t event_id, const char *op,
+                     const struct event_scope *scope, const struct gpu_graph *graph)
+{
+    struct gpu_history *entry = &stream->history[stream->given % GPU_HISTORY];
+    *entry = (struct gpu_history){ event_id, op, *scope, graph };
+    stream->given++;
+    stream->last_id = event_id;
+}
+
+enum status gpu_stream_submit(struct device *device, void *argument,
+                              const struct device_command *command, struct error *err)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    struct gpu_stream *stream = argument;
+    if (command->kind == DEVICE_COMMAND_INSPECT) {
+        /* No kernel looks at memory for the audit yet: said as what was not seen. */
+        const struct device_inspection_result unseen = { .failed = true };
+        device_report_inspection(device, stream->index, command, command->event_id, &unseen);
+        return STATUS_OK;
+    }
+    gpu_enter(gpu);
+    if (command->kind == DEVICE_COMMAND_LAUNCH)
+        TRY(launch(gpu, stream, command, err));
+    else
+        GPU_TRY(gpu, gpu_transfer(gpu, stream->handle, command), gpu_command_name(command), err);
+    gpu_stream_note(stream, command->event_id, gpu_command_name(command), &command->scope, NULL);
+    if (device_wants_completion(device, command))
+        gpu_completions_add(gpu, stream, command->event_id);
+    return STATUS_OK;
+}
+
+enum status gpu_stream_sync(struct device *device, void *argument, struct error *err)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    struct gpu_stream *stream = argument;
+    gpu_enter(gpu);
+    uint64_t last_id = __atomic_load_n(&stream->last_id, __ATOMIC_RELAXED);
+    GPU_TRY(gpu, gpu->runtime.stream_sync(gpu->runtime.self, stream->handle), "stream sync", err);
+    gpu_stream_finished(gpu, stream, last_id);
+    gpu_show_crumbs(gpu);
+    if (gpu->completions)
+        gpu_completions_drain(gpu);
+    return STATUS_OK;
+}
+
+enum status gpu_stream_query(struct device *device, void *argument, struct error *err)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    struct gpu_stream *stream = argument;
+    gpu_enter(gpu);
+    GPU_TRY(gpu, gpu->runtime.stream_query(gpu->runtime.self, stream->handle), "stream query", err);
+    return device_check(device, err);
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+static void release(struct gpu_device *gpu, struct gpu_stream *stream)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    if (stream->handle)
+        runtime->stream_destroy(runtime->self, stream->handle);
+    if (stream->workspace)
+        runtime->memory_destroy(runtime->self, stream->workspace);
+    free(stream->history);
+    free(stream);
+}
+
+enum status gpu_stream_create(struct device *device, uint32_t stream_index, void **ret_stream,
+                              struct error *err)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    struct gpu_stream *stream = calloc(1, sizeof(*stream));
+    if (stream)
+        stream->history = calloc(GPU_HISTORY, sizeof(*stream->history));
+    if (!stream || !stream->history) {
+        free(stream);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a stream");
+    }
+    stream->index = stream_index;
+    stream->crumbs = gpu->page_address + stream_index * sizeof(struct crumb_stream);
+    gpu_enter(gpu);
+    int code = gpu->runtime.stream_create(gpu->runtime.self, &stream->handle);
+    if (code) {
+        release(gpu, stream);
+        enum status status = gpu_failed(gpu, code, "stream creation", err);
+        return status ? status : device_check(device, err);
+    }
+    pthread_mutex_lock(&gpu->lock);
+    gpu->streams[stream_index] = stream;
+    pthread_mutex_unlock(&gpu->lock);
+    *ret_stream = stream;
+    return STATUS_OK;
+}
+
+void gpu_stream_destroy(struct device *device, void *argument)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    struct gpu_stream *stream = argument;
+    struct error unused;
+    /* Also so that a fault in it is told before its history goes. */
+    if (gpu_stream_sync(device, stream, &unused))
+        error_wrap(&unused, "stream");
+    pthread_mutex_lock(&gpu->lock);
+    gpu->streams[stream->index] = NULL;
+    pthread_mutex_unlock(&gpu->lock);
+    release(gpu, stream);
+}
+
+/* ---- Marks ---------------------------------------------------------------------------------- */
+
+/* An event of the runtime. It is passed until it is recorded for the first time. */
+struct gpu_mark {
+    void *event;
+};
+
+enum status gpu_mark_create(struct device *device, void **ret_mark, struct error *err)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    struct gpu_mark *mark = calloc(1, sizeof(*mark));
+    if (!mark)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a mark");
+    gpu_enter(gpu);
+    int code = gpu->runtime.event_create(gpu->runtime.self, &mark->event);
+    if (code) {
+        free(mark);
+        enum status status = gpu_failed(gpu, code, "mark creation", err);
+        return status ? status : device_check(device, err);
+    }
+    *ret_mark = mark;
+    return STATUS_OK;
+}
+
+void gpu_mark_destroy(struct device *device, void *argument)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    struct gpu_mark *mark = argument;
+    gpu_enter(gpu);
+    gpu->runtime.event_destroy(gpu->runtime.self, mark->event);
+    free(mark);
+}
+
+enum status gpu_mark_record(struct device *device, void *stream, void *mark, struct error *err)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    gpu_enter(gpu);
+    GPU_TRY(gpu,
+            gpu->runtime.event_record(gpu->runtime.self, ((struct gpu_mark *)mark)->event,
+                                      ((struct gpu_stream *)stream)->handle),
+            "mark record", err);
+    return STATUS_OK;
+}
+
+enum status gpu_mark_wait(struct device *device, void *stream, void *mark, struct error *err)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    gpu_enter(gpu);
+    GPU_TRY(gpu,
+            gpu->runtime.event_wait(gpu->runtime.self, ((struct gpu_mark *)mark)->event,
+                                    ((struct gpu_stream *)stream)->handle),
+            "mark wait", err);
+    return STATUS_OK;
+}
+
+enum status gpu_mark_sync(struct device *device, void *mark, struct error *err)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    gpu_enter(gpu);
+    GPU_TRY(gpu, gpu->runtime.event_sync(gpu->runtime.self, ((struct gpu_mark *)mark)->event),
+            "mark sync", err);
+    gpu_show_crumbs(gpu);
+    return STATUS_OK;
+}
+
+bool gpu_mark_passed(struct device *device, void *mark)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    struct error unused;
+    bool passed = true;
+    gpu_enter(gpu);
+    int code = gpu->runtime.event_query(gpu->runtime.self, ((struct gpu_mark *)mark)->event,
+                                        &passed);
+    if (!code)
+        return passed;
+    /* A lost device passes its marks: nobody must wait for ever. */
+    (void)gpu_failed(gpu, code, "mark query", &unused);
+    return true;
+}

@@ -1,0 +1,63 @@
+/* replay.c - batches that come again and again, one token of each sequence, recorded as a graph and
+ * replayed, on devices where that pays. What differs between them (ids, positions, slots) is in the
+ * indices on the device; so a graph is right for every batch of its size. */
+#include "engine/engine_impl.h"
+
+static struct engine_replay *find(struct engine *engine, uint64_t tokens, uint64_t logits)
+{
+    for (size_t i = 0; i < COUNT_OF(engine->replays); i++)
+        if (engine->replays[i].tokens == tokens && engine->replays[i].logits == logits)
+            return &engine->replays[i];
+    return NULL;
+}
+
+static void drop(struct engine *engine, struct engine_replay *replay)
+{
+    struct error unused;
+    if (replay->graph.index &&
+        device_graph_destroy(engine->device, replay->graph, DEVICE_HERE, &unused))
+        replay->graph.index = 0; /* it goes with the device */
+    *replay = (struct engine_replay){ 0 };
+}
+
+void engine_drop_replays(struct engine *engine)
+{
+    for (size_t i = 0; i < COUNT_OF(engine->replays); i++)
+        drop(engine, &engine->replays[i]);
+}
+
+static enum status record(struct engine *engine, uint64_t tokens, uint64_t logits,
+                          struct engine_replay *replay, struct error *err)
+{
+    struct device_graph graph;
+    struct error unused;
+    TRY(device_graph_begin(engine->device, engine->stream, DEVICE_HERE, err));
+    enum status status = engine_run(engine, tokens, logits, err);
+    if (status) {
+        /* The recording is ended whatever came; there is nothing to keep of it. */
+        if (device_graph_end(engine->device, engine->stream, DEVICE_HERE, &graph, &unused) ==
+                STATUS_OK &&
+            device_graph_destroy(engine->device, graph, DEVICE_HERE, &unused))
+            return status;
+        return status;
+    }
+    TRY(device_graph_end(engine->device, engine->stream, DEVICE_HERE, &graph, err));
+    *replay = (struct engine_replay){ tokens, logits, graph };
+    return STATUS_OK;
+}
+
+enum status engine_run_again(struct engine *engine, uint64_t tokens, uint64_t logits,
+                             struct error *err)
+{
+    if (!device_info(engine->device)->replay_pays || tokens > engine->plan.options.sequence_limit)
+        return engine_run(engine, tokens, logits, err);
+    struct engine_replay *replay = find(engine, tokens, logits);
+    if (!replay) {
+        replay = &engine->replays[engine->next_replay++ % COUNT_OF(engine->replays)];
+        drop(engine, replay);
+        TRY(record(engine, tokens, logits, replay, err));
+    }
+    struct event_scope scope = { .step = engine->step, .layer = -1, .tensor = "" };
+    device_scope_set(engine->device, engine->stream, &scope);
+    return device_graph_replay(engine->device, engine->stream, replay->graph, DEVICE_HERE, err);
+}

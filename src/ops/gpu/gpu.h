@@ -1,0 +1,20 @@
+/* gpu.h - the ops on GPUs: the image of all kernels, and how activations are packed for them. */
+#ifndef GRETA_OPS_GPU_GPU_H
+#define GRETA_OPS_GPU_GPU_H
+
+#include "device/device.h"
+
+/* Static. In a build without a compiler for GPUs it has no code. */
+const struct device_gpu_image *gpu_kernels_image(void);
+
+/* See ops_weight_dtype. */
+enum dtype gpu_weight_dtype(enum dtype dtype, uint64_t k);
+
+/* Whether there is a kernel for weights of a type. */
+bool gpu_can_multiply(enum dtype weight_dtype);
+
+/* PACK_F32 or PACK_LEVELS (packing.h). */
+uint32_t gpu_pack_format(enum dtype weight_dtype);
+uint64_t gpu_packed_row_bytes(uint32_t format, uint64_t k);
+
+#endif

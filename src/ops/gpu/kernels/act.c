@@ -1,0 +1,57 @@
+/* act.c - add, swiglu and packing: one value at a time. A block does a part of a row: x counts the
+ * parts, y the rows. */
+#include "ops/gpu/kernels/pack.h"
+#include "ops/params.h"
+
+KERNEL(add)
+{
+    ENTER(call);
+    const struct gpu_operand *x = &call.operands[0]; /* both [width, tokens] */
+    uint32_t i = block_x() * thread_count() + thread_index();
+    if (i < x->width)
+        row_f32(x, block_y())[i] += row_f32(&call.operands[1], block_y())[i];
+}
+
+/* x / (1 + exp(-x)), from exp(-|x|), which cannot overflow. */
+INLINE float silu(float x)
+{
+    float e = exp_value(-__builtin_fabsf(x));
+    return x * (x < 0 ? e : 1.0f) / (1.0f + e);
+}
+
+KERNEL(swiglu)
+{
+    ENTER(call);
+    const struct params_swiglu *params = (const void *)call.params;
+    uint64_t width = call.operands[2].width; /* all [width, tokens] */
+    uint32_t i = block_x() * thread_count() + thread_index();
+    float value = 0;
+    if (i < width) {
+        value = silu(row_f32(&call.operands[0], block_y())[i]) *
+                row_f32(&call.operands[1], block_y())[i];
+        row_f32(&call.operands[2], block_y())[i] = value;
+    }
+    if (call.operands[3].address)
+        pack_value(params->packing.format, row_at(&call.operands[3], block_y()), width, i, value);
+}
+
+KERNEL(act_pack)
+{
+    ENTER(call);
+    const struct params_act_pack *params = (const void *)call.params;
+    const struct gpu_operand *x = &call.operands[0]; /* [k, tokens] */
+    uint32_t i = block_x() * thread_count() + thread_index();
+    float value = i < x->width ? row_f32(x, block_y())[i] : 0;
+    pack_value(params->format, row_at(&call.operands[1], block_y()), x->width, i, value);
+}
+
+/* Attention's own packing, behind it: its rows are whole only when all its blocks are done. */
+KERNEL(attention_pack)
+{
+    ENTER(call);
+    const struct params_attention *params = (const void *)call.params;
+    const struct gpu_operand *x = &call.operands[0]; /* [width, tokens] */
+    uint32_t i = block_x() * thread_count() + thread_index();
+    float value = i < x->width ? row_f32(x, block_y())[i] : 0;
+    pack_value(params->packing.format, row_at(&call.operands[1], block_y()), x->width, i, value);
+}

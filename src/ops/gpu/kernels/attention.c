@@ -1,0 +1,401 @@
+/* attention.c - attention over the cache.
+ *
+ * A block does one token, up to HEADS query heads that share a kv head, and one part of the token's
+ * cache slots; x counts parts, then sets of heads, then kv heads; y counts tokens. Eight lanes
+ * share a cache row, each with PIECES pieces of eight values. Slots are taken in chunks of CHUNK
+ * with a running maximum; the parts' results meet in the workspace, where the block that comes last
+ * joins them in the order of the parts, so that the bits do not depend on who was last. */
+#include "ops/gpu/kernels/portable.h"
+#include "ops/params.h"
+#include "tensor/dtype.h"
+
+#define CHUNK 256u
+#define ROW_LANES 8u
+#define HEADS_MOST 4
+#define PIECES_MOST 8
+#define THREADS 256u
+#define TEAMS (THREADS / TEAM)
+#define ROWS_AT_ONCE (THREADS / ROW_LANES)
+
+/* A cache of F16 whose rows lie at multiples of 16 bytes. */
+#define ALIGNED_F16 DTYPE_COUNT
+
+/* Eight values of a cache row from value `first` on, a multiple of 8. */
+INLINE void load8(uint32_t dtype, const GLOBAL uint8_t *row, uint32_t first, float values[8])
+{
+    if (dtype == ALIGNED_F16) {
+        words4 words = *(const GLOBAL words4 *)(row + 2 * first);
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            values[2 * i] = f16_value((uint16_t)words[i]);
+            values[2 * i + 1] = f16_value((uint16_t)(words[i] >> 16));
+        }
+    } else if (dtype == DTYPE_F16) {
+        const GLOBAL uint8_t *at = row + 2 * first;
+        words4 words;
+        if (((uint64_t)(uintptr_t)at & 15) == 0) {
+            words = *(const GLOBAL words4 *)at;
+        } else {
+            UNROLL
+            for (uint32_t i = 0; i < 4; i++)
+                words[i] = ((const GLOBAL uint16_t *)at)[2 * i] |
+                           (uint32_t)((const GLOBAL uint16_t *)at)[2 * i + 1] << 16;
+        }
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            values[2 * i] = f16_value((uint16_t)words[i]);
+            values[2 * i + 1] = f16_value((uint16_t)(words[i] >> 16));
+        }
+    } else if (dtype == DTYPE_Q8_0) {
+        const GLOBAL uint8_t *block = row + first / 32 * 34;
+        float scale = f16_value(*(const GLOBAL uint16_t *)block);
+        const GLOBAL uint16_t *levels = (const GLOBAL uint16_t *)(block + 2 + first % 32);
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            values[2 * i] = scale * (float)(int8_t)levels[i];
+            values[2 * i + 1] = scale * (float)(int8_t)(levels[i] >> 8);
+        }
+    } else {
+        const GLOBAL float *at = (const GLOBAL float *)row + first;
+        UNROLL
+        for (uint32_t i = 0; i < 8; i++)
+            values[i] = at[i];
+    }
+}
+
+/* A block's share of the work. */
+struct share {
+    uint32_t head_dim, kv_head, first_head, heads; /* heads: 1 .. HEADS */
+    uint64_t start, first, end;                    /* slots [first, end) behind start */
+    uint32_t token, part, parts, counter;
+};
+
+/* Shared memory, in floats. */
+struct places {
+    SHARED float *scores;                  /* [HEADS][CHUNK] */
+    SHARED float *maxima, *sums, *factors; /* [HEADS] */
+    SHARED float *totals;                  /* [TEAMS][HEADS][head_dim] */
+};
+
+INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, struct share *share)
+{
+    const struct params_attention *params = (const void *)call->params;
+    const struct gpu_operand *q = &call->operands[0], *keys = &call->operands[1];
+    uint32_t parts = call->words[0], sets = call->words[1];
+    uint32_t group = (uint32_t)(q->width / keys->width);
+    uint32_t set = block_x() / parts % sets;
+    share->token = block_y();
+    share->head_dim = params->head_dim;
+    share->parts = parts;
+    share->part = block_x() % parts;
+    share->kv_head = block_x() / parts / sets;
+    share->first_head = share->kv_head * group + set * heads_most;
+    share->heads = group - set * heads_most < heads_most ? group - set * heads_most : heads_most;
+    share->counter =
+        (uint32_t)(share->token * (keys->width / share->head_dim) + share->kv_head) * sets + set;
+    uint64_t start = list_index(&call->operands[3], share->token);
+    uint64_t position = list_index(&call->operands[4], share->token);
+    bool first_thread = block_x() == 0 && thread_index() == 0;
+    if (start >= keys->rows) {
+        if (first_thread)
+            index_ok(call, 3, start, keys->rows);
+        return false;
+    }
+    if (position >= keys->rows - start) {
+        if (first_thread)
+            index_ok(call, 4, position, keys->rows - start);
+        return false;
+    }
+    uint64_t count = position + 1;
+    uint64_t each = (count + parts - 1) / parts;
+    each = (each + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE * ROWS_AT_ONCE;
+    share->start = start;
+    share->first = share->part * each < count ? share->part * each : count;
+    share->end = share->first + each < count ? share->first + each : count;
+    return true;
+}
+
+INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
+                        const struct places *places, uint32_t heads, uint32_t pieces,
+                        uint32_t dtype, float q[HEADS_MOST][8 * PIECES_MOST], uint64_t first,
+                        uint64_t end)
+{
+    const struct params_attention *params = (const void *)call->params;
+    const struct gpu_operand *keys = &call->operands[1];
+    uint32_t lane = thread_index() % ROW_LANES;
+    for (uint64_t base = first; base < end; base += ROWS_AT_ONCE) {
+        uint64_t slot = base + thread_index() / ROW_LANES;
+        bool valid = slot < end;
+        const GLOBAL uint8_t *row = row_at(keys, share->start + (valid ? slot : end - 1));
+        float dots[HEADS_MOST];
+        UNROLL
+        for (uint32_t h = 0; h < heads; h++)
+            dots[h] = 0;
+        UNROLL
+        for (uint32_t p = 0; p < pieces; p++) {
+            uint32_t at = 8 * (lane + ROW_LANES * p);
+            float values[8];
+            if (at < share->head_dim) {
+                load8(dtype, row, share->kv_head * share->head_dim + at, values);
+                UNROLL
+                for (uint32_t h = 0; h < heads; h++) {
+                    UNROLL
+                    for (uint32_t i = 0; i < 8; i++)
+                        dots[h] += q[h][8 * p + i] * values[i];
+                }
+            }
+        }
+        UNROLL
+        for (uint32_t h = 0; h < heads; h++) {
+            float dot = team_sum(dots[h], ROW_LANES) * params->scale;
+            if (lane == 0 && valid)
+                places->scores[h * CHUNK + (uint32_t)(slot - first)] = dot;
+        }
+    }
+}
+
+/* Team h turns the scores of head h into weights, and says by how much what came before shrinks. */
+INLINE void weigh_chunk(const struct places *places, uint32_t heads, uint32_t count)
+{
+    uint32_t h = team_index();
+    if (h >= heads)
+        return;
+    SHARED float *scores = places->scores + h * CHUNK;
+    float before = places->maxima[h], largest = before;
+    for (uint32_t i = lane_index(); i < count; i += TEAM)
+        largest = scores[i] > largest ? scores[i] : largest;
+    largest = team_max(largest, TEAM);
+    float sum = 0;
+    for (uint32_t i = lane_index(); i < count; i += TEAM) {
+        float weight = exp_value(scores[i] - largest);
+        scores[i] = weight;
+        sum += weight;
+    }
+    sum = team_sum(sum, TEAM);
+    team_sync();
+    if (lane_index() == 0) {
+        float factor = exp_value(before - largest);
+        places->factors[h] = factor;
+        places->sums[h] = places->sums[h] * factor + sum;
+        places->maxima[h] = largest;
+    }
+}
+
+INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
+                         const struct places *places, uint32_t heads, uint32_t pieces,
+                         uint32_t dtype, float totals[HEADS_MOST][8 * PIECES_MOST], uint64_t first,
+                         uint64_t end)
+{
+    const struct gpu_operand *values_of = &call->operands[2];
+    uint32_t lane = thread_index() % ROW_LANES;
+    UNROLL
+    for (uint32_t h = 0; h < heads; h++) {
+        float factor = places->factors[h];
+        UNROLL
+        for (uint32_t i = 0; i < 8 * pieces; i++)
+            totals[h][i] *= factor;
+    }
+    for (uint64_t slot = first + thread_index() / ROW_LANES; slot < end; slot += ROWS_AT_ONCE) {
+        const GLOBAL uint8_t *row = row_at(values_of, share->start + slot);
+        UNROLL
+        for (uint32_t p = 0; p < pieces; p++) {
+            uint32_t at = 8 * (lane + ROW_LANES * p);
+            float values[8];
+            if (at < share->head_dim) {
+                load8(dtype, row, share->kv_head * share->head_dim + at, values);
+                UNROLL
+                for (uint32_t h = 0; h < heads; h++) {
+                    float weight = places->scores[h * CHUNK + (uint32_t)(slot - first)];
+                    UNROLL
+                    for (uint32_t i = 0; i < 8; i++)
+                        totals[h][8 * p + i] += weight * values[i];
+                }
+            }
+        }
+    }
+}
+
+/* The sums of all rows' lanes, to places->totals of each team. */
+INLINE void store_totals(const struct share *share, const struct places *places, uint32_t heads,
+                         uint32_t pieces, float totals[HEADS_MOST][8 * PIECES_MOST])
+{
+    uint32_t lane = thread_index() % ROW_LANES;
+    UNROLL
+    for (uint32_t h = 0; h < heads; h++) {
+        UNROLL
+        for (uint32_t i = 0; i < 8 * pieces; i++) {
+            float sum = totals[h][i];
+            sum += team_swap_float(sum, 8);
+            sum += team_swap_float(sum, 16);
+            uint32_t at = 8 * (lane + ROW_LANES * (i / 8)) + i % 8;
+            if (lane_index() < ROW_LANES && at < share->head_dim)
+                places->totals[(team_index() * heads + h) * share->head_dim + at] = sum;
+        }
+    }
+}
+
+INLINE float sum_of_teams(const struct share *share, const struct places *places, uint32_t heads,
+                          uint32_t h, uint32_t d)
+{
+    float sum = 0;
+    for (uint32_t team = 0; team < TEAMS; team++)
+        sum += places->totals[(team * heads + h) * share->head_dim + d];
+    return sum;
+}
+
+/* A part in the workspace: for each head its maximum, its sum, its totals. */
+INLINE GLOBAL float *part_at(const struct gpu_call *call, const struct share *share, uint32_t part,
+                             uint32_t heads, uint32_t h)
+{
+    uint64_t index = ((uint64_t)share->counter * share->parts + part) * heads + h;
+    return (GLOBAL float *)(call->workspace + GPU_COUNTER_BYTES) + index * (share->head_dim + 2);
+}
+
+/* Puts the parts together; all blocks have stored theirs. */
+INLINE void join_parts(const struct gpu_call *call, const struct share *share, uint32_t heads)
+{
+    GLOBAL float *out = row_f32(&call->operands[5], share->token);
+    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS) {
+        uint32_t h = at / share->head_dim, d = at % share->head_dim;
+        float largest = -F32_INFINITY, sum = 0, total = 0;
+        for (uint32_t part = 0; part < share->parts; part++) {
+            float maximum = *(volatile GLOBAL float *)part_at(call, share, part, heads, h);
+            largest = maximum > largest ? maximum : largest;
+        }
+        for (uint32_t part = 0; part < share->parts; part++) {
+            volatile GLOBAL float *stored = part_at(call, share, part, heads, h);
+            float part_sum = stored[1];
+            if (part_sum == 0.0f)
+                continue; /* no slots */
+            float factor = exp_value(stored[0] - largest);
+            sum += part_sum * factor;
+            total += stored[2 + d] * factor;
+        }
+        out[(share->first_head + h) * share->head_dim + d] = total / sum;
+    }
+}
+
+/* Whether this block is the last of its parts to come here. */
+INLINE bool is_last(const struct gpu_call *call, const struct share *share)
+{
+    SHARED uint32_t *flag = (SHARED uint32_t *)shared_memory();
+    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + share->counter;
+    fence_device();
+    block_sync();
+    if (thread_index() == 0) {
+        uint32_t before = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+        *flag = before == share->parts - 1;
+        if (*flag)
+            *counter = 0;
+    }
+    block_sync();
+    fence_device();
+    return *flag != 0;
+}
+
+INLINE void clear_heads(const struct gpu_call *call, const struct share *share)
+{
+    GLOBAL float *out = row_f32(&call->operands[5], share->token);
+    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS)
+        out[share->first_head * share->head_dim + at] = 0;
+}
+
+INLINE void finish(const struct gpu_call *call, const struct share *share,
+                   const struct places *places, uint32_t heads)
+{
+    GLOBAL float *out = row_f32(&call->operands[5], share->token);
+    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS) {
+        uint32_t h = at / share->head_dim, d = at % share->head_dim;
+        float total = sum_of_teams(share, places, heads, h, d);
+        if (share->parts == 1) {
+            out[(share->first_head + h) * share->head_dim + d] = total / places->sums[h];
+        } else {
+            GLOBAL float *part = part_at(call, share, share->part, heads, h);
+            part[2 + d] = total;
+            if (d == 0) {
+                part[0] = places->maxima[h];
+                part[1] = places->sums[h];
+            }
+        }
+    }
+    if (share->parts > 1 && is_last(call, share))
+        join_parts(call, share, heads);
+}
+
+INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces, uint32_t dtype)
+{
+    struct share share;
+    if (!find_share(call, heads, &share)) {
+        if (share.part == 0)
+            clear_heads(call, &share);
+        return;
+    }
+    SHARED float *memory = (SHARED float *)shared_memory();
+    struct places places = { .scores = memory,
+                             .maxima = memory + heads * CHUNK,
+                             .sums = memory + heads * CHUNK + 4,
+                             .factors = memory + heads * CHUNK + 8,
+                             .totals = memory + heads * CHUNK + 12 };
+    float q[HEADS_MOST][8 * PIECES_MOST], totals[HEADS_MOST][8 * PIECES_MOST];
+    const GLOBAL float *queries = row_f32(&call->operands[0], share.token);
+    UNROLL
+    for (uint32_t h = 0; h < heads; h++) {
+        UNROLL
+        for (uint32_t i = 0; i < 8 * pieces; i++) {
+            uint32_t at = 8 * (thread_index() % ROW_LANES + ROW_LANES * (i / 8)) + i % 8;
+            q[h][i] = h < share.heads && at < share.head_dim
+                          ? queries[(share.first_head + h) * share.head_dim + at]
+                          : 0.0f;
+            totals[h][i] = 0;
+        }
+    }
+    if (thread_index() < heads) {
+        places.maxima[thread_index()] = -F32_INFINITY;
+        places.sums[thread_index()] = 0;
+    }
+    block_sync();
+    for (uint64_t first = share.first; first < share.end; first += CHUNK) {
+        uint64_t end = first + CHUNK < share.end ? first + CHUNK : share.end;
+        score_chunk(call, &share, &places, heads, pieces, dtype, q, first, end);
+        block_sync();
+        weigh_chunk(&places, heads, (uint32_t)(end - first));
+        block_sync();
+        gather_chunk(call, &share, &places, heads, pieces, dtype, totals, first, end);
+        block_sync();
+    }
+    store_totals(&share, &places, heads, pieces, totals);
+    block_sync();
+    finish(call, &share, &places, heads);
+}
+
+/* head_dim up to 128: four heads at a time, or one; up to 512: one. Short code matters: it is
+ * fetched anew for every launch. */
+KERNEL(attention_4_heads_f16)
+{
+    ENTER(call);
+    attend(&call, 4, 2, ALIGNED_F16);
+}
+
+KERNEL(attention_1_head_f16)
+{
+    ENTER(call);
+    attend(&call, 1, 2, ALIGNED_F16);
+}
+
+KERNEL(attention_4_heads)
+{
+    ENTER(call);
+    attend(&call, 4, 2, call.operands[1].dtype);
+}
+
+KERNEL(attention_1_head)
+{
+    ENTER(call);
+    attend(&call, 1, 2, call.operands[1].dtype);
+}
+
+KERNEL(attention_1_large_head)
+{
+    ENTER(call);
+    attend(&call, 1, 8, call.operands[1].dtype);
+}

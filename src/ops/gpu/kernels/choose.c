@@ -1,0 +1,116 @@
+/* choose.c - argmax and top_k: a block for each row. A NaN is smaller than every number and equal
+ * to every NaN; -0 equals +0. Equals come in the order of their ids. */
+#include "ops/gpu/kernels/portable.h"
+
+/* Larger keys come first: the value's order, then the smaller id. NaN has the smallest order. */
+INLINE uint64_t key_of(float value, uint32_t id)
+{
+    uint32_t bits = bits_of(value == 0.0f ? 0.0f : value);
+    uint32_t order = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    if (value != value)
+        order = 0;
+    return (uint64_t)order << 32 | (uint32_t)~id;
+}
+
+INLINE uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+INLINE uint64_t team_largest(uint64_t key)
+{
+    for (uint32_t distance = TEAM / 2; distance > 0; distance /= 2) {
+        uint32_t low = team_swap((uint32_t)key, distance);
+        uint32_t high = team_swap((uint32_t)(key >> 32), distance);
+        key = larger(key, (uint64_t)high << 32 | low);
+    }
+    return key;
+}
+
+#define AT_ONCE 16
+
+/* The largest key below `bound` in the row; every thread has it. */
+INLINE uint64_t largest_below(const GLOBAL float *row, uint32_t count, uint64_t bound)
+{
+    SHARED uint64_t *best = (SHARED uint64_t *)shared_memory();
+    uint64_t key = 0;
+    for (uint32_t first = thread_index(); first < count; first += AT_ONCE * thread_count()) {
+        float values[AT_ONCE]; /* asked for together */
+        UNROLL
+        for (uint32_t n = 0; n < AT_ONCE; n++) {
+            uint32_t i = first + n * thread_count();
+            values[n] = i < count ? row[i] : 0;
+        }
+        UNROLL
+        for (uint32_t n = 0; n < AT_ONCE; n++) {
+            uint32_t i = first + n * thread_count();
+            uint64_t candidate = i < count ? key_of(values[n], i) : 0;
+            key = candidate < bound ? larger(key, candidate) : key;
+        }
+    }
+    key = team_largest(key);
+    block_sync(); /* the keys of the round before were read */
+    if (lane_index() == 0)
+        best[team_index()] = key;
+    block_sync();
+    return team_largest(lane_index() < thread_count() / TEAM ? best[lane_index()] : 0);
+}
+
+/* The largest over all threads; every thread has it. */
+INLINE uint64_t block_largest(uint64_t key)
+{
+    SHARED uint64_t *best = (SHARED uint64_t *)shared_memory();
+    key = team_largest(key);
+    if (lane_index() == 0)
+        best[team_index()] = key;
+    block_sync();
+    return team_largest(lane_index() < thread_count() / TEAM ? best[lane_index()] : 0);
+}
+
+KERNEL(argmax)
+{
+    ENTER(call);
+    uint32_t count = (uint32_t)call.operands[0].width; /* [vocab, rows] */
+    const GLOBAL float *row = row_f32(&call.operands[0], block_x());
+    /* A thread's ids increase, so the first of equals stays; anything comes before a NaN. */
+    float best = float_of(0x7FC00000u);
+    uint32_t id = thread_index();
+    for (uint32_t first = thread_index(); first < count; first += AT_ONCE * thread_count()) {
+        float values[AT_ONCE]; /* asked for together */
+        UNROLL
+        for (uint32_t n = 0; n < AT_ONCE; n++) {
+            uint32_t i = first + n * thread_count();
+            values[n] = row[i < count ? i : first];
+        }
+        UNROLL
+        for (uint32_t n = 0; n < AT_ONCE; n++) {
+            uint32_t i = first + n * thread_count();
+            if (i < count && (values[n] > best || (best != best && values[n] == values[n]))) {
+                best = values[n];
+                id = i;
+            }
+        }
+    }
+    uint64_t key = block_largest(thread_index() < count ? key_of(best, id) : 0);
+    if (thread_index() == 0)
+        ((GLOBAL uint32_t *)call.operands[1].address)[block_x()] = ~(uint32_t)key;
+}
+
+/* One round for each of the k; k is small where this is used. */
+KERNEL(top_k)
+{
+    ENTER(call);
+    const GLOBAL float *row = row_f32(&call.operands[0], block_x());
+    uint32_t count = (uint32_t)call.operands[0].width, k = (uint32_t)call.operands[1].width;
+    GLOBAL float *values = row_f32(&call.operands[1], block_x());                   /* [k, rows] */
+    GLOBAL uint32_t *ids = (GLOBAL uint32_t *)row_at(&call.operands[2], block_x()); /* the same */
+    uint64_t bound = UINT64_MAX;
+    for (uint32_t n = 0; n < k; n++) {
+        bound = largest_below(row, count, bound);
+        uint32_t id = ~(uint32_t)bound;
+        if (thread_index() == 0) {
+            ids[n] = id;
+            values[n] = row[id];
+        }
+    }
+}

@@ -1,0 +1,175 @@
+/* norm.c - rms_norm, a block for each token, and head_norm, a team for each head.
+ *
+ * out = x * scale * weight, scale = 1 / sqrt(mean(x^2) + epsilon); sums in f32, each thread its own
+ * values first. */
+#include "ops/gpu/kernels/pack.h"
+#include "ops/params.h"
+
+/* The sum over all threads of the block; every thread has it. Uses a word of shared memory for each
+ * team. */
+INLINE float block_sum(float value)
+{
+    SHARED float *sums = (SHARED float *)shared_memory();
+    uint32_t teams = thread_count() / TEAM;
+    value = team_sum(value, TEAM);
+    if (lane_index() == 0)
+        sums[team_index()] = value;
+    block_sync();
+    return team_sum(lane_index() < teams ? sums[lane_index()] : 0.0f, TEAM);
+}
+
+/* Values a thread keeps in registers; those of longer rows are read again. */
+#define KEPT 4
+
+KERNEL(rms_norm)
+{
+    early_allow();
+    const struct params_norm *params = (const void *)call.params;
+    uint32_t width = (uint32_t)call.operands[0].width, step = thread_count();
+    GLOBAL float *x = row_f32(&call.operands[0], block_x()); /* [width, tokens] */
+    const GLOBAL float *added = call.operands[1].address ? row_f32(&call.operands[1], block_x())
+                                                         : 0;
+    const GLOBAL float *weight = row_f32(&call.operands[2], 0); /* [width] */
+    GLOBAL float *out = row_f32(&call.operands[3], block_x());  /* [width, tokens] */
+    float kept[KEPT], more[KEPT], weights[KEPT];
+    float squares = 0;
+    /* Weights do not change: they are asked for before the kernel before this one has ended. */
+    UNROLL
+    for (uint32_t n = 0; n < KEPT; n++) {
+        uint32_t i = n * step + thread_index();
+        weights[n] = i < width ? weight[i] : 0;
+    }
+    early_wait();
+    leave_crumbs(&call);
+    /* All loads before the first store, which might be to the same memory. */
+    UNROLL
+    for (uint32_t n = 0; n < KEPT; n++) {
+        uint32_t i = n * step + thread_index();
+        kept[n] = i < width ? x[i] : 0;
+        more[n] = added && i < width ? added[i] : 0;
+    }
+    UNROLL
+    for (uint32_t n = 0; n < KEPT; n++) {
+        uint32_t i = n * step + thread_index();
+        if (added && i < width)
+            x[i] = kept[n] += more[n];
+        squares += kept[n] * kept[n];
+    }
+    for (uint32_t i = KEPT * step + thread_index(); i < width; i += step) {
+        float value = x[i];
+        if (added)
+            x[i] = value += added[i];
+        squares += value * value;
+    }
+    float mean = block_sum(squares) / (float)width;
+    float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
+    GLOBAL uint8_t *packed = call.operands[4].address ? row_at(&call.operands[4], block_x()) : 0;
+    UNROLL
+    for (uint32_t n = 0; n < KEPT; n++) {
+        uint32_t i = n * step + thread_index();
+        if (n * step >= width)
+            break;
+        float value = kept[n] * scale * weights[n];
+        if (i < width)
+            out[i] = value;
+        if (packed)
+            pack_value(params->packing.format, packed, width, i, value);
+    }
+    for (uint32_t first = KEPT * step; first < width; first += step) {
+        uint32_t i = first + thread_index();
+        float value = i < width ? x[i] * scale * weight[i] : 0;
+        if (i < width)
+            out[i] = value;
+        if (packed)
+            pack_value(params->packing.format, packed, width, i, value);
+    }
+}
+
+/* The same where rows can be read 16 bytes at a time: four values a thread and step. */
+#define KEPT_FOURS 2
+
+KERNEL(rms_norm_by_four)
+{
+    early_allow();
+    const struct params_norm *params = (const void *)call.params;
+    uint32_t fours = (uint32_t)call.operands[0].width / 4, step = thread_count();
+    uint32_t width = 4 * fours;
+    GLOBAL floats4 *x = (GLOBAL floats4 *)row_at(&call.operands[0], block_x());
+    const GLOBAL floats4 *added = call.operands[1].address
+                                      ? (GLOBAL floats4 *)row_at(&call.operands[1], block_x())
+                                      : 0;
+    const GLOBAL floats4 *weight = (GLOBAL floats4 *)row_at(&call.operands[2], 0);
+    GLOBAL floats4 *out = (GLOBAL floats4 *)row_at(&call.operands[3], block_x());
+    const floats4 zero = { 0 };
+    floats4 kept[KEPT_FOURS], more[KEPT_FOURS], weights[KEPT_FOURS];
+    UNROLL
+    for (uint32_t n = 0; n < KEPT_FOURS; n++) {
+        uint32_t i = n * step + thread_index();
+        weights[n] = i < fours ? weight[i] : zero;
+    }
+    early_wait();
+    leave_crumbs(&call);
+    UNROLL
+    for (uint32_t n = 0; n < KEPT_FOURS; n++) {
+        uint32_t i = n * step + thread_index();
+        kept[n] = i < fours ? x[i] : zero;
+        more[n] = added && i < fours ? added[i] : zero;
+    }
+    floats4 squares = zero;
+    UNROLL
+    for (uint32_t n = 0; n < KEPT_FOURS; n++) {
+        uint32_t i = n * step + thread_index();
+        kept[n] += more[n];
+        if (added && i < fours)
+            x[i] = kept[n];
+        squares += kept[n] * kept[n];
+    }
+    for (uint32_t i = KEPT_FOURS * step + thread_index(); i < fours; i += step) {
+        floats4 value = x[i];
+        if (added)
+            x[i] = value += added[i];
+        squares += value * value;
+    }
+    float mean = block_sum(squares[0] + squares[1] + squares[2] + squares[3]) / (float)width;
+    float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
+    GLOBAL uint8_t *packed = call.operands[4].address ? row_at(&call.operands[4], block_x()) : 0;
+    UNROLL
+    for (uint32_t n = 0; n < KEPT_FOURS; n++) {
+        uint32_t i = n * step + thread_index();
+        if (n * step < fours) {
+            floats4 value = kept[n] * scale * weights[n];
+            if (i < fours)
+                out[i] = value;
+            if (packed)
+                pack_four(params->packing.format, packed, width, 4 * i, value);
+        }
+    }
+    for (uint32_t first = KEPT_FOURS * step; first < fours; first += step) {
+        uint32_t i = first + thread_index();
+        floats4 value = i < fours ? x[i] * scale * weight[i] : zero;
+        if (i < fours)
+            out[i] = value;
+        if (packed)
+            pack_four(params->packing.format, packed, width, 4 * i, value);
+    }
+}
+
+KERNEL(head_norm)
+{
+    ENTER(call);
+    const struct params_norm *params = (const void *)call.params;
+    uint32_t head_dim = (uint32_t)call.operands[1].width;
+    uint32_t heads = (uint32_t)call.operands[0].width / head_dim;
+    uint32_t head = block_x() * (thread_count() / TEAM) + team_index();
+    if (head >= heads)
+        return;
+    GLOBAL float *x = row_f32(&call.operands[0], block_y()) + head * head_dim;
+    const GLOBAL float *weight = row_f32(&call.operands[1], 0); /* [head_dim] */
+    float squares = 0;
+    for (uint32_t i = lane_index(); i < head_dim; i += TEAM)
+        squares += x[i] * x[i];
+    float mean = team_sum(squares, TEAM) / (float)head_dim;
+    float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
+    for (uint32_t i = lane_index(); i < head_dim; i += TEAM)
+        x[i] = x[i] * scale * weight[i];
+}

@@ -1,0 +1,78 @@
+/* pack.h - rows of activations as matrix products want them.
+ *
+ * PACK_F32: the row. PACK_LEVELS: k signed bytes, then for each 32 of them {scale, scale * sum of
+ * the levels} as two floats; k is a multiple of 32. level = x / scale to nearest even, scale =
+ * largest magnitude / 127; a block with a NaN or infinity has scale NaN and levels 0. */
+#ifndef GRETA_OPS_GPU_KERNELS_PACK_H
+#define GRETA_OPS_GPU_KERNELS_PACK_H
+
+#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/packing.h"
+
+/* Packs value i of a row of k values. For PACK_LEVELS all lanes of a team are here together, with
+ * 32 neighbouring values that begin at a multiple of 32. */
+INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint64_t i, float value)
+{
+    if (format == PACK_F32) {
+        if (i < k)
+            ((GLOBAL float *)packed)[i] = value;
+        return;
+    }
+    if (i >= k)
+        return; /* the whole team, since k is a multiple of 32 */
+    uint32_t largest = team_max_bits(bits_of(value) & 0x7FFFFFFFu, TEAM);
+    bool finite = largest < 0x7F800000u;
+    float magnitude = float_of(largest);
+    bool usable = finite && magnitude >= 0x1p-110f;
+    float scale = usable ? magnitude / 127.0f : finite ? 0.0f : float_of(0x7FC00000u);
+    float factor = usable ? 127.0f / magnitude : 0.0f;
+    int32_t level = usable ? (int32_t)__builtin_rintf(value * factor) : 0;
+    int32_t sum = team_sum_int(level, TEAM);
+    ((GLOBAL int8_t *)packed)[i] = (int8_t)level;
+    if (lane_index() == 0) {
+        floats2 pair = { scale, scale * (float)sum };
+        *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
+    }
+}
+
+/* The same for four neighbouring values from i on, a multiple of 4: eight lanes share a block
+ * of 32. All lanes of a team are here together; those past the row have zeros. */
+INLINE void pack_four(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint64_t i,
+                      floats4 values)
+{
+    bool there = i < k;
+    if (format == PACK_F32) {
+        if (there)
+            *(GLOBAL floats4 *)(packed + 4 * i) = values;
+        return;
+    }
+    uint32_t largest = 0;
+    UNROLL
+    for (uint32_t n = 0; n < 4; n++) {
+        uint32_t bits = bits_of(values[n]) & 0x7FFFFFFFu;
+        largest = bits > largest ? bits : largest;
+    }
+    largest = team_max_bits(largest, 8);
+    bool finite = largest < 0x7F800000u;
+    float magnitude = float_of(largest);
+    bool usable = finite && magnitude >= 0x1p-110f;
+    float scale = usable ? magnitude / 127.0f : finite ? 0.0f : float_of(0x7FC00000u);
+    float factor = usable ? 127.0f / magnitude : 0.0f;
+    uint32_t levels = 0;
+    int32_t sum = 0;
+    UNROLL
+    for (uint32_t n = 0; n < 4; n++) {
+        int32_t level = usable ? (int32_t)__builtin_rintf(values[n] * factor) : 0;
+        levels |= ((uint32_t)level & 255u) << (8 * n);
+        sum += level;
+    }
+    sum = team_sum_int(sum, 8);
+    if (there)
+        *(GLOBAL uint32_t *)(packed + i) = levels;
+    if (there && i % 32 == 0) {
+        floats2 pair = { scale, scale * (float)sum };
+        *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
+    }
+}
+
+#endif

@@ -1,0 +1,392 @@
+/* portable.h - all that differs between the machines kernels are compiled for: NVIDIA GPUs, AMD
+ * GPUs, and a processor that plays one in tests (EMULATED). Builtins only, no vendor headers.
+ *
+ * Kernels are written for teams of 32 neighbouring threads, a whole wave on NVIDIA, half of one on
+ * AMD's wide waves. All threads of a team take the same path around team operations. */
+#ifndef GRETA_OPS_GPU_KERNELS_PORTABLE_H
+#define GRETA_OPS_GPU_KERNELS_PORTABLE_H
+
+#include "device/abi/abi.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TEAM 32u
+#define INLINE static inline __attribute__((always_inline))
+/* On GPUs arrays live in registers only if every index is known; elsewhere it does not matter. */
+#if defined(__NVPTX__) || defined(__AMDGCN__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL
+#endif
+
+typedef uint32_t words4 __attribute__((vector_size(16)));
+typedef uint32_t words2 __attribute__((vector_size(8)));
+typedef float floats4 __attribute__((vector_size(16)));
+typedef float floats2 __attribute__((vector_size(8)));
+
+#if defined(__NVPTX__)
+
+#define KERNEL(name) __attribute__((nvptx_kernel)) void name(struct gpu_call call)
+#define GLOBAL __attribute__((address_space(1)))
+#define SHARED __attribute__((address_space(3)))
+
+extern SHARED words4 shared_array[];
+INLINE SHARED uint8_t *shared_memory(void)
+{
+    return (SHARED uint8_t *)shared_array;
+}
+
+INLINE uint32_t thread_index(void)
+{
+    return (uint32_t)__nvvm_read_ptx_sreg_tid_x();
+}
+INLINE uint32_t thread_count(void)
+{
+    return (uint32_t)__nvvm_read_ptx_sreg_ntid_x();
+}
+INLINE uint32_t block_x(void)
+{
+    return (uint32_t)__nvvm_read_ptx_sreg_ctaid_x();
+}
+INLINE uint32_t block_y(void)
+{
+    return (uint32_t)__nvvm_read_ptx_sreg_ctaid_y();
+}
+INLINE uint32_t block_count_x(void)
+{
+    return (uint32_t)__nvvm_read_ptx_sreg_nctaid_x();
+}
+
+INLINE void block_sync(void)
+{
+    __syncthreads();
+}
+INLINE void team_sync(void)
+{
+    __nvvm_bar_warp_sync(0xFFFFFFFFu);
+}
+INLINE uint32_t team_swap(uint32_t value, uint32_t distance)
+{
+    return (uint32_t)__nvvm_shfl_sync_bfly_i32(0xFFFFFFFFu, (int)value, (int)distance, 31);
+}
+
+INLINE void fence_device(void)
+{
+    __nvvm_membar_gl();
+}
+INLINE void fence_system(void)
+{
+    __nvvm_membar_sys();
+}
+
+/* Four products of signed bytes, added to sum. */
+INLINE int32_t dot4(uint32_t a, uint32_t b, int32_t sum)
+{
+    int32_t result;
+    __asm__("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
+    return result;
+}
+
+INLINE float exp2_fast(float x)
+{
+    return __nvvm_ex2_approx_ftz_f(x);
+}
+
+/* 16 bytes from global to shared memory, in the background; groups are waited for in order. */
+INLINE void copy_async(SHARED uint8_t *target, const GLOBAL uint8_t *source)
+{
+    __asm__ volatile(
+        "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"((uint32_t)(uintptr_t)target),
+        "l"(source)
+        : "memory");
+}
+INLINE void copy_commit(void)
+{
+    __asm__ volatile("cp.async.commit_group;" ::: "memory");
+}
+#define copy_wait(pending) __asm__ volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
+
+/* The kernel before this one may still run until early_wait; whoever comes next may begin after
+ * early_allow. */
+#if __CUDA_ARCH__ >= 900
+INLINE void early_allow(void)
+{
+    __asm__ volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+INLINE void early_wait(void)
+{
+    __asm__ volatile("griddepcontrol.wait;" ::: "memory");
+}
+#else
+INLINE void early_allow(void)
+{
+}
+INLINE void early_wait(void)
+{
+}
+#endif
+
+INLINE float f16_value(uint16_t bits)
+{
+    union {
+        uint16_t bits;
+        _Float16 value;
+    } half = { bits };
+    return (float)half.value;
+}
+INLINE uint16_t f16_bits(float value)
+{
+    union {
+        _Float16 value;
+        uint16_t bits;
+    } half = { (_Float16)value };
+    return half.bits;
+}
+
+#elif defined(__AMDGCN__)
+
+#define KERNEL(name) __attribute__((amdgpu_kernel)) void name(struct gpu_call call)
+#define GLOBAL __attribute__((address_space(1)))
+#define SHARED __attribute__((address_space(3)))
+
+extern SHARED words4 shared_array[];
+INLINE SHARED uint8_t *shared_memory(void)
+{
+    return (SHARED uint8_t *)shared_array;
+}
+
+INLINE uint32_t thread_index(void)
+{
+    return __builtin_amdgcn_workitem_id_x();
+}
+INLINE uint32_t thread_count(void)
+{
+    /* Of the dispatch packet; every grid here is whole blocks. */
+    return ((const __attribute__((address_space(4))) uint16_t *)__builtin_amdgcn_dispatch_ptr())[2];
+}
+INLINE uint32_t block_x(void)
+{
+    return __builtin_amdgcn_workgroup_id_x();
+}
+INLINE uint32_t block_y(void)
+{
+    return __builtin_amdgcn_workgroup_id_y();
+}
+INLINE uint32_t block_count_x(void)
+{
+    return ((const __attribute__((address_space(4)))
+             uint32_t *)__builtin_amdgcn_dispatch_ptr())[3] /
+           thread_count();
+}
+
+INLINE void block_sync(void)
+{
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+INLINE void team_sync(void)
+{
+    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+}
+INLINE uint32_t team_swap(uint32_t value, uint32_t distance)
+{
+    return (uint32_t)__builtin_amdgcn_ds_bpermute((int)((thread_index() ^ distance) * 4u),
+                                                  (int)value);
+}
+
+INLINE void fence_device(void)
+{
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+}
+INLINE void fence_system(void)
+{
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "");
+}
+
+INLINE int32_t dot4(uint32_t a, uint32_t b, int32_t sum)
+{
+    return __builtin_amdgcn_sdot4((int)a, (int)b, sum, false);
+}
+
+INLINE float exp2_fast(float x)
+{
+    return __builtin_amdgcn_exp2f(x);
+}
+
+INLINE void copy_async(SHARED uint8_t *target, const GLOBAL uint8_t *source)
+{
+    *(SHARED words4 *)target = *(const GLOBAL words4 *)source;
+}
+INLINE void copy_commit(void)
+{
+}
+#define copy_wait(pending) ((void)(pending))
+
+INLINE void early_allow(void)
+{
+}
+INLINE void early_wait(void)
+{
+}
+
+INLINE float f16_value(uint16_t bits)
+{
+    union {
+        uint16_t bits;
+        _Float16 value;
+    } half = { bits };
+    return (float)half.value;
+}
+INLINE uint16_t f16_bits(float value)
+{
+    union {
+        _Float16 value;
+        uint16_t bits;
+    } half = { (_Float16)value };
+    return half.bits;
+}
+
+#else
+
+#include <emulator.h> /* of the tests */
+
+#endif
+
+/* ---- The same everywhere -------------------------------------------------------------------- */
+
+INLINE uint32_t lane_index(void)
+{
+    return thread_index() % TEAM;
+}
+INLINE uint32_t team_index(void)
+{
+    return thread_index() / TEAM;
+}
+
+INLINE uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    __builtin_memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+INLINE float float_of(uint32_t bits)
+{
+    float value;
+    __builtin_memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+INLINE float team_swap_float(float value, uint32_t distance)
+{
+    return float_of(team_swap(bits_of(value), distance));
+}
+
+/* Over groups of `width` neighbouring lanes; every lane has the result. */
+INLINE float team_sum(float value, uint32_t width)
+{
+    for (uint32_t distance = width / 2; distance > 0; distance /= 2)
+        value += team_swap_float(value, distance);
+    return value;
+}
+INLINE float team_max(float value, uint32_t width)
+{
+    for (uint32_t distance = width / 2; distance > 0; distance /= 2) {
+        float other = team_swap_float(value, distance);
+        value = other > value ? other : value;
+    }
+    return value;
+}
+INLINE int32_t team_sum_int(int32_t value, uint32_t width)
+{
+    for (uint32_t distance = width / 2; distance > 0; distance /= 2)
+        value += (int32_t)team_swap((uint32_t)value, distance);
+    return value;
+}
+INLINE uint32_t team_max_bits(uint32_t value, uint32_t width)
+{
+    for (uint32_t distance = width / 2; distance > 0; distance /= 2) {
+        uint32_t other = team_swap(value, distance);
+        value = other > value ? other : value;
+    }
+    return value;
+}
+
+/* exp(x) to about 2 units in the last place: what x * log2(e) loses is put back. */
+INLINE float exp_value(float x)
+{
+    const float log2e = 1.4426950408889634f, rest = 1.9259629911266175e-8f;
+    float high = x * log2e;
+    if (!(high > -150.0f))
+        return high != high ? x : 0.0f;
+    float low = __builtin_fmaf(x, log2e, -high) + x * rest;
+    float power = exp2_fast(high);
+    return __builtin_fmaf(power, low * 0.6931471805599453f, power);
+}
+
+#define F32_INFINITY __builtin_inff()
+
+/* ---- Crumbs and traps ----------------------------------------------------------------------- */
+
+INLINE void store_crumb(uint64_t address, uint64_t value)
+{
+    *(volatile GLOBAL uint64_t *)address = value;
+}
+
+/* First in every kernel, before anything that another kernel may have written is read. */
+#define ENTER(call)                                                                                \
+    do {                                                                                           \
+        early_allow();                                                                             \
+        early_wait();                                                                              \
+        leave_crumbs(&(call));                                                                     \
+    } while (0)
+
+INLINE void leave_crumbs(const struct gpu_call *call)
+{
+    if ((block_x() | block_y() | thread_index()) != 0 || call->crumbs == 0)
+        return;
+    if (call->entered) {
+        store_crumb(call->crumbs + GPU_CRUMB_FINISHED, call->finished);
+        store_crumb(call->crumbs + GPU_CRUMB_ENTERED, call->entered);
+    }
+    store_crumb(call->crumbs + GPU_CRUMB_NODE, call->node);
+}
+
+/* True if index < bound; else one thread (the one that asks) leaves a trap. */
+INLINE bool index_ok(const struct gpu_call *call, uint32_t operand, uint64_t index, uint64_t bound)
+{
+    if (index < bound)
+        return true;
+    uint64_t place = __atomic_fetch_add((GLOBAL uint64_t *)call->trap_counter, 1, __ATOMIC_RELAXED);
+    if (place >= GPU_CRUMB_TRAP_LIMIT)
+        return false;
+    uint64_t trap = call->page + GPU_CRUMB_TRAPS + place * GPU_CRUMB_TRAP_BYTES;
+    store_crumb(trap, call->trap_id);
+    store_crumb(trap + 8, index);
+    store_crumb(trap + 16, bound);
+    *(volatile GLOBAL uint32_t *)(trap + 24) = operand;
+    fence_system();
+    *(volatile GLOBAL uint32_t *)(trap + 28) = 1;
+    return false;
+}
+
+/* ---- Operands ------------------------------------------------------------------------------- */
+
+INLINE GLOBAL uint8_t *row_at(const struct gpu_operand *operand, uint64_t row)
+{
+    return (GLOBAL uint8_t *)(operand->address + row * operand->row_stride_bytes);
+}
+INLINE GLOBAL float *row_f32(const struct gpu_operand *operand, uint64_t row)
+{
+    return (GLOBAL float *)row_at(operand, row);
+}
+/* An index from memory; a negative one becomes huge. */
+INLINE uint64_t list_index(const struct gpu_operand *list, uint64_t place)
+{
+    return (uint64_t)(int64_t)((const GLOBAL int32_t *)list->address)[place];
+}
+
+#endif

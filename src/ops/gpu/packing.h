@@ -1,0 +1,8 @@
+/* packing.h - formats of packed activations on a GPU; shared by host code and kernels. */
+#ifndef GRETA_OPS_GPU_PACKING_H
+#define GRETA_OPS_GPU_PACKING_H
+
+#define PACK_F32 0u
+#define PACK_LEVELS 1u
+
+#endif

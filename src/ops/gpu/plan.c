@@ -1,0 +1,451 @@
+/* plan.c - how each op is done on a GPU: which kernel, how many blocks, how much shared memory. The
+ * kernels' files say what a block does. */
+#include "ops/gpu/gpu.h"
+
+#include "ops/gpu/packing.h"
+#include "ops/gpu/plan.h"
+#include "ops/gpu/tiling.h"
+#include "ops/params.h"
+#include "tensor/quant.h"
+
+#include <string.h>
+
+enum gpu_kernel {
+#define GPU_KERNEL(name) KERNEL_##name,
+#include "ops/gpu/kernels.def"
+#undef GPU_KERNEL
+};
+
+static const char *const kernel_names[] = {
+#define GPU_KERNEL(name) #name,
+#include "ops/gpu/kernels.def"
+#undef GPU_KERNEL
+};
+
+/* Threads of a block, where a thread does one value. */
+#define VALUE_THREADS 256u
+#define TEAM 32u
+#define TEAMS_OF_VALUES (VALUE_THREADS / TEAM)
+
+static uint64_t divide_up(uint64_t value, uint64_t by)
+{
+    return value / by + (value % by != 0);
+}
+
+/* Operands as the launch has them. */
+static struct device_gpu_step step_of(enum gpu_kernel kernel, uint64_t grid_x, uint64_t grid_y,
+                                      uint32_t threads)
+{
+    struct device_gpu_step step = { .kernel = (uint32_t)kernel,
+                                    .grid_x = (uint32_t)grid_x,
+                                    .grid_y = (uint32_t)grid_y,
+                                    .threads = threads };
+    for (uint8_t i = 0; i < GPU_OPERAND_LIMIT; i++)
+        step.operands[i] = i;
+    return step;
+}
+
+static uint64_t width_of(const struct device_host_operand *operand)
+{
+    return operand->shape.dims[0];
+}
+
+static uint64_t rows_of(const struct device_host_operand *operand)
+{
+    return operand->shape.dims[1];
+}
+
+/* Rows beyond what one dimension of a grid can count are not met: a batch is far smaller. */
+#define GRID_Y_LIMIT 65535u
+
+/* A thread for each value of a row, a row of blocks for each row. */
+static uint32_t plan_values(enum gpu_kernel kernel, uint64_t width, uint64_t rows,
+                            struct device_gpu_step *steps)
+{
+    if (width == 0 || rows == 0)
+        return 0;
+    ASSERT(rows <= GRID_Y_LIMIT);
+    steps[0] = step_of(kernel, divide_up(width, VALUE_THREADS), rows, VALUE_THREADS);
+    return 1;
+}
+
+static uint32_t plan_embed(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *out = &request->operands[2];
+    return plan_values(KERNEL_embed, width_of(out), rows_of(out), steps);
+}
+
+static uint32_t plan_gather_rows(const struct device_gpu_request *request,
+                                 struct device_gpu_step *steps)
+{
+    const struct device_host_operand *out = &request->operands[2];
+    return plan_values(KERNEL_gather_rows, width_of(out), rows_of(out), steps);
+}
+
+static uint32_t plan_add(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *x = &request->operands[0];
+    return plan_values(KERNEL_add, width_of(x), rows_of(x), steps);
+}
+
+static uint32_t plan_swiglu(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *out = &request->operands[2];
+    return plan_values(KERNEL_swiglu, width_of(out), rows_of(out), steps);
+}
+
+static uint32_t plan_act_pack(const struct device_gpu_request *request,
+                              struct device_gpu_step *steps)
+{
+    const struct device_host_operand *x = &request->operands[0];
+    return plan_values(KERNEL_act_pack, width_of(x), rows_of(x), steps);
+}
+
+static uint32_t plan_kv_append(const struct device_gpu_request *request,
+                               struct device_gpu_step *steps)
+{
+    const struct device_host_operand *k = &request->operands[0];
+    return plan_values(KERNEL_kv_append, width_of(k), rows_of(k), steps);
+}
+
+/* Whether rows of an operand can be read 16 bytes at a time; an absent one can. */
+static bool is_aligned(const struct device_host_operand *operand)
+{
+    return ((uint64_t)(uintptr_t)operand->data | operand->row_stride_bytes) % 16 == 0;
+}
+
+static uint32_t plan_rms_norm(const struct device_gpu_request *request,
+                              struct device_gpu_step *steps)
+{
+    const struct device_host_operand *x = &request->operands[0];
+    if (rows_of(x) == 0)
+        return 0;
+    bool by_four = width_of(x) % 4 == 0;
+    for (uint32_t i = 0; i < 5; i++)
+        by_four = by_four && is_aligned(&request->operands[i]);
+    uint64_t threads = divide_up(width_of(x), by_four ? 4 * TEAM : TEAM) * TEAM;
+    uint32_t most = request->chip->thread_limit;
+    steps[0] = step_of(by_four ? KERNEL_rms_norm_by_four : KERNEL_rms_norm, rows_of(x), 1,
+                       threads < most ? (uint32_t)threads : most);
+    steps[0].shared_bytes = TEAM * sizeof(float);
+    return 1;
+}
+
+static uint32_t plan_head_norm(const struct device_gpu_request *request,
+                               struct device_gpu_step *steps)
+{
+    const struct device_host_operand *x = &request->operands[0];
+    uint64_t heads = width_of(x) / width_of(&request->operands[1]);
+    if (rows_of(x) == 0)
+        return 0;
+    ASSERT(rows_of(x) <= GRID_Y_LIMIT);
+    steps[0] = step_of(KERNEL_head_norm, divide_up(heads, TEAMS_OF_VALUES), rows_of(x),
+                       VALUE_THREADS);
+    return 1;
+}
+
+static uint32_t plan_rope_table(const struct device_gpu_request *request,
+                                struct device_gpu_step *steps)
+{
+    const struct device_host_operand *table = &request->operands[1];
+    uint64_t pairs = width_of(table) / 2, tiles = divide_up(rows_of(table), TILE_POSITIONS);
+    if (pairs == 0 || tiles == 0)
+        return 0;
+    ASSERT(tiles <= GRID_Y_LIMIT);
+    steps[0] = step_of(KERNEL_rope_table, divide_up(pairs, VALUE_THREADS), tiles, VALUE_THREADS);
+    return 1;
+}
+
+static uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct params_rope *params = request->params;
+    const struct device_host_operand *x = &request->operands[0], *also = &request->operands[3];
+    uint64_t heads = width_of(x) / params->head_dim;
+    if (also->data)
+        heads += width_of(also) / params->head_dim;
+    return plan_values(KERNEL_rope, heads * (width_of(&request->operands[2]) / 2), rows_of(x),
+                       steps);
+}
+
+static uint32_t plan_argmax(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    steps[0] = step_of(KERNEL_argmax, rows_of(&request->operands[0]), 1,
+                       request->chip->thread_limit);
+    steps[0].shared_bytes = TEAM * sizeof(uint64_t);
+    return steps[0].grid_x > 0;
+}
+
+static uint32_t plan_top_k(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    steps[0] = step_of(KERNEL_top_k, rows_of(&request->operands[0]), 1,
+                       request->chip->thread_limit);
+    steps[0].shared_bytes = TEAM * sizeof(uint64_t);
+    return steps[0].grid_x > 0;
+}
+
+/* ---- Attention ------------------------------------------------------------------------------ */
+
+#define ATTENTION_PARTS_MOST 32u
+#define ATTENTION_SLOTS_LEAST 64u
+#define ATTENTION_CHUNK_SLOTS 256u
+
+static uint32_t plan_attention(const struct device_gpu_request *request,
+                               struct device_gpu_step *steps)
+{
+    const struct params_attention *params = request->params;
+    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    uint64_t tokens = rows_of(q), kv_heads = width_of(keys) / params->head_dim;
+    uint64_t group = width_of(q) / width_of(keys);
+    if (tokens == 0)
+        return 0;
+    ASSERT(tokens <= GRID_Y_LIMIT);
+    enum gpu_kernel kernel = KERNEL_attention_1_large_head;
+    /* Heads that share a block share what it reads of the cache; where blocks are few, a head each
+     * is faster: the time goes into steps one after the other, not into reading. */
+    uint64_t most_blocks = 8 * (uint64_t)request->chip->processor_count;
+    bool shared = params->head_dim <= 128 && group > 1 && tokens * kv_heads * group >= most_blocks;
+    uint64_t heads = shared ? 4 : 1;
+    const struct device_host_operand *values = &request->operands[2];
+    uint64_t places = (uint64_t)(uintptr_t)keys->data | (uint64_t)(uintptr_t)values->data |
+                      keys->row_stride_bytes | values->row_stride_bytes;
+    bool aligned_f16 = keys->dtype == DTYPE_F16 && values->dtype == DTYPE_F16 && places % 16 == 0;
+    if (params->head_dim <= 128 && aligned_f16)
+        kernel = heads == 1 ? KERNEL_attention_1_head_f16 : KERNEL_attention_4_heads_f16;
+    else if (params->head_dim <= 128)
+        kernel = heads == 1 ? KERNEL_attention_1_head : KERNEL_attention_4_heads;
+    uint64_t sets = divide_up(group, heads), units = tokens * kv_heads * sets;
+    /* Two blocks for each processor, but no part too small to be worth one. */
+    uint64_t parts = divide_up(2 * (uint64_t)request->chip->processor_count, units);
+    uint64_t most = rows_of(keys) / ATTENTION_SLOTS_LEAST;
+    most = most < 1 ? 1 : most > ATTENTION_PARTS_MOST ? ATTENTION_PARTS_MOST : most;
+    parts = parts > most ? most : parts;
+    uint64_t part_bytes = heads * (params->head_dim + 2) * sizeof(float);
+    if (units * sizeof(uint32_t) > GPU_COUNTER_BYTES ||
+        units * parts * part_bytes > GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES)
+        parts = 1;
+    steps[0] = step_of(kernel, parts * sets * kv_heads, tokens, VALUE_THREADS);
+    steps[0].words[0] = (uint32_t)parts;
+    steps[0].words[1] = (uint32_t)sets;
+    steps[0].shared_bytes = (uint32_t)((heads * ATTENTION_CHUNK_SLOTS + 12 +
+                                        TEAMS_OF_VALUES * heads * params->head_dim) *
+                                       sizeof(float));
+    if (!request->operands[6].data)
+        return 1;
+    plan_values(KERNEL_attention_pack, width_of(q), tokens, &steps[1]);
+    steps[1].operands[0] = 5; /* out */
+    steps[1].operands[1] = 6; /* packed */
+    return 2;
+}
+
+/* ---- Matrix products ------------------------------------------------------------------------ */
+
+enum dtype gpu_weight_dtype(enum dtype dtype, uint64_t k)
+{
+    if (dtype == DTYPE_Q8_0 && k % dtype_info(DTYPE_Q8_0_X8)->block_elements == 0)
+        return DTYPE_Q8_0_X8;
+    if (dtype == DTYPE_Q6_K && k % dtype_info(DTYPE_Q6_K_X8)->block_elements == 0)
+        return DTYPE_Q6_K_X8;
+    return dtype;
+}
+
+bool gpu_can_multiply(enum dtype weight_dtype)
+{
+    return quant_can_decode(weight_dtype) || matmul_is_direct(weight_dtype);
+}
+
+uint32_t gpu_pack_format(enum dtype weight_dtype)
+{
+    bool own = matmul_is_direct(weight_dtype) || matmul_chunk_bytes(weight_dtype);
+    return own && dtype_info(weight_dtype)->block_elements > 1 ? PACK_LEVELS : PACK_F32;
+}
+
+uint64_t gpu_packed_row_bytes(uint32_t format, uint64_t k)
+{
+    uint64_t bytes = format == PACK_LEVELS ? k + k / 32 * 8 : 4 * k;
+    return (bytes + 15) / 16 * 16;
+}
+
+/* How a product is done. */
+enum product_way { WAY_DIRECT, WAY_RING, WAY_DECODED, WAY_COUNT };
+
+static enum product_way way_of(const struct device_host_operand *weights)
+{
+    uint64_t address = (uint64_t)(uintptr_t)weights->data, k = width_of(weights);
+    if (matmul_is_direct((uint32_t)weights->dtype)) {
+        bool aligned = (address | weights->row_stride_bytes) % 16 == 0;
+        return aligned && k < UINT32_MAX / 4 ? WAY_DIRECT : WAY_DECODED;
+    }
+    bool ring = matmul_chunk_bytes((uint32_t)weights->dtype) &&
+                weights->row_stride_bytes < (UINT64_C(1) << 31);
+    return ring ? WAY_RING : WAY_DECODED;
+}
+
+/* Where a group's operands stand in the launch. */
+struct group_places {
+    uint8_t packed, weights, biases, outs;
+    uint32_t count;
+};
+
+/* Parts that are not in the set are absent for the kernel. */
+static void place_operands(const struct group_places *places, uint32_t part_bits,
+                           struct device_gpu_step *step)
+{
+    memset(step->operands, DEVICE_GPU_ABSENT, sizeof(step->operands));
+    step->operands[0] = places->packed;
+    for (uint8_t part = 0; part < places->count; part++) {
+        if (!(part_bits >> part & 1))
+            continue;
+        step->operands[1 + part] = (uint8_t)(places->weights + part);
+        step->operands[4 + part] = (uint8_t)(places->biases + part);
+        step->operands[7 + part] = (uint8_t)(places->outs + part);
+    }
+}
+
+/* Teams of a block, so that its ring fits. */
+static uint32_t ring_teams(const struct device_gpu_chip *chip, uint32_t ring_bytes)
+{
+    uint32_t teams = TEAMS_OF_VALUES;
+    while (teams > 1 && teams * ring_bytes > chip->shared_bytes)
+        teams /= 2;
+    return teams;
+}
+
+/* Blocks of a processor: what its registers hold. */
+#define BLOCKS_MOST 3u
+
+static struct device_gpu_step plan_streamed(const struct device_gpu_request *request,
+                                            const struct group_places *places, enum product_way way,
+                                            uint32_t part_bits, uint64_t tokens)
+{
+    const struct device_host_operand *weights = &request->operands[places->weights];
+    const struct device_gpu_chip *chip = request->chip;
+    uint32_t stage_bytes = 0, first = 0;
+    uint64_t groups = 0;
+    for (uint32_t part = places->count; part-- > 0;) {
+        if (!(part_bits >> part & 1))
+            continue;
+        uint32_t dtype = (uint32_t)weights[part].dtype;
+        uint32_t bytes = way == WAY_RING ? matmul_chunk_bytes(dtype) : matmul_direct_bytes(dtype);
+        stage_bytes = bytes > stage_bytes ? bytes : stage_bytes;
+        groups += divide_up(rows_of(&weights[part]), MATMUL_ROWS);
+        first = part;
+    }
+    uint32_t ring_bytes = MATMUL_STAGES * MATMUL_ROWS * stage_bytes;
+    uint32_t teams = ring_teams(chip, ring_bytes);
+    uint32_t wide = tokens > 4 ? 3 : tokens > 2 ? 2 : tokens > 1 ? 1 : 0; /* log2 */
+    bool levels = gpu_pack_format(weights[first].dtype) == PACK_LEVELS;
+    enum gpu_kernel kernel = (levels ? KERNEL_matmul_levels_1 : KERNEL_matmul_floats_1) + wide;
+    if (way == WAY_RING) {
+        wide = tokens > 1 ? 3 : 0;
+        kernel = wide ? KERNEL_matmul_ring_8 : KERNEL_matmul_ring_1;
+    }
+    uint64_t fitting = chip->processor_shared_bytes / (teams * ring_bytes + 1024);
+    fitting = fitting > BLOCKS_MOST ? BLOCKS_MOST : fitting < 1 ? 1 : fitting;
+    uint64_t most = fitting * chip->processor_count;
+    uint64_t blocks = divide_up(groups, teams);
+    struct device_gpu_step step = step_of(kernel, blocks < most ? blocks : most,
+                                          divide_up(tokens, UINT64_C(1) << wide), teams * TEAM);
+    step.words[0] = way == WAY_RING ? stage_bytes : ring_bytes;
+    step.shared_bytes = teams * ring_bytes;
+    place_operands(places, part_bits, &step);
+    return step;
+}
+
+static struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
+                                           const struct group_places *places, uint32_t part,
+                                           uint64_t tokens)
+{
+    const struct device_host_operand *weights = &request->operands[places->weights + part];
+    struct device_gpu_step step = step_of(KERNEL_matmul_decoded,
+                                          divide_up(rows_of(weights), TEAMS_OF_VALUES),
+                                          divide_up(tokens, DECODED_TOKENS), VALUE_THREADS);
+    step.words[1] = part;
+    place_operands(places, 1u << part, &step);
+    return step;
+}
+
+/* One step for all parts of a way, but one for each that is decoded. */
+static uint32_t plan_products(const struct device_gpu_request *request,
+                              const struct group_places *places, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *weights = &request->operands[places->weights];
+    uint64_t tokens = rows_of(&request->operands[places->packed]);
+    uint32_t bits[WAY_COUNT] = { 0 }, count = 0;
+    if (tokens == 0)
+        return 0;
+    ASSERT(tokens <= GRID_Y_LIMIT);
+    for (uint32_t part = 0; part < places->count; part++)
+        if (weights[part].data && rows_of(&weights[part]) > 0)
+            bits[way_of(&weights[part])] |= 1u << part;
+    for (enum product_way way = WAY_DIRECT; way <= WAY_RING; way++)
+        if (bits[way])
+            steps[count++] = plan_streamed(request, places, way, bits[way], tokens);
+    for (uint32_t part = 0; part < places->count; part++)
+        if (bits[WAY_DECODED] >> part & 1)
+            steps[count++] = plan_decoded(request, places, part, tokens);
+    return count;
+}
+
+static uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct group_places places = {
+        .packed = 1, .weights = 0, .biases = 2, .outs = 3, .count = 1
+    };
+    return plan_products(request, &places, steps);
+}
+
+static uint32_t plan_matmul_group(const struct device_gpu_request *request,
+                                  struct device_gpu_step *steps)
+{
+    const struct group_places places = {
+        .packed = 0, .weights = 1, .biases = 4, .outs = 7, .count = 3
+    };
+    return plan_products(request, &places, steps);
+}
+
+static uint32_t plan_relay(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *target = &request->operands[1];
+    uint64_t rows = rows_of(target);
+    if (rows == 0 || width_of(target) == 0)
+        return 0;
+    uint64_t grid_y = rows < GRID_Y_LIMIT ? rows : GRID_Y_LIMIT;
+    steps[0] = step_of(KERNEL_relay, divide_up(target->row_stride_bytes, 2 * VALUE_THREADS), grid_y,
+                       VALUE_THREADS);
+    steps[0].words[0] = (uint32_t)grid_y;
+    return 1;
+}
+
+/* ---- The image ------------------------------------------------------------------------------ */
+
+static const struct device_gpu_entry entries[] = {
+    { "embed", plan_embed },
+    { "rms_norm", plan_rms_norm },
+    { "head_norm", plan_head_norm },
+    { "act_pack", plan_act_pack },
+    { "matmul", plan_matmul },
+    { "matmul_group", plan_matmul_group },
+    { "rope_table", plan_rope_table },
+    { "rope", plan_rope },
+    { "kv_append", plan_kv_append },
+    { "attention", plan_attention },
+    { "swiglu", plan_swiglu },
+    { "add", plan_add },
+    { "gather_rows", plan_gather_rows },
+    { "argmax", plan_argmax },
+    { "top_k", plan_top_k },
+    { "relay", plan_relay },
+};
+
+const struct device_gpu_image *gpu_kernels_image(void)
+{
+    static const struct device_gpu_image image = {
+        .entries = entries,
+        .count = COUNT_OF(entries),
+        .codes = gpu_codes,
+        .code_count = GPU_CODE_COUNT,
+        .kernels = kernel_names,
+        .kernel_count = COUNT_OF(kernel_names),
+    };
+    return &image;
+}

@@ -1,0 +1,10 @@
+/* plan.h - the code of all kernels, as the build embeds it (cmake/kernels.cmake). */
+#ifndef GRETA_OPS_GPU_PLAN_H
+#define GRETA_OPS_GPU_PLAN_H
+
+#include "device/device.h"
+
+/* At least one entry; GPU_CODE_COUNT of them count. */
+extern const struct device_gpu_code gpu_codes[];
+
+#endif

@@ -1,0 +1,72 @@
+/* tiling.h - how the matrix product is cut; shared by the plan and the kernels. */
+#ifndef GRETA_OPS_GPU_TILING_H
+#define GRETA_OPS_GPU_TILING_H
+
+#include "tensor/dtype.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Rows of weights a team takes at a time. */
+#define MATMUL_ROWS 2u
+/* Chunks of them that are in its ring, all but one on their way. */
+#define MATMUL_STAGES 3u
+/* Tokens of the widest kernel. */
+#define MATMUL_TOKENS 8u
+/* Tokens at a time where weights are decoded one by one. */
+#define DECODED_TOKENS 4u
+
+/* Types whose blocks lie at multiples of 16 bytes are read straight to registers. */
+static inline bool matmul_is_direct(uint32_t dtype)
+{
+    return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16 || dtype == DTYPE_Q4_K ||
+           dtype == DTYPE_Q5_K || dtype == DTYPE_Q8_0_X8 || dtype == DTYPE_Q6_K_X8;
+}
+
+/* Bytes of a chunk of a row of such a type. */
+static inline uint32_t matmul_direct_bytes(uint32_t dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q4_K:
+        return 8 * 144;
+    case DTYPE_Q5_K:
+        return 8 * 176;
+    case DTYPE_Q6_K_X8:
+        return 1680;
+    case DTYPE_Q8_0_X8:
+        return 8 * 272;
+    default:
+        return 2048;
+    }
+}
+
+/* Of types that go through the other ring: weights of a chunk of a row, whose bytes are a multiple
+ * of 16 and about a thousand; 0 for others. */
+static inline uint32_t matmul_chunk_weights(uint32_t dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q8_0:
+        return 1024;
+    case DTYPE_Q4_0:
+    case DTYPE_Q6_K:
+        return 2048;
+    default:
+        return 0;
+    }
+}
+
+static inline uint32_t matmul_chunk_bytes(uint32_t dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q8_0:
+        return 1024 / 32 * 34;
+    case DTYPE_Q4_0:
+        return 2048 / 32 * 18;
+    case DTYPE_Q6_K:
+        return 2048 / 256 * 210;
+    default:
+        return 0;
+    }
+}
+
+#endif

@@ -1,0 +1,254 @@
+/* emulator.c - see emulator.h. One thread of the host at a time runs grids. */
+#define _GNU_SOURCE
+#include "emulator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#define TEAM 32u
+#define THREAD_LIMIT 1024u
+#define STACK_BYTES 65536u
+#define COPY_LIMIT 256u
+#define SHARED_LIMIT 232448u
+#define SHARED_POISON 0xEE
+
+enum fiber_state { FIBER_READY, FIBER_IN_BLOCK_SYNC, FIBER_IN_TEAM_SYNC, FIBER_DONE };
+
+struct copy {
+    uint8_t *target;
+    const uint8_t *source;
+    uint32_t group;
+};
+
+struct fiber {
+    void *stack_pointer; /* while it does not run */
+    enum fiber_state state;
+    struct emulator_view view;
+    uint32_t swaps; /* team operations so far: which half of the team's slots is used */
+    uint32_t group; /* of copies, being filled */
+    uint32_t copy_count;
+    struct copy copies[COPY_LIMIT];
+};
+
+static struct fiber fibers[THREAD_LIMIT];
+static uint32_t team_slots[THREAD_LIMIT / TEAM][2][TEAM];
+static struct fiber *now;
+static void *scheduler_stack;
+static uint8_t *stacks;
+/* Not on the heap: a kernel that faults is left by a jump. */
+static _Alignas(64) uint8_t shared[SHARED_LIMIT];
+static emulated_kernel kernel_now;
+static const struct gpu_call *call_now;
+
+static void fail(const char *words)
+{
+    fprintf(stderr, "emulated kernel: %s (block %u,%u thread %u)\n", words, now->view.block_x,
+            now->view.block_y, now->view.thread);
+    abort();
+}
+
+/* ---- Switching ------------------------------------------------------------------------------ */
+
+static void run_fiber(void);
+
+#if defined(__x86_64__)
+
+/* Saves what a function must keep, changes stacks, restores. */
+void emulator_switch(void **save, void *load);
+__asm__(".text\n.globl emulator_switch\n.hidden emulator_switch\nemulator_switch:\n"
+        "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
+        "movq %rsp, (%rdi)\nmovq %rsi, %rsp\n"
+        "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\nret\n");
+
+static void *prepare_stack(uint8_t *stack)
+{
+    uint64_t *top = (uint64_t *)(void *)(stack + STACK_BYTES);
+    *--top = 0;
+    *--top = (uint64_t)(uintptr_t)run_fiber; /* where the first switch returns to */
+    for (int i = 0; i < 6; i++)
+        *--top = 0;
+    return top;
+}
+
+#else
+
+/* Slower: through the library, a context for each stack. */
+static void emulator_switch(void **save, void *load)
+{
+    ucontext_t here;
+    *save = &here;
+    swapcontext(&here, load);
+}
+
+static void *prepare_stack(uint8_t *stack)
+{
+    ucontext_t *context = (ucontext_t *)(void *)stack;
+    getcontext(context);
+    context->uc_stack.ss_sp = stack + sizeof(*context);
+    context->uc_stack.ss_size = STACK_BYTES - sizeof(*context);
+    context->uc_link = NULL;
+    makecontext(context, run_fiber, 0);
+    return context;
+}
+
+#endif
+
+static void yield(enum fiber_state state)
+{
+    struct fiber *fiber = now;
+    fiber->state = state;
+    emulator_switch(&fiber->stack_pointer, scheduler_stack);
+}
+
+static void run_fiber(void)
+{
+    kernel_now(*call_now);
+    yield(FIBER_DONE);
+    abort();
+}
+
+/* ---- What kernels call ---------------------------------------------------------------------- */
+
+const struct emulator_view *emulator_view(void)
+{
+    return &now->view;
+}
+
+void emulator_block_sync(void)
+{
+    yield(FIBER_IN_BLOCK_SYNC);
+}
+
+void emulator_team_sync(void)
+{
+    now->swaps++;
+    yield(FIBER_IN_TEAM_SYNC);
+}
+
+uint32_t emulator_team_swap(uint32_t value, uint32_t distance)
+{
+    uint32_t lane = now->view.thread % TEAM;
+    uint32_t(*slots)[TEAM] = &team_slots[now->view.thread / TEAM][now->swaps++ % 2];
+    (*slots)[lane] = value;
+    yield(FIBER_IN_TEAM_SYNC);
+    return (*slots)[lane ^ distance];
+}
+
+void emulator_copy_async(uint8_t *target, const uint8_t *source)
+{
+    if (now->copy_count == COPY_LIMIT)
+        fail("too many background copies");
+    if (((uintptr_t)target | (uintptr_t)source) % 16)
+        fail("a background copy that is not aligned to 16 bytes");
+    now->copies[now->copy_count++] = (struct copy){ target, source, now->group };
+    memset(target, SHARED_POISON, 16);
+}
+
+void emulator_copy_commit(void)
+{
+    now->group++;
+}
+
+void emulator_copy_wait(uint32_t pending)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < now->copy_count; i++) {
+        struct copy *copy = &now->copies[i];
+        if (now->group - copy->group > pending)
+            memcpy(copy->target, copy->source, 16);
+        else
+            now->copies[kept++] = *copy;
+    }
+    now->copy_count = kept;
+}
+
+/* ---- Blocks --------------------------------------------------------------------------------- */
+
+/* Lets teams go on that all came to a team operation; true if one did. */
+static bool release_teams(uint32_t threads)
+{
+    bool released = false;
+    for (uint32_t first = 0; first < threads; first += TEAM) {
+        uint32_t waiting = 0, done = 0;
+        for (uint32_t i = first; i < first + TEAM; i++) {
+            waiting += fibers[i].state == FIBER_IN_TEAM_SYNC;
+            done += fibers[i].state == FIBER_DONE;
+        }
+        now = &fibers[first];
+        if (waiting && done)
+            fail("a team operation after some of its threads ended");
+        if (waiting < TEAM)
+            continue;
+        for (uint32_t i = first; i < first + TEAM; i++)
+            fibers[i].state = FIBER_READY;
+        released = true;
+    }
+    return released;
+}
+
+/* The same for the block; threads that ended do not count. */
+static bool release_block(uint32_t threads)
+{
+    uint32_t waiting = 0, done = 0;
+    for (uint32_t i = 0; i < threads; i++) {
+        waiting += fibers[i].state == FIBER_IN_BLOCK_SYNC;
+        done += fibers[i].state == FIBER_DONE;
+    }
+    if (waiting == 0 || waiting + done < threads)
+        return false;
+    for (uint32_t i = 0; i < threads; i++)
+        if (fibers[i].state == FIBER_IN_BLOCK_SYNC)
+            fibers[i].state = FIBER_READY;
+    return true;
+}
+
+static void run_block(uint32_t threads)
+{
+    for (uint32_t i = 0; i < threads; i++)
+        fibers[i].stack_pointer = prepare_stack(stacks + (size_t)i * STACK_BYTES);
+    bool going = true;
+    while (going) {
+        uint32_t done = 0;
+        for (uint32_t i = 0; i < threads; i++) {
+            if (fibers[i].state == FIBER_READY) {
+                now = &fibers[i];
+                emulator_switch(&scheduler_stack, now->stack_pointer);
+            }
+            done += fibers[i].state == FIBER_DONE;
+        }
+        going = done < threads;
+        if (going && !release_teams(threads) && !release_block(threads)) {
+            now = &fibers[0];
+            fail("threads wait for each other at different places");
+        }
+    }
+}
+
+void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
+                  uint32_t grid_y, uint32_t threads, uint32_t shared_bytes)
+{
+    if (!stacks) {
+        stacks = mmap(NULL, (size_t)THREAD_LIMIT * STACK_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stacks == MAP_FAILED)
+            abort();
+    }
+    if (shared_bytes > sizeof(shared) || threads > THREAD_LIMIT || threads % TEAM)
+        abort();
+    kernel_now = kernel;
+    call_now = call;
+    for (uint32_t y = 0; y < grid_y; y++) {
+        for (uint32_t x = 0; x < grid_x; x++) {
+            memset(shared, SHARED_POISON, shared_bytes);
+            for (uint32_t i = 0; i < threads; i++) {
+                struct fiber *fiber = &fibers[i];
+                fiber->state = FIBER_READY;
+                fiber->swaps = fiber->group = fiber->copy_count = 0;
+                fiber->view = (struct emulator_view){ i, threads, x, y, grid_x, shared };
+            }
+            run_block(threads);
+        }
+    }
+}

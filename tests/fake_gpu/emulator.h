@@ -1,0 +1,137 @@
+/* emulator.h - portable.h's third machine: a processor that plays a GPU, so that kernels run in
+ * tests without one. Each thread of a block is a fiber; team and block operations switch between
+ * them. It is stricter than a GPU: a team operation that not all 32 threads reach, or a barrier
+ * that some never reach, ends the program with words; a background copy shows its bytes only once
+ * it is waited for. */
+#ifndef GRETA_TESTS_FAKE_GPU_EMULATOR_H
+#define GRETA_TESTS_FAKE_GPU_EMULATOR_H
+
+#include "device/abi/abi.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define KERNEL(name)                                                                               \
+    void emulated_##name(struct gpu_call call);                                                    \
+    void emulated_##name(struct gpu_call call)
+#define GLOBAL
+#define SHARED
+
+typedef void (*emulated_kernel)(struct gpu_call call);
+
+/* Runs a whole grid. */
+void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
+                  uint32_t grid_y, uint32_t threads, uint32_t shared_bytes);
+
+/* What the running thread sees. */
+struct emulator_view {
+    uint32_t thread, threads, block_x, block_y, grid_x;
+    uint8_t *shared;
+};
+const struct emulator_view *emulator_view(void);
+void emulator_block_sync(void);
+void emulator_team_sync(void);
+uint32_t emulator_team_swap(uint32_t value, uint32_t distance);
+void emulator_copy_async(uint8_t *target, const uint8_t *source);
+void emulator_copy_commit(void);
+void emulator_copy_wait(uint32_t pending);
+
+#define EMULATED_INLINE static inline __attribute__((always_inline))
+
+EMULATED_INLINE uint8_t *shared_memory(void)
+{
+    return emulator_view()->shared;
+}
+EMULATED_INLINE uint32_t thread_index(void)
+{
+    return emulator_view()->thread;
+}
+EMULATED_INLINE uint32_t thread_count(void)
+{
+    return emulator_view()->threads;
+}
+EMULATED_INLINE uint32_t block_x(void)
+{
+    return emulator_view()->block_x;
+}
+EMULATED_INLINE uint32_t block_y(void)
+{
+    return emulator_view()->block_y;
+}
+EMULATED_INLINE uint32_t block_count_x(void)
+{
+    return emulator_view()->grid_x;
+}
+EMULATED_INLINE void block_sync(void)
+{
+    emulator_block_sync();
+}
+EMULATED_INLINE void team_sync(void)
+{
+    emulator_team_sync();
+}
+EMULATED_INLINE uint32_t team_swap(uint32_t value, uint32_t distance)
+{
+    return emulator_team_swap(value, distance);
+}
+EMULATED_INLINE void fence_device(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+EMULATED_INLINE void fence_system(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+EMULATED_INLINE int32_t dot4(uint32_t a, uint32_t b, int32_t sum)
+{
+    for (int i = 0; i < 4; i++)
+        sum += (int8_t)(a >> 8 * i) * (int8_t)(b >> 8 * i);
+    return sum;
+}
+EMULATED_INLINE float exp2_fast(float x)
+{
+    return exp2f(x);
+}
+EMULATED_INLINE void copy_async(uint8_t *target, const uint8_t *source)
+{
+    emulator_copy_async(target, source);
+}
+EMULATED_INLINE void copy_commit(void)
+{
+    emulator_copy_commit();
+}
+#define copy_wait(pending) emulator_copy_wait(pending)
+EMULATED_INLINE void early_allow(void)
+{
+}
+EMULATED_INLINE void early_wait(void)
+{
+}
+
+/* By the bits: not every compiler has the type. */
+EMULATED_INLINE float f16_value(uint16_t bits)
+{
+    uint32_t exponent = bits >> 10 & 31u, fraction = bits & 1023u;
+    float magnitude = exponent == 0    ? ldexpf((float)fraction, -24)
+                      : exponent == 31 ? (fraction ? NAN : INFINITY)
+                                       : ldexpf((float)(fraction | 1024u), (int)exponent - 25);
+    return bits & 0x8000u ? -magnitude : magnitude;
+}
+EMULATED_INLINE uint16_t f16_bits(float value)
+{
+    uint16_t sign = signbit(value) ? 0x8000u : 0;
+    float magnitude = fabsf(value);
+    if (isnan(value))
+        return sign | 0x7E00u;
+    if (magnitude >= 65520.0f)
+        return sign | 0x7C00u;
+    int exponent = 0;
+    frexpf(magnitude, &exponent);
+    exponent = exponent < -13 ? -13 : exponent;
+    float units = rintf(ldexpf(magnitude, 11 - exponent)); /* a carry goes to the exponent */
+    return (uint16_t)(sign | (uint16_t)(((uint32_t)(exponent + 13) << 10) + (uint32_t)units));
+}
+
+#endif

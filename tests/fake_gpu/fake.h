@@ -1,0 +1,13 @@
+/* fake.h - what the files of the fake driver share. */
+#ifndef GRETA_TESTS_FAKE_GPU_FAKE_H
+#define GRETA_TESTS_FAKE_GPU_FAKE_H
+
+#include "emulator.h"
+
+struct fake_kernel {
+    const char *name;
+    emulated_kernel run;
+};
+const struct fake_kernel *fake_kernel_find(const char *name); /* or NULL */
+
+#endif

@@ -1,0 +1,547 @@
+/* fake_cuda.c - a libcuda.so.1 for tests: the calls of cuda_api.def, on a processor. Memory is
+ * mapped memory with unmapped pages beside it, kernels run in the emulator, work is done when it is
+ * given. An illegal access of a kernel becomes error 700, which stays, as on a real device. */
+#define _GNU_SOURCE
+#include "device/cuda/cuda_api.h"
+
+#include "fake.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define PAGE 4096u
+#define GRANULARITY 65536u
+#define INVALID_VALUE 1
+#define NO_MEMORY 2
+#define INVALID_IMAGE 200
+#define NOT_FOUND 500
+
+#define CUDA_CALL(name, parameters) EXPORT CUresult name parameters;
+#define CUDA_OLD CUDA_CALL
+#include "device/cuda/cuda_api.def"
+#undef CUDA_OLD
+#undef CUDA_CALL
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything below */
+static CUresult sticky;
+
+/* ---- Device --------------------------------------------------------------------------------- */
+
+CUresult cuInit(unsigned int flags)
+{
+    return flags;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return 0;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **name)
+{
+    *name = error == CUDA_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : error == NO_MEMORY          ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : error == INVALID_IMAGE      ? "CUDA_ERROR_INVALID_IMAGE"
+                                          : "CUDA_ERROR_UNKNOWN";
+    return 0;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+    *count = 1;
+    return 0;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal != 0;
+}
+
+CUresult cuDeviceGetName(char *name, int length, CUdevice device)
+{
+    (void)device;
+    snprintf(name, (size_t)length, "Fake GPU");
+    return 0;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+    (void)device;
+    *bytes = (size_t)4 << 30;
+    return 0;
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    (void)device;
+    switch (attribute) {
+    case CUDA_PROCESSOR_COUNT:
+        *value = 2;
+        break;
+    case CUDA_MAJOR:
+        *value = 9;
+        break;
+    case CUDA_MINOR:
+        *value = 0;
+        break;
+    case CUDA_BLOCK_SHARED:
+        *value = 232448;
+        break;
+    case CUDA_PROCESSOR_SHARED:
+        *value = 233472;
+        break;
+    default:
+        return INVALID_VALUE;
+    }
+    return 0;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    (void)device;
+    *context = (CUcontext)&sticky;
+    return 0;
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+    (void)device;
+    return 0;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+    (void)context;
+    return 0;
+}
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+/* A mapping with an unmapped page on both sides; its size is kept in front. Aligned to 256. */
+static void *make_memory(size_t bytes)
+{
+    size_t room = (bytes + PAGE - 1) / PAGE * PAGE;
+    uint8_t *map = mmap(NULL, room + 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return NULL;
+    mprotect(map, PAGE, PROT_READ | PROT_WRITE);
+    mprotect(map + 2 * PAGE, room, PROT_READ | PROT_WRITE);
+    *(size_t *)(void *)map = room + 3 * PAGE;
+    /* As far right as 256 bytes of alignment allow, and full of what was there before. */
+    uint8_t *memory = map + 2 * PAGE + (room - (bytes + 255) / 256 * 256);
+    memset(map + 2 * PAGE, 0x5A, room);
+    return memory;
+}
+
+static void drop_memory(void *memory)
+{
+    uint8_t *map = (uint8_t *)((uintptr_t)memory / PAGE * PAGE) - 2 * PAGE;
+    munmap(map, *(size_t *)(void *)map);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+{
+    if (sticky)
+        return sticky;
+    void *memory = bytes > (size_t)4 << 30 ? NULL : make_memory(bytes);
+    *address = (CUdeviceptr)(uintptr_t)memory;
+    return memory ? 0 : NO_MEMORY;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr address)
+{
+    drop_memory((void *)(uintptr_t)address);
+    return sticky;
+}
+
+CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags)
+{
+    (void)flags;
+    *memory = make_memory(bytes);
+    return *memory ? 0 : NO_MEMORY;
+}
+
+CUresult cuMemFreeHost(void *memory)
+{
+    drop_memory(memory);
+    return sticky;
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *memory, unsigned int flags)
+{
+    *address = (CUdeviceptr)(uintptr_t)memory;
+    return flags;
+}
+
+CUresult cuMemHostRegister_v2(void *memory, size_t bytes, unsigned int flags)
+{
+    (void)flags;
+    return memory && bytes ? 0 : INVALID_VALUE;
+}
+
+CUresult cuMemHostUnregister(void *memory)
+{
+    return memory ? 0 : INVALID_VALUE;
+}
+
+CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *properties,
+                                       CUmemAllocationGranularity_flags option)
+{
+    (void)properties;
+    *bytes = GRANULARITY;
+    return option;
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment,
+                             CUdeviceptr wanted, unsigned long long flags)
+{
+    (void)alignment;
+    (void)wanted;
+    (void)flags;
+    if (bytes % GRANULARITY)
+        return INVALID_VALUE;
+    void *map = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *address = (CUdeviceptr)(uintptr_t)map;
+    return map == MAP_FAILED ? NO_MEMORY : 0;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes)
+{
+    return munmap((void *)(uintptr_t)address, bytes) ? INVALID_VALUE : 0;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *memory, size_t bytes,
+                     const CUmemAllocationProp *properties, unsigned long long flags)
+{
+    (void)flags;
+    *memory = bytes;
+    return properties->type == CUDA_MEMORY_PINNED && bytes % GRANULARITY == 0 ? 0 : INVALID_VALUE;
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle memory)
+{
+    return memory ? 0 : INVALID_VALUE;
+}
+
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
+                  CUmemGenericAllocationHandle memory, unsigned long long flags)
+{
+    return address && bytes == memory && !offset && !flags ? 0 : INVALID_VALUE;
+}
+
+CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
+{
+    void *map = (void *)(uintptr_t)address;
+    return mmap(map, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == map
+               ? sticky
+               : INVALID_VALUE;
+}
+
+CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access,
+                        size_t count)
+{
+    if (count != 1 || access->flags != CUDA_ACCESS_READ_WRITE)
+        return INVALID_VALUE;
+    return mprotect((void *)(uintptr_t)address, bytes, PROT_READ | PROT_WRITE) ? INVALID_VALUE : 0;
+}
+
+/* ---- Work ----------------------------------------------------------------------------------- */
+
+enum work_kind { WORK_KERNEL, WORK_COPY, WORK_FILL };
+
+struct CUgraphNode_st {
+    enum work_kind kind;
+    const struct fake_kernel *kernel;
+    uint32_t grid_x, grid_y, threads, shared_bytes;
+    struct gpu_call call;
+    void *target;
+    const void *source;
+    size_t bytes;
+    unsigned char byte;
+    struct CUgraphNode_st *next;
+};
+
+struct CUgraph_st {
+    struct CUgraphNode_st *first, *last;
+};
+
+struct CUstream_st {
+    CUgraph capturing;
+};
+
+static sigjmp_buf fault_jump;
+
+static void on_fault(int number)
+{
+    (void)number;
+    siglongjmp(fault_jump, 1);
+}
+
+static void do_work(const struct CUgraphNode_st *work)
+{
+    switch (work->kind) {
+    case WORK_KERNEL:
+        emulator_run(work->kernel->run, &work->call, work->grid_x, work->grid_y, work->threads,
+                     work->shared_bytes);
+        break;
+    case WORK_COPY:
+        memmove(work->target, work->source, work->bytes);
+        break;
+    case WORK_FILL:
+        memset(work->target, work->byte, work->bytes);
+        break;
+    }
+}
+
+static CUresult run_work(const struct CUgraphNode_st *work)
+{
+    struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER | SA_ONSTACK };
+    struct sigaction segv, bus;
+    pthread_mutex_lock(&lock);
+    if (!sticky) {
+        sigaction(SIGSEGV, &action, &segv);
+        sigaction(SIGBUS, &action, &bus);
+        if (sigsetjmp(fault_jump, 0) == 0)
+            do_work(work);
+        else
+            sticky = CUDA_ILLEGAL_ADDRESS;
+        sigaction(SIGSEGV, &segv, NULL);
+        sigaction(SIGBUS, &bus, NULL);
+    }
+    pthread_mutex_unlock(&lock);
+    return 0; /* as a GPU does, it is told by a later call */
+}
+
+static CUresult give(CUstream stream, const struct CUgraphNode_st *work)
+{
+    if (sticky)
+        return sticky;
+    if (!stream->capturing)
+        return run_work(work);
+    struct CUgraphNode_st *node = malloc(sizeof(*node));
+    if (!node)
+        return NO_MEMORY;
+    *node = *work;
+    node->next = NULL;
+    if (stream->capturing->last)
+        stream->capturing->last->next = node;
+    else
+        stream->capturing->first = node;
+    stream->capturing->last = node;
+    return 0;
+}
+
+static CUresult give_copy(void *target, const void *source, size_t bytes, CUstream stream)
+{
+    struct CUgraphNode_st work = {
+        .kind = WORK_COPY, .target = target, .source = source, .bytes = bytes
+    };
+    return give(stream, &work);
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr target, const void *source, size_t bytes, CUstream stream)
+{
+    return give_copy((void *)(uintptr_t)target, source, bytes, stream);
+}
+
+CUresult cuMemcpyDtoHAsync_v2(void *target, CUdeviceptr source, size_t bytes, CUstream stream)
+{
+    return give_copy(target, (const void *)(uintptr_t)source, bytes, stream);
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream)
+{
+    return give_copy((void *)(uintptr_t)target, (const void *)(uintptr_t)source, bytes, stream);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char byte, size_t count, CUstream stream)
+{
+    struct CUgraphNode_st work = {
+        .kind = WORK_FILL, .target = (void *)(uintptr_t)target, .bytes = count, .byte = byte
+    };
+    return give(stream, &work);
+}
+
+/* ---- Streams and events --------------------------------------------------------------------- */
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+    *stream = calloc(1, sizeof(**stream));
+    return !*stream ? NO_MEMORY : flags == CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+    free(stream);
+    return sticky;
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+    return stream->capturing ? 900 : sticky;
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+    (void)stream;
+    return sticky;
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+    (void)stream;
+    (void)event;
+    return flags ? INVALID_VALUE : sticky;
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+    *event = malloc(8);
+    return !*event ? NO_MEMORY : flags == CUDA_EVENT_NO_TIMING ? sticky : INVALID_VALUE;
+}
+
+CUresult cuEventDestroy_v2(CUevent event)
+{
+    free(event);
+    return sticky;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    return event && stream ? sticky : INVALID_VALUE;
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+    return event ? sticky : INVALID_VALUE;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+    return event ? sticky : INVALID_VALUE;
+}
+
+/* ---- Kernels -------------------------------------------------------------------------------- */
+
+/* A module is its PTX: a kernel is found if its entry is in the text and in the emulator. */
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+    *module = (CUmodule)(uintptr_t)image;
+    return strncmp(image, "//", 2) == 0 || strstr(image, ".version") ? sticky : INVALID_IMAGE;
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+    return module ? sticky : INVALID_VALUE;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    char entry[128];
+    snprintf(entry, sizeof(entry), ".entry %s(", name);
+    const struct fake_kernel *kernel = fake_kernel_find(name);
+    if (!kernel || !strstr((const char *)module, entry))
+        return NOT_FOUND;
+    *function = (CUfunction)(uintptr_t)kernel;
+    return sticky;
+}
+
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    return function && attribute == CUDA_FUNCTION_SHARED && value <= 232448 ? sticky
+                                                                            : INVALID_VALUE;
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
+                          void **extra)
+{
+    struct CUgraphNode_st work = { .kind = WORK_KERNEL,
+                                   .kernel = (const struct fake_kernel *)(uintptr_t)function,
+                                   .grid_x = config->gridDimX,
+                                   .grid_y = config->gridDimY,
+                                   .threads = config->blockDimX,
+                                   .shared_bytes = config->sharedMemBytes,
+                                   .call = *(const struct gpu_call *)params[0] };
+    if (extra || !config->gridDimX || !config->gridDimY || config->gridDimY > 65535 ||
+        config->blockDimX > 1024 || config->sharedMemBytes > 232448)
+        return INVALID_VALUE;
+    return give(config->hStream, &work);
+}
+
+/* ---- Graphs --------------------------------------------------------------------------------- */
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+    (void)mode;
+    stream->capturing = calloc(1, sizeof(*stream->capturing));
+    return stream->capturing ? sticky : NO_MEMORY;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+    *graph = stream->capturing;
+    stream->capturing = NULL;
+    return *graph ? sticky : INVALID_VALUE;
+}
+
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+                                   CUgraph *graph, const CUgraphNode **dependencies,
+                                   size_t *dependency_count)
+{
+    (void)id;
+    (void)graph;
+    *status = stream->capturing != NULL;
+    *dependency_count = stream->capturing && stream->capturing->last ? 1 : 0;
+    *dependencies = stream->capturing ? &stream->capturing->last : NULL;
+    return sticky;
+}
+
+/* The graph itself: nobody here changes one after the other was made from it. */
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+    *exec = (CUgraphExec)graph;
+    return flags ? INVALID_VALUE : sticky;
+}
+
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                           const CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+    if (!exec || node->kind != WORK_KERNEL ||
+        node->kernel != (const struct fake_kernel *)(uintptr_t)params->func)
+        return INVALID_VALUE;
+    node->call = *(const struct gpu_call *)params->kernelParams[0];
+    return sticky;
+}
+
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+    (void)stream;
+    if (sticky)
+        return sticky;
+    for (struct CUgraphNode_st *node = ((CUgraph)exec)->first; node; node = node->next)
+        run_work(node);
+    return 0;
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+    return exec ? sticky : INVALID_VALUE;
+}
+
+CUresult cuGraphDestroy(CUgraph graph)
+{
+    while (graph->first) {
+        struct CUgraphNode_st *node = graph->first;
+        graph->first = node->next;
+        free(node);
+    }
+    free(graph);
+    return sticky;
+}

@@ -1,0 +1,18 @@
+/* kernels.c - the kernels, compiled for the emulator, and a table of their names. */
+#include "ops/gpu/kernels/image.c"
+
+#include "fake.h"
+
+static const struct fake_kernel kernels[] = {
+#define GPU_KERNEL(name) { #name, emulated_##name },
+#include "ops/gpu/kernels.def"
+#undef GPU_KERNEL
+};
+
+const struct fake_kernel *fake_kernel_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+        if (strcmp(kernels[i].name, name) == 0)
+            return &kernels[i];
+    return NULL;
+}

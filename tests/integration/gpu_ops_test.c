@@ -1,0 +1,367 @@
+/* gpu_ops_test.c - every op on a GPU against the host, on the same fresh numbers, with poisoned
+ * outputs and guards beside every operand. The device is the first argument. */
+#include "ops_lab.h"
+
+static struct lab host, gpu;
+
+static struct device_view both(struct device_view views[2], enum dtype dtype, uint64_t width,
+                               uint64_t rows, const void *bytes)
+{
+    views[0] = bytes ? lab_put_new(&host, dtype, width, rows, bytes)
+                     : lab_view(&host, dtype, width, rows);
+    views[1] = bytes ? lab_put_new(&gpu, dtype, width, rows, bytes)
+                     : lab_view(&gpu, dtype, width, rows);
+    return views[0];
+}
+
+static void drop_both(struct device_view views[2])
+{
+    lab_drop(&host, views[0]);
+    lab_drop(&gpu, views[1]);
+}
+
+/* Host and GPU within tolerance of each other, relative to the largest; 0: the same bits. */
+static void compare(const char *name, struct device_view views[2], double tolerance)
+{
+    uint64_t bytes = 0;
+    assert_true(shape_bytes(&views[0].shape, views[0].dtype, &bytes));
+    float *wanted = malloc(bytes), *found = malloc(bytes);
+    double *exact = malloc(2 * bytes);
+    assert_true(wanted && found && exact);
+    lab_get(&host, &views[0], wanted);
+    lab_get(&gpu, &views[1], found);
+    if (tolerance == 0 && memcmp(wanted, found, bytes) != 0) {
+        const uint8_t *a = (const uint8_t *)wanted, *b = (const uint8_t *)found;
+        size_t at = 0;
+        while (a[at] == b[at])
+            at++;
+        fail_msg("%s: byte %zu of %zu: expected %02x, found %02x", name, at, (size_t)bytes, a[at],
+                 b[at]);
+    }
+    size_t count = (size_t)bytes / sizeof(float);
+    for (size_t i = 0; i < count; i++)
+        exact[i] = (double)wanted[i];
+    if (tolerance > 0)
+        check_close(name, found, exact, count, tolerance);
+    free(exact);
+    free(found);
+    free(wanted);
+}
+
+#define BOTH_OK(call)                                                                              \
+    do {                                                                                           \
+        struct lab *lab = &host;                                                                   \
+        size_t side = 0;                                                                           \
+        LAB_OK(lab, call);                                                                         \
+        lab = &gpu;                                                                                \
+        side = 1;                                                                                  \
+        LAB_OK(lab, call);                                                                         \
+    } while (0)
+
+/* ---- Rows ----------------------------------------------------------------------------------- */
+
+static void test_embed(void **state)
+{
+    (void)state;
+    enum { WIDTH = 512, VOCAB = 19, TOKENS = 5 };
+    static const int32_t ids[TOKENS] = { 3, 18, 0, 3, 11 };
+    for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
+        if (!(ops_contract(OPS_EMBED)->operands[0].dtype_bits >> dtype & 1))
+            continue;
+        uint64_t row_bytes = 0;
+        assert_true(dtype_row_bytes((enum dtype)dtype, WIDTH, &row_bytes));
+        uint8_t *bytes = malloc(row_bytes * VOCAB);
+        assert_non_null(bytes);
+        for (size_t i = 0; i < row_bytes * VOCAB; i++) /* any bits; small exponents */
+            bytes[i] = (uint8_t)((int)(lab_random(&host) * 127) & 0x3F);
+        struct device_view table[2], id[2], out[2];
+        both(table, (enum dtype)dtype, WIDTH, VOCAB, bytes);
+        both(id, DTYPE_I32, TOKENS, 1, ids);
+        both(out, DTYPE_F32, WIDTH, TOKENS, NULL);
+        BOTH_OK(ops_embed(&lab->target, &table[side], &id[side], &out[side], &lab->err));
+        compare(dtype_name((enum dtype)dtype), out, 0);
+        drop_both(table);
+        drop_both(id);
+        drop_both(out);
+        free(bytes);
+    }
+}
+
+static void test_norms(void **state)
+{
+    (void)state;
+    static const uint64_t widths[] = { 8, 32, 64, 288, 1000, 4096, 20000 };
+    enum { TOKENS = 3 };
+    for (size_t i = 0; i < COUNT_OF(widths); i++) {
+        uint64_t width = widths[i];
+        float *values = lab_floats(&host, width * TOKENS),
+              *more = lab_floats(&host, width * TOKENS);
+        struct device_view x[2], added[2], weight[2], out[2];
+        both(x, DTYPE_F32, width, TOKENS, values);
+        both(added, DTYPE_F32, width, TOKENS, more);
+        both(weight, DTYPE_F32, width, 1, more);
+        both(out, DTYPE_F32, width, TOKENS, NULL);
+        BOTH_OK(ops_rms_norm(&lab->target, &x[side], NULL, &weight[side], &out[side], NULL, 1e-5f,
+                             &lab->err));
+        compare("rms_norm", out, 2e-6);
+        BOTH_OK(ops_rms_norm(&lab->target, &x[side], &added[side], &weight[side], &out[side], NULL,
+                             1e-5f, &lab->err));
+        compare("rms_norm with added", out, 2e-6);
+        compare("x of rms_norm with added", x, 0);
+        BOTH_OK(ops_add(&lab->target, &x[side], &added[side], &lab->err));
+        compare("add", x, 0);
+        BOTH_OK(ops_swiglu(&lab->target, &x[side], &added[side], &out[side], NULL, &lab->err));
+        compare("swiglu", out, 2e-6);
+        if (width % 32 == 0) {
+            uint64_t head = 32;
+            struct device_view head_weight[2];
+            both(head_weight, DTYPE_F32, head, 1, more);
+            BOTH_OK(ops_head_norm(&lab->target, &x[side], &head_weight[side], 1e-5f, &lab->err));
+            compare("head_norm", x, 2e-6);
+            drop_both(head_weight);
+        }
+        drop_both(x);
+        drop_both(added);
+        drop_both(weight);
+        drop_both(out);
+        free(values);
+        free(more);
+    }
+}
+
+/* Packed rows of a GPU give back the values, within half a level; from every op that packs. */
+static void check_packed(const char *name, const struct device_view *packed, const float *values,
+                         uint64_t k, uint64_t tokens)
+{
+    uint64_t row_bytes = packed->shape.dims[0];
+    uint8_t *bytes = malloc(row_bytes * tokens);
+    assert_non_null(bytes);
+    lab_get(&gpu, packed, bytes);
+    for (uint64_t t = 0; t < tokens; t++)
+        for (uint64_t i = 0; i < k; i++) {
+            const uint8_t *row = bytes + t * row_bytes;
+            float pair[2];
+            memcpy(pair, row + k + i / 32 * 8, sizeof(pair));
+            double found = (double)(int8_t)row[i] * (double)pair[0];
+            double wanted = (double)values[t * k + i];
+            if (fabs(found - wanted) > 0.501 * (double)pair[0])
+                fail_msg("%s: token %d, value %d: expected %g, found %g", name, (int)t, (int)i,
+                         wanted, found);
+        }
+    free(bytes);
+}
+
+static void test_packing(void **state)
+{
+    (void)state;
+    enum { K = 2080, TOKENS = 3 };
+    float *values = lab_floats(&host, K * TOKENS), *ones = lab_floats(&host, K * TOKENS);
+    float *result = malloc(K * TOKENS * sizeof(float));
+    for (size_t i = 0; i < K; i++)
+        values[i] *= i < 64 ? 1e-30f : 100;
+    struct device_view x = lab_put_new(&gpu, DTYPE_F32, K, TOKENS, values);
+    struct device_view weight = lab_put_new(&gpu, DTYPE_F32, K, 1, ones);
+    struct device_view up = lab_put_new(&gpu, DTYPE_F32, K, TOKENS, ones);
+    struct device_view out = lab_view(&gpu, DTYPE_F32, K, TOKENS);
+    struct device_view packed = lab_view(&gpu, DTYPE_I8,
+                                         ops_packed_row_bytes(&gpu.ops, DTYPE_Q8_0, K), TOKENS);
+    struct ops_packing packing = { &packed, DTYPE_Q8_0 };
+    LAB_OK(&gpu, ops_act_pack(&gpu.target, &x, &packed, DTYPE_Q8_0, &gpu.err));
+    check_packed("act_pack", &packed, values, K, TOKENS);
+    LAB_OK(&gpu, ops_rms_norm(&gpu.target, &x, NULL, &weight, &out, &packing, 1e-5f, &gpu.err));
+    lab_get(&gpu, &out, result);
+    check_packed("rms_norm", &packed, result, K, TOKENS);
+    LAB_OK(&gpu, ops_swiglu(&gpu.target, &x, &up, &out, &packing, &gpu.err));
+    lab_get(&gpu, &out, result);
+    check_packed("swiglu", &packed, result, K, TOKENS);
+    free(result);
+    free(ones);
+    free(values);
+}
+
+/* ---- Positions ------------------------------------------------------------------------------ */
+
+static void test_rope(void **state)
+{
+    (void)state;
+    static const struct ops_rope_settings settings[] = {
+        { .base = 10000, .frequency_scale = 1, .attention_factor = 1 },
+        { .base = 500000, .frequency_scale = 0.25f, .attention_factor = 1 },
+        { .base = 10000,
+          .frequency_scale = 0.125f,
+          .attention_factor = 1,
+          .ext_factor = 1,
+          .beta_fast = 32,
+          .beta_slow = 1,
+          .original_context_length = 4096,
+          .yarn = true },
+    };
+    enum { DIMENSIONS = 48, HEAD = 64, HEADS = 3, TOKENS = 4, POSITIONS = 3000 };
+    static const int32_t positions[TOKENS] = { 0, 2999, 17, 1024 };
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
+        float *factor_values = lab_floats(&host, DIMENSIONS / 2);
+        for (size_t f = 0; f < DIMENSIONS / 2; f++)
+            factor_values[f] = 1 + fabsf(factor_values[f]);
+        float *values = lab_floats(&host, HEAD * HEADS * TOKENS);
+        struct device_view factors[2], table[2], x[2], also[2], position[2];
+        both(factors, DTYPE_F32, DIMENSIONS / 2, 1, factor_values);
+        both(table, DTYPE_F32, DIMENSIONS, POSITIONS, NULL);
+        both(x, DTYPE_F32, HEAD * HEADS, TOKENS, values);
+        both(also, DTYPE_F32, HEAD, TOKENS, values);
+        both(position, DTYPE_I32, TOKENS, 1, positions);
+        BOTH_OK(ops_rope_table(&lab->target, i ? &factors[side] : NULL, &table[side], &settings[i],
+                               &lab->err));
+        compare("rope_table", table, 1e-6);
+        BOTH_OK(ops_rope(&lab->target, &x[side], &also[side], &position[side], &table[side], HEAD,
+                         i == 1, &lab->err));
+        compare("rope", x, 1e-5);
+        compare("rope of the second", also, 1e-5);
+        drop_both(factors);
+        drop_both(table);
+        drop_both(x);
+        drop_both(also);
+        drop_both(position);
+        free(values);
+        free(factor_values);
+    }
+}
+
+/* ---- Attention ------------------------------------------------------------------------------ */
+
+static void check_attention(enum dtype cache, uint64_t head_dim, uint64_t kv_heads, uint64_t group,
+                            uint64_t slots)
+{
+    enum { TOKENS = 3 };
+    char name[96];
+    snprintf(name, sizeof(name), "attention %s, head %d, %d kv heads x %d, %d slots",
+             dtype_name(cache), (int)head_dim, (int)kv_heads, (int)group, (int)slots);
+    uint64_t kv_dim = head_dim * kv_heads;
+    float *rows = lab_floats(&host, kv_dim * slots),
+          *q_values = lab_floats(&host, kv_dim * group * TOKENS);
+    int32_t *slot_list = malloc(slots * sizeof(*slot_list));
+    for (size_t i = 0; i < slots; i++)
+        slot_list[i] = (int32_t)i;
+    int32_t starts[TOKENS] = { 0, (int32_t)(slots / 3), (int32_t)slots - 1 };
+    int32_t positions[TOKENS] = { (int32_t)slots - 1, (int32_t)(slots / 2), 0 };
+    struct device_view k[2], list[2], keys[2], values[2], q[2], start[2], position[2], out[2];
+    both(k, DTYPE_F32, kv_dim, slots, rows);
+    both(list, DTYPE_I32, slots, 1, slot_list);
+    both(keys, cache, kv_dim, slots, NULL);
+    both(values, cache, kv_dim, slots, NULL);
+    both(q, DTYPE_F32, kv_dim * group, TOKENS, q_values);
+    both(start, DTYPE_I32, TOKENS, 1, starts);
+    both(position, DTYPE_I32, TOKENS, 1, positions);
+    both(out, DTYPE_F32, kv_dim * group, TOKENS, NULL);
+    BOTH_OK(ops_kv_append(&lab->target, &k[side], &k[side], &list[side], &keys[side], &values[side],
+                          &lab->err));
+    compare("kv_append", keys, 0);
+    BOTH_OK(ops_attention(&lab->target, &q[side], &keys[side], &values[side], &start[side],
+                          &position[side], &out[side], NULL, (uint32_t)head_dim, 0.3f, &lab->err));
+    compare(name, out, 1e-5);
+    drop_both(k);
+    drop_both(list);
+    drop_both(keys);
+    drop_both(values);
+    drop_both(q);
+    drop_both(start);
+    drop_both(position);
+    drop_both(out);
+    free(slot_list);
+    free(rows);
+    free(q_values);
+}
+
+static void test_attention(void **state)
+{
+    (void)state;
+    check_attention(DTYPE_F16, 128, 2, 4, 700);
+    check_attention(DTYPE_F32, 64, 1, 1, 300);
+    check_attention(DTYPE_Q8_0, 128, 1, 6, 257);
+    check_attention(DTYPE_F16, 40, 3, 2, 5);
+    check_attention(DTYPE_Q8_0, 32, 2, 1, 64);
+    check_attention(DTYPE_F16, 256, 1, 2, 65);
+}
+
+/* ---- The device ----------------------------------------------------------------------------- */
+
+/* A replayed graph does what its launches do, as often as it is replayed. */
+static void test_graph(void **state)
+{
+    (void)state;
+    enum { WIDTH = 100, ROWS = 2 };
+    float *values = lab_floats(&gpu, WIDTH * ROWS), found[WIDTH * ROWS];
+    struct device_view x = lab_put_new(&gpu, DTYPE_F32, WIDTH, ROWS, values);
+    struct device_view added = lab_put_new(&gpu, DTYPE_F32, WIDTH, ROWS, values);
+    struct device_graph graph;
+    LAB_OK(&gpu, device_graph_begin(gpu.device, gpu.target.stream, DEVICE_HERE, &gpu.err));
+    LAB_OK(&gpu, ops_add(&gpu.target, &x, &added, &gpu.err));
+    LAB_OK(&gpu, ops_add(&gpu.target, &x, &x, &gpu.err));
+    LAB_OK(&gpu, device_graph_end(gpu.device, gpu.target.stream, DEVICE_HERE, &graph, &gpu.err));
+    for (int i = 0; i < 3; i++)
+        LAB_OK(&gpu,
+               device_graph_replay(gpu.device, gpu.target.stream, graph, DEVICE_HERE, &gpu.err));
+    lab_get(&gpu, &x, found);
+    for (size_t i = 0; i < WIDTH * ROWS; i++) { /* ((v+v)*2+v)*2+v)*2 = 22 v */
+        float wanted = values[i];
+        for (int n = 0; n < 3; n++)
+            wanted = (wanted + values[i]) * 2;
+        assert_true(found[i] == wanted);
+    }
+    LAB_OK(&gpu, device_graph_destroy(gpu.device, graph, DEVICE_HERE, &gpu.err));
+    free(values);
+}
+
+/* More than one piece of an upload, and not a multiple of one. */
+static void test_upload(void **state)
+{
+    (void)state;
+    size_t count = ((size_t)9 << 20) + 123;
+    uint8_t *bytes = malloc(count), *found = malloc(count);
+    assert_true(bytes && found);
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    struct device_view view = { .dtype = DTYPE_I8, .shape = shape_make(1, (uint64_t[]){ count }) };
+    LAB_OK(&gpu, device_buffer_import(gpu.device, bytes, count, "weights", DEVICE_HERE,
+                                      &view.buffer, &gpu.err));
+    lab_get(&gpu, &view, found);
+    assert_memory_equal(bytes, found, count);
+    lab_drop(&gpu, view);
+    free(bytes);
+    free(found);
+}
+
+static int open_labs(void **state)
+{
+    (void)state;
+    const char *device = lab_device;
+    lab_open(&gpu, CPU_PATH_COUNT, 0);
+    lab_device = "host";
+    lab_open(&host, CPU_PATH_PORTABLE, 1);
+    lab_device = device;
+    return 0;
+}
+
+static int close_labs(void **state)
+{
+    (void)state;
+    lab_close(&gpu);
+    lab_close(&host);
+    return 0;
+}
+
+int main(int argument_count, char **arguments)
+{
+    if (argument_count < 2) {
+        printf("skipped: no device was named\n");
+        return LAB_SKIPPED;
+    }
+    if (!lab_choose(argument_count, arguments))
+        return LAB_SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_embed),     cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_packing),   cmocka_unit_test(test_rope),
+        cmocka_unit_test(test_attention), cmocka_unit_test(test_graph),
+        cmocka_unit_test(test_upload),
+    };
+    return cmocka_run_group_tests(tests, open_labs, close_labs);
+}
