@@ -74,8 +74,9 @@ KERNEL(argmax)
     uint32_t count = (uint32_t)call.operands[0].width; /* [vocab, rows] */
     const GLOBAL float *row = row_f32(&call.operands[0], block_x());
     /* A thread's ids increase, so the first of equals stays. */
-    float best = float_of(0xFF800000u);             /* -inf */
-    uint32_t id = thread_index(), largest_bits = 0; /* without the sign */
+    float best = float_of(0xFF800000u); /* minus infinity */
+    uint32_t id = thread_index();
+    bool finite = true;
     for (uint32_t first = thread_index(); first < count; first += AT_ONCE * thread_count()) {
         float values[AT_ONCE]; /* asked for together */
         UNROLL
@@ -86,17 +87,16 @@ KERNEL(argmax)
         UNROLL
         for (uint32_t n = 0; n < AT_ONCE; n++) {
             uint32_t i = first + n * thread_count();
-            uint32_t bits = bits_of(values[n]) & 0x7FFFFFFFu;
-            largest_bits = bits > largest_bits ? bits : largest_bits;
+            finite = finite && (bits_of(values[n]) & 0x7F800000u) != 0x7F800000u;
             if (i < count && values[n] > best) {
                 best = values[n];
                 id = i;
             }
         }
     }
-    /* An infinity or a NaN: a key above all others, with the id -1. */
-    uint64_t key = largest_bits >= 0x7F800000u ? (uint64_t)UINT32_MAX << 32 : key_of(best, id);
-    key = block_largest(thread_index() < count ? key : 0);
+    uint64_t key = thread_index() < count ? key_of(best, id) : 0;
+    /* Before every number, and its id is -1. */
+    key = block_largest(finite ? key : (uint64_t)0xFFFFFFFFu << 32);
     if (thread_index() == 0)
         ((GLOBAL uint32_t *)call.operands[1].address)[block_x()] = ~(uint32_t)key;
 }
