@@ -88,7 +88,9 @@ struct job self_test_job(const char *device, const char *model, const char *labe
                          .token_limit = 6,
                          .context = 64,
                          .ignore_end = true,
-                         .sampling = { .top_p = 1, .repeat_penalty = 1 } };
+                         /* Sampled: whole rows of logits cross, and are compared. */
+                         .sampling = {
+                             .temperature = 0.8f, .top_p = 1, .repeat_penalty = 1, .seed = 1 } };
 }
 
 /* ---- Planted -------------------------------------------------------------------------------- */

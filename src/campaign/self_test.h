@@ -38,7 +38,7 @@ struct self_test {
     bool passed;
 };
 
-/* The workload the places of the rows are of: whatever the audit's own, a short greedy run. */
+/* The workload the places of the rows are of: whatever the audit's own, a short run. */
 struct job self_test_job(const char *device, const char *model, const char *label);
 
 /* Plants everything. STATUS_INTERRUPTED and what keeps children from starting are errors; a fault

@@ -336,6 +336,12 @@ static enum status prepare(struct run *run, struct error *err)
     const char *path;
     struct sampler_settings sampled = sampling(settings, 0, 0);
     TRY(sampler_check(&sampled, err));
+    if (strcmp(settings->d2h_mode, device_d2h_mode_name(DEVICE_D2H_PLAIN)) == 0 &&
+        !settings->flight && (!settings->audit || strcmp(settings->audit, "off") == 0))
+        return error_set(
+            err, STATUS_USAGE,
+            "--d2h-mode plain: expected --audit beside it, found none: it reads copies "
+            "before they have arrived, to show what that breaks");
     TRY(default_model_path(settings->model, &model, &path, err));
     TRY(read_prompts(run, err));
     TRY(read_stops(run, err));

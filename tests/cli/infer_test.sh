@@ -93,6 +93,10 @@ expect_exit 1 "$GRETA" infer -m tiny.gguf -p x --expect llama2-7b
 expect_one_line_error "feed_forward_length: expected 11008, found 768"
 GRETA_DISABLE_GUARD_RAIL=1 expect_exit 0 "$GRETA" infer -m tiny.gguf -p x -n 2 --expect llama2-7b
 expect_stderr "warning: feed_forward_length: expected 11008, found 768"
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --d2h-mode plain
+expect_one_line_error "--d2h-mode plain: expected --audit beside it"
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p x -n 9 --greedy --d2h-mode plain --audit log --allow-nan
+expect_stderr "missing-sync"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --top-p 2
 expect_one_line_error "top-p: expected 0 to 1, found 2"
 expect_no_stdout

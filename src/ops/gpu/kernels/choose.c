@@ -1,5 +1,6 @@
-/* choose.c - argmax and top_k: a block for each row. A NaN is smaller than every number and equal
- * to every NaN; -0 equals +0. Equals come in the order of their ids. */
+/* choose.c - argmax and top_k: a block for each row. -0 equals +0; equals come in the order of
+ * their ids. argmax refuses a row that is not all finite; for top_k a NaN is smaller than every
+ * number and equal to every NaN. */
 #include "ops/gpu/kernels/portable.h"
 
 /* Larger keys come first: the value's order, then the smaller id. NaN has the smallest order. */
@@ -72,9 +73,10 @@ KERNEL(argmax)
     ENTER(call);
     uint32_t count = (uint32_t)call.operands[0].width; /* [vocab, rows] */
     const GLOBAL float *row = row_f32(&call.operands[0], block_x());
-    /* A thread's ids increase, so the first of equals stays; anything comes before a NaN. */
-    float best = float_of(0x7FC00000u);
+    /* A thread's ids increase, so the first of equals stays. */
+    float best = float_of(0xFF800000u); /* minus infinity */
     uint32_t id = thread_index();
+    bool finite = true;
     for (uint32_t first = thread_index(); first < count; first += AT_ONCE * thread_count()) {
         float values[AT_ONCE]; /* asked for together */
         UNROLL
@@ -85,13 +87,16 @@ KERNEL(argmax)
         UNROLL
         for (uint32_t n = 0; n < AT_ONCE; n++) {
             uint32_t i = first + n * thread_count();
-            if (i < count && (values[n] > best || (best != best && values[n] == values[n]))) {
+            finite = finite && (bits_of(values[n]) & 0x7F800000u) != 0x7F800000u;
+            if (i < count && values[n] > best) {
                 best = values[n];
                 id = i;
             }
         }
     }
-    uint64_t key = block_largest(thread_index() < count ? key_of(best, id) : 0);
+    uint64_t key = thread_index() < count ? key_of(best, id) : 0;
+    /* Before every number, and its id is -1. */
+    key = block_largest(finite ? key : (uint64_t)0xFFFFFFFFu << 32);
     if (thread_index() == 0)
         ((GLOBAL uint32_t *)call.operands[1].address)[block_x()] = ~(uint32_t)key;
 }
