@@ -171,6 +171,19 @@ static enum status make_noise(struct work_infer *work, struct error *err)
     return STATUS_OK;
 }
 
+/* All logits cross, greedy or not: equal runs are held to equal logits, and the best id alone would
+ * hide what differs. */
+static enum status on_logits(void *context, uint32_t sequence, uint32_t step, const float *logits,
+                             struct error *err)
+{
+    (void)context;
+    (void)sequence;
+    (void)step;
+    (void)logits;
+    (void)err;
+    return STATUS_OK;
+}
+
 static bool on_token(void *context, const struct generate_event *event)
 {
     struct work_infer *work = context;
@@ -239,6 +252,7 @@ static enum status generate(struct work_infer *work, const struct generate_promp
     struct generate_options options = { .token_limit = job->token_limit,
                                         .ignore_end = job->ignore_end,
                                         .sampling = job->sampling,
+                                        .logits = on_logits,
                                         .prompt_chunk = work->draw.chunk };
     struct generate_result result = { 0 };
     struct generate_timing timing = { 0 };
