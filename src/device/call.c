@@ -193,7 +193,8 @@ void device_report_fault(struct device *device, const struct device_fault *fault
 bool device_wants_completion(const struct device *device, const struct device_command *command)
 {
     const struct device_options *options = &device->options;
-    if (command->kind == DEVICE_COMMAND_INSPECT)
+    if (command->kind == DEVICE_COMMAND_INSPECT ||
+        (command->kind == DEVICE_COMMAND_COPY_IN && device->completions_lag))
         return false;
     return options->completions ||
            (options->copy_completions &&

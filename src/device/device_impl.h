@@ -213,6 +213,9 @@ struct device {
     struct device_options options;
     struct crumb_page *crumbs;
     bool owns_crumbs;
+    /* The backend tells completions some time after a mark behind the work is passed. Those of
+     * copies in are then told where it matters, when their slot is found free. */
+    bool completions_lag;
 
     uint64_t next_event_id; /* atomic */
     uint64_t traps_told;    /* of the crumb page; under lock */

@@ -1,4 +1,4 @@
-/* staging.c - see staging.h. Takes its own lock; never calls back into the common layer. */
+/* staging.c - see staging.h. Takes its own lock; of the common layer it calls only what tells. */
 #include "device/staging.h"
 
 #include <inttypes.h>
@@ -65,6 +65,9 @@ static struct staging_slot *find_free(struct device *device)
         if (slot->state == STAGING_FREE)
             return slot;
         if (slot->state == STAGING_FILLING && device->methods->mark_passed(device, slot->mark)) {
+            if (device->completions_lag &&
+                (device->options.completions || device->options.copy_completions))
+                device_report_completion(device, slot->stream_index, slot->event_id);
             slot->state = STAGING_FREE;
             slot->generation++;
             return slot;

@@ -20,6 +20,7 @@ struct staging_slot {
     void *mark;                   /* the backend's: passed when the queued copy is done */
     uint64_t bytes;               /* of the copy */
     uint64_t event_id;            /* of the copy */
+    uint32_t stream_index;        /* of a copy in */
     uint64_t order;               /* of taking: the smallest is the oldest */
     struct transfer_check *check; /* of a copy out that is verified and was not read yet */
 };

@@ -85,6 +85,7 @@ static enum status copy_piece_in(struct call *call, struct stream_slot *stream,
     if (!copy->first_id)
         copy->first_id = call->event.id;
     slot->event_id = call->event.id;
+    slot->stream_index = call->event.stream_index;
     enum status status = queue_copy_in(call, stream, target, source, slot, err);
     if (status)
         staging_give_back(device, slot);

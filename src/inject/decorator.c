@@ -317,6 +317,8 @@ enum status inject_install(struct device *device, const struct inject_plan *plan
     }
     inject->device = device;
     inject->real = device->methods;
+    /* Faults are planted in calls; what is replayed makes none. */
+    device->info.replay_pays = false;
     inject->plan = *plan;
     device->decorator = inject;
     device->methods = &inject_methods;

@@ -124,6 +124,7 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
     pthread_mutex_init(&gpu->lock, NULL);
     gpu->runtime.facts(gpu->runtime.self, &gpu->facts);
     fill_info(gpu);
+    gpu->device.completions_lag = true;
     enum status status = STATUS_OK;
     int code = open_parts(gpu, options);
     if (code)
