@@ -58,7 +58,10 @@ static void test_job_round_trip(void **state)
     json_t *one = job_to_json(&job), *other = job_to_json(&back);
     assert_true(json_equal(one, other));
     assert_int_equal(back.seed, UINT64_MAX);
-    assert_memory_equal(&back.stress, &job.stress, sizeof(job.stress));
+    assert_int_equal(back.stress.on, job.stress.on);
+    /* The ranges have no padding; the flag before them has. */
+    assert_memory_equal(&back.stress.streams, &job.stress.streams,
+                        sizeof(job.stress) - offsetof(struct job_stress, streams));
     assert_memory_equal(&back.sampling, &job.sampling, sizeof(job.sampling));
     json_decref(one);
     json_decref(other);
