@@ -30,8 +30,6 @@ static void on_work(struct analyzer *analyzer, const struct work *work)
 static void on_finish(struct analyzer *analyzer)
 {
     struct hypothesis_coverage *coverage = &analyzer->result.coverage[HYPOTHESIS_RUNTIME_DEFECT];
-    if (coverage->checked > coverage->total)
-        coverage->total = coverage->checked;
     if (coverage->total && !coverage->checked)
         coverage->ran = false;
 }
