@@ -4,26 +4,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Gives memory a handle. */
-static enum status add_buffer(struct call *call, const struct device_memory *memory,
-                              const char *name, struct device_buffer *ret_buffer, struct error *err)
+/* Gives memory the place that was taken for it. */
+static void fill_place(struct call *call, uint32_t index, const struct device_memory *memory,
+                       const char *name, struct device_buffer *ret_buffer)
 {
     struct device *device = call->device;
     pthread_mutex_lock(&device->lock);
-    uint32_t index = slot_take(&device->buffers);
-    if (index) {
-        struct buffer_slot *slot = slot_at(&device->buffers, index);
-        slot->memory = *memory;
-        event_set_text(slot->name, sizeof(slot->name), name);
-        *ret_buffer = (struct device_buffer){ index, slot->head.generation };
-        device->used_bytes += memory->bytes;
-        if (device->used_bytes > device->peak_bytes)
-            __atomic_store_n(&device->peak_bytes, device->used_bytes, __ATOMIC_RELAXED);
-    }
+    struct buffer_slot *slot = slot_at(&device->buffers, index);
+    slot->memory = *memory;
+    event_set_text(slot->name, sizeof(slot->name), name);
+    *ret_buffer = (struct device_buffer){ index, slot->head.generation };
+    device->used_bytes += memory->bytes;
+    if (device->used_bytes > device->peak_bytes)
+        __atomic_store_n(&device->peak_bytes, device->used_bytes, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&device->lock);
-    if (!index)
-        return error_set(err, STATUS_LIMIT, "expected fewer than %" PRIu32 " buffers at a time",
-                         device->buffers.capacity);
     call->event.accesses[0] = (struct event_access){ .address = memory->address,
                                                      .bytes = memory->bytes,
                                                      .buffer_index = index,
@@ -31,7 +25,24 @@ static enum status add_buffer(struct call *call, const struct device_memory *mem
                                                      .mode = EVENT_UPDATE };
     call->event.access_count = 1;
     call->event.object = index;
-    return STATUS_OK;
+}
+
+/* Memory for a place, which is given back where there is none. */
+static enum status make_memory(struct device *device, uint32_t index, const void *imported,
+                               uint64_t bytes, struct device_memory *ret_memory, struct error *err)
+{
+    if (!index)
+        return error_set(err, STATUS_LIMIT, "expected fewer than %" PRIu32 " buffers at a time",
+                         device->buffers.capacity);
+    enum status status = imported ? device->methods->memory_import(device, imported, bytes,
+                                                                   ret_memory, err)
+                                  : device->methods->memory_create(device, bytes, ret_memory, err);
+    if (status) {
+        pthread_mutex_lock(&device->lock);
+        slot_release(&device->buffers, index);
+        pthread_mutex_unlock(&device->lock);
+    }
+    return status;
 }
 
 static enum status create(struct device *device, const void *imported, uint64_t bytes,
@@ -47,16 +58,15 @@ static enum status create(struct device *device, const void *imported, uint64_t 
     if (bytes == 0)
         return call_refuse(&call, EVENT_CHECK_BYTES, EVENT_NO_OPERAND, 1, 0, err, STATUS_REFUSED,
                            "buffer %s: expected at least 1 byte, found 0", name);
+    /* The place first: so the event comes behind all events of the buffer that was there before. */
+    pthread_mutex_lock(&device->lock);
+    uint32_t index = slot_take(&device->buffers);
+    pthread_mutex_unlock(&device->lock);
     call_begin(&call);
     struct device_memory memory;
-    enum status status = imported
-                             ? device->methods->memory_import(device, imported, bytes, &memory, err)
-                             : device->methods->memory_create(device, bytes, &memory, err);
-    if (!status) {
-        status = add_buffer(&call, &memory, name, ret_buffer, err);
-        if (status)
-            device->methods->memory_destroy(device, &memory);
-    }
+    enum status status = make_memory(device, index, imported, bytes, &memory, err);
+    if (!status)
+        fill_place(&call, index, &memory, name, ret_buffer);
     if (status)
         error_wrap(err, "buffer %s", name);
     else
@@ -137,6 +147,13 @@ static enum status destroy(struct device *device, struct device_buffer buffer,
     bool mine = found != NULL; /* else another thread was faster */
     if (mine) {
         slot = *found;
+        call.event.accesses[0].bytes = slot.memory.bytes;
+        call.event.accesses[0].mode = EVENT_UPDATE;
+        call.event.object = buffer.index;
+        call.event.bytes = slot.memory.bytes;
+        event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), slot.name);
+        /* Before its place can be another's: events name places in the order they changed hands. */
+        call_begin(&call);
         slot_release(&device->buffers, buffer.index);
         device->used_bytes -= slot.memory.bytes;
     }
@@ -144,12 +161,6 @@ static enum status destroy(struct device *device, struct device_buffer buffer,
     if (!mine)
         return call_refuse(&call, EVENT_CHECK_GENERATION, 0, buffer.generation, 0, err,
                            STATUS_NOT_FOUND, "buffer: expected a live one, found it destroyed");
-    call.event.accesses[0].bytes = slot.memory.bytes;
-    call.event.accesses[0].mode = EVENT_UPDATE;
-    call.event.object = buffer.index;
-    call.event.bytes = slot.memory.bytes;
-    event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), slot.name);
-    call_begin(&call);
     tell_damage(device, &slot, buffer, site);
     device->methods->memory_destroy(device, &slot.memory);
     return call_end(&call, STATUS_OK, err);
