@@ -185,6 +185,10 @@ static uint32_t plan_attention(const struct device_gpu_request *request,
                                        sizeof(float));
     if (!request->operands[6].data)
         return 1;
+    if (params->head_dim % TEAM == 0) { /* teams have whole blocks of packed values */
+        steps[0].words[2] = 1;
+        return 1;
+    }
     plan_values(KERNEL_attention_pack, width_of(q), tokens, &steps[1]);
     steps[1].operands[0] = 5; /* out */
     steps[1].operands[1] = 6; /* packed */

@@ -5,6 +5,7 @@
 #include "ops/gpu/kernels/kv.c"
 #include "ops/gpu/kernels/matmul.c"
 #include "ops/gpu/kernels/matmul_decoded.c"
+#include "ops/gpu/kernels/matmul_one.c"
 #include "ops/gpu/kernels/matmul_ring.c"
 #include "ops/gpu/kernels/norm.c"
 #include "ops/gpu/kernels/relay.c"
