@@ -204,14 +204,25 @@ struct device_gpu_step {
     uint32_t threads; /* of a block */
     uint32_t shared_bytes;
     uint32_t words[GPU_WORD_LIMIT];
-    /* Which operand of the launch is the kernel's i-th; DEVICE_GPU_ABSENT: none. */
+    /* Which operand of the launch is the kernel's i-th; DEVICE_GPU_ABSENT: none. Of several
+     * launches as one, operands count on from one to the next. */
     uint8_t operands[GPU_OPERAND_LIMIT];
+    uint8_t params_of; /* of several launches: whose params the kernel has */
 };
 
 /* How a launch is done on this chip: fills steps, returns how many. No work: 0. */
 #define DEVICE_GPU_STEP_LIMIT 4
 typedef uint32_t (*device_gpu_plan)(const struct device_gpu_request *request,
                                     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT]);
+
+/* Launches of a graph that follow each other, as one: for the first *ret_taken (at least two) of
+ * `count`, fills steps and returns how many; 0: each on its own. All operands are left as they
+ * would be. plans: of each, which says what it is. */
+#define DEVICE_GPU_JOIN_LIMIT 3
+typedef uint32_t (*device_gpu_join)(const struct device_gpu_request *requests,
+                                    const device_gpu_plan *plans, uint32_t count,
+                                    struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT],
+                                    uint32_t *ret_taken);
 
 /* Machine code or PTX for one chip. */
 struct device_gpu_code {
@@ -231,6 +242,7 @@ struct device_gpu_image {
     size_t code_count;
     const char *const *kernels; /* names of all kernels in the code */
     size_t kernel_count;
+    device_gpu_join join; /* NULL: nothing is joined */
 };
 
 /* Where a tile begins to read memory that no launch before it writes: worth asking for while a

@@ -404,7 +404,9 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
     *event = malloc(8);
-    return !*event ? NO_MEMORY : flags == CUDA_EVENT_NO_TIMING ? sticky : INVALID_VALUE;
+    return !*event                                                            ? NO_MEMORY
+           : (flags & ~(unsigned)CUDA_EVENT_BLOCKING) == CUDA_EVENT_NO_TIMING ? sticky
+                                                                              : INVALID_VALUE;
 }
 
 CUresult cuEventDestroy_v2(CUevent event)
@@ -455,8 +457,9 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
 {
-    return function && attribute == CUDA_FUNCTION_SHARED && value <= 232448 ? sticky
-                                                                            : INVALID_VALUE;
+    bool shared = attribute == CUDA_FUNCTION_SHARED && value <= 232448;
+    bool carveout = attribute == CUDA_FUNCTION_CARVEOUT && value <= 100;
+    return function && (shared || carveout) ? sticky : INVALID_VALUE;
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,

@@ -6,13 +6,19 @@
 
 #include <stdlib.h>
 
+/* One launch, or several of the `count` commands from this one on that can be one; says how many. A
+ * kernel of several leaves the number of the first. */
 static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *stream,
                                   struct gpu_graph *graph, const struct device_command *command,
-                                  uint64_t node, struct error *err)
+                                  size_t count, uint64_t node, size_t *ret_taken, struct error *err)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
     struct gpu_prepared prepared = { 0 };
-    gpu_prepare(gpu, stream, command, node, &prepared);
+    *ret_taken = gpu_prepare_joined(gpu, stream, command, count, node, &prepared);
+    if (*ret_taken == 0) {
+        gpu_prepare(gpu, stream, command, node, &prepared);
+        *ret_taken = 1;
+    }
     for (uint32_t i = 0; i < prepared.count; i++) {
         GPU_TRY(gpu,
                 runtime->launch(runtime->self, prepared.functions[i], &prepared.grids[i],
@@ -39,11 +45,17 @@ static enum status capture(struct gpu_device *gpu, struct gpu_stream *stream,
             continue;
         graph->nodes[node++] = (struct gpu_graph_node){ gpu_command_name(&commands[i]),
                                                         commands[i].scope };
-        if (commands[i].kind == DEVICE_COMMAND_LAUNCH)
-            TRY(capture_launch(gpu, stream, graph, &commands[i], node, err));
-        else
+        if (commands[i].kind == DEVICE_COMMAND_LAUNCH) {
+            size_t taken = 1;
+            TRY(capture_launch(gpu, stream, graph, &commands[i], graph->count - i, node, &taken,
+                               err));
+            for (; taken > 1; taken--, i++)
+                graph->nodes[node++] = (struct gpu_graph_node){ gpu_command_name(&commands[i + 1]),
+                                                                commands[i + 1].scope };
+        } else {
             GPU_TRY(gpu, gpu_transfer(gpu, stream->handle, &commands[i]),
                     gpu_command_name(&commands[i]), err);
+        }
     }
     graph->count = node;
     return STATUS_OK;

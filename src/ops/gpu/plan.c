@@ -55,8 +55,7 @@ static uint32_t plan_act_pack(const struct device_gpu_request *request,
     return plan_values(KERNEL_act_pack, width_of(x), rows_of(x), steps);
 }
 
-static uint32_t plan_kv_append(const struct device_gpu_request *request,
-                               struct device_gpu_step *steps)
+uint32_t plan_kv_append(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct device_host_operand *k = &request->operands[0];
     return plan_values(KERNEL_kv_append, width_of(k), rows_of(k), steps);
@@ -110,7 +109,7 @@ static uint32_t plan_rope_table(const struct device_gpu_request *request,
     return 1;
 }
 
-static uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps)
+uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct params_rope *params = request->params;
     const struct device_host_operand *x = &request->operands[0], *also = &request->operands[3];
@@ -143,8 +142,7 @@ static uint32_t plan_top_k(const struct device_gpu_request *request, struct devi
 #define ATTENTION_SLOTS_LEAST 64u
 #define ATTENTION_CHUNK_SLOTS 256u
 
-static uint32_t plan_attention(const struct device_gpu_request *request,
-                               struct device_gpu_step *steps)
+uint32_t plan_attention(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct params_attention *params = request->params;
     const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
@@ -238,6 +236,7 @@ const struct device_gpu_image *gpu_kernels_image(void)
         .code_count = GPU_CODE_COUNT,
         .kernels = kernel_names,
         .kernel_count = COUNT_OF(kernel_names),
+        .join = plan_join,
     };
     return &image;
 }

@@ -103,7 +103,7 @@ static inline uint32_t one_slice_bytes(uint32_t dtype)
 /* Rows that a team takes together. */
 static inline uint32_t one_rows(uint32_t dtype)
 {
-    return dtype == DTYPE_Q4_K || dtype == DTYPE_Q6_K_X8 ? 2 : 1;
+    return dtype == DTYPE_Q4_K ? 2 : 1;
 }
 
 #endif

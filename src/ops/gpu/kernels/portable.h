@@ -389,8 +389,9 @@ INLINE void leave_crumbs(const struct gpu_call *call)
     store_crumb(call->crumbs + GPU_CRUMB_NODE, call->node);
 }
 
-/* True if index < bound; else one thread (the one that asks) leaves a trap. */
-INLINE bool index_ok(const struct gpu_call *call, uint32_t operand, uint64_t index, uint64_t bound)
+/* True if index < bound; else one thread (the one that asks) leaves a trap that names `launch`. */
+INLINE bool index_of_ok(const struct gpu_call *call, uint64_t launch, uint32_t operand,
+                        uint64_t index, uint64_t bound)
 {
     if (index < bound)
         return true;
@@ -398,13 +399,17 @@ INLINE bool index_ok(const struct gpu_call *call, uint32_t operand, uint64_t ind
     if (place >= GPU_CRUMB_TRAP_LIMIT)
         return false;
     uint64_t trap = call->page + GPU_CRUMB_TRAPS + place * GPU_CRUMB_TRAP_BYTES;
-    store_crumb(trap, call->trap_id);
+    store_crumb(trap, launch);
     store_crumb(trap + 8, index);
     store_crumb(trap + 16, bound);
     *(volatile GLOBAL uint32_t *)(trap + 24) = operand;
     fence_system();
     *(volatile GLOBAL uint32_t *)(trap + 28) = 1;
     return false;
+}
+INLINE bool index_ok(const struct gpu_call *call, uint32_t operand, uint64_t index, uint64_t bound)
+{
+    return index_of_ok(call, call->trap_id, operand, index, bound);
 }
 
 /* ---- Operands ------------------------------------------------------------------------------- */
