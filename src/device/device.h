@@ -116,6 +116,10 @@ struct device_site {
 #define DEVICE_OPERAND_LIMIT EVENT_ACCESS_LIMIT
 #define DEVICE_PARAMS_LIMIT_BYTES 128
 
+/* Among an operand's types: its rows begin at multiples of this many bytes. */
+#define DEVICE_ROWS_ALIGNED (UINT64_C(1) << 63)
+#define DEVICE_ROW_ALIGNMENT 16u
+
 /* One operand of an op. The shape is a list of names, the fastest dimension first: "width,rows". A
  * name stands for one extent in the whole contract; a number stands for itself. */
 struct device_operand_rule {
@@ -123,7 +127,7 @@ struct device_operand_rule {
     uint8_t mode;        /* enum event_access_mode */
     bool optional;       /* may be absent: a zero buffer handle */
     bool strided;        /* rows may be further apart than their length */
-    uint64_t dtype_bits; /* bit 1 << enum dtype for each allowed type */
+    uint64_t dtype_bits; /* bit 1 << enum dtype for each allowed type; DEVICE_ROWS_ALIGNED */
     const char *shape;
 };
 
@@ -306,6 +310,9 @@ MUST_CHECK enum status device_buffer_import(struct device *device, const void *b
                                             struct device_buffer *ret_buffer, struct error *err);
 /* Is the buffer an import that was copied? */
 bool device_buffer_is_copy(struct device *device, struct device_buffer buffer);
+/* From now on the buffer is only read, as an import is: whoever would write it is refused. */
+MUST_CHECK enum status device_buffer_seal(struct device *device, struct device_buffer buffer,
+                                          struct error *err);
 /* At once, whatever is queued: freeing early is a bug this layer must be able to show. With guards,
  * the canary is checked. */
 MUST_CHECK enum status device_buffer_destroy(struct device *device, struct device_buffer buffer,

@@ -76,7 +76,8 @@ static uint32_t plan_rms_norm(const struct device_gpu_request *request,
     bool by_four = width_of(x) % 4 == 0;
     for (uint32_t i = 0; i < 5; i++)
         by_four = by_four && is_aligned(&request->operands[i]);
-    uint64_t threads = divide_up(width_of(x), by_four ? 4 * TEAM : TEAM) * TEAM;
+    /* By four, each thread has two fours: the block finds room beside one of a matrix product. */
+    uint64_t threads = divide_up(width_of(x), by_four ? 8 * TEAM : TEAM) * TEAM;
     uint32_t most = request->chip->thread_limit;
     steps[0] = step_of(by_four ? KERNEL_rms_norm_by_four : KERNEL_rms_norm, rows_of(x), 1,
                        threads < most ? (uint32_t)threads : most);
@@ -120,12 +121,19 @@ uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_s
                        steps);
 }
 
+/* Values worth a block, and blocks of a row. */
+#define ARGMAX_VALUES 2048u
+#define ARGMAX_BLOCKS_MOST 64u
+
 static uint32_t plan_argmax(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    steps[0] = step_of(KERNEL_argmax, rows_of(&request->operands[0]), 1,
-                       request->chip->thread_limit);
+    uint64_t rows = rows_of(&request->operands[0]);
+    ASSERT(rows <= GRID_Y_LIMIT);
+    uint64_t blocks = divide_up(width_of(&request->operands[0]), ARGMAX_VALUES);
+    steps[0] = step_of(KERNEL_argmax, blocks < ARGMAX_BLOCKS_MOST ? blocks : ARGMAX_BLOCKS_MOST,
+                       rows, VALUE_THREADS);
     steps[0].shared_bytes = TEAM * sizeof(uint64_t);
-    return steps[0].grid_x > 0;
+    return rows > 0 && blocks > 0;
 }
 
 static uint32_t plan_top_k(const struct device_gpu_request *request, struct device_gpu_step *steps)
