@@ -148,8 +148,8 @@ uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *str
     uint32_t step_count = join && launches > 1 ? join(requests, plans, launches, steps, &taken) : 0;
     if (step_count == 0)
         return 0;
-    ASSERT(taken > 1 && taken <= launches);
-    fill_calls(gpu, stream, commands, taken, node, steps, step_count, ret_prepared);
+    ASSERT(taken > 0 && taken <= launches);
+    fill_calls(gpu, stream, commands, launches, node, steps, step_count, ret_prepared);
     return taken;
 }
 

@@ -67,8 +67,7 @@ static bool is_aligned(const struct device_host_operand *operand)
     return ((uint64_t)(uintptr_t)operand->data | operand->row_stride_bytes) % 16 == 0;
 }
 
-static uint32_t plan_rms_norm(const struct device_gpu_request *request,
-                              struct device_gpu_step *steps)
+uint32_t plan_rms_norm(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct device_host_operand *x = &request->operands[0];
     if (rows_of(x) == 0)

@@ -29,11 +29,10 @@ static bool is_attention_step(const struct device_gpu_request *requests,
            width_of(&attention[0]) / width_of(&attention[1]) <= STEP_GROUP_MOST;
 }
 
-uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_plan *plans,
-                   uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken)
+static uint32_t join_attention(const struct device_gpu_request *requests,
+                               struct device_gpu_step *steps)
 {
-    if (count < 3 || !is_attention_step(requests, plans) ||
-        plan_attention(&requests[2], steps) != 1 || steps[0].kernel != KERNEL_attention_1_head_f16)
+    if (plan_attention(&requests[2], steps) != 1 || steps[0].kernel != KERNEL_attention_1_head_f16)
         return 0;
     const struct params_rope *turn = requests[0].params;
     const struct params_attention *params = requests[2].params;
@@ -49,6 +48,23 @@ uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_p
     steps[0].operands[9] = append + 2;
     steps[0].operands[10] = 2; /* rope's table */
     steps[0].operands[11] = DEVICE_GPU_ABSENT;
-    *ret_taken = 3;
     return 1;
+}
+
+uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_plan *plans,
+                   uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken)
+{
+    if (count < 3)
+        return 0;
+    if (is_attention_step(requests, plans)) {
+        *ret_taken = 3;
+        return join_attention(requests, steps);
+    }
+    bool next_is_group = plans[2] == plan_matmul_group;
+    if (plans[0] != plan_matmul || plans[1] != plan_rms_norm ||
+        (plans[2] != plan_matmul && !next_is_group))
+        return 0;
+    *ret_taken = 1;
+    return plan_matmul_before(&requests[0], &requests[2], next_is_group,
+                              requests[0].operand_count + requests[1].operand_count, steps);
 }

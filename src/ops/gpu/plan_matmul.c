@@ -165,8 +165,12 @@ static enum gpu_kernel one_kernel(enum dtype dtype)
     }
 }
 
-/* False where it cannot be: a type without a kernel, rows too long. Two blocks share a processor:
- * the next kernel's finds room while this one's is at work. */
+/* Shared memory of a processor that is left for small kernels. */
+#define ONE_SPARE_BYTES 24576u
+
+/* False where it cannot be: a type without a kernel, rows too long. A processor holds one block: if
+ * there were room for two, blocks that start early would double up on processors that are free
+ * first, and others go without. */
 static bool cut_one(const struct device_gpu_request *request, const struct group_places *places,
                     uint32_t part_bits, struct one_cut *ret_cut)
 {
@@ -195,7 +199,7 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
         (!same && gpu_pack_format(dtype) != PACK_LEVELS))
         return false;
     uint64_t sums = divide_up(groups, blocks) * ONE_ROWS_MOST * members * sizeof(float);
-    uint64_t room = chip->processor_shared_bytes / 2 - 1024;
+    uint64_t room = chip->processor_shared_bytes - ONE_SPARE_BYTES;
     uint32_t ring_bytes = ONE_STAGES * stage_bytes;
     uint64_t teams = ONE_TEAMS_MOST / members * members;
     while (teams > members && teams * ring_bytes + sums > room)
@@ -220,6 +224,40 @@ static struct device_gpu_step plan_one(const struct group_places *places, uint32
     step.shared_bytes = cut->shared_bytes;
     place_operands(places, part_bits, &step);
     return step;
+}
+
+/* What one_ask_ahead does for the product that comes next. */
+#define ONE_AHEAD_BYTES (UINT64_C(20) << 20)
+
+static void ask_ahead(const struct device_gpu_request *next, const struct group_places *places,
+                      uint8_t operand_base, struct device_gpu_step *step)
+{
+    const struct device_host_operand *weights = &next->operands[places->weights];
+    struct one_cut cut;
+    uint32_t bits = 0;
+    uint64_t groups = 0;
+    for (uint32_t part = 0; part < places->count; part++)
+        if (weights[part].data && rows_of(&weights[part]) > 0)
+            bits |= 1u << part;
+    if (!(bits & 1) || rows_of(&next->operands[places->packed]) != 1)
+        return;
+    uint32_t rows = one_rows((uint32_t)weights[0].dtype);
+    for (uint32_t part = 0; part < places->count; part++) {
+        if (!(bits >> part & 1))
+            continue;
+        if (way_of(&weights[part]) != WAY_DIRECT || weights[part].dtype != weights[0].dtype)
+            return;
+        groups += divide_up(rows_of(&weights[part]), rows);
+    }
+    if (!cut_one(next, places, bits, &cut) || cut.blocks != step->grid_x)
+        return;
+    step->words[2] = (uint32_t)(ONE_AHEAD_BYTES / cut.blocks);
+    step->words[3] = (ONE_STAGES - 1) * (cut.teams / cut.members);
+    step->words[4] = (uint32_t)groups;
+    step->words[5] = rows;
+    step->operands[10] = operand_base + places->weights;
+    step->operands[11] = (uint8_t)(bits & 2 ? operand_base + places->weights + 1u
+                                            : DEVICE_GPU_ABSENT);
 }
 
 /* ---- Any product ---------------------------------------------------------------------------- */
@@ -251,18 +289,33 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     return count;
 }
 
+static const struct group_places single_places = {
+    .packed = 1, .weights = 0, .biases = 2, .outs = 3, .count = 1
+};
+static const struct group_places group_places = {
+    .packed = 0, .weights = 1, .biases = 4, .outs = 7, .count = 3
+};
+
 uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct group_places places = {
-        .packed = 1, .weights = 0, .biases = 2, .outs = 3, .count = 1
-    };
-    return plan_products(request, &places, steps);
+    return plan_products(request, &single_places, steps);
 }
 
 uint32_t plan_matmul_group(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct group_places places = {
-        .packed = 0, .weights = 1, .biases = 4, .outs = 7, .count = 3
-    };
-    return plan_products(request, &places, steps);
+    return plan_products(request, &group_places, steps);
+}
+
+uint32_t plan_matmul_before(const struct device_gpu_request *request,
+                            const struct device_gpu_request *next, bool next_is_group,
+                            uint8_t operand_base, struct device_gpu_step *steps)
+{
+    uint32_t count = plan_products(request, &single_places, steps);
+    const struct device_host_operand *weights = &request->operands[single_places.weights];
+    uint64_t bytes = rows_of(weights) * weights->row_stride_bytes;
+    uint64_t in_rings = request->chip->processor_count * request->chip->processor_shared_bytes / 2;
+    if (count != 1 || rows_of(&request->operands[single_places.packed]) != 1 || bytes > in_rings)
+        return 0;
+    ask_ahead(next, next_is_group ? &group_places : &single_places, operand_base, &steps[0]);
+    return steps[0].words[2] ? 1 : 0;
 }

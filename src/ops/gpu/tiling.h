@@ -72,7 +72,7 @@ static inline uint32_t matmul_chunk_bytes(uint32_t dtype)
 /* ---- One token ------------------------------------------------------------------------------ */
 
 /* Groups of rows in a team's ring, all but one on their way. */
-#define ONE_STAGES 3u
+#define ONE_STAGES 5u
 #define ONE_ROWS_MOST 2u
 #define ONE_SLICE_MOST 2176u
 
