@@ -34,11 +34,17 @@ foreach(source IN LISTS unit_tests)
                          ENVIRONMENT "GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
-# Where the vendor's header is installed, our declarations are held against it.
-find_path(GRETA_CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include)
+# Where a vendor's header is installed, our declarations are held against it.
+find_path(GRETA_CUDA_INCLUDE cuda.h PATHS $ENV{CUDA_PATH}/include /usr/local/cuda/include)
 if(GRETA_CUDA_INCLUDE)
     target_include_directories(device_cuda_api_test SYSTEM PRIVATE ${GRETA_CUDA_INCLUDE})
     target_compile_definitions(device_cuda_api_test PRIVATE GRETA_HAS_CUDA_H)
+endif()
+find_path(GRETA_HIP_INCLUDE hip/hip_runtime_api.h
+          PATHS $ENV{ROCM_PATH}/include $ENV{HIP_PATH}/include /opt/rocm/include)
+if(GRETA_HIP_INCLUDE)
+    target_include_directories(device_hip_api_test SYSTEM PRIVATE ${GRETA_HIP_INCLUDE})
+    target_compile_definitions(device_hip_api_test PRIVATE GRETA_HAS_HIP_H)
 endif()
 
 # Tests of several modules together link all of them.
