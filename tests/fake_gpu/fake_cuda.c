@@ -1,6 +1,7 @@
-/* fake_cuda.c - a libcuda.so.1 for tests: the calls of cuda_api.def, on a processor. Memory is
- * mapped memory with unmapped pages beside it, kernels run in the emulator, work is done when it is
- * given. An illegal access of a kernel becomes error 700, which stays, as on a real device. */
+/* fake_cuda.c - a libcuda.so.1 for tests: the calls of cuda_api.def, and what tests/hip_over_cuda
+ * needs beyond them, on a processor. Memory is mapped memory with unmapped pages beside it, kernels
+ * run in the emulator, work is done when it is given. An illegal access of a kernel becomes error
+ * 700, which stays, as on a real device. */
 #define _GNU_SOURCE
 #include "device/cuda/cuda_api.h"
 
@@ -26,6 +27,7 @@
 #include "device/cuda/cuda_api.def"
 #undef CUDA_OLD
 #undef CUDA_CALL
+EXPORT CUresult cuCtxSynchronize(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything below */
 static CUresult sticky;
@@ -120,6 +122,11 @@ CUresult cuCtxSetCurrent(CUcontext context)
 {
     (void)context;
     return 0;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+    return sticky;
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */
@@ -323,7 +330,7 @@ static CUresult give(CUstream stream, const struct CUgraphNode_st *work)
 {
     if (sticky)
         return sticky;
-    if (!stream->capturing)
+    if (!stream || !stream->capturing)
         return run_work(work);
     struct CUgraphNode_st *node = malloc(sizeof(*node));
     if (!node)
@@ -374,7 +381,7 @@ CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char byte, size_t count, C
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
     *stream = calloc(1, sizeof(**stream));
-    return !*stream ? NO_MEMORY : flags == CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
+    return !*stream ? NO_MEMORY : flags <= CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream)
@@ -385,7 +392,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-    return stream->capturing ? 900 : sticky;
+    return stream && stream->capturing ? 900 : sticky;
 }
 
 CUresult cuStreamQuery(CUstream stream)
@@ -404,7 +411,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
     *event = malloc(8);
-    return !*event ? NO_MEMORY : flags == CUDA_EVENT_NO_TIMING ? sticky : INVALID_VALUE;
+    return !*event ? NO_MEMORY : flags & ~CUDA_EVENT_NO_TIMING ? INVALID_VALUE : sticky;
 }
 
 CUresult cuEventDestroy_v2(CUevent event)
@@ -415,7 +422,8 @@ CUresult cuEventDestroy_v2(CUevent event)
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-    return event && stream ? sticky : INVALID_VALUE;
+    (void)stream; /* none is the default one */
+    return event ? sticky : INVALID_VALUE;
 }
 
 CUresult cuEventSynchronize(CUevent event)

@@ -23,6 +23,13 @@
 HIP_CALL(hipGetErrorName, )
 #undef HIP_CALL
 
+/* What the library over CUDA has beyond the table. */
+#define HIP_CALL(name, parameters)                                                                 \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(&name), hipError_t(*) parameters),      \
+                   #name " is as in hip_runtime_api.h");
+#include "hip_over_cuda/more.def"
+#undef HIP_CALL
+
 #define HIP_NUMBER(ours, vendors, value)                                                           \
     _Static_assert((int)(vendors) == (value), #vendors " is as in hip_runtime_api.h");
 HIP_NUMBERS(HIP_NUMBER)
