@@ -6,9 +6,11 @@
  *
  * Weights are random bytes with harmless scales; speed does not depend on them. Prints enqueue cost
  * per launch, tokens per second, bytes of weights per second, and the share of the step in which
- * the threads were not in a kernel. */
+ * the threads were not in a kernel: for each place the cores were in (bench_probe.h), with the
+ * round trip between them that told. Steps in which they moved are left out. */
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "bench_probe.h"
 #include "device/host/host.h"
 #include "model/model.h"
 #include "ops/host/kernels.h"
@@ -290,6 +292,8 @@ struct step_times {
     double wall_ms, outside_percent, enqueue_ns;
     uint64_t op_wall[OP_COUNT], op_kernel[OP_COUNT]; /* ticks: launches' durations, time in tiles */
     uint64_t first_wait;                             /* ticks until the first tile */
+    enum placement placement;                        /* PLACEMENT_COUNT: changed meanwhile */
+    double ping_pong_ns;
 };
 
 static void measure_step(struct bench *bench, uint32_t threads, struct step_times *times)
@@ -297,6 +301,7 @@ static void measure_step(struct bench *bench, uint32_t threads, struct step_time
     struct device_stream stream = bench->target.stream;
     uint64_t before[OP_COUNT], in_kernels = 0;
     *times = (struct step_times){ 0 };
+    enum placement placement = probe_placement(&times->ping_pong_ns);
     MUST(bench, device_stream_sync(bench->device, stream, DEVICE_HERE, &bench->err));
     __atomic_store_n(&start_count, 0, __ATOMIC_RELAXED);
     for (uint32_t op = 0; op < OP_COUNT; op++)
@@ -318,13 +323,16 @@ static void measure_step(struct bench *bench, uint32_t threads, struct step_time
     times->enqueue_ns = (double)(queued - start) / (double)bench->launches;
     times->outside_percent = 100 * (1 - (double)in_kernels /
                                             ((double)(end_ticks - start_ticks) * threads));
+    times->placement = probe_placement(NULL) == placement ? placement : PLACEMENT_COUNT;
 }
 
-static int by_wall(const void *left, const void *right)
+/* By placement, and by duration within one. */
+static int by_place_and_wall(const void *left, const void *right)
 {
-    double a = ((const struct step_times *)left)->wall_ms;
-    double b = ((const struct step_times *)right)->wall_ms;
-    return (a > b) - (a < b);
+    const struct step_times *a = left, *b = right;
+    if (a->placement != b->placement)
+        return a->placement < b->placement ? -1 : 1;
+    return (a->wall_ms > b->wall_ms) - (a->wall_ms < b->wall_ms);
 }
 
 /* The middle half of the steps, by their duration: those that nothing disturbed. */
@@ -369,6 +377,26 @@ static void print_field(const struct step_times *times, size_t steps, size_t off
     free(values);
 }
 
+/* Steps in one place, by duration. */
+static void print_place(const struct bench *bench, const struct step_times *times, size_t steps,
+                        uint32_t threads)
+{
+    bool moved = times[0].placement == PLACEMENT_COUNT;
+    printf("\n%s: %zu steps\n", moved ? "moved meanwhile" : placement_name(times[0].placement),
+           steps);
+    if (moved || steps < 3)
+        return;
+    print_field(times, steps, offsetof(struct step_times, ping_pong_ns), "ping-pong", "ns");
+    print_field(times, steps, offsetof(struct step_times, wall_ms), "step", "ms");
+    double wall_ms = times[steps / 2].wall_ms;
+    printf("decode    %8.2f tok/s, weights at %.1f GB/s\n", 1e3 / wall_ms,
+           (double)bench->weight_bytes / 1e6 / wall_ms);
+    print_field(times, steps, offsetof(struct step_times, outside_percent), "outside",
+                "% of the threads' time not in kernels");
+    print_field(times, steps, offsetof(struct step_times, enqueue_ns), "enqueue", "ns per launch");
+    print_ops(times, steps, threads);
+}
+
 int main(int count, char **arguments)
 {
     struct bench bench = { .shape = model_shape_find(
@@ -400,18 +428,15 @@ int main(int count, char **arguments)
         return 3;
     for (size_t i = 0; i < steps + 2; i++)
         measure_step(&bench, threads, &times[i < 2 ? 0 : i - 2]); /* two to warm up */
-    qsort(times, steps, sizeof(*times), by_wall);
+    qsort(times, steps, sizeof(*times), by_place_and_wall);
     printf("%s %s, %s, %u threads, %llu launches, %.0f MB of weights\n", bench.shape->title,
            dtype_name(bench.dtype), cpu_path_name(cpu_path_best()), threads,
            (unsigned long long)bench.launches, (double)bench.weight_bytes / 1e6);
-    print_field(times, steps, offsetof(struct step_times, wall_ms), "step", "ms");
-    double wall_ms = times[steps / 2].wall_ms;
-    printf("decode    %8.2f tok/s, weights at %.1f GB/s\n", 1e3 / wall_ms,
-           (double)bench.weight_bytes / 1e6 / wall_ms);
-    print_field(times, steps, offsetof(struct step_times, outside_percent), "outside",
-                "% of the threads' time not in kernels");
-    print_field(times, steps, offsetof(struct step_times, enqueue_ns), "enqueue", "ns per launch");
-    print_ops(times, steps, threads);
+    for (size_t first = 0, end; first < steps; first = end) {
+        for (end = first; end < steps && times[end].placement == times[first].placement; end++)
+            ;
+        print_place(&bench, times + first, end - first, threads);
+    }
     device_close(bench.device);
     free(bench.layers);
     free(times);
