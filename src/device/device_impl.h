@@ -33,7 +33,7 @@ enum device_command_kind {
     DEVICE_COMMAND_COPY_IN,     /* staging -> target */
     DEVICE_COMMAND_COPY_OUT,    /* source -> staging */
     DEVICE_COMMAND_COPY_WITHIN, /* source -> target */
-    DEVICE_COMMAND_FILL,        /* byte -> target */
+    DEVICE_COMMAND_FILL,        /* byte -> target; with a contract: a store of that op's kernel */
     DEVICE_COMMAND_LAUNCH,
     DEVICE_COMMAND_INSPECT, /* looks at memory, changes nothing a caller owns */
 };
@@ -260,18 +260,7 @@ void device_report_inspection(struct device *device, uint32_t stream_index,
 
 /* ---- Digests -------------------------------------------------------------------------------- */
 
-/* The digest of a transfer's bytes is the sum, modulo 2^64, of device_digest_word over its words of
- * 8 bytes (little endian, the last one filled up with zeros), whatever rows they lie in. A sum has
- * no order, so that a GPU can take it with one atomic add. */
-static inline uint64_t device_digest_word(uint64_t word, uint64_t index)
-{
-    uint64_t mixed = word + (index + 1) * UINT64_C(0x9E3779B97F4A7C15);
-    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return mixed ^ (mixed >> 31);
-}
-
-/* The same of row_count rows of row_bytes, stride_bytes apart. */
+/* See device_digest_word in abi/abi.h: of row_count rows of row_bytes, stride_bytes apart. */
 uint64_t device_digest(const void *bytes, uint64_t row_bytes, uint64_t row_count,
                        uint64_t stride_bytes);
 

@@ -155,7 +155,12 @@ static enum status create(struct gpu_device *gpu, uint64_t bytes, bool contents,
         enum status status = gpu_failed(gpu, code, "buffer creation", err);
         return status ? status : device_check(&gpu->device, err);
     }
-    *ret_memory = (struct device_memory){ .address = address, .bytes = bytes, .impl = memory };
+    *ret_memory = (struct device_memory){ .address = address,
+                                          .bytes = bytes,
+                                          .impl = memory,
+                                          .slack_before = memory->front_bytes,
+                                          .slack_after = memory->back_bytes,
+                                          .canary = CANARY };
     return STATUS_OK;
 }
 
