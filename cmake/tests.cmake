@@ -139,7 +139,7 @@ if(greta_kernel_count GREATER 0)
         add_test(NAME gpu/${name} COMMAND ${name} cuda:0)
         set_tests_properties(gpu/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
     endforeach()
-    foreach(fault wild-pointer memory-vanished)
+    foreach(fault wild-pointer memory-vanished overrun)
         set(plan ${fault}@op=add,layer=3)
         add_test(NAME fake_gpu/fault_${fault} COMMAND gpu_fault_test cuda:0 ${plan})
         set_tests_properties(fake_gpu/fault_${fault} PROPERTIES TIMEOUT 60 ENVIRONMENT

@@ -16,7 +16,7 @@ const char *gpu_command_name(const struct device_command *command)
     case DEVICE_COMMAND_COPY_WITHIN:
         return "copy within";
     case DEVICE_COMMAND_FILL:
-        return "fill";
+        return command->contract ? command->contract->name : "fill";
     case DEVICE_COMMAND_INSPECT:
         return "inspection";
     case DEVICE_COMMAND_LAUNCH:
