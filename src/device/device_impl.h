@@ -108,6 +108,13 @@ struct device_fault {
     uint64_t address;
 };
 
+/* What the runtime below a backend says of an address. */
+struct device_pointer_facts {
+    bool asked;     /* false: there is nobody to ask */
+    uint64_t bytes; /* from the address on that are memory of this device, as far as was asked */
+    char words[96]; /* what it says it is instead; "" where it agrees */
+};
+
 struct device_methods {
     const char *kind;
     void (*close)(struct device *device); /* streams are destroyed already */
@@ -125,6 +132,10 @@ struct device_methods {
      * *ret_offset: of the first, from the memory's start. */
     uint64_t (*memory_damage)(struct device *device, const struct device_memory *memory,
                               int64_t *ret_offset);
+
+    /* Of [address, address + bytes), bytes > 0. */
+    void (*memory_ask)(struct device *device, uint64_t address, uint64_t bytes,
+                       struct device_pointer_facts *ret_facts);
 
     enum status (*staging_create)(struct device *device, uint64_t bytes, void **ret_staging,
                                   struct error *err);

@@ -67,6 +67,7 @@ static const struct device_methods gpu_methods = {
     .memory_import = gpu_memory_import,
     .memory_destroy = gpu_memory_destroy,
     .memory_damage = gpu_memory_damage,
+    .memory_ask = gpu_memory_ask,
     .staging_create = create_staging,
     .staging_destroy = destroy_staging,
     .stream_create = gpu_stream_create,

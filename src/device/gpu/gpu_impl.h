@@ -80,6 +80,7 @@ struct gpu_device {
     struct gpu_quarantine_entry *oldest, *newest;
     uint64_t quarantine_bytes;
     uint64_t granularity; /* of mapped memory; 0: not to be had, red zones instead */
+    bool pointers_known;  /* the runtime recognises memory that was just made by it */
 
     struct crumb_page *page; /* as the device's kernels write it */
     uint64_t page_address;   /* of it for the device */
@@ -134,6 +135,8 @@ enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t
 void gpu_memory_destroy(struct device *device, struct device_memory *memory);
 uint64_t gpu_memory_damage(struct device *device, const struct device_memory *memory,
                            int64_t *ret_offset);
+void gpu_memory_ask(struct device *device, uint64_t address, uint64_t bytes,
+                    struct device_pointer_facts *ret_facts);
 void gpu_quarantine_release(struct gpu_device *gpu);
 /* Whether guards can be unmapped pages: tries once. */
 void gpu_memory_probe(struct gpu_device *gpu);
