@@ -30,6 +30,63 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything below */
 static CUresult sticky;
 
+/* ---- What a test may ask of it ----------------------------------------------------------------
+ */
+
+/* FAKE_GPU_MIB: how much memory the device has (default: 4096). FAKE_GPU_LEFT: a file that is told,
+ * at the end of the process, what was made and not given back. */
+enum thing {
+    THING_MEMORY,
+    THING_RANGE,
+    THING_PINNED,
+    THING_STREAM,
+    THING_EVENT,
+    THING_GRAPH,
+    THING_COUNT
+};
+static int live[THING_COUNT];
+static size_t used_bytes;
+
+static void count_thing(enum thing thing, int change)
+{
+    __atomic_fetch_add(&live[thing], change, __ATOMIC_RELAXED);
+}
+
+static size_t total_bytes(void)
+{
+    const char *mib = getenv("FAKE_GPU_MIB");
+    return (mib ? (size_t)strtoull(mib, NULL, 10) : 4096) << 20;
+}
+
+/* False if there is not as much left. */
+static bool use_bytes(size_t bytes)
+{
+    if (bytes > total_bytes())
+        return false;
+    size_t used = __atomic_add_fetch(&used_bytes, bytes, __ATOMIC_RELAXED);
+    if (used <= total_bytes())
+        return true;
+    __atomic_sub_fetch(&used_bytes, bytes, __ATOMIC_RELAXED);
+    return false;
+}
+
+static void unuse_bytes(size_t bytes)
+{
+    __atomic_sub_fetch(&used_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+__attribute__((destructor)) static void tell_left(void)
+{
+    const char *path = getenv("FAKE_GPU_LEFT");
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (!file)
+        return;
+    fprintf(file, "memory %d, ranges %d, pinned %d, streams %d, events %d, graphs %d, bytes %zu\n",
+            live[THING_MEMORY], live[THING_RANGE], live[THING_PINNED], live[THING_STREAM],
+            live[THING_EVENT], live[THING_GRAPH], used_bytes);
+    fclose(file);
+}
+
 /* ---- Device --------------------------------------------------------------------------------- */
 
 CUresult cuInit(unsigned int flags)
@@ -75,7 +132,7 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
     (void)device;
-    *bytes = (size_t)4 << 30;
+    *bytes = total_bytes();
     return 0;
 }
 
@@ -255,11 +312,15 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
     if (sticky)
         return sticky;
-    void *memory = bytes > (size_t)4 << 30 ? NULL : make_memory(bytes);
+    if (!use_bytes(bytes))
+        return NO_MEMORY;
+    void *memory = make_memory(bytes);
+    if (!memory)
+        return NO_MEMORY;
     *address = (CUdeviceptr)(uintptr_t)memory;
-    if (memory)
-        add_range((uintptr_t)memory, bytes, true);
-    return memory ? 0 : NO_MEMORY;
+    add_range((uintptr_t)memory, bytes, true);
+    count_thing(THING_MEMORY, 1);
+    return 0;
 }
 
 CUresult cuMemFree_v2(CUdeviceptr address)
@@ -267,6 +328,9 @@ CUresult cuMemFree_v2(CUdeviceptr address)
     size_t bytes = drop_range((uintptr_t)address);
     if (bytes >= FREED_STAYS_BYTES)
         drop_memory((void *)(uintptr_t)address);
+    unuse_bytes(bytes);
+    if (bytes)
+        count_thing(THING_MEMORY, -1);
     return bytes ? sticky : INVALID_VALUE;
 }
 
@@ -274,12 +338,15 @@ CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags)
 {
     (void)flags;
     *memory = make_memory(bytes);
+    if (*memory)
+        count_thing(THING_PINNED, 1);
     return *memory ? 0 : NO_MEMORY;
 }
 
 CUresult cuMemFreeHost(void *memory)
 {
     drop_memory(memory);
+    count_thing(THING_PINNED, -1);
     return sticky;
 }
 
@@ -318,14 +385,17 @@ CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignmen
         return INVALID_VALUE;
     void *map = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     *address = (CUdeviceptr)(uintptr_t)map;
-    if (map != MAP_FAILED)
+    if (map != MAP_FAILED) {
         add_range((uintptr_t)map, bytes, false);
+        count_thing(THING_RANGE, 1);
+    }
     return map == MAP_FAILED ? NO_MEMORY : 0;
 }
 
 CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes)
 {
-    drop_range((uintptr_t)address);
+    if (drop_range((uintptr_t)address))
+        count_thing(THING_RANGE, -1);
     return munmap((void *)(uintptr_t)address, bytes) ? INVALID_VALUE : 0;
 }
 
@@ -334,12 +404,21 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *memory, size_t bytes,
 {
     (void)flags;
     *memory = bytes;
-    return properties->type == CUDA_MEMORY_PINNED && bytes % GRANULARITY == 0 ? 0 : INVALID_VALUE;
+    if (properties->type != CUDA_MEMORY_PINNED || bytes % GRANULARITY)
+        return INVALID_VALUE;
+    if (!use_bytes(bytes))
+        return NO_MEMORY;
+    count_thing(THING_MEMORY, 1);
+    return 0;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle memory)
 {
-    return memory ? 0 : INVALID_VALUE;
+    if (!memory)
+        return INVALID_VALUE;
+    unuse_bytes((size_t)memory);
+    count_thing(THING_MEMORY, -1);
+    return 0;
 }
 
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
@@ -495,12 +574,14 @@ CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char byte, size_t count, C
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
     *stream = calloc(1, sizeof(**stream));
+    count_thing(THING_STREAM, *stream != NULL);
     return !*stream ? NO_MEMORY : flags == CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
     free(stream);
+    count_thing(THING_STREAM, -1);
     return sticky;
 }
 
@@ -525,12 +606,14 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
     *event = malloc(8);
+    count_thing(THING_EVENT, *event != NULL);
     return !*event ? NO_MEMORY : flags == CUDA_EVENT_NO_TIMING ? sticky : INVALID_VALUE;
 }
 
 CUresult cuEventDestroy_v2(CUevent event)
 {
     free(event);
+    count_thing(THING_EVENT, -1);
     return sticky;
 }
 
@@ -609,6 +692,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
     *graph = stream->capturing;
     stream->capturing = NULL;
+    count_thing(THING_GRAPH, *graph != NULL);
     return *graph ? sticky : INVALID_VALUE;
 }
 
@@ -664,5 +748,6 @@ CUresult cuGraphDestroy(CUgraph graph)
         free(node);
     }
     free(graph);
+    count_thing(THING_GRAPH, -1);
     return sticky;
 }

@@ -92,6 +92,7 @@ run_test ops gpu_ops_test
 run_test matmul ops_matmul_test
 run_test layer ops_layer_test
 run_test inspections gpu_inspect_test
+run_test limits gpu_limits_test
 run_test models gpu_engine_test
 run_test models-8b-width gpu_engine_test llama3-8b
 
@@ -123,7 +124,7 @@ wanted third-opinion && {
 }
 
 # ---- Faults -----------------------------------------------------------------------------------
-for plan in wild-pointer memory-vanished overrun wrapped-offset; do
+for plan in wild-pointer memory-vanished overrun; do
     run_test "fault-$plan" gpu_fault_test "$plan@op=add,layer=3"
 done
 wanted self-test && {

@@ -138,6 +138,8 @@ uint64_t gpu_memory_damage(struct device *device, const struct device_memory *me
 void gpu_memory_ask(struct device *device, uint64_t address, uint64_t bytes,
                     struct device_pointer_facts *ret_facts);
 void gpu_quarantine_release(struct gpu_device *gpu);
+/* As gpu_failed, for memory that was not to be had: with how much there is. */
+enum status gpu_no_room(struct gpu_device *gpu, int code, uint64_t bytes, struct error *err);
 /* Whether guards can be unmapped pages: tries once. */
 void gpu_memory_probe(struct gpu_device *gpu);
 

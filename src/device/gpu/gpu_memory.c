@@ -167,7 +167,7 @@ static int fill_fresh(struct gpu_device *gpu, const struct gpu_memory *memory, u
     return code;
 }
 
-static enum status no_room(struct gpu_device *gpu, int code, uint64_t bytes, struct error *err)
+enum status gpu_no_room(struct gpu_device *gpu, int code, uint64_t bytes, struct error *err)
 {
     char words[TEXT_BYTES_CAPACITY], all[TEXT_BYTES_CAPACITY], used[TEXT_BYTES_CAPACITY];
     if (!gpu->runtime.is_no_memory(code))
@@ -195,7 +195,7 @@ static enum status create(struct gpu_device *gpu, uint64_t bytes, bool contents,
                                           : make_plain(gpu, bytes, guards, memory, &address);
     if (code) {
         free(memory);
-        enum status status = no_room(gpu, code, bytes, err);
+        enum status status = gpu_no_room(gpu, code, bytes, err);
         return status ? status : device_check(&gpu->device, err);
     }
     code = fill_fresh(gpu, memory, address, bytes, contents);

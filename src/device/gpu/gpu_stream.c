@@ -59,8 +59,11 @@ enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream
     uint64_t address;
     if (stream->workspace)
         return STATUS_OK;
-    GPU_TRY(gpu, runtime->memory_create(runtime->self, GPU_WORKSPACE_BYTES, &address), "workspace",
-            err);
+    int made = runtime->memory_create(runtime->self, GPU_WORKSPACE_BYTES, &address);
+    if (made) {
+        enum status status = gpu_no_room(gpu, made, GPU_WORKSPACE_BYTES, err);
+        return status ? error_wrap(err, "scratch of a stream") : status;
+    }
     stream->workspace = address;
     pthread_mutex_lock(&gpu->lock);
     int code = runtime->fill(runtime->self, address, 0, GPU_WORKSPACE_BYTES, gpu->internal_stream);
