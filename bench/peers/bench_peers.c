@@ -7,7 +7,7 @@
  * for decoding with two threads, all probes found the cores in the same place. What is compared is
  * the median of the pairs' ratios. */
 #include "peers_engine.h"
-#include "peers_probe.h"
+#include "bench_probe.h"
 
 #include "base/clock.h"
 #include "base/emit.h"
