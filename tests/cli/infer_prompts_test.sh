@@ -74,7 +74,7 @@ last="- reads standard input"
     fail "expected exit status 0"
 expect_same_bytes "$captured/out" "$captured/hello"
 : >nothing.txt
-expect_exit 2 "$GRETA" infer -m tiny.gguf -f absent.txt
+expect_exit 2 "$GRETA" infer -m tiny.gguf -f nothing.txt
 expect_one_line_error "expected some text"
 
 # ---- Names llama.cpp's users type --------------------------------------------------------------
