@@ -11,7 +11,7 @@
  * --first-token is one cold start of one engine, with two threads: the time from nothing to the
  * logits of a prompt, and the most memory the process had. bench/run starts both in turn. */
 #include "peers_engine.h"
-#include "peers_probe.h"
+#include "bench_probe.h"
 
 #include "base/clock.h"
 #include "base/emit.h"
