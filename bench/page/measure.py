@@ -90,7 +90,7 @@ def peers_ready(bench, *kinds):
 
 def peers(bench):
     kinds = ["q4_k_m", "q4_0", "q8_0", "q6_k"]
-    peers_ready(bench, *kinds)
+    peers_ready(bench, *[kind for kind in kinds if bench.only in kind])
     for kind in kinds:
         bench.run(kind, "bench_peers", "--libraries", LIBRARIES, "--seconds", bench.times(40, 70), "--json",
                   f"tinyllama-{kind}.gguf")
