@@ -243,22 +243,106 @@ def make(results):
     return "\n".join(lines) + "\n", plots
 
 
-def write(results, page):
-    text, plots = make(results)
-    pathlib.Path(page).write_text(text)
-    for path, svg in plots.items():
-        (pathlib.Path(results) / path).write_text(svg)
-    print(f"wrote {page} and {len(plots)} plots")
+README_BEGIN, README_END = "<!-- measured: begin (bench/run --render) -->\n", "<!-- measured: end -->\n"
+
+# Of llama.cpp on an H200: bench/README.md says how they were measured. Marked with a star.
+EARLIER = {"q4_k_m": (268, 9467), "q8_0": (255, 10961), "bf16": (210, 24635), "sequences": {1: 259, 8: 753, 32: 3216, 64: 4406}}
 
 
-def check(results, page):
+def several(values, form):
+    low, high = form(min(values)), form(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def readme_host(raws, rows):
+    of = "[{}]({})".format
+    if "peers" in raws:
+        found = {}
+        for run in raws["peers"]["runs"]:
+            for t in run["output"]["files"][0]["tests"]:
+                name = "reading a prompt of 512 tokens" if t["test"] == "prefill" else f"decoding, {t['threads']} thread{'s' if t['threads'] > 1 else ''}"
+                found.setdefault(name, []).append(t["ratio"])
+        kinds = ", ".join(named(run["key"]) for run in raws["peers"]["runs"])
+        for name, ratios in found.items():
+            rows.append([f"{name}, TinyLlama shape, {kinds}", f"{several(ratios, '{:.2f}'.format)} x as fast as llama.cpp", of("peers", "bench/RESULTS.md")])
+    if "start" in raws:
+        found = {}
+        for run in raws["start"]["runs"]:
+            found.setdefault(run["key"].split(" ")[1], {})[run["key"].split(" ")[0] + run["key"].split(" ")[2]] = run["output"]
+        both = [(found["greta"][key], found["llama.cpp"][key]) for key in found["greta"]]
+        rows.append(["memory of the process", f"{several([o['peak_resident_bytes'] / t['peak_resident_bytes'] for o, t in both], '{:.2f}'.format)} x that of llama.cpp", of("start", "bench/RESULTS.md")])
+        rows.append(["time to the first token", f"{several([o['first_token_ms'] / t['first_token_ms'] for o, t in both], '{:.2f}'.format)} x that of llama.cpp", of("start", "bench/RESULTS.md")])
+
+
+def readme_audit(raw, rows):
+    levels = {level["level"]: level for level in raw["runs"][0]["output"]["levels"]}
+    text = ", ".join(f"`{name}` {levels[name]['added_percent']:+.1f} %" for name in ("log", "guard") if name in levels)
+    rows.append(["what an audit adds to a token", text, f"[{raw['section']}](bench/RESULTS.md)"])
+
+
+def readme_gpu(raws, rows):
+    for run in raws.get("gpu-speed", {"runs": []})["runs"]:
+        shape, kind = run["key"].split(" ")
+        if shape != "llama3-8b":
+            continue
+        speed = {(row["n_prompt"], row["n_gen"]): statistics.median(row["samples_ts"]) for row in run["output"]}
+        rows.append([f"Llama-3-8B shape, {named(kind)}: decode / prompt of 512",
+                     f"{speed.get((0, 128), 0):,.0f} / {speed.get((512, 0), 0):,.0f} tokens a second; llama.cpp {EARLIER[kind][0]:,} / {EARLIER[kind][1]:,} *",
+                     "[gpu-speed](bench/RESULTS.md)"])
+    if "gpu-sequences" in raws:
+        last = sequence_rows(raws["gpu-sequences"])[-1]
+        rows.append([f"{last[0]} sequences at once, Q4_K_M", f"{last[1]:,.0f} tokens a second; llama.cpp {EARLIER['sequences'].get(last[0], 0):,} *", "[gpu-sequences](bench/RESULTS.md)"])
+    if "gpu-audit-cost" in raws:
+        readme_audit(raws["gpu-audit-cost"], rows)
+    if "gpu-sanitizer" in raws:
+        speeds = {run["key"]: run["output"]["decode_per_second"] for run in raws["gpu-sanitizer"]["runs"]}
+        if "greta off" in speeds:
+            text = ", ".join(f"{name} {speeds['greta off'] / speed:.2f} x" for name, speed in speeds.items() if name != "greta off")
+            rows.append(["the bundled model, slower under", text, "[gpu-sanitizer](bench/RESULTS.md)"])
+
+
+def readme_block(results):
+    """The table in the README: the likeliest questions, each with the section that answers it."""
+    lines = ["| | measured | section |", "|---|---|---|"]
+    for folder in sorted(path for path in pathlib.Path(results).glob("*") if path.is_dir()):
+        raws = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
+        if not raws:
+            continue
+        rows = []
+        readme_host(raws, rows)
+        if "audit-cost" in raws:
+            readme_audit(raws["audit-cost"], rows)
+        readme_gpu(raws, rows)
+        described = describe(next(iter(raws.values()))["machine"])
+        lines += [f"| **on {described.replace('**', '')}** | | |"] + ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def readme_with(readme, results):
+    head, rest = readme.split(README_BEGIN, 1)
+    return head + README_BEGIN + readme_block(results) + README_END + rest.split(README_END, 1)[1]
+
+
+def outputs(results, page, readme):
+    """Everything that is made: path -> text."""
     text, plots = make(results)
-    wrong = [] if pathlib.Path(page).exists() and pathlib.Path(page).read_text() == text else [page]
-    for path, svg in plots.items():
-        file = pathlib.Path(results) / path
-        if not file.exists() or file.read_text() != svg:
-            wrong.append(str(file))
-    stray = {str(p) for p in pathlib.Path(results).glob("*/*.svg")} - {str(pathlib.Path(results) / p) for p in plots}
-    for path in wrong + sorted(stray):
+    made = {str(page): text, **{str(pathlib.Path(results) / path): svg for path, svg in plots.items()}}
+    if pathlib.Path(readme).exists():
+        made[str(readme)] = readme_with(pathlib.Path(readme).read_text(), results)
+    return made
+
+
+def write(results, page, readme):
+    made = outputs(results, page, readme)
+    for path, text in made.items():
+        pathlib.Path(path).write_text(text)
+    print(f"wrote {page} and {len(made) - 1} more")
+
+
+def check(results, page, readme):
+    made = outputs(results, page, readme)
+    wrong = [path for path, text in made.items() if not pathlib.Path(path).exists() or pathlib.Path(path).read_text() != text]
+    stray = sorted(str(path) for path in pathlib.Path(results).glob("*/*.svg") if str(path) not in made)
+    for path in wrong + stray:
         print(f"{path}: not what the raw files give; run bench/run --render", file=sys.stderr)
     return 1 if wrong or stray else 0
