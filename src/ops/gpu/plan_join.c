@@ -54,6 +54,12 @@ static uint32_t join_attention(const struct device_gpu_request *requests,
 uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_plan *plans,
                    uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken)
 {
+    if (count < 2)
+        return 0;
+    if (plans[0] == plan_rms_norm && (plans[1] == plan_matmul || plans[1] == plan_matmul_group)) {
+        *ret_taken = 2;
+        return plan_norm_group(&requests[0], &requests[1], plans[1] == plan_matmul_group, steps);
+    }
     if (count < 3)
         return 0;
     if (is_attention_step(requests, plans)) {

@@ -195,13 +195,15 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     uint64_t members = divide_up(k, one_columns((uint32_t)dtype));
     const struct device_gpu_chip *chip = request->chip;
     uint64_t blocks = groups < chip->processor_count ? groups : chip->processor_count;
-    if (members > ONE_TEAMS_MOST || groups / blocks > UINT32_MAX / 4096 ||
+    uint64_t most = chip->thread_limit / TEAM;
+    most = most < ONE_TEAMS_MOST ? most : ONE_TEAMS_MOST;
+    if (members > most || groups / blocks > UINT32_MAX / 4096 ||
         (!same && gpu_pack_format(dtype) != PACK_LEVELS))
         return false;
     uint64_t sums = divide_up(groups, blocks) * ONE_ROWS_MOST * members * sizeof(float);
     uint64_t room = chip->processor_shared_bytes - ONE_SPARE_BYTES;
     uint32_t ring_bytes = ONE_STAGES * stage_bytes;
-    uint64_t teams = ONE_TEAMS_MOST / members * members;
+    uint64_t teams = most / members * members;
     while (teams > members && teams * ring_bytes + sums > room)
         teams -= members;
     if (teams * ring_bytes + sums > chip->shared_bytes)
@@ -304,6 +306,41 @@ uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu
 uint32_t plan_matmul_group(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     return plan_products(request, &group_places, steps);
+}
+
+#define ONE_NORM_WIDTH(threads) (8u * (threads)) /* of matmul_one_norm.h */
+
+uint32_t plan_norm_group(const struct device_gpu_request *norm,
+                         const struct device_gpu_request *request, bool is_group,
+                         struct device_gpu_step *steps)
+{
+    const struct group_places *places = is_group ? &group_places : &single_places;
+    const struct device_host_operand *biases = &request->operands[places->biases];
+    const struct device_host_operand *x = &norm->operands[0];
+    const struct device_gpu_chip *chip = request->chip;
+    uint8_t base = norm->operand_count;
+    uint64_t width = width_of(x), packed_bytes = width_of(&norm->operands[4]);
+    for (uint32_t part = 0; part < places->count; part++)
+        if (biases[part].data)
+            return 0;
+    if (rows_of(x) != 1 || norm->operands[4].data != request->operands[places->packed].data ||
+        plan_rms_norm(norm, steps) != 1 || steps[0].kernel != KERNEL_rms_norm_by_four ||
+        plan_products(request, places, steps) != 1 || steps[0].kernel < KERNEL_matmul_one_q4_k ||
+        steps[0].kernel > KERNEL_matmul_one_f16 || width > ONE_NORM_WIDTH(steps[0].threads))
+        return 0;
+    uint64_t at = (steps[0].shared_bytes + 15) / 16 * 16;
+    uint64_t bytes = at + TEAM * sizeof(float) + 16 + packed_bytes;
+    if (bytes > chip->shared_bytes)
+        return 0;
+    steps[0].shared_bytes = (uint32_t)bytes;
+    steps[0].words[6] = (uint32_t)at;
+    for (uint32_t i = 0; i < 10; i++)
+        if (steps[0].operands[i] != DEVICE_GPU_ABSENT)
+            steps[0].operands[i] += base;
+    for (uint8_t i = 0; i < 3; i++) /* x, added, weights */
+        steps[0].operands[4 + i] = i;
+    steps[0].operands[11] = 3; /* normed */
+    return 1;
 }
 
 uint32_t plan_matmul_before(const struct device_gpu_request *request,

@@ -14,8 +14,10 @@
  * the slices in increasing order. It depends on the type and k alone.
  *
  * Operands: packed, three weights, three biases, three outputs. words[0]: bytes of a team's ring.
- */
+ * words[6]: where in shared memory the row is normalised (matmul_one_norm.h), or 0; there are no
+ * biases then. */
 #include "ops/gpu/kernels/decode.h"
+#include "ops/gpu/kernels/matmul_one_norm.h"
 #include "ops/gpu/tiling.h"
 
 /* In the place of a type: whatever each part has, of those packed as levels. */
@@ -32,6 +34,7 @@ struct one_acts {
 /* What a team does. */
 struct one_work {
     const struct gpu_call *call;
+    const uint8_t *packed;    /* the row, in whatever memory */
     uint32_t members, member; /* teams of a row, and which of them this is */
     uint32_t slots;           /* groups of rows that the block does at once */
     uint32_t first, end;      /* groups of the block, counted over all parts */
@@ -107,15 +110,14 @@ INLINE void one_ask_ahead(const struct gpu_call *call)
 
 /* ---- Activations to registers --------------------------------------------------------------- */
 
-INLINE words4 one_words(const GLOBAL uint8_t *at)
+INLINE words4 one_words(const uint8_t *at)
 {
-    return *(const GLOBAL words4 *)at;
+    return *(const words4 *)(const void *)at;
 }
 
 INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct one_acts *acts)
 {
-    const struct gpu_operand *packed = &work->call->operands[0];
-    const GLOBAL uint8_t *row = row_at(packed, 0);
+    const uint8_t *row = work->packed;
     uint32_t k = (uint32_t)(work->call->operands[1].width | work->call->operands[2].width |
                             work->call->operands[3].width);
     uint32_t lane = lane_index(), column = work->member * one_columns(dtype);
@@ -131,12 +133,12 @@ INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct on
     }
     column += 64 * lane;
     column = column < k ? column : 0; /* a lane without weights reads the first */
-    const GLOBAL float *scales = (const GLOBAL float *)(row + k) + column / 32 * 2;
+    const float *scales = (const float *)(const void *)(row + k) + column / 32 * 2;
     if (dtype == DTYPE_Q4_K) {
         UNROLL
         for (uint32_t j = 0; j < 4; j++)
             acts->words[j] = one_words(row + column + 16 * j);
-        acts->scales = *(const GLOBAL floats4 *)scales;
+        acts->scales = *(const floats4 *)(const void *)scales;
         acts->scales[2] *= 0.0625f; /* upper nibbles are taken sixteenfold */
     } else if (dtype == DTYPE_Q8_0_X8) {
         /* Lanes of an odd pair take the second block first: no two read one bank. */
@@ -352,6 +354,7 @@ INLINE void one_finish(const struct one_work *work, uint32_t dtype)
         uint32_t before, group = work->first + i / ONE_ROWS_MOST, r = i % ONE_ROWS_MOST;
         uint32_t part = one_part(work, group, &before);
         const struct gpu_operand *bias = &work->call->operands[4 + part];
+        bool biased = bias->address && work->call->words[6] == 0;
         const struct gpu_operand *out = &work->call->operands[7 + part];
         uint32_t rows = one_rows(dtype == ONE_ANY ? work->call->operands[1 + part].dtype : dtype);
         uint32_t row = (group - before) * rows + r;
@@ -360,7 +363,7 @@ INLINE void one_finish(const struct one_work *work, uint32_t dtype)
         float sum = 0;
         for (uint32_t m = 0; m < work->members; m++)
             sum += work->sums[i * work->members + m];
-        row_f32(out, 0)[row] = bias->address ? sum + row_f32(bias, 0)[row] : sum;
+        row_f32(out, 0)[row] = biased ? sum + row_f32(bias, 0)[row] : sum;
     }
 }
 
@@ -389,6 +392,7 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
 {
     uint32_t teams = thread_count() / TEAM;
     struct one_work work = { .call = call,
+                             .packed = (const uint8_t *)row_at(&call->operands[0], 0),
                              .members = call->words[1],
                              .member = team_index() % call->words[1],
                              .slots = teams / call->words[1],
@@ -416,8 +420,17 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
         copy_commit();
     }
     one_ask_ahead(call);
+    struct one_norm norm;
+    bool normalises = call->words[6] != 0;
+    if (normalises)
+        one_norm_begin(call, &norm);
     early_wait();
     leave_crumbs(call);
+    if (normalises) {
+        SHARED uint8_t *memory = shared_memory() + call->words[6];
+        one_norm_end(call, &norm, memory);
+        work.packed = (const uint8_t *)(memory + TEAM * sizeof(float) + 16);
+    }
     struct one_acts acts;
     uint32_t loaded = dtype;
     if (dtype == ONE_ANY) {

@@ -347,6 +347,16 @@ INLINE float team_max(float value, uint32_t width)
     }
     return value;
 }
+/* The sum over all threads of the block; every thread has it. sums: a float for each team. */
+INLINE float block_sum(float value, SHARED float *sums)
+{
+    uint32_t teams = thread_count() / TEAM;
+    value = team_sum(value, TEAM);
+    if (lane_index() == 0)
+        sums[team_index()] = value;
+    block_sync();
+    return team_sum(lane_index() < teams ? sums[lane_index()] : 0.0f, TEAM);
+}
 INLINE int32_t team_sum_int(int32_t value, uint32_t width)
 {
     for (uint32_t distance = width / 2; distance > 0; distance /= 2)
