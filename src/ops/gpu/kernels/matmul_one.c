@@ -79,29 +79,25 @@ INLINE void one_fetch(const struct one_work *work, uint32_t dtype, uint32_t grou
     }
 }
 
-/* Asks for what the next product's block of this number reads once its ring is full: where this
- * kernel's own weights are few, memory has nothing to do while their activations are made.
- * words[2]: bytes; words[3]: groups of the ring; words[4]: groups in all; words[5]: rows of a
- * group. Operands 10, 11: the next weights. */
+/* Asks for what the next product's block of this number reads first: between the last weights of
+ * one kernel and the first of the next, memory would have nothing to do. words[2]: bytes; words[4]:
+ * groups in all; words[5]: rows of a group. Operands 12, 13: the next weights. */
 INLINE void one_ask_ahead(const struct gpu_call *call)
 {
-    if (call->words[2] == 0)
-        return;
-    const struct gpu_operand *weights = &call->operands[10];
-    uint32_t first = (uint32_t)((uint64_t)call->words[4] * block_x() / block_count_x());
+    const struct gpu_operand *weights = &call->operands[12];
+    uint32_t group = (uint32_t)((uint64_t)call->words[4] * block_x() / block_count_x());
     uint32_t end = (uint32_t)((uint64_t)call->words[4] * (block_x() + 1) / block_count_x());
-    uint32_t group = first + call->words[3];
     uint32_t in_first = ((uint32_t)weights->rows + call->words[5] - 1) / call->words[5];
-    if (group >= end)
-        return;
+    uint64_t rows = (uint64_t)(end - group) * call->words[5];
     if (group >= in_first) {
         group -= in_first;
-        weights = &call->operands[11];
+        weights = &call->operands[13];
     }
     uint64_t row = (uint64_t)group * call->words[5];
     if (!weights->address || row >= weights->rows)
         return;
-    uint64_t left = (weights->rows - row) * weights->row_stride_bytes;
+    rows = rows < weights->rows - row ? rows : weights->rows - row;
+    uint64_t left = rows * weights->row_stride_bytes;
     uint32_t bytes = left < call->words[2] ? (uint32_t)left : call->words[2];
     const GLOBAL uint8_t *at = row_at(weights, row);
     for (uint32_t i = thread_index() * CACHE_LINE; i < bytes; i += thread_count() * CACHE_LINE)
@@ -285,13 +281,13 @@ INLINE float one_dot(uint32_t dtype, const SHARED uint8_t *row, uint32_t left,
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-/* Groups whose sums a lane keeps until they are added up together. With code for every type, more
- * than one would not fit the registers. */
+/* Groups whose sums a lane keeps until they are added up together. Long code costs more than it
+ * saves: every launch fetches it anew. */
 #define ONE_KEPT_MOST 4u
 #define ONE_SUMS (ONE_KEPT_MOST * ONE_ROWS_MOST)
 INLINE uint32_t one_kept(uint32_t dtype)
 {
-    return dtype == ONE_ANY ? 1 : ONE_KEPT_MOST;
+    return dtype == ONE_ANY || one_rows(dtype) > 1 ? 1 : ONE_KEPT_MOST;
 }
 
 /* Multiplies the slices of a group's rows, which are in the stage. */
@@ -419,7 +415,6 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
             one_fetch(&work, dtype, ahead, empty);
         copy_commit();
     }
-    one_ask_ahead(call);
     struct one_norm norm;
     bool normalises = call->words[6] != 0;
     if (normalises)
@@ -439,6 +434,7 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
     }
     one_load_acts(&work, loaded, &acts);
     SHARED uint8_t *full = work.ring, *behind = work.ring + call->words[0];
+    bool asks = call->words[2] != 0;
     while (now < work.end) {
         uint32_t group = now;
         const uint32_t together = dtype == ONE_ANY ? ONE_ROWS_MOST : one_rows(dtype);
@@ -451,8 +447,12 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
             if (now < work.end) {
                 copy_wait(ONE_STAGES - 2);
                 team_sync();
-                if (ahead < work.end)
+                if (ahead < work.end) {
                     one_fetch(&work, dtype, ahead, empty);
+                } else if (asks) {
+                    one_ask_ahead(call);
+                    asks = false;
+                }
                 copy_commit();
                 one_add_any(&work, dtype, now, full, k, &loaded, &acts, sums + n * together);
                 empty = full;
