@@ -34,6 +34,7 @@ struct fiber {
 
 static struct fiber fibers[THREAD_LIMIT];
 static uint32_t team_slots[THREAD_LIMIT / TEAM][2][TEAM];
+static uint32_t team_words[THREAD_LIMIT / TEAM][2][TEAM][8];
 static struct fiber *now;
 static void *scheduler_stack;
 static uint8_t *stacks;
@@ -134,6 +135,14 @@ uint32_t emulator_team_swap(uint32_t value, uint32_t distance)
     (*slots)[lane] = value;
     yield(FIBER_IN_TEAM_SYNC);
     return (*slots)[lane ^ distance];
+}
+
+void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8])
+{
+    uint32_t(*slots)[TEAM][8] = &team_words[now->view.thread / TEAM][now->swaps++ % 2];
+    memcpy((*slots)[now->view.thread % TEAM], words, sizeof((*slots)[0]));
+    yield(FIBER_IN_TEAM_SYNC);
+    memcpy(all, *slots, sizeof(*slots));
 }
 
 void emulator_copy_async(uint8_t *target, const uint8_t *source)

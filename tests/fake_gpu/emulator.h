@@ -34,6 +34,8 @@ const struct emulator_view *emulator_view(void);
 void emulator_block_sync(void);
 void emulator_team_sync(void);
 uint32_t emulator_team_swap(uint32_t value, uint32_t distance);
+/* Eight words of every thread of the team, to each of them. */
+void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8]);
 void emulator_copy_async(uint8_t *target, const uint8_t *source);
 void emulator_copy_commit(void);
 void emulator_copy_wait(uint32_t pending);

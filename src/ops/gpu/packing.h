@@ -4,5 +4,7 @@
 
 #define PACK_F32 0u
 #define PACK_LEVELS 1u
+#define PACK_F16 2u
+#define PACK_BF16 3u
 
 #endif

@@ -1,0 +1,482 @@
+/* matmul_tiles.c - products with more than a few rows of activations on the matrix units every chip
+ * has. A block does TILE_TOKENS tokens times `tile_rows` rows of weights, over all of k or a part
+ * of it (a split). Each weight is read once for TILE_TOKENS tokens.
+ *
+ * Levels (Q4_K, Q5_K, Q6_K_X8, Q8_0_X8): bytes of 256 values of k of each row pass through a ring
+ * in shared memory; while the matrix units work on 64 values of k, the next 64 become halves in a
+ * panel beside it. Halves (F16 and BF16, or what unpack.c made): straight to panels.
+ *
+ * Order of a sum: k in steps of 16, each as the matrix unit adds it, accumulated in f32; then the
+ * splits in their order. It depends on type and k, and on how many rows and tokens the product has,
+ * by the number of splits.
+ *
+ * Operands: packed (PACK_F16, or PACK_BF16 for BF16), three weights, three biases, three outputs.
+ * words[0]: splits, words[1]: values of k of a split; for halves also words[2]: first row, words[3]:
+ * rows, words[4]: they are in the workspace, of one part alone. x counts splits, then tiles of rows
+ * of all parts; y tiles of tokens. */
+#include "ops/gpu/kernels/decode.h"
+#include "ops/gpu/kernels/matrix.h"
+#include "ops/gpu/packing.h"
+#include "ops/gpu/tiling.h"
+
+#define TILE_THREADS 256u
+#define TILE_WAVES (TILE_THREADS / MATRIX_LANES)
+/* How waves share a tile: rows in pieces of 32 (or 64 where waves are few), then tokens. */
+#define WAVE_ROWS_OF(tile_rows) ((tile_rows) == 128 && TILE_WAVES == 4 ? 64u : 32u)
+#define WAVE_TOKENS_OF(tile_rows)                                                                  \
+    (TILE_TOKENS_WIDE * (tile_rows) / WAVE_ROWS_OF(tile_rows) / TILE_WAVES)
+#define WAVE_ROW_BLOCKS_MOST 4
+#define WAVE_TOKEN_BLOCKS_MOST 2
+
+/* A block's share of the work. */
+struct tile_share {
+    const struct gpu_operand *weights, *bias, *out;
+    uint32_t tile;                                 /* over all parts */
+    uint32_t first_row, rows, first_token, tokens; /* what there is of it */
+    uint32_t split, first_k, k;                    /* values of k of the split */
+};
+
+INLINE bool find_tile(const struct gpu_call *call, uint32_t tile_rows, struct tile_share *share)
+{
+    uint32_t splits = call->words[0], tile = block_x() / splits, part = 0;
+    share->split = block_x() % splits;
+    share->tile = tile;
+    for (; part < 2; part++) {
+        const struct gpu_operand *weights = &call->operands[1 + part];
+        uint32_t rows = weights->address ? (uint32_t)weights->rows : 0;
+        if (call->words[3] && rows)
+            break; /* one part alone */
+        uint32_t tiles = (rows + tile_rows - 1) / tile_rows;
+        if (tile < tiles)
+            break;
+        tile -= tiles;
+    }
+    share->weights = &call->operands[1 + part];
+    share->bias = &call->operands[4 + part];
+    share->out = &call->operands[7 + part];
+    share->first_row = tile * tile_rows;
+    uint32_t all_rows = call->words[3] ? call->words[3] : (uint32_t)share->weights->rows;
+    uint32_t left = all_rows - share->first_row;
+    share->rows = left < tile_rows ? left : tile_rows;
+    share->first_token = block_y() * TILE_TOKENS_WIDE;
+    left = (uint32_t)call->operands[0].rows - share->first_token;
+    share->tokens = left < TILE_TOKENS_WIDE ? left : TILE_TOKENS_WIDE;
+    uint32_t k = (uint32_t)share->weights->width;
+    share->first_k = share->split * call->words[1];
+    left = share->first_k < k ? k - share->first_k : 0;
+    share->k = left < call->words[1] ? left : call->words[1];
+    return true;
+}
+
+/* ---- Products of panels --------------------------------------------------------------------- */
+
+struct tile_sums {
+    struct matrix_sums values[WAVE_TOKEN_BLOCKS_MOST][WAVE_ROW_BLOCKS_MOST];
+};
+
+/* Which rows and tokens of the tile this wave has. */
+INLINE uint32_t wave_row(uint32_t tile_rows)
+{
+    uint32_t wave = thread_index() / MATRIX_LANES;
+    return wave % (tile_rows / WAVE_ROWS_OF(tile_rows)) * WAVE_ROWS_OF(tile_rows);
+}
+INLINE uint32_t wave_token(uint32_t tile_rows)
+{
+    uint32_t wave = thread_index() / MATRIX_LANES;
+    return wave / (tile_rows / WAVE_ROWS_OF(tile_rows)) * WAVE_TOKENS_OF(tile_rows);
+}
+
+INLINE void clear_sums(struct tile_sums *sums)
+{
+    UNROLL
+    for (uint32_t t = 0; t < WAVE_TOKEN_BLOCKS_MOST; t++) {
+        UNROLL
+        for (uint32_t r = 0; r < WAVE_ROW_BLOCKS_MOST; r++) {
+            UNROLL
+            for (uint32_t i = 0; i < MATRIX_SUMS; i++)
+                sums->values[t][r].values[i] = 0;
+        }
+    }
+}
+
+/* 64 values of k. */
+INLINE void multiply_panels(bool is_bf16, uint32_t tile_rows, const SHARED uint8_t *tokens,
+                            const SHARED uint8_t *rows, struct tile_sums *sums)
+{
+    UNROLL
+    for (uint32_t piece = 0; piece < 8; piece += 2) {
+        struct matrix_rows a[WAVE_TOKEN_BLOCKS_MOST];
+        UNROLL
+        for (uint32_t t = 0; t < WAVE_TOKENS_OF(tile_rows) / 16; t++)
+            a[t] = matrix_load(tokens, wave_token(tile_rows) + 16 * t, piece);
+        UNROLL
+        for (uint32_t r = 0; r < WAVE_ROWS_OF(tile_rows) / 16; r++) {
+            struct matrix_rows b = matrix_load(rows, wave_row(tile_rows) + 16 * r, piece);
+            UNROLL
+            for (uint32_t t = 0; t < WAVE_TOKENS_OF(tile_rows) / 16; t++)
+                matrix_multiply(is_bf16, &sums->values[t][r], &a[t], &b);
+        }
+    }
+}
+
+/* ---- Results -------------------------------------------------------------------------------- */
+
+INLINE void store_result(const struct gpu_call *call, const struct tile_share *share, uint32_t row,
+                         uint32_t token, float sum)
+{
+    const struct gpu_operand *packed = &call->operands[0];
+    token += share->first_token;
+    row += share->first_row + call->words[2];
+    if (share->weights->dtype != DTYPE_BF16)
+        sum *= *(const GLOBAL float *)(row_at(packed, token) + 2 * share->weights->width);
+    if (share->bias->address)
+        sum += row_f32(share->bias, 0)[row];
+    row_f32(share->out, token)[row] = sum;
+}
+
+/* Sums of a tile in the workspace, one split behind the other. */
+INLINE GLOBAL float *split_at(const struct gpu_call *call, const struct tile_share *share,
+                              uint32_t tile_rows, uint32_t split)
+{
+    uint64_t tiles_x = block_count_x() / call->words[0];
+    uint64_t tile = share->tile + tiles_x * block_y();
+    return (GLOBAL float *)(call->workspace + GPU_COUNTER_BYTES) +
+           (tile * call->words[0] + split) * tile_rows * TILE_TOKENS_WIDE;
+}
+
+/* Adds the splits of a tile, in their order; the block that comes last does it. */
+INLINE void join_splits(const struct gpu_call *call, const struct tile_share *share,
+                        uint32_t tile_rows)
+{
+    SHARED uint32_t *flag = (SHARED uint32_t *)shared_memory();
+    uint32_t tiles_x = block_count_x() / call->words[0];
+    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + share->tile +
+                               tiles_x * block_y();
+    fence_device();
+    block_sync();
+    if (thread_index() == 0) {
+        uint32_t before = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+        *flag = before == call->words[0] - 1;
+        if (*flag)
+            *counter = 0;
+    }
+    block_sync();
+    fence_device();
+    if (*flag == 0)
+        return;
+    for (uint32_t i = thread_index(); i < tile_rows * TILE_TOKENS_WIDE; i += TILE_THREADS) {
+        uint32_t token = i / tile_rows, row = i % tile_rows;
+        float sum = 0;
+        if (token >= share->tokens || row >= share->rows)
+            continue;
+        for (uint32_t split = 0; split < call->words[0]; split++)
+            sum += ((volatile GLOBAL float *)split_at(call, share, tile_rows, split))[i];
+        store_result(call, share, row, token, sum);
+    }
+}
+
+INLINE void store_sums_of_tile(const struct gpu_call *call, const struct tile_share *share,
+                               uint32_t tile_rows, const struct tile_sums *sums)
+{
+    bool whole = call->words[0] == 1;
+    GLOBAL float *mine = split_at(call, share, tile_rows, share->split);
+    UNROLL
+    for (uint32_t t = 0; t < WAVE_TOKENS_OF(tile_rows) / 16; t++) {
+        UNROLL
+        for (uint32_t r = 0; r < WAVE_ROWS_OF(tile_rows) / 16; r++) {
+            UNROLL
+            for (uint32_t i = 0; i < MATRIX_SUMS; i++) {
+                uint32_t token = wave_token(tile_rows) + 16 * t + matrix_row(i);
+                uint32_t row = wave_row(tile_rows) + 16 * r + matrix_column(i);
+                if (token >= share->tokens || row >= share->rows)
+                    continue;
+                if (whole)
+                    store_result(call, share, row, token, sums->values[t][r].values[i]);
+                else
+                    mine[token * tile_rows + row] = sums->values[t][r].values[i];
+            }
+        }
+    }
+    if (!whole)
+        join_splits(call, share, tile_rows);
+}
+
+/* ---- Copies --------------------------------------------------------------------------------- */
+
+/* Asks for a panel: `rows` rows of 64 halves from byte `at` of each on. Rows that are not there are
+ * read as the last. */
+INLINE void copy_panel(SHARED uint8_t *panel, const GLOBAL uint8_t *first, uint64_t stride_bytes,
+                       uint32_t rows, uint32_t there, uint32_t at)
+{
+    UNROLL
+    for (uint32_t i = 0; i < rows; i += TILE_THREADS / 8) {
+        uint32_t row = i + thread_index() / 8, piece = thread_index() % 8;
+        uint32_t from = row < there ? row : there - 1;
+        copy_async(panel + panel_piece(row, piece), first + from * stride_bytes + at + piece * 16);
+    }
+}
+
+/* ---- Levels --------------------------------------------------------------------------------- */
+
+/* A whole number below 2^23, without the slow conversion. */
+INLINE float small_float(uint32_t level)
+{
+    return float_of(level | 0x4B000000u) - 8388608.0f;
+}
+INLINE uint32_t two_halves(float low, float high)
+{
+    return f16_bits(low) | (uint32_t)f16_bits(high) << 16;
+}
+
+/* Bytes of 256 values of a row, gathered where the type has them in several places. */
+INLINE void copy_raw(const struct tile_share *share, uint32_t dtype, uint32_t tile_rows,
+                     uint32_t block, SHARED uint8_t *stage)
+{
+    const uint32_t row_bytes = tile_raw_bytes(dtype), pieces = row_bytes / 16;
+    for (uint32_t i = thread_index(); i < tile_rows * pieces; i += TILE_THREADS) {
+        uint32_t row = i / pieces, piece = i % pieces;
+        uint32_t from = row < share->rows ? row : share->rows - 1;
+        uint32_t at = block * row_bytes + piece * 16;
+        if (dtype == DTYPE_Q6_K_X8) {
+            uint32_t in = block % 8;
+            at = block / 8 * 1680 + (piece < 8    ? 128 * in + 16 * piece
+                                     : piece < 12 ? 1024 + 64 * in + 16 * (piece - 8)
+                                     : piece < 13 ? 1536 + 16 * in
+                                                  : 1664);
+        }
+        copy_async(stage + row * row_bytes + piece * 16,
+                   row_at(share->weights, share->first_row + from) + at);
+    }
+}
+
+/* Eight levels of a K type, scaled: low or high nibbles of eight bytes, with fifth bits. */
+INLINE void store_nibbles(SHARED uint8_t *panel, uint32_t row, uint32_t piece, words2 bytes,
+                          words2 fifth, uint32_t shift, float scale, float min)
+{
+    words4 halves;
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t word = (bytes[i / 2] >> shift & 0x0F0F0F0Fu) | fifth[i / 2];
+        uint32_t low = word >> (16 * (i % 2)) & 255u, high = word >> (16 * (i % 2) + 8) & 255u;
+        halves[i] = two_halves(__builtin_fmaf(scale, small_float(low), -min),
+                               __builtin_fmaf(scale, small_float(high), -min));
+    }
+    *(SHARED words4 *)(panel + panel_piece(row, piece)) = halves;
+}
+
+/* Quarter q of 256 values of a row; `part` of it: 8 columns of both groups of 32. */
+INLINE void unpack_k(const SHARED uint8_t *raw, bool has_fifth, uint32_t q, uint32_t row,
+                     uint32_t part, SHARED uint8_t *panel)
+{
+    words4 head = *(const SHARED words4 *)raw;
+    uint32_t scales, mins;
+    unpack_scales(head, q, &scales, &mins);
+    float d = f16_value((uint16_t)head[0]), dmin = f16_value((uint16_t)(head[0] >> 16));
+    words2 bytes = *(const SHARED words2 *)(raw + (has_fifth ? 48 : 16) + 32 * q + 8 * part);
+    words2 fifth = { 0, 0 }, low = { 0, 0 }, high = { 0, 0 };
+    if (has_fifth) {
+        fifth = *(const SHARED words2 *)(raw + 16 + 8 * part);
+        UNROLL
+        for (uint32_t i = 0; i < 2; i++) {
+            low[i] = (fifth[i] >> (2 * q) & 0x01010101u) << 4;
+            high[i] = (fifth[i] >> (2 * q + 1) & 0x01010101u) << 4;
+        }
+    }
+    store_nibbles(panel, row, part, bytes, low, 0, d * small_float(scales & 255u),
+                  dmin * small_float(mins & 255u));
+    store_nibbles(panel, row, 4 + part, bytes, high, 4, d * small_float(scales >> 8),
+                  dmin * small_float(mins >> 8));
+}
+
+/* Quarter q is groups 2 (q % 2) and the next of half q / 2: one of the two words of nibbles has low
+ * ones for it, or both high ones. */
+INLINE void unpack_q6_k(const SHARED uint8_t *raw, uint32_t in_eight, uint32_t q, uint32_t row,
+                        uint32_t part, SHARED uint8_t *panel)
+{
+    float d = f16_value(*(const SHARED uint16_t *)(raw + 208 + 2 * in_eight));
+    words2 top = *(const SHARED words2 *)(raw + 128 + 32 * (q / 2) + 8 * part);
+    UNROLL
+    for (uint32_t g = 0; g < 2; g++) {
+        uint32_t group = 2 * (q % 2) + g;
+        words2 bytes = *(const SHARED words2 *)(raw + 64 * (q / 2) + 32 * g + 8 * part);
+        float scale = d * (float)(int8_t)raw[192 + 8 * (q / 2) + 2 * group + part / 2];
+        words2 upper;
+        UNROLL
+        for (uint32_t i = 0; i < 2; i++)
+            upper[i] = (top[i] >> (2 * group) & 0x03030303u) << 4;
+        store_nibbles(panel, row, 4 * g + part, bytes, upper, 4 * (q % 2), scale, scale * 32.0f);
+    }
+}
+
+/* `part`: 8 levels of both blocks of 32. */
+INLINE void unpack_q8_0(const SHARED uint8_t *raw, uint32_t q, uint32_t row, uint32_t part,
+                        SHARED uint8_t *panel)
+{
+    UNROLL
+    for (uint32_t g = 0; g < 2; g++) {
+        words2 bytes = *(const SHARED words2 *)(raw + 64 * q + 32 * g + 8 * part);
+        float scale = f16_value(*(const SHARED uint16_t *)(raw + 256 + 2 * (2 * q + g)));
+        words4 halves;
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t word = (bytes[i / 2] ^ 0x80808080u) >> (16 * (i % 2));
+            halves[i] = two_halves(scale * (small_float(word & 255u) - 128.0f),
+                                   scale * (small_float(word >> 8 & 255u) - 128.0f));
+        }
+        *(SHARED words4 *)(panel + panel_piece(row, 4 * g + part)) = halves;
+    }
+}
+
+/* 64 values of k of all rows become halves. */
+INLINE void unpack_panel(uint32_t dtype, uint32_t tile_rows, const SHARED uint8_t *stage,
+                         uint32_t block, uint32_t q, SHARED uint8_t *panel)
+{
+    UNROLL
+    for (uint32_t i = 0; i < tile_rows * 4; i += TILE_THREADS) {
+        uint32_t row = (i + thread_index()) / 4, part = thread_index() % 4;
+        const SHARED uint8_t *raw = stage + row * tile_raw_bytes(dtype);
+        if (dtype == DTYPE_Q6_K_X8)
+            unpack_q6_k(raw, block % 8, q, row, part, panel);
+        else if (dtype == DTYPE_Q8_0_X8)
+            unpack_q8_0(raw, q, row, part, panel);
+        else
+            unpack_k(raw, dtype == DTYPE_Q5_K, q, row, part, panel);
+    }
+}
+
+INLINE void walk_levels(const struct gpu_call *call, const struct tile_share *share,
+                        uint32_t tile_rows, uint32_t dtype, struct tile_sums *sums)
+{
+    const uint32_t raw_stage = tile_rows * tile_raw_bytes(dtype);
+    SHARED uint8_t *acts = shared_memory(), *panels = acts + TILE_ACT_STAGES * TILE_ACT_BYTES;
+    SHARED uint8_t *raws = panels + 2 * tile_rows * PANEL_ROW_BYTES;
+    const struct gpu_operand *packed = &call->operands[0];
+    const GLOBAL uint8_t *tokens = row_at(packed, share->first_token) + 2 * share->first_k;
+    uint64_t stride = packed->row_stride_bytes;
+    uint32_t first_block = share->first_k / 256, quarters = share->k / 64;
+    copy_raw(share, dtype, tile_rows, first_block, raws);
+    early_wait();
+    leave_crumbs(call);
+    copy_panel(acts, tokens, stride, TILE_TOKENS_WIDE, share->tokens, 0);
+    copy_commit();
+    copy_panel(acts + TILE_ACT_BYTES, tokens, stride, TILE_TOKENS_WIDE, share->tokens, 128);
+    copy_commit();
+    copy_wait(1);
+    block_sync();
+    unpack_panel(dtype, tile_rows, raws, first_block, 0, panels);
+    uint32_t act = 0, next_act = 2 * TILE_ACT_BYTES;
+    for (uint32_t quarter = 0; quarter < quarters; quarter++) {
+        copy_wait(1);
+        block_sync();
+        if (quarter + 2 < quarters)
+            copy_panel(acts + next_act, tokens, stride, TILE_TOKENS_WIDE, share->tokens,
+                       (quarter + 2) * 128);
+        if (quarter % 4 == 0 && quarter + 4 < quarters)
+            copy_raw(share, dtype, tile_rows, first_block + quarter / 4 + 1,
+                     raws + (quarter / 4 + 1) % 2 * raw_stage);
+        copy_commit();
+        uint32_t next = quarter + 1;
+        if (next < quarters)
+            unpack_panel(dtype, tile_rows, raws + next / 4 % 2 * raw_stage, first_block + next / 4,
+                         next % 4, panels + next % 2 * tile_rows * PANEL_ROW_BYTES);
+        multiply_panels(false, tile_rows, acts + act,
+                        panels + quarter % 2 * tile_rows * PANEL_ROW_BYTES, sums);
+        act = act == (TILE_ACT_STAGES - 1) * TILE_ACT_BYTES ? 0 : act + TILE_ACT_BYTES;
+        next_act = next_act == (TILE_ACT_STAGES - 1) * TILE_ACT_BYTES ? 0
+                                                                      : next_act + TILE_ACT_BYTES;
+    }
+    copy_wait(0);
+    block_sync();
+}
+
+INLINE void multiply_levels(const struct gpu_call *call, uint32_t tile_rows)
+{
+    struct tile_share share;
+    struct tile_sums sums;
+    early_allow();
+    find_tile(call, tile_rows, &share);
+    clear_sums(&sums);
+    uint32_t dtype = share.weights->dtype;
+    if (dtype == DTYPE_Q4_K)
+        walk_levels(call, &share, tile_rows, DTYPE_Q4_K, &sums);
+    else if (dtype == DTYPE_Q6_K_X8)
+        walk_levels(call, &share, tile_rows, DTYPE_Q6_K_X8, &sums);
+    else if (dtype == DTYPE_Q8_0_X8)
+        walk_levels(call, &share, tile_rows, DTYPE_Q8_0_X8, &sums);
+    else
+        walk_levels(call, &share, tile_rows, DTYPE_Q5_K, &sums);
+    store_sums_of_tile(call, &share, tile_rows, &sums);
+}
+
+KERNEL(matmul_level_tiles_128)
+{
+    multiply_levels(&call, 128);
+}
+KERNEL(matmul_level_tiles_64)
+{
+    multiply_levels(&call, 64);
+}
+
+/* ---- Halves --------------------------------------------------------------------------------- */
+
+INLINE void walk_halves(const struct gpu_call *call, const struct tile_share *share,
+                        uint32_t tile_rows, bool is_bf16, struct tile_sums *sums)
+{
+    const uint32_t stage_bytes = TILE_ACT_BYTES + tile_rows * PANEL_ROW_BYTES;
+    SHARED uint8_t *ring = shared_memory();
+    const struct gpu_operand *packed = &call->operands[0], *weights = share->weights;
+    bool unpacked = call->words[4];
+    uint64_t stride = unpacked ? 2 * weights->width : weights->row_stride_bytes;
+    uint64_t base = unpacked ? call->workspace + GPU_COUNTER_BYTES
+                             : weights->address + call->words[2] * stride;
+    const GLOBAL uint8_t *rows = (const GLOBAL uint8_t *)(base + share->first_row * stride) +
+                                 2 * share->first_k;
+    const GLOBAL uint8_t *tokens = row_at(packed, share->first_token) + 2 * share->first_k;
+    uint32_t steps = share->k / PANEL_K;
+    for (uint32_t s = 0; s < steps + TILE_HALF_STAGES - 1; s++) {
+        /* The stage that was multiplied last is free behind the barrier. */
+        if (s >= TILE_HALF_STAGES - 1) {
+            copy_wait(TILE_HALF_STAGES - 2);
+            block_sync();
+        }
+        SHARED uint8_t *stage = ring + s % TILE_HALF_STAGES * stage_bytes;
+        if (s < steps) {
+            copy_panel(stage, tokens, packed->row_stride_bytes, TILE_TOKENS_WIDE, share->tokens,
+                       s * 128);
+            copy_panel(stage + TILE_ACT_BYTES, rows, stride, tile_rows, share->rows, s * 128);
+        }
+        copy_commit();
+        if (s >= TILE_HALF_STAGES - 1) {
+            const SHARED uint8_t *full = ring +
+                                         (s + 1) % TILE_HALF_STAGES * stage_bytes;
+            multiply_panels(is_bf16, tile_rows, full, full + TILE_ACT_BYTES, sums);
+        }
+    }
+    copy_wait(0);
+    block_sync();
+}
+
+INLINE void multiply_half_tiles(const struct gpu_call *call, uint32_t tile_rows)
+{
+    struct tile_share share;
+    struct tile_sums sums;
+    early_allow();
+    early_wait();
+    leave_crumbs(call);
+    find_tile(call, tile_rows, &share);
+    clear_sums(&sums);
+    if (share.weights->dtype == DTYPE_BF16)
+        walk_halves(call, &share, tile_rows, true, &sums);
+    else
+        walk_halves(call, &share, tile_rows, false, &sums);
+    store_sums_of_tile(call, &share, tile_rows, &sums);
+}
+
+KERNEL(matmul_half_tiles_128)
+{
+    multiply_half_tiles(&call, 128);
+}
+KERNEL(matmul_half_tiles_64)
+{
+    multiply_half_tiles(&call, 64);
+}
