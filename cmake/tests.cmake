@@ -132,7 +132,7 @@ if(greta_kernel_count GREATER 0)
              COMMAND bash ${CMAKE_SOURCE_DIR}/tests/tools/kernel_metadata_test.sh
                      ${greta_kernel_folder} ${CMAKE_SOURCE_DIR} ${GRETA_GPU_READELF})
     # The same tests on it, and on a real GPU where there is one.
-    foreach(name gpu_ops_test gpu_engine_test ops_matmul_test ops_layer_test)
+    foreach(name gpu_ops_test gpu_many_test gpu_engine_test ops_matmul_test ops_layer_test)
         add_test(NAME fake_gpu/${name} COMMAND ${name} cuda:0)
         set_tests_properties(fake_gpu/${name} PROPERTIES TIMEOUT 300 ENVIRONMENT
                              "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_gpu")

@@ -43,6 +43,20 @@ static _Alignas(64) uint8_t shared[SHARED_LIMIT];
 static emulated_kernel kernel_now;
 static const struct gpu_call *call_now;
 
+static float f16_values[65536];
+const float *emulator_f16_values = f16_values;
+
+static void fill_f16_values(void)
+{
+    for (uint32_t bits = 0; bits < 65536; bits++) {
+        uint32_t exponent = bits >> 10 & 31u, fraction = bits & 1023u;
+        float magnitude = exponent == 0    ? ldexpf((float)fraction, -24)
+                          : exponent == 31 ? (fraction ? NAN : INFINITY)
+                                           : ldexpf((float)(fraction | 1024u), (int)exponent - 25);
+        f16_values[bits] = bits & 0x8000u ? -magnitude : magnitude;
+    }
+}
+
 static void fail(const char *words)
 {
     fprintf(stderr, "emulated kernel: %s (block %u,%u thread %u)\n", words, now->view.block_x,
@@ -243,6 +257,7 @@ void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t 
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (stacks == MAP_FAILED)
             abort();
+        fill_f16_values();
     }
     if (shared_bytes > sizeof(shared) || threads > THREAD_LIMIT || threads % TEAM)
         abort();

@@ -11,7 +11,7 @@ static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *str
                                   uint64_t node, struct error *err)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
-    struct gpu_prepared prepared = { 0 };
+    struct gpu_prepared prepared; /* large: only what is used is written */
     gpu_prepare(gpu, stream, command, node, &prepared);
     for (uint32_t i = 0; i < prepared.count; i++) {
         GPU_TRY(gpu,
