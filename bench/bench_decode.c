@@ -252,8 +252,9 @@ static void step(struct bench *bench)
                              head_dim, true, err));
         MUST(bench,
              ops_kv_append(target, &bench->k, &bench->v, &bench->slots, &w[KEYS], &w[VALUES], err));
-        MUST(bench, ops_attention(target, &bench->q, &w[KEYS], &w[VALUES], &bench->starts,
-                                  &bench->positions, &bench->a, &query, head_dim, scale, false, err));
+        MUST(bench,
+             ops_attention(target, &bench->q, &w[KEYS], &w[VALUES], &bench->starts,
+                           &bench->positions, &bench->a, &query, head_dim, scale, false, err));
         MUST(bench, ops_matmul(target, &w[O], &bench->packed_query, NULL, &bench->o, err));
         MUST(bench,
              ops_rms_norm(target, &bench->x, &bench->o, &w[NORM2], &bench->h, &width, 1e-5f, err));

@@ -102,7 +102,7 @@ struct bench {
     struct ops ops;
     struct engine *engine;
     struct engine_token *tokens;
-    int32_t *best; /* of each sequence */
+    int32_t *best;    /* of each sequence */
     uint32_t next_id; /* state of the arbitrary ids */
     double samples_ns[REPEAT_LIMIT];
 };
@@ -231,9 +231,8 @@ static enum status open_model(struct bench *bench, struct error *err)
                     &bench->engine, err));
     bench->tokens = calloc(engine_plan(bench->engine)->options.batch_limit, sizeof(*bench->tokens));
     bench->best = calloc(settings->sequences, sizeof(*bench->best));
-    return bench->tokens && bench->best
-               ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "no memory to measure");
+    return bench->tokens && bench->best ? STATUS_OK
+                                        : error_set(err, STATUS_NO_MEMORY, "no memory to measure");
 }
 
 /* ---- Measuring ------------------------------------------------------------------------------ */

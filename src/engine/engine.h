@@ -22,9 +22,9 @@ struct engine;
 struct engine_options {
     uint32_t context;        /* tokens a sequence can have; 0: the model's */
     uint32_t sequence_limit; /* sequences at a time; 0: 1 */
-    uint32_t batch_limit;    /* tokens of a batch; 0: engine_batch_default, or the context if less */
-    uint32_t logits_limit;   /* tokens of a batch that want logits; 0: sequence_limit */
-    enum dtype kv_dtype;     /* F32 (0), F16 or Q8_0 */
+    uint32_t batch_limit;  /* tokens of a batch; 0: engine_batch_default, or the context if less */
+    uint32_t logits_limit; /* tokens of a batch that want logits; 0: sequence_limit */
+    enum dtype kv_dtype;   /* F32 (0), F16 or Q8_0 */
 };
 
 /* Tokens of a batch where nothing else is asked for. */

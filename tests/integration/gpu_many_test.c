@@ -348,8 +348,8 @@ static void test_attention(void **state)
 {
     (void)state;
     static const struct scene scenes[] = {
-        { 128, 2, 4, 64, 64, 1 },   { 128, 1, 4, 200, 65, 1 }, { 64, 2, 1, 257, 256, 1 },
-        { 128, 1, 7, 70, 70, 1 },   { 64, 1, 8, 130, 33, 1 },  { 128, 1, 4, 300, 101, 3 },
+        { 128, 2, 4, 64, 64, 1 },    { 128, 1, 4, 200, 65, 1 }, { 64, 2, 1, 257, 256, 1 },
+        { 128, 1, 7, 70, 70, 1 },    { 64, 1, 8, 130, 33, 1 },  { 128, 1, 4, 300, 101, 3 },
         { 64, 1, 2, 1600, 150, 40 },
     };
     for (size_t i = 0; i < COUNT_OF(scenes); i++)
@@ -420,8 +420,8 @@ int main(int argument_count, char **arguments)
     if (!lab_choose(argument_count, arguments))
         return LAB_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),  cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_packing),   cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_products),    cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_packing),     cmocka_unit_test(test_attention),
         cmocka_unit_test(test_bad_indices),
     };
     return cmocka_run_group_tests(tests, open_lab, close_lab);

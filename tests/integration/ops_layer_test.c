@@ -165,8 +165,8 @@ static void multiply(struct lab *lab, const struct matrix *weights, const struct
                      const struct device_view *out)
 {
     uint64_t k = x->shape.dims[0], tokens = x->shape.dims[1];
-    struct device_view packed = lab_view(lab, DTYPE_I8,
-                                         ops_packed_row_bytes(&lab->ops, DTYPE_F32, k, tokens), tokens);
+    struct device_view packed = lab_view(
+        lab, DTYPE_I8, ops_packed_row_bytes(&lab->ops, DTYPE_F32, k, tokens), tokens);
     LAB_OK(lab, ops_act_pack(&lab->target, x, &packed, DTYPE_F32, &lab->err));
     LAB_OK(lab, ops_matmul(&lab->target, &weights->view, &packed, NULL, out, &lab->err));
     LAB_OK(lab, device_stream_sync(lab->device, lab->target.stream, DEVICE_HERE, &lab->err));

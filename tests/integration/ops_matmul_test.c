@@ -211,7 +211,8 @@ static void test_group(void **state)
             const struct device_view *weight_list[3], *bias_list[3] = { NULL }, *out_list[3];
             struct device_view input = lab_put_new(&lab, DTYPE_F32, k, tokens[n], x);
             struct device_view packed = lab_view(
-                &lab, DTYPE_I8, ops_packed_row_bytes(&lab.ops, DTYPE_Q4_K, k, tokens[n]), tokens[n]);
+                &lab, DTYPE_I8, ops_packed_row_bytes(&lab.ops, DTYPE_Q4_K, k, tokens[n]),
+                tokens[n]);
             float *separate[3], *grouped = malloc(96 * tokens[n] * sizeof(float));
             float *bias_values = lab_floats(&lab, 40);
             assert_true(decoded && grouped);

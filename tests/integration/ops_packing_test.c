@@ -16,7 +16,8 @@ struct rows {
 static struct rows new_rows(struct lab *lab, enum dtype weights, uint64_t width, uint64_t tokens)
 {
     struct rows rows = { .plain = lab_view(lab, DTYPE_F32, width, tokens),
-                         .byte_count = ops_packed_row_bytes(&lab->ops, weights, width, tokens) * tokens };
+                         .byte_count = ops_packed_row_bytes(&lab->ops, weights, width, tokens) *
+                                       tokens };
     rows.packed = lab_view(lab, DTYPE_I8, rows.byte_count / tokens, tokens);
     rows.bytes = malloc(rows.byte_count);
     assert_non_null(rows.bytes);

@@ -2,8 +2,8 @@
  * kernels' files say what a block does. */
 #include "ops/gpu/gpu.h"
 
-#include "ops/gpu/plan.h"
 #include "ops/gpu/packing.h"
+#include "ops/gpu/plan.h"
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
 #include "ops/params.h"

@@ -1,9 +1,9 @@
-/* plan_many.c - how products with more than a few tokens are done: on matrix units, over rows packed
- * as halves.
+/* plan_many.c - how products with more than a few tokens are done: on matrix units, over rows
+ * packed as halves.
  *
- * Few enough tokens for weights to be read once: tiles that unpack them as they go. Many more: tiles
- * of a warpgroup where the chip has them, over halves, which are unpacked first, a chunk at a time
- * that stays in the chip's cache. What fits none of these is decoded value by value. */
+ * Few enough tokens for weights to be read once: tiles that unpack them as they go. Many more:
+ * tiles of a warpgroup where the chip has them, over halves, which are unpacked first, a chunk at a
+ * time that stays in the chip's cache. What fits none of these is decoded value by value. */
 #include "ops/gpu/gpu.h"
 
 #include "ops/gpu/packing.h"
@@ -114,10 +114,10 @@ static uint64_t chunk_rows(uint64_t k, uint64_t bytes)
 }
 
 static struct device_gpu_step plan_unpack(const struct group_places *places, uint32_t part,
-                                          const struct device_host_operand *weights,
-                                          uint64_t first, uint64_t rows)
+                                          const struct device_host_operand *weights, uint64_t first,
+                                          uint64_t rows)
 {
-    uint32_t unit = weights->dtype == DTYPE_Q6_K_X8 ? 32
+    uint32_t unit = weights->dtype == DTYPE_Q6_K_X8                                   ? 32
                     : weights->dtype == DTYPE_Q4_K || weights->dtype == DTYPE_Q8_0_X8 ? 16
                                                                                       : 8;
     struct device_gpu_step step = step_of(KERNEL_unpack_halves,

@@ -90,7 +90,8 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
     uint32_t ring_bytes = MATMUL_STAGES * MATMUL_ROWS * stage_bytes;
     uint32_t teams = ring_teams(chip, ring_bytes);
     uint32_t wide = tokens > 4 ? 3 : tokens > 2 ? 2 : tokens > 1 ? 1 : 0; /* log2 */
-    bool levels = gpu_pack_format(weights[first].dtype, width_of(&weights[first]), tokens) == PACK_LEVELS;
+    bool levels = gpu_pack_format(weights[first].dtype, width_of(&weights[first]), tokens) ==
+                  PACK_LEVELS;
     enum gpu_kernel kernel = (levels ? KERNEL_matmul_levels_1 : KERNEL_matmul_floats_1) + wide;
     if (way == WAY_RING) {
         wide = tokens > 1 ? 3 : 0;

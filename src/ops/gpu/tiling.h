@@ -23,8 +23,9 @@
 #define WARPGROUP_STAGES 4u
 #define WARPGROUP_STAGE_BYTES ((WARPGROUP_TOKENS + WARPGROUP_WEIGHTS) * 128u)
 
-/* Of products on the matrix units all chips have: tokens of a tile, bytes of 64 values of k of them,
- * and how many of those are in the ring. */
+/* Of products on the matrix units all chips have: tokens of a tile, bytes of 64 values of k of
+ * them, and how many of those are in the ring. */
+#define TILE_THREADS 256u
 #define TILE_TOKENS_WIDE 64u
 #define TILE_ACT_BYTES (TILE_TOKENS_WIDE * 128u)
 #define TILE_ACT_STAGES 3u
@@ -48,8 +49,8 @@ static inline uint32_t tile_raw_bytes(uint32_t dtype)
     }
 }
 
-/* Of attention on matrix units: rows (tokens times heads that share a kv head) of a block, and slots
- * of the cache it takes at a time. */
+/* Of attention on matrix units: rows (tokens times heads that share a kv head) of a block, and
+ * slots of the cache it takes at a time. */
 #define ATTENTION_ROWS 128u
 #define ATTENTION_SLOTS 64u
 

@@ -80,8 +80,7 @@ INLINE uint32_t find_sequence(const struct gpu_call *call, struct attention_tile
 {
     for (uint32_t t = from; t < tile->tokens; t++) {
         uint64_t start = list_index(&call->operands[3], tile->first_token + t);
-        bool fresh = indices_ok(call, start,
-                                list_index(&call->operands[4], tile->first_token + t));
+        bool fresh = indices_ok(call, start, list_index(&call->operands[4], tile->first_token + t));
         for (uint32_t before = 0; before < t && fresh; before++)
             fresh = list_index(&call->operands[3], tile->first_token + before) != start;
         if (!fresh)
@@ -117,8 +116,8 @@ INLINE void load_queries(const struct gpu_call *call, const struct attention_til
                                     8 * piece;
             UNROLL
             for (uint32_t n = 0; n < 4; n++)
-                halves[n] = f16_bits(q[2 * n] * factor) |
-                            (uint32_t)f16_bits(q[2 * n + 1] * factor) << 16;
+                halves[n] = f16_bits(q[2 * n] * factor) | (uint32_t)f16_bits(q[2 * n + 1] * factor)
+                                                              << 16;
         }
         *(SHARED words4 *)(memory + piece / 8 * ATTENTION_ROWS * PANEL_ROW_BYTES +
                            panel_piece(row, piece % 8)) = halves;

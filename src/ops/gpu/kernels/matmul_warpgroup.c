@@ -1,7 +1,8 @@
 /* matmul_warpgroup.c - products of halves with many rows of activations on the matrix units of
  * sm_90a. A block does 128 tokens times 256 rows of weights: two warpgroups, each with 64 tokens.
  * Both operands pass through a ring of stages in shared memory, 64 values of k a stage, by
- * background copies of all threads; the products of one stage run while those of the next are given.
+ * background copies of all threads; the products of one stage run while those of the next are
+ * given.
  *
  * Order of a sum: k in steps of 16, each as the matrix unit adds it, accumulated in f32. It depends
  * on k alone.

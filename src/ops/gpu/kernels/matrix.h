@@ -65,7 +65,8 @@ INLINE struct matrix_rows matrix_load(const SHARED uint8_t *panel, uint32_t row,
 {
     struct matrix_rows rows;
     uint32_t lane = matrix_lane();
-    words2 words = *(const SHARED words2 *)(panel + panel_piece(row + lane % 16, piece + lane / 32) +
+    words2 words = *(const SHARED words2 *)(panel +
+                                            panel_piece(row + lane % 16, piece + lane / 32) +
                                             lane / 16 % 2 * 8);
     rows.words[0] = words[0];
     rows.words[1] = words[1];
@@ -123,8 +124,8 @@ INLINE struct matrix_rows matrix_load_turned(const SHARED uint8_t *panel, uint32
 {
     struct matrix_rows rows;
     uint32_t lane = lane_index();
-    const SHARED uint8_t *at = panel + panel_piece(row + lane / 16 * 8 + lane % 8,
-                                                   piece + lane / 8 % 2);
+    const SHARED uint8_t *at = panel +
+                               panel_piece(row + lane / 16 * 8 + lane % 8, piece + lane / 8 % 2);
     __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(rows.words[0]), "=r"(rows.words[1]), "=r"(rows.words[2]),
                        "=r"(rows.words[3])

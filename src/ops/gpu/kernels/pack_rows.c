@@ -1,10 +1,10 @@
-/* pack_rows.c - rows of activations as halves for matrix units, and the ops that give them, for many
- * tokens: a block for each token.
+/* pack_rows.c - rows of activations as halves for matrix units, and the ops that give them, for
+ * many tokens: a block for each token.
  *
- * PACK_F16: k f16 values, then the f32 that they are to be multiplied with, a power of two chosen so
- * that the largest magnitude of the row is from 2^14 up to 2^15: no value is too large for f16, and
- * only those 2^28 times smaller lose digits. A row with a NaN or infinity has the factor NaN and
- * zeros. PACK_BF16: k bf16 values. Both to nearest even. */
+ * PACK_F16: k f16 values, then the f32 that they are to be multiplied with, a power of two chosen
+ * so that the largest magnitude of the row is from 2^14 up to 2^15: no value is too large for f16,
+ * and only those 2^28 times smaller lose digits. A row with a NaN or infinity has the factor NaN
+ * and zeros. PACK_BF16: k bf16 values. Both to nearest even. */
 #include "ops/gpu/kernels/portable.h"
 #include "ops/gpu/packing.h"
 #include "ops/params.h"

@@ -1,6 +1,6 @@
-/* unpack.c - rows of weights as halves in the stream's workspace, for matrix units: f16, but bf16 of
- * BF16. The values are those of decode.h, rounded once. A thread takes a unit of weights that lie together in the
- * file and stores them 16 bytes at a time.
+/* unpack.c - rows of weights as halves in the stream's workspace, for matrix units: f16, but bf16
+ * of BF16. The values are those of decode.h, rounded once. A thread takes a unit of weights that
+ * lie together in the file and stores them 16 bytes at a time.
  *
  * Operands: weights. words[1]: first row, words[2]: rows. x counts parts of a row, y rows. */
 #include "ops/gpu/kernels/decode.h"
@@ -90,7 +90,7 @@ KERNEL(unpack_halves)
     const struct gpu_operand *weights = &call.operands[0]; /* [k, rows] */
     uint32_t k = (uint32_t)weights->width, dtype = weights->dtype;
     uint32_t unit = block_x() * thread_count() + thread_index();
-    uint32_t size = dtype == DTYPE_Q6_K_X8 ? 32
+    uint32_t size = dtype == DTYPE_Q6_K_X8                          ? 32
                     : dtype == DTYPE_Q4_K || dtype == DTYPE_Q8_0_X8 ? 16
                                                                     : 8;
     if (unit * size >= k)

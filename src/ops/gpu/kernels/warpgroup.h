@@ -1,6 +1,6 @@
-/* warpgroup.h - the matrix units of sm_90a, as four teams use them together: 64 rows times 256 rows,
- * both of 64 halves, straight from shared memory; and the same for the emulator. Other chips have
- * none of it (HAS_WARPGROUPS).
+/* warpgroup.h - the matrix units of sm_90a, as four teams use them together: 64 rows times 256
+ * rows, both of 64 halves, straight from shared memory; and the same for the emulator. Other chips
+ * have none of it (HAS_WARPGROUPS).
  *
  * A panel in shared memory has rows of 128 bytes; the 16-byte pieces of row r are exchanged by
  * piece ^ (r % 8), so that eight rows of a column of pieces meet different banks. It begins at a

@@ -1,0 +1,115 @@
+/* tile_levels.h - levels of quantised weights as halves: 256 values of a row as they lie in shared
+ * memory (tile_raw_bytes), 64 of them at a time to a row of a panel. */
+#ifndef GRETA_OPS_GPU_KERNELS_TILE_LEVELS_H
+#define GRETA_OPS_GPU_KERNELS_TILE_LEVELS_H
+
+#include "ops/gpu/kernels/matmul_unit.h"
+#include "ops/gpu/kernels/matrix.h"
+#include "ops/gpu/tiling.h"
+
+/* A whole number below 2^23, without the slow conversion. */
+INLINE float small_float(uint32_t level)
+{
+    return float_of(level | 0x4B000000u) - 8388608.0f;
+}
+INLINE uint32_t two_halves(float low, float high)
+{
+    return f16_bits(low) | (uint32_t)f16_bits(high) << 16;
+}
+
+/* Eight levels of a K type, scaled: low or high nibbles of eight bytes, with fifth bits. */
+INLINE void store_nibbles(SHARED uint8_t *panel, uint32_t row, uint32_t piece, words2 bytes,
+                          words2 fifth, uint32_t shift, float scale, float min)
+{
+    words4 halves;
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t word = (bytes[i / 2] >> shift & 0x0F0F0F0Fu) | fifth[i / 2];
+        uint32_t low = word >> (16 * (i % 2)) & 255u, high = word >> (16 * (i % 2) + 8) & 255u;
+        halves[i] = two_halves(__builtin_fmaf(scale, small_float(low), -min),
+                               __builtin_fmaf(scale, small_float(high), -min));
+    }
+    *(SHARED words4 *)(panel + panel_piece(row, piece)) = halves;
+}
+
+/* Quarter q of 256 values of a row; `part` of it: 8 columns of both groups of 32. */
+INLINE void unpack_k(const SHARED uint8_t *raw, bool has_fifth, uint32_t q, uint32_t row,
+                     uint32_t part, SHARED uint8_t *panel)
+{
+    words4 head = *(const SHARED words4 *)raw;
+    uint32_t scales, mins;
+    unpack_scales(head, q, &scales, &mins);
+    float d = f16_value((uint16_t)head[0]), dmin = f16_value((uint16_t)(head[0] >> 16));
+    words2 bytes = *(const SHARED words2 *)(raw + (has_fifth ? 48 : 16) + 32 * q + 8 * part);
+    words2 fifth = { 0, 0 }, low = { 0, 0 }, high = { 0, 0 };
+    if (has_fifth) {
+        fifth = *(const SHARED words2 *)(raw + 16 + 8 * part);
+        UNROLL
+        for (uint32_t i = 0; i < 2; i++) {
+            low[i] = (fifth[i] >> (2 * q) & 0x01010101u) << 4;
+            high[i] = (fifth[i] >> (2 * q + 1) & 0x01010101u) << 4;
+        }
+    }
+    store_nibbles(panel, row, part, bytes, low, 0, d * small_float(scales & 255u),
+                  dmin * small_float(mins & 255u));
+    store_nibbles(panel, row, 4 + part, bytes, high, 4, d * small_float(scales >> 8),
+                  dmin * small_float(mins >> 8));
+}
+
+/* Quarter q is groups 2 (q % 2) and the next of half q / 2: one of the two words of nibbles has low
+ * ones for it, or both high ones. */
+INLINE void unpack_q6_k(const SHARED uint8_t *raw, uint32_t in_eight, uint32_t q, uint32_t row,
+                        uint32_t part, SHARED uint8_t *panel)
+{
+    float d = f16_value(*(const SHARED uint16_t *)(raw + 208 + 2 * in_eight));
+    words2 top = *(const SHARED words2 *)(raw + 128 + 32 * (q / 2) + 8 * part);
+    UNROLL
+    for (uint32_t g = 0; g < 2; g++) {
+        uint32_t group = 2 * (q % 2) + g;
+        words2 bytes = *(const SHARED words2 *)(raw + 64 * (q / 2) + 32 * g + 8 * part);
+        float scale = d * (float)(int8_t)raw[192 + 8 * (q / 2) + 2 * group + part / 2];
+        words2 upper;
+        UNROLL
+        for (uint32_t i = 0; i < 2; i++)
+            upper[i] = (top[i] >> (2 * group) & 0x03030303u) << 4;
+        store_nibbles(panel, row, 4 * g + part, bytes, upper, 4 * (q % 2), scale, scale * 32.0f);
+    }
+}
+
+/* `part`: 8 levels of both blocks of 32. */
+INLINE void unpack_q8_0(const SHARED uint8_t *raw, uint32_t q, uint32_t row, uint32_t part,
+                        SHARED uint8_t *panel)
+{
+    UNROLL
+    for (uint32_t g = 0; g < 2; g++) {
+        words2 bytes = *(const SHARED words2 *)(raw + 64 * q + 32 * g + 8 * part);
+        float scale = f16_value(*(const SHARED uint16_t *)(raw + 256 + 2 * (2 * q + g)));
+        words4 halves;
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t word = (bytes[i / 2] ^ 0x80808080u) >> (16 * (i % 2));
+            halves[i] = two_halves(scale * (small_float(word & 255u) - 128.0f),
+                                   scale * (small_float(word >> 8 & 255u) - 128.0f));
+        }
+        *(SHARED words4 *)(panel + panel_piece(row, 4 * g + part)) = halves;
+    }
+}
+
+/* 64 values of k of all rows become halves. */
+INLINE void unpack_panel(uint32_t dtype, uint32_t tile_rows, const SHARED uint8_t *stage,
+                         uint32_t block, uint32_t q, SHARED uint8_t *panel)
+{
+    UNROLL
+    for (uint32_t i = 0; i < tile_rows * 4; i += TILE_THREADS) {
+        uint32_t row = (i + thread_index()) / 4, part = thread_index() % 4;
+        const SHARED uint8_t *raw = stage + row * tile_raw_bytes(dtype);
+        if (dtype == DTYPE_Q6_K_X8)
+            unpack_q6_k(raw, block % 8, q, row, part, panel);
+        else if (dtype == DTYPE_Q8_0_X8)
+            unpack_q8_0(raw, q, row, part, panel);
+        else
+            unpack_k(raw, dtype == DTYPE_Q5_K, q, row, part, panel);
+    }
+}
+
+#endif
