@@ -266,13 +266,17 @@ static uint32_t plan_attention(const struct device_gpu_request *request,
     if (rows_of(q) == 0)
         return 0;
     ASSERT(rows_of(q) <= GRID_Y_LIMIT);
-    steps[0] = has_attention_tiles(request) ? plan_attention_tiles(request)
-                                            : plan_attention_parts(request);
+    bool tiles = has_attention_tiles(request);
+    steps[0] = tiles ? plan_attention_tiles(request) : plan_attention_parts(request);
     if (!request->operands[6].data)
         return 1;
     if (is_halves(params->packing.format)) {
         steps[1] = plan_halves(5, 6, params->packing.format, rows_of(q));
         return 2;
+    }
+    if (!tiles && params->head_dim % TEAM == 0) { /* teams have whole blocks of packed values */
+        steps[0].words[2] = 1;
+        return 1;
     }
     plan_values(KERNEL_attention_pack, width_of(q), rows_of(q), &steps[1]);
     steps[1].operands[0] = 5; /* out */

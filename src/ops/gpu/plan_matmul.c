@@ -123,6 +123,96 @@ struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
     return step;
 }
 
+/* ---- One token ------------------------------------------------------------------------------ */
+
+/* Teams of a block. */
+#define ONE_TEAMS_MOST 16u
+
+/* How the parts of a way are done for one token. */
+struct one_cut {
+    enum gpu_kernel kernel;
+    uint32_t members; /* teams of a row */
+    uint32_t teams;   /* of a block */
+    uint32_t ring_bytes;
+    uint32_t shared_bytes;
+    uint32_t blocks;
+};
+
+static enum gpu_kernel one_kernel(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q4_K:
+        return KERNEL_matmul_one_q4_k;
+    case DTYPE_Q6_K_X8:
+        return KERNEL_matmul_one_q6_k;
+    case DTYPE_Q8_0_X8:
+        return KERNEL_matmul_one_q8_0;
+    case DTYPE_BF16:
+        return KERNEL_matmul_one_bf16;
+    default:
+        return KERNEL_matmul_one_f16;
+    }
+}
+
+/* False where it cannot be: a type without a kernel, rows too long. Two blocks share a processor:
+ * the next kernel's finds room while this one's is at work. */
+static bool cut_one(const struct device_gpu_request *request, const struct group_places *places,
+                    uint32_t part_bits, struct one_cut *ret_cut)
+{
+    const struct device_host_operand *weights = &request->operands[places->weights];
+    uint64_t groups = 0, k = 0;
+    uint32_t stage_bytes = 0, first = 0;
+    bool same = true;
+    for (uint32_t part = places->count; part-- > 0;) {
+        if (!(part_bits >> part & 1))
+            continue;
+        uint32_t dtype = (uint32_t)weights[part].dtype, rows = one_rows(dtype);
+        if (one_slice_bytes(dtype) == 0 || width_of(&weights[part]) % 256)
+            return false;
+        uint32_t bytes = rows * one_slice_bytes(dtype);
+        stage_bytes = bytes > stage_bytes ? bytes : stage_bytes;
+        same = same && (k == 0 || weights[part].dtype == weights[first].dtype);
+        groups += divide_up(rows_of(&weights[part]), rows);
+        k = width_of(&weights[part]);
+        first = part;
+    }
+    enum dtype dtype = weights[first].dtype;
+    uint64_t members = divide_up(k, one_columns((uint32_t)dtype));
+    const struct device_gpu_chip *chip = request->chip;
+    uint64_t blocks = groups < chip->processor_count ? groups : chip->processor_count;
+    if (members > ONE_TEAMS_MOST || groups / blocks > UINT32_MAX / 4096 ||
+        (!same && gpu_pack_format(dtype) != PACK_LEVELS))
+        return false;
+    uint64_t sums = divide_up(groups, blocks) * ONE_ROWS_MOST * members * sizeof(float);
+    uint64_t room = chip->processor_shared_bytes / 2 - 1024;
+    uint32_t ring_bytes = ONE_STAGES * stage_bytes;
+    uint64_t teams = ONE_TEAMS_MOST / members * members;
+    while (teams > members && teams * ring_bytes + sums > room)
+        teams -= members;
+    if (teams * ring_bytes + sums > chip->shared_bytes)
+        return false;
+    *ret_cut = (struct one_cut){ .kernel = same ? one_kernel(dtype) : KERNEL_matmul_one_levels,
+                                 .members = (uint32_t)members,
+                                 .teams = (uint32_t)teams,
+                                 .ring_bytes = ring_bytes,
+                                 .shared_bytes = (uint32_t)(teams * ring_bytes + sums),
+                                 .blocks = (uint32_t)blocks };
+    return true;
+}
+
+static struct device_gpu_step plan_one(const struct group_places *places, uint32_t part_bits,
+                                       const struct one_cut *cut)
+{
+    struct device_gpu_step step = step_of(cut->kernel, cut->blocks, 1, cut->teams * TEAM);
+    step.words[0] = cut->ring_bytes;
+    step.words[1] = cut->members;
+    step.shared_bytes = cut->shared_bytes;
+    place_operands(places, part_bits, &step);
+    return step;
+}
+
+/* ---- Any product ---------------------------------------------------------------------------- */
+
 /* One step for all parts of a way, but one for each that is decoded. */
 static uint32_t plan_products(const struct device_gpu_request *request,
                               const struct group_places *places, struct device_gpu_step *steps)
@@ -142,6 +232,11 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     for (uint32_t part = 0; part < places->count; part++)
         if (weights[part].data && rows_of(&weights[part]) > 0)
             bits[way_of(&weights[part])] |= 1u << part;
+    struct one_cut cut;
+    if (tokens == 1 && bits[WAY_DIRECT] && cut_one(request, places, bits[WAY_DIRECT], &cut)) {
+        steps[count++] = plan_one(places, bits[WAY_DIRECT], &cut);
+        bits[WAY_DIRECT] = 0;
+    }
     for (enum product_way way = WAY_DIRECT; way <= WAY_RING; way++)
         if (bits[way])
             steps[count++] = plan_streamed(request, places, way, bits[way], tokens);

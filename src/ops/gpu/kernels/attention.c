@@ -5,11 +5,12 @@
  * share a cache row, each with PIECES pieces of eight values. Slots are taken in chunks of CHUNK
  * with a running maximum; the parts' results meet in the workspace, where the block that comes last
  * joins them in the order of the parts, so that the bits do not depend on who was last. */
-#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/kernels/pack.h"
 #include "ops/params.h"
 #include "tensor/dtype.h"
 
 #define CHUNK 256u
+#define PART_SLOTS 128u
 #define ROW_LANES 8u
 #define HEADS_MOST 4
 #define PIECES_MOST 8
@@ -107,7 +108,10 @@ INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, struct 
         return false;
     }
     uint64_t count = position + 1;
-    uint64_t each = (count + parts - 1) / parts;
+    /* Of few slots, fewer parts: to join them costs more than to read them. */
+    uint64_t worth = (count + PART_SLOTS - 1) / PART_SLOTS;
+    share->parts = worth < parts ? (uint32_t)worth : parts;
+    uint64_t each = (count + share->parts - 1) / share->parts;
     each = (each + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE * ROWS_AT_ONCE;
     share->start = start;
     share->first = share->part * each < count ? share->part * each : count;
@@ -251,10 +255,22 @@ INLINE GLOBAL float *part_at(const struct gpu_call *call, const struct share *sh
     return (GLOBAL float *)(call->workspace + GPU_COUNTER_BYTES) + index * (share->head_dim + 2);
 }
 
+/* Value `at` of the block's heads, plain and packed. With words[2] whole teams are here, with 32
+ * neighbouring values. */
+INLINE void store_out(const struct gpu_call *call, const struct share *share, uint32_t at,
+                      float value)
+{
+    const struct params_attention *params = (const void *)call->params;
+    uint32_t i = share->first_head * share->head_dim + at;
+    row_f32(&call->operands[5], share->token)[i] = value;
+    if (call->words[2])
+        pack_value(params->packing.format, row_at(&call->operands[6], share->token),
+                   call->operands[5].width, i, value);
+}
+
 /* Puts the parts together; all blocks have stored theirs. */
 INLINE void join_parts(const struct gpu_call *call, const struct share *share, uint32_t heads)
 {
-    GLOBAL float *out = row_f32(&call->operands[5], share->token);
     for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS) {
         uint32_t h = at / share->head_dim, d = at % share->head_dim;
         float largest = -F32_INFINITY, sum = 0, total = 0;
@@ -271,7 +287,7 @@ INLINE void join_parts(const struct gpu_call *call, const struct share *share, u
             sum += part_sum * factor;
             total += stored[2 + d] * factor;
         }
-        out[(share->first_head + h) * share->head_dim + d] = total / sum;
+        store_out(call, share, at, total / sum);
     }
 }
 
@@ -295,20 +311,18 @@ INLINE bool is_last(const struct gpu_call *call, const struct share *share)
 
 INLINE void clear_heads(const struct gpu_call *call, const struct share *share)
 {
-    GLOBAL float *out = row_f32(&call->operands[5], share->token);
     for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS)
-        out[share->first_head * share->head_dim + at] = 0;
+        store_out(call, share, at, 0);
 }
 
 INLINE void finish(const struct gpu_call *call, const struct share *share,
                    const struct places *places, uint32_t heads)
 {
-    GLOBAL float *out = row_f32(&call->operands[5], share->token);
     for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS) {
         uint32_t h = at / share->head_dim, d = at % share->head_dim;
         float total = sum_of_teams(share, places, heads, h, d);
         if (share->parts == 1) {
-            out[(share->first_head + h) * share->head_dim + d] = total / places->sums[h];
+            store_out(call, share, at, total / places->sums[h]);
         } else {
             GLOBAL float *part = part_at(call, share, share->part, heads, h);
             part[2 + d] = total;
@@ -330,6 +344,8 @@ INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces,
             clear_heads(call, &share);
         return;
     }
+    if (share.part >= share.parts)
+        return;
     SHARED float *memory = (SHARED float *)shared_memory();
     struct places places = { .scores = memory,
                              .maxima = memory + heads * CHUNK,

@@ -6,6 +6,7 @@
 #include "ops/gpu/kernels/kv.c"
 #include "ops/gpu/kernels/matmul.c"
 #include "ops/gpu/kernels/matmul_decoded.c"
+#include "ops/gpu/kernels/matmul_one.c"
 #include "ops/gpu/kernels/matmul_ring.c"
 #include "ops/gpu/kernels/matmul_tiles.c"
 #include "ops/gpu/kernels/matmul_warpgroup.c"

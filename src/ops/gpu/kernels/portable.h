@@ -89,6 +89,26 @@ INLINE int32_t dot4(uint32_t a, uint32_t b, int32_t sum)
     return result;
 }
 
+/* The same with the upper four bits of a's bytes, without sign: sixteen times too much. */
+INLINE int32_t dot4_upper(uint32_t a, uint32_t b, int32_t sum)
+{
+    int32_t result;
+    __asm__("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a & 0xF0F0F0F0u), "r"(b), "r"(sum));
+    return result;
+}
+
+/* Four bytes of eight, of which `low` has the first four: the order as byte_selector gives it. */
+INLINE uint32_t byte_selector(uint32_t first, uint32_t second, uint32_t third, uint32_t fourth)
+{
+    return first | second << 4 | third << 8 | fourth << 12;
+}
+INLINE uint32_t pick_bytes(uint32_t low, uint32_t high, uint32_t selector)
+{
+    uint32_t result;
+    __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(selector));
+    return result;
+}
+
 INLINE float exp2_fast(float x)
 {
     return __nvvm_ex2_approx_ftz_f(x);
@@ -210,6 +230,20 @@ INLINE void fence_system(void)
 INLINE int32_t dot4(uint32_t a, uint32_t b, int32_t sum)
 {
     return __builtin_amdgcn_sdot4((int)a, (int)b, sum, false);
+}
+
+INLINE int32_t dot4_upper(uint32_t a, uint32_t b, int32_t sum)
+{
+    return dot4(a >> 4 & 0x0F0F0F0Fu, b, 0) * 16 + sum;
+}
+
+INLINE uint32_t byte_selector(uint32_t first, uint32_t second, uint32_t third, uint32_t fourth)
+{
+    return first | second << 8 | third << 16 | fourth << 24;
+}
+INLINE uint32_t pick_bytes(uint32_t low, uint32_t high, uint32_t selector)
+{
+    return __builtin_amdgcn_perm(high, low, selector);
 }
 
 INLINE float exp2_fast(float x)
