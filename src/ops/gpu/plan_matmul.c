@@ -181,7 +181,7 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     const struct device_gpu_chip *chip = request->chip;
     uint64_t blocks = groups < chip->processor_count ? groups : chip->processor_count;
     if (members > ONE_TEAMS_MOST || groups / blocks > UINT32_MAX / 4096 ||
-        (!same && gpu_pack_format(dtype) != PACK_LEVELS))
+        (!same && gpu_pack_format(dtype, k, 1) != PACK_LEVELS))
         return false;
     uint64_t sums = divide_up(groups, blocks) * ONE_ROWS_MOST * members * sizeof(float);
     uint64_t room = chip->processor_shared_bytes / 2 - 1024;
