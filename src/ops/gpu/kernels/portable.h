@@ -1,6 +1,8 @@
 /* portable.h - all that differs between the machines kernels are compiled for: NVIDIA GPUs, AMD
  * GPUs, and a processor that plays one in tests (EMULATED). Builtins only, no vendor headers.
  *
+ * The matrix units are in matrix.h and warpgroup.h, in the same way.
+ *
  * Kernels are written for teams of 32 neighbouring threads, a whole wave on NVIDIA, half of one on
  * AMD's wide waves. All threads of a team take the same path around team operations. */
 #ifndef GRETA_OPS_GPU_KERNELS_PORTABLE_H
