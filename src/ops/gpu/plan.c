@@ -218,7 +218,8 @@ static struct device_gpu_step plan_attention_tiles(const struct device_gpu_reque
                                                                   : KERNEL_attention_tiles_64,
                                           width_of(keys) / params->head_dim, tiles, VALUE_THREADS);
     step.words[0] = (uint32_t)tiles;
-    step.shared_bytes = 2 * 2 * ATTENTION_SLOTS * params->head_dim * 2;
+    /* Two chunks of keys and values, and the queries, all halves. */
+    step.shared_bytes = (2 * 2 * ATTENTION_SLOTS + ATTENTION_ROWS) * params->head_dim * 2;
     return step;
 }
 

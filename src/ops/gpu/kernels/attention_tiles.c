@@ -22,6 +22,8 @@
 #define SLOT_BLOCKS (ATTENTION_SLOTS / 16)
 #define HEAD_BLOCKS_MOST 8
 #define NO_TOKEN UINT64_MAX
+/* Two chunks of keys and of values. */
+#define RING_BYTES(head_dim) (2 * 2 * ATTENTION_SLOTS * (head_dim)*2)
 
 struct attention_tile {
     uint32_t first_token, tokens, group, kv_head;
@@ -35,7 +37,6 @@ struct attention_row {
 };
 
 struct attention_state {
-    struct matrix_rows q[HEAD_BLOCKS_MOST];
     struct matrix_sums totals[HEAD_BLOCKS_MOST];
     struct attention_row rows[2];
 };
@@ -98,13 +99,14 @@ INLINE uint32_t find_sequence(const struct gpu_call *call, struct attention_tile
     return tile->tokens;
 }
 
-/* Queries as halves, scaled for powers of two, through shared memory to registers. */
+/* Queries as halves, scaled for powers of two, to their panels in shared memory: behind the ring of
+ * keys and values. */
 INLINE void load_queries(const struct gpu_call *call, const struct attention_tile *tile,
-                         uint32_t head_dim, struct attention_state *state)
+                         uint32_t head_dim)
 {
     const struct params_attention *params = (const void *)call->params;
     const struct gpu_operand *queries = &call->operands[0];
-    SHARED uint8_t *memory = shared_memory();
+    SHARED uint8_t *memory = shared_memory() + RING_BYTES(head_dim);
     const uint32_t pieces = head_dim / 8;
     float factor = params->scale * 1.4426950408889634f;
     for (uint32_t i = thread_index(); i < ATTENTION_ROWS * pieces; i += TILE_TEAMS * TEAM) {
@@ -122,12 +124,6 @@ INLINE void load_queries(const struct gpu_call *call, const struct attention_til
         *(SHARED words4 *)(memory + piece / 8 * ATTENTION_ROWS * PANEL_ROW_BYTES +
                            panel_piece(row, piece % 8)) = halves;
     }
-    block_sync();
-    UNROLL
-    for (uint32_t d = 0; d < head_dim / 16; d++)
-        state->q[d] = matrix_load(memory + d / 4 * ATTENTION_ROWS * PANEL_ROW_BYTES,
-                                  16 * team_index(), 2 * (d % 4));
-    block_sync();
 }
 
 /* Asks for a chunk of keys or values, a panel for each 64 of the head. Slots that are not there are
@@ -148,8 +144,9 @@ INLINE void copy_slots(const struct gpu_operand *cache, const struct attention_t
 }
 
 INLINE void score_slots(const SHARED uint8_t *keys, uint32_t head_dim,
-                        const struct attention_state *state, struct matrix_sums scores[SLOT_BLOCKS])
+                        struct matrix_sums scores[SLOT_BLOCKS])
 {
+    const SHARED uint8_t *queries = shared_memory() + RING_BYTES(head_dim);
     UNROLL
     for (uint32_t s = 0; s < SLOT_BLOCKS; s++) {
         UNROLL
@@ -158,11 +155,13 @@ INLINE void score_slots(const SHARED uint8_t *keys, uint32_t head_dim,
     }
     UNROLL
     for (uint32_t d = 0; d < head_dim / 16; d++) {
+        struct matrix_rows a = matrix_load(queries + d / 4 * ATTENTION_ROWS * PANEL_ROW_BYTES,
+                                           16 * team_index(), 2 * (d % 4));
         UNROLL
         for (uint32_t s = 0; s < SLOT_BLOCKS; s++) {
             struct matrix_rows b = matrix_load(keys + d / 4 * ATTENTION_SLOTS * PANEL_ROW_BYTES,
                                                16 * s, 2 * (d % 4));
-            matrix_multiply(false, &scores[s], &state->q[d], &b);
+            matrix_multiply(false, &scores[s], &a, &b);
         }
     }
 }
@@ -185,16 +184,18 @@ INLINE void weigh_slots(const struct attention_tile *tile, uint32_t head_dim, ui
                                                           : (uint32_t)(seen - first);
         largest[n] = row->largest;
         UNROLL
+        for (uint32_t s = 0; s < SLOT_BLOCKS && count < ATTENTION_SLOTS; s++) {
+            UNROLL
+            for (uint32_t i = 0; i < MATRIX_SUMS; i++)
+                if (ROW_OF(i) == n && 16 * s + matrix_column(i) >= count)
+                    scores[s].values[i] = -F32_INFINITY;
+        }
+        UNROLL
         for (uint32_t s = 0; s < SLOT_BLOCKS; s++) {
             UNROLL
-            for (uint32_t i = 0; i < MATRIX_SUMS; i++) {
-                if (ROW_OF(i) != n)
-                    continue;
-                float score = 16 * s + matrix_column(i) < count ? scores[s].values[i]
-                                                                : -F32_INFINITY;
-                scores[s].values[i] = score;
-                largest[n] = __builtin_fmaxf(largest[n], score); /* a NaN comes back below */
-            }
+            for (uint32_t i = 0; i < MATRIX_SUMS; i++)
+                if (ROW_OF(i) == n) /* a NaN comes back below */
+                    largest[n] = __builtin_fmaxf(largest[n], scores[s].values[i]);
         }
         largest[n] = team_max(largest[n], 4);
     }
@@ -234,8 +235,7 @@ INLINE void gather_slots(const SHARED uint8_t *values, uint32_t head_dim,
         struct matrix_rows weights;
         UNROLL
         for (uint32_t w = 0; w < 4; w++) /* sums lie as the rows of a product do */
-            weights.words[w] = f16_bits(scores[s].values[2 * w]) |
-                               (uint32_t)f16_bits(scores[s].values[2 * w + 1]) << 16;
+            weights.words[w] = two_halves(scores[s].values[2 * w], scores[s].values[2 * w + 1]);
         UNROLL
         for (uint32_t d = 0; d < head_dim / 16; d++) {
             struct matrix_rows b = matrix_load_turned(
@@ -269,7 +269,7 @@ INLINE void attend_sequence(const struct gpu_call *call, const struct attention_
         copy_commit();
         copy_wait(3);
         block_sync();
-        score_slots(now, head_dim, state, scores);
+        score_slots(now, head_dim, scores);
         weigh_slots(tile, head_dim, first, state, scores);
         copy_wait(2);
         block_sync();
@@ -324,7 +324,7 @@ INLINE void attend_tile(const struct gpu_call *call, uint32_t head_dim)
             state.totals[d].values[i] = 0;
     }
     enter_rows(call, &tile, state.rows);
-    load_queries(call, &tile, head_dim, &state);
+    load_queries(call, &tile, head_dim); /* seen behind the first barrier */
     for (uint32_t t = find_sequence(call, &tile, 0); t < tile.tokens;
          t = find_sequence(call, &tile, t + 1))
         attend_sequence(call, &tile, head_dim, &state);

@@ -34,7 +34,8 @@ typedef float floats2 __attribute__((vector_size(8)));
 #define GLOBAL __attribute__((address_space(1)))
 #define SHARED __attribute__((address_space(3)))
 
-extern SHARED words4 shared_array[];
+/* As matrix units want their panels. */
+extern SHARED words4 shared_array[] __attribute__((aligned(1024)));
 INLINE SHARED uint8_t *shared_memory(void)
 {
     return (SHARED uint8_t *)shared_array;
@@ -349,6 +350,18 @@ INLINE uint32_t team_max_bits(uint32_t value, uint32_t width)
         value = other > value ? other : value;
     }
     return value;
+}
+
+/* Two f16 in a word, the first in the low half. */
+INLINE uint32_t two_halves(float low, float high)
+{
+#if defined(__NVPTX__)
+    uint32_t word; /* one instruction, which the compiler does not find */
+    __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+#else
+    return f16_bits(low) | (uint32_t)f16_bits(high) << 16;
+#endif
 }
 
 /* exp(x) to about 2 units in the last place: what x * log2(e) loses is put back. */

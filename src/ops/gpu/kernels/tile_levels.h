@@ -12,10 +12,6 @@ INLINE float small_float(uint32_t level)
 {
     return float_of(level | 0x4B000000u) - 8388608.0f;
 }
-INLINE uint32_t two_halves(float low, float high)
-{
-    return f16_bits(low) | (uint32_t)f16_bits(high) << 16;
-}
 
 /* Eight levels of a K type, scaled: low or high nibbles of eight bytes, with fifth bits. */
 INLINE void store_nibbles(SHARED uint8_t *panel, uint32_t row, uint32_t piece, words2 bytes,
