@@ -16,6 +16,7 @@
  * tiles of rows of all parts; y tiles of tokens. */
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/kernels/tile_levels.h"
+#include "ops/gpu/kernels/warpgroup.h"
 #include "ops/gpu/packing.h"
 #include "ops/gpu/tiling.h"
 
@@ -174,29 +175,35 @@ INLINE void join_splits(const struct gpu_call *call, const struct tile_share *sh
     }
 }
 
+/* A sum of the tile: the result, or one of the split. */
+INLINE void store_sum(const struct gpu_call *call, const struct tile_share *share,
+                      uint32_t tile_rows, GLOBAL float *split, uint32_t row, uint32_t token,
+                      float sum)
+{
+    if (token >= share->tokens || row >= share->rows)
+        return;
+    if (call->words[0] == 1)
+        store_result(call, share, row, token, sum);
+    else
+        split[token * tile_rows + row] = sum;
+}
+
 INLINE void store_sums_of_tile(const struct gpu_call *call, const struct tile_share *share,
                                uint32_t tile_rows, const struct tile_sums *sums)
 {
-    bool whole = call->words[0] == 1;
-    GLOBAL float *mine = split_at(call, share, tile_rows, share->split);
+    GLOBAL float *split = split_at(call, share, tile_rows, share->split);
     UNROLL
     for (uint32_t t = 0; t < WAVE_TOKENS_OF(tile_rows) / 16; t++) {
         UNROLL
         for (uint32_t r = 0; r < WAVE_ROWS_OF(tile_rows) / 16; r++) {
             UNROLL
-            for (uint32_t i = 0; i < MATRIX_SUMS; i++) {
-                uint32_t token = wave_token(tile_rows) + 16 * t + matrix_row(i);
-                uint32_t row = wave_row(tile_rows) + 16 * r + matrix_column(i);
-                if (token >= share->tokens || row >= share->rows)
-                    continue;
-                if (whole)
-                    store_result(call, share, row, token, sums->values[t][r].values[i]);
-                else
-                    mine[token * tile_rows + row] = sums->values[t][r].values[i];
-            }
+            for (uint32_t i = 0; i < MATRIX_SUMS; i++)
+                store_sum(
+                    call, share, tile_rows, split, wave_row(tile_rows) + 16 * r + matrix_column(i),
+                    wave_token(tile_rows) + 16 * t + matrix_row(i), sums->values[t][r].values[i]);
         }
     }
-    if (!whole)
+    if (call->words[0] > 1)
         join_splits(call, share, tile_rows);
 }
 
@@ -238,12 +245,89 @@ INLINE void copy_raw(const struct tile_share *share, uint32_t dtype, uint32_t ti
     }
 }
 
+/* Warpgroups, where the chip has them, multiply while the threads unpack: 64 rows each. */
+#define BY_WARPGROUPS(tile_rows) (HAS_WARPGROUPS && (tile_rows) == 128)
+
+struct level_sums {
+    struct tile_sums tile;
+#if HAS_WARPGROUPS
+    float wide[WARPGROUP_FEW_SUMS];
+#endif
+};
+
+INLINE void clear_level_sums(struct level_sums *sums)
+{
+    clear_sums(&sums->tile);
+#if HAS_WARPGROUPS
+    UNROLL
+    for (uint32_t i = 0; i < WARPGROUP_FEW_SUMS; i++)
+        sums->wide[i] = 0;
+#endif
+}
+
+/* Before the barrier behind which panels are multiplied. */
+INLINE void publish_panels(uint32_t tile_rows)
+{
+#if HAS_WARPGROUPS
+    if (BY_WARPGROUPS(tile_rows))
+        warpgroup_publish();
+#else
+    (void)tile_rows;
+#endif
+}
+
+/* What a warpgroup does runs until end_product; other waves do it all there. */
+INLINE void begin_product(uint32_t tile_rows, const SHARED uint8_t *tokens,
+                          const SHARED uint8_t *rows, struct level_sums *sums)
+{
+#if HAS_WARPGROUPS
+    if (BY_WARPGROUPS(tile_rows))
+        warpgroup_multiply_few(sums->wide, tokens,
+                               rows +
+                                   thread_index() / WARPGROUP * WARPGROUP_ROWS * PANEL_ROW_BYTES);
+#else
+    (void)tile_rows, (void)tokens, (void)rows, (void)sums;
+#endif
+}
+INLINE void end_product(uint32_t tile_rows, const SHARED uint8_t *tokens,
+                        const SHARED uint8_t *rows, struct level_sums *sums)
+{
+    if (!BY_WARPGROUPS(tile_rows)) {
+        multiply_panels(false, tile_rows, tokens, rows, &sums->tile);
+        return;
+    }
+#if HAS_WARPGROUPS
+    warpgroup_wait(0);
+#endif
+}
+
+INLINE void store_level_sums(const struct gpu_call *call, const struct tile_share *share,
+                             uint32_t tile_rows, const struct level_sums *sums)
+{
+    if (!BY_WARPGROUPS(tile_rows)) {
+        store_sums_of_tile(call, share, tile_rows, &sums->tile);
+        return;
+    }
+#if HAS_WARPGROUPS
+    GLOBAL float *split = split_at(call, share, tile_rows, share->split);
+    UNROLL
+    for (uint32_t i = 0; i < WARPGROUP_FEW_SUMS; i++)
+        store_sum(call, share, tile_rows, split,
+                  thread_index() / WARPGROUP * WARPGROUP_ROWS + i / 4 * 8 + 2 * (lane_index() % 4) +
+                      i % 2,
+                  16 * (team_index() % 4) + lane_index() / 4 + i % 4 / 2 * 8, sums->wide[i]);
+    if (call->words[0] > 1)
+        join_splits(call, share, tile_rows);
+#endif
+}
+
 INLINE void walk_levels(const struct gpu_call *call, const struct tile_share *share,
-                        uint32_t tile_rows, uint32_t dtype, struct tile_sums *sums)
+                        uint32_t tile_rows, uint32_t dtype, struct level_sums *sums)
 {
     const uint32_t raw_stage = tile_rows * tile_raw_bytes(dtype);
+    const uint32_t panel_bytes = tile_rows * PANEL_ROW_BYTES;
     SHARED uint8_t *acts = shared_memory(), *panels = acts + TILE_ACT_STAGES * TILE_ACT_BYTES;
-    SHARED uint8_t *raws = panels + 2 * tile_rows * PANEL_ROW_BYTES;
+    SHARED uint8_t *raws = panels + 2 * panel_bytes;
     const struct gpu_operand *packed = &call->operands[0];
     const GLOBAL uint8_t *tokens = row_at(packed, share->first_token) + 2 * share->first_k;
     uint64_t stride = packed->row_stride_bytes;
@@ -261,7 +345,9 @@ INLINE void walk_levels(const struct gpu_call *call, const struct tile_share *sh
     uint32_t act = 0, next_act = 2 * TILE_ACT_BYTES;
     for (uint32_t quarter = 0; quarter < quarters; quarter++) {
         copy_wait(1);
+        publish_panels(tile_rows);
         block_sync();
+        begin_product(tile_rows, acts + act, panels + quarter % 2 * panel_bytes, sums);
         if (quarter + 2 < quarters)
             copy_panel(acts + next_act, tokens, stride, TILE_TOKENS_WIDE, share->tokens,
                        (quarter + 2) * 128);
@@ -272,9 +358,8 @@ INLINE void walk_levels(const struct gpu_call *call, const struct tile_share *sh
         uint32_t next = quarter + 1;
         if (next < quarters)
             unpack_panel(dtype, tile_rows, raws + next / 4 % 2 * raw_stage, first_block + next / 4,
-                         next % 4, panels + next % 2 * tile_rows * PANEL_ROW_BYTES);
-        multiply_panels(false, tile_rows, acts + act,
-                        panels + quarter % 2 * tile_rows * PANEL_ROW_BYTES, sums);
+                         next % 4, panels + next % 2 * panel_bytes);
+        end_product(tile_rows, acts + act, panels + quarter % 2 * panel_bytes, sums);
         act = act == (TILE_ACT_STAGES - 1) * TILE_ACT_BYTES ? 0 : act + TILE_ACT_BYTES;
         next_act = next_act == (TILE_ACT_STAGES - 1) * TILE_ACT_BYTES ? 0
                                                                       : next_act + TILE_ACT_BYTES;
@@ -286,10 +371,10 @@ INLINE void walk_levels(const struct gpu_call *call, const struct tile_share *sh
 INLINE void multiply_levels(const struct gpu_call *call, uint32_t tile_rows)
 {
     struct tile_share share;
-    struct tile_sums sums;
+    struct level_sums sums;
     early_allow();
     find_tile(call, tile_rows, &share);
-    clear_sums(&sums);
+    clear_level_sums(&sums);
     uint32_t dtype = share.weights->dtype;
     if (dtype == DTYPE_Q4_K)
         walk_levels(call, &share, tile_rows, DTYPE_Q4_K, &sums);
@@ -299,7 +384,7 @@ INLINE void multiply_levels(const struct gpu_call *call, uint32_t tile_rows)
         walk_levels(call, &share, tile_rows, DTYPE_Q8_0_X8, &sums);
     else
         walk_levels(call, &share, tile_rows, DTYPE_Q5_K, &sums);
-    store_sums_of_tile(call, &share, tile_rows, &sums);
+    store_level_sums(call, &share, tile_rows, &sums);
 }
 
 KERNEL(matmul_level_tiles_128)

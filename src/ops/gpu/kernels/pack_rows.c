@@ -77,7 +77,9 @@ INLINE void store_halves(uint32_t format, GLOBAL uint8_t *packed, uint32_t four,
     *(GLOBAL words2 *)(packed + 8 * four) = words;
 }
 
-/* Of act_pack and attention: x, packed. words[0]: format. */
+/* Of act_pack and attention: x, packed. words[0]: format. The loads of a thread do not wait for
+ * each other: up to KEPT_OF_PACK values stay in registers, those of longer rows are read again. */
+#define KEPT_OF_PACK 16
 KERNEL(pack_halves)
 {
     ENTER(call);
@@ -85,12 +87,31 @@ KERNEL(pack_halves)
     const GLOBAL float *row = row_f32(x, block_x());
     GLOBAL uint8_t *packed = row_at(&call.operands[1], block_x());
     uint32_t k = (uint32_t)x->width, format = call.words[0], largest = 0;
-    for (uint32_t i = thread_index(); i < k; i += thread_count()) {
+    uint32_t step = 2 * thread_count(), kept_to = KEPT_OF_PACK / 2 * step;
+    float kept[KEPT_OF_PACK];
+    UNROLL
+    for (uint32_t n = 0; n < KEPT_OF_PACK; n++) {
+        uint32_t i = n / 2 * step + 2 * thread_index() + n % 2;
+        kept[n] = i < k ? row[i] : 0.0f;
+    }
+    UNROLL
+    for (uint32_t n = 0; n < KEPT_OF_PACK; n++) {
+        uint32_t bits = magnitude_bits(kept[n]);
+        largest = bits > largest ? bits : largest;
+    }
+    for (uint32_t i = kept_to + thread_index(); i < k; i += thread_count()) {
         uint32_t bits = magnitude_bits(row[i]);
         largest = bits > largest ? bits : largest;
     }
     float factor = enter_packed(format, packed, k, block_max_bits(largest));
-    for (uint32_t i = 2 * thread_index(); i < k; i += 2 * thread_count())
+    UNROLL
+    for (uint32_t n = 0; n < KEPT_OF_PACK; n += 2) {
+        uint32_t i = n / 2 * step + 2 * thread_index();
+        if (i < k)
+            *(GLOBAL uint32_t *)(packed + 2 * i) = half_of(format, kept[n], factor) |
+                                                   half_of(format, kept[n + 1], factor) << 16;
+    }
+    for (uint32_t i = kept_to + 2 * thread_index(); i < k; i += step)
         *(GLOBAL uint32_t *)(packed + 2 * i) = half_of(format, row[i], factor) |
                                                half_of(format, row[i + 1], factor) << 16;
 }

@@ -364,6 +364,29 @@ INLINE uint32_t two_halves(float low, float high)
 #endif
 }
 
+/* Of both f16 of a word: (value - base) * scale - min, the difference exact where it is a whole
+ * number; every operand a pair. */
+INLINE uint32_t scale_halves(uint32_t values, uint32_t base, uint32_t scale, uint32_t min)
+{
+#if defined(__NVPTX__)
+    uint32_t word;
+    __asm__("{\n.reg .b32 t, m;\nsub.f16x2 t, %1, %2;\nneg.f16x2 m, %4;\n"
+            "fma.rn.f16x2 %0, t, %3, m;\n}"
+            : "=r"(word)
+            : "r"(values), "r"(base), "r"(scale), "r"(min));
+    return word;
+#else
+    float results[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        float level = f16_value((uint16_t)(values >> (16 * i))) -
+                      f16_value((uint16_t)(base >> (16 * i)));
+        results[i] = __builtin_fmaf(level, f16_value((uint16_t)(scale >> (16 * i))),
+                                    -f16_value((uint16_t)(min >> (16 * i))));
+    }
+    return two_halves(results[0], results[1]);
+#endif
+}
+
 /* exp(x) to about 2 units in the last place: what x * log2(e) loses is put back. */
 INLINE float exp_value(float x)
 {

@@ -13,19 +13,30 @@ INLINE float small_float(uint32_t level)
     return float_of(level | 0x4B000000u) - 8388608.0f;
 }
 
-/* Eight levels of a K type, scaled: low or high nibbles of eight bytes, with fifth bits. */
-INLINE void store_nibbles(SHARED uint8_t *panel, uint32_t row, uint32_t piece, words2 bytes,
-                          words2 fifth, uint32_t shift, float scale, float min)
+/* Eight levels of one byte each, scaled, to a piece of a panel: (level - base) * scale - min.
+ * Levels become f16 as the digits of 1024 and something. */
+INLINE void store_levels(SHARED uint8_t *panel, uint32_t row, uint32_t piece, words2 levels,
+                         float base, float scale, float min)
 {
+    uint32_t bases = two_halves(1024.0f + base, 1024.0f + base);
+    uint32_t scales = two_halves(scale, scale), mins = two_halves(min, min);
     words4 halves;
     UNROLL
-    for (uint32_t i = 0; i < 4; i++) {
-        uint32_t word = (bytes[i / 2] >> shift & 0x0F0F0F0Fu) | fifth[i / 2];
-        uint32_t low = word >> (16 * (i % 2)) & 255u, high = word >> (16 * (i % 2) + 8) & 255u;
-        halves[i] = two_halves(__builtin_fmaf(scale, small_float(low), -min),
-                               __builtin_fmaf(scale, small_float(high), -min));
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t even = (levels[i] & 0x00FF00FFu) | 0x64006400u;
+        uint32_t odd = (levels[i] >> 8 & 0x00FF00FFu) | 0x64006400u;
+        even = scale_halves(even, bases, scales, mins);
+        odd = scale_halves(odd, bases, scales, mins);
+        halves[2 * i] = (even & 0xFFFFu) | odd << 16;
+        halves[2 * i + 1] = even >> 16 | (odd & 0xFFFF0000u);
     }
     *(SHARED words4 *)(panel + panel_piece(row, piece)) = halves;
+}
+
+/* Low or high nibbles of eight bytes, with the bits above them. */
+INLINE words2 join_levels(words2 bytes, uint32_t shift, words2 above)
+{
+    return (bytes >> shift & 0x0F0F0F0Fu) | above;
 }
 
 /* Quarter q of 256 values of a row; `part` of it: 8 columns of both groups of 32. */
@@ -46,10 +57,10 @@ INLINE void unpack_k(const SHARED uint8_t *raw, bool has_fifth, uint32_t q, uint
             high[i] = (fifth[i] >> (2 * q + 1) & 0x01010101u) << 4;
         }
     }
-    store_nibbles(panel, row, part, bytes, low, 0, d * small_float(scales & 255u),
-                  dmin * small_float(mins & 255u));
-    store_nibbles(panel, row, 4 + part, bytes, high, 4, d * small_float(scales >> 8),
-                  dmin * small_float(mins >> 8));
+    store_levels(panel, row, part, join_levels(bytes, 0, low), 0, d * small_float(scales & 255u),
+                 dmin * small_float(mins & 255u));
+    store_levels(panel, row, 4 + part, join_levels(bytes, 4, high), 0, d * small_float(scales >> 8),
+                 dmin * small_float(mins >> 8));
 }
 
 /* Quarter q is groups 2 (q % 2) and the next of half q / 2: one of the two words of nibbles has low
@@ -68,7 +79,8 @@ INLINE void unpack_q6_k(const SHARED uint8_t *raw, uint32_t in_eight, uint32_t q
         UNROLL
         for (uint32_t i = 0; i < 2; i++)
             upper[i] = (top[i] >> (2 * group) & 0x03030303u) << 4;
-        store_nibbles(panel, row, 4 * g + part, bytes, upper, 4 * (q % 2), scale, scale * 32.0f);
+        store_levels(panel, row, 4 * g + part, join_levels(bytes, 4 * (q % 2), upper), 32, scale,
+                     0);
     }
 }
 
@@ -80,14 +92,7 @@ INLINE void unpack_q8_0(const SHARED uint8_t *raw, uint32_t q, uint32_t row, uin
     for (uint32_t g = 0; g < 2; g++) {
         words2 bytes = *(const SHARED words2 *)(raw + 64 * q + 32 * g + 8 * part);
         float scale = f16_value(*(const SHARED uint16_t *)(raw + 256 + 2 * (2 * q + g)));
-        words4 halves;
-        UNROLL
-        for (uint32_t i = 0; i < 4; i++) {
-            uint32_t word = (bytes[i / 2] ^ 0x80808080u) >> (16 * (i % 2));
-            halves[i] = two_halves(scale * (small_float(word & 255u) - 128.0f),
-                                   scale * (small_float(word >> 8 & 255u) - 128.0f));
-        }
-        *(SHARED words4 *)(panel + panel_piece(row, 4 * g + part)) = halves;
+        store_levels(panel, row, 4 * g + part, bytes ^ 0x80808080u, 128, scale, 0);
     }
 }
 

@@ -62,6 +62,27 @@ INLINE void warpgroup_multiply(bool is_bf16, float sums[WARPGROUP_SUMS], const S
     else
         MULTIPLY_64("f16");
 }
+/* The same of 64 rows of b, f16. */
+#define WARPGROUP_FEW_SUMS 32
+#define NAMES_32                                                                                   \
+    "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,"  \
+    "%25,%26,%27,%28,%29,%30,%31}"
+#define FEW_STEP_16(at)                                                                            \
+    "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 " NAMES_32 ", a" at ", b" at               \
+    ", p, 1, 1, 0, 0;\n"
+INLINE void warpgroup_multiply_few(float sums[WARPGROUP_FEW_SUMS], const SHARED uint8_t *a,
+                                   const SHARED uint8_t *b)
+{
+    __asm__ volatile(
+        "{\n.reg .pred p;\n.reg .b64 a0, a1, a2, a3, b0, b1, b2, b3;\nsetp.ne.b32 p, 1, 0;\n"
+        "mov.b64 a0, %32;\nadd.s64 a1, %32, 2;\nadd.s64 a2, %32, 4;\nadd.s64 a3, %32, 6;\n"
+        "mov.b64 b0, %33;\nadd.s64 b1, %33, 2;\nadd.s64 b2, %33, 4;\nadd.s64 b3, %33, 6;\n"
+        "wgmma.fence.sync.aligned;\n" FEW_STEP_16("0") FEW_STEP_16("1") FEW_STEP_16("2")
+            FEW_STEP_16("3") "wgmma.commit_group.sync.aligned;\n}"
+        : SUMS_32(0)
+        : "l"(panel_place(a)), "l"(panel_place(b))
+        : "memory");
+}
 /* Waits until at most `pending` products are under way. */
 #define warpgroup_wait(pending)                                                                    \
     __asm__ volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory")
@@ -83,20 +104,31 @@ INLINE float half_at(bool is_bf16, const uint8_t *panel, uint32_t row, uint32_t 
     return is_bf16 ? float_of((uint32_t)bits << 16) : f16_value(bits);
 }
 
-INLINE void warpgroup_multiply(bool is_bf16, float sums[WARPGROUP_SUMS], const SHARED uint8_t *a,
-                               const SHARED uint8_t *b)
+INLINE void emulated_multiply(bool is_bf16, float *sums, uint32_t count, const uint8_t *a,
+                              const uint8_t *b)
 {
     float rows[2][64];
     for (uint32_t r = 0; r < 2; r++)
         for (uint32_t k = 0; k < 64; k++)
             rows[r][k] = half_at(is_bf16, a, 16 * (team_index() % 4) + lane_index() / 4 + 8 * r, k);
-    for (uint32_t j = 0; j < WARPGROUP_SUMS / 4; j++)
+    for (uint32_t j = 0; j < count / 4; j++)
         for (uint32_t c = 0; c < 2; c++)
             for (uint32_t k = 0; k < 64; k++) {
                 float value = half_at(is_bf16, b, 8 * j + 2 * (lane_index() % 4) + c, k);
                 sums[4 * j + c] += rows[0][k] * value;
                 sums[4 * j + 2 + c] += rows[1][k] * value;
             }
+}
+INLINE void warpgroup_multiply(bool is_bf16, float sums[WARPGROUP_SUMS], const SHARED uint8_t *a,
+                               const SHARED uint8_t *b)
+{
+    emulated_multiply(is_bf16, sums, WARPGROUP_SUMS, a, b);
+}
+#define WARPGROUP_FEW_SUMS 32
+INLINE void warpgroup_multiply_few(float sums[WARPGROUP_FEW_SUMS], const SHARED uint8_t *a,
+                                   const SHARED uint8_t *b)
+{
+    emulated_multiply(false, sums, WARPGROUP_FEW_SUMS, a, b);
 }
 #define warpgroup_wait(pending) ((void)(pending))
 INLINE void warpgroup_publish(void)
