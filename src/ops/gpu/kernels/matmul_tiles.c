@@ -6,9 +6,9 @@
  * in shared memory; while the matrix units work on 64 values of k, the next 64 become halves in a
  * panel beside it. Halves (F16 and BF16, or what unpack.c made): straight to panels.
  *
- * Order of a sum: k in steps of 16, each as the matrix unit adds it, accumulated in f32; then the
- * splits in their order. It depends on type and k, and on how many rows and tokens the product has,
- * by the number of splits.
+ * Order of a sum: k in steps of 16, each as the matrix unit adds it, accumulated in f32, from a
+ * place on that depends on the tile and around to it; then the splits in their order. It depends on
+ * type and k, on the row, and on how many rows and tokens the product has, by the number of splits.
  *
  * Operands: packed (PACK_F16, or PACK_BF16 for BF16), three weights, three biases, three outputs.
  * words[0]: splits, words[1]: values of k of a split; for halves also words[2]: first row,
@@ -144,6 +144,8 @@ INLINE GLOBAL float *split_at(const struct gpu_call *call, const struct tile_sha
            (tile * call->words[0] + split) * tile_rows * TILE_TOKENS_WIDE;
 }
 
+#define JOINED_AT_ONCE 8
+
 /* Adds the splits of a tile, in their order; the block that comes last does it. */
 INLINE void join_splits(const struct gpu_call *call, const struct tile_share *share,
                         uint32_t tile_rows)
@@ -164,14 +166,25 @@ INLINE void join_splits(const struct gpu_call *call, const struct tile_share *sh
     fence_device();
     if (*flag == 0)
         return;
-    for (uint32_t i = thread_index(); i < tile_rows * TILE_TOKENS_WIDE; i += TILE_THREADS) {
-        uint32_t token = i / tile_rows, row = i % tile_rows;
-        float sum = 0;
-        if (token >= share->tokens || row >= share->rows)
-            continue;
-        for (uint32_t split = 0; split < call->words[0]; split++)
-            sum += ((volatile GLOBAL float *)split_at(call, share, tile_rows, split))[i];
-        store_result(call, share, row, token, sum);
+    const uint64_t apart = (uint64_t)tile_rows * TILE_TOKENS_WIDE / 4;
+    volatile GLOBAL floats4 *first = (volatile GLOBAL floats4 *)split_at(call, share, tile_rows, 0);
+    for (uint32_t i = thread_index(); i < apart; i += TILE_THREADS) {
+        uint32_t token = 4 * i / tile_rows, row = 4 * i % tile_rows;
+        floats4 sum = { 0 }, parts[JOINED_AT_ONCE];
+        for (uint32_t split = 0; split < call->words[0]; split += JOINED_AT_ONCE) {
+            /* Asked for together: one after the other would take longer than the product. */
+            UNROLL
+            for (uint32_t n = 0; n < JOINED_AT_ONCE; n++)
+                parts[n] = first[i + apart * (split + n < call->words[0] ? split + n : split)];
+            UNROLL
+            for (uint32_t n = 0; n < JOINED_AT_ONCE; n++)
+                if (split + n < call->words[0])
+                    sum += parts[n];
+        }
+        UNROLL
+        for (uint32_t n = 0; n < 4; n++)
+            if (token < share->tokens && row + n < share->rows)
+                store_result(call, share, row + n, token, sum[n]);
     }
 }
 
@@ -220,6 +233,13 @@ INLINE void copy_panel(SHARED uint8_t *panel, const GLOBAL uint8_t *first, uint6
         uint32_t from = row < there ? row : there - 1;
         copy_async(panel + panel_piece(row, piece), first + from * stride_bytes + at + piece * 16);
     }
+}
+
+/* Where a tile is in its k at a step. Tiles begin at different places, so that they do not all ask
+ * the same part of the cache for the same activations. */
+INLINE uint32_t turned(uint32_t step, uint32_t start, uint32_t count)
+{
+    return step + start < count ? step + start : step + start - count;
 }
 
 /* ---- Levels --------------------------------------------------------------------------------- */
@@ -331,17 +351,19 @@ INLINE void walk_levels(const struct gpu_call *call, const struct tile_share *sh
     const struct gpu_operand *packed = &call->operands[0];
     const GLOBAL uint8_t *tokens = row_at(packed, share->first_token) + 2 * share->first_k;
     uint64_t stride = packed->row_stride_bytes;
-    uint32_t first_block = share->first_k / 256, quarters = share->k / 64;
-    copy_raw(share, dtype, tile_rows, first_block, raws);
+    uint32_t first_block = share->first_k / 256, blocks = share->k / 256, quarters = 4 * blocks;
+    uint32_t start = share->tile % blocks;
+    copy_raw(share, dtype, tile_rows, first_block + start, raws);
     early_wait();
     leave_crumbs(call);
-    copy_panel(acts, tokens, stride, TILE_TOKENS_WIDE, share->tokens, 0);
+    copy_panel(acts, tokens, stride, TILE_TOKENS_WIDE, share->tokens, start * 512);
     copy_commit();
-    copy_panel(acts + TILE_ACT_BYTES, tokens, stride, TILE_TOKENS_WIDE, share->tokens, 128);
+    copy_panel(acts + TILE_ACT_BYTES, tokens, stride, TILE_TOKENS_WIDE, share->tokens,
+               start * 512 + 128);
     copy_commit();
     copy_wait(1);
     block_sync();
-    unpack_panel(dtype, tile_rows, raws, first_block, 0, panels);
+    unpack_panel(dtype, tile_rows, raws, first_block + start, 0, panels);
     uint32_t act = 0, next_act = 2 * TILE_ACT_BYTES;
     for (uint32_t quarter = 0; quarter < quarters; quarter++) {
         copy_wait(1);
@@ -350,15 +372,16 @@ INLINE void walk_levels(const struct gpu_call *call, const struct tile_share *sh
         begin_product(tile_rows, acts + act, panels + quarter % 2 * panel_bytes, sums);
         if (quarter + 2 < quarters)
             copy_panel(acts + next_act, tokens, stride, TILE_TOKENS_WIDE, share->tokens,
-                       (quarter + 2) * 128);
+                       turned((quarter + 2) / 4, start, blocks) * 512 + (quarter + 2) % 4 * 128);
         if (quarter % 4 == 0 && quarter + 4 < quarters)
-            copy_raw(share, dtype, tile_rows, first_block + quarter / 4 + 1,
+            copy_raw(share, dtype, tile_rows, first_block + turned(quarter / 4 + 1, start, blocks),
                      raws + (quarter / 4 + 1) % 2 * raw_stage);
         copy_commit();
         uint32_t next = quarter + 1;
         if (next < quarters)
-            unpack_panel(dtype, tile_rows, raws + next / 4 % 2 * raw_stage, first_block + next / 4,
-                         next % 4, panels + next % 2 * panel_bytes);
+            unpack_panel(dtype, tile_rows, raws + next / 4 % 2 * raw_stage,
+                         first_block + turned(next / 4, start, blocks), next % 4,
+                         panels + next % 2 * panel_bytes);
         end_product(tile_rows, acts + act, panels + quarter % 2 * panel_bytes, sums);
         act = act == (TILE_ACT_STAGES - 1) * TILE_ACT_BYTES ? 0 : act + TILE_ACT_BYTES;
         next_act = next_act == (TILE_ACT_STAGES - 1) * TILE_ACT_BYTES ? 0
@@ -411,7 +434,7 @@ INLINE void walk_halves(const struct gpu_call *call, const struct tile_share *sh
     const GLOBAL uint8_t *rows = (const GLOBAL uint8_t *)(base + share->first_row * stride) +
                                  2 * share->first_k;
     const GLOBAL uint8_t *tokens = row_at(packed, share->first_token) + 2 * share->first_k;
-    uint32_t steps = share->k / PANEL_K;
+    uint32_t steps = share->k / PANEL_K, start = share->tile * 4 % steps;
     for (uint32_t s = 0; s < steps + TILE_HALF_STAGES - 1; s++) {
         /* The stage that was multiplied last is free behind the barrier. */
         if (s >= TILE_HALF_STAGES - 1) {
@@ -420,9 +443,10 @@ INLINE void walk_halves(const struct gpu_call *call, const struct tile_share *sh
         }
         SHARED uint8_t *stage = ring + s % TILE_HALF_STAGES * stage_bytes;
         if (s < steps) {
+            uint32_t at = turned(s, start, steps) * 128;
             copy_panel(stage, tokens, packed->row_stride_bytes, TILE_TOKENS_WIDE, share->tokens,
-                       s * 128);
-            copy_panel(stage + TILE_ACT_BYTES, rows, stride, tile_rows, share->rows, s * 128);
+                       at);
+            copy_panel(stage + TILE_ACT_BYTES, rows, stride, tile_rows, share->rows, at);
         }
         copy_commit();
         if (s >= TILE_HALF_STAGES - 1) {
