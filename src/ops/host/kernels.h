@@ -16,7 +16,7 @@
 #include "base/cpu.h"
 #include "device/device.h"
 
-/* Every kernel for a path. Static. path must be supported. */
+/* Every kernel for a path. Static. Only to be run where the processor has the path. */
 const struct device_image *host_kernels_image(enum cpu_path path);
 
 /* ---- Tile: TILE_TOKENS token rows ----------------------------------------------------------- */
