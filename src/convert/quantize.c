@@ -233,6 +233,7 @@ static enum status run(struct work *work, const struct step *steps, struct error
         gguf_tensor_drop(request->input, tensor);
     }
     TRY(progress_step(work->progress, work->total_elements, work->total_elements, err));
+    TRY(gguf_check_whole(request->input, err));
     return gguf_writer_finish(work->writer, err);
 }
 

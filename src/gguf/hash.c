@@ -112,5 +112,5 @@ enum status gguf_hash_tensors(const struct gguf_file *file, const struct progres
     pthread_mutex_init(&job.lock, NULL);
     parallel_run(gguf_tensor_count(file), 0, hash_part, &job);
     pthread_mutex_destroy(&job.lock);
-    return job.status;
+    return job.status ? job.status : gguf_check_whole(file, err);
 }

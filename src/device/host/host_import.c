@@ -160,8 +160,8 @@ static void copy_part(void *context, uint64_t index)
 {
     struct copying *copying = context;
     struct copying_part part = { copying, index * PART_BYTES };
-    struct host_fault_info info;
-    if (!host_fault_run(copy_bytes, &part, &info))
+    struct fault_info info;
+    if (!fault_run(copy_bytes, &part, &info))
         __atomic_store_n(&copying->failed, 1, __ATOMIC_RELAXED);
 }
 
