@@ -324,7 +324,7 @@ static enum status generate(struct run *run, struct infer_summary *summary, stru
     }
     if (!status && ferror(stdout))
         status = error_set(err, STATUS_IO, "cannot write to standard output");
-    return status;
+    return status ? status : gguf_check_whole(run->file, err);
 }
 
 /* Everything that can be wrong with the request comes before the model is read, and all of it
@@ -380,11 +380,12 @@ static enum cli_exit run_infer(const struct cli_invocation *invocation)
     status = generate(&run, &summary, &err);
     summary.total_ns = clock_ns() - run.start_ns;
     summary.peak_bytes = device_peak_bytes(run.device);
-    if (device_trap_count(run.device) > 0)
-        cli_warn(invocation,
-                 "%" PRIu64 " times an index was past its bound and the access was "
-                 "skipped: the text is not to be trusted (--audit log names the launch)",
-                 device_trap_count(run.device));
+    /* The text is there, but it is not what the model makes of the prompt. */
+    if (!status && device_trap_count(run.device) > 0)
+        status = error_set(&err, STATUS_REFUSED,
+                           "%" PRIu64 " times an index was past its bound and the access was "
+                           "skipped: the text is not to be trusted (--audit log names the launch)",
+                           device_trap_count(run.device));
     infer_print_summary(&summary, status ? &err : NULL);
     bool interrupted = false;
     for (size_t i = 0; i < run.count; i++)
@@ -423,8 +424,9 @@ const struct cli_command cli_infer = {
         "audit for verdicts). GCORE_D2H_AUDIT=1 (to GCORE_D2H_AUDIT_LOG=FILE), "
         "GRETA_TRACE_MEMCPY=1 "
         "and GRETA_D2H_DEBUG=1 print a line or more for every copy from the device.\n\n"
-        "Exit status 1 if the guard rail refuses the model or generation fails, 3 if it could not "
-        "begin, 130 if it was interrupted.",
+        "Exit status 1 if the guard rail refuses the model, generation fails, or a kernel met an "
+        "index "
+        "past its bound; 3 if it could not begin, 130 if it was interrupted.",
     .examples = "  greta infer --prompt \"Once upon a time\"\n"
                 "  greta infer --model model.gguf --prompt \"Once upon a time\" --greedy\n"
                 "  greta infer -m model.gguf -f prompt.txt -n 100 --seed 7\n"
