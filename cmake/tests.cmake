@@ -4,6 +4,12 @@
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
+# Threads that count lines wait for each other's counters.
+set(greta_test_timeout 300)
+if(GRETA_COVERAGE)
+    set(greta_test_timeout 1200)
+endif()
+
 add_library(greta_test_support STATIC)
 file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 list(FILTER support_sources EXCLUDE REGEX "_main\\.c$")
@@ -30,7 +36,7 @@ foreach(source IN LISTS unit_tests)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE greta_${module} greta_test_support greta_warnings m)
     add_test(NAME unit/${name} COMMAND ${name})
-    set_tests_properties(unit/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+    set_tests_properties(unit/${name} PROPERTIES TIMEOUT ${greta_test_timeout} SKIP_RETURN_CODE 77
                          ENVIRONMENT "GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
@@ -55,7 +61,7 @@ foreach(source IN LISTS integration_tests)
     else()
         add_test(NAME integration/${name} COMMAND ${name})
     endif()
-    set_tests_properties(integration/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+    set_tests_properties(integration/${name} PROPERTIES TIMEOUT ${greta_test_timeout} SKIP_RETURN_CODE 77 ENVIRONMENT
         "GRETA=$<TARGET_FILE:greta>;GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
@@ -134,10 +140,10 @@ if(greta_kernel_count GREATER 0)
     # The same tests on it, and on a real GPU where there is one.
     foreach(name gpu_ops_test gpu_engine_test ops_matmul_test ops_layer_test)
         add_test(NAME fake_gpu/${name} COMMAND ${name} cuda:0)
-        set_tests_properties(fake_gpu/${name} PROPERTIES TIMEOUT 300 ENVIRONMENT
+        set_tests_properties(fake_gpu/${name} PROPERTIES TIMEOUT ${greta_test_timeout} ENVIRONMENT
                              "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_gpu")
         add_test(NAME gpu/${name} COMMAND ${name} cuda:0)
-        set_tests_properties(gpu/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+        set_tests_properties(gpu/${name} PROPERTIES TIMEOUT ${greta_test_timeout} SKIP_RETURN_CODE 77)
     endforeach()
     foreach(fault wild-pointer memory-vanished)
         set(plan ${fault}@op=add,layer=3)
@@ -147,4 +153,59 @@ if(greta_kernel_count GREATER 0)
         add_test(NAME gpu/fault_${fault} COMMAND gpu_fault_test cuda:0 ${plan})
         set_tests_properties(gpu/fault_${fault} PROPERTIES TIMEOUT 60 SKIP_RETURN_CODE 77)
     endforeach()
+endif()
+
+# Every call that can fail, failing once: the linker gives them to tests/faults/fail_nth.c.
+set(fault_calls malloc calloc realloc aligned_alloc strdup free mmap64 munmap mprotect pthread_create
+    pthread_join open64 fopen64 fstat64 read write pwrite64 ftruncate64 posix_fallocate64 fsync link
+    rename XXH64_createState EVP_MD_CTX_new EVP_DigestInit_ex EVP_DigestUpdate EVP_DigestFinal_ex
+    dlopen)
+list(TRANSFORM fault_calls PREPEND "LINKER:--wrap=" OUTPUT_VARIABLE fault_options)
+add_library(greta_fail_nth STATIC tests/faults/fail_nth.c)
+target_link_libraries(greta_fail_nth PUBLIC greta_test_support PkgConfig::XXHASH OpenSSL::Crypto
+                      PRIVATE greta_warnings)
+target_link_options(greta_fail_nth PUBLIC ${fault_options})
+# Modules are linked whole, so that a call nobody makes is seen too.
+set(fault_triples "")
+foreach(row gguf:gguf:gguf device_host:device:device,device_host analyze:analyze:analyze)
+    string(REPLACE ":" ";" row ${row})
+    list(GET row 0 module)
+    list(GET row 1 folder)
+    list(GET row 2 whole)
+    string(REPLACE "," ";" whole ${whole})
+    set(name ${module}_faults_test)
+    add_executable(${name} tests/faults/${name}.c)
+    target_include_directories(${name} PRIVATE tests/faults tests/unit)
+    foreach(library IN LISTS whole)
+        target_link_options(${name} PRIVATE
+            "LINKER:--whole-archive,$<TARGET_FILE:greta_${library}>,--no-whole-archive")
+    endforeach()
+    target_link_libraries(${name} PRIVATE greta_${module} greta_fail_nth greta_warnings)
+    add_test(NAME faults/${name} COMMAND ${name})
+    set_tests_properties(faults/${name} PROPERTIES TIMEOUT ${greta_test_timeout} ENVIRONMENT
+        "FAIL_NTH_SITES=${CMAKE_BINARY_DIR}/${name}.sites" FIXTURES_SETUP fault_sites)
+    list(APPEND fault_triples
+         ${folder}:$<TARGET_FILE:${name}>:${CMAKE_BINARY_DIR}/${name}.sites)
+endforeach()
+# A GPU, with its driver's calls failing too: hundreds of lives of an emulated one, so not in each build.
+if(greta_kernel_count GREATER 0 AND (CMAKE_BUILD_TYPE STREQUAL "Debug" OR GRETA_COVERAGE OR
+                                     GRETA_SANITIZE MATCHES "address"))
+    set(name device_cuda_faults_test)
+    add_executable(${name} tests/faults/${name}.c)
+    target_include_directories(${name} PRIVATE tests/faults)
+    target_link_options(${name} PRIVATE LINKER:--wrap=dlsym
+        "LINKER:--whole-archive,$<TARGET_FILE:greta_device_gpu>,$<TARGET_FILE:greta_device_cuda>,--no-whole-archive")
+    target_link_libraries(${name} PRIVATE greta_ops greta_device_all greta_fail_nth greta_warnings)
+    add_test(NAME faults/${name} COMMAND ${name})
+    set_tests_properties(faults/${name} PROPERTIES TIMEOUT ${greta_test_timeout} FIXTURES_SETUP fault_sites ENVIRONMENT
+        "FAIL_NTH_SITES=${CMAKE_BINARY_DIR}/${name}.sites;LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_gpu")
+    list(APPEND fault_triples
+         device/gpu:$<TARGET_FILE:${name}>:${CMAKE_BINARY_DIR}/${name}.sites
+         device/cuda:$<TARGET_FILE:${name}>:${CMAKE_BINARY_DIR}/${name}.sites)
+endif()
+# Only an unoptimised build says which line calls.
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    add_test(NAME faults/sites COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/faults/sites.py
+             ${CMAKE_SOURCE_DIR}/tests/faults/unreached.txt ${fault_triples})
+    set_tests_properties(faults/sites PROPERTIES FIXTURES_REQUIRED fault_sites)
 endif()
