@@ -96,8 +96,10 @@ static uint64_t trials_of(const struct verdict_input *input, const struct hypoth
     if (!info->bound_equal)
         return input->iteration_count;
     uint64_t compared = 0;
-    for (size_t i = 0; i < input->analysis_count; i++)
-        compared += input->analyses[i]->compared_count;
+    for (size_t i = 0; i < input->analysis_count; i++) {
+        uint64_t count = input->analyses[i]->compared_count;
+        compared += count ? count + 1 : 0; /* and the one they were held against */
+    }
     return compared < input->iteration_count ? compared : input->iteration_count;
 }
 

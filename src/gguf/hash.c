@@ -95,10 +95,10 @@ static void hash_part(void *context, uint64_t index)
 {
     struct job *job = context;
     struct hasher hasher;
-    if (!hasher_init(&hasher))
-        fail(job);
-    else if (add_tensor(job, &hasher, gguf_tensor_at(job->file, (size_t)index)) &&
-             !hasher_finish(&hasher, &job->hashes[index]))
+    bool good = hasher_init(&hasher);
+    if (good && add_tensor(job, &hasher, gguf_tensor_at(job->file, (size_t)index)))
+        good = hasher_finish(&hasher, &job->hashes[index]);
+    if (!good)
         fail(job);
     hasher_release(&hasher);
 }

@@ -232,8 +232,9 @@ static void only_equal_iterations_count(void **state)
         double bound;
     } rows[] = {
         { 0, VERDICT_INCONCLUSIVE, 0 },
-        { 3, VERDICT_INCONCLUSIVE, 0 },
-        { 30, VERDICT_REFUTED, 0.1 },
+        { 2, VERDICT_INCONCLUSIVE, 0 },
+        { 3, VERDICT_REFUTED, 0.75 }, /* and the first one */
+        { 29, VERDICT_REFUTED, 0.1 },
         { 1000, VERDICT_REFUTED, 3.0 / 200 }, /* rounds beside the iterations are not iterations */
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
