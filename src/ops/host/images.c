@@ -84,6 +84,6 @@ static const struct device_image images[] = {
 
 const struct device_image *host_kernels_image(enum cpu_path path)
 {
-    ASSERT((size_t)path < COUNT_OF(images));
+    ASSERT((unsigned)path < CPU_PATH_COUNT);
     return &images[path];
 }
