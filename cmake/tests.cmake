@@ -217,21 +217,31 @@ foreach(row gguf:gguf:gguf device_host:device:device,device_host analyze:analyze
     list(APPEND fault_triples
          ${folder}:$<TARGET_FILE:${name}>:${CMAKE_BINARY_DIR}/${name}.sites)
 endforeach()
-# A GPU, with its driver's calls failing too: hundreds of lives of an emulated one, so not in each build.
+# A GPU, with its library's calls failing too: hundreds of lives of an emulated one, so not in each
+# build.
 if(greta_kernel_count GREATER 0 AND (CMAKE_BUILD_TYPE STREQUAL "Debug" OR GRETA_COVERAGE OR
                                      GRETA_SANITIZE MATCHES "address"))
-    set(name device_cuda_faults_test)
+    set(name device_gpu_faults_test)
     add_executable(${name} tests/faults/${name}.c)
     target_include_directories(${name} PRIVATE tests/faults)
-    target_link_options(${name} PRIVATE LINKER:--wrap=dlsym
-        "LINKER:--whole-archive,$<TARGET_FILE:greta_device_gpu>,$<TARGET_FILE:greta_device_cuda>,--no-whole-archive")
+    target_link_options(${name} PRIVATE LINKER:--wrap=dlsym)
+    foreach(library device_gpu device_cuda device_hip device_all)
+        target_link_options(${name} PRIVATE
+            "LINKER:--whole-archive,$<TARGET_FILE:greta_${library}>,--no-whole-archive")
+    endforeach()
     target_link_libraries(${name} PRIVATE greta_ops greta_device_all greta_fail_nth greta_warnings)
-    add_test(NAME faults/${name} COMMAND ${name})
-    set_tests_properties(faults/${name} PROPERTIES TIMEOUT ${greta_test_timeout} FIXTURES_SETUP fault_sites ENVIRONMENT
-        "FAIL_NTH_SITES=${CMAKE_BINARY_DIR}/${name}.sites;LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_gpu")
-    list(APPEND fault_triples
-         device/gpu:$<TARGET_FILE:${name}>:${CMAKE_BINARY_DIR}/${name}.sites
-         device/cuda:$<TARGET_FILE:${name}>:${CMAKE_BINARY_DIR}/${name}.sites)
+    foreach(kind cuda hip)
+        set(sites ${CMAKE_BINARY_DIR}/${name}_${kind}.sites)
+        add_test(NAME faults/${name}_${kind} COMMAND ${name} ${kind}:0)
+        set(path ${fake_path})
+        if(kind STREQUAL "hip")
+            set(path ${over_path}:${fake_path})
+        endif()
+        set_tests_properties(faults/${name}_${kind} PROPERTIES TIMEOUT ${greta_test_timeout}
+            FIXTURES_SETUP fault_sites ENVIRONMENT "FAIL_NTH_SITES=${sites};LD_LIBRARY_PATH=${path}")
+        list(APPEND fault_triples device/gpu:$<TARGET_FILE:${name}>:${sites}
+             device/${kind}:$<TARGET_FILE:${name}>:${sites})
+    endforeach()
 endif()
 # Only an unoptimised build says which line calls.
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")

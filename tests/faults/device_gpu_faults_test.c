@@ -1,5 +1,7 @@
-/* device_cuda_faults_test.c - a life of a GPU with every call of the system and every call of the
- * vendor's driver failing once. The driver is the emulated one (tests/fake_gpu). */
+/* device_gpu_faults_test.c - a life of a GPU with every call of the system and every call of the
+ * vendor's library failing once. The libraries are emulated (tests/fake_gpu, tests/hip_over_cuda).
+ *
+ *     device_gpu_faults_test DEVICE */
 #define _GNU_SOURCE /* dlsym's RTLD names */
 #include "fail_nth.h"
 
@@ -91,6 +93,7 @@ struct stage {
 };
 
 static float weights[WIDTH * ROWS];
+static const char *device_name;
 
 static enum status furnish(struct stage *stage, struct error *err)
 {
@@ -148,7 +151,7 @@ static enum status live(void *context, struct error *err)
 {
     const struct device_options *options = context;
     struct stage stage = { .device = NULL };
-    enum status status = all_open("cuda:0", options, &stage.device, err);
+    enum status status = all_open(device_name, options, &stage.device, err);
     if (!status)
         status = furnish(&stage, err);
     if (!status)
@@ -195,8 +198,13 @@ static void test_serialised(void **state)
                                                  .d2h_mode = DEVICE_D2H_EVENT });
 }
 
-int main(void)
+int main(int argument_count, char **arguments)
 {
+    if (argument_count != 2) {
+        fprintf(stderr, "usage: device_gpu_faults_test DEVICE\n");
+        return 2;
+    }
+    device_name = arguments[1];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_audited),
