@@ -103,6 +103,11 @@ add_test(NAME source/layers COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/too
 add_test(NAME source/layers_checker
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/check_layers_test.py)
 
+# Documents, man pages and examples against the code; what is generated against what it is made from.
+add_test(NAME source/docs
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/docs_test.py
+                 ${CMAKE_SOURCE_DIR} $<TARGET_FILE:greta> ${CMAKE_BINARY_DIR})
+
 # The files of an audit as other programs see them.
 add_test(NAME report/files
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py
