@@ -80,7 +80,6 @@ void event_set_text(char *field, size_t field_bytes, const char *text)
     size_t length = strlen(text);
     if (length >= field_bytes)
         length = field_bytes - 1;
-    memcpy(field, text,
-           length); /* NOLINT(bugprone-not-null-terminated-result): the next line does */
+    memcpy(field, text, length);
     memset(field + length, 0, field_bytes - length);
 }
