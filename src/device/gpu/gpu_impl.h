@@ -8,6 +8,7 @@
 
 #include "device/device_impl.h"
 #include "device/gpu/gpu.h"
+#include "device/gpu/gpu_log.h"
 
 /* Commands whose names and scopes are remembered for a fault, per stream. More than can be queued:
  * the runtimes hold about a thousand. */
@@ -89,6 +90,8 @@ struct gpu_device {
     uint64_t quarantine_bytes;
     uint64_t granularity; /* of mapped memory; 0: not to be had, red zones instead */
     bool pointers_known;  /* the runtime recognises memory that was just made by it */
+
+    struct gpu_log_reader log; /* of the kernel, for addresses of faults */
 
     struct crumb_page *page; /* as the device's kernels write it */
     uint64_t page_address;   /* of it for the device */
