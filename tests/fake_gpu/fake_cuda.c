@@ -1,6 +1,7 @@
-/* fake_cuda.c - a libcuda.so.1 for tests: the calls of cuda_api.def, on a processor. Memory is
- * mapped memory with unmapped pages beside it, kernels run in the emulator, work is done when it is
- * given. An illegal access of a kernel becomes error 700, which stays, as on a real device. */
+/* fake_cuda.c - a libcuda.so.1 for tests: the calls of cuda_api.def, and what tests/hip_over_cuda
+ * needs beyond them, on a processor. Memory is mapped memory with unmapped pages beside it, kernels
+ * run in the emulator, work is done when it is given. An illegal access of a kernel becomes error
+ * 700, which stays, as on a real device. */
 #define _GNU_SOURCE
 #include "device/cuda/cuda_api.h"
 
@@ -26,6 +27,7 @@
 #include "device/cuda/cuda_api.def"
 #undef CUDA_OLD
 #undef CUDA_CALL
+EXPORT CUresult cuCtxSynchronize(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything below */
 static CUresult sticky;
@@ -178,6 +180,11 @@ CUresult cuCtxSetCurrent(CUcontext context)
 {
     (void)context;
     return 0;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+    return sticky;
 }
 
 /* ---- What is where -------------------------------------------------------------------------- */
@@ -516,7 +523,7 @@ static CUresult give(CUstream stream, const struct CUgraphNode_st *work)
 {
     if (sticky)
         return sticky;
-    if (!stream->capturing)
+    if (!stream || !stream->capturing)
         return run_work(work);
     struct CUgraphNode_st *node = malloc(sizeof(*node));
     if (!node)
@@ -575,7 +582,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
     *stream = calloc(1, sizeof(**stream));
     count_thing(THING_STREAM, *stream != NULL);
-    return !*stream ? NO_MEMORY : flags == CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
+    return !*stream ? NO_MEMORY : flags <= CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream)
@@ -587,7 +594,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-    return stream->capturing ? 900 : sticky;
+    return stream && stream->capturing ? 900 : sticky;
 }
 
 CUresult cuStreamQuery(CUstream stream)
@@ -607,7 +614,7 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
     *event = malloc(8);
     count_thing(THING_EVENT, *event != NULL);
-    return !*event ? NO_MEMORY : flags == CUDA_EVENT_NO_TIMING ? sticky : INVALID_VALUE;
+    return !*event ? NO_MEMORY : flags & ~CUDA_EVENT_NO_TIMING ? INVALID_VALUE : sticky;
 }
 
 CUresult cuEventDestroy_v2(CUevent event)
@@ -619,7 +626,8 @@ CUresult cuEventDestroy_v2(CUevent event)
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-    return event && stream ? sticky : INVALID_VALUE;
+    (void)stream; /* none is the default one */
+    return event ? sticky : INVALID_VALUE;
 }
 
 CUresult cuEventSynchronize(CUevent event)

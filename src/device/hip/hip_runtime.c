@@ -8,9 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Numbers of hipDeviceAttribute_t. */
-#define ATTRIBUTE_PROCESSOR_COUNT 63
-#define ATTRIBUTE_BLOCK_SHARED 74
+/* The members of hipMemAllocationProp stood in another order before this version. */
+#define RANGES_MINIMUM 50300000
 
 struct hip {
     struct hip_api api;
@@ -52,10 +51,10 @@ static void get_facts(void *self, struct gpu_facts *ret_facts)
     char name[64] = "AMD GPU";
     hip->api.hipDeviceGetName(name, sizeof(name), hip->device);
     hip->api.hipDeviceTotalMem(&bytes, hip->device);
-    uint32_t shared = attribute(hip, ATTRIBUTE_BLOCK_SHARED);
+    uint32_t shared = attribute(hip, HIP_BLOCK_SHARED);
     *ret_facts = (struct gpu_facts){
         .memory_bytes = bytes,
-        .chip = { .processor_count = attribute(hip, ATTRIBUTE_PROCESSOR_COUNT),
+        .chip = { .processor_count = attribute(hip, HIP_PROCESSOR_COUNT),
                   .shared_bytes = shared,
                   .processor_shared_bytes = shared,
                   .thread_limit = 256 },
@@ -131,7 +130,7 @@ static int destroy_pinned(void *self, void *memory)
 
 static int pin(void *self, void *memory, uint64_t bytes, uint64_t *ret_address)
 {
-    int code = (int)api_of(self)->hipHostRegister(memory, (size_t)bytes, HIP_HOST_MAPPED);
+    int code = (int)api_of(self)->hipHostRegister(memory, (size_t)bytes, HIP_REGISTER_MAPPED);
     return code ? code : find_address(self, memory, ret_address);
 }
 
@@ -165,11 +164,12 @@ static int ask_pointer(void *self, uint64_t address, struct gpu_pointer *ret_poi
 
 /* ---- Ranges: not in every runtime ----------------------------------------------------------- */
 
-static bool has_ranges(const struct hip_api *api)
+static bool has_ranges(const struct hip *hip)
 {
-    return api->hipMemGetAllocationGranularity && api->hipMemAddressReserve &&
-           api->hipMemAddressFree && api->hipMemCreate && api->hipMemRelease && api->hipMemMap &&
-           api->hipMemUnmap && api->hipMemSetAccess;
+    const struct hip_api *api = &hip->api;
+    return hip->driver_version >= RANGES_MINIMUM && api->hipMemGetAllocationGranularity &&
+           api->hipMemAddressReserve && api->hipMemAddressFree && api->hipMemCreate &&
+           api->hipMemRelease && api->hipMemMap && api->hipMemUnmap && api->hipMemSetAccess;
 }
 
 static hipMemAllocationProp properties_of(const struct hip *hip)
@@ -182,7 +182,7 @@ static int get_granularity(void *self, uint64_t *ret_bytes)
 {
     hipMemAllocationProp properties = properties_of(self);
     size_t bytes = 0;
-    if (!has_ranges(api_of(self)))
+    if (!has_ranges(self))
         return HIP_NOT_SUPPORTED;
     int code = (int)api_of(self)->hipMemGetAllocationGranularity(&bytes, &properties,
                                                                  HIP_GRANULARITY_MINIMUM);
