@@ -54,6 +54,22 @@ if(GRETA_HIP_INCLUDE)
     target_compile_definitions(device_hip_api_test PRIVATE GRETA_HAS_HIP_H)
 endif()
 
+find_path(GRETA_HSA_INCLUDE hsa/hsa_ext_amd.h)
+if(GRETA_HSA_INCLUDE)
+    target_compile_definitions(device_hip_fault_test PRIVATE GRETA_HAS_HSA_H)
+endif()
+
+# The runtime below HIP, as far as it tells of faults.
+add_library(greta_fake_hsa SHARED tests/fake_gpu/fake_hsa.c)
+set_target_properties(greta_fake_hsa PROPERTIES OUTPUT_NAME hsa-runtime64 SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_hsa)
+target_include_directories(greta_fake_hsa PRIVATE src)
+target_compile_options(greta_fake_hsa PRIVATE -fvisibility=hidden)
+target_link_libraries(greta_fake_hsa PRIVATE greta_warnings)
+add_test(NAME fake_gpu/hsa_faults COMMAND device_hip_fault_test libhsa-runtime64.so.1)
+set_tests_properties(fake_gpu/hsa_faults PROPERTIES TIMEOUT 60 ENVIRONMENT
+                     "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_hsa")
+
 # Tests of several modules together link all of them.
 file(GLOB integration_tests CONFIGURE_DEPENDS tests/integration/*_test.c)
 file(GLOB integration_support CONFIGURE_DEPENDS tests/integration/*.c)
@@ -93,7 +109,7 @@ foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
     target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_analyze greta_report
-                          greta_tokenizer greta_warnings)
+                          greta_tokenizer greta_device_gpu greta_warnings)
     add_test(NAME fuzz/${name}_replay
              COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
 endforeach()
