@@ -15,7 +15,11 @@
     _Static_assert(                                                                                \
         __builtin_types_compatible_p(__typeof__(&name), __typeof__(((struct cuda_api *)0)->name)), \
         #name " is as in cuda.h");
+#if CUDA_VERSION >= 13000
 #define CUDA_OLD(name, parameters)
+#else
+#define CUDA_OLD CUDA_CALL
+#endif
 #include "device/cuda/cuda_api.def"
 #undef CUDA_OLD
 #undef CUDA_CALL
