@@ -116,7 +116,8 @@ def context(raw):
 
 
 def sequence_rows(raw):
-    return [(int(run["key"]), run["output"]["decode_per_second"], run["output"]["memory"]) for run in raw["runs"]]
+    return sorted(((int(run["key"]), run["output"]["decode_per_second"], run["output"]["memory"]) for run in raw["runs"]),
+                  key=lambda row: row[0])
 
 
 def sequences(raw):
@@ -235,7 +236,7 @@ def make(results):
                 machines.append(raw["machine"])
                 lines += ["", f"## {folder.name}", "", describe(raw["machine"]) + "."]
             title, body, made = SECTIONS[raw["section"]](raw)
-            lines += ["", f"### {title}", ""] + body
+            lines += ["", f"### {title} ({folder.name})", ""] + body
             lines += source_lines(raw, f"results/{folder.name}/{path.name}")
             for name, svg in made.items():
                 plots[f"{folder.name}/{name}.svg"] = svg
@@ -255,7 +256,7 @@ def several(values, form):
 
 
 def readme_host(raws, rows):
-    of = "[{}]({})".format
+    of = "[`bench/run {}`]({})".format
     if "peers" in raws:
         found = {}
         for run in raws["peers"]["runs"]:
@@ -277,7 +278,7 @@ def readme_host(raws, rows):
 def readme_audit(raw, rows):
     levels = {level["level"]: level for level in raw["runs"][0]["output"]["levels"]}
     text = ", ".join(f"`{name}` {levels[name]['added_percent']:+.1f} %" for name in ("log", "guard") if name in levels)
-    rows.append(["what an audit adds to a token", text, f"[{raw['section']}](bench/RESULTS.md)"])
+    rows.append(["what an audit adds to a token", text, f"[`bench/run {raw['section']}`](bench/RESULTS.md)"])
 
 
 def readme_gpu(raws, rows):
@@ -288,22 +289,22 @@ def readme_gpu(raws, rows):
         speed = {(row["n_prompt"], row["n_gen"]): statistics.median(row["samples_ts"]) for row in run["output"]}
         rows.append([f"Llama-3-8B shape, {named(kind)}: decode / prompt of 512",
                      f"{speed.get((0, 128), 0):,.0f} / {speed.get((512, 0), 0):,.0f} tokens a second; llama.cpp {EARLIER[kind][0]:,} / {EARLIER[kind][1]:,} *",
-                     "[gpu-speed](bench/RESULTS.md)"])
+                     "[`bench/run gpu-speed`](bench/RESULTS.md)"])
     if "gpu-sequences" in raws:
         last = sequence_rows(raws["gpu-sequences"])[-1]
-        rows.append([f"{last[0]} sequences at once, Q4_K_M", f"{last[1]:,.0f} tokens a second; llama.cpp {EARLIER['sequences'].get(last[0], 0):,} *", "[gpu-sequences](bench/RESULTS.md)"])
+        rows.append([f"{last[0]} sequences at once, Q4_K_M", f"{last[1]:,.0f} tokens a second; llama.cpp {EARLIER['sequences'].get(last[0], 0):,} *", "[`bench/run gpu-sequences`](bench/RESULTS.md)"])
     if "gpu-audit-cost" in raws:
         readme_audit(raws["gpu-audit-cost"], rows)
     if "gpu-sanitizer" in raws:
         speeds = {run["key"]: run["output"]["decode_per_second"] for run in raws["gpu-sanitizer"]["runs"]}
         if "greta off" in speeds:
             text = ", ".join(f"{name} {speeds['greta off'] / speed:.2f} x" for name, speed in speeds.items() if name != "greta off")
-            rows.append(["the bundled model, slower under", text, "[gpu-sanitizer](bench/RESULTS.md)"])
+            rows.append(["the bundled model, slower under", text, "[`bench/run gpu-sanitizer`](bench/RESULTS.md)"])
 
 
 def readme_block(results):
     """The table in the README: the likeliest questions, each with the section that answers it."""
-    lines = ["| | measured | section |", "|---|---|---|"]
+    lines = ["| | measured | command |", "|---|---|---|"]
     for folder in sorted(path for path in pathlib.Path(results).glob("*") if path.is_dir()):
         raws = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
         if not raws:
