@@ -54,6 +54,7 @@ HIP_NUMBERS(HIP_NUMBER)
 #define hipMemAllocationProp our_hipMemAllocationProp
 #define hipMemAccessDesc our_hipMemAccessDesc
 #define hipKernelNodeParams our_hipKernelNodeParams
+#define hipPointerAttribute_t our_hipPointerAttribute_t
 #include "device/hip/hip_types.h"
 #undef hipError_t
 #undef hipDevice_t
@@ -64,6 +65,7 @@ HIP_NUMBERS(HIP_NUMBER)
 #undef hipMemAllocationProp
 #undef hipMemAccessDesc
 #undef hipKernelNodeParams
+#undef hipPointerAttribute_t
 
 #define SAME_SIZE(type) _Static_assert(sizeof(type) == sizeof(our_##type), #type " has its size")
 #define SAME_PLACE(type, member)                                                                   \
@@ -76,6 +78,10 @@ SAME_SIZE(hipStreamCaptureMode);
 SAME_SIZE(hipStreamCaptureStatus);
 SAME_SIZE(hipMemAccessDesc);
 SAME_SIZE(hipKernelNodeParams);
+SAME_SIZE(hipPointerAttribute_t);
+SAME_PLACE(hipPointerAttribute_t, device);
+SAME_PLACE(hipPointerAttribute_t, devicePointer);
+SAME_PLACE(hipPointerAttribute_t, allocationFlags);
 #if HIP_VERSION >= 50300000 /* with an older runtime the backend does without ranges */
 SAME_SIZE(hipMemAllocationProp);
 SAME_PLACE(hipMemAllocationProp, location);
