@@ -581,11 +581,8 @@ CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char byte, size_t count, C
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
     *stream = calloc(1, sizeof(**stream));
-<<<<<<< HEAD
-    return !*stream ? NO_MEMORY : flags <= CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
-=======
     count_thing(THING_STREAM, *stream != NULL);
-    return !*stream ? NO_MEMORY : flags == CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
+    return !*stream ? NO_MEMORY : flags <= CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream)
@@ -616,11 +613,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
     *event = malloc(8);
-<<<<<<< HEAD
-    return !*event ? NO_MEMORY : flags & ~CUDA_EVENT_NO_TIMING ? INVALID_VALUE : sticky;
-=======
     count_thing(THING_EVENT, *event != NULL);
-    return !*event ? NO_MEMORY : flags == CUDA_EVENT_NO_TIMING ? sticky : INVALID_VALUE;
+    return !*event ? NO_MEMORY : flags & ~CUDA_EVENT_NO_TIMING ? INVALID_VALUE : sticky;
 }
 
 CUresult cuEventDestroy_v2(CUevent event)

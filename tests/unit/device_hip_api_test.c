@@ -53,6 +53,7 @@ HIP_NUMBERS(HIP_NUMBER)
 #define hipMemLocation our_hipMemLocation
 #define hipMemAllocationProp our_hipMemAllocationProp
 #define hipMemAccessDesc our_hipMemAccessDesc
+#define hipPointerAttribute_t our_hipPointerAttribute_t
 #define hipKernelNodeParams our_hipKernelNodeParams
 #define hipPointerAttribute_t our_hipPointerAttribute_t
 #include "device/hip/hip_types.h"
@@ -64,6 +65,7 @@ HIP_NUMBERS(HIP_NUMBER)
 #undef hipStreamCaptureStatus
 #undef hipMemAllocationProp
 #undef hipMemAccessDesc
+#undef hipPointerAttribute_t
 #undef hipKernelNodeParams
 #undef hipPointerAttribute_t
 
@@ -77,6 +79,9 @@ SAME_SIZE(hipMemAllocationGranularity_flags);
 SAME_SIZE(hipStreamCaptureMode);
 SAME_SIZE(hipStreamCaptureStatus);
 SAME_SIZE(hipMemAccessDesc);
+SAME_SIZE(hipPointerAttribute_t);
+SAME_PLACE(hipPointerAttribute_t, devicePointer);
+SAME_PLACE(hipPointerAttribute_t, hostPointer);
 SAME_SIZE(hipKernelNodeParams);
 SAME_SIZE(hipPointerAttribute_t);
 SAME_PLACE(hipPointerAttribute_t, device);
