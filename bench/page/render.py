@@ -66,19 +66,20 @@ def starts(raw):
     for run in raw["runs"]:
         kind, engine, _ = run["key"].split(" ")
         found.setdefault(kind, {}).setdefault(engine, []).append(run["output"])
-    rows, times, memory = [], [], {"greta": [], "llama.cpp": []}
+    rows, memory = [], {"greta": [], "llama.cpp": []}
     for kind, engines in found.items():
         pairs = list(zip(engines["greta"], engines["llama.cpp"]))
         ratio = spread([theirs["first_token_ms"] / ours["first_token_ms"] for ours, theirs in pairs])
         peak = {name: max(o["peak_resident_bytes"] for o in engines[name]) for name in memory}
+        work = spread([theirs["processor_ms"] / ours["processor_ms"] for ours, theirs in pairs])
         rows.append([named(kind), f"**{ratio[0]:.2f}** ({ratio[1]:.2f} to {ratio[2]:.2f}; {len(pairs)})",
-                     gib(peak["greta"]), gib(peak["llama.cpp"])])
-        times.append(ratio)
+                     f"{work[0]:.2f} ({work[1]:.2f} to {work[2]:.2f})", gib(peak["greta"]), gib(peak["llama.cpp"])])
         for name in memory:
             memory[name].append((peak[name] / 2**30, None, None))
     lines = ["From a process without a model to the logits of a prompt of eight tokens, the file in the page cache, each engine in a process of its",
-             "own, in turn: how many times as long llama.cpp takes (median, lowest and highest; number of pairs), and the most memory either process had.", ""]
-    lines += table(["file", "time to first token, llama.cpp / greta", "memory, greta", "memory, llama.cpp"], rows)
+             "own, in turn: how many times as long llama.cpp takes (median, lowest and highest; number of pairs), the same of processor time (which other programs",
+             "disturb less), and the most memory either process had.", ""]
+    lines += table(["file", "time to first token, llama.cpp / greta", "processor time, llama.cpp / greta", "memory, greta", "memory, llama.cpp"], rows)
     return "Time to the first token, and memory", lines, {
         "start-memory": plot.bars("Peak resident memory", "GiB", [named(k) for k in found], list(memory), list(memory.values()))}
 
@@ -272,7 +273,7 @@ def readme_host(raws, rows):
             found.setdefault(run["key"].split(" ")[1], {})[run["key"].split(" ")[0] + run["key"].split(" ")[2]] = run["output"]
         both = [(found["greta"][key], found["llama.cpp"][key]) for key in found["greta"]]
         rows.append(["memory of the process", f"{several([o['peak_resident_bytes'] / t['peak_resident_bytes'] for o, t in both], '{:.2f}'.format)} x that of llama.cpp", of("start", "bench/RESULTS.md")])
-        rows.append(["time to the first token", f"{several([o['first_token_ms'] / t['first_token_ms'] for o, t in both], '{:.2f}'.format)} x that of llama.cpp", of("start", "bench/RESULTS.md")])
+        rows.append(["processor time to the first token, median", f"{statistics.median([o['processor_ms'] / t['processor_ms'] for o, t in both]):.2f} x that of llama.cpp", of("start", "bench/RESULTS.md")])
 
 
 def readme_audit(raw, rows):

@@ -34,7 +34,7 @@ def test(name, threads, ratio):
 COST = {"tokens": 16, "rounds": 5, "levels": [
     {"level": "off", "added_percent": 0, "added_percent_low": 0, "added_percent_high": 0, "cpu_added_percent": 0},
     {"level": "log", "added_percent": 1.9, "added_percent_low": -0.4, "added_percent_high": 3.0, "cpu_added_percent": 1.5}]}
-START = {"first_token_ms": 100.0, "peak_resident_bytes": 1 << 30}
+START = {"first_token_ms": 100.0, "processor_ms": 150.0, "peak_resident_bytes": 1 << 30}
 RAW = {
     "peers": [("q4_0", {"files": [{"logits_nmse": 1e-6, "tests": [test("decode", 2, 1.25), test("decode", 1, 1.5), test("prefill", 2, 2.0)]}]})],
     "start": [("q4_0 greta 1", START), ("q4_0 llama.cpp 1", {**START, "first_token_ms": 300.0})],
