@@ -44,7 +44,8 @@ def peers(raw):
             groups.append(named(run["key"]))
             for t in tests:
                 label = ("prompt of 512 tokens, two threads" if t["test"] == "prefill" else
-                         "decode, one thread" if t["threads"] == 1 else f"decode, two threads, {t['cores']}")
+                         "decode, one thread" if t["threads"] == 1 else "decode, two threads")
+                label += f", {t['cores']}" if t["cores"] != "any" else ""
                 rows.append([named(run["key"]), label, f"**{t['ratio']:.2f}** ({t['ratio_low']:.2f} to {t['ratio_high']:.2f})",
                              f"{t['pairs']} of {t['of']}", f"{file['logits_nmse']:.1e}"])
             for name, wanted in [("decode, two threads", ("decode", 2)), ("decode, one thread", ("decode", 1)),
@@ -263,10 +264,10 @@ def readme_host(raws, rows):
         for run in raws["peers"]["runs"]:
             for t in [t for t in run["output"]["files"][0]["tests"] if t["cores"] != "disturbed"]:
                 name = "reading a prompt of 512 tokens" if t["test"] == "prefill" else f"decoding, {t['threads']} thread{'s' if t['threads'] > 1 else ''}"
-                found.setdefault(name, []).append(t["ratio"])
-        kinds = ", ".join(named(run["key"]) for run in raws["peers"]["runs"])
-        for name, ratios in found.items():
-            rows.append([f"{name}, TinyLlama shape, {kinds}", f"{several(ratios, '{:.2f}'.format)} x as fast as llama.cpp", of("peers", "bench/RESULTS.md")])
+                found.setdefault(name, {}).setdefault(named(run["key"]), []).append(t["ratio"])
+        for name, kinds in found.items():
+            ratios = [ratio for kind in kinds.values() for ratio in kind]
+            rows.append([f"{name}, TinyLlama shape, {', '.join(kinds)}", f"{several(ratios, '{:.2f}'.format)} x as fast as llama.cpp", of("peers", "bench/RESULTS.md")])
     if "start" in raws:
         found = {}
         for run in raws["start"]["runs"]:
