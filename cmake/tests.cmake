@@ -124,6 +124,10 @@ add_test(NAME source/docs
          COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/docs_test.py
                  ${CMAKE_SOURCE_DIR} $<TARGET_FILE:greta> ${CMAKE_BINARY_DIR})
 
+add_test(NAME source/bench_page
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/bench_page_test.py
+                 ${CMAKE_SOURCE_DIR})
+
 # The files of an audit as other programs see them.
 add_test(NAME report/files
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py
