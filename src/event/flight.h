@@ -53,6 +53,8 @@ void flight_checkpoint(struct flight *flight, uint64_t analysed_id, const void *
 MUST_CHECK enum status flight_attach(const char *path, struct flight **ret_flight,
                                      struct error *err);
 
+bool flight_is_attached(const struct flight *flight);
+
 enum flight_state {
     FLIGHT_ABSENT, /* not written yet, or being written */
     FLIGHT_OPEN,   /* a call that has begun and not ended */

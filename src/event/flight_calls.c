@@ -5,8 +5,6 @@
  * none. A table that is full gives 0 from then on: the event is there, who called is not. */
 #include "event/flight_layout.h"
 
-#include "base/mapfile.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -101,6 +99,11 @@ static enum status map_file(const char *path, uint8_t **ret_data, uint64_t *ret_
     *ret_data = data;
     *ret_size = (uint64_t)info.st_size;
     return STATUS_OK;
+}
+
+bool flight_is_attached(const struct flight *flight)
+{
+    return flight->attached;
 }
 
 enum status flight_attach(const char *path, struct flight **ret_flight, struct error *err)

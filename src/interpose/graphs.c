@@ -105,10 +105,12 @@ void interpose_graph_changed(struct interpose *interpose, uint64_t graph_or_exec
         return;
     pthread_mutex_lock(&interpose->lock);
     struct tracked_graph *graph = graph_find(interpose, graph_or_executable);
-    if (!graph)
+    if (!graph && graph_or_executable)
         graph = track(interpose, graph_or_executable, 0);
     if (graph)
         graph->changed = true;
+    for (size_t i = 0; !graph_or_executable && i < interpose->graph_count; i++)
+        interpose->graphs[i].changed = true;
     pthread_mutex_unlock(&interpose->lock);
 }
 

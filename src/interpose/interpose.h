@@ -199,7 +199,8 @@ void interpose_capture_gave(struct interpose *interpose, struct interpose_call *
                             uint64_t graph);
 /* Told after success. An executable graph stands for the graph it was made of. */
 void interpose_graph_instantiated(struct interpose *interpose, uint64_t graph, uint64_t executable);
-/* Its nodes were changed or added in a way that is not told: nothing is said of its pointers. */
+/* Its nodes were changed or added in a way that is not told: nothing is said of its pointers. 0:
+ * any of them may have been. */
 void interpose_graph_changed(struct interpose *interpose, uint64_t graph_or_executable);
 void interpose_graph_launch_begin(struct interpose *interpose, struct interpose_call *call,
                                   const char *name, uint64_t executable,

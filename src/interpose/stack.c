@@ -6,6 +6,7 @@
  * holds the same address, it is the same stack. That costs a few dozen loads.
  *
  * A memory of each thread, never freed: threads end in ways that are not ours to see. */
+#define _GNU_SOURCE /* dl_iterate_phdr */
 #include "interpose/interpose_impl.h"
 
 #include <elf.h>
