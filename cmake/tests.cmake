@@ -90,6 +90,17 @@ add_test(NAME source/layers COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/too
 add_test(NAME source/layers_checker
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/check_layers_test.py)
 
+# Foreign programs, with planted bugs and without, under greta trace: where there is a GPU. What is
+# loaded into a program that is not sanitized cannot be sanitized itself.
+add_test(NAME source/foreign_judge
+         COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/foreign_run_test.py)
+if(NOT GRETA_SANITIZE)
+    add_test(NAME gpu/foreign
+             COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/defects/foreign/run.py
+                     $<TARGET_FILE:greta>)
+    set_tests_properties(gpu/foreign PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
+endif()
+
 # The files of an audit as other programs see them.
 add_test(NAME report/files
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py
