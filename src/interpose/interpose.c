@@ -19,6 +19,8 @@
 /* Of so many calls one has its cost measured. */
 #define COST_SAMPLE 16u
 #define BACKEND_LIMIT 4u
+/* Programs one process number runs one after another. */
+#define PROGRAM_LIMIT 64u
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
@@ -109,15 +111,30 @@ static void read_narrow(struct interpose *interpose)
     interpose->narrow_last = strtoull(end + 1, NULL, 10);
 }
 
+/* A process that executes another program keeps its number: each has a recording. */
+static bool choose_path(char path[PATH_MAX], const char *folder, const char *backend)
+{
+    for (unsigned i = 1; i <= PROGRAM_LIMIT; i++) {
+        char which[16] = "";
+        if (i > 1)
+            snprintf(which, sizeof(which), "-%u", i);
+        int length = snprintf(path, PATH_MAX, "%s/%ld%s.%s.flight", folder, (long)getpid(), which,
+                              backend);
+        if (length < 0 || length >= PATH_MAX)
+            return false;
+        if (access(path, F_OK) != 0)
+            return true;
+    }
+    return false;
+}
+
 static struct flight *make_flight(const char *folder, const struct interpose_backend *backend,
                                   const char *device, uint32_t records)
 {
     char path[PATH_MAX], command[FLIGHT_TEXT_BYTES];
     struct flight *flight = NULL;
     struct error err;
-    int length = snprintf(path, sizeof(path), "%s/%ld.%s.flight", folder, (long)getpid(),
-                          backend->name);
-    if (length < 0 || (size_t)length >= sizeof(path))
+    if (!choose_path(path, folder, backend->name))
         return NULL;
     read_command(command, sizeof(command));
     struct flight_options options = { .record_count = records ? records : record_count(),

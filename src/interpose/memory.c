@@ -174,13 +174,14 @@ void interpose_free_begin(struct interpose *interpose, struct interpose_call *ca
         event->flags |= EVENT_STREAM_ORDERED;
         if (used && used->capture_id)
             event->object = used->capture_id;
-    } else if (memory == INTERPOSE_DEVICE || memory == INTERPOSE_MANAGED ||
-               memory == INTERPOSE_POOL) {
-        event->flags |= EVENT_SYNCHRONOUS; /* a free that waits for the device */
     }
     if (memory == INTERPOSE_PINNED || memory == INTERPOSE_REGISTERED)
         event->flags |= EVENT_HOST_MEMORY;
     struct block *block = block_find(&interpose->blocks, address);
+    /* A plain free waits for the device, but not if the memory is of a pool. */
+    if (!stream && block &&
+        (block->memory == INTERPOSE_DEVICE || block->memory == INTERPOSE_MANAGED))
+        event->flags |= EVENT_SYNCHRONOUS;
     check_free(call, block, address);
     /* Of an unmap the other mappings of its range go with the first. */
     for (uint64_t at = address; bytes && block && !block->freed_id;) {

@@ -40,7 +40,7 @@ found freed-async "CONFIRMED use-after-free: cuMemcpyDtoHAsync" "was freed befor
     "freed by cuMemFreeAsync"
 found host-freed "CONFIRMED use-after-free: cuMemcpyDtoHAsync" "freed by cuMemFreeHost"
 found stale-graph "CONFIRMED stale-graph: cuMemcpyDtoHAsync" "destroyed after the graph was recorded"
-found leak "CONFIRMED leak: cuMemAlloc" "12345 bytes were alive" "leak+0x"
+found leak "CONFIRMED leak: cuMemAlloc" "10 allocations of this call, 10000 bytes, were alive" "leak+0x"
 
 # What rests on a kernel is possible, whatever it looks like.
 expect_exit 0 trace --error-exitcode 99 -- "$program" unordered-kernel
@@ -95,10 +95,16 @@ expect_exit 0 trace -- ./changes_user
 expect_stderr "changes its user"
 expect_stderr "verdict: INCONCLUSIVE"
 rm ./changes_user
+CUDA_INJECTION64_PATH=/other.so expect_exit 3 trace -- "$program" nothing
+expect_stderr "another tool is in the program"
 expect_exit 3 trace -- ./no-such-program
 expect_stderr "cannot start ./no-such-program"
 expect_exit 2 "$GRETA" trace
 expect_exit 2 trace --error-exitcode 256 -- "$program"
+
+# One process number, two programs: both are looked at.
+expect_exit 0 trace -- "$program" then "$program" leak
+expect_stderr "CONFIRMED leak"
 
 # Old calls are overwritten, not forgotten: they were analysed while the program ran.
 expect_exit 0 trace --records 4096 -- "$program" many

@@ -139,7 +139,8 @@ static void leak(struct scene *scene)
 {
     address extra;
     (void)scene;
-    cuMemAlloc_v2(&extra, 12345);
+    for (volatile int i = 0; i < 10; i++)
+        cuMemAlloc_v2(&extra, 1000);
 }
 
 /* Three launches, of which the second is out of bounds; the copy is told. */
@@ -204,11 +205,20 @@ static const struct {
 int main(int count, char **arguments)
 {
     const char *name = count > 1 ? arguments[1] : "nothing";
-    int code = count > 2 ? atoi(arguments[2]) : 0;
+    int code = count > 2 ? atoi(arguments[2]) : 0; /* of "then": not used */
     printf("out of %s\n", name);
     fprintf(stderr, "err of %s\n", name);
     if (strcmp(name, "no-gpu") == 0)
         return code;
+    if (strcmp(name, "then") == 0) { /* work, then another program in the same process */
+        struct scene scene;
+        cuInit(0);
+        open_scene(&scene);
+        close_scene(&scene);
+        fflush(stdout);
+        execv(arguments[2], arguments + 2);
+        return 1;
+    }
     if (strcmp(name, "wait") == 0) { /* for a signal */
         fflush(stdout);
         for (;;)

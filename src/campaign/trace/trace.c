@@ -197,8 +197,8 @@ enum status campaign_trace(const struct trace_options *options, struct trace_res
     enum status status = trace.processes
                              ? STATUS_OK
                              : error_set(err, STATUS_NO_MEMORY, "no memory for a trace");
-    if (!status)
-        status = symbols_create(&trace.symbols, err);
+    if (!status && !(trace.symbols = symbols_create()))
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for symbols");
     if (!status)
         status = find_libraries(&trace, err);
     if (!status)

@@ -3,6 +3,7 @@
 #ifndef GRETA_CAMPAIGN_TRACE_TRACE_H
 #define GRETA_CAMPAIGN_TRACE_TRACE_H
 
+#include "base/symbols.h"
 #include "campaign/campaign.h"
 #include "campaign/files.h"
 #include "report/report.h"
@@ -32,18 +33,6 @@ struct trace_figures {
 void trace_figures_add(struct trace_figures *figures, const struct event *event);
 void trace_figures_join(struct trace_figures *sum, const struct trace_figures *more);
 void trace_figures_print(const struct trace_figures *figures, struct text *text);
-
-/* ---- Symbols -------------------------------------------------------------------------------- */
-
-struct symbols; /* function names of the files a process had mapped */
-
-MUST_CHECK enum status symbols_create(struct symbols **ret_symbols, struct error *err);
-void symbols_destroy(struct symbols *symbols); /* NULL is fine */
-/* "function+0x12 (file)" of an address in a module; adds to text. False: only the file is known. */
-bool symbols_add(struct symbols *symbols, const struct flight_module *module, uint64_t address,
-                 struct text *text);
-/* A C++ name as people write it; the name itself where it is none. */
-void symbols_demangle(struct symbols *symbols, const char *name, struct text *text);
 
 /* ---- A traced process ----------------------------------------------------------------------- */
 
@@ -88,9 +77,12 @@ void trace_stop_following(struct trace *trace);
 void trace_process_release(struct trace_process *process);
 /* Whether the stack belongs to a caching allocator or a library that keeps its memory. */
 bool trace_is_cached(void *process, uint32_t stack_index);
-/* Who called, a line each, the innermost first; indented. */
-void trace_add_stack(struct trace *trace, const struct trace_process *process, uint32_t stack_index,
-                     const char *indent, struct text *text);
+/* Who called, the innermost first, without the runtime's own functions; returns how many. */
+size_t trace_stack(struct trace *trace, const struct trace_process *process, uint32_t stack_index,
+                   struct report_frame *ret_frames, size_t capacity);
+/* A kernel's full name as it was written; false: not known. */
+bool trace_kernel(const struct trace_process *process, uint32_t name_index, char *ret_name,
+                  size_t name_bytes);
 /* trace_self_test.c: plants calls through the door and looks whether they are found. */
 void trace_self_test(const char *folder, enum self_test_state ret[HYPOTHESIS_COUNT]);
 /* trace_report.c */

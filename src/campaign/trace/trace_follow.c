@@ -199,31 +199,47 @@ bool trace_is_cached(void *context, uint32_t stack_index)
     return false;
 }
 
-#define SHOWN_FRAMES 12u
+/* The static runtime's own functions say nothing to anybody. */
+static bool is_noise(const struct report_frame *frame)
+{
+    return strncmp(frame->function, "__cudart", 8) == 0 ||
+           strncmp(frame->function, "libcudart_static_", 17) == 0;
+}
 
-void trace_add_stack(struct trace *trace, const struct trace_process *process, uint32_t stack_index,
-                     const char *indent, struct text *text)
+size_t trace_stack(struct trace *trace, const struct trace_process *process, uint32_t stack_index,
+                   struct report_frame *ret_frames, size_t capacity)
 {
     uint64_t frames[FLIGHT_STACK_FRAMES];
     struct flight_module module;
-    size_t count, shown = 0;
+    size_t count, kept = 0;
     if (!flight_stack(process->reader, stack_index, frames, &count))
-        return;
-    for (size_t i = 0; i < count && shown < SHOWN_FRAMES; i++) {
-        struct text line;
-        bool known = find_module(process->reader, frames[i], &module);
-        if (known && is_runtime(module.path))
+        return 0;
+    for (size_t i = 0; i < count && kept < capacity; i++) {
+        struct report_frame *frame = &ret_frames[kept];
+        char name[512];
+        if (!find_module(process->reader, frames[i], &module) || is_runtime(module.path))
             continue;
-        text_init(&line);
-        if (known)
-            symbols_add(trace->symbols, &module, frames[i], &line);
-        else
-            text_addf(&line, "0x%llx", (unsigned long long)frames[i]);
-        /* The static runtime's own functions say nothing to anybody. */
-        if (strncmp(text_get(&line), "__cudart", 8) != 0) {
-            text_addf(text, "%s%s\n", indent, text_get(&line));
-            shown++;
+        const char *slash = strrchr(module.path, '/');
+        *frame = (struct report_frame){ .offset = frames[i] - module.bias };
+        event_set_text(frame->file, sizeof(frame->file), slash ? slash + 1 : module.path);
+        /* The return address is behind the call, which may be a function's last instruction. */
+        if (symbols_find(trace->symbols, module.path, frame->offset - 1, name, sizeof(name),
+                         &frame->offset)) {
+            frame->offset++;
+            symbols_demangle(name, true, frame->function, sizeof(frame->function));
         }
-        text_release(&line);
+        if (!is_noise(frame))
+            kept++;
     }
+    return kept;
+}
+
+bool trace_kernel(const struct trace_process *process, uint32_t name_index, char *ret_name,
+                  size_t name_bytes)
+{
+    char name[FLIGHT_NAME_BYTES];
+    if (!flight_name(process->reader, name_index, name))
+        return false;
+    symbols_demangle(name, false, ret_name, name_bytes);
+    return true;
 }

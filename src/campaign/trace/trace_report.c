@@ -84,16 +84,27 @@ static void decide(const struct trace *trace, const struct listed *listed,
 static void add_side(struct trace *trace, const struct trace_process *process, const char *title,
                      const struct analyze_place *place, struct text *text)
 {
-    char name[FLIGHT_NAME_BYTES];
+    struct report_frame frames[REPORT_FRAME_LIMIT];
+    char name[512];
     if (!place->event_id || (!place->stack_index && !place->name_index))
         return;
+    bool kernel = place->name_index && trace_kernel(process, place->name_index, name, sizeof(name));
     text_addf(text, "      %s ", title);
-    if (place->name_index && flight_name(process->reader, place->name_index, name))
-        symbols_demangle(trace->symbols, name, text);
-    else
-        text_add_printable(text, text_view_of(place->op), 40);
+    text_add_printable(text, text_view_of(kernel ? name : place->op), 400);
     text_add(text, ", called by\n");
-    trace_add_stack(trace, process, place->stack_index, "          ", text);
+    size_t count = trace_stack(trace, process, place->stack_index, frames, COUNT_OF(frames));
+    for (size_t i = 0; i < count; i++) {
+        bool known = frames[i].function[0] != '\0';
+        text_add(text, "          ");
+        text_add_printable(text, text_view_of(known ? frames[i].function : frames[i].file), 200);
+        text_addf(text, "+0x%" PRIx64, frames[i].offset);
+        if (known) {
+            text_add(text, " (");
+            text_add_printable(text, text_view_of(frames[i].file), 200);
+            text_add(text, ")");
+        }
+        text_add(text, "\n");
+    }
 }
 
 static void add_finding(struct trace *trace, const struct trace_process *process,
@@ -198,6 +209,28 @@ static void add_end(const struct trace *trace, struct text *text)
         if (trace->processes[i].missing[0])
             text_addf(text, "  process %s: %s\n", trace->processes[i].name,
                       trace->processes[i].missing);
+}
+
+/* ---- Who called, for the reports ------------------------------------------------------------- */
+
+struct callers {
+    struct trace *trace;
+    const struct listed *listed;
+};
+
+static size_t stack_of(void *context, size_t analysis, uint32_t stack_index,
+                       struct report_frame *ret_frames, size_t capacity)
+{
+    const struct callers *callers = context;
+    return trace_stack(callers->trace, callers->listed->from[analysis], stack_index, ret_frames,
+                       capacity);
+}
+
+static bool kernel_of(void *context, size_t analysis, uint32_t name_index, char *ret_name,
+                      size_t name_bytes)
+{
+    const struct callers *callers = context;
+    return trace_kernel(callers->listed->from[analysis], name_index, ret_name, name_bytes);
 }
 
 /* ---- Files ---------------------------------------------------------------------------------- */
@@ -321,6 +354,8 @@ enum status trace_report(struct trace *trace, struct trace_result *result, struc
                                                 .device_kind = "foreign",
                                                 .device_name = "seen by interposition",
                                                 .device_driver = "" } };
+    struct callers callers = { trace, listed };
+    facts.callers = (struct report_callers){ stack_of, kernel_of, &callers };
     collect(trace, listed);
     set_why(trace, listed);
     facts.analyses = listed->list;

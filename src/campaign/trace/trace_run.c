@@ -86,7 +86,14 @@ static enum status make_environment(const struct trace *trace, const char *narro
 {
     const struct trace_options *options = trace->options;
     const char *const *environment = options->environment;
+    const char *taken = find_variable(environment, "CUDA_INJECTION64_PATH");
     char records[16];
+    if (taken && trace->library_cuda[0])
+        return error_set(
+            err, STATUS_REFUSED,
+            "expected CUDA_INJECTION64_PATH to be unset, found %.300s: another tool is "
+            "in the program; unset it, or choose --backend hip",
+            taken);
     snprintf(records, sizeof(records), "%u", options->records);
     bool good =
         add_variable(added, INTERPOSE_VARIABLE_FOLDER, trace->run, NULL) &&

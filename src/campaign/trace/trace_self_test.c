@@ -155,7 +155,8 @@ static void plant_stale_graph(struct interpose *door)
 
 static void plant_leak(struct interpose *door)
 {
-    alloc(door, INTERPOSE_DEVICE, DEVICE);
+    for (uint64_t i = 0; i < 16; i++)
+        alloc(door, INTERPOSE_DEVICE, DEVICE + i * BYTES);
 }
 
 /* ---- All of them ---------------------------------------------------------------------------- */
