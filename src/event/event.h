@@ -59,7 +59,8 @@ enum event_kind {
                              expected: digest when it was queued, found: now */
     EVENT_HIDDEN_ORDER,   /* of a foreign program: from here on order that nobody sees goes through
                              the stream (a host function, a value in memory, another process) */
-    EVENT_CALL,           /* of a foreign program: another call, told because it failed */
+    EVENT_CALL,           /* of a foreign program: another call, told because it failed, or because
+                             it had a number and is about a graph that is being captured */
     EVENT_KIND_COUNT
 };
 
