@@ -79,6 +79,12 @@ static void decide(const struct trace *trace, const struct listed *listed,
         input.crash_count += trace->processes[i].missing[0] != '\0';
     input.crash_count += trace->unread;
     verdict_decide(&input, ret_verdict);
+    /* Clean of what? Something must have been looked at. */
+    bool checked = false;
+    for (size_t i = 0; i < HYPOTHESIS_COUNT; i++)
+        checked = checked || ret_verdict->hypotheses[i].verdict == VERDICT_REFUTED;
+    if (ret_verdict->outcome == AUDIT_CLEAN && !checked)
+        ret_verdict->outcome = AUDIT_INCONCLUSIVE;
 }
 
 /* ---- The terminal --------------------------------------------------------------------------- */
@@ -249,8 +255,15 @@ static bool kernel_of(void *context, size_t analysis, uint32_t name_index, char 
 
 static void set_why(struct trace *trace, const struct listed *listed)
 {
-    if (listed->event_count)
+    if (listed->event_count) {
+        bool any = false;
+        for (size_t i = 0; i < HYPOTHESIS_COUNT; i++)
+            any = any || (is_asked((enum hypothesis)i) && is_exercised(listed, (enum hypothesis)i));
+        if (!any)
+            snprintf(trace->why, sizeof(trace->why),
+                     "calls were seen, but none that makes, copies or uses memory");
         return;
+    }
     if (trace->note[0]) {
         struct text text;
         text_init(&text);
