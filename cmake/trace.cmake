@@ -24,3 +24,9 @@ function(greta_trace_library backend)
 endfunction()
 
 greta_trace_library(cuda)
+
+# Where greta looks for them when it is installed, from the folder of its own program.
+file(RELATIVE_PATH greta_library_folder ${CMAKE_INSTALL_FULL_BINDIR}/..
+     ${CMAKE_INSTALL_FULL_LIBDIR}/greta)
+target_compile_definitions(greta_campaign PRIVATE GRETA_LIBRARY_FOLDER="${greta_library_folder}")
+add_dependencies(greta greta_trace_cuda)

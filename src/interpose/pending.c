@@ -3,7 +3,7 @@
  * before that did not know the copy was done.
  *
  * Nothing is said where the bytes may change rightly: where queued work of the device (a copy, a
- * kernel, a graph) or a function of the host inside a stream may write them first, and after a wait
+ * kernel, a graph) or a function of the host inside a stream may write them, and after a wait
  * for work that came behind the copy on another stream, which was a wait for the copy too.
  *
  * Pageable memory is not looked at: the runtime has taken it before the call returns. */
@@ -66,29 +66,6 @@ void pending_add(struct interpose *interpose, const struct interpose_call *call,
                                    .queued = stream->queued };
 }
 
-void pending_write(struct interpose *interpose, uint64_t address, uint64_t bytes,
-                   const struct tracked_stream *stream)
-{
-    uint32_t place = (uint32_t)(stream - interpose->streams);
-    for (size_t i = 0; i < interpose->pending_count; i++) {
-        struct pending_copy *copy = &interpose->pending[i];
-        if (copy->writes && copy->stream == place && copy->address == address &&
-            copy->bytes == bytes) {
-            copy->queued = stream->queued;
-            return;
-        }
-    }
-    struct pending_copy *copy = make_room(interpose);
-    if (copy)
-        *copy = (struct pending_copy){ .address = address,
-                                       .bytes = bytes,
-                                       .stream = place,
-                                       .queued = stream->queued,
-                                       .writes = true };
-    else
-        interpose->pending_blind = true;
-}
-
 void pending_share(struct interpose *interpose, size_t stream, uint64_t queued)
 {
     for (size_t i = 0; i < interpose->pending_count; i++) {
@@ -106,7 +83,7 @@ static bool is_meant(const struct pending_copy *copy, size_t stream, uint64_t qu
 static void tell_changed(struct interpose *interpose, const struct pending_copy *copy, uint64_t now)
 {
     struct interpose_call call;
-    if (!call_open(interpose, &call, EVENT_SOURCE_CHANGED, "", copy->event_id))
+    if (!translate_open(interpose, &call, EVENT_SOURCE_CHANGED, "", copy->event_id))
         return;
     call.event.cause_id = copy->event_id;
     call.event.stream_index = interpose->streams[copy->stream].index;
@@ -114,21 +91,63 @@ static void tell_changed(struct interpose *interpose, const struct pending_copy 
     call.event.bytes = copy->bytes;
     call.event.expected = copy->digest;
     call.event.found = now;
-    call_tell_done(interpose, &call);
+    translate_tell_done(interpose, &call);
+}
+
+static void look(struct interpose *interpose, struct pending_copy *copy)
+{
+    uint64_t now = digest(copy->address, copy->bytes);
+    if (now == copy->digest)
+        return;
+    tell_changed(interpose, copy, now);
+    copy->digest = now;
 }
 
 void pending_look(struct interpose *interpose, size_t stream, uint64_t queued)
 {
     for (size_t i = 0; i < interpose->pending_count; i++) {
         struct pending_copy *copy = &interpose->pending[i];
-        if (copy->writes || (!copy->shared && !is_meant(copy, stream, queued)))
-            continue;
-        uint64_t now = digest(copy->address, copy->bytes);
-        if (now == copy->digest)
-            continue;
-        tell_changed(interpose, copy, now);
-        copy->digest = now;
+        if (!copy->writes && (copy->shared || is_meant(copy, stream, queued)))
+            look(interpose, copy);
     }
+}
+
+/* Sources with bytes there are looked at now: later they may be what the device wrote. */
+static void forget_sources(struct interpose *interpose, uint64_t address, uint64_t bytes)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < interpose->pending_count; i++) {
+        struct pending_copy *copy = &interpose->pending[i];
+        if (!copy->writes && has_common_bytes(copy, address, bytes))
+            look(interpose, copy);
+        else
+            interpose->pending[kept++] = *copy;
+    }
+    interpose->pending_count = kept;
+}
+
+void pending_write(struct interpose *interpose, uint64_t address, uint64_t bytes,
+                   const struct tracked_stream *stream)
+{
+    uint32_t place = (uint32_t)(stream - interpose->streams);
+    forget_sources(interpose, address, bytes);
+    for (size_t i = 0; i < interpose->pending_count; i++) {
+        struct pending_copy *copy = &interpose->pending[i];
+        if (copy->writes && copy->stream == place && copy->address == address &&
+            copy->bytes == bytes) {
+            copy->queued = stream->queued;
+            return;
+        }
+    }
+    struct pending_copy *copy = make_room(interpose);
+    if (copy)
+        *copy = (struct pending_copy){ .address = address,
+                                       .bytes = bytes,
+                                       .stream = place,
+                                       .queued = stream->queued,
+                                       .writes = true };
+    else
+        interpose->pending_blind = true;
 }
 
 void pending_done(struct interpose *interpose, size_t stream, uint64_t queued)

@@ -189,6 +189,22 @@ static void copy_out_first(void)
     synchronise(&first);
 }
 
+static void copy_out_behind(void)
+{
+    upload(&first);
+    copy(INTERPOSE_TO_HOST, (uintptr_t)pinned, device, &first);
+    rewrite();
+    synchronise(&first);
+}
+
+static void copy_out_behind_too_late(void)
+{
+    upload(&first);
+    rewrite();
+    copy(INTERPOSE_TO_HOST, (uintptr_t)pinned, device, &first);
+    synchronise(&first);
+}
+
 static void copy_out_done_before(void)
 {
     copy(INTERPOSE_TO_HOST, (uintptr_t)pinned, device, &second);
@@ -247,6 +263,8 @@ static const struct {
     { "host function first", host_function_first, false },
     { "copy out first", copy_out_first, false },
     { "copy out first, waited for", copy_out_done_before, true },
+    { "copy out behind", copy_out_behind, false },
+    { "copy out behind, rewritten", copy_out_behind_too_late, true },
     { "kernel first", kernel_first, false },
     { "graph first", graph_first, false },
     { "too many writes", too_many_writes, false },
