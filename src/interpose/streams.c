@@ -81,6 +81,19 @@ struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_
     return used;
 }
 
+void stream_queue(struct interpose *interpose, struct tracked_stream *stream)
+{
+    stream->queued++;
+    if (!stream->legacy && !stream->blocking)
+        return;
+    for (size_t i = 0; i < interpose->pending_count; i++) {
+        struct pending_copy *copy = &interpose->pending[i];
+        const struct tracked_stream *other = &interpose->streams[copy->stream];
+        if (other != stream && (stream->legacy ? other->blocking || other->legacy : other->legacy))
+            copy->shared = true;
+    }
+}
+
 void interpose_stream_created(struct interpose *interpose, const char *name,
                               const struct interpose_stream *stream, bool blocking)
 {
@@ -190,6 +203,8 @@ void interpose_wait_begin(struct interpose *interpose, struct interpose_call *ca
     if (captured)
         used->capture_id = mark->capture_id; /* it joins the capture */
     captured = captured || (used && used->capture_id);
+    if (mark && !captured)
+        pending_share(interpose, mark->stream, mark->queued);
     pthread_mutex_unlock(&interpose->lock);
     if (captured)
         call->event.kind = EVENT_CALL;
@@ -236,9 +251,12 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
     pthread_mutex_lock(&interpose->lock);
     const struct tracked_stream *used = stream_use(interpose, &call, stream);
     bool captured = used && used->capture_id;
-    /* Its content may be rewritten by who was told through this order. */
-    if (used)
+    /* What was queued before may be rewritten by who is told through this order, and that may be
+     * before what is queued after. */
+    if (used) {
         pending_done(interpose, (size_t)(used - interpose->streams), used->queued);
+        pending_write(interpose, 0, PENDING_EVERYWHERE, used);
+    }
     pthread_mutex_unlock(&interpose->lock);
     if (captured)
         call.event.kind = EVENT_CALL;
