@@ -7,25 +7,43 @@
  * for work that came behind the copy on another stream, which was a wait for the copy too.
  *
  * Pageable memory is not looked at: the runtime has taken it before the call returns. */
+#define _GNU_SOURCE /* process_vm_readv */
 #include "interpose/interpose_impl.h"
 
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 /* Small copies are looked at in full, of large ones samples: a program must not wait for this. */
-#define WHOLE_LIMIT (UINT64_C(32) << 10)
+#define WHOLE_LIMIT PENDING_SAMPLE_BYTES
 #define SAMPLE_COUNT 32u
-#define SAMPLE_BYTES 512u
+#define SAMPLE_BYTES (PENDING_SAMPLE_BYTES / SAMPLE_COUNT)
 
-static uint64_t digest(uint64_t address, uint64_t bytes)
+/* Bytes of the program's memory, wherever they are: registered memory may have been given back to
+ * the system, and reading it then must not be the end of the program. False: they cannot be read.
+ */
+static bool read_samples(struct interpose *interpose, uint64_t address, uint64_t bytes)
 {
-    const uint8_t *data = (const uint8_t *)(uintptr_t)address;
-    if (bytes <= WHOLE_LIMIT)
-        return XXH3_64bits(data, (size_t)bytes);
-    uint64_t sum = 0, step = (bytes - SAMPLE_BYTES) / (SAMPLE_COUNT - 1);
-    for (uint64_t i = 0; i < SAMPLE_COUNT; i++)
-        sum = XXH3_64bits_withSeed(data + i * step, SAMPLE_BYTES, sum);
-    return sum;
+    struct iovec there[SAMPLE_COUNT], here = { interpose->samples, SAMPLE_COUNT * SAMPLE_BYTES };
+    uint64_t step = bytes > WHOLE_LIMIT ? (bytes - SAMPLE_BYTES) / (SAMPLE_COUNT - 1) : 0;
+    size_t count = step ? SAMPLE_COUNT : 1;
+    for (size_t i = 0; i < count; i++) {
+        there[i].iov_base = (void *)(uintptr_t)(address + i * step);
+        there[i].iov_len = step ? SAMPLE_BYTES : (size_t)bytes;
+    }
+    here.iov_len = step ? SAMPLE_COUNT * SAMPLE_BYTES : (size_t)bytes;
+    return process_vm_readv(getpid(), &here, 1, there, count, 0) == (ssize_t)here.iov_len;
+}
+
+/* Never 0 of bytes that can be read. */
+static uint64_t digest(struct interpose *interpose, uint64_t address, uint64_t bytes)
+{
+    if (!read_samples(interpose, address, bytes))
+        return 0;
+    size_t count = bytes > WHOLE_LIMIT ? SAMPLE_COUNT * SAMPLE_BYTES : (size_t)bytes;
+    uint64_t sum = XXH3_64bits(interpose->samples, count);
+    return sum ? sum : 1;
 }
 
 static bool has_common_bytes(const struct pending_copy *copy, uint64_t address, uint64_t bytes)
@@ -55,13 +73,14 @@ void pending_add(struct interpose *interpose, const struct interpose_call *call,
         if (interpose->pending[i].writes &&
             has_common_bytes(&interpose->pending[i], address, bytes))
             return;
-    struct pending_copy *copy = interpose->pending_blind ? NULL : make_room(interpose);
+    uint64_t sum = interpose->pending_blind ? 0 : digest(interpose, address, bytes);
+    struct pending_copy *copy = sum ? make_room(interpose) : NULL;
     if (!copy)
-        return;
+        return; /* also where the system does not let us look */
     *copy = (struct pending_copy){ .event_id = call->event.id,
                                    .address = address,
                                    .bytes = bytes,
-                                   .digest = digest(address, bytes),
+                                   .digest = sum,
                                    .stream = (uint32_t)(stream - interpose->streams),
                                    .queued = stream->queued };
 }
@@ -96,7 +115,7 @@ static void tell_changed(struct interpose *interpose, const struct pending_copy 
 
 static void look(struct interpose *interpose, struct pending_copy *copy)
 {
-    uint64_t now = digest(copy->address, copy->bytes);
+    uint64_t now = digest(interpose, copy->address, copy->bytes);
     if (now == copy->digest)
         return;
     tell_changed(interpose, copy, now);
