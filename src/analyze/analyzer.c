@@ -100,7 +100,7 @@ static bool is_remark(uint8_t kind)
 {
     return kind == EVENT_COMPLETION || kind == EVENT_TRAP || kind == EVENT_FAULT ||
            kind == EVENT_CANARY || kind == EVENT_TRANSFER_HASH || kind == EVENT_SCAN ||
-           kind == EVENT_RUN;
+           kind == EVENT_RUN || kind == EVENT_SOURCE_CHANGED || kind == EVENT_HIDDEN_ORDER;
 }
 
 static enum status check_event(const struct analyzer *analyzer, const struct event *event,
@@ -152,6 +152,8 @@ enum status analyzer_add(struct analyzer *analyzer, const struct event *event, s
     safe.file[sizeof(safe.file) - 1] = '\0';
     safe.scope.tensor[sizeof(safe.scope.tensor) - 1] = '\0';
     note_event(analyzer, &safe);
+    if (analyzer->options.observer.notify && !analyzer->warming)
+        analyzer->options.observer.notify(analyzer->options.observer.context, &safe);
     for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct hypothesis_detector *detector = hypothesis_detector((enum hypothesis)i);
         if (detector->event)
