@@ -48,6 +48,10 @@ if(GRETA_HIP_INCLUDE)
     target_compile_definitions(device_hip_api_test PRIVATE GRETA_HAS_HIP_H)
 endif()
 
+target_link_libraries(interpose_hip_code_object_test PRIVATE greta_code_object)
+set_property(TEST unit/interpose_hip_code_object_test APPEND PROPERTY ENVIRONMENT
+             "GRETA_CODE_OBJECT=${CMAKE_BINARY_DIR}/kernels/gfx942.co")
+
 # Tests of several modules together link all of them.
 file(GLOB integration_tests CONFIGURE_DEPENDS tests/integration/*_test.c)
 file(GLOB integration_support CONFIGURE_DEPENDS tests/integration/*.c)
@@ -87,7 +91,7 @@ foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
     target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_analyze greta_report
-                          greta_tokenizer greta_warnings)
+                          greta_tokenizer greta_code_object greta_warnings)
     add_test(NAME fuzz/${name}_replay
              COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
 endforeach()

@@ -26,3 +26,7 @@ endfunction()
 
 greta_trace_library(cuda)
 greta_trace_library(hip)
+
+# Reads foreign bytes: tests and fuzzers link it by itself.
+add_library(greta_code_object STATIC src/interpose/hip/code_object.c src/interpose/hip/message.c)
+target_link_libraries(greta_code_object PUBLIC greta_base PRIVATE greta_warnings)
