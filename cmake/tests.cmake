@@ -101,6 +101,17 @@ add_test(NAME source/layers COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/too
 add_test(NAME source/layers_checker
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/check_layers_test.py)
 
+# Foreign programs, with planted bugs and without, under greta trace: where there is a GPU. What is
+# loaded into a program that is not sanitized cannot be sanitized itself.
+add_test(NAME source/foreign_judge
+         COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/foreign_run_test.py)
+if(NOT GRETA_SANITIZE)
+    add_test(NAME gpu/foreign
+             COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/defects/foreign/run.py
+                     $<TARGET_FILE:greta>)
+    set_tests_properties(gpu/foreign PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
+endif()
+
 # The files of an audit as other programs see them.
 add_test(NAME report/files
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py
@@ -181,4 +192,34 @@ if(greta_kernel_count GREATER 0)
     foreach(fault wild-pointer memory-vanished)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
     endforeach()
+endif()
+
+# A CUDA driver and a CUPTI for greta trace: the driver's calls are told as CUPTI tells them. Like
+# the library under test they are never sanitized: the traced program is not.
+add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c)
+set_target_properties(greta_fake_trace_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
+add_library(greta_fake_trace_cupti SHARED tests/fake_trace/fake_cupti.c)
+set_target_properties(greta_fake_trace_cupti PROPERTIES OUTPUT_NAME cupti SOVERSION 13
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
+add_executable(trace_program tests/fake_trace/program.c)
+set_target_properties(trace_program PROPERTIES
+                      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
+foreach(target greta_fake_trace_driver greta_fake_trace_cupti trace_program)
+    target_compile_options(${target} PRIVATE -fno-sanitize=all -g -O1)
+    target_link_options(${target} PRIVATE -fno-sanitize=all)
+    target_link_libraries(${target} PRIVATE greta_warnings)
+endforeach()
+target_link_libraries(greta_fake_trace_driver PRIVATE ${CMAKE_DL_LIBS})
+target_link_libraries(greta_fake_trace_cupti PRIVATE greta_fake_trace_driver)
+target_link_libraries(trace_program PRIVATE greta_fake_trace_driver)
+
+# Our own declarations of CUPTI's structs against the toolkit's, where there is one.
+find_path(GRETA_CUPTI_INCLUDE cupti.h PATHS /usr/local/cuda/include
+          /usr/local/cuda/extras/CUPTI/include)
+if(GRETA_CUPTI_INCLUDE)
+    add_executable(cupti_layout_test tests/tools/cupti_layout_test.c)
+    target_include_directories(cupti_layout_test SYSTEM PRIVATE ${GRETA_CUPTI_INCLUDE})
+    target_include_directories(cupti_layout_test PRIVATE src)
+    add_test(NAME source/cupti_layout COMMAND cupti_layout_test)
 endif()

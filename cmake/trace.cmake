@@ -30,3 +30,9 @@ greta_trace_library(hip)
 # Reads foreign bytes: tests and fuzzers link it by itself.
 add_library(greta_code_object STATIC src/interpose/hip/code_object.c src/interpose/hip/message.c)
 target_link_libraries(greta_code_object PUBLIC greta_base PRIVATE greta_warnings)
+
+# Where greta looks for them when it is installed, from the folder of its own program.
+file(RELATIVE_PATH greta_library_folder ${CMAKE_INSTALL_FULL_BINDIR}/..
+     ${CMAKE_INSTALL_FULL_LIBDIR}/greta)
+target_compile_definitions(greta_campaign PRIVATE GRETA_LIBRARY_FOLDER="${greta_library_folder}")
+add_dependencies(greta greta_trace_cuda greta_trace_hip)

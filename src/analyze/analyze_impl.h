@@ -324,8 +324,9 @@ struct analyzer {
     struct order order;
     struct results results;
     struct bad_range bad_ranges[BAD_RANGE_LIMIT];
-    uint64_t bad_range_count; /* ever */
-    bool warming;             /* events rebuild the state only: they were counted before */
+    uint64_t bad_range_count;  /* ever */
+    struct idmap freed_stacks; /* of a foreign program: call stacks whose memory is given back */
+    bool warming;              /* events rebuild the state only: they were counted before */
     bool finished;
     uint64_t iteration;
     uint64_t last_id, last_ns; /* of the events so far */
@@ -349,6 +350,8 @@ void analyze_conflict(struct analyzer *analyzer, const struct conflict *conflict
 /* Hangs of calls that have not returned at now_ns; also while the process runs. */
 void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
                    const struct event *pending, uint64_t now_ns);
+/* Of a foreign program: memory that this call stack made was given back. */
+void analyze_note_freed(struct analyzer *analyzer, uint32_t stack_index);
 /* Records that were gone before they could be read. */
 void analyze_lost(struct analyzer *analyzer, uint64_t count);
 
@@ -423,7 +426,6 @@ enum finding_reason {
     REASON_WAITS_FOR_MARK,
     REASON_NOT_STARTED,
     REASON_KERNEL_ACCESS,
-    REASON_FREE_WAITS,
     REASON_HIDDEN_ORDER,
     REASON_ABANDONED,
     REASON_WINDOW,

@@ -8,6 +8,8 @@
 #define HANG_LIMIT_NS UINT64_C(30000000000)
 #define FINDINGS_DEFAULT 256u
 #define FINDINGS_LIMIT 65536u
+/* Beyond these a call stack counts as one that gives its memory back: nothing is claimed of it. */
+#define FREED_STACKS 8192u
 
 enum status analyzer_create(const struct analyze_options *options, struct analyzer **ret_analyzer,
                             struct error *err)
@@ -31,7 +33,8 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
     results->entries = calloc(RESULT_LIMIT, sizeof(*results->entries));
     bool good = ledger_init(&analyzer->ledger) && order_init(&analyzer->order) &&
                 idmap_init(&results->map, RESULT_LIMIT) &&
-                idmap_init(&results->nth, RESULT_NTH_LIMIT) && analyzer->history.entries &&
+                idmap_init(&results->nth, RESULT_NTH_LIMIT) &&
+                idmap_init(&analyzer->freed_stacks, FREED_STACKS) && analyzer->history.entries &&
                 results->entries;
     if (!good) {
         analyzer_destroy(analyzer);
@@ -50,6 +53,7 @@ void analyzer_destroy(struct analyzer *analyzer)
     graphs_release(&analyzer->graphs);
     idmap_release(&analyzer->results.map);
     idmap_release(&analyzer->results.nth);
+    idmap_release(&analyzer->freed_stacks);
     free(analyzer->results.entries);
     free(analyzer->history.entries);
     free(analyzer->result.findings);
@@ -73,6 +77,11 @@ void analyze_count(struct analyzer *analyzer, enum hypothesis hypothesis, uint64
 void analyze_lost(struct analyzer *analyzer, uint64_t count)
 {
     analyzer->result.lost_count += count;
+}
+
+void analyze_note_freed(struct analyzer *analyzer, uint32_t stack_index)
+{
+    idmap_set(&analyzer->freed_stacks, stack_index, 1);
 }
 
 /* ---- Events --------------------------------------------------------------------------------- */

@@ -383,9 +383,12 @@ static void add_what(const struct writer *out, const struct finding *finding)
         break;
     case HYPOTHESIS_LEAK:
         text_addf(out->text,
-                  say(out, "%" PRIu64 " bytes were alive when the process ended",
-                      "%" PRIu64 " bytes seguían vivos al terminar el proceso"),
-                  finding->found);
+                  say(out,
+                      "%" PRIu64 " allocations of this call, %" PRIu64 " bytes, were alive when "
+                      "the process ended, and none was ever freed",
+                      "%" PRIu64 " asignaciones de esta llamada, %" PRIu64 " bytes, seguían vivas "
+                      "al terminar el proceso, y ninguna se liberó"),
+                  finding->expected, finding->found);
         break;
     case HYPOTHESIS_BAD_POINTER:
         if (!finding->check) {

@@ -78,10 +78,7 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
                  (conflict->access && (conflict->access->mode & EVENT_MAYBE));
     bool kernel = conflict->earlier.kind == EVENT_LAUNCH || event->kind == EVENT_LAUNCH;
     uint32_t stream = conflict->work ? conflict->work->stream : event->stream_index;
-    bool waits = conflict->kind == CONFLICT_FREED && (event->flags & EVENT_SYNCHRONOUS);
     enum finding_reason reason = REASON_COUNT;
-    if (waits)
-        reason = REASON_FREE_WAITS;
     if (maybe)
         reason = kernel ? REASON_KERNEL_ACCESS : REASON_ROW_GAPS;
     if (is_hidden(analyzer, stream) || is_hidden(analyzer, conflict->earlier.stream))

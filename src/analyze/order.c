@@ -285,14 +285,17 @@ static void destroy_buffer(struct analyzer *analyzer, const struct event *event,
     /* Another thread may have had its place already, and told so first. */
     if (!entry || entry->generation != event->accesses[0].generation)
         return;
-    /* On a lost device nothing runs any more. */
-    if (!analyzer->first_fault_id)
+    /* On a lost device nothing runs any more. A free that waits for the device is in order. */
+    bool waits = foreign && (event->flags & EVENT_SYNCHRONOUS);
+    if (!analyzer->first_fault_id && !waits)
         shadow_destroy_check(analyzer, event, clock_of_free(&analyzer->order, event, thread),
                              entry);
     if (entry->shadow.count)
         analyzer->order.interval_count -= entry->shadow.count - 1;
+    if (foreign)
+        analyze_note_freed(analyzer, entry->stack_index);
     ledger_remove(&analyzer->ledger, event->accesses[0].buffer_index, event->id);
-    if (foreign && (event->flags & EVENT_SYNCHRONOUS) && event->outcome == EVENT_DONE)
+    if (waits && event->outcome == EVENT_DONE)
         wait_for_all(&analyzer->order, thread, event->end_ns);
 }
 
@@ -390,7 +393,13 @@ static void abandon_stream(struct analyzer *analyzer, const struct event *event,
                            const struct thread_state *thread)
 {
     uint32_t index = event->stream_index;
-    const struct stream_state *stream = order_stream(&analyzer->order, index);
+    const struct order *order = &analyzer->order;
+    const struct stream_state *stream = order_stream(order, index);
+    uint32_t count = order->mark_count < MARK_LIMIT ? order->mark_count : MARK_LIMIT;
+    /* A mark that was recorded behind the work stands for it: that can still be waited for. */
+    for (uint32_t i = 0; stream && i < count; i++)
+        if (order->marks[i].stream == index && order->marks[i].last_id == stream->last_id)
+            return;
     if (!stream || !stream->last_id || event->outcome != EVENT_DONE || analyzer->first_fault_id ||
         vclock_covers(&thread->clock, index, stream->clock.ticks[index]))
         return;

@@ -41,11 +41,6 @@ static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
                                "is "
                                "not known",
                                "un núcleo recibió el puntero; no se sabe si lee o escribe ahí" },
-    [REASON_FREE_WAITS] = { "nothing but the runtime's own free, which waits for the device, "
-                            "orders "
-                            "them",
-                            "solo los ordena la propia liberación del entorno, que espera al "
-                            "dispositivo" },
     [REASON_HIDDEN_ORDER] = { "the stream has host functions, waits for values in memory or other "
                               "processes: they may order it",
                               "el flujo tiene funciones del anfitrión, esperas de valores en "

@@ -183,7 +183,9 @@ struct event {
     char op[EVENT_OP_BYTES];     /* name of the op, kernel or buffer */
     char file[EVENT_FILE_BYTES]; /* of the call site */
     uint16_t flags;              /* enum event_flag */
-    uint16_t unused;
+    /* Of a foreign call, at its beginning: the check it will not pass, and the operand; so that
+     * they are known of a call the process died in. */
+    uint8_t begin_check, begin_operand;
     /* Of a foreign program; numbers of tables in the flight file, 0: none. */
     uint32_t stack_index; /* who called */
     uint32_t name_index;  /* the kernel's full name, of which op has the beginning */

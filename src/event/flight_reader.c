@@ -55,8 +55,10 @@ bool flight_record_load(const struct flight_record *source, uint64_t id, struct 
     if (!ended) {
         event->phase = EVENT_BEGIN;
         event->outcome = EVENT_PENDING;
-        event->check = EVENT_CHECK_NONE;
-        event->operand = EVENT_NO_OPERAND;
+        event->check = event->begin_check;
+        event->operand = event->begin_check ? event->begin_operand : EVENT_NO_OPERAND;
+        event->expected = event->found = 0;
+        event->code = 0;
         event->end_ns = 0;
     }
     if (event->kind >= EVENT_KIND_COUNT || event->outcome >= EVENT_OUTCOME_COUNT ||

@@ -43,9 +43,9 @@ static void check_direction(struct interpose_call *call, enum interpose_directio
                             enum event_side source, enum event_side target)
 {
     if (direction == INTERPOSE_TO_DEVICE && source == EVENT_SIDE_DEVICE)
-        call_check(call, EVENT_CHECK_DIRECTION, SOURCE, EVENT_SIDE_HOST, EVENT_SIDE_DEVICE);
+        translate_check(call, EVENT_CHECK_DIRECTION, SOURCE, EVENT_SIDE_HOST, EVENT_SIDE_DEVICE);
     if (direction == INTERPOSE_TO_HOST && target == EVENT_SIDE_DEVICE)
-        call_check(call, EVENT_CHECK_DIRECTION, TARGET, EVENT_SIDE_HOST, EVENT_SIDE_DEVICE);
+        translate_check(call, EVENT_CHECK_DIRECTION, TARGET, EVENT_SIDE_HOST, EVENT_SIDE_DEVICE);
 }
 
 /* The work goes to its stream, or into the graph that is made of it. */
@@ -101,9 +101,9 @@ static void add_ranges(struct interpose *interpose, struct interpose_call *call,
     for (int i = 0; i < 2; i++) {
         bool source = (i == 0) == (direction == INTERPOSE_TO_HOST);
         if (source && !copy->source_opaque && read)
-            call_access(interpose, call, SOURCE, reads, copy->source, read);
+            translate_access(interpose, call, SOURCE, reads, copy->source, read);
         if (!source && !copy->target_opaque && written)
-            call_access(interpose, call, TARGET, writes, copy->target, written);
+            translate_access(interpose, call, TARGET, writes, copy->target, written);
     }
 }
 
@@ -120,7 +120,7 @@ static void drop_unknown(struct event *event)
 void interpose_copy_begin(struct interpose *interpose, struct interpose_call *call,
                           const char *name, const struct interpose_copy *copy)
 {
-    if (!call_open(interpose, call, EVENT_COPY_WITHIN, name, (uint64_t)copy->direction))
+    if (!translate_open(interpose, call, EVENT_COPY_WITHIN, name, (uint64_t)copy->direction))
         return;
     struct event *event = &call->event;
     event->bytes = copy->bytes * (copy->rows ? copy->rows : 1) * (copy->planes ? copy->planes : 1);
@@ -144,23 +144,23 @@ void interpose_copy_begin(struct interpose *interpose, struct interpose_call *ca
     if ((event->flags & EVENT_SYNCHRONOUS) && used)
         pending_look(interpose, (size_t)call->argument[0], call->argument[1]);
     pthread_mutex_unlock(&interpose->lock);
-    call_tell(interpose, call);
+    translate_tell(interpose, call);
 }
 
 void interpose_fill_begin(struct interpose *interpose, struct interpose_call *call,
                           const char *name, const struct interpose_fill *fill)
 {
-    if (!call_open(interpose, call, EVENT_FILL, name, 0))
+    if (!translate_open(interpose, call, EVENT_FILL, name, 0))
         return;
     call->event.bytes = fill->bytes * (fill->rows ? fill->rows : 1);
     pthread_mutex_lock(&interpose->lock);
     queue(interpose, call, fill->stream, fill->graph);
     uint64_t bytes = footprint(fill->bytes, fill->rows, fill->pitch, 0, 0);
     if (bytes)
-        call_access(interpose, call, TARGET,
-                    with_gaps(EVENT_WRITE, fill->bytes, fill->rows, fill->pitch), fill->target,
-                    bytes);
+        translate_access(interpose, call, TARGET,
+                         with_gaps(EVENT_WRITE, fill->bytes, fill->rows, fill->pitch), fill->target,
+                         bytes);
     drop_unknown(&call->event);
     pthread_mutex_unlock(&interpose->lock);
-    call_tell(interpose, call);
+    translate_tell(interpose, call);
 }

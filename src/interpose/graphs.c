@@ -26,9 +26,9 @@ uint64_t graph_take(struct interpose *interpose, uint64_t handle)
     struct interpose_call call;
     if (graph)
         return graph->id;
-    if (!call_open(interpose, &call, EVENT_GRAPH_BEGIN, "graph", handle))
+    if (!translate_open(interpose, &call, EVENT_GRAPH_BEGIN, "graph", handle))
         return 0;
-    call_tell_done(interpose, &call);
+    translate_tell_done(interpose, &call);
     track(interpose, handle, call.event.id);
     return call.event.id;
 }
@@ -38,25 +38,25 @@ uint64_t graph_take(struct interpose *interpose, uint64_t handle)
 void interpose_capture_begin(struct interpose *interpose, struct interpose_call *call,
                              const char *name, const struct interpose_stream *stream)
 {
-    if (!call_open(interpose, call, EVENT_GRAPH_BEGIN, name, stream ? stream->handle : 0))
+    if (!translate_open(interpose, call, EVENT_GRAPH_BEGIN, name, stream ? stream->handle : 0))
         return;
     pthread_mutex_lock(&interpose->lock);
     const struct tracked_stream *used = stream_use(interpose, call, stream);
     call->argument[0] = used ? (uint64_t)(used - interpose->streams) : STREAM_TRACKED_LIMIT;
     pthread_mutex_unlock(&interpose->lock);
-    call_tell(interpose, call);
+    translate_tell(interpose, call);
 }
 
 void interpose_capture_end(struct interpose *interpose, struct interpose_call *call,
                            const char *name, const struct interpose_stream *stream)
 {
-    if (!call_open(interpose, call, EVENT_GRAPH_END, name, stream ? stream->handle : 0))
+    if (!translate_open(interpose, call, EVENT_GRAPH_END, name, stream ? stream->handle : 0))
         return;
     pthread_mutex_lock(&interpose->lock);
     const struct tracked_stream *used = stream_use(interpose, call, stream);
     call->event.cause_id = used ? used->capture_id : 0;
     pthread_mutex_unlock(&interpose->lock);
-    call_tell(interpose, call);
+    translate_tell(interpose, call);
 }
 
 void interpose_capture_gave(struct interpose *interpose, struct interpose_call *call,
@@ -118,7 +118,7 @@ void interpose_graph_launch_begin(struct interpose *interpose, struct interpose_
                                   const char *name, uint64_t executable,
                                   const struct interpose_stream *stream)
 {
-    if (!call_open(interpose, call, EVENT_GRAPH_REPLAY, name, executable))
+    if (!translate_open(interpose, call, EVENT_GRAPH_REPLAY, name, executable))
         return;
     pthread_mutex_lock(&interpose->lock);
     struct tracked_stream *used = stream_use(interpose, call, stream);
@@ -133,7 +133,7 @@ void interpose_graph_launch_begin(struct interpose *interpose, struct interpose_
     pthread_mutex_unlock(&interpose->lock);
     call->launch_ordinal = __atomic_add_fetch(&interpose->launches, 1, __ATOMIC_RELAXED);
     call->event.bytes = call->launch_ordinal;
-    call_tell(interpose, call);
+    translate_tell(interpose, call);
 }
 
 void interpose_graph_destroyed(struct interpose *interpose, uint64_t graph_or_executable)
@@ -151,9 +151,10 @@ void interpose_graph_destroyed(struct interpose *interpose, uint64_t graph_or_ex
     pthread_mutex_unlock(&interpose->lock);
     struct interpose_call call;
     /* The template goes with the last handle that stands for it. */
-    if (last && call_open(interpose, &call, EVENT_GRAPH_DESTROY, "graph", graph_or_executable)) {
+    if (last &&
+        translate_open(interpose, &call, EVENT_GRAPH_DESTROY, "graph", graph_or_executable)) {
         call.event.object = graph_or_executable;
         call.event.cause_id = id;
-        call_tell_done(interpose, &call);
+        translate_tell_done(interpose, &call);
     }
 }

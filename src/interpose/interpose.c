@@ -19,6 +19,8 @@
 /* Of so many calls one has its cost measured. */
 #define COST_SAMPLE 16u
 #define BACKEND_LIMIT 4u
+/* Programs one process number runs one after another. */
+#define PROGRAM_LIMIT 64u
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
@@ -109,18 +111,33 @@ static void read_narrow(struct interpose *interpose)
     interpose->narrow_last = strtoull(end + 1, NULL, 10);
 }
 
+/* A process that executes another program keeps its number: each has a recording. */
+static bool choose_path(char path[PATH_MAX], const char *folder, const char *backend)
+{
+    for (unsigned i = 1; i <= PROGRAM_LIMIT; i++) {
+        char which[16] = "";
+        if (i > 1)
+            snprintf(which, sizeof(which), "-%u", i);
+        int length = snprintf(path, PATH_MAX, "%s/%ld%s.%s.flight", folder, (long)getpid(), which,
+                              backend);
+        if (length < 0 || length >= PATH_MAX)
+            return false;
+        if (access(path, F_OK) != 0)
+            return true;
+    }
+    return false;
+}
+
 static struct flight *make_flight(const char *folder, const struct interpose_backend *backend,
-                                  const char *device)
+                                  const char *device, uint32_t records)
 {
     char path[PATH_MAX], command[FLIGHT_TEXT_BYTES];
     struct flight *flight = NULL;
     struct error err;
-    int length = snprintf(path, sizeof(path), "%s/%ld.%s.flight", folder, (long)getpid(),
-                          backend->name);
-    if (length < 0 || (size_t)length >= sizeof(path))
+    if (!choose_path(path, folder, backend->name))
         return NULL;
     read_command(command, sizeof(command));
-    struct flight_options options = { .record_count = record_count(),
+    struct flight_options options = { .record_count = records ? records : record_count(),
                                       .allocation_count = ALLOCATIONS,
                                       .graph_record_count = GRAPH_RECORDS,
                                       .device = device,
@@ -133,11 +150,9 @@ static struct flight *make_flight(const char *folder, const struct interpose_bac
     return flight;
 }
 
-struct interpose *interpose_start(const struct interpose_backend *backend, const char *device)
+struct interpose *interpose_open(const struct interpose_backend *backend, const char *folder,
+                                 const char *device, uint32_t records)
 {
-    const char *folder = getenv(INTERPOSE_VARIABLE_FOLDER);
-    if (!folder || folder[0] != '/' || started_count == BACKEND_LIMIT)
-        return NULL;
     struct interpose *interpose = calloc(1, sizeof(*interpose));
     if (!interpose)
         return NULL;
@@ -146,12 +161,33 @@ struct interpose *interpose_start(const struct interpose_backend *backend, const
     pthread_mutex_init(&interpose->lock, NULL);
     read_narrow(interpose);
     if (make_tables(interpose))
-        interpose->flight = make_flight(folder, backend, device);
+        interpose->flight = make_flight(folder, backend, device, records);
     if (!interpose->flight) {
         release(interpose);
         return NULL;
     }
     interpose->observer = flight_observer(interpose->flight);
+    return interpose;
+}
+
+void interpose_close(struct interpose *interpose)
+{
+    if (!interpose)
+        return;
+    stack_forget(interpose->flight);
+    flight_close(interpose->flight);
+    pthread_mutex_destroy(&interpose->lock);
+    release(interpose);
+}
+
+struct interpose *interpose_start(const struct interpose_backend *backend, const char *device)
+{
+    const char *folder = getenv(INTERPOSE_VARIABLE_FOLDER);
+    if (!folder || folder[0] != '/' || started_count == BACKEND_LIMIT)
+        return NULL;
+    struct interpose *interpose = interpose_open(backend, folder, device, 0);
+    if (!interpose)
+        return NULL;
     if (started_count == 0)
         pthread_atfork(NULL, NULL, after_fork);
     started[started_count++] = interpose;
@@ -192,8 +228,8 @@ static void set_function(struct event *event, const char *name)
     memcpy(event->op, name, length);
 }
 
-bool call_open(struct interpose *interpose, struct interpose_call *call, enum event_kind kind,
-               const char *name, uint64_t site)
+bool translate_open(struct interpose *interpose, struct interpose_call *call, enum event_kind kind,
+                    const char *name, uint64_t site)
 {
     call->open = interpose && !interpose->disabled;
     if (!call->open)
@@ -224,16 +260,18 @@ static void count_cost(struct interpose *interpose, const struct event *event, u
                         first ? COST_SAMPLE : 0);
 }
 
-void call_tell(struct interpose *interpose, struct interpose_call *call)
+void translate_tell(struct interpose *interpose, struct interpose_call *call)
 {
     struct event *event = &call->event;
     event->phase = EVENT_BEGIN;
     event->outcome = EVENT_PENDING;
+    event->begin_check = event->check;
+    event->begin_operand = event->operand;
     interpose->observer.notify(interpose->observer.context, event);
     count_cost(interpose, event, event->begin_ns, true);
 }
 
-void call_tell_done(struct interpose *interpose, struct interpose_call *call)
+void translate_tell_done(struct interpose *interpose, struct interpose_call *call)
 {
     struct event *event = &call->event;
     event->end_ns = clock_ns();
@@ -243,8 +281,8 @@ void call_tell_done(struct interpose *interpose, struct interpose_call *call)
     interpose->observer.notify(interpose->observer.context, event);
 }
 
-void call_check(struct interpose_call *call, enum event_check check, uint8_t operand,
-                uint64_t expected, uint64_t found)
+void translate_check(struct interpose_call *call, enum event_check check, uint8_t operand,
+                     uint64_t expected, uint64_t found)
 {
     struct event *event = &call->event;
     if (event->check != EVENT_CHECK_NONE)
@@ -261,11 +299,11 @@ static void tell_fault(struct interpose *interpose, uint64_t cause_id, int32_t c
     struct interpose_call fault;
     if (__atomic_exchange_n(&interpose->fault_told, true, __ATOMIC_RELAXED))
         return;
-    if (!call_open(interpose, &fault, EVENT_FAULT, "", 0))
+    if (!translate_open(interpose, &fault, EVENT_FAULT, "", 0))
         return;
     fault.event.cause_id = cause_id;
     fault.event.code = code;
-    call_tell_done(interpose, &fault);
+    translate_tell_done(interpose, &fault);
 }
 
 /* A rerun that narrows: wait for the launch before the program goes on. */
@@ -294,7 +332,7 @@ void interpose_end(struct interpose *interpose, struct interpose_call *call, int
         event->check = EVENT_CHECK_LOST;
         event->operand = EVENT_NO_OPERAND;
     }
-    call_settle(interpose, call);
+    translate_settle(interpose, call);
     interpose->observer.notify(interpose->observer.context, event);
     if (fatal)
         tell_fault(interpose, 0, code);
@@ -306,8 +344,8 @@ void interpose_end(struct interpose *interpose, struct interpose_call *call, int
 void interpose_failed(struct interpose *interpose, const char *name, int32_t code)
 {
     struct interpose_call call;
-    if (!code || !call_open(interpose, &call, EVENT_CALL, name, 0))
+    if (!code || !translate_open(interpose, &call, EVENT_CALL, name, 0))
         return;
-    call_tell(interpose, &call);
+    translate_tell(interpose, &call);
     interpose_end(interpose, &call, code);
 }

@@ -40,6 +40,13 @@ struct interpose;
  * says. Never more than one for a backend. */
 struct interpose *interpose_start(const struct interpose_backend *backend, const char *device);
 
+/* The same with the folder given, whatever the environment says: for tests of the instrument.
+ * records: of the ring; 0: as the environment says, or many. */
+struct interpose *interpose_open(const struct interpose_backend *backend, const char *folder,
+                                 const char *device, uint32_t records);
+/* Ends it and gives everything back; no call may be open. NULL is fine. */
+void interpose_close(struct interpose *interpose);
+
 /* Leaves words for greta trace beside the recordings: why this process has none, or not a whole
  * one. */
 void interpose_note(const struct interpose_backend *backend, const char *text);
@@ -50,6 +57,7 @@ void interpose_stop(struct interpose *interpose);
 /* Set by greta trace for the program it starts. */
 #define INTERPOSE_VARIABLE_FOLDER "GRETA_TRACE_FOLDER"   /* where recordings go; absolute */
 #define INTERPOSE_VARIABLE_NARROW "GRETA_TRACE_NARROW"   /* "FIRST-LAST": launches to wait for */
+#define INTERPOSE_VARIABLE_CUPTI "GRETA_TRACE_CUPTI"     /* a libcupti to use; optional */
 #define INTERPOSE_VARIABLE_RECORDS "GRETA_TRACE_RECORDS" /* of the ring; optional */
 
 /* ---- A call --------------------------------------------------------------------------------- */

@@ -117,19 +117,19 @@ struct interpose {
 
 /* Begins an event: id, time, thread, call stack. Returns false, with the call closed, where nothing
  * is recorded. `site`: what tells call sites of one thread apart quickly. */
-bool call_open(struct interpose *interpose, struct interpose_call *call, enum event_kind kind,
-               const char *name, uint64_t site);
+bool translate_open(struct interpose *interpose, struct interpose_call *call, enum event_kind kind,
+                    const char *name, uint64_t site);
 /* Writes it down: the runtime may be called now. */
-void call_tell(struct interpose *interpose, struct interpose_call *call);
+void translate_tell(struct interpose *interpose, struct interpose_call *call);
 /* An event told at once, with its end. */
-void call_tell_done(struct interpose *interpose, struct interpose_call *call);
+void translate_tell_done(struct interpose *interpose, struct interpose_call *call);
 
 /* What is wrong with a call, if nothing worse was said before. */
-void call_check(struct interpose_call *call, enum event_check check, uint8_t operand,
-                uint64_t expected, uint64_t found);
+void translate_check(struct interpose_call *call, enum event_check check, uint8_t operand,
+                     uint64_t expected, uint64_t found);
 
 /* The call is over, its outcome known: what follows for the tables. Takes the lock. */
-void call_settle(struct interpose *interpose, struct interpose_call *call);
+void translate_settle(struct interpose *interpose, struct interpose_call *call);
 
 /* With the lock held: */
 
@@ -139,8 +139,9 @@ struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_
                                   const struct interpose_stream *stream);
 /* Adds an access of a call. Says what is wrong with the range: past the end, or freed. Returns the
  * block, or NULL. */
-const struct block *call_access(struct interpose *interpose, struct interpose_call *call,
-                                uint8_t operand, uint8_t mode, uint64_t address, uint64_t bytes);
+const struct block *translate_access(struct interpose *interpose, struct interpose_call *call,
+                                     uint8_t operand, uint8_t mode, uint64_t address,
+                                     uint64_t bytes);
 /* A copy reads pinned memory; its content is remembered. */
 void pending_add(struct interpose *interpose, const struct interpose_call *call, uint64_t address,
                  uint64_t bytes, const struct tracked_stream *stream);
@@ -148,7 +149,7 @@ void pending_add(struct interpose *interpose, const struct interpose_call *call,
  * stream: place in the table, SIZE_MAX: all. */
 void pending_look(struct interpose *interpose, size_t stream, uint64_t queued);
 void pending_done(struct interpose *interpose, size_t stream, uint64_t queued);
-/* The memory goes: nothing there may be read any more. */
+/* The memory goes, or is written by the device: what is there is not looked at any more. */
 void pending_forget(struct interpose *interpose, uint64_t address, uint64_t bytes);
 void graph_settle(struct interpose *interpose, struct interpose_call *call);
 struct tracked_graph *graph_find(const struct interpose *interpose, uint64_t handle);
@@ -157,6 +158,8 @@ uint64_t graph_take(struct interpose *interpose, uint64_t handle);
 
 /* Number of the calling stack in the flight file, or 0. */
 uint32_t stack_capture(struct interpose *interpose, uint64_t site);
+/* The flight file goes: its numbers mean nothing any more. */
+void stack_forget(const struct flight *flight);
 /* What is shown of a kernel's name: the function's own, without namespace and arguments. */
 void name_shorten(const char *name, char ret_op[EVENT_OP_BYTES]);
 

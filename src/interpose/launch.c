@@ -101,6 +101,8 @@ static void add_pointer(struct interpose *interpose, struct interpose_call *call
     uint64_t bytes = block->bytes - (value - block->address);
     if (block->parted && bytes > PART_BYTES)
         bytes = PART_BYTES;
+    if (block_side(block) == EVENT_SIDE_HOST)
+        pending_forget(interpose, value, bytes); /* the kernel may write there */
     event->accesses[event->access_count++] = (struct event_access){ .address = value,
                                                                     .bytes = bytes,
                                                                     .buffer_index = block->index,
@@ -109,7 +111,7 @@ static void add_pointer(struct interpose *interpose, struct interpose_call *call
                                                                             EVENT_MAYBE,
                                                                     .operand = operand };
     if (block->freed_id)
-        call_check(call, EVENT_CHECK_GENERATION, operand, 1, 2);
+        translate_check(call, EVENT_CHECK_GENERATION, operand, 1, 2);
 }
 
 static void add_parameters(struct interpose *interpose, struct interpose_call *call,
@@ -132,7 +134,7 @@ static void add_parameters(struct interpose *interpose, struct interpose_call *c
 void interpose_launch_begin(struct interpose *interpose, struct interpose_call *call,
                             const char *name, const struct interpose_launch *launch)
 {
-    if (!call_open(interpose, call, EVENT_LAUNCH, name, launch->function))
+    if (!translate_open(interpose, call, EVENT_LAUNCH, name, launch->function))
         return;
     struct event *event = &call->event;
     if (launch->parameters_unknown)
@@ -154,5 +156,5 @@ void interpose_launch_begin(struct interpose *interpose, struct interpose_call *
         call->launch_ordinal = __atomic_add_fetch(&interpose->launches, 1, __ATOMIC_RELAXED);
     /* Which one it is in this process: what a rerun that narrows goes by. */
     event->bytes = call->launch_ordinal;
-    call_tell(interpose, call);
+    translate_tell(interpose, call);
 }

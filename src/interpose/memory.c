@@ -21,8 +21,25 @@ static void set_access(struct event_access *access, const struct block *block, u
                                      .operand = operand };
 }
 
-const struct block *call_access(struct interpose *interpose, struct interpose_call *call,
-                                uint8_t operand, uint8_t mode, uint64_t address, uint64_t bytes)
+/* Bytes of the block, and of those that are mapped or registered right behind it: such memory is
+ * one to who uses it. */
+static uint64_t room_of(const struct blocks *blocks, const struct block *block)
+{
+    uint64_t room = block->bytes;
+    bool joins = block->memory == INTERPOSE_MAPPED || block_side(block) == EVENT_SIDE_HOST;
+    while (joins && block->address + room > block->address) {
+        const struct block *next = block_find(blocks, block->address + room);
+        if (!next || next->freed_id || next->memory != block->memory ||
+            next->address != block->address + room)
+            break;
+        room += next->bytes;
+    }
+    return room;
+}
+
+const struct block *translate_access(struct interpose *interpose, struct interpose_call *call,
+                                     uint8_t operand, uint8_t mode, uint64_t address,
+                                     uint64_t bytes)
 {
     struct event *event = &call->event;
     const struct block *block = block_find(&interpose->blocks, address);
@@ -33,11 +50,14 @@ const struct block *call_access(struct interpose *interpose, struct interpose_ca
     set_access(&event->accesses[event->access_count++], block, operand, mode, address, bytes);
     if (!block)
         return block;
+    /* The device writes there: a change is no longer known to be the host's doing. */
+    if ((mode & EVENT_WRITE) && block_side(block) == EVENT_SIDE_HOST)
+        pending_forget(interpose, address, bytes);
     uint64_t offset = address - block->address;
     if (block->freed_id)
-        call_check(call, EVENT_CHECK_GENERATION, operand, GENERATION, GENERATION + 1);
-    else if (bytes > block->bytes - offset)
-        call_check(call, EVENT_CHECK_VIEW_END, operand, block->bytes, offset + bytes);
+        translate_check(call, EVENT_CHECK_GENERATION, operand, GENERATION, GENERATION + 1);
+    else if (bytes > block->bytes - offset && bytes > room_of(&interpose->blocks, block) - offset)
+        translate_check(call, EVENT_CHECK_VIEW_END, operand, block->bytes, offset + bytes);
     return block;
 }
 
@@ -47,7 +67,7 @@ void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *c
                            const char *name, enum interpose_memory memory, uint64_t bytes,
                            const struct interpose_stream *stream)
 {
-    if (!call_open(interpose, call, EVENT_BUFFER_CREATE, name, memory))
+    if (!translate_open(interpose, call, EVENT_BUFFER_CREATE, name, memory))
         return;
     struct event *event = &call->event;
     event->bytes = bytes;
@@ -62,20 +82,20 @@ void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *c
             event->object = used->capture_id;
         pthread_mutex_unlock(&interpose->lock);
     }
-    call_tell(interpose, call);
+    translate_tell(interpose, call);
 }
 
 /* Memory that is given out again was freed in a way that was not seen. */
 static void tell_unseen_free(struct interpose *interpose, const struct block *block)
 {
     struct interpose_call call;
-    if (!call_open(interpose, &call, EVENT_BUFFER_DESTROY, "(unseen free)", 0))
+    if (!translate_open(interpose, &call, EVENT_BUFFER_DESTROY, "(unseen free)", 0))
         return;
     call.event.bytes = block->bytes;
     call.event.flags |= EVENT_SYNCHRONOUS;
     set_access(&call.event.accesses[0], block, 0, 0, block->address, block->bytes);
     call.event.access_count = 1;
-    call_tell_done(interpose, &call);
+    translate_tell_done(interpose, &call);
 }
 
 static void add_block(struct interpose *interpose, struct interpose_call *call, uint64_t address)
@@ -125,11 +145,11 @@ static void check_free(struct interpose_call *call, const struct block *block, u
     set_access(&event->accesses[0], block, 0, 0, address, block ? block->bytes : 0);
     event->access_count = 1;
     if (!block)
-        call_check(call, EVENT_CHECK_HANDLE, 0, 0, address);
+        translate_check(call, EVENT_CHECK_HANDLE, 0, 0, address);
     else if (block->freed_id)
-        call_check(call, EVENT_CHECK_GENERATION, 0, GENERATION, GENERATION + 1);
+        translate_check(call, EVENT_CHECK_GENERATION, 0, GENERATION, GENERATION + 1);
     else if (block->address != address)
-        call_check(call, EVENT_CHECK_ALIGNMENT, 0, block->address, address);
+        translate_check(call, EVENT_CHECK_ALIGNMENT, 0, block->address, address);
 }
 
 /* Goes now, before the runtime may give its addresses to another thread. */
@@ -148,7 +168,7 @@ void interpose_free_begin(struct interpose *interpose, struct interpose_call *ca
                           uint64_t bytes, const struct interpose_stream *stream)
 {
     call->open = false;
-    if (address == 0 || !call_open(interpose, call, EVENT_BUFFER_DESTROY, name, memory))
+    if (address == 0 || !translate_open(interpose, call, EVENT_BUFFER_DESTROY, name, memory))
         return;
     pthread_mutex_lock(&interpose->lock);
     struct event *event = &call->event;
@@ -157,13 +177,14 @@ void interpose_free_begin(struct interpose *interpose, struct interpose_call *ca
         event->flags |= EVENT_STREAM_ORDERED;
         if (used && used->capture_id)
             event->object = used->capture_id;
-    } else if (memory == INTERPOSE_DEVICE || memory == INTERPOSE_MANAGED ||
-               memory == INTERPOSE_POOL) {
-        event->flags |= EVENT_SYNCHRONOUS; /* a free that waits for the device */
     }
     if (memory == INTERPOSE_PINNED || memory == INTERPOSE_REGISTERED)
         event->flags |= EVENT_HOST_MEMORY;
     struct block *block = block_find(&interpose->blocks, address);
+    /* A plain free waits for the device, but not if the memory is of a pool. */
+    if (!stream && block &&
+        (block->memory == INTERPOSE_DEVICE || block->memory == INTERPOSE_MANAGED))
+        event->flags |= EVENT_SYNCHRONOUS;
     check_free(call, block, address);
     /* Of an unmap the other mappings of its range go with the first. */
     for (uint64_t at = address; bytes && block && !block->freed_id;) {
@@ -182,7 +203,7 @@ void interpose_free_begin(struct interpose *interpose, struct interpose_call *ca
     if (block && !block->freed_id && event->check == EVENT_CHECK_NONE)
         free_block(interpose, call, block);
     pthread_mutex_unlock(&interpose->lock);
-    call_tell(interpose, call);
+    translate_tell(interpose, call);
 }
 
 /* ---- The end -------------------------------------------------------------------------------- */
@@ -198,7 +219,7 @@ static void settle_free(struct interpose *interpose, const struct interpose_call
         pending_done(interpose, SIZE_MAX, 0);
 }
 
-void call_settle(struct interpose *interpose, struct interpose_call *call)
+void translate_settle(struct interpose *interpose, struct interpose_call *call)
 {
     pthread_mutex_lock(&interpose->lock);
     const struct event *event = &call->event;

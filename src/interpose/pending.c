@@ -49,7 +49,7 @@ static bool is_meant(const struct pending_copy *copy, size_t stream, uint64_t qu
 static void tell_changed(struct interpose *interpose, const struct pending_copy *copy, uint64_t now)
 {
     struct interpose_call call;
-    if (!call_open(interpose, &call, EVENT_SOURCE_CHANGED, "", copy->event_id))
+    if (!translate_open(interpose, &call, EVENT_SOURCE_CHANGED, "", copy->event_id))
         return;
     call.event.cause_id = copy->event_id;
     call.event.stream_index = interpose->streams[copy->stream].index;
@@ -57,7 +57,7 @@ static void tell_changed(struct interpose *interpose, const struct pending_copy 
     call.event.bytes = copy->bytes;
     call.event.expected = copy->digest;
     call.event.found = now;
-    call_tell_done(interpose, &call);
+    translate_tell_done(interpose, &call);
 }
 
 void pending_look(struct interpose *interpose, size_t stream, uint64_t queued)

@@ -6,7 +6,7 @@
  * holds the same address, it is the same stack. That costs a few dozen loads.
  *
  * A memory of each thread, never freed: threads end in ways that are not ours to see. */
-#define _GNU_SOURCE /* dl_iterate_phdr */
+#define _GNU_SOURCE /* dl_iterate_phdr, realpath */
 #include "interpose/interpose_impl.h"
 
 #include <elf.h>
@@ -22,6 +22,8 @@
 #define STACKS_KNOWN 16384u
 
 struct remembered {
+    const struct flight *flight;
+    uint64_t epoch;
     uint64_t site, depth; /* what was called, and how deep the stack was */
     uint32_t number, count;
     const uint64_t *places[FLIGHT_STACK_FRAMES];
@@ -38,6 +40,7 @@ static struct {
         struct flight *flight;
     } modules[MODULE_LIMIT];
     size_t module_count;
+    uint64_t epoch; /* what threads remember from before is void */
     struct {
         uint64_t hash;
         struct flight *flight;
@@ -174,16 +177,34 @@ static struct remembered *memory_of_thread(void)
     return memory;
 }
 
+void stack_forget(const struct flight *flight)
+{
+    pthread_mutex_lock(&stacks.lock);
+    for (size_t i = 0; i < STACKS_KNOWN; i++)
+        if (stacks.known[i].flight == flight)
+            stacks.known[i].flight = NULL;
+    size_t kept = 0;
+    for (size_t i = 0; i < stacks.module_count; i++)
+        if (stacks.modules[i].flight != flight)
+            stacks.modules[kept++] = stacks.modules[i];
+    stacks.module_count = kept;
+    stacks.epoch++;
+    pthread_mutex_unlock(&stacks.lock);
+}
+
 uint32_t stack_capture(struct interpose *interpose, uint64_t site)
 {
     struct remembered *memory = memory_of_thread();
     uint64_t depth = (uint64_t)(uintptr_t)__builtin_frame_address(0);
     uint64_t key = (site ^ depth) * UINT64_C(0x9E3779B97F4A7C15);
     struct remembered *stack = memory ? &memory[key >> 32 & (REMEMBERED - 1)] : NULL;
+    uint64_t epoch = __atomic_load_n(&stacks.epoch, __ATOMIC_RELAXED);
     if (stack && stack->number && stack->site == site && stack->depth == depth &&
-        still_holds(stack))
+        stack->flight == interpose->flight && stack->epoch == epoch && still_holds(stack))
         return stack->number;
-    struct remembered fresh = { .site = site, .depth = depth };
+    struct remembered fresh = {
+        .flight = interpose->flight, .epoch = epoch, .site = site, .depth = depth
+    };
     struct walk walk = { &fresh, true };
     _Unwind_Backtrace(walk_frame, &walk);
     if (fresh.count == 0)

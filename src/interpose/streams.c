@@ -77,7 +77,7 @@ struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_
     call->event.stream_index = used->index;
     call->event.flags |= flags_of(used);
     if (used->destroyed)
-        call_check(call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, 0, key.handle);
+        translate_check(call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, 0, key.handle);
     return used;
 }
 
@@ -101,7 +101,7 @@ void interpose_stream_created(struct interpose *interpose, const char *name,
 void interpose_stream_destroy_begin(struct interpose *interpose, struct interpose_call *call,
                                     const char *name, const struct interpose_stream *stream)
 {
-    if (!call_open(interpose, call, EVENT_STREAM_DESTROY, name, stream->handle))
+    if (!translate_open(interpose, call, EVENT_STREAM_DESTROY, name, stream->handle))
         return;
     struct interpose_stream key = key_of(call, stream);
     pthread_mutex_lock(&interpose->lock);
@@ -113,7 +113,7 @@ void interpose_stream_destroy_begin(struct interpose *interpose, struct interpos
         used->destroyed = true;
     pthread_mutex_unlock(&interpose->lock);
     if (worked || !used)
-        call_tell(interpose, call);
+        translate_tell(interpose, call);
     else
         call->open = false; /* nothing was ever given to it */
 }
@@ -123,7 +123,7 @@ void interpose_stream_destroy_begin(struct interpose *interpose, struct interpos
 void interpose_sync_begin(struct interpose *interpose, struct interpose_call *call,
                           const char *name, const struct interpose_stream *stream)
 {
-    if (!call_open(interpose, call, EVENT_STREAM_SYNC, name, stream ? stream->handle : 0))
+    if (!translate_open(interpose, call, EVENT_STREAM_SYNC, name, stream ? stream->handle : 0))
         return;
     pthread_mutex_lock(&interpose->lock);
     call->argument[0] = UINT64_MAX;
@@ -136,7 +136,7 @@ void interpose_sync_begin(struct interpose *interpose, struct interpose_call *ca
     }
     pending_look(interpose, (size_t)call->argument[0], call->argument[1]);
     pthread_mutex_unlock(&interpose->lock);
-    call_tell(interpose, call);
+    translate_tell(interpose, call);
 }
 
 /* ---- Marks ---------------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ static struct tracked_mark *take_mark(struct interpose *interpose, uint64_t hand
 void interpose_record_begin(struct interpose *interpose, struct interpose_call *call,
                             const char *name, uint64_t event, const struct interpose_stream *stream)
 {
-    if (!call_open(interpose, call, EVENT_MARK_RECORD, name, event))
+    if (!translate_open(interpose, call, EVENT_MARK_RECORD, name, event))
         return;
     pthread_mutex_lock(&interpose->lock);
     struct tracked_stream *used = stream_use(interpose, call, stream);
@@ -179,13 +179,13 @@ void interpose_record_begin(struct interpose *interpose, struct interpose_call *
     if (captured)
         call->open = false; /* orders the nodes of the graph, nothing else */
     else
-        call_tell(interpose, call);
+        translate_tell(interpose, call);
 }
 
 void interpose_wait_begin(struct interpose *interpose, struct interpose_call *call,
                           const char *name, uint64_t event, const struct interpose_stream *stream)
 {
-    if (!call_open(interpose, call, EVENT_MARK_WAIT, name, event))
+    if (!translate_open(interpose, call, EVENT_MARK_WAIT, name, event))
         return;
     pthread_mutex_lock(&interpose->lock);
     struct tracked_stream *used = stream_use(interpose, call, stream);
@@ -199,7 +199,7 @@ void interpose_wait_begin(struct interpose *interpose, struct interpose_call *ca
     if (captured)
         call->open = false;
     else
-        call_tell(interpose, call);
+        translate_tell(interpose, call);
 }
 
 static void wait_for_mark(struct interpose *interpose, struct interpose_call *call, uint64_t event)
@@ -214,12 +214,12 @@ static void wait_for_mark(struct interpose *interpose, struct interpose_call *ca
 void interpose_event_sync_begin(struct interpose *interpose, struct interpose_call *call,
                                 const char *name, uint64_t event)
 {
-    if (!call_open(interpose, call, EVENT_MARK_SYNC, name, event))
+    if (!translate_open(interpose, call, EVENT_MARK_SYNC, name, event))
         return;
     pthread_mutex_lock(&interpose->lock);
     wait_for_mark(interpose, call, event);
     pthread_mutex_unlock(&interpose->lock);
-    call_tell(interpose, call);
+    translate_tell(interpose, call);
 }
 
 void interpose_query_done(struct interpose *interpose, const char *name, uint64_t event,
@@ -237,7 +237,7 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
                             const struct interpose_stream *stream)
 {
     struct interpose_call call;
-    if (!call_open(interpose, &call, EVENT_HIDDEN_ORDER, name, 0))
+    if (!translate_open(interpose, &call, EVENT_HIDDEN_ORDER, name, 0))
         return;
     pthread_mutex_lock(&interpose->lock);
     const struct tracked_stream *used = stream_use(interpose, &call, stream);
@@ -247,5 +247,5 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
         pending_done(interpose, (size_t)(used - interpose->streams), used->queued);
     pthread_mutex_unlock(&interpose->lock);
     if (!captured)
-        call_tell_done(interpose, &call);
+        translate_tell_done(interpose, &call);
 }

@@ -1,6 +1,13 @@
-/* leak.c - memory of a foreign program that is alive when its process has ended in order. What a
- * caching allocator keeps is no leak: it gives it back to itself, and to the driver at the end. */
+/* leak.c - memory that a foreign program takes again and again at one place and never gives back.
+ *
+ * That some memory is alive when a process ends is nothing: half of all programs leave it to the
+ * driver. A leak is what grows: many allocations of one call stack, none of which was ever given
+ * back, alive when the process has ended in order. What a caching allocator keeps is none: it gives
+ * it out again itself. */
 #include "analyze/analyze_impl.h"
+
+/* So many of one call stack are no setup any more. */
+#define LEAK_LEAST 8u
 
 static void on_event(struct analyzer *analyzer, const struct event *event)
 {
@@ -9,38 +16,63 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         analyze_count(analyzer, HYPOTHESIS_LEAK, 1, 1);
 }
 
-static bool is_kept(const struct analyzer *analyzer, const struct ledger_entry *entry)
+static bool is_suspect(const struct ledger_entry *entry)
 {
-    const struct analyze_options *options = &analyzer->options;
-    return options->is_cached && options->is_cached(options->cached_context, entry->stack_index);
+    return entry->bytes && entry->foreign && entry->stack_index;
 }
 
-/* What one call made again and again is one finding: found counts its bytes. */
-static void add_leak(struct analyzer *analyzer, const struct ledger_entry *entry)
+static void add_leak(struct analyzer *analyzer, const struct ledger_entry *first, uint64_t count,
+                     uint64_t bytes)
 {
     struct finding draft = finding_draft(HYPOTHESIS_LEAK, FINDING_DIRECT);
-    draft.cause = place_of_id(analyzer, entry->created_id, 0);
+    draft.cause = place_of_id(analyzer, first->created_id, 0);
     draft.cause.kind = EVENT_BUFFER_CREATE;
     draft.cause.foreign = true;
-    draft.cause.stack_index = entry->stack_index;
-    draft.cause.address = entry->address;
-    draft.cause.bytes = entry->bytes;
-    draft.found = entry->bytes;
-    event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), entry->name);
-    int32_t index = finding_add(analyzer, &draft);
-    if (index >= 0 && analyzer->result.findings[index].count > 1)
-        analyzer->result.findings[index].found += entry->bytes;
+    draft.cause.stack_index = first->stack_index;
+    draft.cause.address = first->address;
+    draft.cause.bytes = first->bytes;
+    draft.expected = count;
+    draft.found = bytes;
+    event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), first->name);
+    finding_add(analyzer, &draft);
+}
+
+/* All that one call stack made, from its first place in the ledger on. */
+static void check_stack(struct analyzer *analyzer, uint32_t place)
+{
+    const struct ledger *ledger = &analyzer->ledger;
+    const struct analyze_options *options = &analyzer->options;
+    const struct ledger_entry *first = &ledger->live[place];
+    uint64_t count = 0, bytes = 0;
+    for (uint32_t i = place; i < ledger->used; i++) {
+        const struct ledger_entry *entry = &ledger->live[i];
+        if (!is_suspect(entry) || entry->stack_index != first->stack_index)
+            continue;
+        if (entry->created_id < first->created_id)
+            first = entry;
+        count++;
+        bytes += entry->bytes;
+    }
+    bool kept = options->is_cached &&
+                options->is_cached(options->cached_context, first->stack_index);
+    if (count >= LEAK_LEAST && !kept)
+        add_leak(analyzer, first, count, bytes);
 }
 
 static void on_finish(struct analyzer *analyzer)
 {
+    const struct ledger *ledger = &analyzer->ledger;
+    struct idmap *seen = &analyzer->freed_stacks;
     /* A process that died had no time to give anything back. */
     if (!analyzer->result.closed || analyzer->result.device_lost)
         return;
-    for (uint32_t i = 0; i < analyzer->ledger.used; i++) {
-        const struct ledger_entry *entry = &analyzer->ledger.live[i];
-        if (entry->bytes && entry->foreign && !is_kept(analyzer, entry))
-            add_leak(analyzer, entry);
+    for (uint32_t i = 0; i < ledger->used; i++) {
+        const struct ledger_entry *entry = &ledger->live[i];
+        if (!is_suspect(entry) || idmap_find(seen, entry->stack_index) != IDMAP_NONE)
+            continue;
+        if (!idmap_set(seen, entry->stack_index, 1))
+            continue; /* too many to tell apart */
+        check_stack(analyzer, i);
     }
 }
 
@@ -50,10 +82,12 @@ const struct hypothesis_detector detector_leak = {
               .level = AUDIT_LOG,
               .exact = true,
               .title = { "Memory leak", "Fuga de memoria" },
-              .detector = { "Memory that is alive when the process has ended in order, by the call "
-                            "that made it; what a caching allocator keeps is left out.",
-                            "Memoria viva cuando el proceso terminó en orden, por la llamada que "
-                            "la pidió; se omite lo que retiene un asignador con caché." },
+              .detector = { "Memory of one call stack that is taken again and again, never given "
+                            "back and alive when the process has ended in order; what a caching "
+                            "allocator keeps is left out.",
+                            "Memoria de una misma pila de llamadas que se pide una y otra vez, "
+                            "nunca se devuelve y sigue viva cuando el proceso terminó en orden; "
+                            "se omite lo que retiene un asignador con caché." },
               .unit = { "allocations", "asignaciones" },
               .advice = { "Free what the call named made, before the process ends.",
                           "Liberar lo que pidió la llamada nombrada, antes de que termine el "

@@ -84,7 +84,7 @@ static int look_beside(struct dl_phdr_info *info, size_t size, void *context)
 void *cuda_open_cupti(char *why, size_t why_bytes)
 {
     void *library = NULL;
-    const char *named = getenv("GRETA_TRACE_CUPTI");
+    const char *named = getenv(INTERPOSE_VARIABLE_CUPTI);
     if (named) {
         library = complete(dlopen(named, RTLD_NOW | RTLD_LOCAL));
         if (!library)
