@@ -136,23 +136,36 @@ void hip_bundle_add(const void *handle, const void *bundle)
 
 /* ---- Functions ------------------------------------------------------------------------------ */
 
+/* Out of its bucket: one for this function and name, or a new one. NULL: no memory. */
+static struct entry *take_entry(struct entry **bucket, const void *function, const char *name)
+{
+    while (*bucket && ((*bucket)->function != function || strcmp((*bucket)->name, name) != 0))
+        bucket = &(*bucket)->next;
+    struct entry *entry = *bucket;
+    if (entry) {
+        *bucket = entry->next;
+        return entry;
+    }
+    entry = calloc(1, sizeof(*entry));
+    if (entry && !(entry->name = strdup(name))) {
+        free(entry);
+        return NULL;
+    }
+    if (entry)
+        entry->function = function;
+    return entry;
+}
+
 static void add_function(const void *handle, const void *function, const char *name)
 {
     pthread_mutex_lock(&lock);
     struct entry **bucket = bucket_of(function);
-    struct entry *entry = *bucket;
-    while (entry && (entry->function != function || strcmp(entry->name, name) != 0))
-        entry = entry->next;
-    if (!entry && (entry = calloc(1, sizeof(*entry))) && !(entry->name = strdup(name))) {
-        free(entry);
-        entry = NULL;
-    } else if (entry && !entry->function) {
-        entry->function = function;
+    struct entry *entry = take_entry(bucket, function, name);
+    if (entry) {
+        entry->image = find_image(handle);
         entry->next = *bucket; /* in front: the newest of a handle counts */
         *bucket = entry;
     }
-    if (entry)
-        entry->image = find_image(handle);
     pthread_mutex_unlock(&lock);
 }
 
