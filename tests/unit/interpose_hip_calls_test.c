@@ -52,6 +52,8 @@
 #define hipKernelNodeParams our_hipKernelNodeParams
 #define hipLaunchParams_t our_hipLaunchParams_t
 #define hipLaunchParams our_hipLaunchParams
+#define hipLaunchConfig_t our_hipLaunchConfig_t
+#define HIP_LAUNCH_CONFIG our_HIP_LAUNCH_CONFIG
 #include "interpose/hip/types.h"
 #undef hipError_t
 #undef hipMemcpyKind

@@ -60,6 +60,18 @@ static bool is_exercised(const struct listed *listed, enum hypothesis hypothesis
     return false;
 }
 
+/* All calls failed, or none was of a kind that can be wrong: there was nothing to look at. */
+static bool is_idle(const struct listed *listed)
+{
+    for (size_t i = 0; i < listed->count; i++)
+        if (listed->list[i]->finding_count > 0)
+            return false;
+    for (size_t i = 0; i < HYPOTHESIS_COUNT; i++)
+        if (is_asked((enum hypothesis)i) && is_exercised(listed, (enum hypothesis)i))
+            return false;
+    return true;
+}
+
 static void decide(const struct trace *trace, const struct listed *listed,
                    const enum self_test_state *self_test, struct audit_verdict *ret_verdict)
 {
@@ -77,6 +89,8 @@ static void decide(const struct trace *trace, const struct listed *listed,
         input.crash_count += trace->processes[i].missing[0] != '\0';
     input.crash_count += trace->unread;
     verdict_decide(&input, ret_verdict);
+    if (is_idle(listed))
+        ret_verdict->outcome = AUDIT_INCONCLUSIVE;
 }
 
 /* ---- The terminal --------------------------------------------------------------------------- */
@@ -237,6 +251,11 @@ static bool kernel_of(void *context, size_t analysis, uint32_t name_index, char 
 
 static void set_why(struct trace *trace, const struct listed *listed)
 {
+    if (listed->event_count && is_idle(listed)) {
+        snprintf(trace->why, sizeof(trace->why),
+                 "of the GPU calls that were seen none made, moved or used memory");
+        return;
+    }
     if (listed->event_count)
         return;
     if (trace->note[0]) {

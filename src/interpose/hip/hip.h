@@ -130,6 +130,11 @@ struct interpose_fill hip_fill_in_graph(hipGraph_t graph, const hipMemsetParams 
 dim3 hip_blocks(uint32_t x, uint32_t y, uint32_t z, uint32_t block_x, uint32_t block_y,
                 uint32_t block_z);
 struct hip_launch hip_node_launch(hipGraph_t graph, const hipKernelNodeParams *kernel);
+struct hip_launch hip_config_launch(const hipLaunchConfig_t *config, const void *function,
+                                    void **params, const struct interpose_stream *stream);
+struct hip_launch hip_driver_launch(const HIP_LAUNCH_CONFIG *config, const void *function,
+                                    void **params, void **extra,
+                                    const struct interpose_stream *stream);
 
 /* ---- Wrappers ------------------------------------------------------------------------------- */
 

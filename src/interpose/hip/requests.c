@@ -196,3 +196,30 @@ struct hip_launch hip_node_launch(hipGraph_t graph, const hipKernelNodeParams *k
                                 .extra = kernel->extra,
                                 .graph = graph };
 }
+
+struct hip_launch hip_config_launch(const hipLaunchConfig_t *config, const void *function,
+                                    void **params, const struct interpose_stream *stream)
+{
+    struct hip_launch launch = { .function = function, .params = params, .stream = stream };
+    if (config) {
+        launch.grid = config->gridDim;
+        launch.block = config->blockDim;
+        launch.shared_bytes = config->dynamicSmemBytes;
+    }
+    return launch;
+}
+
+struct hip_launch hip_driver_launch(const HIP_LAUNCH_CONFIG *config, const void *function,
+                                    void **params, void **extra,
+                                    const struct interpose_stream *stream)
+{
+    struct hip_launch launch = {
+        .function = function, .params = params, .extra = extra, .stream = stream
+    };
+    if (config) {
+        launch.grid = (dim3){ config->gridDimX, config->gridDimY, config->gridDimZ };
+        launch.block = (dim3){ config->blockDimX, config->blockDimY, config->blockDimZ };
+        launch.shared_bytes = config->sharedMemBytes;
+    }
+    return launch;
+}

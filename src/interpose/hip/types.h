@@ -99,4 +99,22 @@ typedef struct hipLaunchParams_t {
     hipStream_t stream;
 } hipLaunchParams;
 
+/* Of newer versions, laid out as CUDA's. */
+typedef struct {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    hipStream_t stream;
+    void *attrs;
+    unsigned int numAttrs;
+} hipLaunchConfig_t;
+
+typedef struct {
+    unsigned int gridDimX, gridDimY, gridDimZ;
+    unsigned int blockDimX, blockDimY, blockDimZ;
+    unsigned int sharedMemBytes;
+    hipStream_t hStream;
+    void *attrs;
+    unsigned int numAttrs;
+} HIP_LAUNCH_CONFIG;
+
 #endif
