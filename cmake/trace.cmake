@@ -26,6 +26,9 @@ endfunction()
 
 greta_trace_library(cuda)
 greta_trace_library(hip)
+# Its dlsym must leave no frame behind: what RTLD_NEXT means depends on who called.
+set_source_files_properties(src/interpose/hip/preload.c PROPERTIES COMPILE_OPTIONS
+                            "-O2;-foptimize-sibling-calls")
 
 # Reads foreign bytes: tests and fuzzers link it by itself.
 add_library(greta_code_object STATIC src/interpose/hip/code_object.c src/interpose/hip/message.c)

@@ -4,11 +4,13 @@
  *     program CODE_OBJECT clean|past-end|freed|missing-wait
  *
  * Exit status 0: the sum is right; 7: there is no device; 1: something else failed. */
+#define _GNU_SOURCE
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
 
 #include "device/abi/abi.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +99,17 @@ APART static void copy_unordered(struct work *work, int wait)
     check(hipStreamSynchronize(work->other), "sync");
 }
 
+/* What is next behind this program does not depend on who watches it. */
+static void check_next(void)
+{
+    hipError_t (*linked)(void **, size_t) = hipMalloc;
+    void *next = dlsym(RTLD_NEXT, "hipMalloc");
+    if (memcmp(&next, &linked, sizeof(next)) != 0) {
+        fprintf(stderr, "expected RTLD_NEXT to give the function that is called\n");
+        exit(1);
+    }
+}
+
 static void open_work(struct work *work, const char *path)
 {
     hipModule_t module;
@@ -133,6 +146,7 @@ int main(int argument_count, char **arguments)
     if (argument_count != 3)
         return 2;
     const char *mistake = arguments[2];
+    check_next();
     open_work(&work, arguments[1]);
     copy_in(&work);
     launch_add(&work);
