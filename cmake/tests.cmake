@@ -116,6 +116,11 @@ if(NOT GRETA_SANITIZE)
     set_tests_properties(gpu/foreign PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
 endif()
 
+# Documents, man pages and examples against the code; what is generated against what it is made from.
+add_test(NAME source/docs
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/docs_test.py
+                 ${CMAKE_SOURCE_DIR} $<TARGET_FILE:greta> ${CMAKE_BINARY_DIR})
+
 # The files of an audit as other programs see them.
 add_test(NAME report/files
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py
@@ -211,10 +216,10 @@ if(greta_kernel_count GREATER 0)
             endif()
         endforeach()
     endfunction()
-    foreach(name gpu_ops_test gpu_engine_test ops_matmul_test ops_layer_test)
+    foreach(name gpu_ops_test gpu_inspect_test gpu_limits_test gpu_engine_test ops_matmul_test ops_layer_test)
         greta_gpu_test(${name} ${name})
     endforeach()
-    foreach(fault wild-pointer memory-vanished)
+    foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
     endforeach()
 endif()

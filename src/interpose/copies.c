@@ -60,7 +60,7 @@ static struct tracked_stream *queue(struct interpose *interpose, struct interpos
     if (!used)
         return NULL;
     call->event.object = used->capture_id;
-    used->queued++;
+    stream_queue(interpose, used);
     call->argument[0] = (uint64_t)(used - interpose->streams);
     call->argument[1] = used->queued;
     return used;
@@ -141,6 +141,11 @@ void interpose_copy_begin(struct interpose *interpose, struct interpose_call *ca
         copy->rows <= 1 && copy->planes <= 1 && source == EVENT_SIDE_HOST &&
         event->check == EVENT_CHECK_NONE && copy->bytes)
         pending_add(interpose, call, copy->source, copy->bytes, used);
+    if (used && !event->object && target == EVENT_SIDE_HOST && copy->bytes) {
+        uint64_t written = footprint(copy->bytes, copy->rows, copy->target_pitch, copy->planes,
+                                     copy->target_plane);
+        pending_write(interpose, copy->target, written, used);
+    }
     if ((event->flags & EVENT_SYNCHRONOUS) && used)
         pending_look(interpose, (size_t)call->argument[0], call->argument[1]);
     pthread_mutex_unlock(&interpose->lock);

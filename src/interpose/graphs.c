@@ -123,8 +123,10 @@ void interpose_graph_launch_begin(struct interpose *interpose, struct interpose_
     pthread_mutex_lock(&interpose->lock);
     struct tracked_stream *used = stream_use(interpose, call, stream);
     struct tracked_graph *graph = graph_find(interpose, executable);
-    if (used)
-        used->queued++;
+    if (used) {
+        stream_queue(interpose, used);
+        pending_write(interpose, 0, PENDING_EVERYWHERE, used);
+    }
     call->event.object = executable;
     if (graph && !graph->changed) {
         call->event.cause_id = graph->id;

@@ -68,9 +68,12 @@ struct tracked_graph {
     uint16_t replays;
 };
 
-/* ---- Copies that read pinned host memory ---------------------------------------------------- */
+/* ---- Queued work with pinned host memory ---------------------------------------------------- */
 
 #define PENDING_LIMIT 256u
+
+/* Looked at of a source. */
+#define PENDING_SAMPLE_BYTES 16384u
 
 struct pending_copy {
     uint64_t event_id;
@@ -78,6 +81,8 @@ struct pending_copy {
     uint64_t digest;
     uint32_t stream; /* place in the table of streams */
     uint64_t queued; /* of the stream, itself included */
+    bool writes;     /* the device writes there: what it holds changes by itself */
+    bool shared;     /* another stream waits for it: a wait for any may be one for this */
 };
 
 /* ---- Names ---------------------------------------------------------------------------------- */
@@ -111,6 +116,8 @@ struct interpose {
     size_t graph_count;
     struct pending_copy pending[PENDING_LIMIT];
     size_t pending_count;
+    uint8_t samples[PENDING_SAMPLE_BYTES]; /* of the source that is looked at */
+    bool pending_blind;        /* a write did not fit: until all work is done nothing is said */
     struct cached_name *names; /* NAME_CACHE, by hash of the function */
     uint64_t lowest, highest;  /* addresses of all blocks ever */
 };
@@ -142,10 +149,18 @@ struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_
 const struct block *translate_access(struct interpose *interpose, struct interpose_call *call,
                                      uint8_t operand, uint8_t mode, uint64_t address,
                                      uint64_t bytes);
-/* A copy reads pinned memory; its content is remembered. */
+/* One more piece of work on a stream; what waits for it, or it for, by itself. */
+void stream_queue(struct interpose *interpose, struct tracked_stream *stream);
+/* A copy reads pinned memory; its content is remembered, unless the device may change it. */
 void pending_add(struct interpose *interpose, const struct interpose_call *call, uint64_t address,
                  uint64_t bytes, const struct tracked_stream *stream);
-/* A wait begins: were the sources of what it waits for rewritten? It is over: they are done.
+/* Queued work of the stream may write host memory there: looked at for the last time. */
+void pending_write(struct interpose *interpose, uint64_t address, uint64_t bytes,
+                   const struct tracked_stream *stream);
+#define PENDING_EVERYWHERE UINT64_MAX /* bytes from address 0: it is not known where */
+/* Another stream goes on only after this one's work so far. */
+void pending_share(struct interpose *interpose, size_t stream, uint64_t queued);
+/* A wait begins: were the sources of what it may wait for rewritten? It is over: they are done.
  * stream: place in the table, SIZE_MAX: all. */
 void pending_look(struct interpose *interpose, size_t stream, uint64_t queued);
 void pending_done(struct interpose *interpose, size_t stream, uint64_t queued);

@@ -83,8 +83,9 @@ static bool is_known(const struct event *event, uint32_t index, uint64_t address
     return false;
 }
 
+/* stream: NULL where it is recorded into a graph and not run. */
 static void add_pointer(struct interpose *interpose, struct interpose_call *call, uint64_t value,
-                        uint8_t operand)
+                        uint8_t operand, const struct tracked_stream *stream)
 {
     struct event *event = &call->event;
     if (value < interpose->lowest || value >= interpose->highest)
@@ -92,6 +93,8 @@ static void add_pointer(struct interpose *interpose, struct interpose_call *call
     struct block *block = block_find(&interpose->blocks, value);
     if (!block || is_known(event, block->index, value))
         return;
+    if (stream && block_side(block) == EVENT_SIDE_HOST)
+        pending_write(interpose, block->address, block->bytes, stream);
     if (event->access_count == EVENT_ACCESS_LIMIT) {
         event->flags |= EVENT_PARTIAL;
         return;
@@ -115,7 +118,8 @@ static void add_pointer(struct interpose *interpose, struct interpose_call *call
 }
 
 static void add_parameters(struct interpose *interpose, struct interpose_call *call,
-                           const struct interpose_launch *launch)
+                           const struct interpose_launch *launch,
+                           const struct tracked_stream *stream)
 {
     size_t budget = PARAMETER_BYTES_LIMIT;
     for (size_t i = 0; i < launch->parameter_count; i++) {
@@ -126,7 +130,7 @@ static void add_parameters(struct interpose *interpose, struct interpose_call *c
              at += sizeof(uint64_t)) {
             uint64_t value;
             memcpy(&value, (const uint8_t *)parameter->bytes + at, sizeof(value));
-            add_pointer(interpose, call, value, (uint8_t)(i < 254 ? i : 254));
+            add_pointer(interpose, call, value, (uint8_t)(i < 254 ? i : 254), stream);
         }
     }
 }
@@ -141,16 +145,17 @@ void interpose_launch_begin(struct interpose *interpose, struct interpose_call *
         event->flags |= EVENT_PARTIAL;
     pthread_mutex_lock(&interpose->lock);
     set_name(interpose, event, launch);
+    struct tracked_stream *used = NULL;
     if (launch->graph) {
         event->object = graph_take(interpose, launch->graph);
     } else {
-        struct tracked_stream *used = stream_use(interpose, call, launch->stream);
+        used = stream_use(interpose, call, launch->stream);
         if (used) {
             event->object = used->capture_id;
-            used->queued++;
+            stream_queue(interpose, used);
         }
     }
-    add_parameters(interpose, call, launch);
+    add_parameters(interpose, call, launch, event->object ? NULL : used);
     pthread_mutex_unlock(&interpose->lock);
     if (!event->object)
         call->launch_ordinal = __atomic_add_fetch(&interpose->launches, 1, __ATOMIC_RELAXED);

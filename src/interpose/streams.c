@@ -81,6 +81,19 @@ struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_
     return used;
 }
 
+void stream_queue(struct interpose *interpose, struct tracked_stream *stream)
+{
+    stream->queued++;
+    if (!stream->legacy && !stream->blocking)
+        return;
+    for (size_t i = 0; i < interpose->pending_count; i++) {
+        struct pending_copy *copy = &interpose->pending[i];
+        const struct tracked_stream *other = &interpose->streams[copy->stream];
+        if (other != stream && (stream->legacy ? other->blocking || other->legacy : other->legacy))
+            copy->shared = true;
+    }
+}
+
 void interpose_stream_created(struct interpose *interpose, const char *name,
                               const struct interpose_stream *stream, bool blocking)
 {
@@ -106,16 +119,12 @@ void interpose_stream_destroy_begin(struct interpose *interpose, struct interpos
     struct interpose_stream key = key_of(call, stream);
     pthread_mutex_lock(&interpose->lock);
     struct tracked_stream *used = find_stream(interpose, &key);
-    bool worked = used && used->index != UINT32_MAX;
-    if (worked)
+    if (used && used->index != UINT32_MAX) /* else nothing was ever given to it */
         stream_use(interpose, call, stream);
     if (used)
         used->destroyed = true;
     pthread_mutex_unlock(&interpose->lock);
-    if (worked || !used)
-        translate_tell(interpose, call);
-    else
-        call->open = false; /* nothing was ever given to it */
+    translate_tell(interpose, call);
 }
 
 /* ---- Waits of the host ---------------------------------------------------------------------- */
@@ -177,9 +186,8 @@ void interpose_record_begin(struct interpose *interpose, struct interpose_call *
     }
     pthread_mutex_unlock(&interpose->lock);
     if (captured)
-        call->open = false; /* orders the nodes of the graph, nothing else */
-    else
-        translate_tell(interpose, call);
+        call->event.kind = EVENT_CALL; /* orders the nodes of the graph, nothing else */
+    translate_tell(interpose, call);
 }
 
 void interpose_wait_begin(struct interpose *interpose, struct interpose_call *call,
@@ -195,11 +203,12 @@ void interpose_wait_begin(struct interpose *interpose, struct interpose_call *ca
     if (captured)
         used->capture_id = mark->capture_id; /* it joins the capture */
     captured = captured || (used && used->capture_id);
+    if (mark && !captured)
+        pending_share(interpose, mark->stream, mark->queued);
     pthread_mutex_unlock(&interpose->lock);
     if (captured)
-        call->open = false;
-    else
-        translate_tell(interpose, call);
+        call->event.kind = EVENT_CALL;
+    translate_tell(interpose, call);
 }
 
 static void wait_for_mark(struct interpose *interpose, struct interpose_call *call, uint64_t event)
@@ -242,10 +251,14 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
     pthread_mutex_lock(&interpose->lock);
     const struct tracked_stream *used = stream_use(interpose, &call, stream);
     bool captured = used && used->capture_id;
-    /* Its content may be rewritten by who was told through this order. */
-    if (used)
+    /* What was queued before may be rewritten by who is told through this order, and that may be
+     * before what is queued after. */
+    if (used) {
         pending_done(interpose, (size_t)(used - interpose->streams), used->queued);
+        pending_write(interpose, 0, PENDING_EVERYWHERE, used);
+    }
     pthread_mutex_unlock(&interpose->lock);
-    if (!captured)
-        translate_tell_done(interpose, &call);
+    if (captured)
+        call.event.kind = EVENT_CALL;
+    translate_tell_done(interpose, &call);
 }

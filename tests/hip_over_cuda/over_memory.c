@@ -54,6 +54,55 @@ hipError_t hipHostUnregister(void *memory)
     OVER_CALL(cuMemHostUnregister, memory);
 }
 
+/* ---- What an address is ---------------------------------------------------------------------- */
+
+/* What CUDA's driver knows of an address. */
+struct known {
+    unsigned int type; /* 0: not in use */
+    int device;
+    CUdeviceptr start;
+    size_t bytes;
+};
+
+static CUresult ask(const void *address, struct known *ret_known)
+{
+    const struct over_api *api = over_enter();
+    CUpointer_attribute attributes[] = { CUDA_POINTER_TYPE, CUDA_POINTER_DEVICE, CUDA_POINTER_START,
+                                         CUDA_POINTER_BYTES };
+    void *data[] = { &ret_known->type, &ret_known->device, &ret_known->start, &ret_known->bytes };
+    CUresult code = api ? api->calls.cuPointerGetAttributes(4, attributes, data,
+                                                            over_address(address))
+                        : OVER_NO_DEVICE;
+    return code || ret_known->type ? code : OVER_INVALID_VALUE;
+}
+
+hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void *address)
+{
+    struct known known = { 0 };
+    CUresult code = ask(address, &known);
+    if (!code) {
+        void *pointer = (void *)(uintptr_t)over_address(address);
+        *attributes = (hipPointerAttribute_t){
+            .type = known.type,
+            .device = known.device,
+            .devicePointer = pointer,
+            .hostPointer = known.type == CUDA_TYPE_DEVICE ? NULL : pointer,
+        };
+    }
+    return over_end(code);
+}
+
+hipError_t hipMemGetAddressRange(void **start, size_t *bytes, void *address)
+{
+    struct known known = { 0 };
+    CUresult code = ask(address, &known);
+    if (!code) {
+        *start = (void *)(uintptr_t)known.start;
+        *bytes = known.bytes;
+    }
+    return over_end(code);
+}
+
 /* ---- Ranges --------------------------------------------------------------------------------- */
 
 static CUmemAllocationProp properties_of(const hipMemAllocationProp *properties)

@@ -37,6 +37,7 @@ CUDA_NUMBERS(CUDA_NUMBER)
 #define cuuint64_t our_cuuint64_t
 #define CUdevice_attribute our_CUdevice_attribute
 #define CUfunction_attribute our_CUfunction_attribute
+#define CUpointer_attribute our_CUpointer_attribute
 #define CUmemAllocationGranularity_flags our_CUmemAllocationGranularity_flags
 #define CUstreamCaptureMode our_CUstreamCaptureMode
 #define CUstreamCaptureStatus our_CUstreamCaptureStatus

@@ -53,6 +53,7 @@ HIP_NUMBERS(HIP_NUMBER)
 #define hipMemLocation our_hipMemLocation
 #define hipMemAllocationProp our_hipMemAllocationProp
 #define hipMemAccessDesc our_hipMemAccessDesc
+#define hipPointerAttribute_t our_hipPointerAttribute_t
 #define hipKernelNodeParams our_hipKernelNodeParams
 #include "device/hip/hip_types.h"
 #undef hipError_t
@@ -63,6 +64,7 @@ HIP_NUMBERS(HIP_NUMBER)
 #undef hipStreamCaptureStatus
 #undef hipMemAllocationProp
 #undef hipMemAccessDesc
+#undef hipPointerAttribute_t
 #undef hipKernelNodeParams
 
 #define SAME_SIZE(type) _Static_assert(sizeof(type) == sizeof(our_##type), #type " has its size")
@@ -75,6 +77,9 @@ SAME_SIZE(hipMemAllocationGranularity_flags);
 SAME_SIZE(hipStreamCaptureMode);
 SAME_SIZE(hipStreamCaptureStatus);
 SAME_SIZE(hipMemAccessDesc);
+SAME_SIZE(hipPointerAttribute_t);
+SAME_PLACE(hipPointerAttribute_t, devicePointer);
+SAME_PLACE(hipPointerAttribute_t, hostPointer);
 SAME_SIZE(hipKernelNodeParams);
 #if HIP_VERSION >= 50300000 /* with an older runtime the backend does without ranges */
 SAME_SIZE(hipMemAllocationProp);

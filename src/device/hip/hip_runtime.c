@@ -132,6 +132,29 @@ static int unpin(void *self, void *memory)
     return (int)api_of(self)->hipHostUnregister(memory);
 }
 
+static int ask_pointer(void *self, uint64_t address, struct gpu_pointer *ret_pointer)
+{
+    const struct hip_api *api = api_of(self);
+    hipPointerAttribute_t attributes = { .device = -1 };
+    void *start = NULL, *pointer = (void *)(uintptr_t)address;
+    size_t bytes = 0;
+    /* Of an address it does not know it says that with an error, which is no failure of ours. */
+    if (api->hipPointerGetAttributes(&attributes, pointer) || !attributes.devicePointer) {
+        *ret_pointer = (struct gpu_pointer){ .words = "an address it knows nothing of" };
+        return 0;
+    }
+    bool here = attributes.device == ((struct hip *)self)->device;
+    if (api->hipMemGetAddressRange(&start, &bytes, pointer))
+        bytes = 0;
+    *ret_pointer = (struct gpu_pointer){
+        .is_memory = here && !attributes.hostPointer,
+        .words = attributes.hostPointer ? "memory of the host" : "memory of another device",
+        .range_start = bytes ? (uint64_t)(uintptr_t)start : 0,
+        .range_bytes = bytes,
+    };
+    return 0;
+}
+
 /* ---- Ranges: not in every runtime ----------------------------------------------------------- */
 
 static bool has_ranges(const struct hip *hip)
@@ -405,6 +428,7 @@ static const struct gpu_runtime hip_runtime = {
     .enter = enter,
     .memory_create = create_memory,
     .memory_destroy = destroy_memory,
+    .pointer_ask = ask_pointer,
     .pinned_create = create_pinned,
     .pinned_destroy = destroy_pinned,
     .pin = pin,

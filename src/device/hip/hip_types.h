@@ -42,6 +42,16 @@ typedef struct {
     unsigned int flags;
 } hipMemAccessDesc;
 
+/* What the first field means has changed between versions; it is not used. */
+typedef struct {
+    unsigned int type;
+    int device;
+    void *devicePointer;
+    void *hostPointer;
+    int isManaged;
+    unsigned int allocationFlags;
+} hipPointerAttribute_t;
+
 typedef struct {
     uint32_t x, y, z;
 } hip_dim3;
