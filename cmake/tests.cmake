@@ -173,7 +173,7 @@ if(greta_kernel_count GREATER 0)
     # Programs that are not sanitized load it too.
     target_compile_options(greta_hip_over_cuda PRIVATE -fvisibility=hidden -fno-sanitize=all)
     target_link_options(greta_fake_cuda PRIVATE -fno-sanitize=all)
-    target_link_options(greta_hip_over_cuda PRIVATE -fno-sanitize=all
+    target_link_options(greta_hip_over_cuda PRIVATE -fno-sanitize=all -Wl,-z,defs
         -Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/hip_over_cuda/exports.map)
     target_link_libraries(greta_hip_over_cuda PRIVATE greta_warnings ${CMAKE_DL_LIBS})
 
