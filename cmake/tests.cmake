@@ -49,9 +49,11 @@ endif()
 find_path(GRETA_HIP_INCLUDE hip/hip_runtime_api.h
           PATHS $ENV{ROCM_PATH}/include $ENV{HIP_PATH}/include /opt/rocm/include)
 if(GRETA_HIP_INCLUDE)
-    target_include_directories(device_hip_api_test SYSTEM PRIVATE ${GRETA_HIP_INCLUDE})
     target_include_directories(device_hip_api_test PRIVATE tests)
-    target_compile_definitions(device_hip_api_test PRIVATE GRETA_HAS_HIP_H)
+    foreach(name device_hip_api_test interpose_hip_calls_test)
+        target_include_directories(${name} SYSTEM PRIVATE ${GRETA_HIP_INCLUDE})
+        target_compile_definitions(${name} PRIVATE GRETA_HAS_HIP_H)
+    endforeach()
 endif()
 
 find_path(GRETA_HSA_INCLUDE hsa/hsa_ext_amd.h)
@@ -69,6 +71,12 @@ target_link_libraries(greta_fake_hsa PRIVATE greta_warnings)
 add_test(NAME fake_gpu/hsa_faults COMMAND device_hip_fault_test libhsa-runtime64.so.1)
 set_tests_properties(fake_gpu/hsa_faults PROPERTIES TIMEOUT 60 ENVIRONMENT
                      "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_hsa")
+
+target_link_libraries(interpose_hip_code_object_test PRIVATE greta_code_object)
+target_sources(interpose_hip_kernels_test PRIVATE src/interpose/hip/kernels.c)
+target_link_libraries(interpose_hip_kernels_test PRIVATE greta_code_object)
+set_property(TEST unit/interpose_hip_code_object_test APPEND PROPERTY ENVIRONMENT
+             "GRETA_CODE_OBJECT=${CMAKE_BINARY_DIR}/kernels/gfx942.co")
 
 # Tests of several modules together link all of them.
 file(GLOB integration_tests CONFIGURE_DEPENDS tests/integration/*_test.c)
@@ -109,7 +117,7 @@ foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
     target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_analyze greta_report
-                          greta_tokenizer greta_device_gpu greta_warnings)
+                          greta_tokenizer greta_device_gpu greta_code_object greta_warnings)
     add_test(NAME fuzz/${name}_replay
              COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
 endforeach()
@@ -188,10 +196,31 @@ if(greta_kernel_count GREATER 0)
                           LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/hip_over_cuda)
     target_include_directories(greta_hip_over_cuda PRIVATE src tests/hip_over_cuda)
     target_compile_definitions(greta_hip_over_cuda PRIVATE GPU_CODE_COUNT=${greta_kernel_count})
-    target_compile_options(greta_hip_over_cuda PRIVATE -fvisibility=hidden)
-    target_link_options(greta_hip_over_cuda PRIVATE
+    # Programs that are not sanitized load it too.
+    target_compile_options(greta_hip_over_cuda PRIVATE -fvisibility=hidden -fno-sanitize=all)
+    target_link_options(greta_fake_cuda PRIVATE -fno-sanitize=all)
+    target_link_options(greta_hip_over_cuda PRIVATE -fno-sanitize=all -Wl,-z,defs
         -Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/hip_over_cuda/exports.map)
     target_link_libraries(greta_hip_over_cuda PRIVATE greta_warnings ${CMAKE_DL_LIBS})
+
+    # A HIP program to trace, linked with that library and with the vendor's where it is installed.
+    find_library(GRETA_HIP_LIBRARY amdhip64 PATHS $ENV{ROCM_PATH}/lib /opt/rocm/lib)
+    if(GRETA_HIP_INCLUDE)
+        set(hip_program_over greta_hip_over_cuda)
+        set(hip_program_vendor ${GRETA_HIP_LIBRARY})
+        foreach(name hip_program_over hip_program_vendor)
+            if(${name})
+                add_executable(${name} tests/hip_over_cuda/program.c)
+                set_target_properties(${name} PROPERTIES
+                                      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/hip_program)
+                target_include_directories(${name} SYSTEM PRIVATE ${GRETA_HIP_INCLUDE})
+                target_include_directories(${name} PRIVATE src)
+                target_compile_options(${name} PRIVATE -fno-sanitize=all)
+                target_link_options(${name} PRIVATE -fno-sanitize=all -rdynamic)
+                target_link_libraries(${name} PRIVATE ${${name}} greta_warnings)
+            endif()
+        endforeach()
+    endif()
 
     # The same tests on the emulated GPU, and on a real one where there is one; of HIP likewise.
     set(fake_path ${CMAKE_BINARY_DIR}/fake_gpu)
