@@ -98,6 +98,7 @@ struct cli_invocation {
 /* Commands. */
 extern const struct cli_command cli_infer;
 extern const struct cli_command cli_audit;
+extern const struct cli_command cli_trace;
 extern const struct cli_command cli_eval;
 extern const struct cli_command cli_bench;
 extern const struct cli_command cli_diff_taps;
@@ -116,6 +117,13 @@ extern const struct cli_command cli_help;
 size_t cli_command_count(void);
 const struct cli_command *cli_command_at(size_t index);
 const struct cli_command *cli_command_find(const char *name); /* or NULL */
+
+/* variables.c: what is read from the environment, for the man page. */
+struct cli_variable {
+    const char *name, *value, *help;
+};
+size_t cli_variable_count(void);
+const struct cli_variable *cli_variable_at(size_t index);
 
 /* run.c: everything main does. */
 enum cli_exit cli_run(int argument_count, char **arguments);

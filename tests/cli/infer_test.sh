@@ -61,6 +61,12 @@ PYTHON
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n -1 -c 30 --ignore-eos
 expect_stderr "Ended: context"
 
+# More context than the model was made for is given, and told.
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p x --greedy -n 1 -c 100000
+expect_stderr "--ctx-size 100000: the model was made for"
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p x --greedy -n 1 -c 64
+! grep -q 'was made for' "$captured/err" || fail "expected no warning"
+
 # ---- What goes wrong ---------------------------------------------------------------------------
 expect_exit 2 "$GRETA" infer -m tiny.gguf
 expect_one_line_error "expected --prompt TEXT or --prompt-file FILE"
@@ -113,7 +119,8 @@ expect_stderr "an illegal memory access was encountered"
 expect_stderr "first fault: rope, layer 2, step 3"
 expect_stderr "Generated tokens: 3"
 
-expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 4 --inject rope-position@layer=2,step=1
+expect_exit 1 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 4 --inject rope-position@layer=2,step=1
+expect_stderr "STATUS=FAILED"
 expect_stderr "an index was past its bound and the access was skipped"
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 4
 ! grep -q warning "$captured/err" || fail "expected no warning"

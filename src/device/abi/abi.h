@@ -31,6 +31,7 @@ struct gpu_call {
     uint64_t page;                  /* struct crumb_page, for traps */
     uint64_t trap_counter;          /* u64 in device memory: traps claimed so far */
     uint64_t trap_id;               /* the launch that traps name */
+    uint64_t more_trap_ids[2];      /* where launches are joined: of the second and third */
     uint64_t workspace;             /* GPU_WORKSPACE_BYTES of the stream */
     uint32_t words[GPU_WORD_LIMIT]; /* of the plan, for the kernel alone */
     _Alignas(16) uint8_t params[GPU_PARAMS_BYTES];
@@ -41,6 +42,42 @@ struct gpu_call {
  * counts there leaves them so. */
 #define GPU_WORKSPACE_BYTES (UINT64_C(64) << 20)
 #define GPU_COUNTER_BYTES (UINT64_C(1) << 20)
+
+/* ---- Inspections ---------------------------------------------------------------------------- */
+
+/* What the kernel `inspect` looks for in an operand: its dtype field. Rows are bytes there: width
+ * bytes of each. */
+#define GPU_INSPECT_DIGEST 1u /* the sum of device_digest_word */
+#define GPU_INSPECT_SCAN 2u   /* floats that are not finite: how many, the first */
+#define GPU_INSPECT_CANARY 3u /* bytes that are not the operand's `unused`: the same; put back */
+
+/* Parts of an operand that blocks of their own look at, at most. */
+#define GPU_INSPECT_PARTS 256u
+
+/* Its params. The regions are the call's operands or, where they are more, in a table. */
+struct gpu_inspect_params {
+    uint64_t slots; /* struct gpu_inspect_slot for each region */
+    uint64_t table; /* struct gpu_operand for each; 0: operands */
+};
+
+/* What it found; in memory of the host that the device can write. */
+struct gpu_inspect_slot {
+    uint64_t value; /* the digest, or how many */
+    uint64_t first; /* index of the first value, address of the first byte; UINT64_MAX: none */
+    uint64_t done;  /* 1 once the others are there */
+    uint64_t unused;
+};
+
+/* The digest of a transfer's bytes is the sum, modulo 2^64, of device_digest_word over its words of
+ * 8 bytes (little endian, the last one filled up with zeros), whatever rows they lie in. A sum has
+ * no order, so that a GPU can take it with one atomic add. */
+static inline uint64_t device_digest_word(uint64_t word, uint64_t index)
+{
+    uint64_t mixed = word + (index + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return mixed ^ (mixed >> 31);
+}
 
 /* Where things stand in event/crumb.h, which kernels cannot include; abi.c holds them together. */
 #define GPU_CRUMB_ENTERED 0

@@ -14,6 +14,13 @@ struct gpu_facts {
     struct device_gpu_chip chip;
 };
 
+/* What the runtime says of an address. */
+struct gpu_pointer {
+    bool is_memory;                    /* of this device, mapped; else: */
+    const char *words;                 /* what it is; static */
+    uint64_t range_start, range_bytes; /* the allocation or range it lies in; 0: not told */
+};
+
 struct gpu_grid {
     uint32_t x, y;
     uint32_t threads;
@@ -34,9 +41,12 @@ struct gpu_runtime {
     bool (*is_fault)(int code);                      /* the device can do nothing more after it */
     bool (*is_no_memory)(int code);
     int (*enter)(void *self);
+    /* What the runtime itself was told of the first fault; false: nothing. reason: in words. */
+    bool (*fault_find)(void *self, uint64_t *ret_address, char *reason, size_t reason_bytes);
 
     int (*memory_create)(void *self, uint64_t bytes, uint64_t *ret_address);
     int (*memory_destroy)(void *self, uint64_t address);
+    int (*pointer_ask)(void *self, uint64_t address, struct gpu_pointer *ret_pointer);
     /* Pinned memory of the host that the device can read and write at ret_address. */
     int (*pinned_create)(void *self, uint64_t bytes, void **ret_memory, uint64_t *ret_address);
     int (*pinned_destroy)(void *self, void *memory);
@@ -57,7 +67,8 @@ struct gpu_runtime {
     int (*stream_sync)(void *self, void *stream);
     int (*stream_query)(void *self, void *stream); /* 0 also where work is still under way */
 
-    int (*event_create)(void *self, void **ret_event);
+    /* idle: who waits for it sleeps instead of spinning. */
+    int (*event_create)(void *self, bool idle, void **ret_event);
     int (*event_destroy)(void *self, void *event);
     int (*event_record)(void *self, void *event, void *stream);
     int (*event_wait)(void *self, void *event, void *stream);

@@ -51,10 +51,12 @@ static void close_device(struct device *device)
     gpu_upload_destroy(gpu);
     gpu_modules_release(gpu);
     gpu_crumbs_destroy(gpu);
+    gpu_log_close(&gpu->log);
     if (gpu->internal_stream)
         runtime->stream_destroy(runtime->self, gpu->internal_stream);
     runtime->close(runtime->self);
     pthread_mutex_destroy(&gpu->lock);
+    pthread_mutex_destroy(&gpu->inspect_lock);
     free(gpu);
 }
 
@@ -66,6 +68,7 @@ static const struct device_methods gpu_methods = {
     .memory_import = gpu_memory_import,
     .memory_destroy = gpu_memory_destroy,
     .memory_damage = gpu_memory_damage,
+    .memory_ask = gpu_memory_ask,
     .staging_create = create_staging,
     .staging_destroy = destroy_staging,
     .stream_create = gpu_stream_create,
@@ -120,8 +123,10 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
         return error_set(err, STATUS_NO_MEMORY, "no memory for a device");
     }
     gpu->runtime = *take_runtime;
+    gpu_log_open(&gpu->log, NULL);
     gpu->device.methods = &gpu_methods;
     pthread_mutex_init(&gpu->lock, NULL);
+    pthread_mutex_init(&gpu->inspect_lock, NULL);
     gpu->runtime.facts(gpu->runtime.self, &gpu->facts);
     fill_info(gpu);
     gpu->device.completions_lag = true;

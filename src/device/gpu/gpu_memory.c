@@ -13,6 +13,7 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* What the runtimes give, and what the widest loads like. */
@@ -28,6 +29,58 @@ struct gpu_quarantine_entry {
 static uint64_t align_up(uint64_t value, uint64_t alignment)
 {
     return (value + alignment - 1) / alignment * alignment;
+}
+
+/* ---- What the runtime says ------------------------------------------------------------------ */
+
+/* Of [address, address + bytes): how many bytes the runtime says are memory of this device (all, as
+ * far as its range goes, or none), and what is wrong with the rest. An error is no answer: a fault
+ * that is pending belongs to whoever made it. */
+static bool ask(struct gpu_device *gpu, uint64_t address, uint64_t bytes, uint64_t *ret_bytes,
+                const char **ret_words)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    struct gpu_pointer first = { 0 }, last = { 0 };
+    if (runtime->pointer_ask(runtime->self, address, &first) ||
+        runtime->pointer_ask(runtime->self, address + bytes - 1, &last))
+        return false;
+    uint64_t left = first.range_bytes - (address - first.range_start);
+    *ret_words = first.words;
+    *ret_bytes = bytes;
+    if (!first.is_memory) {
+        *ret_bytes = 0;
+    } else if (first.range_bytes && left < bytes) {
+        *ret_bytes = left;
+        *ret_words = "its allocation ends before";
+    } else if (!last.is_memory || last.range_start != first.range_start) {
+        *ret_bytes = bytes - 1;
+        *ret_words = last.is_memory ? "another allocation at its end" : last.words;
+    }
+    return true;
+}
+
+/* A runtime that does not know what it made itself cannot be asked about anything. */
+static void probe_pointers(struct gpu_device *gpu, const struct device_memory *memory)
+{
+    const char *unused;
+    uint64_t bytes;
+    if (!gpu->pointers_known && gpu->device.options.ask_pointers)
+        gpu->pointers_known = ask(gpu, memory->address, memory->bytes, &bytes, &unused) &&
+                              bytes == memory->bytes;
+}
+
+void gpu_memory_ask(struct device *device, uint64_t address, uint64_t bytes,
+                    struct device_pointer_facts *ret_facts)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    const char *words = "";
+    *ret_facts = (struct device_pointer_facts){ .asked = gpu->pointers_known };
+    if (!ret_facts->asked)
+        return;
+    gpu_enter(gpu);
+    ret_facts->asked = ask(gpu, address, bytes, &ret_facts->bytes, &words);
+    snprintf(ret_facts->words, sizeof(ret_facts->words), "%s",
+             ret_facts->bytes < bytes && words ? words : "");
 }
 
 /* ---- Making --------------------------------------------------------------------------------- */
@@ -117,7 +170,7 @@ static int fill_fresh(struct gpu_device *gpu, const struct gpu_memory *memory, u
     return code;
 }
 
-static enum status no_room(struct gpu_device *gpu, int code, uint64_t bytes, struct error *err)
+enum status gpu_no_room(struct gpu_device *gpu, int code, uint64_t bytes, struct error *err)
 {
     char words[TEXT_BYTES_CAPACITY], all[TEXT_BYTES_CAPACITY], used[TEXT_BYTES_CAPACITY];
     if (!gpu->runtime.is_no_memory(code))
@@ -145,7 +198,7 @@ static enum status create(struct gpu_device *gpu, uint64_t bytes, bool contents,
                                           : make_plain(gpu, bytes, guards, memory, &address);
     if (code) {
         free(memory);
-        enum status status = no_room(gpu, code, bytes, err);
+        enum status status = gpu_no_room(gpu, code, bytes, err);
         return status ? status : device_check(&gpu->device, err);
     }
     code = fill_fresh(gpu, memory, address, bytes, contents);
@@ -155,7 +208,13 @@ static enum status create(struct gpu_device *gpu, uint64_t bytes, bool contents,
         enum status status = gpu_failed(gpu, code, "buffer creation", err);
         return status ? status : device_check(&gpu->device, err);
     }
-    *ret_memory = (struct device_memory){ .address = address, .bytes = bytes, .impl = memory };
+    *ret_memory = (struct device_memory){ .address = address,
+                                          .bytes = bytes,
+                                          .impl = memory,
+                                          .slack_before = memory->front_bytes,
+                                          .slack_after = memory->back_bytes,
+                                          .canary = CANARY };
+    probe_pointers(gpu, ret_memory);
     return STATUS_OK;
 }
 
@@ -168,7 +227,7 @@ enum status gpu_memory_create(struct device *device, uint64_t bytes,
 enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t count,
                               struct device_memory *ret_memory, struct error *err)
 {
-    struct device_memory memory;
+    struct device_memory memory = { .address = 0 };
     TRY(create(gpu_of(device), count, false, &memory, err));
     enum status status = gpu_upload(gpu_of(device), memory.address, bytes, count, err);
     if (!status)

@@ -16,7 +16,7 @@ const char *gpu_command_name(const struct device_command *command)
     case DEVICE_COMMAND_COPY_WITHIN:
         return "copy within";
     case DEVICE_COMMAND_FILL:
-        return "fill";
+        return command->contract ? command->contract->name : "fill";
     case DEVICE_COMMAND_INSPECT:
         return "inspection";
     case DEVICE_COMMAND_LAUNCH:
@@ -49,7 +49,6 @@ static struct gpu_call make_call(const struct gpu_device *gpu, const struct gpu_
                              .trap_counter = gpu->trap_counter,
                              .trap_id = command->event_id,
                              .workspace = stream->workspace };
-    memcpy(call.params, command->params, sizeof(call.params));
     return call;
 }
 
@@ -59,8 +58,11 @@ enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream
     uint64_t address;
     if (stream->workspace)
         return STATUS_OK;
-    GPU_TRY(gpu, runtime->memory_create(runtime->self, GPU_WORKSPACE_BYTES, &address), "workspace",
-            err);
+    int made = runtime->memory_create(runtime->self, GPU_WORKSPACE_BYTES, &address);
+    if (made) {
+        enum status status = gpu_no_room(gpu, made, GPU_WORKSPACE_BYTES, err);
+        return status ? error_wrap(err, "scratch of a stream") : status;
+    }
     stream->workspace = address;
     pthread_mutex_lock(&gpu->lock);
     int code = runtime->fill(runtime->self, address, 0, GPU_WORKSPACE_BYTES, gpu->internal_stream);
@@ -71,31 +73,87 @@ enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream
     return STATUS_OK;
 }
 
+static struct device_gpu_request request_of(const struct gpu_device *gpu,
+                                            const struct device_command *command)
+{
+    return (struct device_gpu_request){ .params = command->params,
+                                        .operands = command->operands,
+                                        .operand_count = command->operand_count,
+                                        .chip = &gpu->facts.chip };
+}
+
+/* Operand `number` of the commands together, or NULL. */
+static const struct device_host_operand *find_operand(const struct device_command *commands,
+                                                      uint32_t count, uint32_t number)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (number < commands[i].operand_count)
+            return &commands[i].operands[number];
+        number -= commands[i].operand_count;
+    }
+    return NULL;
+}
+
+static void fill_calls(struct gpu_device *gpu, const struct gpu_stream *stream,
+                       const struct device_command *commands, uint32_t count, uint64_t node,
+                       const struct device_gpu_step *steps, uint32_t step_count,
+                       struct gpu_prepared *ret_prepared)
+{
+    ASSERT(step_count <= DEVICE_GPU_STEP_LIMIT);
+    ret_prepared->count = step_count;
+    for (uint32_t i = 0; i < step_count; i++) {
+        const struct device_gpu_step *step = &steps[i];
+        struct gpu_call *call = &ret_prepared->calls[i];
+        *call = make_call(gpu, stream, commands, node);
+        memcpy(call->params, commands[step->params_of].params, sizeof(call->params));
+        for (uint32_t more = 1; more < count; more++)
+            call->more_trap_ids[more - 1] = commands[more].event_id;
+        memcpy(call->words, step->words, sizeof(call->words));
+        for (uint32_t o = 0; o < GPU_OPERAND_LIMIT; o++) {
+            const struct device_host_operand *operand = find_operand(commands, count,
+                                                                     step->operands[o]);
+            if (operand)
+                fill_operand(operand, &call->operands[o]);
+        }
+        ret_prepared->functions[i] =
+            gpu->modules[commands->kernel.module_index].functions[step->kernel];
+        ret_prepared->grids[i] = (struct gpu_grid){ step->grid_x, step->grid_y, step->threads,
+                                                    step->shared_bytes };
+    }
+}
+
 void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command, uint64_t node,
                  struct gpu_prepared *ret_prepared)
 {
-    struct device_gpu_request request = { .params = command->params,
-                                          .operands = command->operands,
-                                          .operand_count = command->operand_count,
-                                          .chip = &gpu->facts.chip };
+    struct device_gpu_request request = request_of(gpu, command);
     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT];
     uint32_t count = command->kernel.gpu(&request, steps);
-    ASSERT(count <= DEVICE_GPU_STEP_LIMIT);
-    ret_prepared->count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct device_gpu_step *step = &steps[i];
-        struct gpu_call *call = &ret_prepared->calls[i];
-        *call = make_call(gpu, stream, command, node);
-        memcpy(call->words, step->words, sizeof(call->words));
-        for (uint32_t o = 0; o < GPU_OPERAND_LIMIT; o++)
-            if (step->operands[o] < command->operand_count)
-                fill_operand(&command->operands[step->operands[o]], &call->operands[o]);
-        ret_prepared->functions[i] =
-            gpu->modules[command->kernel.module_index].functions[step->kernel];
-        ret_prepared->grids[i] = (struct gpu_grid){ step->grid_x, step->grid_y, step->threads,
-                                                    step->shared_bytes };
+    fill_calls(gpu, stream, command, 1, node, steps, count, ret_prepared);
+}
+
+uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *stream,
+                            const struct device_command *commands, size_t count, uint64_t node,
+                            struct gpu_prepared *ret_prepared)
+{
+    struct device_gpu_request requests[DEVICE_GPU_JOIN_LIMIT];
+    struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT];
+    device_gpu_plan plans[DEVICE_GPU_JOIN_LIMIT];
+    uint32_t module_index = commands[0].kernel.module_index, launches = 0, taken = 0;
+    device_gpu_join join = gpu->modules[module_index].join;
+    while (launches < count && launches < DEVICE_GPU_JOIN_LIMIT) {
+        const struct device_command *command = &commands[launches];
+        if (command->kind != DEVICE_COMMAND_LAUNCH || command->kernel.module_index != module_index)
+            break;
+        requests[launches] = request_of(gpu, command);
+        plans[launches++] = command->kernel.gpu;
     }
+    uint32_t step_count = join && launches > 1 ? join(requests, plans, launches, steps, &taken) : 0;
+    if (step_count == 0)
+        return 0;
+    ASSERT(taken > 0 && taken <= launches);
+    fill_calls(gpu, stream, commands, launches, node, steps, step_count, ret_prepared);
+    return taken;
 }
 
 static enum status launch(struct gpu_device *gpu, struct gpu_stream *stream,
@@ -141,8 +199,29 @@ static int transfer(const struct gpu_runtime *runtime, void *stream,
     return 0;
 }
 
-int gpu_transfer(struct gpu_device *gpu, void *stream, const struct device_command *command)
+/* A fill by a kernel: at any address, and a bad one is a fault of the kernel, as it is in an op. */
+static int store(struct gpu_device *gpu, const struct gpu_stream *stream,
+                 const struct device_command *command)
 {
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    const struct device_rows *rows = &command->target;
+    struct gpu_grid grid = { (uint32_t)(rows->row_bytes / (64 * 256u) % 1024 + 1), 1, 256, 0 };
+    struct gpu_call call = { .crumbs = stream->crumbs,
+                             .entered = command->event_id,
+                             .finished = command->event_id - 1,
+                             .operands = { { .address = rows->address,
+                                             .row_stride_bytes = rows->stride_bytes,
+                                             .width = rows->row_bytes,
+                                             .rows = rows->row_count,
+                                             .unused = command->byte } } };
+    return runtime->launch(runtime->self, gpu->store_function, &grid, stream->handle, &call);
+}
+
+int gpu_transfer(struct gpu_device *gpu, const struct gpu_stream *stream,
+                 const struct device_command *command)
+{
+    if (command->kind == DEVICE_COMMAND_FILL && command->contract && gpu->store_function)
+        return store(gpu, stream, command);
     bool out = command->kind == DEVICE_COMMAND_COPY_OUT;
     bool within = command->kind == DEVICE_COMMAND_COPY_WITHIN;
     const struct device_rows *rows = out ? &command->source : &command->target;
@@ -152,7 +231,7 @@ int gpu_transfer(struct gpu_device *gpu, void *stream, const struct device_comma
     uint64_t bytes = dense ? rows->row_bytes * rows->row_count : rows->row_bytes;
     int code = 0;
     for (uint64_t row = 0; row < count && bytes && !code; row++)
-        code = transfer(&gpu->runtime, stream, command,
+        code = transfer(&gpu->runtime, stream->handle, command,
                         command->target.address + row * command->target.stride_bytes,
                         from->address + row * from->stride_bytes, row * bytes, bytes);
     return code;
@@ -174,17 +253,14 @@ enum status gpu_stream_submit(struct device *device, void *argument,
 {
     struct gpu_device *gpu = gpu_of(device);
     struct gpu_stream *stream = argument;
-    if (command->kind == DEVICE_COMMAND_INSPECT) {
-        /* No kernel looks at memory for the audit yet: said as what was not seen. */
-        const struct device_inspection_result unseen = { .failed = true };
-        device_report_inspection(device, stream->index, command, command->event_id, &unseen);
-        return STATUS_OK;
-    }
+    if (command->kind == DEVICE_COMMAND_INSPECT)
+        return gpu_inspect_submit(gpu, stream, command, err);
     gpu_enter(gpu);
+    TRY(gpu_inspect_flush(gpu, stream, err));
     if (command->kind == DEVICE_COMMAND_LAUNCH)
         TRY(launch(gpu, stream, command, err));
     else
-        GPU_TRY(gpu, gpu_transfer(gpu, stream->handle, command), gpu_command_name(command), err);
+        GPU_TRY(gpu, gpu_transfer(gpu, stream, command), gpu_command_name(command), err);
     gpu_stream_note(stream, command->event_id, gpu_command_name(command), &command->scope, NULL);
     if (device_wants_completion(device, command))
         gpu_completions_add(gpu, stream, command->event_id);
@@ -196,10 +272,12 @@ enum status gpu_stream_sync(struct device *device, void *argument, struct error 
     struct gpu_device *gpu = gpu_of(device);
     struct gpu_stream *stream = argument;
     gpu_enter(gpu);
+    TRY(gpu_inspect_flush(gpu, stream, err));
     uint64_t last_id = __atomic_load_n(&stream->last_id, __ATOMIC_RELAXED);
     GPU_TRY(gpu, gpu->runtime.stream_sync(gpu->runtime.self, stream->handle), "stream sync", err);
     gpu_stream_finished(gpu, stream, last_id);
     gpu_show_crumbs(gpu);
+    gpu_inspect_collect(gpu);
     if (gpu->completions)
         gpu_completions_drain(gpu);
     return STATUS_OK;
@@ -219,6 +297,7 @@ enum status gpu_stream_query(struct device *device, void *argument, struct error
 static void release(struct gpu_device *gpu, struct gpu_stream *stream)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
+    gpu_inspect_stream_release(gpu, stream);
     if (stream->handle)
         runtime->stream_destroy(runtime->self, stream->handle);
     if (stream->workspace)
@@ -282,7 +361,7 @@ enum status gpu_mark_create(struct device *device, void **ret_mark, struct error
     if (!mark)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a mark");
     gpu_enter(gpu);
-    int code = gpu->runtime.event_create(gpu->runtime.self, &mark->event);
+    int code = gpu->runtime.event_create(gpu->runtime.self, false, &mark->event);
     if (code) {
         free(mark);
         enum status status = gpu_failed(gpu, code, "mark creation", err);
@@ -305,6 +384,7 @@ enum status gpu_mark_record(struct device *device, void *stream, void *mark, str
 {
     struct gpu_device *gpu = gpu_of(device);
     gpu_enter(gpu);
+    TRY(gpu_inspect_flush(gpu, stream, err));
     GPU_TRY(gpu,
             gpu->runtime.event_record(gpu->runtime.self, ((struct gpu_mark *)mark)->event,
                                       ((struct gpu_stream *)stream)->handle),
@@ -330,6 +410,7 @@ enum status gpu_mark_sync(struct device *device, void *mark, struct error *err)
     GPU_TRY(gpu, gpu->runtime.event_sync(gpu->runtime.self, ((struct gpu_mark *)mark)->event),
             "mark sync", err);
     gpu_show_crumbs(gpu);
+    gpu_inspect_collect(gpu);
     return STATUS_OK;
 }
 
@@ -341,6 +422,8 @@ bool gpu_mark_passed(struct device *device, void *mark)
     gpu_enter(gpu);
     int code = gpu->runtime.event_query(gpu->runtime.self, ((struct gpu_mark *)mark)->event,
                                         &passed);
+    if (!code && passed)
+        gpu_inspect_collect(gpu);
     if (!code)
         return passed;
     /* A lost device passes its marks: nobody must wait for ever. */

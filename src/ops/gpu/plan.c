@@ -94,15 +94,13 @@ static uint32_t plan_act_pack(const struct device_gpu_request *request,
     return plan_values(KERNEL_act_pack, width_of(x), rows_of(x), steps);
 }
 
-static uint32_t plan_kv_append(const struct device_gpu_request *request,
-                               struct device_gpu_step *steps)
+uint32_t plan_kv_append(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct device_host_operand *k = &request->operands[0];
     return plan_values(KERNEL_kv_append, width_of(k), rows_of(k), steps);
 }
 
-static uint32_t plan_rms_norm(const struct device_gpu_request *request,
-                              struct device_gpu_step *steps)
+uint32_t plan_rms_norm(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct device_host_operand *x = &request->operands[0];
     const struct params_norm *params = request->params;
@@ -118,7 +116,8 @@ static uint32_t plan_rms_norm(const struct device_gpu_request *request,
         steps[0].shared_bytes = TEAM * sizeof(float);
         return 1;
     }
-    uint64_t threads = divide_up(width_of(x), by_four ? 4 * TEAM : TEAM) * TEAM;
+    /* By four, each thread has two fours: the block finds room beside one of a matrix product. */
+    uint64_t threads = divide_up(width_of(x), by_four ? 8 * TEAM : TEAM) * TEAM;
     uint32_t most = request->chip->thread_limit;
     steps[0] = step_of(by_four ? KERNEL_rms_norm_by_four : KERNEL_rms_norm, rows_of(x), 1,
                        threads < most ? (uint32_t)threads : most);
@@ -155,7 +154,7 @@ static uint32_t plan_rope_table(const struct device_gpu_request *request,
     return 1;
 }
 
-static uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps)
+uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct params_rope *params = request->params;
     const struct device_host_operand *x = &request->operands[0], *also = &request->operands[3];
@@ -166,12 +165,19 @@ static uint32_t plan_rope(const struct device_gpu_request *request, struct devic
                        steps);
 }
 
+/* Values worth a block, and blocks of a row. */
+#define ARGMAX_VALUES 2048u
+#define ARGMAX_BLOCKS_MOST 64u
+
 static uint32_t plan_argmax(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    steps[0] = step_of(KERNEL_argmax, rows_of(&request->operands[0]), 1,
-                       request->chip->thread_limit);
+    uint64_t rows = rows_of(&request->operands[0]);
+    ASSERT(rows <= GRID_Y_LIMIT);
+    uint64_t blocks = divide_up(width_of(&request->operands[0]), ARGMAX_VALUES);
+    steps[0] = step_of(KERNEL_argmax, blocks < ARGMAX_BLOCKS_MOST ? blocks : ARGMAX_BLOCKS_MOST,
+                       rows, VALUE_THREADS);
     steps[0].shared_bytes = TEAM * sizeof(uint64_t);
-    return steps[0].grid_x > 0;
+    return rows > 0 && blocks > 0;
 }
 
 static uint32_t plan_top_k(const struct device_gpu_request *request, struct device_gpu_step *steps)
@@ -259,8 +265,7 @@ static struct device_gpu_step plan_attention_parts(const struct device_gpu_reque
     return step;
 }
 
-static uint32_t plan_attention(const struct device_gpu_request *request,
-                               struct device_gpu_step *steps)
+uint32_t plan_attention(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct params_attention *params = request->params;
     const struct device_host_operand *q = &request->operands[0];
@@ -328,6 +333,7 @@ const struct device_gpu_image *gpu_kernels_image(void)
         .code_count = GPU_CODE_COUNT,
         .kernels = kernel_names,
         .kernel_count = COUNT_OF(kernel_names),
+        .join = plan_join,
     };
     return &image;
 }

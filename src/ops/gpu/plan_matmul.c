@@ -154,8 +154,12 @@ static enum gpu_kernel one_kernel(enum dtype dtype)
     }
 }
 
-/* False where it cannot be: a type without a kernel, rows too long. Two blocks share a processor:
- * the next kernel's finds room while this one's is at work. */
+/* Shared memory of a processor that is left for small kernels. */
+#define ONE_SPARE_BYTES 24576u
+
+/* False where it cannot be: a type without a kernel, rows too long. A processor holds one block: if
+ * there were room for two, blocks that start early would double up on processors that are free
+ * first, and others go without. */
 static bool cut_one(const struct device_gpu_request *request, const struct group_places *places,
                     uint32_t part_bits, struct one_cut *ret_cut)
 {
@@ -180,13 +184,15 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     uint64_t members = divide_up(k, one_columns((uint32_t)dtype));
     const struct device_gpu_chip *chip = request->chip;
     uint64_t blocks = groups < chip->processor_count ? groups : chip->processor_count;
-    if (members > ONE_TEAMS_MOST || groups / blocks > UINT32_MAX / 4096 ||
+    uint64_t most = chip->thread_limit / TEAM;
+    most = most < ONE_TEAMS_MOST ? most : ONE_TEAMS_MOST;
+    if (members > most || groups / blocks > UINT32_MAX / 4096 ||
         (!same && gpu_pack_format(dtype, k, 1) != PACK_LEVELS))
         return false;
     uint64_t sums = divide_up(groups, blocks) * ONE_ROWS_MOST * members * sizeof(float);
-    uint64_t room = chip->processor_shared_bytes / 2 - 1024;
+    uint64_t room = chip->processor_shared_bytes - ONE_SPARE_BYTES;
     uint32_t ring_bytes = ONE_STAGES * stage_bytes;
-    uint64_t teams = ONE_TEAMS_MOST / members * members;
+    uint64_t teams = most / members * members;
     while (teams > members && teams * ring_bytes + sums > room)
         teams -= members;
     if (teams * ring_bytes + sums > chip->shared_bytes)
@@ -209,6 +215,40 @@ static struct device_gpu_step plan_one(const struct group_places *places, uint32
     step.shared_bytes = cut->shared_bytes;
     place_operands(places, part_bits, &step);
     return step;
+}
+
+/* What one_ask_ahead does for the product that comes next. */
+#define ONE_AHEAD_BYTES (UINT64_C(20) << 20)
+
+static void ask_ahead(const struct device_gpu_request *next, const struct group_places *places,
+                      uint8_t operand_base, struct device_gpu_step *step)
+{
+    const struct device_host_operand *weights = &next->operands[places->weights];
+    struct one_cut cut;
+    uint32_t bits = 0;
+    uint64_t groups = 0;
+    for (uint32_t part = 0; part < places->count; part++)
+        if (weights[part].data && rows_of(&weights[part]) > 0)
+            bits |= 1u << part;
+    if (!(bits & 1) || rows_of(&next->operands[places->packed]) != 1)
+        return;
+    uint32_t rows = one_rows((uint32_t)weights[0].dtype);
+    for (uint32_t part = 0; part < places->count; part++) {
+        if (!(bits >> part & 1))
+            continue;
+        if (way_of(&weights[part]) != WAY_DIRECT || weights[part].dtype != weights[0].dtype)
+            return;
+        groups += divide_up(rows_of(&weights[part]), rows);
+    }
+    if (!cut_one(next, places, bits, &cut) || cut.blocks != step->grid_x)
+        return;
+    step->words[2] = (uint32_t)(ONE_AHEAD_BYTES / cut.blocks);
+    step->words[3] = (ONE_STAGES - 1) * (cut.teams / cut.members);
+    step->words[4] = (uint32_t)groups;
+    step->words[5] = rows;
+    step->operands[10] = operand_base + places->weights;
+    step->operands[11] = (uint8_t)(bits & 2 ? operand_base + places->weights + 1u
+                                            : DEVICE_GPU_ABSENT);
 }
 
 /* ---- Any product ---------------------------------------------------------------------------- */
@@ -246,18 +286,68 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     return count;
 }
 
+static const struct group_places single_places = {
+    .packed = 1, .weights = 0, .biases = 2, .outs = 3, .count = 1
+};
+static const struct group_places group_places = {
+    .packed = 0, .weights = 1, .biases = 4, .outs = 7, .count = 3
+};
+
 uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct group_places places = {
-        .packed = 1, .weights = 0, .biases = 2, .outs = 3, .count = 1
-    };
-    return plan_products(request, &places, steps);
+    return plan_products(request, &single_places, steps);
 }
 
 uint32_t plan_matmul_group(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct group_places places = {
-        .packed = 0, .weights = 1, .biases = 4, .outs = 7, .count = 3
-    };
-    return plan_products(request, &places, steps);
+    return plan_products(request, &group_places, steps);
+}
+
+#define ONE_NORM_WIDTH(threads) (8u * (threads)) /* of matmul_one_norm.h */
+
+uint32_t plan_norm_group(const struct device_gpu_request *norm,
+                         const struct device_gpu_request *request, bool is_group,
+                         struct device_gpu_step *steps)
+{
+    const struct group_places *places = is_group ? &group_places : &single_places;
+    const struct device_host_operand *biases = &request->operands[places->biases];
+    const struct device_host_operand *x = &norm->operands[0];
+    const struct device_gpu_chip *chip = request->chip;
+    uint8_t base = norm->operand_count;
+    uint64_t width = width_of(x), packed_bytes = width_of(&norm->operands[4]);
+    for (uint32_t part = 0; part < places->count; part++)
+        if (biases[part].data)
+            return 0;
+    if (rows_of(x) != 1 || norm->operands[4].data != request->operands[places->packed].data ||
+        plan_rms_norm(norm, steps) != 1 || steps[0].kernel != KERNEL_rms_norm_by_four ||
+        plan_products(request, places, steps) != 1 || steps[0].kernel < KERNEL_matmul_one_q4_k ||
+        steps[0].kernel > KERNEL_matmul_one_f16 || width > ONE_NORM_WIDTH(steps[0].threads))
+        return 0;
+    uint64_t at = (steps[0].shared_bytes + 15) / 16 * 16;
+    uint64_t bytes = at + TEAM * sizeof(float) + 16 + packed_bytes;
+    if (bytes > chip->shared_bytes)
+        return 0;
+    steps[0].shared_bytes = (uint32_t)bytes;
+    steps[0].words[6] = (uint32_t)at;
+    for (uint32_t i = 0; i < 10; i++)
+        if (steps[0].operands[i] != DEVICE_GPU_ABSENT)
+            steps[0].operands[i] += base;
+    for (uint8_t i = 0; i < 3; i++) /* x, added, weights */
+        steps[0].operands[4 + i] = i;
+    steps[0].operands[11] = 3; /* normed */
+    return 1;
+}
+
+uint32_t plan_matmul_before(const struct device_gpu_request *request,
+                            const struct device_gpu_request *next, bool next_is_group,
+                            uint8_t operand_base, struct device_gpu_step *steps)
+{
+    uint32_t count = plan_products(request, &single_places, steps);
+    const struct device_host_operand *weights = &request->operands[single_places.weights];
+    uint64_t bytes = rows_of(weights) * weights->row_stride_bytes;
+    uint64_t in_rings = request->chip->processor_count * request->chip->processor_shared_bytes / 2;
+    if (count != 1 || rows_of(&request->operands[single_places.packed]) != 1 || bytes > in_rings)
+        return 0;
+    ask_ahead(next, next_is_group ? &group_places : &single_places, operand_base, &steps[0]);
+    return steps[0].words[2] ? 1 : 0;
 }

@@ -110,7 +110,7 @@ static inline uint32_t matmul_chunk_bytes(uint32_t dtype)
 /* ---- One token ------------------------------------------------------------------------------ */
 
 /* Groups of rows in a team's ring, all but one on their way. */
-#define ONE_STAGES 3u
+#define ONE_STAGES 5u
 #define ONE_ROWS_MOST 2u
 #define ONE_SLICE_MOST 2176u
 
@@ -141,7 +141,7 @@ static inline uint32_t one_slice_bytes(uint32_t dtype)
 /* Rows that a team takes together. */
 static inline uint32_t one_rows(uint32_t dtype)
 {
-    return dtype == DTYPE_Q4_K || dtype == DTYPE_Q6_K_X8 ? 2 : 1;
+    return dtype == DTYPE_Q4_K ? 2 : 1;
 }
 
 #endif

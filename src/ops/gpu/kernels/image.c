@@ -1,8 +1,10 @@
 /* image.c - all kernels as one unit: a GPU's module has no linker. */
 #include "ops/gpu/kernels/act.c"
 #include "ops/gpu/kernels/attention.c"
+#include "ops/gpu/kernels/attention_step.c"
 #include "ops/gpu/kernels/attention_tiles.c"
 #include "ops/gpu/kernels/choose.c"
+#include "ops/gpu/kernels/inspect.c"
 #include "ops/gpu/kernels/kv.c"
 #include "ops/gpu/kernels/matmul.c"
 #include "ops/gpu/kernels/matmul_decoded.c"

@@ -14,8 +14,10 @@
  * the slices in increasing order. It depends on the type and k alone.
  *
  * Operands: packed, three weights, three biases, three outputs. words[0]: bytes of a team's ring.
- */
+ * words[6]: where in shared memory the row is normalised (matmul_one_norm.h), or 0; there are no
+ * biases then. */
 #include "ops/gpu/kernels/decode.h"
+#include "ops/gpu/kernels/matmul_one_norm.h"
 #include "ops/gpu/tiling.h"
 
 /* In the place of a type: whatever each part has, of those packed as levels. */
@@ -32,6 +34,7 @@ struct one_acts {
 /* What a team does. */
 struct one_work {
     const struct gpu_call *call;
+    const uint8_t *packed;    /* the row, in whatever memory */
     uint32_t members, member; /* teams of a row, and which of them this is */
     uint32_t slots;           /* groups of rows that the block does at once */
     uint32_t first, end;      /* groups of the block, counted over all parts */
@@ -76,17 +79,45 @@ INLINE void one_fetch(const struct one_work *work, uint32_t dtype, uint32_t grou
     }
 }
 
+/* Asks for what the next product's block of this number reads once its ring is full: where this
+ * kernel's own weights are few, memory has nothing to do while their activations are made.
+ * words[2]: bytes; words[3]: groups of the ring; words[4]: groups in all; words[5]: rows of a
+ * group. Operands 10, 11: the next weights. */
+INLINE void one_ask_ahead(const struct gpu_call *call)
+{
+    if (call->words[2] == 0)
+        return;
+    const struct gpu_operand *weights = &call->operands[10];
+    uint32_t first = (uint32_t)((uint64_t)call->words[4] * block_x() / block_count_x());
+    uint32_t end = (uint32_t)((uint64_t)call->words[4] * (block_x() + 1) / block_count_x());
+    uint32_t group = first + call->words[3];
+    uint32_t in_first = ((uint32_t)weights->rows + call->words[5] - 1) / call->words[5];
+    if (group >= end)
+        return;
+    if (group >= in_first) {
+        group -= in_first;
+        weights = &call->operands[11];
+    }
+    uint64_t row = (uint64_t)group * call->words[5];
+    if (!weights->address || row >= weights->rows)
+        return;
+    uint64_t left = (weights->rows - row) * weights->row_stride_bytes;
+    uint32_t bytes = left < call->words[2] ? (uint32_t)left : call->words[2];
+    const GLOBAL uint8_t *at = row_at(weights, row);
+    for (uint32_t i = thread_index() * CACHE_LINE; i < bytes; i += thread_count() * CACHE_LINE)
+        ask_line(at + i);
+}
+
 /* ---- Activations to registers --------------------------------------------------------------- */
 
-INLINE words4 one_words(const GLOBAL uint8_t *at)
+INLINE words4 one_words(const uint8_t *at)
 {
-    return *(const GLOBAL words4 *)at;
+    return *(const words4 *)(const void *)at;
 }
 
 INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct one_acts *acts)
 {
-    const struct gpu_operand *packed = &work->call->operands[0];
-    const GLOBAL uint8_t *row = row_at(packed, 0);
+    const uint8_t *row = work->packed;
     uint32_t k = (uint32_t)(work->call->operands[1].width | work->call->operands[2].width |
                             work->call->operands[3].width);
     uint32_t lane = lane_index(), column = work->member * one_columns(dtype);
@@ -102,12 +133,12 @@ INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct on
     }
     column += 64 * lane;
     column = column < k ? column : 0; /* a lane without weights reads the first */
-    const GLOBAL float *scales = (const GLOBAL float *)(row + k) + column / 32 * 2;
+    const float *scales = (const float *)(const void *)(row + k) + column / 32 * 2;
     if (dtype == DTYPE_Q4_K) {
         UNROLL
         for (uint32_t j = 0; j < 4; j++)
             acts->words[j] = one_words(row + column + 16 * j);
-        acts->scales = *(const GLOBAL floats4 *)scales;
+        acts->scales = *(const floats4 *)(const void *)scales;
         acts->scales[2] *= 0.0625f; /* upper nibbles are taken sixteenfold */
     } else if (dtype == DTYPE_Q8_0_X8) {
         /* Lanes of an odd pair take the second block first: no two read one bank. */
@@ -254,27 +285,65 @@ INLINE float one_dot(uint32_t dtype, const SHARED uint8_t *row, uint32_t left,
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-/* Multiplies the slices of the group's rows, which are in the stage. */
-INLINE void one_add(const struct one_work *work, uint32_t dtype, uint32_t group,
-                    const SHARED uint8_t *stage, uint32_t k, const struct one_acts *acts)
+/* Groups whose sums a lane keeps until they are added up together. With code for every type, more
+ * than one would not fit the registers. */
+#define ONE_KEPT_MOST 4u
+#define ONE_SUMS (ONE_KEPT_MOST * ONE_ROWS_MOST)
+INLINE uint32_t one_kept(uint32_t dtype)
+{
+    return dtype == ONE_ANY ? 1 : ONE_KEPT_MOST;
+}
+
+/* Multiplies the slices of a group's rows, which are in the stage. */
+INLINE void one_add(const struct one_work *work, uint32_t dtype, const SHARED uint8_t *stage,
+                    uint32_t k, const struct one_acts *acts, float sums[ONE_ROWS_MOST])
 {
     uint32_t left = k - work->member * one_columns(dtype);
-    SHARED float *sums = work->sums + (group - work->first) * ONE_ROWS_MOST * work->members;
-    float sum = one_dot(dtype, stage, left, acts);
-    if (one_rows(dtype) == 1) {
-        sum = team_sum(sum, TEAM);
-        if (lane_index() == 0)
-            sums[work->member] = sum;
-        return;
+    UNROLL
+    for (uint32_t r = 0; r < one_rows(dtype); r++)
+        sums[r] = one_dot(dtype, stage + r * one_slice_bytes(dtype), left, acts);
+}
+
+/* A lane keeps half of its rows, gives the other half away and adds what it is given. */
+INLINE void one_fold(float sums[ONE_SUMS], uint32_t half, uint32_t bit)
+{
+    bool upper = lane_index() & bit;
+    UNROLL
+    for (uint32_t i = 0; i < half; i++) {
+        float low = sums[i], high = sums[half + i];
+        sums[i] = (upper ? high : low) + team_swap_float(upper ? low : high, bit);
     }
-    /* The lower half of the lanes adds up the first row, the upper half the second. */
-    float second = one_dot(dtype, stage + one_slice_bytes(dtype), left, acts);
-    bool upper = lane_index() >= TEAM / 2;
-    float given = upper ? sum : second;
-    sum = (upper ? second : sum) + team_swap_float(given, TEAM / 2);
-    sum = team_sum(sum, TEAM / 2);
-    if (lane_index() % (TEAM / 2) == 0)
-        sums[(upper ? work->members : 0) + work->member] = sum;
+}
+
+/* The lanes' sums of 2, 4 or 8 rows: lanes TEAM / rows * n end with row n. */
+INLINE float one_add_lanes(float sums[ONE_SUMS], uint32_t rows)
+{
+    if (rows == 2) {
+        one_fold(sums, 1, 16);
+        return team_sum(sums[0], 16);
+    }
+    if (rows == 8) {
+        one_fold(sums, 4, 16);
+        one_fold(sums, 2, 8);
+        one_fold(sums, 1, 4);
+        return team_sum(sums[0], 4);
+    }
+    one_fold(sums, 2, 16);
+    one_fold(sums, 1, 8);
+    return team_sum(sums[0], 8);
+}
+
+/* Stores the sums of the groups from `group` on, `slots` apart. together: rows of a group that are
+ * in `sums`, one behind the other. */
+INLINE void one_keep(const struct one_work *work, uint32_t group, uint32_t rows, uint32_t together,
+                     float sums[ONE_SUMS])
+{
+    uint32_t lanes = TEAM / rows;
+    float sum = one_add_lanes(sums, rows);
+    uint32_t n = lane_index() / lanes, place = group + n / together * work->slots;
+    if (lane_index() % lanes == 0 && place < work->end)
+        work->sums[((place - work->first) * ONE_ROWS_MOST + n % together) * work->members +
+                   work->member] = sum;
 }
 
 /* Adds up the slices of all rows of the block. */
@@ -285,6 +354,7 @@ INLINE void one_finish(const struct one_work *work, uint32_t dtype)
         uint32_t before, group = work->first + i / ONE_ROWS_MOST, r = i % ONE_ROWS_MOST;
         uint32_t part = one_part(work, group, &before);
         const struct gpu_operand *bias = &work->call->operands[4 + part];
+        bool biased = bias->address && work->call->words[6] == 0;
         const struct gpu_operand *out = &work->call->operands[7 + part];
         uint32_t rows = one_rows(dtype == ONE_ANY ? work->call->operands[1 + part].dtype : dtype);
         uint32_t row = (group - before) * rows + r;
@@ -293,14 +363,36 @@ INLINE void one_finish(const struct one_work *work, uint32_t dtype)
         float sum = 0;
         for (uint32_t m = 0; m < work->members; m++)
             sum += work->sums[i * work->members + m];
-        row_f32(out, 0)[row] = bias->address ? sum + row_f32(bias, 0)[row] : sum;
+        row_f32(out, 0)[row] = biased ? sum + row_f32(bias, 0)[row] : sum;
     }
+}
+
+/* The same where the type may be that of the group's part: loaded says for which type acts are. */
+INLINE void one_add_any(const struct one_work *work, uint32_t dtype, uint32_t group,
+                        const SHARED uint8_t *stage, uint32_t k, uint32_t *loaded,
+                        struct one_acts *acts, float sums[ONE_ROWS_MOST])
+{
+    if (dtype != ONE_ANY) {
+        one_add(work, dtype, stage, k, acts, sums);
+        return;
+    }
+    uint32_t before, found = work->call->operands[1 + one_part(work, group, &before)].dtype;
+    if (found != *loaded)
+        one_load_acts(work, found, acts);
+    *loaded = found;
+    if (found == DTYPE_Q4_K)
+        one_add(work, DTYPE_Q4_K, stage, k, acts, sums);
+    else if (found == DTYPE_Q6_K_X8)
+        one_add(work, DTYPE_Q6_K_X8, stage, k, acts, sums);
+    else
+        one_add(work, DTYPE_Q8_0_X8, stage, k, acts, sums);
 }
 
 INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
 {
     uint32_t teams = thread_count() / TEAM;
     struct one_work work = { .call = call,
+                             .packed = (const uint8_t *)row_at(&call->operands[0], 0),
                              .members = call->words[1],
                              .member = team_index() % call->words[1],
                              .slots = teams / call->words[1],
@@ -327,8 +419,18 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
             one_fetch(&work, dtype, ahead, empty);
         copy_commit();
     }
+    one_ask_ahead(call);
+    struct one_norm norm;
+    bool normalises = call->words[6] != 0;
+    if (normalises)
+        one_norm_begin(call, &norm);
     early_wait();
     leave_crumbs(call);
+    if (normalises) {
+        SHARED uint8_t *memory = shared_memory() + call->words[6];
+        one_norm_end(call, &norm, memory);
+        work.packed = (const uint8_t *)(memory + TEAM * sizeof(float) + 16);
+    }
     struct one_acts acts;
     uint32_t loaded = dtype;
     if (dtype == ONE_ANY) {
@@ -337,28 +439,29 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
     }
     one_load_acts(&work, loaded, &acts);
     SHARED uint8_t *full = work.ring, *behind = work.ring + call->words[0];
-    for (; now < work.end; now += work.slots, ahead += work.slots) {
-        copy_wait(ONE_STAGES - 2);
-        team_sync();
-        if (ahead < work.end)
-            one_fetch(&work, dtype, ahead, empty);
-        copy_commit();
-        if (dtype == ONE_ANY) {
-            uint32_t before, found = call->operands[1 + one_part(&work, now, &before)].dtype;
-            if (found != loaded)
-                one_load_acts(&work, found, &acts);
-            loaded = found;
-            if (found == DTYPE_Q4_K)
-                one_add(&work, DTYPE_Q4_K, now, full, k, &acts);
-            else if (found == DTYPE_Q6_K_X8)
-                one_add(&work, DTYPE_Q6_K_X8, now, full, k, &acts);
-            else
-                one_add(&work, DTYPE_Q8_0_X8, now, full, k, &acts);
-        } else {
-            one_add(&work, dtype, now, full, k, &acts);
+    while (now < work.end) {
+        uint32_t group = now;
+        const uint32_t together = dtype == ONE_ANY ? ONE_ROWS_MOST : one_rows(dtype);
+        float sums[ONE_SUMS];
+        UNROLL
+        for (uint32_t n = 0; n < ONE_SUMS; n++)
+            sums[n] = 0;
+        UNROLL
+        for (uint32_t n = 0; n < one_kept(dtype); n++) {
+            if (now < work.end) {
+                copy_wait(ONE_STAGES - 2);
+                team_sync();
+                if (ahead < work.end)
+                    one_fetch(&work, dtype, ahead, empty);
+                copy_commit();
+                one_add_any(&work, dtype, now, full, k, &loaded, &acts, sums + n * together);
+                empty = full;
+                full = full + stage_bytes < behind ? full + stage_bytes : work.ring;
+                now += work.slots;
+                ahead += work.slots;
+            }
         }
-        empty = full;
-        full = full + stage_bytes < behind ? full + stage_bytes : work.ring;
+        one_keep(&work, group, one_kept(dtype) * together, together, sums);
     }
     block_sync();
     one_finish(&work, dtype);

@@ -131,6 +131,13 @@ INLINE void copy_commit(void)
 }
 #define copy_wait(pending) __asm__ volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
 
+/* The cache line at an address will be read soon, by any kernel. */
+INLINE void ask_line(const GLOBAL uint8_t *address)
+{
+    __asm__ volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+#define CACHE_LINE 128u
+
 /* The kernel before this one may still run until early_wait; whoever comes next may begin after
  * early_allow. */
 #if __CUDA_ARCH__ >= 900
@@ -263,6 +270,12 @@ INLINE void copy_commit(void)
 }
 #define copy_wait(pending) ((void)(pending))
 
+INLINE void ask_line(const GLOBAL uint8_t *address)
+{
+    (void)address;
+}
+#define CACHE_LINE 128u
+
 INLINE void early_allow(void)
 {
 }
@@ -336,6 +349,16 @@ INLINE float team_max(float value, uint32_t width)
         value = other > value ? other : value;
     }
     return value;
+}
+/* The sum over all threads of the block; every thread has it. sums: a float for each team. */
+INLINE float block_sum(float value, SHARED float *sums)
+{
+    uint32_t teams = thread_count() / TEAM;
+    value = team_sum(value, TEAM);
+    if (lane_index() == 0)
+        sums[team_index()] = value;
+    block_sync();
+    return team_sum(lane_index() < teams ? sums[lane_index()] : 0.0f, TEAM);
 }
 INLINE int32_t team_sum_int(int32_t value, uint32_t width)
 {
@@ -427,8 +450,9 @@ INLINE void leave_crumbs(const struct gpu_call *call)
     store_crumb(call->crumbs + GPU_CRUMB_NODE, call->node);
 }
 
-/* True if index < bound; else one thread (the one that asks) leaves a trap. */
-INLINE bool index_ok(const struct gpu_call *call, uint32_t operand, uint64_t index, uint64_t bound)
+/* True if index < bound; else one thread (the one that asks) leaves a trap that names `launch`. */
+INLINE bool index_of_ok(const struct gpu_call *call, uint64_t launch, uint32_t operand,
+                        uint64_t index, uint64_t bound)
 {
     if (index < bound)
         return true;
@@ -436,13 +460,17 @@ INLINE bool index_ok(const struct gpu_call *call, uint32_t operand, uint64_t ind
     if (place >= GPU_CRUMB_TRAP_LIMIT)
         return false;
     uint64_t trap = call->page + GPU_CRUMB_TRAPS + place * GPU_CRUMB_TRAP_BYTES;
-    store_crumb(trap, call->trap_id);
+    store_crumb(trap, launch);
     store_crumb(trap + 8, index);
     store_crumb(trap + 16, bound);
     *(volatile GLOBAL uint32_t *)(trap + 24) = operand;
     fence_system();
     *(volatile GLOBAL uint32_t *)(trap + 28) = 1;
     return false;
+}
+INLINE bool index_ok(const struct gpu_call *call, uint32_t operand, uint64_t index, uint64_t bound)
+{
+    return index_of_ok(call, call->trap_id, operand, index, bound);
 }
 
 /* ---- Operands ------------------------------------------------------------------------------- */
