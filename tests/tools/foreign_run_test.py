@@ -29,6 +29,8 @@ def summary(verdict="CONFIRMED", certainty="direct", cause=call("cuMemcpyDtoH_v2
 
 ROWS = [  # name, expectation, summary, as expected
     ("found", WANTED, summary(), True),
+    ("the other way round", WANTED, summary(cause=call("cuMemFree", "give_back"),
+                                            other=call("cuMemcpyDtoH", "copy_back")), True),
     ("only possible", WANTED, summary(certainty="possible"), False),
     ("another call", WANTED, summary(cause=call("cuMemcpyHtoD", "copy_back")), False),
     ("another function", WANTED, summary(cause=call("cuMemcpyDtoH", "main")), False),

@@ -104,14 +104,19 @@ def names_call(call, wanted):
     name, _, function = wanted.partition(" in ")
     if not any(str(call.get(key) or "").startswith(name) for key in ("op", "kernel", "tensor")):
         return False
-    return not function or any(function == frame.get("function") for frame in call["stack"])
+    return not function or any(function == frame["function"]
+                               for frame in call.get("stack") or [])
 
 
 def is_meant(finding, wanted):
-    return (finding["hypothesis"] == wanted["hypothesis"]
-            and finding["certainty"] == wanted["certainty"]
-            and names_call(finding["cause"], wanted["cause"])
-            and ("other" not in wanted or names_call(finding["other"], wanted["other"])))
+    if (finding["hypothesis"], finding["certainty"]) != (wanted["hypothesis"], wanted["certainty"]):
+        return False
+    if "other" not in wanted:
+        return names_call(finding["cause"], wanted["cause"])
+    # Which of two calls is the cause and which the other side is a matter of words.
+    return any(names_call(one, wanted["cause"]) and names_call(two, wanted["other"])
+               for one, two in ((finding["cause"], finding["other"]),
+                                (finding["other"], finding["cause"])))
 
 
 def told(finding):
