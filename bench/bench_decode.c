@@ -6,9 +6,11 @@
  *
  * Weights are random bytes with harmless scales; speed does not depend on them. Prints enqueue cost
  * per launch, tokens per second, bytes of weights per second, and the share of the step in which
- * the threads were not in a kernel. */
+ * the threads were not in a kernel: for each place the cores were in (bench_probe.h), with the
+ * round trip between them that told. Steps in which they moved are left out. */
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "bench_probe.h"
 #include "device/host/host.h"
 #include "model/model.h"
 #include "ops/host/kernels.h"
@@ -39,32 +41,33 @@
 #define OP_NUMBER(op) OP_##op,
 enum { FOR_EACH_OP(OP_NUMBER) OP_COUNT };
 
-/* Ticks spent in kernels, by thread and op: a shared counter would cost more than what it
+/* A step's launches, by the number of their event: more in a row than a step has. */
+#define LAUNCH_LIMIT 1024
+#define LAUNCH_SLOT(call) ((call)->launch_id % LAUNCH_LIMIT)
+
+/* Ticks spent in kernels, by thread and launch: a shared counter would cost more than what it
  * measures. */
 #define THREAD_LIMIT 64
-struct op_ticks {
-    uint64_t of[OP_COUNT]; /* atomic; written by its thread alone */
+struct thread_ticks {
+    uint64_t of[LAUNCH_LIMIT]; /* atomic; written by its thread alone */
     uint64_t unused[8];
 };
-static struct op_ticks kernel_time[THREAD_LIMIT];
+static struct thread_ticks kernel_time[THREAD_LIMIT];
 
-static struct op_ticks *my_ticks(void)
+static struct thread_ticks *my_ticks(void)
 {
     static uint32_t next;
-    static _Thread_local struct op_ticks *mine;
+    static _Thread_local struct thread_ticks *mine;
     if (!mine)
         mine = &kernel_time[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % THREAD_LIMIT];
     return mine;
 }
 
-/* When the launches of a step began: written by whoever does the first tile, one launch after the
- * other. */
-#define LAUNCH_LIMIT 4096
+/* When a launch began: written by whoever does its first tile. */
 static struct launch_start {
-    uint64_t ticks;
+    uint64_t ticks; /* 0: not in this step */
     uint32_t op;
 } starts[LAUNCH_LIMIT];
-static uint32_t start_count; /* atomic */
 
 static inline uint64_t now_ticks(void)
 {
@@ -73,14 +76,6 @@ static inline uint64_t now_ticks(void)
 #else
     return clock_ns();
 #endif
-}
-
-static uint64_t all_ticks(uint32_t op)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < THREAD_LIMIT; i++)
-        sum += __atomic_load_n(&kernel_time[i].of[op], __ATOMIC_RELAXED);
-    return sum;
 }
 
 static const struct device_image *timed_image;
@@ -93,13 +88,6 @@ static const struct device_kernel_entry *find_kernel(const char *op)
     abort();
 }
 
-static void note_start(uint64_t ticks, uint32_t op)
-{
-    uint32_t place = __atomic_fetch_add(&start_count, 1, __ATOMIC_RELAXED);
-    if (place < LAUNCH_LIMIT)
-        starts[place] = (struct launch_start){ ticks, op };
-}
-
 #define TIMED(op)                                                                                  \
     static void timed_##op(const struct device_host_call *call, uint64_t tile)                     \
     {                                                                                              \
@@ -109,13 +97,12 @@ static void note_start(uint64_t ticks, uint32_t op)
             found = find_kernel(#op)->host;                                                        \
             __atomic_store_n(&kernel, found, __ATOMIC_RELAXED);                                    \
         }                                                                                          \
-        struct op_ticks *mine = my_ticks();                                                        \
+        uint64_t *mine = &my_ticks()->of[LAUNCH_SLOT(call)];                                       \
         uint64_t start = now_ticks();                                                              \
         if (tile == 0)                                                                             \
-            note_start(start, OP_##op);                                                            \
+            starts[LAUNCH_SLOT(call)] = (struct launch_start){ start, OP_##op };                   \
         found(call, tile);                                                                         \
-        __atomic_store_n(&mine->of[OP_##op], mine->of[OP_##op] + now_ticks() - start,              \
-                         __ATOMIC_RELAXED);                                                        \
+        __atomic_store_n(mine, *mine + now_ticks() - start, __ATOMIC_RELAXED);                     \
     }
 FOR_EACH_OP(TIMED)
 
@@ -286,72 +273,128 @@ static const char *option(int count, char **arguments, const char *name, const c
 
 /* ---- Measuring ------------------------------------------------------------------------------ */
 
-struct step_times {
-    double wall_ms, outside_percent, enqueue_ns;
-    uint64_t op_wall[OP_COUNT], op_kernel[OP_COUNT]; /* ticks: launches' durations, time in tiles */
-    uint64_t first_wait;                             /* ticks until the first tile */
+struct launch_times {
+    uint64_t start, wall, kernel; /* ticks: until the next launch began; in tiles, of all threads */
+    uint32_t op;
 };
+
+struct step_times {
+    double wall_ms, outside_percent, enqueue_ns, ping_pong_ns;
+    uint64_t ticks, first_wait; /* of the step; until the first tile */
+    enum placement placement;   /* PLACEMENT_COUNT: changed meanwhile */
+    size_t launch_count;
+    struct launch_times *launches; /* owned, in order */
+};
+
+static int by_start(const void *left, const void *right)
+{
+    const struct launch_times *a = left, *b = right;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static void forget_launches(void)
+{
+    memset(starts, 0, sizeof(starts));
+    for (size_t i = 0; i < THREAD_LIMIT; i++)
+        for (size_t slot = 0; slot < LAUNCH_LIMIT; slot++)
+            __atomic_store_n(&kernel_time[i].of[slot], 0, __ATOMIC_RELAXED);
+}
+
+/* What the kernels left behind, once the stream is idle. */
+static void collect_launches(struct step_times *times, uint64_t end_ticks)
+{
+    times->launch_count = 0;
+    for (size_t slot = 0; slot < LAUNCH_LIMIT; slot++) {
+        if (!starts[slot].ticks)
+            continue;
+        struct launch_times *launch = &times->launches[times->launch_count++];
+        *launch = (struct launch_times){ .start = starts[slot].ticks, .op = starts[slot].op };
+        for (size_t i = 0; i < THREAD_LIMIT; i++)
+            launch->kernel += __atomic_load_n(&kernel_time[i].of[slot], __ATOMIC_RELAXED);
+    }
+    qsort(times->launches, times->launch_count, sizeof(*times->launches), by_start);
+    for (size_t i = 0; i < times->launch_count; i++)
+        times->launches[i].wall = (i + 1 < times->launch_count ? times->launches[i + 1].start
+                                                               : end_ticks) -
+                                  times->launches[i].start;
+}
 
 static void measure_step(struct bench *bench, uint32_t threads, struct step_times *times)
 {
     struct device_stream stream = bench->target.stream;
-    uint64_t before[OP_COUNT], in_kernels = 0;
-    *times = (struct step_times){ 0 };
+    uint64_t in_kernels = 0;
+    enum placement placement = probe_placement(&times->ping_pong_ns);
     MUST(bench, device_stream_sync(bench->device, stream, DEVICE_HERE, &bench->err));
-    __atomic_store_n(&start_count, 0, __ATOMIC_RELAXED);
-    for (uint32_t op = 0; op < OP_COUNT; op++)
-        before[op] = all_ticks(op);
+    forget_launches();
     uint64_t start_ticks = now_ticks(), start = clock_ns();
     step(bench);
     uint64_t queued = clock_ns();
     MUST(bench, device_stream_sync(bench->device, stream, DEVICE_HERE, &bench->err));
     uint64_t end = clock_ns(), end_ticks = now_ticks();
-    for (uint32_t op = 0; op < OP_COUNT; op++) {
-        times->op_kernel[op] = all_ticks(op) - before[op];
-        in_kernels += times->op_kernel[op];
-    }
-    for (uint32_t i = 0; i < start_count && i < LAUNCH_LIMIT; i++)
-        times->op_wall[starts[i].op] += (i + 1 < start_count ? starts[i + 1].ticks : end_ticks) -
-                                        starts[i].ticks;
-    times->first_wait = start_count ? starts[0].ticks - start_ticks : 0;
+    collect_launches(times, end_ticks);
+    for (size_t i = 0; i < times->launch_count; i++)
+        in_kernels += times->launches[i].kernel;
+    times->ticks = end_ticks - start_ticks;
+    times->first_wait = times->launch_count ? times->launches[0].start - start_ticks : 0;
     times->wall_ms = (double)(end - start) / 1e6;
     times->enqueue_ns = (double)(queued - start) / (double)bench->launches;
-    times->outside_percent = 100 * (1 - (double)in_kernels /
-                                            ((double)(end_ticks - start_ticks) * threads));
+    times->outside_percent = 100 * (1 - (double)in_kernels / ((double)times->ticks * threads));
+    times->placement = probe_placement(NULL) == placement ? placement : PLACEMENT_COUNT;
 }
 
-static int by_wall(const void *left, const void *right)
+/* By placement, and by duration within one. */
+static int by_place_and_wall(const void *left, const void *right)
 {
-    double a = ((const struct step_times *)left)->wall_ms;
-    double b = ((const struct step_times *)right)->wall_ms;
-    return (a > b) - (a < b);
+    const struct step_times *a = left, *b = right;
+    if (a->placement != b->placement)
+        return a->placement < b->placement ? -1 : 1;
+    return (a->wall_ms > b->wall_ms) - (a->wall_ms < b->wall_ms);
 }
 
-/* The middle half of the steps, by their duration: those that nothing disturbed. */
+/* The middle of many ticks, which it sorts. */
+static double middle(double *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), by_value);
+    return values[count / 2];
+}
+
+/* Where the time goes: for each launch of a step the middle of its durations and of its time
+ * outside kernels over all steps, then summed by op. What disturbs a step disturbs few of its
+ * launches, and each time others. */
 static void print_ops(const struct step_times *times, size_t steps, uint32_t threads)
 {
     static const char *const names[] = { FOR_EACH_OP(OP_NAME) };
-    size_t first = steps / 4, end = steps - steps / 4;
-    double step_ticks = 0, first_wait = 0;
-    for (size_t i = first; i < end; i++) {
-        for (uint32_t op = 0; op < OP_COUNT; op++)
-            step_ticks += (double)times[i].op_wall[op];
-        first_wait += (double)times[i].first_wait;
+    double wall[OP_COUNT] = { 0 }, outside[OP_COUNT] = { 0 }, all = 0, all_outside = 0;
+    double *values = calloc(steps, sizeof(*values));
+    if (!values)
+        exit(3);
+    for (size_t i = 0; i < steps; i++)
+        values[i] = (double)times[i].first_wait;
+    double first_wait = middle(values, steps);
+    for (size_t launch = 0; launch < times[0].launch_count; launch++) {
+        uint32_t op = times[0].launches[launch].op;
+        for (size_t i = 0; i < steps; i++)
+            values[i] = (double)times[i].launches[launch].wall;
+        wall[op] += middle(values, steps);
+        for (size_t i = 0; i < steps; i++)
+            values[i] = (double)times[i].launches[launch].wall -
+                        (double)times[i].launches[launch].kernel / threads;
+        outside[op] += middle(values, steps);
     }
-    step_ticks += first_wait;
-    printf("%-14s %10s %12s\n", "op", "% of step", "% outside");
-    printf("%-14s %10.2f %12.2f\n", "(until first)", 100 * first_wait / step_ticks,
-           100 * first_wait / step_ticks);
+    free(values);
     for (uint32_t op = 0; op < OP_COUNT; op++) {
-        double wall = 0, kernel = 0;
-        for (size_t i = first; i < end; i++) {
-            wall += (double)times[i].op_wall[op];
-            kernel += (double)times[i].op_kernel[op];
-        }
-        if (wall > 0)
-            printf("%-14s %10.2f %12.2f\n", names[op], 100 * wall / step_ticks,
-                   100 * (wall - kernel / threads) / step_ticks);
+        all += wall[op];
+        all_outside += outside[op];
     }
+    all += first_wait;
+    printf("%-14s %10s %12s   (sums of every launch's middle)\n", "op", "% of step", "% outside");
+    printf("%-14s %10.2f %12.2f\n", "(until first)", 100 * first_wait / all,
+           100 * first_wait / all);
+    for (uint32_t op = 0; op < OP_COUNT; op++)
+        if (wall[op] > 0)
+            printf("%-14s %10.2f %12.2f\n", names[op], 100 * wall[op] / all,
+                   100 * outside[op] / all);
+    printf("%-14s %10.2f %12.2f\n", "all", 100.0, 100 * (all_outside + first_wait) / all);
 }
 
 /* Prints the middle of a field over all steps, and what all but a tenth at each end lie within. */
@@ -367,6 +410,26 @@ static void print_field(const struct step_times *times, size_t steps, size_t off
     printf("%-9s %8.2f %s  (%.2f to %.2f)\n", name, values[steps / 2], unit, values[steps / 10],
            values[steps - 1 - steps / 10]);
     free(values);
+}
+
+/* Steps in one place, by duration. */
+static void print_place(const struct bench *bench, const struct step_times *times, size_t steps,
+                        uint32_t threads)
+{
+    bool moved = times[0].placement == PLACEMENT_COUNT;
+    printf("\n%s: %zu steps\n", moved ? "moved meanwhile" : placement_name(times[0].placement),
+           steps);
+    if (moved || steps < 3)
+        return;
+    print_field(times, steps, offsetof(struct step_times, ping_pong_ns), "ping-pong", "ns");
+    print_field(times, steps, offsetof(struct step_times, wall_ms), "step", "ms");
+    double wall_ms = times[steps / 2].wall_ms;
+    printf("decode    %8.2f tok/s, weights at %.1f GB/s\n", 1e3 / wall_ms,
+           (double)bench->weight_bytes / 1e6 / wall_ms);
+    print_field(times, steps, offsetof(struct step_times, outside_percent), "outside",
+                "% of the threads' time not in kernels");
+    print_field(times, steps, offsetof(struct step_times, enqueue_ns), "enqueue", "ns per launch");
+    print_ops(times, steps, threads);
 }
 
 int main(int count, char **arguments)
@@ -398,22 +461,24 @@ int main(int count, char **arguments)
     struct step_times *times = calloc(steps, sizeof(*times));
     if (!times)
         return 3;
+    for (size_t i = 0; i < steps; i++)
+        if (!(times[i].launches = calloc(LAUNCH_LIMIT, sizeof(*times[i].launches))))
+            return 3;
     for (size_t i = 0; i < steps + 2; i++)
         measure_step(&bench, threads, &times[i < 2 ? 0 : i - 2]); /* two to warm up */
-    qsort(times, steps, sizeof(*times), by_wall);
+    qsort(times, steps, sizeof(*times), by_place_and_wall);
     printf("%s %s, %s, %u threads, %llu launches, %.0f MB of weights\n", bench.shape->title,
            dtype_name(bench.dtype), cpu_path_name(cpu_path_best()), threads,
            (unsigned long long)bench.launches, (double)bench.weight_bytes / 1e6);
-    print_field(times, steps, offsetof(struct step_times, wall_ms), "step", "ms");
-    double wall_ms = times[steps / 2].wall_ms;
-    printf("decode    %8.2f tok/s, weights at %.1f GB/s\n", 1e3 / wall_ms,
-           (double)bench.weight_bytes / 1e6 / wall_ms);
-    print_field(times, steps, offsetof(struct step_times, outside_percent), "outside",
-                "% of the threads' time not in kernels");
-    print_field(times, steps, offsetof(struct step_times, enqueue_ns), "enqueue", "ns per launch");
-    print_ops(times, steps, threads);
+    for (size_t first = 0, end; first < steps; first = end) {
+        for (end = first; end < steps && times[end].placement == times[first].placement; end++)
+            ;
+        print_place(&bench, times + first, end - first, threads);
+    }
     device_close(bench.device);
     free(bench.layers);
+    for (size_t i = 0; i < steps; i++)
+        free(times[i].launches);
     free(times);
     return 0;
 }

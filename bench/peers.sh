@@ -2,11 +2,11 @@
 # Measures greta beside llama.cpp on synthetic models of TinyLlama's shape: fetches llama.cpp's
 # prebuilt libraries (once, needs npm), writes the models (once, 3.4 GB), runs bench_peers.
 #
-#   bench/peers.sh [--final] [--json] [--seconds N] [--build DIR] [TYPE...]
+#   bench/peers.sh [--final] [--prepare] [--json] [--seconds N] [--build DIR] [--folder DIR] [TYPE...]
 #
 # TYPE: types of greta synth (default: q4_k_m q4_0 q8_0 q6_k). --seconds: for each of them (default
-# 40). --final: all figures of bench/README.md in under 6 minutes, bench_decode's too. Everything goes
-# to build/peers, which git ignores.
+# 40). --final: all figures of bench/README.md in under 6 minutes, bench_decode's too. --prepare: fetch
+# and write only, measure nothing. Everything goes to build/peers (or --folder), which git ignores.
 set -eu
 
 package=@node-llama-cpp/linux-x64
@@ -18,6 +18,7 @@ folder=$root/build/peers
 seconds=40
 json=
 final=
+prepare=
 types=
 
 usage() {
@@ -28,6 +29,7 @@ usage() {
 while [ $# -gt 0 ]; do
     case $1 in
     --final) final=yes ;;
+    --prepare) prepare=yes ;;
     --json) json=--json ;;
     --seconds)
         [ $# -gt 1 ] || usage
@@ -37,6 +39,11 @@ while [ $# -gt 0 ]; do
     --build)
         [ $# -gt 1 ] || usage
         build=$2
+        shift
+        ;;
+    --folder)
+        [ $# -gt 1 ] || usage
+        folder=$2
         shift
         ;;
     -*) usage ;;
@@ -70,6 +77,8 @@ for type in $types; do
     [ -f "$file" ] || "$build/greta" synth --shape tinyllama --type "$type" --out "$file" >&2
     set -- "$@" "$file"
 done
+
+[ -z "$prepare" ] || exit 0
 
 if [ -n "$final" ]; then
     for type in Q4_K Q8_0; do

@@ -12,6 +12,6 @@ endforeach()
 
 # Greta beside llama.cpp: its libraries are loaded when it runs (bench/peers.sh fetches them).
 file(GLOB peers_sources CONFIGURE_DEPENDS bench/peers/*.c)
-add_executable(bench_peers ${peers_sources} bench/bench_peaks.c)
+add_executable(bench_peers ${peers_sources} bench/bench_peaks.c bench/bench_probe.c)
 target_include_directories(bench_peers PRIVATE bench bench/peers)
 target_link_libraries(bench_peers PRIVATE greta_cli greta_warnings m ${CMAKE_DL_LIBS})

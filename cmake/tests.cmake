@@ -34,11 +34,18 @@ foreach(source IN LISTS unit_tests)
                          ENVIRONMENT "GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
-# Where the vendor's header is installed, our declarations are held against it.
-find_path(GRETA_CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include)
+# Where a vendor's header is installed, our declarations are held against it.
+find_path(GRETA_CUDA_INCLUDE cuda.h PATHS $ENV{CUDA_PATH}/include /usr/local/cuda/include)
 if(GRETA_CUDA_INCLUDE)
     target_include_directories(device_cuda_api_test SYSTEM PRIVATE ${GRETA_CUDA_INCLUDE})
     target_compile_definitions(device_cuda_api_test PRIVATE GRETA_HAS_CUDA_H)
+endif()
+find_path(GRETA_HIP_INCLUDE hip/hip_runtime_api.h
+          PATHS $ENV{ROCM_PATH}/include $ENV{HIP_PATH}/include /opt/rocm/include)
+if(GRETA_HIP_INCLUDE)
+    target_include_directories(device_hip_api_test SYSTEM PRIVATE ${GRETA_HIP_INCLUDE})
+    target_include_directories(device_hip_api_test PRIVATE tests)
+    target_compile_definitions(device_hip_api_test PRIVATE GRETA_HAS_HIP_H)
 endif()
 
 # Tests of several modules together link all of them.
@@ -101,6 +108,11 @@ if(NOT GRETA_SANITIZE)
     set_tests_properties(gpu/foreign PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
 endif()
 
+# Documents, man pages and examples against the code; what is generated against what it is made from.
+add_test(NAME source/docs
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/docs_test.py
+                 ${CMAKE_SOURCE_DIR} $<TARGET_FILE:greta> ${CMAKE_BINARY_DIR})
+
 # The files of an audit as other programs see them.
 add_test(NAME report/files
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py
@@ -142,21 +154,44 @@ if(greta_kernel_count GREATER 0)
     add_test(NAME source/kernel_metadata
              COMMAND bash ${CMAKE_SOURCE_DIR}/tests/tools/kernel_metadata_test.sh
                      ${greta_kernel_folder} ${CMAKE_SOURCE_DIR} ${GRETA_GPU_READELF})
-    # The same tests on it, and on a real GPU where there is one.
-    foreach(name gpu_ops_test gpu_engine_test ops_matmul_test ops_layer_test)
-        add_test(NAME fake_gpu/${name} COMMAND ${name} cuda:0)
-        set_tests_properties(fake_gpu/${name} PROPERTIES TIMEOUT 300 ENVIRONMENT
-                             "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_gpu")
-        add_test(NAME gpu/${name} COMMAND ${name} cuda:0)
-        set_tests_properties(gpu/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+    # A libamdhip64.so over libcuda: the HIP backend, unchanged, runs on what CUDA's runs on.
+    add_library(greta_hip_over_cuda SHARED tests/hip_over_cuda/over_device.c
+                tests/hip_over_cuda/over_kernel.c tests/hip_over_cuda/over_memory.c
+                tests/hip_over_cuda/over_stream.c ${greta_codes})
+    set_target_properties(greta_hip_over_cuda PROPERTIES OUTPUT_NAME amdhip64
+                          LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/hip_over_cuda)
+    target_include_directories(greta_hip_over_cuda PRIVATE src tests/hip_over_cuda)
+    target_compile_definitions(greta_hip_over_cuda PRIVATE GPU_CODE_COUNT=${greta_kernel_count})
+    target_compile_options(greta_hip_over_cuda PRIVATE -fvisibility=hidden)
+    target_link_options(greta_hip_over_cuda PRIVATE
+        -Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/hip_over_cuda/exports.map)
+    target_link_libraries(greta_hip_over_cuda PRIVATE greta_warnings ${CMAKE_DL_LIBS})
+
+    # The same tests on the emulated GPU, and on a real one where there is one; of HIP likewise.
+    set(fake_path ${CMAKE_BINARY_DIR}/fake_gpu)
+    set(over_path ${CMAKE_BINARY_DIR}/hip_over_cuda)
+    function(greta_gpu_test name) # then the program and its arguments behind the device
+        foreach(way "fake_gpu;cuda:0;${fake_path}" "gpu;cuda:0;"
+                    "fake_hip;hip:0;${over_path}:${fake_path}" "gpu_hip;hip:0;${over_path}")
+            list(GET way 0 group)
+            list(GET way 1 device)
+            list(GET way 2 path)
+            add_test(NAME ${group}/${name} COMMAND ${ARGV1} ${device} ${ARGV2})
+            set_tests_properties(${group}/${name} PROPERTIES TIMEOUT 300)
+            if(path)
+                set_tests_properties(${group}/${name} PROPERTIES ENVIRONMENT
+                                     "LD_LIBRARY_PATH=${path}")
+            endif()
+            if(NOT group MATCHES "^fake")
+                set_tests_properties(${group}/${name} PROPERTIES SKIP_RETURN_CODE 77)
+            endif()
+        endforeach()
+    endfunction()
+    foreach(name gpu_ops_test gpu_inspect_test gpu_limits_test gpu_engine_test ops_matmul_test ops_layer_test)
+        greta_gpu_test(${name} ${name})
     endforeach()
-    foreach(fault wild-pointer memory-vanished)
-        set(plan ${fault}@op=add,layer=3)
-        add_test(NAME fake_gpu/fault_${fault} COMMAND gpu_fault_test cuda:0 ${plan})
-        set_tests_properties(fake_gpu/fault_${fault} PROPERTIES TIMEOUT 60 ENVIRONMENT
-                             "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_gpu")
-        add_test(NAME gpu/fault_${fault} COMMAND gpu_fault_test cuda:0 ${plan})
-        set_tests_properties(gpu/fault_${fault} PROPERTIES TIMEOUT 60 SKIP_RETURN_CODE 77)
+    foreach(fault wild-pointer memory-vanished overrun)
+        greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
     endforeach()
 endif()
 

@@ -1,13 +1,17 @@
 /* bench_peers.c - greta beside llama.cpp on the same files, in turn, in one process.
  *
  *     bench_peers --libraries FOLDER [--seconds N] [--decode N] [--prompt N] [--json] FILE...
+ *     bench_peers --libraries FOLDER --first-token greta|llama.cpp [--prompt N] FILE
  *
  * Each measurement is a pair: one repetition of either engine, one right after the other, with a
  * probe of the machine before, between and after. A pair counts if nobody else ran meanwhile and,
  * for decoding with two threads, all probes found the cores in the same place. What is compared is
- * the median of the pairs' ratios. */
+ * the median of the pairs' ratios.
+ *
+ * --first-token is one cold start of one engine, with two threads: the time from nothing to the
+ * logits of a prompt, and the most memory the process had. bench/run starts both in turn. */
 #include "peers_engine.h"
-#include "peers_probe.h"
+#include "bench_probe.h"
 
 #include "base/clock.h"
 #include "base/emit.h"
@@ -22,7 +26,7 @@
 /* ---- Settings ------------------------------------------------------------------------------- */
 
 struct settings {
-    const char *libraries;
+    const char *libraries, *first_token;
     double seconds;          /* for each file */
     uint32_t decode, prompt; /* tokens of a repetition */
     bool json;
@@ -285,8 +289,8 @@ static enum status compare(struct bench *bench, struct emit *emit, const char *p
     bench->bytes = map.data;
     bench->byte_count = map.size;
     bench_read(map.data, map.size); /* into the page cache */
-    enum status status = peers_open_greta(path, context, &bench->engines[GRETA], &bench->vocab_size,
-                                          err);
+    enum status status = peers_open_greta(path, context, 1, &bench->engines[GRETA],
+                                          &bench->vocab_size, err);
     if (!status)
         status = peers_open_llama(settings->libraries, path, context, bench->vocab_size,
                                   &bench->engines[LLAMA], err);
@@ -330,6 +334,11 @@ static enum status compare_files(const struct settings *settings, char **paths, 
     return status;
 }
 
+static bool is_engine(const char *name)
+{
+    return strcmp(name, "greta") == 0 || strcmp(name, "llama.cpp") == 0;
+}
+
 int main(int count, char **arguments)
 {
     struct settings settings = { .seconds = 60, .decode = 16, .prompt = 512 };
@@ -344,6 +353,8 @@ int main(int count, char **arguments)
         i++;
         if (strcmp(name, "--libraries") == 0)
             settings.libraries = value;
+        else if (strcmp(name, "--first-token") == 0 && is_engine(value))
+            settings.first_token = value;
         else if (strcmp(name, "--seconds") == 0)
             settings.seconds = strtod(value, NULL);
         else if (strcmp(name, "--decode") == 0)
@@ -356,8 +367,17 @@ int main(int count, char **arguments)
     if (i >= count || !settings.libraries || settings.decode == 0 || settings.prompt == 0 ||
         settings.prompt > 512) {
         fprintf(stderr, "usage: bench_peers --libraries FOLDER [--seconds N] [--decode N] "
-                        "[--prompt N (at most 512)] [--json] FILE...\n");
+                        "[--prompt N (at most 512)] [--json] FILE...\n"
+                        "       bench_peers --libraries FOLDER --first-token greta|llama.cpp "
+                        "[--prompt N] FILE\n");
         return 2;
+    }
+    if (settings.first_token) {
+        enum status started = peers_start(settings.first_token, settings.libraries, arguments[i],
+                                          settings.prompt, &err);
+        if (started)
+            fprintf(stderr, "bench_peers: %s\n", err.text);
+        return started ? 3 : 0;
     }
     struct pair *pairs = calloc(PAIR_LIMIT, sizeof(*pairs));
     enum status status = pairs ? compare_files(&settings, arguments + i, count - i, pairs, &err)

@@ -31,12 +31,18 @@ static inline int32_t peers_token(uint32_t place, uint32_t vocab_size)
     return (int32_t)((mixed >> 8) % vocab_size);
 }
 
-MUST_CHECK enum status peers_open_greta(const char *model, uint32_t context,
+/* For least_threads to PEERS_THREAD_LIMIT threads. */
+MUST_CHECK enum status peers_open_greta(const char *model, uint32_t context, uint32_t least_threads,
                                         struct peers_engine *ret, uint32_t *ret_vocab_size,
                                         struct error *err);
 /* folder: where the shared libraries are. */
 MUST_CHECK enum status peers_open_llama(const char *folder, const char *model, uint32_t context,
                                         uint32_t vocab_size, struct peers_engine *ret,
                                         struct error *err);
+
+/* peers_start.c: opens one engine ("greta" or "llama.cpp"), runs a prompt, and prints how long that
+ * took from nothing and the most memory the process had, as JSON. */
+MUST_CHECK enum status peers_start(const char *name, const char *folder, const char *model,
+                                   uint32_t prompt, struct error *err);
 
 #endif

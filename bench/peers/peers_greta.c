@@ -71,7 +71,7 @@ static enum status open_crew(struct greta *greta, uint32_t threads, uint32_t con
 }
 
 static enum status fill_greta(struct greta *greta, const char *model, uint32_t context,
-                              struct error *err)
+                              uint32_t least_threads, struct error *err)
 {
     TRY(gguf_open(model, &greta->file, err));
     model_check(greta->file, NULL, &greta->report);
@@ -82,18 +82,18 @@ static enum status fill_greta(struct greta *greta, const char *model, uint32_t c
     greta->logits = calloc(greta->report.config.vocab_size, sizeof(*greta->logits));
     if (!greta->tokens || !greta->logits)
         return error_set(err, STATUS_NO_MEMORY, "no memory for tokens and logits");
-    for (uint32_t threads = 1; threads <= PEERS_THREAD_LIMIT; threads++)
+    for (uint32_t threads = least_threads; threads <= PEERS_THREAD_LIMIT; threads++)
         TRY(open_crew(greta, threads, context, err));
     return STATUS_OK;
 }
 
-enum status peers_open_greta(const char *model, uint32_t context, struct peers_engine *ret,
-                             uint32_t *ret_vocab_size, struct error *err)
+enum status peers_open_greta(const char *model, uint32_t context, uint32_t least_threads,
+                             struct peers_engine *ret, uint32_t *ret_vocab_size, struct error *err)
 {
     struct greta *greta = calloc(1, sizeof(*greta));
     if (!greta)
         return error_set(err, STATUS_NO_MEMORY, "no memory for an engine");
-    enum status status = fill_greta(greta, model, context, err);
+    enum status status = fill_greta(greta, model, context, least_threads, err);
     if (status) {
         close_greta(greta);
         return status;

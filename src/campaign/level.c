@@ -12,7 +12,7 @@ void campaign_level_options(enum audit_level level, struct device_options *optio
     options->ask_errors = level >= AUDIT_LOG;
     options->copy_completions = level >= AUDIT_LOG; /* when a staging slot may be used again */
     options->scan_every = level >= AUDIT_GUARD ? 1 : level == AUDIT_LOG ? SCAN_INTERVAL_LOG : 0;
-    options->guards = options->poison = level >= AUDIT_GUARD;
+    options->guards = options->poison = options->ask_pointers = level >= AUDIT_GUARD;
     options->quarantine_bytes = level >= AUDIT_GUARD ? QUARANTINE_BYTES : 0;
     options->verify = level >= AUDIT_VERIFY;
 }

@@ -63,7 +63,7 @@ const struct self_test_row self_test_rows[] = {
       HYPOTHESIS_KERNEL_FAULT, "rope", 1, 3, "rope_qk", 0, false },
     { "wrapped-offset", "wrapped-offset@op=attention,layer=2,step=2", INFER, AUDIT_LOG,
       HYPOTHESIS_KERNEL_FAULT, "attention", 2, 2, "attention", 0, false },
-    { "memory-vanished", "memory-vanished@op=swiglu,layer=0,step=1", INFER, AUDIT_LOG,
+    { "memory-vanished", "memory-vanished@op=swiglu,layer=0,step=1", INFER, AUDIT_GUARD,
       HYPOTHESIS_KERNEL_FAULT, "swiglu", 0, 1, "ffn_swiglu", 0, false },
     { "overrun-into-guard", "overrun@op=swiglu,layer=2,step=2", INFER, AUDIT_GUARD,
       HYPOTHESIS_KERNEL_FAULT, "swiglu", 2, 2, "ffn_swiglu", 0, false },

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "campaign/campaign.h"
 #include "cli/audit_sink.h"
+#include "device/all/all.h"
 #include "event/fan.h"
 #include "inject/inject.h"
 
@@ -42,12 +43,13 @@ static enum status open_sink(struct cli_audit *audit, struct error *err)
 
 static void open_flight(struct cli_audit *audit, const char *device_name)
 {
-    char command[FLIGHT_TEXT_BYTES];
+    char command[FLIGHT_TEXT_BYTES], resolved[ALL_NAME_BYTES];
     struct analyze_options analyze_options = { .level = audit->level };
     struct error err;
     snprintf(command, sizeof(command), "greta %s --audit %s", audit->invocation->command->name,
              audit_level_name(audit->level));
-    struct flight_options options = { .device = device_name, .command = command };
+    all_resolve(device_name, resolved);
+    struct flight_options options = { .device = resolved, .command = command };
     enum status status = flight_create(audit->path, &options, &audit->flight, &err);
     if (!status)
         status = analyze_live_start(audit->flight, audit->path, &analyze_options, &audit->live,

@@ -1,8 +1,8 @@
 /* audit_workload.c - see audit_workload.h. */
 #include "cli/audit_workload.h"
 
-#include "base/mapfile.h"
 #include "cli/device_choice.h"
+#include "cli/token_input.h"
 #include "generate/generate.h"
 #include "tokenizer/tokenizer.h"
 
@@ -42,19 +42,12 @@ static enum status parse(struct audit_workload *workload, const struct cli_invoc
 
 static enum status read_prompt(struct audit_workload *workload, const char *path, struct error *err)
 {
-    struct mapfile map;
-    TRY(mapfile_open(&map, path, err));
-    bool fits = map.size > 0 && map.size <= TOKENIZER_TEXT_LIMIT_BYTES &&
-                !memchr(map.data, '\0', (size_t)map.size);
-    if (fits)
-        text_add_bytes(&workload->prompt, map.data, (size_t)map.size);
-    mapfile_release(&map);
-    if (!fits)
+    TRY(token_input_read_file(path, TOKENIZER_TEXT_LIMIT_BYTES, &workload->prompt, err));
+    if (workload->prompt.length == 0 ||
+        memchr(text_get(&workload->prompt), '\0', workload->prompt.length))
         return error_set(err, STATUS_USAGE,
                          "%s: expected a prompt of 1 to %u bytes without NUL, found something else",
                          path, TOKENIZER_TEXT_LIMIT_BYTES);
-    if (workload->prompt.failed)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the prompt");
     return STATUS_OK;
 }
 
@@ -100,8 +93,10 @@ enum status audit_workload_read(struct audit_workload *workload,
     enum dtype kv_dtype;
     TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type, &kv_dtype,
                        err));
-    TRY(cli_device_name(options->device, settings->gpu_layers, workload->device,
-                        sizeof(workload->device), err));
+    char asked[ALL_NAME_BYTES];
+    TRY(cli_device_name(options->device, settings->gpu_layers, asked, sizeof(asked), err));
+    /* All workers on the same one, and records that say which. */
+    all_resolve(asked, workload->device);
     options->device = workload->device;
     struct error unused;
     /* Without the model that comes with greta a small synthetic one is made. */

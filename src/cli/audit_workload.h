@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/default_model.h"
 #include "cli/infer_settings.h"
+#include "device/all/all.h"
 
 /* Words behind --. */
 #define AUDIT_WORKLOAD_WORDS 64
@@ -17,7 +18,7 @@ struct audit_workload {
     struct infer_settings settings;
     struct text prompt;
     struct default_model default_model;
-    char device[32];
+    char device[ALL_NAME_BYTES];
 };
 
 void audit_workload_init(struct audit_workload *workload);

@@ -118,6 +118,13 @@ size_t cli_command_count(void);
 const struct cli_command *cli_command_at(size_t index);
 const struct cli_command *cli_command_find(const char *name); /* or NULL */
 
+/* variables.c: what is read from the environment, for the man page. */
+struct cli_variable {
+    const char *name, *value, *help;
+};
+size_t cli_variable_count(void);
+const struct cli_variable *cli_variable_at(size_t index);
+
 /* run.c: everything main does. */
 enum cli_exit cli_run(int argument_count, char **arguments);
 

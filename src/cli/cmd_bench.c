@@ -4,6 +4,7 @@
 #include "cli/bench_cost.h"
 #include "cli/bench_report.h"
 #include "cli/cli.h"
+#include "cli/default_model.h"
 #include "cli/device_choice.h"
 
 #include "base/clock.h"
@@ -33,7 +34,8 @@ static const struct settings defaults = { .device = "auto",
 #define AT(field) offsetof(struct settings, field)
 
 static const struct cli_option options[] = {
-    { "--model|-m", "FILE", CLI_TEXT, AT(model), "model to measure (GGUF)", NULL, true },
+    { "--model|-m", "FILE", CLI_TEXT, AT(model),
+      "model to measure (GGUF; default: the one that comes with greta)", NULL, true },
     { "--n-prompt|-p", "N,...", CLI_TEXT, AT(prompts),
       "tokens of the prompt tests (default: 512; 0: none)", NULL, false },
     { "--n-gen|-n", "N,...", CLI_TEXT, AT(generates),
@@ -86,6 +88,8 @@ static const struct cli_option options[] = {
 struct bench {
     const struct cli_invocation *invocation;
     const struct settings *settings;
+    struct default_model bundled;
+    const char *model; /* path: the one named, or the bundled one */
     struct bench_test tests[TEST_LIMIT];
     size_t test_count;
     struct gguf_file *file;
@@ -200,11 +204,11 @@ static enum status plan_model(struct bench *bench, struct error *err)
                        &engine_options.kv_dtype, err));
     TRY(cli_device_name(settings->device, settings->gpu_layers, bench->device_name,
                         sizeof(bench->device_name), err));
-    TRY(gguf_open(settings->model, &bench->file, err));
+    TRY(gguf_open(bench->model, &bench->file, err));
     model_check(bench->file, NULL, &bench->report);
     if (model_report_refuses(&bench->report, false))
         return error_set(err, STATUS_REFUSED, "%s: the guard rail refuses it (see greta inspect)",
-                         settings->model);
+                         bench->model);
     bench->engine_options = engine_options;
     return STATUS_OK;
 }
@@ -280,7 +284,7 @@ static enum status run_tests(struct bench *bench, struct bench_report *report,
                              struct cli_progress *progress, struct error *err)
 {
     const struct settings *settings = bench->settings;
-    struct bench_result result = { .model_path = settings->model,
+    struct bench_result result = { .model_path = bench->model,
                                    .file = bench->file,
                                    .report = &bench->report,
                                    .device = device_info(bench->device),
@@ -333,8 +337,7 @@ static enum status measure_audit(struct bench *bench, struct error *err)
 static enum status run_all(struct bench *bench, struct error *err)
 {
     const struct settings *settings = bench->settings;
-    if (!settings->model)
-        return error_set(err, STATUS_USAGE, "expected --model FILE, found none");
+    TRY(default_model_path(settings->model, &bench->bundled, &bench->model, err));
     if (settings->repeats == 0 || settings->repeats > REPEAT_LIMIT)
         return error_set(err, STATUS_USAGE, "--repetitions: expected 1 to %u, found %u",
                          REPEAT_LIMIT, settings->repeats);
@@ -383,7 +386,8 @@ const struct cli_command cli_bench = {
         "open, "
         "they generate in turn, and each run is compared with the one without audit beside it. The "
         "weights are in memory twice meanwhile (guard has its own copy).",
-    .examples = "  greta bench -m model.gguf -p 512 -n 128\n"
+    .examples = "  greta bench   # the model that comes with greta\n"
+                "  greta bench -m model.gguf -p 512 -n 128\n"
                 "  greta bench -m model.gguf -p 0 -n 64 -d 0,2048 -o json   # short and long "
                 "context\n",
     .options = options,

@@ -19,7 +19,7 @@ static const struct settings defaults = { 0 };
 
 static const struct cli_option options[] = {
     { "--model|-m", "FILE", CLI_TEXT, offsetof(struct settings, model),
-      "GGUF file with the tokenizer", NULL, true },
+      "GGUF file with the tokenizer (default: the model that comes with greta)", NULL, true },
     { "--special", NULL, CLI_FLAG, offsetof(struct settings, special),
       "control tokens as text; else they print nothing", NULL, false },
     { "--raw", NULL, CLI_FLAG, offsetof(struct settings, raw),

@@ -2,9 +2,9 @@
 #include "cli/cli.h"
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
+#include "cli/token_input.h"
 
 #include "base/clock.h"
-#include "base/mapfile.h"
 #include "device/all/all.h"
 #include "evaluate/evaluate.h"
 
@@ -118,17 +118,14 @@ static enum status read_text(struct run *run, struct error *err)
 {
     const char *path = run->invocation->operands[0];
     unsigned flags = TOKENIZER_ADD_SPECIAL | (run->settings->special ? TOKENIZER_PARSE_SPECIAL : 0);
-    struct mapfile map;
-    TRY(mapfile_open(&map, path, err));
-    enum status status;
-    if (map.size > TOKENIZER_TEXT_LIMIT_BYTES)
-        status = error_set(err, STATUS_LIMIT, "%s: expected at most %u bytes, found %" PRIu64, path,
-                           TOKENIZER_TEXT_LIMIT_BYTES, map.size);
-    else
+    struct text text;
+    text_init(&text);
+    enum status status = token_input_read_file(path, TOKENIZER_TEXT_LIMIT_BYTES, &text, err);
+    if (!status)
         status = tokenizer_encode(run->tokenizer,
-                                  (struct text_view){ (const char *)map.data, (size_t)map.size },
-                                  flags, &run->ids, err);
-    mapfile_release(&map);
+                                  (struct text_view){ text_get(&text), text.length }, flags,
+                                  &run->ids, err);
+    text_release(&text);
     return status;
 }
 

@@ -115,6 +115,10 @@ static enum status plan_engine(const struct run *run, struct engine_options *opt
                        &options->kv_dtype, err));
     if (!options->context)
         options->context = trained < CONTEXT_DEFAULT ? trained : CONTEXT_DEFAULT;
+    if (options->context > trained)
+        cli_warn(run->invocation,
+                 "--ctx-size %u: the model was made for %u tokens; behind them its text gets worse",
+                 options->context, trained);
     if (settings->micro_batch &&
         (!options->batch_limit || settings->micro_batch < options->batch_limit))
         options->batch_limit = settings->micro_batch;

@@ -13,7 +13,7 @@ static const struct settings defaults = { 0 };
 
 static const struct cli_option options[] = {
     { "--model|-m", "FILE", CLI_TEXT, offsetof(struct settings, model),
-      "GGUF file with the tokenizer", NULL, true },
+      "GGUF file with the tokenizer (default: the model that comes with greta)", NULL, true },
     { "--ids", NULL, CLI_FLAG, offsetof(struct settings, ids),
       "only the ids, in one line, divided by spaces", NULL, false },
     { "--no-bos", NULL, CLI_FLAG, offsetof(struct settings, no_bos),
@@ -164,7 +164,8 @@ const struct cli_command cli_tokenize = {
         "for, quoted. TEXT - is standard input, any bytes, taken as it is to the last one.\n\n"
         "The tokenizer is the one in the GGUF file: SentencePiece, or byte-level BPE with the "
         "splitting rule the file names.",
-    .examples = "  greta tokenize --model model.gguf 'Once upon a time'\n"
+    .examples = "  greta tokenize 'Once upon a time'\n"
+                "  greta tokenize --model model.gguf 'Once upon a time'\n"
                 "  greta tokenize --model model.gguf --ids - < prompt.txt\n",
     .options = options,
     .option_count = COUNT_OF(options),

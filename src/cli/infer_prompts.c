@@ -1,7 +1,6 @@
 /* infer_prompts.c - see infer_prompts.h. */
 #include "cli/infer_prompts.h"
 
-#include "base/mapfile.h"
 #include "cli/token_input.h"
 
 #include <ctype.h>
@@ -35,24 +34,6 @@ void infer_add_unescaped(struct text *out, const char *text)
             text_add_bytes(out, text++, 1);
         }
     }
-}
-
-/* ---- Files ---------------------------------------------------------------------------------- */
-
-static enum status read_file(const char *path, struct text *text, struct error *err)
-{
-    if (strcmp(path, "-") == 0)
-        return token_input_read(TOKENIZER_TEXT_LIMIT_BYTES, text, err);
-    struct mapfile map;
-    TRY(mapfile_open(&map, path, err));
-    uint64_t size = map.size;
-    if (size <= TOKENIZER_TEXT_LIMIT_BYTES)
-        text_add_bytes(text, map.data, (size_t)size);
-    mapfile_release(&map);
-    if (size > TOKENIZER_TEXT_LIMIT_BYTES)
-        return error_set(err, STATUS_LIMIT, "%s: expected a prompt of at most %u bytes", path,
-                         TOKENIZER_TEXT_LIMIT_BYTES);
-    return STATUS_OK;
 }
 
 /* ---- The list ------------------------------------------------------------------------------- */
@@ -114,8 +95,9 @@ static enum status add_file(struct infer_prompts *prompts, const struct infer_pr
         infer_add_unescaped(&separator, source->separator);
     else if (source->separator)
         text_add(&separator, source->separator);
-    enum status status = read_file(source->file ? source->file : source->binary_file, &whole, err);
-    if (!status && (whole.failed || separator.failed))
+    enum status status = token_input_read_file(source->file ? source->file : source->binary_file,
+                                               TOKENIZER_TEXT_LIMIT_BYTES, &whole, err);
+    if (!status && separator.failed)
         status = error_set(err, STATUS_NO_MEMORY, "no memory for the prompt");
     if (!status)
         status = add_pieces(prompts, &whole, &separator, source->file == NULL, err);

@@ -117,10 +117,12 @@ static void add_main_page(struct text *out)
     text_add(out, ".SH NAME\ngreta \\- run GGUF language models and prove what happened\n"
                   ".SH SYNOPSIS\n\\fBgreta\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n"
                   ".SH DESCRIPTION\n");
-    add_paragraphs(out,
-                   "greta reads GGUF model files, tells whether and why it can run them, and makes "
-                   "others from them. Results go to standard output, everything else to standard "
-                   "error; --json where a script would read.");
+    add_paragraphs(
+        out, "greta runs GGUF language models on processors and GPUs, accounts for every byte "
+             "that crosses between device and host, and names the launch, layer, step and "
+             "tensor that caused a fault. greta_infer is another name of greta infer. Results "
+             "go to standard output, everything else to standard error; --json where a script "
+             "would read.");
     text_add(out, ".SH COMMANDS\n");
     for (size_t i = 0; i < cli_command_count(); i++) {
         const struct cli_command *command = cli_command_at(i);
@@ -128,9 +130,13 @@ static void add_main_page(struct text *out)
         add_escaped(out, command->summary);
         text_add(out, "\n");
     }
-    text_add(out, ".SH ENVIRONMENT\n.TP\n\\fBGRETA_DISABLE_GUARD_RAIL\\fR=1\n"
-                  "A model that is not the one pinned by \\-\\-expect gives a warning instead of a "
-                  "refusal. What cannot run is refused all the same.\n");
+    text_add(out, ".SH ENVIRONMENT\n");
+    for (size_t i = 0; i < cli_variable_count(); i++) {
+        const struct cli_variable *variable = cli_variable_at(i);
+        text_addf(out, ".TP\n\\fB%s\\fR=\\fI%s\\fR\n", variable->name, variable->value);
+        add_escaped(out, variable->help);
+        text_add(out, "\n");
+    }
     add_exit_status(out);
 }
 

@@ -1,6 +1,8 @@
 /* token_input.c - see token_input.h. */
 #include "cli/token_input.h"
 
+#include "cli/default_model.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -8,10 +10,8 @@ enum status token_model_open(const struct cli_invocation *invocation, const char
                              struct token_model *ret, struct error *err)
 {
     struct token_model model = { 0 };
-    if (!path)
-        return error_set(err, STATUS_USAGE,
-                         "expected --model FILE, found none (see greta %s --help)",
-                         invocation->command->name);
+    struct default_model bundled;
+    TRY(default_model_path(path, &bundled, &path, err));
     enum status status = gguf_open(path, &model.file, err);
     if (!status)
         status = tokenizer_create(model.file, &model.tokenizer, err);
@@ -35,19 +35,38 @@ void token_model_close(struct token_model *model)
     *model = (struct token_model){ 0 };
 }
 
-enum status token_input_read(size_t limit_bytes, struct text *text, struct error *err)
+static enum status read_stream(FILE *stream, const char *name, size_t limit_bytes,
+                               struct text *text, struct error *err)
 {
     char bytes[65536];
     size_t count;
-    while ((count = fread(bytes, 1, sizeof(bytes), stdin)) > 0) {
+    while ((count = fread(bytes, 1, sizeof(bytes), stream)) > 0) {
         text_add_bytes(text, bytes, count);
         if (text->length > limit_bytes)
-            return error_set(err, STATUS_LIMIT,
-                             "standard input: expected at most %zu bytes, found more", limit_bytes);
+            return error_set(err, STATUS_LIMIT, "%s: expected at most %zu bytes, found more", name,
+                             limit_bytes);
     }
-    if (ferror(stdin))
-        return error_set_os(err, errno, "standard input: cannot read it");
+    if (ferror(stream))
+        return error_set_os(err, errno, "%s: cannot read it", name);
     if (text->failed)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for standard input");
+        return error_set(err, STATUS_NO_MEMORY, "%s: no memory for it", name);
     return STATUS_OK;
+}
+
+enum status token_input_read(size_t limit_bytes, struct text *text, struct error *err)
+{
+    return read_stream(stdin, "standard input", limit_bytes, text, err);
+}
+
+enum status token_input_read_file(const char *path, size_t limit_bytes, struct text *text,
+                                  struct error *err)
+{
+    if (strcmp(path, "-") == 0)
+        return token_input_read(limit_bytes, text, err);
+    FILE *stream = fopen(path, "re");
+    if (!stream)
+        return error_set_os(err, errno, "%s: cannot open it", path);
+    enum status status = read_stream(stream, path, limit_bytes, text, err);
+    fclose(stream);
+    return status;
 }

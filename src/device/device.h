@@ -67,6 +67,7 @@ struct device_options {
     /* What follows costs something and is told to the observer only. */
     bool hash_results;   /* a redeemed ticket's event has the XXH3 of its bytes */
     bool ask_errors;     /* the stream's error state is asked before and after each copy */
+    bool ask_pointers;   /* the runtime is asked what every address is, before it is used */
     bool verify;         /* every copy is hashed at both ends: EVENT_TRANSFER_HASH */
     uint32_t scan_every; /* every n-th launch's F32 outputs are looked at: EVENT_SCAN; 0: none */
 };

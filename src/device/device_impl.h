@@ -33,7 +33,7 @@ enum device_command_kind {
     DEVICE_COMMAND_COPY_IN,     /* staging -> target */
     DEVICE_COMMAND_COPY_OUT,    /* source -> staging */
     DEVICE_COMMAND_COPY_WITHIN, /* source -> target */
-    DEVICE_COMMAND_FILL,        /* byte -> target */
+    DEVICE_COMMAND_FILL,        /* byte -> target; with a contract: a store of that op's kernel */
     DEVICE_COMMAND_LAUNCH,
     DEVICE_COMMAND_INSPECT, /* looks at memory, changes nothing a caller owns */
 };
@@ -108,6 +108,13 @@ struct device_fault {
     uint64_t address;
 };
 
+/* What the runtime below a backend says of an address. */
+struct device_pointer_facts {
+    bool asked;     /* false: there is nobody to ask */
+    uint64_t bytes; /* from the address on that are memory of this device, as far as was asked */
+    char words[96]; /* what it says it is instead; "" where it agrees */
+};
+
 struct device_methods {
     const char *kind;
     void (*close)(struct device *device); /* streams are destroyed already */
@@ -125,6 +132,10 @@ struct device_methods {
      * *ret_offset: of the first, from the memory's start. */
     uint64_t (*memory_damage)(struct device *device, const struct device_memory *memory,
                               int64_t *ret_offset);
+
+    /* Of [address, address + bytes), bytes > 0. */
+    void (*memory_ask)(struct device *device, uint64_t address, uint64_t bytes,
+                       struct device_pointer_facts *ret_facts);
 
     enum status (*staging_create)(struct device *device, uint64_t bytes, void **ret_staging,
                                   struct error *err);
@@ -260,18 +271,7 @@ void device_report_inspection(struct device *device, uint32_t stream_index,
 
 /* ---- Digests -------------------------------------------------------------------------------- */
 
-/* The digest of a transfer's bytes is the sum, modulo 2^64, of device_digest_word over its words of
- * 8 bytes (little endian, the last one filled up with zeros), whatever rows they lie in. A sum has
- * no order, so that a GPU can take it with one atomic add. */
-static inline uint64_t device_digest_word(uint64_t word, uint64_t index)
-{
-    uint64_t mixed = word + (index + 1) * UINT64_C(0x9E3779B97F4A7C15);
-    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return mixed ^ (mixed >> 31);
-}
-
-/* The same of row_count rows of row_bytes, stride_bytes apart. */
+/* See device_digest_word in abi/abi.h: of row_count rows of row_bytes, stride_bytes apart. */
 uint64_t device_digest(const void *bytes, uint64_t row_bytes, uint64_t row_count,
                        uint64_t stride_bytes);
 

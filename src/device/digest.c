@@ -1,4 +1,4 @@
-/* digest.c - the digest of a transfer's bytes on the host; device_impl.h says what it is. */
+/* digest.c - the digest of a transfer's bytes on the host; abi/abi.h says what it is. */
 #include "device/device_impl.h"
 
 #include <string.h>

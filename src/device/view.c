@@ -66,6 +66,25 @@ static struct event_access *note_asked(struct call *call, const struct device_vi
     return access;
 }
 
+/* Holds what the runtime says of the view's address against what the ledger says. */
+static enum status ask_pointer(struct call *call, uint32_t operand, const char *operand_name,
+                               const struct resolved *view, struct error *err)
+{
+    struct device *device = call->device;
+    struct device_pointer_facts facts = { .asked = false };
+    if (!device->options.ask_pointers || !device_is_observed(device) || view->span_bytes == 0 ||
+        device_is_lost(device))
+        return STATUS_OK;
+    device->methods->memory_ask(device, view->rows.address, view->span_bytes, &facts);
+    if (!facts.asked || facts.bytes >= view->span_bytes)
+        return STATUS_OK;
+    return call_refuse(
+        call, EVENT_CHECK_POINTER, operand, view->span_bytes, facts.bytes, err, STATUS_REFUSED,
+        "%s: expected %" PRIu64 " bytes of %s at 0x%" PRIx64
+        ", found that the runtime knows %" PRIu64 " there: %s",
+        operand_name, view->span_bytes, view->name, view->rows.address, facts.bytes, facts.words);
+}
+
 static enum status check_view(struct call *call, const struct device_view *view, uint32_t operand,
                               const char *operand_name, uint8_t mode,
                               const struct buffer_slot *slot, struct resolved *ret,
@@ -108,7 +127,7 @@ static enum status check_view(struct call *call, const struct device_view *view,
                            "to be read",
                            operand_name, slot->name);
     ret->rows.address = slot->memory.address + view->offset_bytes;
-    return STATUS_OK;
+    return ask_pointer(call, operand, operand_name, ret, err);
 }
 
 enum status call_resolve(struct call *call, const struct device_view *view, uint32_t operand,

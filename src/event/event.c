@@ -59,7 +59,8 @@ static const char *const check_names[] = {
     [EVENT_CHECK_PARAMETER] = "parameter", [EVENT_CHECK_GEOMETRY] = "geometry",
     [EVENT_CHECK_STAGING] = "staging",     [EVENT_CHECK_TICKET] = "ticket",
     [EVENT_CHECK_CAPTURE] = "capture",     [EVENT_CHECK_STALE_GRAPH] = "stale-graph",
-    [EVENT_CHECK_MEMORY] = "memory",       [EVENT_CHECK_DIRECTION] = "direction",
+    [EVENT_CHECK_MEMORY] = "memory",       [EVENT_CHECK_POINTER] = "pointer",
+    [EVENT_CHECK_DIRECTION] = "direction",
 };
 _Static_assert(COUNT_OF(check_names) == EVENT_CHECK_COUNT, "every check has a name");
 

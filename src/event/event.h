@@ -59,7 +59,8 @@ enum event_kind {
                              expected: digest when it was queued, found: now */
     EVENT_HIDDEN_ORDER,   /* of a foreign program: from here on order that nobody sees goes through
                              the stream (a host function, a value in memory, another process) */
-    EVENT_CALL,           /* of a foreign program: another call, told because it failed */
+    EVENT_CALL,           /* of a foreign program: another call, told because it failed, or because
+                             it had a number and is about a graph that is being captured */
     EVENT_KIND_COUNT
 };
 
@@ -98,6 +99,8 @@ enum event_check {
     EVENT_CHECK_CAPTURE,     /* not while a graph is recorded, or only then */
     EVENT_CHECK_STALE_GRAPH, /* a buffer of the graph was destroyed since it was recorded */
     EVENT_CHECK_MEMORY,      /* expected: bytes available, found: bytes asked for */
+    EVENT_CHECK_POINTER,     /* the runtime says otherwise: expected: bytes of the view, found: how
+                              * many from its address on it says are this device's memory */
     EVENT_CHECK_DIRECTION,   /* expected, found: enum event_side of the operand's address */
     EVENT_CHECK_COUNT
 };

@@ -76,6 +76,12 @@ static uint64_t memory_damage(struct device *device, const struct device_memory 
                : of(device)->real->memory_damage(device, memory, ret_offset);
 }
 
+static void memory_ask(struct device *device, uint64_t address, uint64_t bytes,
+                       struct device_pointer_facts *ret_facts)
+{
+    of(device)->real->memory_ask(device, address, bytes, ret_facts);
+}
+
 /* ---- Work ----------------------------------------------------------------------------------- */
 
 /* The owner does not know that it is gone. */
@@ -282,6 +288,7 @@ static const struct device_methods inject_methods = {
     .memory_import = memory_import,
     .memory_destroy = memory_destroy,
     .memory_damage = memory_damage,
+    .memory_ask = memory_ask,
     .staging_create = staging_create,
     .staging_destroy = staging_destroy,
     .stream_create = stream_create,

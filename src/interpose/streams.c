@@ -119,16 +119,12 @@ void interpose_stream_destroy_begin(struct interpose *interpose, struct interpos
     struct interpose_stream key = key_of(call, stream);
     pthread_mutex_lock(&interpose->lock);
     struct tracked_stream *used = find_stream(interpose, &key);
-    bool worked = used && used->index != UINT32_MAX;
-    if (worked)
+    if (used && used->index != UINT32_MAX) /* else nothing was ever given to it */
         stream_use(interpose, call, stream);
     if (used)
         used->destroyed = true;
     pthread_mutex_unlock(&interpose->lock);
-    if (worked || !used)
-        translate_tell(interpose, call);
-    else
-        call->open = false; /* nothing was ever given to it */
+    translate_tell(interpose, call);
 }
 
 /* ---- Waits of the host ---------------------------------------------------------------------- */
@@ -190,9 +186,8 @@ void interpose_record_begin(struct interpose *interpose, struct interpose_call *
     }
     pthread_mutex_unlock(&interpose->lock);
     if (captured)
-        call->open = false; /* orders the nodes of the graph, nothing else */
-    else
-        translate_tell(interpose, call);
+        call->event.kind = EVENT_CALL; /* orders the nodes of the graph, nothing else */
+    translate_tell(interpose, call);
 }
 
 void interpose_wait_begin(struct interpose *interpose, struct interpose_call *call,
@@ -212,9 +207,8 @@ void interpose_wait_begin(struct interpose *interpose, struct interpose_call *ca
         pending_share(interpose, mark->stream, mark->queued);
     pthread_mutex_unlock(&interpose->lock);
     if (captured)
-        call->open = false;
-    else
-        translate_tell(interpose, call);
+        call->event.kind = EVENT_CALL;
+    translate_tell(interpose, call);
 }
 
 static void wait_for_mark(struct interpose *interpose, struct interpose_call *call, uint64_t event)
@@ -264,6 +258,7 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
         pending_write(interpose, 0, PENDING_EVERYWHERE, used);
     }
     pthread_mutex_unlock(&interpose->lock);
-    if (!captured)
-        translate_tell_done(interpose, &call);
+    if (captured)
+        call.event.kind = EVENT_CALL;
+    translate_tell_done(interpose, &call);
 }

@@ -48,8 +48,9 @@ expect_exit 2 "$GRETA" bench -m tiny.gguf -pg 4
 expect_exit 2 "$GRETA" bench -m tiny.gguf -p 0 -n 0
 expect_one_line_error "found only zeros"
 expect_exit 2 "$GRETA" bench -m tiny.gguf -ctk f16 -ctv f32
-expect_exit 2 "$GRETA" bench
-expect_one_line_error "expected --model FILE"
+# Without a name, the model that comes with greta.
+expect_exit 0 "$GRETA" bench -p 0 -n 1 -r 1 --json
+expect_json "j[0]['model_filename'].endswith('greta-stories-14m-q8_0.gguf')"
 expect_exit 2 "$GRETA" bench -m tiny.gguf -r 0
 expect_one_line_error "--repetitions: expected 1 to"
 expect_exit 3 "$GRETA" bench -m nothing.gguf

@@ -15,6 +15,11 @@ cp "$GRETA" prefix/bin/greta
 expect_exit 2 prefix/bin/greta infer -p hello
 expect_one_line_error "expected --model FILE, found none"
 expect_stderr "greta-stories-14m-q8_0.gguf"
+for command in bench "tokenize hello" "detokenize 1"; do
+    # shellcheck disable=SC2086 # a command and its operand
+    expect_exit 2 prefix/bin/greta $command
+    expect_one_line_error "expected --model FILE, found none"
+done
 cp "$model" prefix/share/greta/
 ln -s ../prefix/bin/greta links/greta
 expect_exit 0 links/greta infer -p "Once upon a time" --greedy -n 40

@@ -123,4 +123,18 @@ expect_exit 0 "$GRETA" flight list torn.flight
 [ "$(wc -l <"$captured/out")" -eq 99 ] || fail "expected 99 lines"
 rm torn.flight
 expect_files run.flight
+# ---- The device, by its name -------------------------------------------------------------------
+# `auto` is a wish; a recording says what it came to.
+expect_exit 0 "$GRETA" synth --shape tiny --type q4_0 --seed 9 --out tiny.gguf
+device=$("$GRETA" infer -m tiny.gguf -p x -n 1 --audit log --flight auto.flight >"$captured/out" 2>"$captured/err"
+    "$GRETA" flight show auto.flight --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["device"])')
+last="greta infer --audit log, device auto"
+[[ "$device" = host || "$device" =~ ^(cuda|hip):[0-9]+$ ]] || fail "expected a device, found '$device'"
+if [ -e "$GRETA_BUILD/fake_gpu/libcuda.so.1" ]; then
+    expect_exit 0 env LD_LIBRARY_PATH="$GRETA_BUILD/fake_gpu" "$GRETA" infer -m tiny.gguf -p x -n 1 \
+        --audit log --flight emulated.flight
+    expect_exit 0 "$GRETA" flight show emulated.flight --json
+    expect_json 'j["device"] == "cuda:0"'
+fi
+
 finish

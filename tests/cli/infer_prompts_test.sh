@@ -91,4 +91,19 @@ expect_exit 0 "$GRETA" infer -m tiny.gguf -p Hello -n 0
 expect_stderr "Generated tokens: 0"
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p Hello -n 5 --greedy --check-tensors
 expect_same_bytes "$captured/out" "$captured/hello"
+# ---- A prompt out of a pipe --------------------------------------------------------------------
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Hello" --greedy -n 7
+cp "$captured/out" "$captured/alone"
+expect_exit 0 "$GRETA" infer -m tiny.gguf -f <(echo Hello) --greedy -n 7
+expect_same_bytes "$captured/out" "$captured/alone"
+expect_exit 0 "$GRETA" infer -m tiny.gguf --binary-file <(printf Hello) --greedy -n 7
+expect_same_bytes "$captured/out" "$captured/alone"
+# One without an end is not read to it.
+expect_exit 3 "$GRETA" infer -m tiny.gguf -f /dev/zero --greedy -n 7
+expect_one_line_error "/dev/zero: expected at most"
+expect_exit 3 "$GRETA" infer -m tiny.gguf -f . --greedy -n 7
+expect_one_line_error ".: cannot read it"
+expect_exit 3 "$GRETA" infer -m tiny.gguf -f absent.txt --greedy -n 7
+expect_one_line_error "absent.txt: cannot open it"
+
 finish

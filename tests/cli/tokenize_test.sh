@@ -65,10 +65,16 @@ for model in spm bpe; do
     [ "$(cat "$captured/out")" = $'\xef\xbf\xbd' ] || fail "expected U+FFFD"
 done
 
+# ---- Without a name, the model that comes with greta --------------------------------------------
+expect_exit 0 "$GRETA" tokenize --ids "Once upon a time"
+cp "$captured/out" ids
+expect_exit 0 "$GRETA" tokenize -m "$GRETA_SOURCE/models/greta-stories-14m-q8_0.gguf" --ids "Once upon a time"
+expect_same_bytes "$captured/out" ids
+expect_exit 0 with_input ids "$GRETA" detokenize -
+[ "$(cat "$captured/out")" = "Once upon a time" ] || fail "expected the text again"
+
 # ---- Refusals ----------------------------------------------------------------------------------
 for command in tokenize detokenize; do
-    expect_exit 2 "$GRETA" $command 1
-    expect_one_line_error "expected --model FILE"
     expect_exit 2 "$GRETA" $command -m spm.gguf
     expect_one_line_error "found nothing"
     expect_exit 3 "$GRETA" $command -m none.gguf 1

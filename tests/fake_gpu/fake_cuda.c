@@ -1,6 +1,7 @@
-/* fake_cuda.c - a libcuda.so.1 for tests: the calls of cuda_api.def, on a processor. Memory is
- * mapped memory with unmapped pages beside it, kernels run in the emulator, work is done when it is
- * given. An illegal access of a kernel becomes error 700, which stays, as on a real device. */
+/* fake_cuda.c - a libcuda.so.1 for tests: the calls of cuda_api.def, and what tests/hip_over_cuda
+ * needs beyond them, on a processor. Memory is mapped memory with unmapped pages beside it, kernels
+ * run in the emulator, work is done when it is given. An illegal access of a kernel becomes error
+ * 700, which stays, as on a real device. */
 #define _GNU_SOURCE
 #include "device/cuda/cuda_api.h"
 
@@ -26,9 +27,67 @@
 #include "device/cuda/cuda_api.def"
 #undef CUDA_OLD
 #undef CUDA_CALL
+EXPORT CUresult cuCtxSynchronize(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything below */
 static CUresult sticky;
+
+/* ---- What a test may ask of it ----------------------------------------------------------------
+ */
+
+/* FAKE_GPU_MIB: how much memory the device has (default: 4096). FAKE_GPU_LEFT: a file that is told,
+ * at the end of the process, what was made and not given back. */
+enum thing {
+    THING_MEMORY,
+    THING_RANGE,
+    THING_PINNED,
+    THING_STREAM,
+    THING_EVENT,
+    THING_GRAPH,
+    THING_COUNT
+};
+static int live[THING_COUNT];
+static size_t used_bytes;
+
+static void count_thing(enum thing thing, int change)
+{
+    __atomic_fetch_add(&live[thing], change, __ATOMIC_RELAXED);
+}
+
+static size_t total_bytes(void)
+{
+    const char *mib = getenv("FAKE_GPU_MIB");
+    return (mib ? (size_t)strtoull(mib, NULL, 10) : 4096) << 20;
+}
+
+/* False if there is not as much left. */
+static bool use_bytes(size_t bytes)
+{
+    if (bytes > total_bytes())
+        return false;
+    size_t used = __atomic_add_fetch(&used_bytes, bytes, __ATOMIC_RELAXED);
+    if (used <= total_bytes())
+        return true;
+    __atomic_sub_fetch(&used_bytes, bytes, __ATOMIC_RELAXED);
+    return false;
+}
+
+static void unuse_bytes(size_t bytes)
+{
+    __atomic_sub_fetch(&used_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+__attribute__((destructor)) static void tell_left(void)
+{
+    const char *path = getenv("FAKE_GPU_LEFT");
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (!file)
+        return;
+    fprintf(file, "memory %d, ranges %d, pinned %d, streams %d, events %d, graphs %d, bytes %zu\n",
+            live[THING_MEMORY], live[THING_RANGE], live[THING_PINNED], live[THING_STREAM],
+            live[THING_EVENT], live[THING_GRAPH], used_bytes);
+    fclose(file);
+}
 
 /* ---- Device --------------------------------------------------------------------------------- */
 
@@ -48,6 +107,7 @@ CUresult cuGetErrorName(CUresult error, const char **name)
     *name = error == CUDA_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
             : error == NO_MEMORY          ? "CUDA_ERROR_OUT_OF_MEMORY"
             : error == INVALID_IMAGE      ? "CUDA_ERROR_INVALID_IMAGE"
+            : error == INVALID_VALUE      ? "CUDA_ERROR_INVALID_VALUE"
                                           : "CUDA_ERROR_UNKNOWN";
     return 0;
 }
@@ -74,7 +134,7 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
     (void)device;
-    *bytes = (size_t)4 << 30;
+    *bytes = total_bytes();
     return 0;
 }
 
@@ -122,6 +182,115 @@ CUresult cuCtxSetCurrent(CUcontext context)
     return 0;
 }
 
+CUresult cuCtxSynchronize(void)
+{
+    return sticky;
+}
+
+/* ---- What is where -------------------------------------------------------------------------- */
+
+/* As measured on an H200: what is freed below this size stays mapped, so that nothing faults. */
+#define FREED_STAYS_BYTES ((size_t)2 << 20)
+
+/* What the driver knows of addresses: allocations, and ranges that are reserved, mapped or not. */
+struct range {
+    uintptr_t start, end;         /* the allocation, or the reserved range; 0: no entry */
+    uintptr_t mapped, mapped_end; /* the part with memory in it */
+};
+#define RANGE_LIMIT 32768
+static struct range ranges[RANGE_LIMIT];
+static size_t range_count;
+static pthread_mutex_t range_lock = PTHREAD_MUTEX_INITIALIZER; /* guards these */
+
+/* With range_lock held. */
+static struct range *find_range(uintptr_t address)
+{
+    for (size_t i = 0; i < range_count; i++)
+        if (address >= ranges[i].start && address < ranges[i].end)
+            return &ranges[i];
+    return NULL;
+}
+
+static void add_range(uintptr_t start, size_t bytes, bool mapped)
+{
+    pthread_mutex_lock(&range_lock);
+    size_t place = 0;
+    while (place < range_count && ranges[place].end)
+        place++;
+    if (place < RANGE_LIMIT) {
+        uintptr_t end = start + bytes;
+        ranges[place] = (struct range){ start, end, mapped ? start : 0, mapped ? end : 0 };
+        range_count = place == range_count ? range_count + 1 : range_count;
+    }
+    pthread_mutex_unlock(&range_lock);
+}
+
+/* Returns its size; 0: there is none. */
+static size_t drop_range(uintptr_t start)
+{
+    pthread_mutex_lock(&range_lock);
+    struct range *range = find_range(start);
+    size_t bytes = range ? range->end - range->start : 0;
+    if (range)
+        *range = (struct range){ 0 };
+    pthread_mutex_unlock(&range_lock);
+    return bytes;
+}
+
+static void map_range(uintptr_t address, size_t bytes)
+{
+    pthread_mutex_lock(&range_lock);
+    struct range *range = find_range(address);
+    if (range) {
+        range->mapped = bytes ? address : 0;
+        range->mapped_end = address + bytes;
+    }
+    pthread_mutex_unlock(&range_lock);
+}
+
+/* The driver looks at addresses of copies and fills before it queues them. */
+static bool is_memory(CUdeviceptr address, size_t bytes)
+{
+    pthread_mutex_lock(&range_lock);
+    const struct range *range = find_range((uintptr_t)address);
+    bool known = range && range->mapped && address >= range->mapped &&
+                 bytes <= range->mapped_end - address;
+    pthread_mutex_unlock(&range_lock);
+    return known;
+}
+
+CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attributes, void **data,
+                                CUdeviceptr address)
+{
+    pthread_mutex_lock(&range_lock);
+    const struct range *found = find_range((uintptr_t)address);
+    struct range range = found ? *found : (struct range){ 0 };
+    pthread_mutex_unlock(&range_lock);
+    bool mapped = range.mapped && address >= range.mapped && address < range.mapped_end;
+    for (unsigned int i = 0; i < count; i++) {
+        switch (attributes[i]) {
+        case CUDA_POINTER_TYPE:
+            *(unsigned int *)data[i] = mapped ? CUDA_TYPE_DEVICE : 0;
+            break;
+        case CUDA_POINTER_DEVICE:
+            *(int *)data[i] = found ? 0 : -2;
+            break;
+        case CUDA_POINTER_START:
+            *(CUdeviceptr *)data[i] = range.start;
+            break;
+        case CUDA_POINTER_BYTES:
+            *(size_t *)data[i] = range.end - range.start;
+            break;
+        case CUDA_POINTER_MAPPED:
+            *(unsigned int *)data[i] = mapped;
+            break;
+        default:
+            return INVALID_VALUE;
+        }
+    }
+    return sticky;
+}
+
 /* ---- Memory --------------------------------------------------------------------------------- */
 
 /* A mapping with an unmapped page on both sides; its size is kept in front. Aligned to 256. */
@@ -150,27 +319,41 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
     if (sticky)
         return sticky;
-    void *memory = bytes > (size_t)4 << 30 ? NULL : make_memory(bytes);
+    if (!use_bytes(bytes))
+        return NO_MEMORY;
+    void *memory = make_memory(bytes);
+    if (!memory)
+        return NO_MEMORY;
     *address = (CUdeviceptr)(uintptr_t)memory;
-    return memory ? 0 : NO_MEMORY;
+    add_range((uintptr_t)memory, bytes, true);
+    count_thing(THING_MEMORY, 1);
+    return 0;
 }
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
-    drop_memory((void *)(uintptr_t)address);
-    return sticky;
+    size_t bytes = drop_range((uintptr_t)address);
+    if (bytes >= FREED_STAYS_BYTES)
+        drop_memory((void *)(uintptr_t)address);
+    unuse_bytes(bytes);
+    if (bytes)
+        count_thing(THING_MEMORY, -1);
+    return bytes ? sticky : INVALID_VALUE;
 }
 
 CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags)
 {
     (void)flags;
     *memory = make_memory(bytes);
+    if (*memory)
+        count_thing(THING_PINNED, 1);
     return *memory ? 0 : NO_MEMORY;
 }
 
 CUresult cuMemFreeHost(void *memory)
 {
     drop_memory(memory);
+    count_thing(THING_PINNED, -1);
     return sticky;
 }
 
@@ -209,11 +392,17 @@ CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignmen
         return INVALID_VALUE;
     void *map = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     *address = (CUdeviceptr)(uintptr_t)map;
+    if (map != MAP_FAILED) {
+        add_range((uintptr_t)map, bytes, false);
+        count_thing(THING_RANGE, 1);
+    }
     return map == MAP_FAILED ? NO_MEMORY : 0;
 }
 
 CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes)
 {
+    if (drop_range((uintptr_t)address))
+        count_thing(THING_RANGE, -1);
     return munmap((void *)(uintptr_t)address, bytes) ? INVALID_VALUE : 0;
 }
 
@@ -222,12 +411,21 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *memory, size_t bytes,
 {
     (void)flags;
     *memory = bytes;
-    return properties->type == CUDA_MEMORY_PINNED && bytes % GRANULARITY == 0 ? 0 : INVALID_VALUE;
+    if (properties->type != CUDA_MEMORY_PINNED || bytes % GRANULARITY)
+        return INVALID_VALUE;
+    if (!use_bytes(bytes))
+        return NO_MEMORY;
+    count_thing(THING_MEMORY, 1);
+    return 0;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle memory)
 {
-    return memory ? 0 : INVALID_VALUE;
+    if (!memory)
+        return INVALID_VALUE;
+    unuse_bytes((size_t)memory);
+    count_thing(THING_MEMORY, -1);
+    return 0;
 }
 
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
@@ -239,6 +437,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
     void *map = (void *)(uintptr_t)address;
+    map_range((uintptr_t)address, 0);
     return mmap(map, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == map
                ? sticky
                : INVALID_VALUE;
@@ -249,6 +448,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
 {
     if (count != 1 || access->flags != CUDA_ACCESS_READ_WRITE)
         return INVALID_VALUE;
+    map_range((uintptr_t)address, bytes);
     return mprotect((void *)(uintptr_t)address, bytes, PROT_READ | PROT_WRITE) ? INVALID_VALUE : 0;
 }
 
@@ -323,7 +523,7 @@ static CUresult give(CUstream stream, const struct CUgraphNode_st *work)
 {
     if (sticky)
         return sticky;
-    if (!stream->capturing)
+    if (!stream || !stream->capturing)
         return run_work(work);
     struct CUgraphNode_st *node = malloc(sizeof(*node));
     if (!node)
@@ -348,21 +548,28 @@ static CUresult give_copy(void *target, const void *source, size_t bytes, CUstre
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr target, const void *source, size_t bytes, CUstream stream)
 {
-    return give_copy((void *)(uintptr_t)target, source, bytes, stream);
+    return is_memory(target, bytes) ? give_copy((void *)(uintptr_t)target, source, bytes, stream)
+                                    : INVALID_VALUE;
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *target, CUdeviceptr source, size_t bytes, CUstream stream)
 {
-    return give_copy(target, (const void *)(uintptr_t)source, bytes, stream);
+    return is_memory(source, bytes)
+               ? give_copy(target, (const void *)(uintptr_t)source, bytes, stream)
+               : INVALID_VALUE;
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream)
 {
+    if (!is_memory(source, bytes) || !is_memory(target, bytes))
+        return INVALID_VALUE;
     return give_copy((void *)(uintptr_t)target, (const void *)(uintptr_t)source, bytes, stream);
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char byte, size_t count, CUstream stream)
 {
+    if (!is_memory(target, count))
+        return INVALID_VALUE;
     struct CUgraphNode_st work = {
         .kind = WORK_FILL, .target = (void *)(uintptr_t)target, .bytes = count, .byte = byte
     };
@@ -374,18 +581,20 @@ CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char byte, size_t count, C
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
     *stream = calloc(1, sizeof(**stream));
-    return !*stream ? NO_MEMORY : flags == CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
+    count_thing(THING_STREAM, *stream != NULL);
+    return !*stream ? NO_MEMORY : flags <= CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
     free(stream);
+    count_thing(THING_STREAM, -1);
     return sticky;
 }
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-    return stream->capturing ? 900 : sticky;
+    return stream && stream->capturing ? 900 : sticky;
 }
 
 CUresult cuStreamQuery(CUstream stream)
@@ -404,18 +613,21 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
     *event = malloc(8);
-    return !*event ? NO_MEMORY : flags == CUDA_EVENT_NO_TIMING ? sticky : INVALID_VALUE;
+    count_thing(THING_EVENT, *event != NULL);
+    return !*event ? NO_MEMORY : flags & ~CUDA_EVENT_NO_TIMING ? INVALID_VALUE : sticky;
 }
 
 CUresult cuEventDestroy_v2(CUevent event)
 {
     free(event);
+    count_thing(THING_EVENT, -1);
     return sticky;
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-    return event && stream ? sticky : INVALID_VALUE;
+    (void)stream; /* none is the default one */
+    return event ? sticky : INVALID_VALUE;
 }
 
 CUresult cuEventSynchronize(CUevent event)
@@ -488,6 +700,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
     *graph = stream->capturing;
     stream->capturing = NULL;
+    count_thing(THING_GRAPH, *graph != NULL);
     return *graph ? sticky : INVALID_VALUE;
 }
 
@@ -543,5 +756,6 @@ CUresult cuGraphDestroy(CUgraph graph)
         free(node);
     }
     free(graph);
+    count_thing(THING_GRAPH, -1);
     return sticky;
 }

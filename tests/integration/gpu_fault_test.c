@@ -22,7 +22,7 @@ static void open_with_plan(struct lab *lab, struct inject **ret_inject)
     struct inject_plan plan;
     memset(lab, 0, sizeof(*lab));
     pthread_mutex_init(&lab->lock, NULL);
-    lab->random = 1;
+    lab->random = lab_seed();
     LAB_OK(lab, all_open(lab_device, &options, &lab->device, &lab->err));
     LAB_OK(lab, inject_parse(plan_text, &plan, &lab->err));
     LAB_OK(lab, inject_install(lab->device, &plan, ret_inject, &lab->err));

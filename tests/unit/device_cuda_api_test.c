@@ -15,7 +15,11 @@
     _Static_assert(                                                                                \
         __builtin_types_compatible_p(__typeof__(&name), __typeof__(((struct cuda_api *)0)->name)), \
         #name " is as in cuda.h");
+#if CUDA_VERSION >= 13000
 #define CUDA_OLD(name, parameters)
+#else
+#define CUDA_OLD CUDA_CALL
+#endif
 #include "device/cuda/cuda_api.def"
 #undef CUDA_OLD
 #undef CUDA_CALL
@@ -33,6 +37,7 @@ CUDA_NUMBERS(CUDA_NUMBER)
 #define cuuint64_t our_cuuint64_t
 #define CUdevice_attribute our_CUdevice_attribute
 #define CUfunction_attribute our_CUfunction_attribute
+#define CUpointer_attribute our_CUpointer_attribute
 #define CUmemAllocationGranularity_flags our_CUmemAllocationGranularity_flags
 #define CUstreamCaptureMode our_CUstreamCaptureMode
 #define CUstreamCaptureStatus our_CUstreamCaptureStatus

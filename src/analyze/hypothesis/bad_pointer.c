@@ -1,6 +1,7 @@
 /* bad_pointer.c - an address or index that points where it must not: a view past its buffer, a
  * misaligned one, memory that may only be read, a handle that never was, an index past its bound
- * (the kernel skipped that access and left a trap). */
+ * (the kernel skipped that access and left a trap), an address of which the device's runtime says
+ * that it is not what the ledger says. */
 #include "analyze/analyze_impl.h"
 
 static bool is_refusal(const struct event *event)
@@ -12,6 +13,7 @@ static bool is_refusal(const struct event *event)
         return !event_is_copy(event->kind);
     case EVENT_CHECK_ALIGNMENT:
     case EVENT_CHECK_READ_ONLY:
+    case EVENT_CHECK_POINTER:
     case EVENT_CHECK_DIRECTION:
         return true;
     case EVENT_CHECK_HANDLE:
@@ -56,9 +58,12 @@ const struct hypothesis_detector detector_bad_pointer = {
               .exact = true,
               .title = { "Bad pointer or index", "Puntero o índice inválido" },
               .detector = { "Bounds and alignment of every view in 64 bits before the launch; "
-                            "kernels check every index they read and leave a trap.",
+                            "kernels check every index they read and leave a trap; from level "
+                            "guard on a GPU's runtime is asked what each address is.",
                             "Límites y alineación de cada vista en 64 bits antes del lanzamiento; "
-                            "los núcleos comprueban cada índice que leen y dejan una trampa." },
+                            "los núcleos comprueban cada índice que leen y dejan una trampa; desde "
+                            "el nivel guard se pregunta al runtime de la GPU qué es cada "
+                            "dirección." },
               .unit = { "launches", "lanzamientos" },
               .advice = { "Look at who wrote the index or computed the offset: positions, token "
                           "ids and slots must stay below the bound given.",

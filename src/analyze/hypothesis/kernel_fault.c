@@ -190,8 +190,10 @@ static void on_failure(struct analyzer *analyzer, const struct event *event)
     analyzer->first_failure = place_of_wait(analyzer, event);
     for (size_t i = 0; i < analyzer->result.finding_count && !analyzer->warming; i++) {
         struct finding *finding = &analyzer->result.findings[i];
+        /* A foreign call that used freed memory need not be what the fault is about. */
         bool faulted = finding->hypothesis == HYPOTHESIS_KERNEL_FAULT ||
-                       finding->hypothesis == HYPOTHESIS_USE_AFTER_FREE;
+                       (finding->hypothesis == HYPOTHESIS_USE_AFTER_FREE &&
+                        !finding->cause.foreign);
         if (faulted && finding->seen.event_id == 0)
             finding->seen = analyzer->first_failure;
     }

@@ -89,6 +89,8 @@ void trace_figures_join(struct trace_figures *sum, const struct trace_figures *m
     sum->allocations += more->allocations;
     sum->frees += more->frees;
     /* Of several processes: what they had at most, each. */
+    sum->device_bytes += more->device_bytes;
+    sum->pinned_bytes += more->pinned_bytes;
     sum->device_peak += more->device_peak;
     sum->pinned_peak += more->pinned_peak;
     for (size_t i = 0; i < TRACE_DIRECTIONS; i++) {
@@ -153,5 +155,9 @@ void trace_figures_print(const struct trace_figures *figures, struct text *text)
               "pinned\n",
               figures->allocations, figures->frees, text_bytes(figures->device_peak, size),
               text_bytes(figures->pinned_peak, other));
+    if (figures->device_bytes || figures->pinned_bytes)
+        text_addf(text, "  not given back at the end: %s on the device, %s pinned\n",
+                  text_bytes(figures->device_bytes, size),
+                  text_bytes(figures->pinned_bytes, other));
     print_advice(figures, text);
 }

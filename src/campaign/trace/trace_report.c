@@ -7,11 +7,13 @@
 #include <string.h>
 
 /* Findings shown in the terminal; the artifacts have them all. */
-#define SHOWN_LIMIT 20u
+#define SHOWN_LIMIT 24u
 
 struct listed {
     const struct analysis *list[TRACE_PROCESS_LIMIT];
     const struct trace_process *from[TRACE_PROCESS_LIMIT];
+    struct report_row rows[TRACE_PROCESS_LIMIT];
+    char labels[TRACE_PROCESS_LIMIT][96], flights[TRACE_PROCESS_LIMIT][128];
     size_t count;
     uint64_t event_count;
 };
@@ -77,6 +79,12 @@ static void decide(const struct trace *trace, const struct listed *listed,
         input.crash_count += trace->processes[i].missing[0] != '\0';
     input.crash_count += trace->unread;
     verdict_decide(&input, ret_verdict);
+    /* Clean of what? Something must have been looked at. */
+    bool checked = false;
+    for (size_t i = 0; i < HYPOTHESIS_COUNT; i++)
+        checked = checked || ret_verdict->hypotheses[i].verdict == VERDICT_REFUTED;
+    if (ret_verdict->outcome == AUDIT_CLEAN && !checked)
+        ret_verdict->outcome = AUDIT_INCONCLUSIVE;
 }
 
 /* ---- The terminal --------------------------------------------------------------------------- */
@@ -107,11 +115,15 @@ static void add_side(struct trace *trace, const struct trace_process *process, c
     }
 }
 
+static bool is_sure(const struct finding *finding)
+{
+    return finding->certainty == FINDING_DIRECT && finding->candidate_count <= 1;
+}
+
 static void add_finding(struct trace *trace, const struct trace_process *process,
                         const struct finding *finding, struct text *text)
 {
-    bool direct = finding->certainty == FINDING_DIRECT && finding->candidate_count <= 1;
-    text_addf(text, "  %s %s: ", direct ? "CONFIRMED" : "possible",
+    text_addf(text, "  %s %s: ", is_sure(finding) ? "CONFIRMED" : "possible",
               hypothesis_info(finding->hypothesis)->slug);
     finding_describe(finding, trace->options->language, text);
     text_add(text, "\n");
@@ -120,16 +132,22 @@ static void add_finding(struct trace *trace, const struct trace_process *process
     add_side(trace, process, "seen at:", &finding->seen, text);
 }
 
+/* What is certain first, then what ended the program. */
+static int class_of(const struct finding *finding)
+{
+    if (is_sure(finding))
+        return 0;
+    return finding->hypothesis == HYPOTHESIS_KERNEL_FAULT ? 1 : 2;
+}
+
 static void add_findings(struct trace *trace, const struct listed *listed, struct text *text)
 {
     size_t shown = 0, count = 0;
-    /* What is certain first. */
-    for (int direct = 1; direct >= 0; direct--)
+    for (int class = 0; class < 3; class ++)
         for (size_t i = 0; i < listed->count; i++)
             for (size_t j = 0; j < listed->list[i]->finding_count; j++) {
                 const struct finding *finding = &listed->list[i]->findings[j];
-                bool sure = finding->certainty == FINDING_DIRECT && finding->candidate_count <= 1;
-                if (sure != (direct == 1))
+                if (class_of(finding) != class)
                     continue;
                 if (count++ == 0)
                     text_add(text, "findings\n");
@@ -237,8 +255,15 @@ static bool kernel_of(void *context, size_t analysis, uint32_t name_index, char 
 
 static void set_why(struct trace *trace, const struct listed *listed)
 {
-    if (listed->event_count)
+    if (listed->event_count) {
+        bool any = false;
+        for (size_t i = 0; i < HYPOTHESIS_COUNT; i++)
+            any = any || (is_asked((enum hypothesis)i) && is_exercised(listed, (enum hypothesis)i));
+        if (!any)
+            snprintf(trace->why, sizeof(trace->why),
+                     "calls were seen, but none that makes, copies or uses memory");
         return;
+    }
     if (trace->note[0]) {
         struct text text;
         text_init(&text);
@@ -298,17 +323,20 @@ static enum status write_stacks(struct trace *trace, const struct listed *listed
     return status;
 }
 
-static enum status write_files(struct trace *trace, const struct listed *listed,
-                               struct report_facts *facts, struct error *err)
+/* What the reports say of each process. */
+static void make_rows(const struct trace *trace, struct listed *listed, struct report_facts *facts)
 {
-    struct report_row rows[TRACE_PROCESS_LIMIT];
-    char labels[TRACE_PROCESS_LIMIT][96], flights[TRACE_PROCESS_LIMIT][128];
     for (size_t i = 0; i < listed->count; i++)
-        rows[i] = row_of(trace, listed->from[i], labels[i], flights[i]);
-    facts->rows = rows;
+        listed->rows[i] = row_of(trace, listed->from[i], listed->labels[i], listed->flights[i]);
+    facts->rows = listed->rows;
     facts->row_count = listed->count;
     size_t chosen = facts->verdict.root_analysis >= 0 ? (size_t)facts->verdict.root_analysis : 0;
     facts->flight_path = listed->count ? listed->from[chosen]->path : NULL;
+}
+
+static enum status write_files(struct trace *trace, const struct listed *listed,
+                               const struct report_facts *facts, struct error *err)
+{
     if (!trace->keep)
         return STATUS_OK;
     TRY(write_stacks(trace, listed, err));
@@ -363,6 +391,7 @@ enum status trace_report(struct trace *trace, struct trace_result *result, struc
     trace_self_test(trace->run, facts.self_test);
     facts.self_test_key = "trace";
     decide(trace, listed, facts.self_test, &facts.verdict);
+    make_rows(trace, listed, &facts);
     enum status status = write_files(trace, listed, &facts, err);
     if (!status) {
         result->outcome = facts.verdict.outcome;

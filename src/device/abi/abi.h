@@ -42,6 +42,37 @@ struct gpu_call {
 #define GPU_WORKSPACE_BYTES (UINT64_C(64) << 20)
 #define GPU_COUNTER_BYTES (UINT64_C(1) << 20)
 
+/* ---- Inspections ---------------------------------------------------------------------------- */
+
+/* What the kernel `inspect` looks for in an operand: its dtype field. Rows are bytes there: width
+ * bytes of each. */
+#define GPU_INSPECT_DIGEST 1u /* the sum of device_digest_word */
+#define GPU_INSPECT_SCAN 2u   /* floats that are not finite: how many, the first */
+#define GPU_INSPECT_CANARY 3u /* bytes that are not the operand's `unused`: the same; put back */
+
+/* Parts of an operand that blocks of their own look at, at most. */
+#define GPU_INSPECT_PARTS 256u
+
+/* What it found; in memory of the host that the device can write. One for each operand of a call,
+ * whose params begin with the address of the first. */
+struct gpu_inspect_slot {
+    uint64_t value; /* the digest, or how many */
+    uint64_t first; /* index of the first value, address of the first byte; UINT64_MAX: none */
+    uint64_t done;  /* 1 once the others are there */
+    uint64_t unused;
+};
+
+/* The digest of a transfer's bytes is the sum, modulo 2^64, of device_digest_word over its words of
+ * 8 bytes (little endian, the last one filled up with zeros), whatever rows they lie in. A sum has
+ * no order, so that a GPU can take it with one atomic add. */
+static inline uint64_t device_digest_word(uint64_t word, uint64_t index)
+{
+    uint64_t mixed = word + (index + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return mixed ^ (mixed >> 31);
+}
+
 /* Where things stand in event/crumb.h, which kernels cannot include; abi.c holds them together. */
 #define GPU_CRUMB_ENTERED 0
 #define GPU_CRUMB_FINISHED 8

@@ -107,6 +107,17 @@ static enum status open_best(const struct device_options *options, struct device
     return host_device_open(options, ret_device, err);
 }
 
+void all_resolve(const char *name, char ret_name[ALL_NAME_BYTES])
+{
+    struct all_entry entry = { 0 };
+    snprintf(ret_name, ALL_NAME_BYTES, "%s", name);
+    if (strcmp(name, "auto") != 0)
+        return;
+    for (size_t i = 0; i < COUNT_OF(backends) && !entry.available; i++)
+        list_device(&backends[i], 0, &entry);
+    snprintf(ret_name, ALL_NAME_BYTES, "%s", entry.available ? entry.name : "host");
+}
+
 enum status all_open(const char *name, const struct device_options *options,
                      struct device **ret_device, struct error *err)
 {

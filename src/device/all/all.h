@@ -6,6 +6,7 @@
 #include "device/device.h"
 
 #define ALL_DEVICE_LIMIT 32
+#define ALL_NAME_BYTES 32 /* of a device's name, "cuda:0" */
 
 /* A device that was found, or a backend that was tried in vain. */
 struct all_entry {
@@ -22,5 +23,9 @@ size_t all_list(struct all_entry *ret_entries);
  * STATUS_NOT_FOUND with the reason for one that is not here. */
 MUST_CHECK enum status all_open(const char *name, const struct device_options *options,
                                 struct device **ret_device, struct error *err);
+
+/* The name of the device that "auto" opens here, "cuda:0" or "host"; any other name is copied. GPUs
+ * are opened for it, so this is for records, not for every run. */
+void all_resolve(const char *name, char ret_name[ALL_NAME_BYTES]);
 
 #endif

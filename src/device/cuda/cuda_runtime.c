@@ -134,6 +134,32 @@ static int unpin(void *self, void *memory)
     return (int)api_of(self)->cuMemHostUnregister(memory);
 }
 
+static int ask_pointer(void *self, uint64_t address, struct gpu_pointer *ret_pointer)
+{
+    unsigned int type = 0, mapped = 0;
+    int ordinal = -1;
+    CUdeviceptr start = 0;
+    size_t bytes = 0;
+    CUpointer_attribute attributes[] = { CUDA_POINTER_TYPE, CUDA_POINTER_DEVICE, CUDA_POINTER_START,
+                                         CUDA_POINTER_BYTES, CUDA_POINTER_MAPPED };
+    void *data[] = { &type, &ordinal, &start, &bytes, &mapped };
+    int code = (int)api_of(self)->cuPointerGetAttributes(COUNT_OF(attributes), attributes, data,
+                                                         address);
+    if (code)
+        return code;
+    bool here = ordinal == ((struct cuda *)self)->device;
+    *ret_pointer = (struct gpu_pointer){
+        .is_memory = type == CUDA_TYPE_DEVICE && here && mapped,
+        .words = type == CUDA_TYPE_HOST                ? "memory of the host"
+                 : type != CUDA_TYPE_DEVICE && !mapped ? "an address it knows nothing of"
+                 : type == CUDA_TYPE_DEVICE && !here   ? "memory of another device"
+                                                       : "a reserved address with no memory",
+        .range_start = start,
+        .range_bytes = bytes,
+    };
+    return 0;
+}
+
 /* ---- Ranges --------------------------------------------------------------------------------- */
 
 static CUmemAllocationProp properties_of(const struct cuda *cuda)
@@ -398,6 +424,7 @@ static const struct gpu_runtime cuda_runtime = {
     .enter = enter,
     .memory_create = create_memory,
     .memory_destroy = destroy_memory,
+    .pointer_ask = ask_pointer,
     .pinned_create = create_pinned,
     .pinned_destroy = destroy_pinned,
     .pin = pin,

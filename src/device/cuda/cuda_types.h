@@ -15,6 +15,7 @@ typedef unsigned long long CUmemGenericAllocationHandle;
 typedef uint64_t cuuint64_t;
 typedef unsigned int CUdevice_attribute;
 typedef unsigned int CUfunction_attribute;
+typedef unsigned int CUpointer_attribute;
 typedef unsigned int CUmemAllocationGranularity_flags;
 typedef unsigned int CUstreamCaptureMode;
 typedef unsigned int CUstreamCaptureStatus;

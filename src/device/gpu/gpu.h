@@ -14,6 +14,13 @@ struct gpu_facts {
     struct device_gpu_chip chip;
 };
 
+/* What the runtime says of an address. */
+struct gpu_pointer {
+    bool is_memory;                    /* of this device, mapped; else: */
+    const char *words;                 /* what it is; static */
+    uint64_t range_start, range_bytes; /* the allocation or range it lies in; 0: not told */
+};
+
 struct gpu_grid {
     uint32_t x, y;
     uint32_t threads;
@@ -37,6 +44,7 @@ struct gpu_runtime {
 
     int (*memory_create)(void *self, uint64_t bytes, uint64_t *ret_address);
     int (*memory_destroy)(void *self, uint64_t address);
+    int (*pointer_ask)(void *self, uint64_t address, struct gpu_pointer *ret_pointer);
     /* Pinned memory of the host that the device can read and write at ret_address. */
     int (*pinned_create)(void *self, uint64_t bytes, void **ret_memory, uint64_t *ret_address);
     int (*pinned_destroy)(void *self, void *memory);

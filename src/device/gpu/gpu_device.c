@@ -55,6 +55,7 @@ static void close_device(struct device *device)
         runtime->stream_destroy(runtime->self, gpu->internal_stream);
     runtime->close(runtime->self);
     pthread_mutex_destroy(&gpu->lock);
+    pthread_mutex_destroy(&gpu->inspect_lock);
     free(gpu);
 }
 
@@ -66,6 +67,7 @@ static const struct device_methods gpu_methods = {
     .memory_import = gpu_memory_import,
     .memory_destroy = gpu_memory_destroy,
     .memory_damage = gpu_memory_damage,
+    .memory_ask = gpu_memory_ask,
     .staging_create = create_staging,
     .staging_destroy = destroy_staging,
     .stream_create = gpu_stream_create,
@@ -122,6 +124,7 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
     gpu->runtime = *take_runtime;
     gpu->device.methods = &gpu_methods;
     pthread_mutex_init(&gpu->lock, NULL);
+    pthread_mutex_init(&gpu->inspect_lock, NULL);
     gpu->runtime.facts(gpu->runtime.self, &gpu->facts);
     fill_info(gpu);
     gpu->device.completions_lag = true;

@@ -33,18 +33,23 @@ static enum status capture(struct gpu_device *gpu, struct gpu_stream *stream,
                            struct gpu_graph *graph, const struct device_command *commands,
                            struct error *err)
 {
-    size_t node = 0; /* inspections are not part of it: nobody would hear of them */
+    size_t node = 0; /* inspections do not count: they belong to the command before them */
     for (size_t i = 0; i < graph->count; i++) {
-        if (commands[i].kind == DEVICE_COMMAND_INSPECT)
+        if (commands[i].kind == DEVICE_COMMAND_INSPECT) {
+            GPU_TRY(gpu, gpu_inspect_graph_add(gpu, graph->inspections, &commands[i]), "graph",
+                    err);
             continue;
+        }
+        GPU_TRY(gpu, gpu_inspect_graph_flush(gpu, graph->inspections), "graph", err);
         graph->nodes[node++] = (struct gpu_graph_node){ gpu_command_name(&commands[i]),
                                                         commands[i].scope };
         if (commands[i].kind == DEVICE_COMMAND_LAUNCH)
             TRY(capture_launch(gpu, stream, graph, &commands[i], node, err));
         else
-            GPU_TRY(gpu, gpu_transfer(gpu, stream->handle, &commands[i]),
-                    gpu_command_name(&commands[i]), err);
+            GPU_TRY(gpu, gpu_transfer(gpu, stream, &commands[i]), gpu_command_name(&commands[i]),
+                    err);
     }
+    GPU_TRY(gpu, gpu_inspect_graph_flush(gpu, graph->inspections), "graph", err);
     graph->count = node;
     return STATUS_OK;
 }
@@ -54,6 +59,7 @@ static void release(struct gpu_device *gpu, struct gpu_graph *graph)
     const struct gpu_runtime *runtime = &gpu->runtime;
     if (graph->graph || graph->exec)
         runtime->graph_destroy(runtime->self, graph->graph, graph->exec);
+    gpu_inspect_graph_destroy(gpu, graph->inspections);
     free(graph->nodes);
     free(graph);
 }
@@ -86,7 +92,11 @@ enum status gpu_graph_create(struct device *device, void *stream,
     graph->count = count;
     graph->stream = stream;
     gpu_enter(gpu);
-    enum status status = gpu_make_workspace(gpu, stream, err);
+    enum status status = gpu_inspect_flush(gpu, stream, err);
+    if (!status)
+        status = gpu_make_workspace(gpu, stream, err);
+    if (!status)
+        graph->inspections = gpu_inspect_graph_create(gpu, stream, commands, count);
     if (!status)
         status = record(gpu, stream, graph, commands, err);
     if (!status)
@@ -109,6 +119,8 @@ enum status gpu_graph_replay(struct device *device, void *argument, void *graph_
         return error_set(err, STATUS_UNSUPPORTED,
                          "graph replay: expected the stream it was recorded on, found another");
     gpu_enter(gpu);
+    TRY(gpu_inspect_flush(gpu, stream, err));
+    GPU_TRY(gpu, gpu_inspect_graph_replay(gpu, graph->inspections, event_id), "graph replay", err);
     if (graph->first_node) {
         graph->first_call.entered = event_id;
         graph->first_call.finished = stream->last_id;

@@ -28,6 +28,7 @@ struct gpu_stream {
     uint64_t last_id;            /* event of the command given last */
     uint64_t given;              /* commands so far */
     struct gpu_history *history; /* GPU_HISTORY of them; owned */
+    struct gpu_inspections *inspections; /* NULL: not asked for yet */
 };
 
 struct gpu_module {
@@ -49,6 +50,7 @@ struct gpu_graph {
     const struct gpu_stream *stream; /* whose crumbs and workspace the kernels use */
     struct gpu_graph_node *nodes;    /* commands; owned */
     size_t count;
+    struct gpu_graph_inspections *inspections; /* NULL: none */
 };
 
 /* How a buffer was made. */
@@ -78,6 +80,7 @@ struct gpu_device {
     struct gpu_quarantine_entry *oldest, *newest;
     uint64_t quarantine_bytes;
     uint64_t granularity; /* of mapped memory; 0: not to be had, red zones instead */
+    bool pointers_known;  /* the runtime recognises memory that was just made by it */
 
     struct crumb_page *page; /* as the device's kernels write it */
     uint64_t page_address;   /* of it for the device */
@@ -86,6 +89,14 @@ struct gpu_device {
 
     struct gpu_upload *upload;           /* NULL: not made yet */
     struct gpu_completions *completions; /* NULL: not asked for */
+
+    /* Kernels of this layer itself, of the first module that has them; NULL: none does. */
+    void *inspect_function, *store_function;
+    bool inspects;                /* atomic; anything was ever inspected */
+    pthread_mutex_t inspect_lock; /* guards the rest; taken after any other lock of this layer */
+    struct gpu_stream *inspecting[CRUMB_STREAM_LIMIT]; /* streams with inspections, or NULL */
+    struct gpu_graph_inspections *graph_inspections;
+    struct device_command inspected; /* what is reported */
 };
 
 static inline struct gpu_device *gpu_of(struct device *device)
@@ -124,7 +135,11 @@ enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t
 void gpu_memory_destroy(struct device *device, struct device_memory *memory);
 uint64_t gpu_memory_damage(struct device *device, const struct device_memory *memory,
                            int64_t *ret_offset);
+void gpu_memory_ask(struct device *device, uint64_t address, uint64_t bytes,
+                    struct device_pointer_facts *ret_facts);
 void gpu_quarantine_release(struct gpu_device *gpu);
+/* As gpu_failed, for memory that was not to be had: with how much there is. */
+enum status gpu_no_room(struct gpu_device *gpu, int code, uint64_t bytes, struct error *err);
 /* Whether guards can be unmapped pages: tries once. */
 void gpu_memory_probe(struct gpu_device *gpu);
 
@@ -175,11 +190,36 @@ void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command, uint64_t node,
                  struct gpu_prepared *ret_prepared);
 /* Copies and fills. */
-int gpu_transfer(struct gpu_device *gpu, void *stream, const struct device_command *command);
+int gpu_transfer(struct gpu_device *gpu, const struct gpu_stream *stream,
+                 const struct device_command *command);
 const char *gpu_command_name(const struct device_command *command);
 /* Notes a command as given. */
 void gpu_stream_note(struct gpu_stream *stream, uint64_t event_id, const char *op,
                      const struct event_scope *scope, const struct gpu_graph *graph);
+
+/* ---- Inspections (gpu_inspect.c) ------------------------------------------------------------ */
+
+enum status gpu_inspect_submit(struct gpu_device *gpu, struct gpu_stream *stream,
+                               const struct device_command *command, struct error *err);
+/* Launches what was gathered: before the stream is given anything else, or waited for. */
+enum status gpu_inspect_flush(struct gpu_device *gpu, struct gpu_stream *stream, struct error *err);
+/* After a wait, or when a mark was found passed: reports what is done. */
+void gpu_inspect_collect(struct gpu_device *gpu);
+void gpu_inspect_stream_release(struct gpu_device *gpu, struct gpu_stream *stream);
+
+/* The same while a graph is captured; NULL (nothing to inspect, or no memory) is fine below. The
+ * ints are codes of the runtime. */
+struct gpu_graph_inspections *gpu_inspect_graph_create(struct gpu_device *gpu,
+                                                       const struct gpu_stream *stream,
+                                                       const struct device_command *commands,
+                                                       size_t count);
+int gpu_inspect_graph_add(struct gpu_device *gpu, struct gpu_graph_inspections *graph,
+                          const struct device_command *command);
+int gpu_inspect_graph_flush(struct gpu_device *gpu, struct gpu_graph_inspections *graph);
+/* Before the graph is launched. */
+int gpu_inspect_graph_replay(struct gpu_device *gpu, struct gpu_graph_inspections *graph,
+                             uint64_t event_id);
+void gpu_inspect_graph_destroy(struct gpu_device *gpu, struct gpu_graph_inspections *graph);
 
 /* ---- Modules (gpu_module.c) ----------------------------------------------------------------- */
 

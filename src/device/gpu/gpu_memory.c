@@ -13,6 +13,7 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* What the runtimes give, and what the widest loads like. */
@@ -28,6 +29,55 @@ struct gpu_quarantine_entry {
 static uint64_t align_up(uint64_t value, uint64_t alignment)
 {
     return (value + alignment - 1) / alignment * alignment;
+}
+
+/* ---- What the runtime says ------------------------------------------------------------------ */
+
+/* Bytes of [address, address + bytes) that the runtime says are memory of this device: all, or as
+ * far as its range goes, or none; words: what is wrong with the rest. */
+static uint64_t ask(struct gpu_device *gpu, uint64_t address, uint64_t bytes, const char **words)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    struct gpu_pointer first = { 0 }, last = { 0 };
+    *words = "an address it knows nothing of";
+    if (runtime->pointer_ask(runtime->self, address, &first))
+        return 0;
+    *words = first.words;
+    if (!first.is_memory)
+        return 0;
+    uint64_t left = first.range_bytes - (address - first.range_start);
+    if (first.range_bytes && left < bytes) {
+        *words = "its allocation ends before";
+        return left;
+    }
+    if (runtime->pointer_ask(runtime->self, address + bytes - 1, &last) || !last.is_memory ||
+        last.range_start != first.range_start) {
+        *words = last.words ? last.words : "another allocation at its end";
+        return bytes - 1;
+    }
+    return bytes;
+}
+
+/* A runtime that does not know what it made itself cannot be asked about anything. */
+static void probe_pointers(struct gpu_device *gpu, const struct device_memory *memory)
+{
+    const char *unused;
+    if (!gpu->pointers_known && gpu->device.options.ask_pointers)
+        gpu->pointers_known = ask(gpu, memory->address, memory->bytes, &unused) == memory->bytes;
+}
+
+void gpu_memory_ask(struct device *device, uint64_t address, uint64_t bytes,
+                    struct device_pointer_facts *ret_facts)
+{
+    struct gpu_device *gpu = gpu_of(device);
+    const char *words = "";
+    *ret_facts = (struct device_pointer_facts){ .asked = gpu->pointers_known };
+    if (!ret_facts->asked)
+        return;
+    gpu_enter(gpu);
+    ret_facts->bytes = ask(gpu, address, bytes, &words);
+    snprintf(ret_facts->words, sizeof(ret_facts->words), "%s",
+             ret_facts->bytes < bytes && words ? words : "");
 }
 
 /* ---- Making --------------------------------------------------------------------------------- */
@@ -117,7 +167,7 @@ static int fill_fresh(struct gpu_device *gpu, const struct gpu_memory *memory, u
     return code;
 }
 
-static enum status no_room(struct gpu_device *gpu, int code, uint64_t bytes, struct error *err)
+enum status gpu_no_room(struct gpu_device *gpu, int code, uint64_t bytes, struct error *err)
 {
     char words[TEXT_BYTES_CAPACITY], all[TEXT_BYTES_CAPACITY], used[TEXT_BYTES_CAPACITY];
     if (!gpu->runtime.is_no_memory(code))
@@ -145,7 +195,7 @@ static enum status create(struct gpu_device *gpu, uint64_t bytes, bool contents,
                                           : make_plain(gpu, bytes, guards, memory, &address);
     if (code) {
         free(memory);
-        enum status status = no_room(gpu, code, bytes, err);
+        enum status status = gpu_no_room(gpu, code, bytes, err);
         return status ? status : device_check(&gpu->device, err);
     }
     code = fill_fresh(gpu, memory, address, bytes, contents);
@@ -155,7 +205,13 @@ static enum status create(struct gpu_device *gpu, uint64_t bytes, bool contents,
         enum status status = gpu_failed(gpu, code, "buffer creation", err);
         return status ? status : device_check(&gpu->device, err);
     }
-    *ret_memory = (struct device_memory){ .address = address, .bytes = bytes, .impl = memory };
+    *ret_memory = (struct device_memory){ .address = address,
+                                          .bytes = bytes,
+                                          .impl = memory,
+                                          .slack_before = memory->front_bytes,
+                                          .slack_after = memory->back_bytes,
+                                          .canary = CANARY };
+    probe_pointers(gpu, ret_memory);
     return STATUS_OK;
 }
 

@@ -30,6 +30,15 @@ static enum status find_functions(struct gpu_device *gpu, const struct device_gp
     return STATUS_OK;
 }
 
+static void *find_own(const struct device_gpu_image *image, const struct gpu_module *module,
+                      const char *name)
+{
+    for (size_t i = 0; i < image->kernel_count; i++)
+        if (strcmp(image->kernels[i], name) == 0)
+            return module->functions[i];
+    return NULL;
+}
+
 static void release(struct gpu_device *gpu, struct gpu_module *module)
 {
     free(module->functions);
@@ -67,6 +76,10 @@ enum status gpu_module_load(struct device *device, const struct device_module *l
         release(gpu, &module);
         return status;
     }
+    if (!gpu->inspect_function)
+        gpu->inspect_function = find_own(image, &module, "inspect");
+    if (!gpu->store_function)
+        gpu->store_function = find_own(image, &module, "store_bytes");
     gpu->modules[index] = module;
     gpu->module_count = index + 1;
     return STATUS_OK;

@@ -16,7 +16,7 @@ const char *gpu_command_name(const struct device_command *command)
     case DEVICE_COMMAND_COPY_WITHIN:
         return "copy within";
     case DEVICE_COMMAND_FILL:
-        return "fill";
+        return command->contract ? command->contract->name : "fill";
     case DEVICE_COMMAND_INSPECT:
         return "inspection";
     case DEVICE_COMMAND_LAUNCH:
@@ -59,8 +59,11 @@ enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream
     uint64_t address;
     if (stream->workspace)
         return STATUS_OK;
-    GPU_TRY(gpu, runtime->memory_create(runtime->self, GPU_WORKSPACE_BYTES, &address), "workspace",
-            err);
+    int made = runtime->memory_create(runtime->self, GPU_WORKSPACE_BYTES, &address);
+    if (made) {
+        enum status status = gpu_no_room(gpu, made, GPU_WORKSPACE_BYTES, err);
+        return status ? error_wrap(err, "scratch of a stream") : status;
+    }
     stream->workspace = address;
     pthread_mutex_lock(&gpu->lock);
     int code = runtime->fill(runtime->self, address, 0, GPU_WORKSPACE_BYTES, gpu->internal_stream);
@@ -141,8 +144,29 @@ static int transfer(const struct gpu_runtime *runtime, void *stream,
     return 0;
 }
 
-int gpu_transfer(struct gpu_device *gpu, void *stream, const struct device_command *command)
+/* A fill by a kernel: at any address, and a bad one is a fault of the kernel, as it is in an op. */
+static int store(struct gpu_device *gpu, const struct gpu_stream *stream,
+                 const struct device_command *command)
 {
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    const struct device_rows *rows = &command->target;
+    struct gpu_grid grid = { (uint32_t)(rows->row_bytes / (64 * 256u) % 1024 + 1), 1, 256, 0 };
+    struct gpu_call call = { .crumbs = stream->crumbs,
+                             .entered = command->event_id,
+                             .finished = command->event_id - 1,
+                             .operands = { { .address = rows->address,
+                                             .row_stride_bytes = rows->stride_bytes,
+                                             .width = rows->row_bytes,
+                                             .rows = rows->row_count,
+                                             .unused = command->byte } } };
+    return runtime->launch(runtime->self, gpu->store_function, &grid, stream->handle, &call);
+}
+
+int gpu_transfer(struct gpu_device *gpu, const struct gpu_stream *stream,
+                 const struct device_command *command)
+{
+    if (command->kind == DEVICE_COMMAND_FILL && command->contract && gpu->store_function)
+        return store(gpu, stream, command);
     bool out = command->kind == DEVICE_COMMAND_COPY_OUT;
     bool within = command->kind == DEVICE_COMMAND_COPY_WITHIN;
     const struct device_rows *rows = out ? &command->source : &command->target;
@@ -152,7 +176,7 @@ int gpu_transfer(struct gpu_device *gpu, void *stream, const struct device_comma
     uint64_t bytes = dense ? rows->row_bytes * rows->row_count : rows->row_bytes;
     int code = 0;
     for (uint64_t row = 0; row < count && bytes && !code; row++)
-        code = transfer(&gpu->runtime, stream, command,
+        code = transfer(&gpu->runtime, stream->handle, command,
                         command->target.address + row * command->target.stride_bytes,
                         from->address + row * from->stride_bytes, row * bytes, bytes);
     return code;
@@ -174,17 +198,14 @@ enum status gpu_stream_submit(struct device *device, void *argument,
 {
     struct gpu_device *gpu = gpu_of(device);
     struct gpu_stream *stream = argument;
-    if (command->kind == DEVICE_COMMAND_INSPECT) {
-        /* No kernel looks at memory for the audit yet: said as what was not seen. */
-        const struct device_inspection_result unseen = { .failed = true };
-        device_report_inspection(device, stream->index, command, command->event_id, &unseen);
-        return STATUS_OK;
-    }
+    if (command->kind == DEVICE_COMMAND_INSPECT)
+        return gpu_inspect_submit(gpu, stream, command, err);
     gpu_enter(gpu);
+    TRY(gpu_inspect_flush(gpu, stream, err));
     if (command->kind == DEVICE_COMMAND_LAUNCH)
         TRY(launch(gpu, stream, command, err));
     else
-        GPU_TRY(gpu, gpu_transfer(gpu, stream->handle, command), gpu_command_name(command), err);
+        GPU_TRY(gpu, gpu_transfer(gpu, stream, command), gpu_command_name(command), err);
     gpu_stream_note(stream, command->event_id, gpu_command_name(command), &command->scope, NULL);
     if (device_wants_completion(device, command))
         gpu_completions_add(gpu, stream, command->event_id);
@@ -196,10 +217,12 @@ enum status gpu_stream_sync(struct device *device, void *argument, struct error 
     struct gpu_device *gpu = gpu_of(device);
     struct gpu_stream *stream = argument;
     gpu_enter(gpu);
+    TRY(gpu_inspect_flush(gpu, stream, err));
     uint64_t last_id = __atomic_load_n(&stream->last_id, __ATOMIC_RELAXED);
     GPU_TRY(gpu, gpu->runtime.stream_sync(gpu->runtime.self, stream->handle), "stream sync", err);
     gpu_stream_finished(gpu, stream, last_id);
     gpu_show_crumbs(gpu);
+    gpu_inspect_collect(gpu);
     if (gpu->completions)
         gpu_completions_drain(gpu);
     return STATUS_OK;
@@ -219,6 +242,7 @@ enum status gpu_stream_query(struct device *device, void *argument, struct error
 static void release(struct gpu_device *gpu, struct gpu_stream *stream)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
+    gpu_inspect_stream_release(gpu, stream);
     if (stream->handle)
         runtime->stream_destroy(runtime->self, stream->handle);
     if (stream->workspace)
@@ -305,6 +329,7 @@ enum status gpu_mark_record(struct device *device, void *stream, void *mark, str
 {
     struct gpu_device *gpu = gpu_of(device);
     gpu_enter(gpu);
+    TRY(gpu_inspect_flush(gpu, stream, err));
     GPU_TRY(gpu,
             gpu->runtime.event_record(gpu->runtime.self, ((struct gpu_mark *)mark)->event,
                                       ((struct gpu_stream *)stream)->handle),
@@ -330,6 +355,7 @@ enum status gpu_mark_sync(struct device *device, void *mark, struct error *err)
     GPU_TRY(gpu, gpu->runtime.event_sync(gpu->runtime.self, ((struct gpu_mark *)mark)->event),
             "mark sync", err);
     gpu_show_crumbs(gpu);
+    gpu_inspect_collect(gpu);
     return STATUS_OK;
 }
 
@@ -341,6 +367,8 @@ bool gpu_mark_passed(struct device *device, void *mark)
     gpu_enter(gpu);
     int code = gpu->runtime.event_query(gpu->runtime.self, ((struct gpu_mark *)mark)->event,
                                         &passed);
+    if (!code && passed)
+        gpu_inspect_collect(gpu);
     if (!code)
         return passed;
     /* A lost device passes its marks: nobody must wait for ever. */

@@ -18,26 +18,35 @@ struct hip_api {
     const char *(*hipGetErrorName)(hipError_t error);
 };
 
+/* Numbers of the interface: HIP_NUMBER(ours, the vendor's name, value). */
+#define HIP_NUMBERS(HIP_NUMBER)                                                                    \
+    HIP_NUMBER(HIP_NO_MEMORY, hipErrorOutOfMemory, 2)                                              \
+    HIP_NUMBER(HIP_NOT_READY, hipErrorNotReady, 600)                                               \
+    HIP_NUMBER(HIP_ILLEGAL_ADDRESS, hipErrorIllegalAddress, 700)                                   \
+    HIP_NUMBER(HIP_LAUNCH_TIMEOUT, hipErrorLaunchTimeOut, 702)                                     \
+    HIP_NUMBER(HIP_CONTEXT_IS_DESTROYED, hipErrorContextIsDestroyed, 709)                          \
+    HIP_NUMBER(HIP_ASSERT, hipErrorAssert, 710)                                                    \
+    HIP_NUMBER(HIP_LAUNCH_FAILURE, hipErrorLaunchFailure, 719)                                     \
+    HIP_NUMBER(HIP_NOT_SUPPORTED, hipErrorNotSupported, 801)                                       \
+    HIP_NUMBER(HIP_UNKNOWN, hipErrorUnknown, 999)                                                  \
+    HIP_NUMBER(HIP_PROCESSOR_COUNT, hipDeviceAttributeMultiprocessorCount, 63)                     \
+    HIP_NUMBER(HIP_BLOCK_SHARED, hipDeviceAttributeMaxSharedMemoryPerBlock, 74)                    \
+    HIP_NUMBER(HIP_HOST_PORTABLE, hipHostMallocPortable, 1)                                        \
+    HIP_NUMBER(HIP_HOST_MAPPED, hipHostMallocMapped, 2)                                            \
+    HIP_NUMBER(HIP_HOST_COHERENT, hipHostMallocCoherent, 0x40000000)                               \
+    HIP_NUMBER(HIP_REGISTER_MAPPED, hipHostRegisterMapped, 2)                                      \
+    HIP_NUMBER(HIP_STREAM_NON_BLOCKING, hipStreamNonBlocking, 1)                                   \
+    HIP_NUMBER(HIP_EVENT_NO_TIMING, hipEventDisableTiming, 2)                                      \
+    HIP_NUMBER(HIP_MEMORY_PINNED, hipMemAllocationTypePinned, 1)                                   \
+    HIP_NUMBER(HIP_LOCATION_DEVICE, hipMemLocationTypeDevice, 1)                                   \
+    HIP_NUMBER(HIP_ACCESS_READ_WRITE, hipMemAccessFlagsProtReadWrite, 3)                           \
+    HIP_NUMBER(HIP_GRANULARITY_MINIMUM, hipMemAllocationGranularityMinimum, 0)                     \
+    HIP_NUMBER(HIP_CAPTURE_THREAD, hipStreamCaptureModeThreadLocal, 1)
+
 enum hip_number {
-    HIP_NO_MEMORY = 2,
-    HIP_NOT_READY = 600,
-    HIP_ILLEGAL_ADDRESS = 700,
-    HIP_LAUNCH_TIMEOUT = 702,
-    HIP_CONTEXT_IS_DESTROYED = 709,
-    HIP_ASSERT = 710,
-    HIP_LAUNCH_FAILURE = 719,
-    HIP_NOT_SUPPORTED = 801,
-    HIP_UNKNOWN = 999,
-    HIP_HOST_PORTABLE = 1,
-    HIP_HOST_MAPPED = 2,
-    HIP_HOST_COHERENT = 0x40000000,
-    HIP_STREAM_NON_BLOCKING = 1,
-    HIP_EVENT_NO_TIMING = 2,
-    HIP_MEMORY_PINNED = 1,
-    HIP_LOCATION_DEVICE = 1,
-    HIP_ACCESS_READ_WRITE = 3,
-    HIP_GRANULARITY_MINIMUM = 0,
-    HIP_CAPTURE_THREAD = 1,
+#define HIP_NUMBER(ours, vendors, value) ours = value,
+    HIP_NUMBERS(HIP_NUMBER)
+#undef HIP_NUMBER
 };
 
 /* Opens libamdhip64 and finds its functions. */

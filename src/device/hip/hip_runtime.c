@@ -7,9 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Numbers of hipDeviceAttribute_t. */
-#define ATTRIBUTE_PROCESSOR_COUNT 63
-#define ATTRIBUTE_BLOCK_SHARED 74
+/* The members of hipMemAllocationProp stood in another order before this version. */
+#define RANGES_MINIMUM 50300000
 
 struct hip {
     struct hip_api api;
@@ -51,10 +50,10 @@ static void get_facts(void *self, struct gpu_facts *ret_facts)
     char name[64] = "AMD GPU";
     hip->api.hipDeviceGetName(name, sizeof(name), hip->device);
     hip->api.hipDeviceTotalMem(&bytes, hip->device);
-    uint32_t shared = attribute(hip, ATTRIBUTE_BLOCK_SHARED);
+    uint32_t shared = attribute(hip, HIP_BLOCK_SHARED);
     *ret_facts = (struct gpu_facts){
         .memory_bytes = bytes,
-        .chip = { .processor_count = attribute(hip, ATTRIBUTE_PROCESSOR_COUNT),
+        .chip = { .processor_count = attribute(hip, HIP_PROCESSOR_COUNT),
                   .shared_bytes = shared,
                   .processor_shared_bytes = shared,
                   .thread_limit = 256 },
@@ -124,7 +123,7 @@ static int destroy_pinned(void *self, void *memory)
 
 static int pin(void *self, void *memory, uint64_t bytes, uint64_t *ret_address)
 {
-    int code = (int)api_of(self)->hipHostRegister(memory, (size_t)bytes, HIP_HOST_MAPPED);
+    int code = (int)api_of(self)->hipHostRegister(memory, (size_t)bytes, HIP_REGISTER_MAPPED);
     return code ? code : find_address(self, memory, ret_address);
 }
 
@@ -133,13 +132,37 @@ static int unpin(void *self, void *memory)
     return (int)api_of(self)->hipHostUnregister(memory);
 }
 
+static int ask_pointer(void *self, uint64_t address, struct gpu_pointer *ret_pointer)
+{
+    const struct hip_api *api = api_of(self);
+    hipPointerAttribute_t attributes = { .device = -1 };
+    void *start = NULL, *pointer = (void *)(uintptr_t)address;
+    size_t bytes = 0;
+    /* Of an address it does not know it says that with an error, which is no failure of ours. */
+    if (api->hipPointerGetAttributes(&attributes, pointer) || !attributes.devicePointer) {
+        *ret_pointer = (struct gpu_pointer){ .words = "an address it knows nothing of" };
+        return 0;
+    }
+    bool here = attributes.device == ((struct hip *)self)->device;
+    if (api->hipMemGetAddressRange(&start, &bytes, pointer))
+        bytes = 0;
+    *ret_pointer = (struct gpu_pointer){
+        .is_memory = here && !attributes.hostPointer,
+        .words = attributes.hostPointer ? "memory of the host" : "memory of another device",
+        .range_start = bytes ? (uint64_t)(uintptr_t)start : 0,
+        .range_bytes = bytes,
+    };
+    return 0;
+}
+
 /* ---- Ranges: not in every runtime ----------------------------------------------------------- */
 
-static bool has_ranges(const struct hip_api *api)
+static bool has_ranges(const struct hip *hip)
 {
-    return api->hipMemGetAllocationGranularity && api->hipMemAddressReserve &&
-           api->hipMemAddressFree && api->hipMemCreate && api->hipMemRelease && api->hipMemMap &&
-           api->hipMemUnmap && api->hipMemSetAccess;
+    const struct hip_api *api = &hip->api;
+    return hip->driver_version >= RANGES_MINIMUM && api->hipMemGetAllocationGranularity &&
+           api->hipMemAddressReserve && api->hipMemAddressFree && api->hipMemCreate &&
+           api->hipMemRelease && api->hipMemMap && api->hipMemUnmap && api->hipMemSetAccess;
 }
 
 static hipMemAllocationProp properties_of(const struct hip *hip)
@@ -152,7 +175,7 @@ static int get_granularity(void *self, uint64_t *ret_bytes)
 {
     hipMemAllocationProp properties = properties_of(self);
     size_t bytes = 0;
-    if (!has_ranges(api_of(self)))
+    if (!has_ranges(self))
         return HIP_NOT_SUPPORTED;
     int code = (int)api_of(self)->hipMemGetAllocationGranularity(&bytes, &properties,
                                                                  HIP_GRANULARITY_MINIMUM);
@@ -405,6 +428,7 @@ static const struct gpu_runtime hip_runtime = {
     .enter = enter,
     .memory_create = create_memory,
     .memory_destroy = destroy_memory,
+    .pointer_ask = ask_pointer,
     .pinned_create = create_pinned,
     .pinned_destroy = destroy_pinned,
     .pin = pin,

@@ -1,6 +1,7 @@
 /* hip_types.h - the types of the HIP runtime that hip_api.def names: our own declarations of a
  * public interface, so that building needs no ROCm. Enumerations are unsigned int here, which is
- * what they are in the library's calls. */
+ * what they are in the library's calls; a test compares every size, offset and number with the
+ * vendor's header where that is installed. */
 #ifndef GRETA_DEVICE_HIP_HIP_TYPES_H
 #define GRETA_DEVICE_HIP_HIP_TYPES_H
 
@@ -40,6 +41,16 @@ typedef struct {
     hipMemLocation location;
     unsigned int flags;
 } hipMemAccessDesc;
+
+/* What the first field means has changed between versions; it is not used. */
+typedef struct {
+    unsigned int type;
+    int device;
+    void *devicePointer;
+    void *hostPointer;
+    int isManaged;
+    unsigned int allocationFlags;
+} hipPointerAttribute_t;
 
 typedef struct {
     uint32_t x, y, z;

@@ -59,6 +59,16 @@ static void close_device(struct device *device)
     free(host);
 }
 
+/* The processor's own check of an address is the access itself. */
+static void ask_nobody(struct device *device, uint64_t address, uint64_t bytes,
+                       struct device_pointer_facts *ret_facts)
+{
+    (void)device;
+    (void)address;
+    (void)bytes;
+    *ret_facts = (struct device_pointer_facts){ .asked = false };
+}
+
 static const struct device_methods host_methods = {
     .kind = "host",
     .close = close_device,
@@ -67,6 +77,7 @@ static const struct device_methods host_methods = {
     .memory_import = host_memory_import,
     .memory_destroy = host_memory_destroy,
     .memory_damage = host_memory_damage,
+    .memory_ask = ask_nobody,
     .staging_create = create_staging,
     .staging_destroy = destroy_staging,
     .stream_create = host_stream_create,

@@ -16,7 +16,8 @@
 #include "base/cpu.h"
 #include "device/device.h"
 
-/* Every kernel for a path. Static. path must be supported. */
+/* Every kernel for a path. Static. A table can be looked at on any processor; ops_load runs only
+ * those of a path it supports. */
 const struct device_image *host_kernels_image(enum cpu_path path);
 
 /* ---- Tile: TILE_TOKENS token rows ----------------------------------------------------------- */

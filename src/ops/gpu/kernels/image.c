@@ -2,6 +2,7 @@
 #include "ops/gpu/kernels/act.c"
 #include "ops/gpu/kernels/attention.c"
 #include "ops/gpu/kernels/choose.c"
+#include "ops/gpu/kernels/inspect.c"
 #include "ops/gpu/kernels/kv.c"
 #include "ops/gpu/kernels/matmul.c"
 #include "ops/gpu/kernels/matmul_decoded.c"

@@ -1,6 +1,6 @@
-/* peers_probe.c - see peers_probe.h. */
+/* bench_probe.c - see bench_probe.h. */
 #define _GNU_SOURCE /* pthread_setaffinity_np */
-#include "peers_probe.h"
+#include "bench_probe.h"
 
 #include "base/clock.h"
 #include "base/parallel.h"
@@ -96,6 +96,16 @@ static double ping_pong_ns(void)
     return court.best_ns;
 }
 
+enum placement probe_placement(double *ret_ping_pong_ns)
+{
+    double ns = ping_pong_ns();
+    if (ret_ping_pong_ns)
+        *ret_ping_pong_ns = ns;
+    return ns < ONE_CORE_BELOW_NS  ? PLACED_ONE_CORE
+           : ns < TWO_DIES_FROM_NS ? PLACED_ONE_DIE
+                                   : PLACED_TWO_DIES;
+}
+
 /* ---- Reading -------------------------------------------------------------------------------- */
 
 struct reading {
@@ -116,15 +126,13 @@ static void read_part(void *context, uint64_t part)
 
 struct probe probe_take(const uint8_t *bytes, size_t count)
 {
-    struct probe probe = { .ping_pong_ns = ping_pong_ns() };
+    struct probe probe;
+    probe.placement = probe_placement(&probe.ping_pong_ns);
     size_t read_bytes = count < READ_LIMIT_BYTES ? count : READ_LIMIT_BYTES;
     struct reading reading = { .bytes = bytes, .part_bytes = read_bytes / READ_PARTS };
     uint64_t start = clock_ns();
     parallel_run(READ_PARTS, 0, read_part, &reading);
     probe.read_gb_per_s = (double)(reading.part_bytes * READ_PARTS) / (double)(clock_ns() - start);
-    probe.placement = probe.ping_pong_ns < ONE_CORE_BELOW_NS  ? PLACED_ONE_CORE
-                      : probe.ping_pong_ns < TWO_DIES_FROM_NS ? PLACED_ONE_DIE
-                                                              : PLACED_TWO_DIES;
     return probe;
 }
 

@@ -1,11 +1,11 @@
-/* peers_probe.h - what the machine was like beside a measurement.
+/* bench_probe.h - what the machine was like beside a measurement.
  *
  * The cores of a virtual machine move: two of them may share a die, sit on two, or be two threads
  * of one core, and that changes every few seconds. How long a word takes from one to the other and
  * back tells which it is. Other processes disturb too: their processor time is what the machine
  * spent and this process did not. */
-#ifndef GRETA_BENCH_PEERS_PROBE_H
-#define GRETA_BENCH_PEERS_PROBE_H
+#ifndef GRETA_BENCH_PROBE_H
+#define GRETA_BENCH_PROBE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +20,10 @@ struct probe {
     double read_gb_per_s;
     enum placement placement;
 };
+
+/* Where the cores are now, within a few milliseconds; *ret_ping_pong_ns, or NULL: the time that
+ * told. */
+enum placement probe_placement(double *ret_ping_pong_ns);
 
 /* About 30 ms. bytes: memory to read, at least count, larger than the caches. */
 struct probe probe_take(const uint8_t *bytes, size_t count);

@@ -1,0 +1,464 @@
+/* gpu_inspect.c - memory looked at for the audit, by a kernel in stream order.
+ *
+ * Inspections of one call are gathered into one kernel, launched before the stream is given
+ * anything else. It writes what it found into slots of pinned memory; whoever waits for the stream,
+ * or for a mark, collects what is done by then and reports it before the wait is over. Bytes of the
+ * host (a staging slot) are hashed when they are collected: until then nobody may change them.
+ *
+ * A graph has slots of its own, used again by every replay: the one before is collected first.
+ *
+ * An inspection is never seen in the place of the call it belongs to: behind a launch it leaves no
+ * crumbs, beside a copy (which cannot leave any) it leaves the copy's. On a device without the
+ * kernel every inspection is reported as failed. */
+#include "device/gpu/gpu_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Groups of a stream that may wait to be collected. */
+#define GROUP_LIMIT 1024u
+#define GROUP_THREADS 256u
+#define GROUP_SHARED_BYTES (GROUP_THREADS / 32u * 2u * sizeof(uint64_t))
+/* Values a block looks at before it is worth having another. */
+#define PART_VALUES 2048u
+
+/* What is kept of a command until it is reported. */
+struct item {
+    struct device_inspection inspection;
+    struct event_scope scope;
+    const struct device_contract *contract;
+    const void *staging; /* to be hashed here; else NULL */
+    struct device_rows rows;
+    uint8_t region, region_count;
+};
+
+/* One kernel's worth. */
+struct group {
+    uint64_t event_id;
+    uint32_t item_count, region_count;
+    struct item items[GPU_OPERAND_LIMIT];
+    struct gpu_operand regions[GPU_OPERAND_LIMIT];
+};
+
+/* Groups with a line of slots each. */
+struct lines {
+    struct group *groups;           /* owned */
+    struct gpu_inspect_slot *slots; /* GPU_OPERAND_LIMIT for each; pinned; owned */
+    uint64_t address;               /* of them, for the device */
+};
+
+struct gpu_inspections {
+    struct lines lines;   /* GROUP_LIMIT of them */
+    uint64_t given, told; /* groups; under inspect_lock */
+    bool gathering;       /* into the group that is given next */
+};
+
+struct gpu_graph_inspections {
+    struct gpu_graph_inspections *next; /* of the device; under inspect_lock */
+    const struct gpu_stream *stream;
+    struct lines lines;
+    uint32_t count, capacity;
+    bool gathering;
+    uint64_t pending_id; /* the replay that was not collected yet; 0: none */
+};
+
+/* ---- Slots ---------------------------------------------------------------------------------- */
+
+static void release_lines(struct gpu_device *gpu, struct lines *lines)
+{
+    if (lines->slots)
+        gpu->runtime.pinned_destroy(gpu->runtime.self, lines->slots);
+    free(lines->groups);
+    *lines = (struct lines){ 0 };
+}
+
+static bool make_lines(struct gpu_device *gpu, uint32_t count, struct lines *lines)
+{
+    void *memory = NULL;
+    uint64_t bytes = (uint64_t)count * GPU_OPERAND_LIMIT * sizeof(struct gpu_inspect_slot);
+    lines->groups = calloc(count, sizeof(*lines->groups));
+    if (!lines->groups ||
+        gpu->runtime.pinned_create(gpu->runtime.self, bytes, &memory, &lines->address)) {
+        release_lines(gpu, lines);
+        return false;
+    }
+    memset(memory, 0, (size_t)bytes);
+    lines->slots = memory;
+    return true;
+}
+
+static struct gpu_inspect_slot *slots_of(const struct lines *lines, uint64_t group)
+{
+    return lines->slots + group * GPU_OPERAND_LIMIT;
+}
+
+static bool is_done(const struct lines *lines, uint64_t group)
+{
+    const struct gpu_inspect_slot *slots = slots_of(lines, group);
+    for (uint32_t i = 0; i < lines->groups[group].region_count; i++)
+        if (!__atomic_load_n(&slots[i].done, __ATOMIC_ACQUIRE))
+            return false;
+    return true;
+}
+
+/* ---- Reporting ------------------------------------------------------------------------------ */
+
+static void report_item(struct gpu_device *gpu, const struct gpu_stream *stream,
+                        const struct item *item, uint64_t event_id,
+                        const struct device_inspection_result *result)
+{
+    /* What is told of a command; the rest of it is large, and nobody's business any more. */
+    struct device_command *command = &gpu->inspected;
+    command->inspection = item->inspection;
+    command->scope = item->scope;
+    command->contract = item->contract;
+    device_report_inspection(&gpu->device, stream->index, command, event_id, result);
+}
+
+static void report_group(struct gpu_device *gpu, const struct gpu_stream *stream,
+                         const struct lines *lines, uint64_t index, uint64_t event_id, bool failed)
+{
+    const struct group *group = &lines->groups[index];
+    const struct gpu_inspect_slot *slots = slots_of(lines, index);
+    for (uint32_t i = 0; i < group->item_count; i++) {
+        const struct item *item = &group->items[i];
+        struct device_inspection_result result = { .failed = failed };
+        if (item->staging && !failed)
+            result.digest = device_digest(item->staging, item->rows.row_bytes, item->rows.row_count,
+                                          item->rows.row_bytes);
+        for (uint32_t r = item->region; r < (uint32_t)item->region + item->region_count; r++) {
+            if (slots[r].value && !result.found)
+                result.first = slots[r].first;
+            result.digest = slots[r].value;
+            result.found += slots[r].value;
+        }
+        if (item->inspection.what == DEVICE_INSPECT_SCAN)
+            result.count = item->rows.row_count * (item->rows.row_bytes / sizeof(float));
+        report_item(gpu, stream, item, event_id, &result);
+    }
+}
+
+/* With inspect_lock held. */
+static void collect_stream(struct gpu_device *gpu, struct gpu_stream *stream, bool failed)
+{
+    struct gpu_inspections *inspections = stream->inspections;
+    while (inspections && inspections->told < inspections->given) {
+        uint64_t index = inspections->told % GROUP_LIMIT;
+        if (!failed && !is_done(&inspections->lines, index))
+            return;
+        report_group(gpu, stream, &inspections->lines, index,
+                     inspections->lines.groups[index].event_id, failed);
+        inspections->told++;
+    }
+}
+
+static void collect_graph(struct gpu_device *gpu, struct gpu_graph_inspections *graph)
+{
+    for (uint32_t i = 0; i < graph->count; i++)
+        if (!is_done(&graph->lines, i))
+            return;
+    for (uint32_t i = 0; i < graph->count; i++)
+        report_group(gpu, graph->stream, &graph->lines, i, graph->pending_id, false);
+    graph->pending_id = 0;
+}
+
+void gpu_inspect_collect(struct gpu_device *gpu)
+{
+    if (!__atomic_load_n(&gpu->inspects, __ATOMIC_RELAXED))
+        return;
+    pthread_mutex_lock(&gpu->inspect_lock);
+    for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++)
+        if (gpu->inspecting[i])
+            collect_stream(gpu, gpu->inspecting[i], false);
+    for (struct gpu_graph_inspections *graph = gpu->graph_inspections; graph; graph = graph->next)
+        if (graph->pending_id)
+            collect_graph(gpu, graph);
+    pthread_mutex_unlock(&gpu->inspect_lock);
+}
+
+/* ---- Gathering ------------------------------------------------------------------------------ */
+
+static void add_region(struct group *group, struct item *item, const struct device_rows *rows,
+                       uint32_t kind, uint8_t byte)
+{
+    bool dense = rows->row_count <= 1 || rows->stride_bytes == rows->row_bytes;
+    group->regions[group->region_count++] = (struct gpu_operand){
+        .address = rows->address,
+        .row_stride_bytes = rows->stride_bytes,
+        .width = dense ? rows->row_bytes * rows->row_count : rows->row_bytes,
+        .rows = dense ? 1 : rows->row_count,
+        .dtype = kind,
+        .unused = byte,
+    };
+    item->region_count++;
+}
+
+static void add_item(struct group *group, const struct device_command *command)
+{
+    struct item *item = &group->items[group->item_count++];
+    *item = (struct item){ .inspection = command->inspection,
+                           .scope = command->scope,
+                           .contract = command->contract,
+                           .staging = command->staging,
+                           .rows = command->source,
+                           .region = (uint8_t)group->region_count };
+    group->event_id = command->event_id;
+    switch (command->inspection.what) {
+    case DEVICE_INSPECT_DIGEST:
+        if (!command->staging)
+            add_region(group, item, &command->source, GPU_INSPECT_DIGEST, 0);
+        break;
+    case DEVICE_INSPECT_SCAN:
+        add_region(group, item, &command->source, GPU_INSPECT_SCAN, 0);
+        break;
+    case DEVICE_INSPECT_CANARY:
+        if (command->source.row_bytes)
+            add_region(group, item, &command->source, GPU_INSPECT_CANARY, command->byte);
+        if (command->target.row_bytes)
+            add_region(group, item, &command->target, GPU_INSPECT_CANARY, command->byte);
+        break;
+    }
+}
+
+/* No item has more than two regions. */
+static bool is_full(const struct group *group)
+{
+    return group->region_count + 2 > GPU_OPERAND_LIMIT || group->item_count == GPU_OPERAND_LIMIT;
+}
+
+static uint32_t parts_of(const struct gpu_operand *region)
+{
+    uint64_t per_value = region->dtype == GPU_INSPECT_DIGEST ? sizeof(uint64_t)
+                         : region->dtype == GPU_INSPECT_SCAN ? sizeof(float)
+                                                             : 1;
+    uint64_t parts = region->width / per_value / PART_VALUES + 1;
+    return parts > GPU_INSPECT_PARTS ? GPU_INSPECT_PARTS : (uint32_t)parts;
+}
+
+static int launch_group(struct gpu_device *gpu, const struct gpu_stream *stream,
+                        const struct lines *lines, uint64_t index)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    const struct group *group = &lines->groups[index];
+    uint64_t slots = lines->address + index * GPU_OPERAND_LIMIT * sizeof(struct gpu_inspect_slot);
+    struct gpu_call call = { .page = gpu->page_address, .workspace = stream->workspace };
+    struct gpu_grid grid = { 1, group->region_count, GROUP_THREADS, GROUP_SHARED_BYTES };
+    if (group->items[0].inspection.what == DEVICE_INSPECT_DIGEST) {
+        call.crumbs = stream->crumbs;
+        call.entered = group->event_id;
+        call.finished = group->event_id - 1;
+    }
+    memcpy(call.params, &slots, sizeof(slots));
+    memcpy(call.operands, group->regions, sizeof(call.operands));
+    for (uint32_t i = 0; i < group->region_count; i++) {
+        uint32_t parts = parts_of(&group->regions[i]);
+        grid.x = parts > grid.x ? parts : grid.x;
+    }
+    return runtime->launch(runtime->self, gpu->inspect_function, &grid, stream->handle, &call);
+}
+
+static void clear_line(const struct lines *lines, uint64_t index)
+{
+    struct gpu_inspect_slot *slots = slots_of(lines, index);
+    memset(slots, 0, GPU_OPERAND_LIMIT * sizeof(*slots));
+}
+
+/* ---- Outside of graphs ---------------------------------------------------------------------- */
+
+enum status gpu_inspect_flush(struct gpu_device *gpu, struct gpu_stream *stream, struct error *err)
+{
+    struct gpu_inspections *inspections = stream->inspections;
+    if (!inspections || !inspections->gathering)
+        return STATUS_OK;
+    uint64_t index = inspections->given % GROUP_LIMIT;
+    const struct group *group = &inspections->lines.groups[index];
+    inspections->gathering = false;
+    clear_line(&inspections->lines, index);
+    if (stream->last_id != group->event_id) /* it comes before its copy */
+        gpu_stream_note(stream, group->event_id, "copy", &group->items[0].scope, NULL);
+    int code = launch_group(gpu, stream, &inspections->lines, index);
+    pthread_mutex_lock(&gpu->inspect_lock);
+    if (code)
+        report_group(gpu, stream, &inspections->lines, index, group->event_id, true);
+    else
+        inspections->given++;
+    pthread_mutex_unlock(&gpu->inspect_lock);
+    GPU_TRY(gpu, code, "inspection", err);
+    return STATUS_OK;
+}
+
+static uint64_t count_waiting(struct gpu_device *gpu, const struct gpu_inspections *inspections)
+{
+    pthread_mutex_lock(&gpu->inspect_lock);
+    uint64_t waiting = inspections->given - inspections->told;
+    pthread_mutex_unlock(&gpu->inspect_lock);
+    return waiting;
+}
+
+/* Room for one more group; waits for the stream where there is none. */
+static bool has_room(struct gpu_device *gpu, struct gpu_stream *stream)
+{
+    const struct gpu_inspections *inspections = stream->inspections;
+    if (inspections->gathering || count_waiting(gpu, inspections) < GROUP_LIMIT)
+        return true;
+    struct error unused;
+    int code = gpu->runtime.stream_sync(gpu->runtime.self, stream->handle);
+    if (code && gpu_failed(gpu, code, "inspection", &unused))
+        return false;
+    gpu_inspect_collect(gpu);
+    return count_waiting(gpu, inspections) < GROUP_LIMIT;
+}
+
+static bool make_inspections(struct gpu_device *gpu, struct gpu_stream *stream)
+{
+    if (stream->inspections)
+        return true;
+    struct gpu_inspections *inspections = calloc(1, sizeof(*inspections));
+    if (!inspections || !make_lines(gpu, GROUP_LIMIT, &inspections->lines)) {
+        free(inspections);
+        return false;
+    }
+    pthread_mutex_lock(&gpu->inspect_lock);
+    stream->inspections = inspections;
+    gpu->inspecting[stream->index] = stream;
+    __atomic_store_n(&gpu->inspects, true, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&gpu->inspect_lock);
+    return true;
+}
+
+enum status gpu_inspect_submit(struct gpu_device *gpu, struct gpu_stream *stream,
+                               const struct device_command *command, struct error *err)
+{
+    gpu_enter(gpu);
+    struct gpu_inspections *inspections = stream->inspections;
+    if (inspections && inspections->gathering) {
+        const struct group *group = &inspections->lines.groups[inspections->given % GROUP_LIMIT];
+        if (is_full(group) || group->event_id != command->event_id)
+            TRY(gpu_inspect_flush(gpu, stream, err));
+    }
+    TRY(gpu_make_workspace(gpu, stream, err));
+    if (!gpu->inspect_function || !make_inspections(gpu, stream) || !has_room(gpu, stream)) {
+        const struct device_inspection_result unseen = { .failed = true };
+        device_report_inspection(&gpu->device, stream->index, command, command->event_id, &unseen);
+        return STATUS_OK;
+    }
+    inspections = stream->inspections;
+    struct group *group = &inspections->lines.groups[inspections->given % GROUP_LIMIT];
+    if (!inspections->gathering)
+        group->item_count = group->region_count = 0;
+    inspections->gathering = true;
+    add_item(group, command);
+    return STATUS_OK;
+}
+
+void gpu_inspect_stream_release(struct gpu_device *gpu, struct gpu_stream *stream)
+{
+    struct gpu_inspections *inspections = stream->inspections;
+    pthread_mutex_lock(&gpu->inspect_lock);
+    /* The stream was waited for: what is not done now never will be. */
+    collect_stream(gpu, stream, false);
+    collect_stream(gpu, stream, true);
+    for (struct gpu_graph_inspections *graph = gpu->graph_inspections; graph; graph = graph->next) {
+        if (graph->stream != stream)
+            continue;
+        if (graph->pending_id)
+            collect_graph(gpu, graph);
+        graph->pending_id = 0;
+        graph->stream = NULL;
+    }
+    gpu->inspecting[stream->index] = NULL;
+    stream->inspections = NULL;
+    pthread_mutex_unlock(&gpu->inspect_lock);
+    if (!inspections)
+        return;
+    release_lines(gpu, &inspections->lines);
+    free(inspections);
+}
+
+/* ---- In graphs ------------------------------------------------------------------------------ */
+
+struct gpu_graph_inspections *gpu_inspect_graph_create(struct gpu_device *gpu,
+                                                       const struct gpu_stream *stream,
+                                                       const struct device_command *commands,
+                                                       size_t count)
+{
+    uint32_t wanted = 0;
+    for (size_t i = 0; i < count; i++)
+        wanted += commands[i].kind == DEVICE_COMMAND_INSPECT;
+    struct gpu_graph_inspections *graph = NULL;
+    if (wanted && gpu->inspect_function)
+        graph = calloc(1, sizeof(*graph));
+    if (!graph || !make_lines(gpu, wanted, &graph->lines)) {
+        free(graph);
+        return NULL;
+    }
+    graph->stream = stream;
+    graph->capacity = wanted;
+    pthread_mutex_lock(&gpu->inspect_lock);
+    graph->next = gpu->graph_inspections;
+    gpu->graph_inspections = graph;
+    __atomic_store_n(&gpu->inspects, true, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&gpu->inspect_lock);
+    return graph;
+}
+
+int gpu_inspect_graph_flush(struct gpu_device *gpu, struct gpu_graph_inspections *graph)
+{
+    if (!graph || !graph->gathering)
+        return 0;
+    graph->gathering = false;
+    return launch_group(gpu, graph->stream, &graph->lines, graph->count++);
+}
+
+int gpu_inspect_graph_add(struct gpu_device *gpu, struct gpu_graph_inspections *graph,
+                          const struct device_command *command)
+{
+    if (!graph)
+        return 0; /* without memory for them: as many as are not reported were not made */
+    struct group *group = &graph->lines.groups[graph->count];
+    if (graph->gathering && (is_full(group) || group->event_id != command->event_id)) {
+        int code = gpu_inspect_graph_flush(gpu, graph);
+        if (code)
+            return code;
+        group = &graph->lines.groups[graph->count];
+    }
+    graph->gathering = true;
+    add_item(group, command);
+    return 0;
+}
+
+int gpu_inspect_graph_replay(struct gpu_device *gpu, struct gpu_graph_inspections *graph,
+                             uint64_t event_id)
+{
+    if (!graph)
+        return 0;
+    if (__atomic_load_n(&graph->pending_id, __ATOMIC_ACQUIRE)) {
+        int code = gpu->runtime.stream_sync(gpu->runtime.self, graph->stream->handle);
+        if (code)
+            return code;
+        gpu_inspect_collect(gpu);
+    }
+    pthread_mutex_lock(&gpu->inspect_lock);
+    for (uint32_t i = 0; i < graph->count; i++)
+        clear_line(&graph->lines, i);
+    graph->pending_id = event_id;
+    pthread_mutex_unlock(&gpu->inspect_lock);
+    return 0;
+}
+
+void gpu_inspect_graph_destroy(struct gpu_device *gpu, struct gpu_graph_inspections *graph)
+{
+    if (!graph)
+        return;
+    if (graph->pending_id && !device_is_lost(&gpu->device) &&
+        !gpu->runtime.stream_sync(gpu->runtime.self, graph->stream->handle))
+        gpu_inspect_collect(gpu);
+    pthread_mutex_lock(&gpu->inspect_lock);
+    struct gpu_graph_inspections **at = &gpu->graph_inspections;
+    while (*at != graph)
+        at = &(*at)->next;
+    *at = graph->next;
+    pthread_mutex_unlock(&gpu->inspect_lock);
+    release_lines(gpu, &graph->lines);
+    free(graph);
+}

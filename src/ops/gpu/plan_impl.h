@@ -1,0 +1,53 @@
+/* plan_impl.h - what the files of the plan share. */
+#ifndef GRETA_OPS_GPU_PLAN_IMPL_H
+#define GRETA_OPS_GPU_PLAN_IMPL_H
+
+#include "device/device.h"
+
+enum gpu_kernel {
+#define GPU_KERNEL(name) KERNEL_##name,
+#include "ops/gpu/kernels.def"
+#undef GPU_KERNEL
+};
+
+/* Threads of a block, where a thread does one value. */
+#define VALUE_THREADS 256u
+#define TEAM 32u
+#define TEAMS_OF_VALUES (VALUE_THREADS / TEAM)
+
+/* Rows beyond what one dimension of a grid can count are not met: a batch is far smaller. */
+#define GRID_Y_LIMIT 65535u
+
+static inline uint64_t divide_up(uint64_t value, uint64_t by)
+{
+    return value / by + (value % by != 0);
+}
+
+static inline uint64_t width_of(const struct device_host_operand *operand)
+{
+    return operand->shape.dims[0];
+}
+
+static inline uint64_t rows_of(const struct device_host_operand *operand)
+{
+    return operand->shape.dims[1];
+}
+
+/* Operands as the launch has them. */
+static inline struct device_gpu_step step_of(enum gpu_kernel kernel, uint64_t grid_x,
+                                             uint64_t grid_y, uint32_t threads)
+{
+    struct device_gpu_step step = { .kernel = (uint32_t)kernel,
+                                    .grid_x = (uint32_t)grid_x,
+                                    .grid_y = (uint32_t)grid_y,
+                                    .threads = threads };
+    for (uint8_t i = 0; i < GPU_OPERAND_LIMIT; i++)
+        step.operands[i] = i;
+    return step;
+}
+
+/* plan_matmul.c */
+uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps);
+uint32_t plan_matmul_group(const struct device_gpu_request *request, struct device_gpu_step *steps);
+
+#endif

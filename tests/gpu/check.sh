@@ -1,0 +1,212 @@
+#!/bin/bash
+# check.sh BUILD [DEVICE] [STEP ...]: everything that needs a real GPU, in one go; prints a table. BUILD is a build
+# folder with the tests (or any folder with its programs), DEVICE is cuda:0 unless it is given, STEPs are names of the
+# table's first column (default: all). Environment: MODEL_8B (a model of 8B for speeds; none: those lines are
+# skipped), STORIES (a small model to compare texts with; default: the one that comes with greta), SEED (of the random
+# inputs; default: a new one each time), LIMIT (seconds for a step; default: 120).
+#
+# A line says ok, FAILED or skipped, with what was measured. The exit status is the number of lines that FAILED.
+# Works on tests/fake_gpu as well, as far as a processor that plays a GPU can: LD_LIBRARY_PATH=BUILD/fake_gpu.
+set -u
+build=$(realpath "${1:?build folder}") device=${2:-cuda:0}
+shift $(($# < 2 ? $# : 2))
+steps=" $* "
+here=$(dirname "$(realpath "$0")")
+greta=$build/greta
+seed=${SEED:-$((RANDOM * 32768 + RANDOM))} limit=${LIMIT:-120}
+stories=$(realpath "${STORIES:-$here/../../models/greta-stories-14m-q8_0.gguf}")
+work=$(mktemp -d "${TMPDIR:-/tmp}/greta-gpu-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export XDG_CACHE_HOME=$work/cache GRETA_TEST_SEED=$seed
+failures=0
+
+# line NAME RESULT DETAIL
+line()
+{
+    printf '%-22s %-8s %7.1f s  %s\n' "$1" "$2" "$(echo "$(date +%s.%N) $began" | awk '{ print $1 - $2 }')" "$3"
+    [ "$2" != FAILED ] || failures=$((failures + 1))
+}
+
+# wanted NAME: is the step to be done? The clock of its line begins.
+wanted()
+{
+    began=$(date +%s.%N)
+    [ "$steps" = "  " ] || [[ "$steps" == *" $1 "* ]]
+}
+
+# limited COMMAND...: with the limit of a step; output in $work/out.
+limited()
+{
+    timeout -k 5 "$limit" "$@" >out 2>&1 </dev/null
+}
+
+last()
+{
+    tail -n "${1:-1}" out | tr '\n' ' ' | cut -c 1-300
+}
+
+# run_test STEP PROGRAM ARGUMENTS...: one of the test programs, against DEVICE.
+run_test()
+{
+    local name=$1 program=$2
+    shift 2
+    wanted "$name" || return
+    [ -x "$build/$program" ] || { line "$name" skipped "$program is not in $build"; return; }
+    limited "$build/$program" "$device" "$@"
+    case $? in
+    0) line "$name" ok "$(grep -c '^\[       OK' out) tests; $(grep -o 'normalised error .*' out | sort -g -k 3 | tail -1)" ;;
+    77) line "$name" skipped "$(last)" ;;
+    *) line "$name" FAILED "exit $?: $(grep -m 3 -E 'Error|error|expected' out | tr '\n' ' ' | cut -c 1-300)" ;;
+    esac
+}
+
+# infer OUTPUT OPTIONS...: a greedy run; its text.
+infer()
+{
+    local output=$1
+    shift
+    timeout -k 5 "$limit" "$greta" infer --greedy -s 1 "$@" >"$output" 2>err </dev/null
+}
+
+median_ms()
+{
+    sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+prompt="Once upon a time there was a little dog who"
+tokens=64
+
+# ---- What is here -----------------------------------------------------------------------------
+began=0
+if ! "$greta" infer -m "$stories" -p a -n 1 --device "$device" >out 2>&1; then
+    echo "skipped: $(last)"
+    exit 77
+fi
+echo "device $device, seed of the inputs $seed"
+wanted devices && { limited "$greta" devices && grep -q "^ *$device *yes" out &&
+    line devices ok "$(grep -m 1 "^ *$device *yes" out | tr -s ' ')" || line devices FAILED "$(last 3)"; }
+
+# ---- Numbers ----------------------------------------------------------------------------------
+run_test ops gpu_ops_test
+run_test matmul ops_matmul_test
+run_test layer ops_layer_test
+run_test inspections gpu_inspect_test
+run_test limits gpu_limits_test
+run_test models gpu_engine_test
+run_test models-8b-width gpu_engine_test llama3-8b
+
+wanted same-text && {
+    if infer host.txt -m "$stories" -p "$prompt" -n $tokens --device host &&
+        infer gpu.txt -m "$stories" -p "$prompt" -n $tokens --device "$device" && [ -s host.txt ] &&
+        cmp -s host.txt gpu.txt; then
+        line same-text ok "$(basename "$stories"), $tokens tokens: $(head -c 60 gpu.txt | tr '\n' ' ')..."
+    else
+        line same-text FAILED "host: $(head -c 80 host.txt | tr '\n' ' ') device: $(head -c 80 gpu.txt | tr '\n' ' ') $(tail -1 err)"
+    fi
+}
+wanted same-bits && {
+    for i in 1 2 3; do infer t$i -m "$stories" -p "$prompt" -n $tokens --device "$device" --logits-out l$i.npy; done
+    if [ -s l1.npy ] && cmp -s l1.npy l2.npy && cmp -s l1.npy l3.npy; then
+        line same-bits ok "three runs, $tokens rows of logits: sha256 $(sha256sum l1.npy | cut -c 1-16)"
+    else
+        line same-bits FAILED "logits differ between runs, or there are none: $(tail -1 err)"
+    fi
+}
+wanted third-opinion && {
+    infer t -m "$stories" -p "$prompt" -n $tokens --device "$device" --logits-out l.npy
+    limited python3 "$here/third_opinion.py" "$stories" l.npy $("$greta" tokenize -m "$stories" --ids "$prompt")
+    case $? in
+    0) line third-opinion ok "$(last)" ;;
+    77) line third-opinion skipped "$(last)" ;;
+    *) line third-opinion FAILED "$(last 3)" ;;
+    esac
+}
+
+# ---- Faults -----------------------------------------------------------------------------------
+for plan in wild-pointer memory-vanished overrun; do
+    run_test "fault-$plan" gpu_fault_test "$plan@op=add,layer=3"
+done
+wanted self-test && {
+    LIMIT_SAVED=$limit limit=$((limit * 4))
+    limited "$greta" audit --self-test --device "$device"
+    code=$?
+    limit=$LIMIT_SAVED
+    cp out "${OUT_FOLDER:-$work}/self-test.txt" 2>/dev/null
+    grep -q '^clean runs:' out && missed="$(grep '^clean runs:' out); " || missed=""
+    missed+=$(awk 'NR > 1 && ($3 == "no" || $4 == "no") { print $1 }' out | tr '\n' ' ')
+    [ $code -eq 0 ] && line self-test ok "$(grep '^Faults planted' out)" ||
+        line self-test FAILED "exit $code: $(grep '^Faults planted' out) missed: $missed $(last)"
+}
+wanted audit && {
+    limited "$greta" audit -m "$stories" --device "$device" --matrix A:baseline:5,B:audit:10,C:stress:10 --artifacts artifacts -- -n 16
+    code=$?
+    cp out "${OUT_FOLDER:-$work}/audit.txt" 2>/dev/null
+    [ $code -eq 0 ] && line audit ok "$(grep -m 1 -E 'CLEAN' out)" || line audit FAILED "exit $code: $(grep -m 2 -E 'INCONCLUSIVE|ROOT|verdict' out | tr '\n' ' ')"
+}
+wanted transfers && {
+    limited "$greta" audit --transfers -m "$stories" --device "$device"
+    code=$?
+    cp out "${OUT_FOLDER:-$work}/transfers.txt" 2>/dev/null
+    best() { grep -E "^$1/" out | awk '{ if ($NF + 0 > m) m = $NF + 0 } END { print m }'; }
+    detail="$(grep -o '[0-9]* copies, [0-9]* wrong.*' out); best H2D $(best H2D), D2H $(best D2H), D2D $(best D2D) GB/s"
+    [ $code -eq 0 ] && line transfers ok "$detail" || line transfers FAILED "exit $code: $detail"
+}
+
+# ---- Without enough, or none at all -------------------------------------------------------------
+used_mib() { nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev/null | head -1; }
+wanted too-large && {
+    before=$(used_mib)
+    "$greta" infer --greedy -m "$stories" -p "$prompt" -n 1 -c 2000000000 --device "$device" >out 2>&1
+    code=$?
+    [ $code -ne 0 ] && [ $code -lt 128 ] && grep -q -i -E 'expected .*(memory|context)' out &&
+        line too-large ok "exit $code, memory used before and after: ${before:-?} and $(used_mib) MiB; $(grep -i -m 1 -E 'expected' out | cut -c 1-160)" ||
+        line too-large FAILED "exit $code: $(last 2)"
+}
+wanted two-processes && {
+    infer a.txt -m "$stories" -p "$prompt" -n 256 --ignore-eos --device "$device" &
+    other=$!
+    infer b.txt -m "$stories" -p "$prompt" -n 256 --ignore-eos --device "$device"
+    code=$?
+    wait $other && [ $code -eq 0 ] && [ -s a.txt ] && cmp -s a.txt b.txt &&
+        line two-processes ok "two at once, the same text" || line two-processes FAILED "exit $code: $(tail -1 err)"
+}
+wanted lost && {
+    "$greta" infer --greedy -m "$stories" -p "$prompt" -n 8 --device "$device" --audit guard --flight lost.flight \
+        --inject wild-pointer@op=rope,layer=1,step=3 >out 2>&1
+    code=$?
+    [ $code -eq 1 ] && grep -q 'illegal memory access' out && grep -q 'rope, layer 1, step 3' out &&
+        infer t -m "$stories" -p "$prompt" -n 8 --device "$device" &&
+        line lost ok "names $(grep -o -m 1 'first fault: [^,]*, layer [0-9]*, step [0-9]*' out); the next process runs; memory used $(used_mib) MiB" ||
+        line lost FAILED "exit $code: $(last 2)"
+}
+
+# ---- Cost -------------------------------------------------------------------------------------
+wanted audit-cost && {
+    if [ -n "${MODEL_8B:-}" ]; then
+        limited "$greta" bench -m "$MODEL_8B" --device "$device" --audit-cost -n 64 -r 4
+        code=$?
+        cp out "${OUT_FOLDER:-$work}/audit-cost.txt" 2>/dev/null
+        [ $code -eq 0 ] && line audit-cost ok "$(grep -E 'log|guard' out | tr -s ' ' | tr '\n' ';' | cut -c 1-300)" || line audit-cost FAILED "exit $code: $(last 2)"
+    else
+        line audit-cost skipped "no MODEL_8B"
+    fi
+}
+wanted memcheck && {
+    if command -v compute-sanitizer >/dev/null; then
+        seconds() { local t; t=$(date +%s.%N); "$@"; echo "$(date +%s.%N) $t" | awk '{ printf "%.2f", $1 - $2 }'; }
+        run() { timeout -k 5 "$limit" "$@" -m "$stories" -p "$prompt" -n 32 --greedy --device "$device" >text 2>err </dev/null; }
+        plain=$(seconds run "$greta" infer)
+        cp text plain.txt
+        guard=$(seconds run "$greta" infer --audit guard --flight g.flight)
+        checked=$(seconds run compute-sanitizer --tool memcheck --error-exitcode 9 --log-file memcheck.log "$greta" infer)
+        cp memcheck.log "${OUT_FOLDER:-$work}/" 2>/dev/null
+        grep -q 'ERROR SUMMARY: 0 errors' memcheck.log && cmp -s text plain.txt &&
+            line memcheck ok "0 errors; whole runs: plain $plain s, --audit guard $guard s, compute-sanitizer $checked s" ||
+            line memcheck FAILED "$(tail -2 memcheck.log | tr '\n' ' ') $(tail -1 err)"
+    else
+        line memcheck skipped "compute-sanitizer is not installed"
+    fi
+}
+echo "$failures lines FAILED"
+exit $failures

@@ -1,0 +1,297 @@
+/* gpu_inspect_test.c - what a device says of memory the audit wants looked at, held against what is
+ * there: digests of rows of any size and place, values that are not finite, canaries, in launches
+ * and in replays. The device is the first argument; the host, without one. */
+#include "ops_lab.h"
+
+#include "device/device_impl.h"
+#include "inject/inject.h"
+
+#define SLOT_BYTES 65536u
+
+/* What was told; under its lock. */
+struct watch {
+    pthread_mutex_t lock;
+    uint64_t hashes, scans, bad_scans, canaries;
+    struct event hash, scan, bad_scan, canary, replay; /* the last of each */
+};
+
+static void notify(void *context, const struct event *event)
+{
+    struct watch *watch = context;
+    pthread_mutex_lock(&watch->lock);
+    if (event->kind == EVENT_TRANSFER_HASH) {
+        watch->hashes++;
+        watch->hash = *event;
+    } else if (event->kind == EVENT_SCAN) {
+        watch->scans++;
+        watch->scan = *event;
+        if (event->found) {
+            watch->bad_scans++;
+            watch->bad_scan = *event;
+        }
+    } else if (event->kind == EVENT_CANARY) {
+        watch->canaries++;
+        watch->canary = *event;
+    } else if (event->kind == EVENT_GRAPH_REPLAY && event->phase == EVENT_END) {
+        watch->replay = *event;
+    }
+    pthread_mutex_unlock(&watch->lock);
+}
+
+struct scene {
+    struct lab lab;
+    struct watch watch;
+    struct inject *inject;
+};
+
+static void open_scene(struct scene *scene, bool verify, const char *plan_text)
+{
+    struct lab *lab = &scene->lab;
+    memset(scene, 0, sizeof(*scene));
+    pthread_mutex_init(&scene->watch.lock, NULL);
+    struct device_options options = { .observer = { notify, &scene->watch },
+                                      .guards = true,
+                                      .poison = true,
+                                      .verify = verify,
+                                      .scan_every = 1,
+                                      .staging_slot_bytes = SLOT_BYTES };
+    pthread_mutex_init(&lab->lock, NULL);
+    lab->random = lab_seed();
+    LAB_OK(lab, all_open(lab_device, &options, &lab->device, &lab->err));
+    if (plan_text) {
+        struct inject_plan plan;
+        LAB_OK(lab, inject_parse(plan_text, &plan, &lab->err));
+        LAB_OK(lab, inject_install(lab->device, &plan, &scene->inject, &lab->err));
+    }
+    LAB_OK(lab, ops_load(&lab->ops, lab->device, CPU_PATH_COUNT, &lab->err));
+    lab->target = (struct ops_target){ .ops = &lab->ops, .site = DEVICE_HERE };
+    LAB_OK(lab, device_stream_create(lab->device, DEVICE_HERE, &lab->target.stream, &lab->err));
+}
+
+static void close_scene(struct scene *scene)
+{
+    lab_close(&scene->lab);
+    pthread_mutex_destroy(&scene->watch.lock);
+}
+
+static void wait_for(struct scene *scene)
+{
+    struct lab *lab = &scene->lab;
+    LAB_OK(lab, device_stream_sync(lab->device, lab->target.stream, DEVICE_HERE, &lab->err));
+}
+
+/* ---- Digests -------------------------------------------------------------------------------- */
+
+static void check_hash(const struct watch *watch, const char *what, uint64_t wanted)
+{
+    const struct event *hash = &watch->hash;
+    if (hash->expected != wanted || hash->host_address != wanted || hash->found != wanted)
+        fail_msg("%s of %llu bytes: expected digest %016llx, found %016llx, %016llx, %016llx", what,
+                 (unsigned long long)hash->bytes, (unsigned long long)wanted,
+                 (unsigned long long)hash->expected, (unsigned long long)hash->host_address,
+                 (unsigned long long)hash->found);
+}
+
+static void test_digests(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = { 1, 7, 8, 9, 64, 4095, 4096, 16385, 65535, SLOT_BYTES };
+    struct scene scene;
+    open_scene(&scene, true, NULL);
+    struct lab *lab = &scene.lab;
+    uint8_t *bytes = (uint8_t *)lab_floats(lab, SLOT_BYTES), *back = malloc(SLOT_BYTES);
+    assert_non_null(back);
+    struct device_view all = lab_view(lab, DTYPE_I8, SLOT_BYTES + 64, 1);
+    uint64_t told = 0;
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        struct device_view view = all;
+        view.shape = shape_make(1, &sizes[i]);
+        view.offset_bytes = i * 5 % 17; /* of every alignment */
+        uint64_t digest = device_digest(bytes + i, sizes[i], 1, sizes[i]);
+        LAB_OK(lab, device_copy_in(lab->device, lab->target.stream, &view, bytes + i, sizes[i],
+                                   DEVICE_HERE, &lab->err));
+        wait_for(&scene);
+        assert_int_equal(scene.watch.hashes, ++told);
+        check_hash(&scene.watch, "copy in", digest);
+        lab_get(lab, &view, back);
+        assert_int_equal(scene.watch.hashes, ++told);
+        check_hash(&scene.watch, "copy out", digest);
+    }
+    free(bytes);
+    free(back);
+    close_scene(&scene);
+}
+
+static void test_digests_of_rows(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, true, NULL);
+    struct lab *lab = &scene.lab;
+    enum { STRIDE = 96, ROWS = 37 };
+    uint8_t *bytes = (uint8_t *)lab_floats(lab, STRIDE * ROWS);
+    struct device_view from = lab_put_new(lab, DTYPE_I8, STRIDE, ROWS, bytes);
+    struct device_view to = lab_view(lab, DTYPE_I8, STRIDE, ROWS);
+    for (uint64_t width = 1; width < STRIDE; width += 7) {
+        uint64_t dims[] = { width, ROWS };
+        from.shape = to.shape = shape_make(2, dims);
+        from.row_stride_bytes = to.row_stride_bytes = STRIDE;
+        from.offset_bytes = width % 3;
+        LAB_OK(lab, device_copy_within(lab->device, lab->target.stream, &to, &from, DEVICE_HERE,
+                                       &lab->err));
+        wait_for(&scene);
+        check_hash(&scene.watch, "copy within",
+                   device_digest(bytes + from.offset_bytes, width, ROWS, STRIDE));
+    }
+    free(bytes);
+    close_scene(&scene);
+}
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+static void check_scan(uint64_t width, uint64_t rows, bool apart)
+{
+    struct scene scene;
+    open_scene(&scene, false, NULL);
+    struct lab *lab = &scene.lab;
+    uint64_t stride = apart ? width + 4 : width; /* values */
+    float *values = lab_floats(lab, stride * rows), *added = lab_floats(lab, stride * rows);
+    uint64_t wanted = 0, first = UINT64_MAX;
+    for (uint64_t i = rows * width / 3; i < rows * width; i += 1 + rows * width / 7) {
+        values[i / width * stride + i % width] = wanted % 2 ? INFINITY : NAN;
+        first = wanted++ ? first : i;
+    }
+    struct device_view x = lab_put_new(lab, DTYPE_F32, stride, rows, values);
+    struct device_view y = lab_put_new(lab, DTYPE_F32, stride, rows, added);
+    uint64_t dims[] = { width, rows };
+    x.shape = y.shape = shape_make(2, dims);
+    x.row_stride_bytes = y.row_stride_bytes = stride * sizeof(float);
+    LAB_OK(lab, ops_add(&lab->target, &x, &y, &lab->err));
+    wait_for(&scene);
+    assert_int_equal(scene.watch.scans, 1);
+    assert_int_equal(scene.watch.scan.expected, width * rows);
+    assert_int_equal(scene.watch.scan.found, wanted);
+    assert_true(scene.watch.scan.host_address == first);
+    assert_string_equal(scene.watch.scan.op, "add");
+    assert_int_equal(scene.watch.canaries, 0);
+    free(values);
+    free(added);
+    close_scene(&scene);
+}
+
+static void test_scans(void **state)
+{
+    (void)state;
+    check_scan(100, 1, false);
+    check_scan(4096, 1, false);
+    check_scan(4099, 33, false);
+    check_scan(1000, 17, true);
+    check_scan(20000, 3, true);
+}
+
+/* More launches than can wait to be told of: none is forgotten. */
+static void test_many_launches(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, false, NULL);
+    struct lab *lab = &scene.lab;
+    enum { LAUNCHES = 2500, WIDTH = 40 };
+    float values[WIDTH] = { 0 };
+    struct device_view x = lab_put_new(lab, DTYPE_F32, WIDTH, 1, values);
+    struct device_view y = lab_put_new(lab, DTYPE_F32, WIDTH, 1, values);
+    for (int i = 0; i < LAUNCHES; i++)
+        LAB_OK(lab, ops_add(&lab->target, &x, &y, &lab->err));
+    wait_for(&scene);
+    assert_int_equal(scene.watch.scans, LAUNCHES);
+    assert_int_equal(scene.watch.bad_scans + scene.watch.canaries, 0);
+    close_scene(&scene);
+}
+
+/* ---- Canaries ------------------------------------------------------------------------------- */
+
+static void check_canary(const char *plan, int64_t offset)
+{
+    struct scene scene;
+    open_scene(&scene, false, plan);
+    struct lab *lab = &scene.lab;
+    enum { WIDTH = 99 }; /* so that some bytes are left behind it */
+    float values[WIDTH] = { 0 };
+    struct device_view x = lab_put_new(lab, DTYPE_F32, WIDTH, 1, values);
+    struct device_view y = lab_put_new(lab, DTYPE_F32, WIDTH, 1, values);
+    for (int32_t layer = 0; layer < 3; layer++) {
+        struct event_scope scope = { .step = 2, .layer = layer, .tensor = "sum" };
+        device_scope_set(lab->device, lab->target.stream, &scope);
+        LAB_OK(lab, ops_add(&lab->target, &x, &y, &lab->err));
+    }
+    wait_for(&scene);
+    assert_int_equal(scene.watch.canaries, 1); /* put back: seen once */
+    assert_int_equal(scene.watch.canary.bytes, 1);
+    assert_int_equal((int64_t)scene.watch.canary.found, offset);
+    assert_int_equal(scene.watch.canary.scope.layer, 1);
+    assert_string_equal(scene.watch.canary.op, "add");
+    close_scene(&scene);
+}
+
+static void test_canaries(void **state)
+{
+    (void)state;
+    check_canary("overrun@op=add,layer=1", 99 * (int64_t)sizeof(float));
+    check_canary("underrun@op=add,layer=1", -1);
+}
+
+/* ---- Replays -------------------------------------------------------------------------------- */
+
+static void test_replays(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, false, NULL);
+    struct lab *lab = &scene.lab;
+    enum { WIDTH = 5000, LAUNCHES = 3 };
+    float *values = lab_floats(lab, WIDTH);
+    struct device_view x = lab_put_new(lab, DTYPE_F32, WIDTH, 1, values);
+    struct device_view y = lab_put_new(lab, DTYPE_F32, WIDTH, 1, values);
+    struct device_graph graph;
+    LAB_OK(lab, device_graph_begin(lab->device, lab->target.stream, DEVICE_HERE, &lab->err));
+    for (int32_t layer = 0; layer < LAUNCHES; layer++) {
+        struct event_scope scope = { .step = 0, .layer = layer, .tensor = "sum" };
+        device_scope_set(lab->device, lab->target.stream, &scope);
+        LAB_OK(lab, ops_add(&lab->target, &x, &y, &lab->err));
+    }
+    LAB_OK(lab, device_graph_end(lab->device, lab->target.stream, DEVICE_HERE, &graph, &lab->err));
+    /* Two at once: the first is told before the second may use its slots. */
+    for (uint64_t replay = 1; replay <= 2; replay++)
+        LAB_OK(lab,
+               device_graph_replay(lab->device, lab->target.stream, graph, DEVICE_HERE, &lab->err));
+    wait_for(&scene);
+    assert_int_equal(scene.watch.scans, 2 * LAUNCHES);
+    assert_int_equal(scene.watch.bad_scans, 0);
+    assert_true(scene.watch.scan.cause_id == scene.watch.replay.id);
+    values[WIDTH - 3] = INFINITY;
+    lab_put(lab, &y, values);
+    LAB_OK(lab,
+           device_graph_replay(lab->device, lab->target.stream, graph, DEVICE_HERE, &lab->err));
+    lab_get(lab, &x, values); /* a ticket's wait tells as well */
+    assert_int_equal(scene.watch.scans, 3 * LAUNCHES);
+    assert_int_equal(scene.watch.bad_scans, LAUNCHES);
+    assert_int_equal(scene.watch.bad_scan.host_address, WIDTH - 3);
+    assert_true(scene.watch.bad_scan.cause_id == scene.watch.replay.id);
+    assert_int_equal(scene.watch.bad_scan.scope.layer, LAUNCHES - 1);
+    assert_int_equal(scene.watch.canaries, 0);
+    LAB_OK(lab, device_graph_destroy(lab->device, graph, DEVICE_HERE, &lab->err));
+    free(values);
+    close_scene(&scene);
+}
+
+int main(int argument_count, char **arguments)
+{
+    if (!lab_choose(argument_count, arguments))
+        return LAB_SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_digests),  cmocka_unit_test(test_digests_of_rows),
+        cmocka_unit_test(test_scans),    cmocka_unit_test(test_many_launches),
+        cmocka_unit_test(test_canaries), cmocka_unit_test(test_replays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* gpu_limits_test.c - what a GPU says when there is not enough memory, and when the runtime does
+ * not know an address any more: a clear message, nothing leaked, and it goes on. The device is the
+ * first argument. */
+#include "ops_lab.h"
+
+#include "inject/inject.h"
+
+/* Of the emulated driver; a real one does not look. */
+#define FAKE_MEMORY_MIB "64"
+#define CHUNKS 8u
+
+struct watch {
+    uint64_t refusals;
+    struct event refused; /* the last */
+};
+
+static void notify(void *context, const struct event *event)
+{
+    struct watch *watch = context;
+    if (event->outcome == EVENT_REFUSED) {
+        watch->refusals++;
+        watch->refused = *event;
+    }
+}
+
+static void open_lab(struct lab *lab, struct watch *watch, bool guards, const char *plan_text)
+{
+    struct device_options options = { .observer = { notify, watch },
+                                      .guards = guards,
+                                      .poison = guards,
+                                      .ask_pointers = true,
+                                      .staging_slot_count = 2,
+                                      .staging_slot_bytes = 65536 };
+    struct inject_plan plan;
+    struct inject *inject;
+    memset(lab, 0, sizeof(*lab));
+    memset(watch, 0, sizeof(*watch));
+    pthread_mutex_init(&lab->lock, NULL);
+    LAB_OK(lab, all_open(lab_device, &options, &lab->device, &lab->err));
+    if (plan_text) {
+        LAB_OK(lab, inject_parse(plan_text, &plan, &lab->err));
+        LAB_OK(lab, inject_install(lab->device, &plan, &inject, &lab->err));
+    }
+    LAB_OK(lab, ops_load(&lab->ops, lab->device, CPU_PATH_COUNT, &lab->err));
+    LAB_OK(lab, device_stream_create(lab->device, DEVICE_HERE, &lab->target.stream, &lab->err));
+}
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+static void fill_up(bool guards)
+{
+    struct lab lab;
+    struct watch watch;
+    struct device_buffer buffers[2 * CHUNKS], one;
+    open_lab(&lab, &watch, guards, NULL);
+    uint64_t chunk = device_info(lab.device)->memory_bytes / CHUNKS;
+    for (int round = 0; round < 2; round++) {
+        size_t count = 0;
+        enum status status = STATUS_OK;
+        while (!status && count < COUNT_OF(buffers)) {
+            status = device_buffer_create(lab.device, chunk, "chunk", DEVICE_HERE, &buffers[count],
+                                          &lab.err);
+            count += !status;
+        }
+        /* Some is in use for other things; no device has more than it says. */
+        assert_in_range(count, CHUNKS / 2, CHUNKS);
+        assert_int_equal(status, STATUS_NO_MEMORY);
+        check_contains("the message", lab.err.text, "of free memory on the device, found less");
+        check_contains("what is used", lab.err.text, "of which this process uses");
+        assert_int_equal(device_check(lab.device, &lab.err), STATUS_OK);
+        /* A small one still fits, and works. */
+        LAB_OK(&lab, device_buffer_create(lab.device, 4096, "small", DEVICE_HERE, &one, &lab.err));
+        LAB_OK(&lab, device_buffer_destroy(lab.device, one, DEVICE_HERE, &lab.err));
+        while (count-- > 0)
+            LAB_OK(&lab, device_buffer_destroy(lab.device, buffers[count], DEVICE_HERE, &lab.err));
+        assert_int_equal(device_used_bytes(lab.device), 0); /* and the second round is the same */
+    }
+    lab_close(&lab);
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    fill_up(false);
+    fill_up(true);
+}
+
+static void test_absurd_size(void **state)
+{
+    (void)state;
+    struct lab lab;
+    struct watch watch;
+    struct device_buffer buffer;
+    open_lab(&lab, &watch, true, NULL);
+    static const uint64_t sizes[] = { UINT64_MAX, UINT64_MAX / 2, (uint64_t)1 << 50 };
+    for (size_t i = 0; i < COUNT_OF(sizes); i++)
+        assert_int_equal(
+            device_buffer_create(lab.device, sizes[i], "huge", DEVICE_HERE, &buffer, &lab.err),
+            STATUS_NO_MEMORY);
+    assert_int_equal(device_used_bytes(lab.device), 0);
+    lab_close(&lab);
+}
+
+/* ---- Addresses ------------------------------------------------------------------------------ */
+
+/* Memory is given back behind the ledger's back; the copy that meets it fails, and whoever uses the
+ * buffer next is refused, with what the runtime says. */
+static void check_vanished(bool guards)
+{
+    struct lab lab;
+    struct watch watch;
+    float values[256] = { 0 };
+    open_lab(&lab, &watch, guards, "memory-vanished@op=copy-out");
+    struct device_view x = lab_put_new(&lab, DTYPE_F32, COUNT_OF(values), 1, values);
+    struct device_view y = lab_put_new(&lab, DTYPE_F32, COUNT_OF(values), 1, values);
+    assert_int_equal(watch.refusals, 0); /* the runtime agrees about what is there */
+    enum status status = device_read(lab.device, lab.target.stream, &x, values, DEVICE_HERE,
+                                     &lab.err);
+    assert_int_not_equal(status, STATUS_OK);
+    if (status == STATUS_LOST) {
+        lab_close(&lab);
+        print_message("a copy from freed memory loses this device\n");
+        return;
+    }
+    lab.target.ops = &lab.ops;
+    lab.target.site = DEVICE_HERE;
+    assert_int_equal(ops_add(&lab.target, &y, &x, &lab.err), STATUS_REFUSED);
+    check_contains("the message", lab.err.text, "found that the runtime knows 0 there: a");
+    assert_int_equal(watch.refused.kind, EVENT_LAUNCH);
+    assert_int_equal(watch.refused.check, EVENT_CHECK_POINTER);
+    assert_int_equal(watch.refused.operand, 1);
+    assert_int_equal(watch.refused.expected, sizeof(values));
+    lab_get(&lab, &y, values); /* the device is none the worse */
+    lab_close(&lab);
+}
+
+static void test_vanished(void **state)
+{
+    (void)state;
+    check_vanished(false);
+    check_vanished(true);
+}
+
+int main(int argument_count, char **arguments)
+{
+    if (argument_count < 2) {
+        printf("skipped: no device was named\n");
+        return LAB_SKIPPED;
+    }
+    setenv("FAKE_GPU_MIB", FAKE_MEMORY_MIB, 0);
+    if (!lab_choose(argument_count, arguments))
+        return LAB_SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_absurd_size),
+        cmocka_unit_test(test_vanished),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+"""Documents against the code they speak of: docs_test.py SOURCE GRETA BUILD.
+
+Environment variables, exit codes, options in man pages, links, the index, examples for pipelines,
+and what is generated (the benchmark page, the picture in the README)."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE, GRETA, BUILD = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+
+def read(path):
+    return (SOURCE / path).read_text("utf-8")
+
+
+def greta(*words):
+    return subprocess.run([str(GRETA), *words], capture_output=True, text=True, check=True).stdout
+
+
+def variables_read():
+    """Names that C code takes from the environment: literals of getenv and of its helpers in run.c."""
+    names = set()
+    for path in sorted((SOURCE / "src").rglob("*.c")):
+        text = path.read_text("utf-8")
+        if "getenv(" not in text:
+            continue
+        names |= set(re.findall(r'(?:secure_)?getenv\("([A-Z0-9_]+)"', text))
+        names |= set(re.findall(r'\bis_set\("([A-Z0-9_]+)"', text))
+        names |= set(re.findall(r'\bset_folder\([^,]+,\s*"([A-Z0-9_]+)"', text))
+        # Anything else would be a variable this test does not see.
+        others = re.findall(r'getenv\(([^")]+)\)', text)
+        assert set(others) <= {"name"}, f"{path}: getenv({others}) is not a literal"
+    return names
+
+
+class Environment(unittest.TestCase):
+    def test_page_lists_what_is_read(self):
+        names = variables_read()
+        self.assertGreaterEqual(len(names), 9)
+        page = read("docs/environment.md").split("## The runtimes'")[0]
+        listed = set(re.findall(r"^\| `([A-Z0-9_]+)` \|", page, re.MULTILINE))
+        self.assertEqual(listed, names)
+
+    def test_man_page_lists_what_is_read(self):
+        section = greta("manual").split(".SH ENVIRONMENT")[1].split(".SH ")[0]
+        self.assertEqual(set(re.findall(r"\\fB([A-Z0-9_]+)\\fR=", section)), variables_read())
+
+    def test_locked_environment(self):
+        table = re.search(r"lock_environment\[\] = \{(.*?)\};", read("src/campaign/lock.c"), re.DOTALL).group(1)
+        for setting in re.findall(r'"([A-Z0-9_]+=[0-9]+)"', table):
+            self.assertIn(f"`{setting}`", read("docs/environment.md"))
+        prefixes = re.search(r"prefixes\[\] = \{(.*?)\};", read("src/campaign/audit.c"), re.DOTALL).group(1)
+        for prefix in re.findall(r'"([A-Z]+_)"', prefixes):
+            self.assertIn(f"`{prefix}`", read("docs/environment.md"))
+
+
+class ExitCodes(unittest.TestCase):
+    def codes(self):
+        body = re.search(r"enum cli_exit \{(.*?)\};", read("src/cli/cli.h"), re.DOTALL).group(1)
+        return re.findall(r"= (\d+)", body)
+
+    def test_pages(self):
+        codes = self.codes()
+        self.assertIn("130", codes)
+        self.assertEqual(re.findall(r"^\| (\d+) \|", read("docs/exit-codes.md"), re.MULTILINE), codes)
+        for page in [greta("manual"), greta("manual", "infer")]:
+            section = page.split(".SH EXIT STATUS")[1].split(".SH ")[0]
+            self.assertEqual(re.findall(r"^(\d+)$", section, re.MULTILINE), codes)
+        told = greta("--help").split("exit status:")[1]
+        self.assertEqual(re.findall(r"\b(\d+) ", told), codes)
+
+
+class ManPages(unittest.TestCase):
+    def commands(self):
+        listed = greta("--help").split("commands:\n")[1].split("\n\n")[0]
+        names = re.findall(r"^  ([a-z-]+) ", listed, re.MULTILINE)
+        self.assertGreater(len(names), 10)
+        return names
+
+    def test_every_command_and_option(self):
+        main = greta("manual").replace("\\-", "-")
+        for command in self.commands():
+            page = greta("manual", command).replace("\\-", "-")
+            self.assertIn(f"greta-{command}", main)
+            shown = greta(command, "--help")
+            if "options:" not in shown:
+                continue
+            names = re.findall(r"^  (-[^ ].*?)(?:  |$)", shown.split("options:\n")[1].split("\nexamples:")[0], re.MULTILINE)
+            self.assertTrue(names, command)
+            for line in names:
+                for option in re.findall(r"(?:^|, )(--?[A-Za-z][A-Za-z0-9-]*)", line):
+                    self.assertIn(f"\\fB{option}\\fR", page, f"{command} {option}")
+
+    def test_built(self):
+        built = {path.name for path in (BUILD / "man").glob("*.1")}
+        self.assertEqual(built, {"greta.1"} | {f"greta-{command}.1" for command in self.commands()})
+
+
+class Pages(unittest.TestCase):
+    PAGES = sorted(path for folder in ["", "docs", "bench", "models", "tools/train", "examples/ci"]
+                   for path in (SOURCE / folder).glob("*.md"))
+
+    def test_links_lead_somewhere(self):
+        self.assertGreater(len(self.PAGES), 15)
+        for page in self.PAGES:
+            text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+            for target in re.findall(r"\]\(([^)#\s]+)", text) + re.findall(r'(?:src|href)="([^"#]+)"', text):
+                if not target.startswith(("http:", "https:")):
+                    self.assertTrue((page.parent / target).exists(), f"{page.relative_to(SOURCE)}: {target}")
+
+    def test_index_names_every_page(self):
+        index = read("docs/README.md")
+        for page in (SOURCE / "docs").glob("*.md"):
+            if page.name != "README.md":
+                self.assertIn(f"({page.name})", index)
+
+    def test_files_named_are_there(self):
+        """Paths of this tree in guides."""
+        for page in ["docs/add-an-op.md", "docs/add-a-backend.md", "docs/add-an-architecture.md", "ARCHITECTURE.md", "README.md"]:
+            for path in re.findall(r"`((?:src|tests|tools|docs|cmake|bench|models|examples)/[A-Za-z0-9_./-]+)`", read(page)):
+                if "NAME" not in path:
+                    self.assertTrue((SOURCE / path).exists(), f"{page}: {path}")
+
+    def test_report_in_the_readme_is_real(self):
+        """Its words, in their order, are those of docs/film.txt; lines may be broken and left out."""
+        excerpt = re.search(r"^```\n(STATUS=FAILED\n.*?)^```$", read("README.md"), re.DOTALL | re.MULTILINE).group(1)
+        film = " ".join(read("docs/film.txt").split())
+        for part in excerpt.split("\n...\n"):
+            self.assertIn(" ".join(part.split()), film)
+
+    def test_generated(self):
+        for command in [["bench/run", "--check"], ["tools/film.py", "--check"]]:
+            checked = subprocess.run([sys.executable, "-B", *command], cwd=SOURCE, capture_output=True, text=True, check=False)
+            self.assertEqual(checked.returncode, 0, checked.stderr)
+
+
+class Examples(unittest.TestCase):
+    SLURM = SOURCE / "examples/ci/audit.sbatch"
+
+    def scripts(self):
+        """Shell scripts: the Slurm job, and every step of the workflow."""
+        yield self.SLURM.read_text("utf-8")
+        if yaml:
+            workflow = yaml.safe_load(read("examples/ci/github-actions.yml"))
+            for job in workflow["jobs"].values():
+                for step in job["steps"]:
+                    self.assertTrue(("run" in step) != ("uses" in step), step)
+                    if "run" in step:
+                        yield re.sub(r"\$\{\{.*?\}\}", "x", step["run"])
+
+    def test_workflow(self):
+        if not yaml:
+            self.skipTest("python3-yaml is not installed")
+        workflow = yaml.safe_load(read("examples/ci/github-actions.yml"))
+        self.assertIn("pull_request", workflow[True])  # YAML reads `on` as true
+        steps = workflow["jobs"]["audit"]["steps"]
+        self.assertTrue(any("audit --device" in step.get("run", "") for step in steps))
+
+    def test_shell_syntax(self):
+        for script in self.scripts():
+            checked = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=False)
+            self.assertEqual(checked.returncode, 0, checked.stderr)
+
+    def test_options_exist(self):
+        text = self.SLURM.read_text("utf-8") + read("examples/ci/github-actions.yml") + read("docs/exit-codes.md")
+        known = greta("audit", "--help") + greta("infer", "--help")
+        used = set(re.findall(r" (--(?:device|locked|matrix|artifacts|json|model|baseline|max-tokens|resume)[a-z-]*)", text))
+        self.assertGreater(len(used), 6)
+        for option in used:
+            self.assertRegex(known, rf"(?<![a-z-]){option}(?![a-z-])")
+
+    def slurm(self, folder, status):
+        """The job with a stand-in for greta that writes what it was given and ends with status."""
+        program = pathlib.Path(folder) / "greta"
+        program.write_text('#!/bin/bash\n[ "$1" = devices ] && exit\necho "$@" >>"$ARTIFACTS/line"\n'
+                           'mkdir -p "$ARTIFACTS/day/run"; echo {} >"$ARTIFACTS/day/run/summary.json"\n'
+                           f'exit {status}\n')
+        program.chmod(0o755)
+        artifacts = pathlib.Path(folder) / "artifacts"
+        environment = {**os.environ, "GRETA": str(program), "ARTIFACTS": str(artifacts)}
+        run = subprocess.run(["bash", str(self.SLURM), "m.gguf"], env=environment, capture_output=True, text=True, check=False)
+        return run.returncode, (artifacts / "line").read_text().split("\n")
+
+    def test_slurm_passes_the_status_on(self):
+        for status in [0, 1, 3, 4]:
+            with tempfile.TemporaryDirectory() as folder:
+                code, lines = self.slurm(folder, status)
+                self.assertEqual(code, status)
+                self.assertIn("audit --model m.gguf --matrix A:baseline:50", lines[0])
+                self.assertNotIn("--baseline", lines[0])
+                _, lines = self.slurm(folder, status)
+                self.assertIn("--baseline", lines[1])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
