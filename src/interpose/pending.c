@@ -7,25 +7,49 @@
  * for work that came behind the copy on another stream, which was a wait for the copy too.
  *
  * Pageable memory is not looked at: the runtime has taken it before the call returns. */
+#define _GNU_SOURCE /* process_vm_readv */
 #include "interpose/interpose_impl.h"
 
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 /* Small copies are looked at in full, of large ones samples: a program must not wait for this. */
-#define WHOLE_LIMIT (UINT64_C(32) << 10)
 #define SAMPLE_COUNT 32u
 #define SAMPLE_BYTES 512u
+#define WHOLE_LIMIT (SAMPLE_COUNT * SAMPLE_BYTES)
 
-static uint64_t digest(uint64_t address, uint64_t bytes)
+/* The runtime's own memory is there until it is freed, which is seen. What the program registered
+ * it may have unmapped since: the kernel reads it, and says so instead of raising a signal. */
+static bool read_sample(const struct pending_copy *copy, uint64_t offset, uint8_t *bytes,
+                        size_t count)
 {
-    const uint8_t *data = (const uint8_t *)(uintptr_t)address;
-    if (bytes <= WHOLE_LIMIT)
-        return XXH3_64bits(data, (size_t)bytes);
-    uint64_t sum = 0, step = (bytes - SAMPLE_BYTES) / (SAMPLE_COUNT - 1);
-    for (uint64_t i = 0; i < SAMPLE_COUNT; i++)
-        sum = XXH3_64bits_withSeed(data + i * step, SAMPLE_BYTES, sum);
-    return sum;
+    void *source = (void *)(uintptr_t)(copy->address + offset);
+    if (!copy->registered) {
+        memcpy(bytes, source, count);
+        return true;
+    }
+    struct iovec here = { bytes, count }, there = { source, count };
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)count;
+}
+
+/* False: it cannot be read. */
+static bool digest(const struct pending_copy *copy, uint64_t *ret)
+{
+    uint8_t bytes[SAMPLE_BYTES];
+    bool whole = copy->bytes <= WHOLE_LIMIT;
+    uint64_t step = whole ? SAMPLE_BYTES : (copy->bytes - SAMPLE_BYTES) / (SAMPLE_COUNT - 1);
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < SAMPLE_COUNT && i * step < copy->bytes; i++) {
+        uint64_t left = copy->bytes - i * step;
+        size_t count = left < SAMPLE_BYTES ? (size_t)left : SAMPLE_BYTES;
+        if (!read_sample(copy, i * step, bytes, count))
+            return false;
+        sum = XXH3_64bits_withSeed(bytes, count, sum);
+    }
+    *ret = sum;
+    return true;
 }
 
 static bool has_common_bytes(const struct pending_copy *copy, uint64_t address, uint64_t bytes)
@@ -48,22 +72,25 @@ static struct pending_copy *make_room(struct interpose *interpose)
     return &interpose->pending[PENDING_LIMIT - 1];
 }
 
-void pending_add(struct interpose *interpose, const struct interpose_call *call, uint64_t address,
-                 uint64_t bytes, const struct tracked_stream *stream)
+void pending_add(struct interpose *interpose, const struct interpose_call *call,
+                 const struct block *block, uint64_t address, uint64_t bytes,
+                 const struct tracked_stream *stream)
 {
+    struct pending_copy copy = { .event_id = call->event.id,
+                                 .address = address,
+                                 .bytes = bytes,
+                                 .stream = (uint32_t)(stream - interpose->streams),
+                                 .queued = stream->queued,
+                                 .registered = block->memory == INTERPOSE_REGISTERED };
     for (size_t i = 0; i < interpose->pending_count; i++)
         if (interpose->pending[i].writes &&
             has_common_bytes(&interpose->pending[i], address, bytes))
             return;
-    struct pending_copy *copy = interpose->pending_blind ? NULL : make_room(interpose);
-    if (!copy)
+    if (interpose->pending_blind || !digest(&copy, &copy.digest))
         return;
-    *copy = (struct pending_copy){ .event_id = call->event.id,
-                                   .address = address,
-                                   .bytes = bytes,
-                                   .digest = digest(address, bytes),
-                                   .stream = (uint32_t)(stream - interpose->streams),
-                                   .queued = stream->queued };
+    struct pending_copy *place = make_room(interpose);
+    if (place)
+        *place = copy;
 }
 
 void pending_share(struct interpose *interpose, size_t stream, uint64_t queued)
@@ -96,8 +123,8 @@ static void tell_changed(struct interpose *interpose, const struct pending_copy 
 
 static void look(struct interpose *interpose, struct pending_copy *copy)
 {
-    uint64_t now = digest(copy->address, copy->bytes);
-    if (now == copy->digest)
+    uint64_t now;
+    if (!digest(copy, &now) || now == copy->digest)
         return;
     tell_changed(interpose, copy, now);
     copy->digest = now;

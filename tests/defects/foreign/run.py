@@ -6,7 +6,7 @@ audit's summary against NAME.expect:
 
     hypothesis: use-after-free              what must be found
     certainty: direct                       direct: CONFIRMED; possible: never CONFIRMED
-    cause: cuMemcpyDtoH in copy_back        the call named: how its name begins, a function of its stack
+    cause: cuMemcpyDtoH in copy_back        the call: how its name begins, a function of its stack
     other: cuMemFree in give_back           the other side, likewise (optional)
     also: leak                              what else may be confirmed beside it (optional)
     options: --narrow                       of greta trace (optional)
@@ -78,8 +78,8 @@ def build(source, folder):
     if first.startswith("/* build:"):
         flags = first.removeprefix("/* build:").split()
     binary = folder / source.stem
-    done = subprocess.run([find_nvcc(), "-arch=native", "-O1", "-g", "-cudart", "static", "-Xcompiler",
-                           "-rdynamic", *flags, "-o", str(binary), str(source)],
+    done = subprocess.run([find_nvcc(), "-arch=native", "-O1", "-g", "-cudart", "static",
+                           "-Xcompiler", "-rdynamic", *flags, "-o", str(binary), str(source)],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise RuntimeError(f"{source.name} does not build:\n{done.stdout}")
@@ -109,7 +109,7 @@ def names_call(call, wanted):
 
 
 def is_meant(finding, wanted):
-    if (finding["hypothesis"], finding["certainty"]) != (wanted["hypothesis"], wanted["certainty"]):
+    if any(finding[key] != wanted[key] for key in ("hypothesis", "certainty")):
         return False
     if "other" not in wanted:
         return names_call(finding["cause"], wanted["cause"])
@@ -120,8 +120,7 @@ def is_meant(finding, wanted):
 
 
 def told(finding):
-    text = finding["text"]
-    return f"{finding['hypothesis']} ({finding['certainty']}): {text['en'] if isinstance(text, dict) else text}"
+    return f"{finding['hypothesis']} ({finding['certainty']}): {finding['text']['en']}"
 
 
 def judge(wanted, summary):
@@ -208,7 +207,9 @@ def run_all(greta, chosen, folder):
     failed = skipped = 0
     print(f"{'program':30} {'expected':34} {'plain':>8} {'traced':>8}")
     for (name, source, wanted), command in zip(chosen, commands):
-        expected = f"{wanted['hypothesis']}, {wanted['certainty']}" if wanted else "nothing confirmed"
+        expected = "nothing confirmed"
+        if wanted:
+            expected = f"{wanted['hypothesis']}, {wanted['certainty']}"
         if source.suffix == ".py" and not has_torch:
             print(f"{name:30} {expected:34} skipped: no PyTorch that sees the GPU")
             skipped += 1
