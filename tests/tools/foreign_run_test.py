@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What tests/defects/foreign/run.py takes for found, missed and falsely confirmed, on summaries made
-here; and that every planted bug there says what is expected of it."""
+"""What tests/defects/foreign/run.py takes for found, missed and falsely confirmed, on summaries
+made here; and that every planted bug there says what is expected of it."""
 import sys
 from pathlib import Path
 
@@ -17,7 +17,8 @@ def call(op, *functions):
     return {"op": op, "stack": [{"function": name} for name in functions]}
 
 
-def summary(verdict="CONFIRMED", certainty="direct", cause=call("cuMemcpyDtoH_v2", "copy_back", "main"),
+def summary(verdict="CONFIRMED", certainty="direct",
+            cause=call("cuMemcpyDtoH_v2", "copy_back", "main"),
             other=call("cuMemFree_v2", "give_back", "main"), events=9, root="use-after-free"):
     finding = {"hypothesis": "use-after-free", "certainty": certainty, "cause": cause,
                "other": other, "text": {"en": "text", "es": "texto"}}
