@@ -24,8 +24,8 @@ def summary(verdict="CONFIRMED", certainty="direct",
                "other": other, "text": {"en": "text", "es": "texto"}}
     return {"analyses": [{"events": events}], "findings": [finding],
             "root_cause": root and {"hypothesis": root},
-            "hypotheses": [{"hypothesis": "use-after-free", "verdict": verdict},
-                           {"hypothesis": "hang", "verdict": "INCONCLUSIVE"}]}
+            "hypotheses": [{"slug": "use-after-free", "verdict": verdict},
+                           {"slug": "hang", "verdict": "INCONCLUSIVE"}]}
 
 
 ROWS = [  # name, expectation, summary, as expected

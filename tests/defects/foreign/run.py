@@ -141,10 +141,10 @@ def judge(wanted, summary):
             if meant and (not root or root["hypothesis"] != wanted["hypothesis"]):
                 wrong.append(f"root cause: {root and root['hypothesis']}")
     for row in summary["hypotheses"]:
-        if row["verdict"] == "CONFIRMED" and row["hypothesis"] not in allowed:
-            wrong.append(f"confirmed, and should not be: {row['hypothesis']}")
+        if row["verdict"] == "CONFIRMED" and row["slug"] not in allowed:
+            wrong.append(f"confirmed, and should not be: {row['slug']}")
             wrong += ["  " + told(finding) for finding in summary["findings"]
-                      if finding["hypothesis"] == row["hypothesis"]]
+                      if finding["hypothesis"] == row["slug"]]
     return wrong
 
 
