@@ -72,6 +72,9 @@ struct tracked_graph {
 
 #define PENDING_LIMIT 256u
 
+/* Looked at of a source. */
+#define PENDING_SAMPLE_BYTES 16384u
+
 struct pending_copy {
     uint64_t event_id;
     uint64_t address, bytes;
@@ -114,6 +117,7 @@ struct interpose {
     size_t graph_count;
     struct pending_copy pending[PENDING_LIMIT];
     size_t pending_count;
+    uint8_t samples[PENDING_SAMPLE_BYTES]; /* of the source that is looked at */
     bool pending_blind;        /* a write did not fit: until all work is done nothing is said */
     struct cached_name *names; /* NAME_CACHE, by hash of the function */
     uint64_t lowest, highest;  /* addresses of all blocks ever */

@@ -17,39 +17,37 @@
 
 /* Small copies are looked at in full, of large ones samples: a program must not wait for this. */
 #define SAMPLE_COUNT 32u
-#define SAMPLE_BYTES 512u
-#define WHOLE_LIMIT (SAMPLE_COUNT * SAMPLE_BYTES)
+#define SAMPLE_BYTES (PENDING_SAMPLE_BYTES / SAMPLE_COUNT)
 
-/* The runtime's own memory is there until it is freed, which is seen. What the program registered
- * it may have unmapped since: the kernel reads it, and says so instead of raising a signal. */
-static bool read_sample(const struct pending_copy *copy, uint64_t offset, uint8_t *bytes,
-                        size_t count)
+/* The runtime's own memory is there until it is freed, which is seen, and the system cannot read it
+ * for us: it is the driver's. What the program registered it may have unmapped since, and reading
+ * that must not be its end. False: it cannot be read. */
+static bool read_samples(struct interpose *interpose, const struct pending_copy *copy,
+                         struct iovec *samples, size_t count, size_t whole_bytes)
 {
-    void *source = (void *)(uintptr_t)(copy->address + offset);
-    if (!copy->registered) {
-        memcpy(bytes, source, count);
-        return true;
+    if (copy->registered) {
+        struct iovec here = { interpose->samples, whole_bytes };
+        return process_vm_readv(getpid(), &here, 1, samples, count, 0) == (ssize_t)whole_bytes;
     }
-    struct iovec here = { bytes, count }, there = { source, count };
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)count;
+    uint8_t *here = interpose->samples;
+    for (size_t i = 0; i < count; here += samples[i++].iov_len)
+        memcpy(here, samples[i].iov_base, samples[i].iov_len);
+    return true;
 }
 
-/* False: it cannot be read. */
-static bool digest(const struct pending_copy *copy, uint64_t *ret)
+/* 0: it cannot be read; never so of bytes that can. */
+static uint64_t digest(struct interpose *interpose, const struct pending_copy *copy)
 {
-    uint8_t bytes[SAMPLE_BYTES];
-    bool whole = copy->bytes <= WHOLE_LIMIT;
-    uint64_t step = whole ? SAMPLE_BYTES : (copy->bytes - SAMPLE_BYTES) / (SAMPLE_COUNT - 1);
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < SAMPLE_COUNT && i * step < copy->bytes; i++) {
-        uint64_t left = copy->bytes - i * step;
-        size_t count = left < SAMPLE_BYTES ? (size_t)left : SAMPLE_BYTES;
-        if (!read_sample(copy, i * step, bytes, count))
-            return false;
-        sum = XXH3_64bits_withSeed(bytes, count, sum);
-    }
-    *ret = sum;
-    return true;
+    struct iovec samples[SAMPLE_COUNT];
+    bool whole = copy->bytes <= PENDING_SAMPLE_BYTES;
+    uint64_t step = whole ? 0 : (copy->bytes - SAMPLE_BYTES) / (SAMPLE_COUNT - 1);
+    size_t count = whole ? 1 : SAMPLE_COUNT, bytes = whole ? (size_t)copy->bytes : SAMPLE_BYTES;
+    for (size_t i = 0; i < count; i++)
+        samples[i] = (struct iovec){ (void *)(uintptr_t)(copy->address + i * step), bytes };
+    if (!read_samples(interpose, copy, samples, count, count * bytes))
+        return 0;
+    uint64_t sum = XXH3_64bits(interpose->samples, count * bytes);
+    return sum ? sum : 1;
 }
 
 static bool has_common_bytes(const struct pending_copy *copy, uint64_t address, uint64_t bytes)
@@ -86,9 +84,8 @@ void pending_add(struct interpose *interpose, const struct interpose_call *call,
         if (interpose->pending[i].writes &&
             has_common_bytes(&interpose->pending[i], address, bytes))
             return;
-    if (interpose->pending_blind || !digest(&copy, &copy.digest))
-        return;
-    struct pending_copy *place = make_room(interpose);
+    copy.digest = interpose->pending_blind ? 0 : digest(interpose, &copy);
+    struct pending_copy *place = copy.digest ? make_room(interpose) : NULL;
     if (place)
         *place = copy;
 }
@@ -123,8 +120,8 @@ static void tell_changed(struct interpose *interpose, const struct pending_copy 
 
 static void look(struct interpose *interpose, struct pending_copy *copy)
 {
-    uint64_t now;
-    if (!digest(copy, &now) || now == copy->digest)
+    uint64_t now = digest(interpose, copy); /* memory that is gone is another one too */
+    if (now == copy->digest)
         return;
     tell_changed(interpose, copy, now);
     copy->digest = now;

@@ -1,5 +1,6 @@
 /* interpose_translate_test.c - calls of a foreign program become events: which ranges of which
  * memory, on which stream, and what is said of a call that is wrong. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "test.h"
 
 #include "event/flight.h"
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static bool is_fatal(int32_t code)
@@ -488,6 +490,33 @@ static void test_rewritten(void **state)
     end(&fixture);
 }
 
+/* Registered memory that went without a word: it is told, and reading it harms nobody. */
+static void test_vanished(void **state)
+{
+    (void)state;
+    struct fixture fixture = begin();
+    size_t bytes = 1 << 16;
+    void *host = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(host != MAP_FAILED);
+    alloc(&fixture, INTERPOSE_DEVICE, DEVICE, bytes);
+    alloc(&fixture, INTERPOSE_REGISTERED, (uint64_t)(uintptr_t)host, bytes);
+    struct interpose_copy asked = { .direction = INTERPOSE_TO_DEVICE,
+                                    .source = (uint64_t)(uintptr_t)host,
+                                    .target = DEVICE,
+                                    .bytes = bytes,
+                                    .async = true,
+                                    .stream = &one };
+    copy(&fixture, &asked, 0);
+    munmap(host, bytes);
+    sync_stream(&fixture, &one, 0);
+    stop(&fixture);
+    struct event changed = event_at(&fixture, 5);
+    assert_int_equal(changed.kind, EVENT_SOURCE_CHANGED);
+    assert_int_equal(changed.cause_id, 3);
+    assert_int_equal(changed.found, 0);
+    end(&fixture);
+}
+
 /* The same place gives the same stack, another place another one; and functions can be found. */
 static __attribute__((noinline)) void call_here(struct fixture *fixture)
 {
@@ -542,7 +571,8 @@ int main(void)
         cmocka_unit_test(test_pointers), cmocka_unit_test(test_names),
         cmocka_unit_test(test_narrow),   cmocka_unit_test(test_streams),
         cmocka_unit_test(test_capture),  cmocka_unit_test(test_rewritten),
-        cmocka_unit_test(test_stacks),   cmocka_unit_test(test_nobody),
+        cmocka_unit_test(test_vanished), cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
