@@ -21,14 +21,6 @@ static const struct cli_variable variables[] = {
     { "HOME", "DIR", "The default of the one above." },
     { "XDG_RUNTIME_DIR", "DIR", "Locks of greta audit --locked (default: TMPDIR)." },
     { "TMPDIR", "DIR", "Short-lived files (default: /tmp)." },
-    { "GRETA_TRACE_FOLDER", "DIR",
-      "Set by greta trace for the program it starts: where recordings of its calls go." },
-    { "GRETA_TRACE_RECORDS", "N", "Set by greta trace --records: calls a recording holds." },
-    { "GRETA_TRACE_NARROW", "FIRST-LAST",
-      "Set by greta trace --narrow for its rerun: launches that are waited for." },
-    { "GRETA_TRACE_CUPTI", "FILE", "Set by greta trace --cupti: the libcupti to use." },
-    { "CUDA_PATH", "DIR", "Where greta trace looks for libcupti." },
-    { "CUDA_HOME", "DIR", "The same." },
 };
 
 size_t cli_variable_count(void)
