@@ -51,6 +51,6 @@ expect_exit 0 trace --artifacts traced --error-exitcode 99 -- "$GRETA" infer --m
 expect_stdout ", there"
 expect_stderr "STATUS=OK"
 recording=$(find traced -name "*.hip.flight" | head -1)
-expect_exit 0 "$GRETA" flight list --op rms_norm "$recording"
+expect_exit 0 "$GRETA" flight list --op rope "$recording"
 expect_stdout "rw:0x"
 finish
