@@ -221,9 +221,10 @@ void shadow_access(struct analyzer *analyzer, const struct work *work,
             if ((writes || (interval->reads[j].mode & EVENT_MAYBE)) &&
                 unordered(work, &interval->reads[j]))
                 tell(&probe, CONFLICT_UNORDERED, &interval->reads[j], from, to);
+        /* What is updated in place is read first; of the other ways to write, nothing is. */
+        if (exact && !interval->written && (!writes || maybe || access->mode == EVENT_UPDATE))
+            tell(&probe, CONFLICT_UNWRITTEN, NULL, from, to);
         if (!writes || maybe) {
-            if (exact && !interval->written)
-                tell(&probe, CONFLICT_UNWRITTEN, NULL, from, to);
             note_read(order, interval, &touch);
             continue;
         }
