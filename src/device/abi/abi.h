@@ -31,6 +31,7 @@ struct gpu_call {
     uint64_t page;                  /* struct crumb_page, for traps */
     uint64_t trap_counter;          /* u64 in device memory: traps claimed so far */
     uint64_t trap_id;               /* the launch that traps name */
+    uint64_t more_trap_ids[2];      /* where launches are joined: of the second and third */
     uint64_t workspace;             /* GPU_WORKSPACE_BYTES of the stream */
     uint32_t words[GPU_WORD_LIMIT]; /* of the plan, for the kernel alone */
     _Alignas(16) uint8_t params[GPU_PARAMS_BYTES];

@@ -249,10 +249,11 @@ static int sync_stream(void *self, void *stream)
     return (int)api_of(self)->cuStreamSynchronize(stream);
 }
 
-static int create_event(void *self, void **ret_event)
+static int create_event(void *self, bool idle, void **ret_event)
 {
     CUevent event = NULL;
-    int code = (int)api_of(self)->cuEventCreate(&event, CUDA_EVENT_NO_TIMING);
+    int code = (int)api_of(self)->cuEventCreate(&event, CUDA_EVENT_NO_TIMING |
+                                                            (idle ? CUDA_EVENT_BLOCKING : 0));
     *ret_event = event;
     return code;
 }
@@ -335,9 +336,13 @@ static int find_function(void *self, void *module, const char *name, void **ret_
     return code;
 }
 
+/* A processor changes how much of its cache is shared memory only when it is idle. Kernels that all
+ * want as much as there is can follow each other without that, and stand side by side. */
 static int allow_shared(void *self, void *function, uint32_t bytes)
 {
-    return (int)api_of(self)->cuFuncSetAttribute(function, CUDA_FUNCTION_SHARED, (int)bytes);
+    const struct cuda_api *api = api_of(self);
+    int code = (int)api->cuFuncSetAttribute(function, CUDA_FUNCTION_SHARED, (int)bytes);
+    return code ? code : (int)api->cuFuncSetAttribute(function, CUDA_FUNCTION_CARVEOUT, 100);
 }
 
 static int launch(void *self, void *function, const struct gpu_grid *grid, void *stream,

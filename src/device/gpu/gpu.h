@@ -67,7 +67,8 @@ struct gpu_runtime {
     int (*stream_sync)(void *self, void *stream);
     int (*stream_query)(void *self, void *stream); /* 0 also where work is still under way */
 
-    int (*event_create)(void *self, void **ret_event);
+    /* idle: who waits for it sleeps instead of spinning. */
+    int (*event_create)(void *self, bool idle, void **ret_event);
     int (*event_destroy)(void *self, void *event);
     int (*event_record)(void *self, void *event, void *stream);
     int (*event_wait)(void *self, void *event, void *stream);

@@ -6,14 +6,20 @@
 
 #include <stdlib.h>
 
+/* One launch, or several of the `count` commands from this one on that can be one; says how many. A
+ * kernel of several leaves the number of the first. */
 static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *stream,
                                   struct gpu_recording *recording,
-                                  const struct device_command *command, uint64_t node,
-                                  struct error *err)
+                                  const struct device_command *command, size_t count, uint64_t node,
+                                  size_t *ret_taken, struct error *err)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
     struct gpu_prepared prepared = { 0 };
-    gpu_prepare(gpu, stream, command, node, &prepared);
+    *ret_taken = gpu_prepare_joined(gpu, stream, command, count, node, &prepared);
+    if (*ret_taken == 0) {
+        gpu_prepare(gpu, stream, command, node, &prepared);
+        *ret_taken = 1;
+    }
     for (uint32_t i = 0; i < prepared.count; i++) {
         GPU_TRY(gpu,
                 runtime->launch(runtime->self, prepared.functions[i], &prepared.grids[i],
@@ -44,10 +50,15 @@ static enum status capture(struct gpu_device *gpu, struct gpu_stream *stream,
         }
         GPU_TRY(gpu, gpu_inspect_graph_flush(gpu, inspections), "graph", err);
         node++;
-        if (command->kind == DEVICE_COMMAND_LAUNCH)
-            TRY(capture_launch(gpu, stream, recording, command, node, err));
-        else
+        if (command->kind == DEVICE_COMMAND_LAUNCH) {
+            size_t taken = 1;
+            TRY(capture_launch(gpu, stream, recording, command, graph->command_count - i, node,
+                               &taken, err));
+            i += taken - 1;
+            node += taken - 1;
+        } else {
             GPU_TRY(gpu, gpu_transfer(gpu, stream, command), gpu_command_name(command), err);
+        }
     }
     GPU_TRY(gpu, gpu_inspect_graph_end(gpu, inspections), "graph", err);
     return STATUS_OK;

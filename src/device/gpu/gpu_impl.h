@@ -35,6 +35,7 @@ struct gpu_stream {
 struct gpu_module {
     void *handle;
     void **functions; /* kernel_count of the image; owned */
+    device_gpu_join join;
 };
 
 struct gpu_graph_node {
@@ -200,6 +201,11 @@ enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream
 void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command, uint64_t node,
                  struct gpu_prepared *ret_prepared);
+/* The same for several launches of a graph that can be one, of `count` commands that follow each
+ * other; returns how many of them it took, or 0. */
+uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *stream,
+                            const struct device_command *commands, size_t count, uint64_t node,
+                            struct gpu_prepared *ret_prepared);
 /* Copies and fills. */
 int gpu_transfer(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command);

@@ -227,7 +227,7 @@ enum status gpu_memory_create(struct device *device, uint64_t bytes,
 enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t count,
                               struct device_memory *ret_memory, struct error *err)
 {
-    struct device_memory memory;
+    struct device_memory memory = { .address = 0 };
     TRY(create(gpu_of(device), count, false, &memory, err));
     enum status status = gpu_upload(gpu_of(device), memory.address, bytes, count, err);
     if (!status)

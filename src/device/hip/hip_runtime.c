@@ -251,10 +251,11 @@ static int sync_stream(void *self, void *stream)
     return (int)api_of(self)->hipStreamSynchronize(stream);
 }
 
-static int create_event(void *self, void **ret_event)
+static int create_event(void *self, bool idle, void **ret_event)
 {
     hipEvent_t event = NULL;
-    int code = (int)api_of(self)->hipEventCreateWithFlags(&event, HIP_EVENT_NO_TIMING);
+    int code = (int)api_of(self)->hipEventCreateWithFlags(
+        &event, HIP_EVENT_NO_TIMING | (idle ? HIP_EVENT_BLOCKING : 0));
     *ret_event = event;
     return code;
 }
