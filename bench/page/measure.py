@@ -30,6 +30,7 @@ class Bench:
         self.models = pathlib.Path(options.models).resolve()
         self.full = options.full
         self.only = options.only
+        self.seconds = options.seconds
         self.gpu = machines["gpu"]["device"] if machines["gpu"] else None
         self.commit = options.commit or machine.commit(ROOT)
         self.runs = []
@@ -92,7 +93,7 @@ def peers(bench):
     kinds = ["q4_k_m", "q4_0", "q8_0", "q6_k"]
     peers_ready(bench, *[kind for kind in kinds if bench.only in kind])
     for kind in kinds:
-        bench.run(kind, "bench_peers", "--libraries", LIBRARIES, "--seconds", bench.times(40, 70), "--json",
+        bench.run(kind, "bench_peers", "--libraries", LIBRARIES, "--seconds", str(bench.seconds or bench.times(40, 70)), "--json",
                   f"tinyllama-{kind}.gguf")
 
 

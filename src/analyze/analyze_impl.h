@@ -59,6 +59,8 @@ struct ledger_entry {
     uint32_t buffer_index;
     uint16_t generation;
     bool content_unknown; /* made before the first event that is known */
+    uint32_t stack_index; /* of a foreign program: who made it */
+    bool foreign;
     char name[EVENT_TENSOR_BYTES];
     struct shadow shadow;
 };
@@ -160,6 +162,9 @@ struct stream_state {
     uint64_t joined_serial; /* of that thread's syncs, already in the clock */
     uint64_t last_id;       /* of the work given last */
     uint64_t waits_mark;    /* mark waited for last, plus 1; 0: none since its last work */
+    uint64_t waited_id;     /* of the last work that somebody waited for */
+    bool legacy, blocking;  /* of a foreign program: streams that wait for one another */
+    bool hidden;            /* order that nobody sees goes through it */
 };
 
 struct thread_state {
@@ -176,6 +181,7 @@ struct mark_state {
     uint64_t object;
     uint64_t record_id; /* event; 0: never recorded */
     uint32_t stream;
+    uint64_t last_id; /* of the stream's work then */
     struct vclock clock;
 };
 
@@ -234,6 +240,7 @@ enum conflict_kind {
     CONFLICT_UNORDERED, /* two pieces of work, at least one writes */
     CONFLICT_FREED,     /* work not done when its buffer is destroyed */
     CONFLICT_UNWRITTEN, /* read before anybody wrote */
+    CONFLICT_ABANDONED, /* a stream is destroyed with work nobody waited for; entry NULL */
 };
 
 struct conflict {
@@ -274,7 +281,8 @@ extern const struct hypothesis_detector detector_size_mismatch, detector_use_aft
     detector_missing_sync, detector_bad_pointer, detector_staging_reuse,
     detector_overlapping_copies, detector_kernel_fault, detector_contract_breach,
     detector_stale_graph, detector_uninitialised_read, detector_silent_corruption,
-    detector_runtime_defect, detector_non_determinism, detector_hang, detector_numeric;
+    detector_runtime_defect, detector_non_determinism, detector_hang, detector_numeric,
+    detector_leak;
 
 const struct hypothesis_detector *hypothesis_detector(enum hypothesis hypothesis);
 
@@ -317,8 +325,9 @@ struct analyzer {
     struct order order;
     struct results results;
     struct bad_range bad_ranges[BAD_RANGE_LIMIT];
-    uint64_t bad_range_count; /* ever */
-    bool warming;             /* events rebuild the state only: they were counted before */
+    uint64_t bad_range_count;  /* ever */
+    struct idmap freed_stacks; /* of a foreign program: call stacks whose memory is given back */
+    bool warming;              /* events rebuild the state only: they were counted before */
     bool finished;
     uint64_t iteration;
     uint64_t last_id, last_ns; /* of the events so far */
@@ -342,6 +351,8 @@ void analyze_conflict(struct analyzer *analyzer, const struct conflict *conflict
 /* Hangs of calls that have not returned at now_ns; also while the process runs. */
 void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
                    const struct event *pending, uint64_t now_ns);
+/* Of a foreign program: memory that this call stack made was given back. */
+void analyze_note_freed(struct analyzer *analyzer, uint32_t stack_index);
 /* Records that were gone before they could be read. */
 void analyze_lost(struct analyzer *analyzer, uint64_t count);
 /* Buffers and recorded launches there was no room for: what is done with them is not seen, and
@@ -357,6 +368,25 @@ static inline bool event_is_copy(uint8_t kind)
 static inline bool event_is_work(uint8_t kind)
 {
     return event_is_copy(kind) || kind == EVENT_LAUNCH;
+}
+
+/* A check said no: before the call, or of a foreign program beside it. */
+static inline bool event_is_violation(const struct event *event)
+{
+    if (event->outcome == EVENT_REFUSED)
+        return true;
+    if (!(event->flags & EVENT_FOREIGN) || event->check == EVENT_CHECK_NONE ||
+        event->check == EVENT_CHECK_LOST)
+        return false;
+    /* Memory that was made unseen may be freed: the runtime knows better. */
+    return event->kind != EVENT_BUFFER_DESTROY || event->outcome != EVENT_DONE;
+}
+
+/* The device is lost, and this call was told so. */
+static inline bool event_is_lost(const struct event *event)
+{
+    return event->check == EVENT_CHECK_LOST &&
+           (event->outcome == EVENT_REFUSED || (event->flags & EVENT_FOREIGN));
 }
 
 static inline bool event_is_wait(uint8_t kind)
@@ -376,6 +406,9 @@ struct finding finding_of_refusal(const struct analyzer *analyzer, enum hypothes
                                   const struct event *event);
 void finding_add_refusal(struct analyzer *analyzer, enum hypothesis hypothesis,
                          const struct event *event);
+/* Of a foreign program: is what a conflict rests on certain? Says why not. */
+void finding_weigh(const struct analyzer *analyzer, const struct conflict *conflict,
+                   struct finding *finding);
 /* Two accesses without order: the later one is the cause. */
 void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
                           const struct conflict *conflict);
@@ -396,6 +429,11 @@ enum finding_reason {
     REASON_LOST_WAKEUP,
     REASON_WAITS_FOR_MARK,
     REASON_NOT_STARTED,
+    REASON_KERNEL_ACCESS,
+    REASON_HIDDEN_ORDER,
+    REASON_ABANDONED,
+    REASON_WINDOW,
+    REASON_ROW_GAPS,
     REASON_COUNT
 };
 void finding_set_reason(struct finding *finding, enum finding_reason reason);

@@ -72,6 +72,10 @@ static void put_place(struct pack *out, const struct analyze_place *place)
     put_number(out, place->buffer_index, 4);
     put_number(out, place->generation, 2);
     put_text(out, place->buffer);
+    put_number(out, place->foreign, 1);
+    put_number(out, place->stack_index, 4);
+    put_number(out, place->name_index, 4);
+    put_number(out, place->ordinal, 8);
 }
 
 static void put_neighbour(struct pack *out, const struct analyze_neighbour *neighbour)
@@ -238,6 +242,10 @@ static void get_place(struct unpack *in, struct analyze_place *place)
     place->buffer_index = (uint32_t)get_number(in, 4);
     place->generation = (uint16_t)get_number(in, 2);
     get_text(in, place->buffer, sizeof(place->buffer));
+    place->foreign = get_below(in, 1, 2) != 0;
+    place->stack_index = (uint32_t)get_number(in, 4);
+    place->name_index = (uint32_t)get_number(in, 4);
+    place->ordinal = get_number(in, 8);
 }
 
 static void get_neighbour(struct unpack *in, struct analyze_neighbour *neighbour)

@@ -185,6 +185,7 @@ static enum report_severity severity_of(enum hypothesis hypothesis)
     switch (hypothesis) {
     case HYPOTHESIS_SIZE_MISMATCH:
     case HYPOTHESIS_CONTRACT_BREACH:
+    case HYPOTHESIS_LEAK:
         return REPORT_SEVERITY_MEDIUM;
     case HYPOTHESIS_BAD_POINTER:
     case HYPOTHESIS_KERNEL_FAULT:

@@ -69,6 +69,8 @@ const struct words words_en = {
         [WORD_CANDIDATES] =
             "The breadcrumbs leave {1} candidates; the first is the likeliest:",
         [WORD_SECTION_FINDINGS] = "Findings",
+        [WORD_SECTION_CALLERS] = "Who called",
+        [WORD_CALLED_BY] = "`{1}` (event {2}) was called by",
         [WORD_NUMBER] = "No.",
         [WORD_CERTAINTY] = "Certainty",
         [WORD_FINDING] = "Finding",
