@@ -4,6 +4,12 @@
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
+# Threads that count lines wait for each other's counters.
+set(greta_test_timeout 300)
+if(GRETA_COVERAGE)
+    set(greta_test_timeout 1200)
+endif()
+
 add_library(greta_test_support STATIC)
 file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 list(FILTER support_sources EXCLUDE REGEX "_main\\.c$")
@@ -30,7 +36,7 @@ foreach(source IN LISTS unit_tests)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE greta_${module} greta_test_support greta_warnings m)
     add_test(NAME unit/${name} COMMAND ${name})
-    set_tests_properties(unit/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+    set_tests_properties(unit/${name} PROPERTIES TIMEOUT ${greta_test_timeout} SKIP_RETURN_CODE 77
                          ENVIRONMENT "GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
@@ -48,6 +54,22 @@ if(GRETA_HIP_INCLUDE)
     target_compile_definitions(device_hip_api_test PRIVATE GRETA_HAS_HIP_H)
 endif()
 
+find_path(GRETA_HSA_INCLUDE hsa/hsa_ext_amd.h)
+if(GRETA_HSA_INCLUDE)
+    target_compile_definitions(device_hip_fault_test PRIVATE GRETA_HAS_HSA_H)
+endif()
+
+# The runtime below HIP, as far as it tells of faults.
+add_library(greta_fake_hsa SHARED tests/fake_gpu/fake_hsa.c)
+set_target_properties(greta_fake_hsa PROPERTIES OUTPUT_NAME hsa-runtime64 SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_hsa)
+target_include_directories(greta_fake_hsa PRIVATE src)
+target_compile_options(greta_fake_hsa PRIVATE -fvisibility=hidden)
+target_link_libraries(greta_fake_hsa PRIVATE greta_warnings)
+add_test(NAME fake_gpu/hsa_faults COMMAND device_hip_fault_test libhsa-runtime64.so.1)
+set_tests_properties(fake_gpu/hsa_faults PROPERTIES TIMEOUT 60 ENVIRONMENT
+                     "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_hsa")
+
 # Tests of several modules together link all of them.
 file(GLOB integration_tests CONFIGURE_DEPENDS tests/integration/*_test.c)
 file(GLOB integration_support CONFIGURE_DEPENDS tests/integration/*.c)
@@ -62,7 +84,7 @@ foreach(source IN LISTS integration_tests)
     else()
         add_test(NAME integration/${name} COMMAND ${name})
     endif()
-    set_tests_properties(integration/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+    set_tests_properties(integration/${name} PROPERTIES TIMEOUT ${greta_test_timeout} SKIP_RETURN_CODE 77 ENVIRONMENT
         "GRETA=$<TARGET_FILE:greta>;GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
@@ -87,7 +109,7 @@ foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
     target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_analyze greta_report
-                          greta_tokenizer greta_warnings)
+                          greta_tokenizer greta_device_gpu greta_warnings)
     add_test(NAME fuzz/${name}_replay
              COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
 endforeach()
@@ -170,7 +192,7 @@ if(greta_kernel_count GREATER 0)
             list(GET way 1 device)
             list(GET way 2 path)
             add_test(NAME ${group}/${name} COMMAND ${ARGV1} ${device} ${ARGV2})
-            set_tests_properties(${group}/${name} PROPERTIES TIMEOUT 300)
+            set_tests_properties(${group}/${name} PROPERTIES TIMEOUT ${greta_test_timeout})
             if(path)
                 set_tests_properties(${group}/${name} PROPERTIES ENVIRONMENT
                                      "LD_LIBRARY_PATH=${path}")
@@ -186,4 +208,69 @@ if(greta_kernel_count GREATER 0)
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
     endforeach()
+endif()
+
+# Every call that can fail, failing once: the linker gives them to tests/faults/fail_nth.c.
+set(fault_calls malloc calloc realloc aligned_alloc strdup free mmap64 munmap mprotect pthread_create
+    pthread_join open64 fopen64 fstat64 read write pwrite64 ftruncate64 posix_fallocate64 fsync link
+    rename XXH64_createState EVP_MD_CTX_new EVP_DigestInit_ex EVP_DigestUpdate EVP_DigestFinal_ex
+    dlopen)
+list(TRANSFORM fault_calls PREPEND "LINKER:--wrap=" OUTPUT_VARIABLE fault_options)
+add_library(greta_fail_nth STATIC tests/faults/fail_nth.c)
+target_link_libraries(greta_fail_nth PUBLIC greta_test_support PkgConfig::XXHASH OpenSSL::Crypto
+                      PRIVATE greta_warnings)
+target_link_options(greta_fail_nth PUBLIC ${fault_options})
+# Modules are linked whole, so that a call nobody makes is seen too.
+set(fault_triples "")
+foreach(row gguf:gguf:gguf device_host:device:device,device_host analyze:analyze:analyze)
+    string(REPLACE ":" ";" row ${row})
+    list(GET row 0 module)
+    list(GET row 1 folder)
+    list(GET row 2 whole)
+    string(REPLACE "," ";" whole ${whole})
+    set(name ${module}_faults_test)
+    add_executable(${name} tests/faults/${name}.c)
+    target_include_directories(${name} PRIVATE tests/faults tests/unit)
+    foreach(library IN LISTS whole)
+        target_link_options(${name} PRIVATE
+            "LINKER:--whole-archive,$<TARGET_FILE:greta_${library}>,--no-whole-archive")
+    endforeach()
+    target_link_libraries(${name} PRIVATE greta_${module} greta_fail_nth greta_warnings)
+    add_test(NAME faults/${name} COMMAND ${name})
+    set_tests_properties(faults/${name} PROPERTIES TIMEOUT ${greta_test_timeout} ENVIRONMENT
+        "FAIL_NTH_SITES=${CMAKE_BINARY_DIR}/${name}.sites" FIXTURES_SETUP fault_sites)
+    list(APPEND fault_triples
+         ${folder}:$<TARGET_FILE:${name}>:${CMAKE_BINARY_DIR}/${name}.sites)
+endforeach()
+# A GPU, with its library's calls failing too: hundreds of lives of an emulated one, so not in each
+# build.
+if(greta_kernel_count GREATER 0 AND (CMAKE_BUILD_TYPE STREQUAL "Debug" OR GRETA_COVERAGE OR
+                                     GRETA_SANITIZE MATCHES "address"))
+    set(name device_gpu_faults_test)
+    add_executable(${name} tests/faults/${name}.c)
+    target_include_directories(${name} PRIVATE tests/faults)
+    target_link_options(${name} PRIVATE LINKER:--wrap=dlsym)
+    foreach(library device_gpu device_cuda device_hip device_all)
+        target_link_options(${name} PRIVATE
+            "LINKER:--whole-archive,$<TARGET_FILE:greta_${library}>,--no-whole-archive")
+    endforeach()
+    target_link_libraries(${name} PRIVATE greta_ops greta_device_all greta_fail_nth greta_warnings)
+    foreach(kind cuda hip)
+        set(sites ${CMAKE_BINARY_DIR}/${name}_${kind}.sites)
+        add_test(NAME faults/${name}_${kind} COMMAND ${name} ${kind}:0)
+        set(path ${fake_path})
+        if(kind STREQUAL "hip")
+            set(path ${over_path}:${fake_path})
+        endif()
+        set_tests_properties(faults/${name}_${kind} PROPERTIES TIMEOUT ${greta_test_timeout}
+            FIXTURES_SETUP fault_sites ENVIRONMENT "FAIL_NTH_SITES=${sites};LD_LIBRARY_PATH=${path}")
+        list(APPEND fault_triples device/gpu:$<TARGET_FILE:${name}>:${sites}
+             device/${kind}:$<TARGET_FILE:${name}>:${sites})
+    endforeach()
+endif()
+# Only an unoptimised build says which line calls.
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    add_test(NAME faults/sites COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/faults/sites.py
+             ${CMAKE_SOURCE_DIR}/tests/faults/unreached.txt ${fault_triples})
+    set_tests_properties(faults/sites PROPERTIES FIXTURES_REQUIRED fault_sites)
 endif()

@@ -51,7 +51,8 @@ struct hypothesis_info {
     const char *seeds;      /* where the first reports had it: "B3.62 H3, B3.63"; "" if nowhere */
     enum audit_level level; /* lowest at which its detector runs in full */
     bool exact;             /* false: statistical, a clean run gives only the bound 3/n */
-    bool bound_each; /* statistical: n is what was checked, each by itself; else the iterations */
+    bool bound_each;  /* statistical: n is what was checked, each by itself; else the iterations */
+    bool bound_equal; /* of them those that could be held against an equal one */
     /* By language: */
     const char *title[ANALYZE_LANGUAGE_COUNT];    /* "Missing synchronisation" */
     const char *detector[ANALYZE_LANGUAGE_COUNT]; /* how it is found, one sentence */
@@ -153,7 +154,8 @@ struct analysis {
     uint64_t findings_dropped; /* beyond the limit; counted, not kept */
     struct hypothesis_coverage coverage[HYPOTHESIS_COUNT];
     uint64_t event_count;
-    uint64_t iteration_count;                          /* EVENT_RUN seen */
+    uint64_t iteration_count; /* EVENT_RUN seen */
+    uint64_t compared_count;  /* of them those whose results an equal one before had too */
     uint64_t lost_count, dropped_count, damaged_count; /* of records */
     bool device_lost;
     bool closed;  /* the process ended in order */

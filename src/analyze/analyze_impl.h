@@ -294,6 +294,7 @@ struct results {
     struct idmap map;
     uint64_t run_key;
     bool in_run;
+    bool compared;      /* a result of this iteration was held against an earlier one's */
     int32_t first_step; /* of the iteration: steps may count on from one to the next; -1: none */
     struct idmap nth;   /* how often (step, layer, tensor) was redeemed in this iteration */
 };
@@ -343,6 +344,9 @@ void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
                    const struct event *pending, uint64_t now_ns);
 /* Records that were gone before they could be read. */
 void analyze_lost(struct analyzer *analyzer, uint64_t count);
+/* Buffers and recorded launches there was no room for: what is done with them is not seen, and
+ * counts as lost. */
+uint64_t analyze_forgotten(const struct analyzer *analyzer);
 
 static inline bool event_is_copy(uint8_t kind)
 {
@@ -376,7 +380,7 @@ void finding_add_refusal(struct analyzer *analyzer, enum hypothesis hypothesis,
 void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
                           const struct conflict *conflict);
 /* In order of order_id, and the root among them. */
-void finding_sort(struct analyzer *analyzer);
+MUST_CHECK enum status finding_sort(struct analyzer *analyzer, struct error *err);
 
 /* Why a finding is only possible; in both languages, since a report has only one. */
 enum finding_reason {

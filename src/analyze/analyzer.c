@@ -167,6 +167,11 @@ enum status analyzer_add(struct analyzer *analyzer, const struct event *event, s
 
 /* ---- The end -------------------------------------------------------------------------------- */
 
+uint64_t analyze_forgotten(const struct analyzer *analyzer)
+{
+    return analyzer->ledger.forgotten + analyzer->graphs.forgotten;
+}
+
 enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *crumbs,
                             const struct flight_info *info, uint64_t now_ns, struct error *err)
 {
@@ -177,6 +182,7 @@ enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *
     analyzer->crumbs = crumbs;
     analyzer->now_ns = now_ns > analyzer->last_ns ? now_ns : analyzer->last_ns;
     result->closed = analyzer->device_closed;
+    result->lost_count += analyze_forgotten(analyzer);
     if (info) {
         result->closed = info->closed;
         result->lost_count += info->lost_count;
@@ -202,7 +208,6 @@ enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *
         struct hypothesis_coverage *coverage = &result->coverage[exact[i]];
         coverage->checked -= forgotten < coverage->checked ? forgotten : coverage->checked;
     }
-    finding_sort(analyzer);
     analyzer->crumbs = NULL;
-    return STATUS_OK;
+    return finding_sort(analyzer, err);
 }

@@ -212,7 +212,7 @@ static int compare_order(const void *a, const void *b)
     return left->index < right->index ? -1 : 1;
 }
 
-void finding_sort(struct analyzer *analyzer)
+enum status finding_sort(struct analyzer *analyzer, struct error *err)
 {
     struct analysis *result = &analyzer->result;
     size_t count = result->finding_count;
@@ -224,7 +224,8 @@ void finding_sort(struct analyzer *analyzer)
     struct place_of_finding *order = calloc(count + 1, sizeof(*order));
     struct finding *sorted = calloc(count + 1, sizeof(*sorted));
     int32_t *moved = calloc(count + 1, sizeof(*moved));
-    if (order && sorted && moved) {
+    bool good = order && sorted && moved;
+    if (good) {
         for (size_t i = 0; i < count; i++)
             order[i] = (struct place_of_finding){ result->findings[i].order_id, (uint32_t)i };
         qsort(order, count, sizeof(*order), compare_order);
@@ -241,10 +242,13 @@ void finding_sort(struct analyzer *analyzer)
     free(order);
     free(sorted);
     free(moved);
+    if (!good)
+        return error_set(err, STATUS_NO_MEMORY, "no memory to put %zu findings in order", count);
     for (size_t i = 0; i < count && result->root < 0; i++) {
         const struct finding *finding = &result->findings[i];
         if (finding->consequence_of < 0 && finding->certainty == FINDING_DIRECT &&
             finding->candidate_count <= 1)
             result->root = (int32_t)i;
     }
+    return STATUS_OK;
 }

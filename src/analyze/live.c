@@ -210,14 +210,17 @@ enum status analyze_live_start(struct flight *flight, const char *path,
     return status;
 }
 
-/* What the file says of itself, as far as the thread cannot know it. */
+/* What the file says of itself, as far as the thread cannot know it; a file that does not say it
+ * may have dropped records. */
 static void ask_file(const struct analyze_live *live, struct flight_info *info)
 {
     struct flight_reader *reader;
     struct error unused;
     *info = (struct flight_info){ .closed = true };
-    if (flight_open(live->path, &reader, &unused))
+    if (flight_open(live->path, &reader, &unused)) {
+        analyze_lost(live->analyzer, 1);
         return;
+    }
     const struct flight_info *found = flight_info(reader);
     info->dropped_count = found->dropped_count;
     memcpy(info->device, found->device, sizeof(info->device));

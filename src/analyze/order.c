@@ -73,6 +73,7 @@ static struct mark_state *take_mark(struct order *order, uint64_t object)
     struct mark_state *mark = order_mark(order, object);
     if (mark)
         return mark;
+    ASSERT(order->marks); /* or order_init has failed */
     uint32_t place = order->mark_count++ % MARK_LIMIT;
     mark = &order->marks[place];
     if (order->mark_count > MARK_LIMIT)
@@ -146,7 +147,7 @@ static void do_accesses(struct analyzer *analyzer, const struct work *work, bool
         struct ledger_entry *entry = ledger_find(&analyzer->ledger, access->buffer_index);
         bool known = entry && entry->generation == access->generation && entry->shadow.count;
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, known, 1);
-        if (!writes)
+        if (!writes || access->mode == EVENT_UPDATE)
             analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, known && !entry->content_unknown,
                           1);
         if (known)

@@ -214,9 +214,10 @@ void shadow_access(struct analyzer *analyzer, const struct work *work,
         /* An uncut interval also stands for bytes this access does not touch: no claims. */
         if (exact && unordered(work, &interval->write))
             tell(&probe, CONFLICT_UNORDERED, &interval->write, from, to);
+        /* What is updated in place is read first; of the other ways to write, nothing is. */
+        if (exact && !interval->written && (!writes || access->mode == EVENT_UPDATE))
+            tell(&probe, CONFLICT_UNWRITTEN, NULL, from, to);
         if (!writes) {
-            if (exact && !interval->written)
-                tell(&probe, CONFLICT_UNWRITTEN, NULL, from, to);
             note_read(order, interval, &touch);
             continue;
         }

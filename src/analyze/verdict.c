@@ -91,7 +91,16 @@ static bool has_unexplained_end(const struct verdict_input *input)
 static uint64_t trials_of(const struct verdict_input *input, const struct hypothesis_info *info,
                           const struct hypothesis_verdict *verdict)
 {
-    return info->bound_each ? verdict->checked : input->iteration_count;
+    if (info->bound_each)
+        return verdict->checked;
+    if (!info->bound_equal)
+        return input->iteration_count;
+    uint64_t compared = 0;
+    for (size_t i = 0; i < input->analysis_count; i++) {
+        uint64_t count = input->analyses[i]->compared_count;
+        compared += count ? count + 1 : 0; /* and the one they were held against */
+    }
+    return compared < input->iteration_count ? compared : input->iteration_count;
 }
 
 /* Nothing was found: what keeps that from meaning something? */

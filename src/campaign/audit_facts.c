@@ -139,7 +139,7 @@ static struct report_row row_facts(const struct audit *audit, const struct audit
         .level = job.level,
         .planned = row->plan.iterations,
         .done = outcome->done,
-        .errors = outcome->errors + outcome->streams_errors,
+        .errors = outcome->errors,
         .crashed = row->finished && !outcome->ended && !outcome->hung && !outcome->interrupted,
         .hung = outcome->hung,
         .interrupted = !row->finished,

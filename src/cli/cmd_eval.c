@@ -284,6 +284,8 @@ static enum cli_exit run_eval(const struct cli_invocation *invocation)
         cli_progress_end(&progress);
         double seconds = (double)(clock_ns() - start_ns) / 1e9;
         if (!status)
+            status = gguf_check_whole(run.file, &err);
+        if (!status)
             status = print_result(&run, &result, seconds, &err);
     }
     if (!status)

@@ -104,6 +104,19 @@ bool device_buffer_is_copy(struct device *device, struct device_buffer buffer)
     return copied;
 }
 
+enum status device_buffer_seal(struct device *device, struct device_buffer buffer,
+                               struct error *err)
+{
+    pthread_mutex_lock(&device->lock);
+    struct buffer_slot *slot = slot_find(&device->buffers, buffer.index, buffer.generation);
+    if (slot)
+        slot->memory.read_only = true;
+    pthread_mutex_unlock(&device->lock);
+    return slot
+               ? STATUS_OK
+               : error_set(err, STATUS_REFUSED, "seal: expected a living buffer, found a dead one");
+}
+
 /* Bytes beside a buffer that something overwrote: an event of its own, caused by nobody we know. */
 static void tell_damage(struct device *device, const struct buffer_slot *slot,
                         struct device_buffer buffer, struct device_site site)

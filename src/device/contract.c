@@ -86,9 +86,9 @@ static enum status check_operand(struct call *call, struct device_contract_call 
                            rule->name);
     if ((unsigned)view->dtype >= DTYPE_COUNT || !(rule->dtype_bits >> view->dtype & 1))
         return call_refuse(
-            call, EVENT_CHECK_DTYPE, operand, rule->dtype_bits, view->dtype, err, STATUS_REFUSED,
-            "%s: operand %s: expected another type than %s", contract->name, rule->name,
-            (unsigned)view->dtype < DTYPE_COUNT ? dtype_name(view->dtype) : "unknown");
+            call, EVENT_CHECK_DTYPE, operand, rule->dtype_bits & ~DEVICE_ROWS_ALIGNED, view->dtype,
+            err, STATUS_REFUSED, "%s: operand %s: expected another type than %s", contract->name,
+            rule->name, (unsigned)view->dtype < DTYPE_COUNT ? dtype_name(view->dtype) : "unknown");
     uint64_t row_bytes;
     if (!rule->strided && view->row_stride_bytes &&
         dtype_row_bytes(view->dtype, view->shape.dims[0], &row_bytes) &&
@@ -98,6 +98,15 @@ static enum status check_operand(struct call *call, struct device_contract_call 
                            "%s: operand %s: expected rows close together (%" PRIu64
                            " bytes), found %" PRIu64,
                            contract->name, rule->name, row_bytes, view->row_stride_bytes);
+    if ((rule->dtype_bits & DEVICE_ROWS_ALIGNED) &&
+        (view->offset_bytes % DEVICE_ROW_ALIGNMENT ||
+         (view->shape.dims[1] > 1 && view->row_stride_bytes % DEVICE_ROW_ALIGNMENT)))
+        return call_refuse(call, EVENT_CHECK_ALIGNMENT, operand, DEVICE_ROW_ALIGNMENT,
+                           view->offset_bytes, err, STATUS_REFUSED,
+                           "%s: operand %s: expected an offset and stride that are multiples of "
+                           "%u, found %" PRIu64 " and %" PRIu64,
+                           contract->name, rule->name, DEVICE_ROW_ALIGNMENT, view->offset_bytes,
+                           view->row_stride_bytes);
     return check_shape(call, contract_call, view, operand, err);
 }
 

@@ -117,6 +117,10 @@ struct device_site {
 #define DEVICE_OPERAND_LIMIT EVENT_ACCESS_LIMIT
 #define DEVICE_PARAMS_LIMIT_BYTES 128
 
+/* Among an operand's types: its rows begin at multiples of this many bytes. */
+#define DEVICE_ROWS_ALIGNED (UINT64_C(1) << 63)
+#define DEVICE_ROW_ALIGNMENT 16u
+
 /* One operand of an op. The shape is a list of names, the fastest dimension first: "width,rows". A
  * name stands for one extent in the whole contract; a number stands for itself. */
 struct device_operand_rule {
@@ -124,7 +128,7 @@ struct device_operand_rule {
     uint8_t mode;        /* enum event_access_mode */
     bool optional;       /* may be absent: a zero buffer handle */
     bool strided;        /* rows may be further apart than their length */
-    uint64_t dtype_bits; /* bit 1 << enum dtype for each allowed type */
+    uint64_t dtype_bits; /* bit 1 << enum dtype for each allowed type; DEVICE_ROWS_ALIGNED */
     const char *shape;
 };
 
@@ -205,14 +209,26 @@ struct device_gpu_step {
     uint32_t threads; /* of a block */
     uint32_t shared_bytes;
     uint32_t words[GPU_WORD_LIMIT];
-    /* Which operand of the launch is the kernel's i-th; DEVICE_GPU_ABSENT: none. */
+    /* Which operand of the launch is the kernel's i-th; DEVICE_GPU_ABSENT: none. Of several
+     * launches as one, operands count on from one to the next. */
     uint8_t operands[GPU_OPERAND_LIMIT];
+    uint8_t params_of; /* of several launches: whose params the kernel has */
 };
 
 /* How a launch is done on this chip: fills steps, returns how many. No work: 0. */
 #define DEVICE_GPU_STEP_LIMIT 4
 typedef uint32_t (*device_gpu_plan)(const struct device_gpu_request *request,
                                     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT]);
+
+/* Launches of a graph that follow each other, as one: for the first *ret_taken of `count`, fills
+ * steps and returns how many; 0: each on its own. All operands are left as they would be. Where
+ * only one is taken, its kernel may ask for what those behind it read. plans: of each, which says
+ * what it is. */
+#define DEVICE_GPU_JOIN_LIMIT 3
+typedef uint32_t (*device_gpu_join)(const struct device_gpu_request *requests,
+                                    const device_gpu_plan *plans, uint32_t count,
+                                    struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT],
+                                    uint32_t *ret_taken);
 
 /* Machine code or PTX for one chip. */
 struct device_gpu_code {
@@ -232,6 +248,7 @@ struct device_gpu_image {
     size_t code_count;
     const char *const *kernels; /* names of all kernels in the code */
     size_t kernel_count;
+    device_gpu_join join; /* NULL: nothing is joined */
 };
 
 /* Where a tile begins to read memory that no launch before it writes: worth asking for while a
@@ -295,6 +312,9 @@ MUST_CHECK enum status device_buffer_import(struct device *device, const void *b
                                             struct device_buffer *ret_buffer, struct error *err);
 /* Is the buffer an import that was copied? */
 bool device_buffer_is_copy(struct device *device, struct device_buffer buffer);
+/* From now on the buffer is only read, as an import is: whoever would write it is refused. */
+MUST_CHECK enum status device_buffer_seal(struct device *device, struct device_buffer buffer,
+                                          struct error *err);
 /* At once, whatever is queued: freeing early is a bug this layer must be able to show. With guards,
  * the canary is checked. */
 MUST_CHECK enum status device_buffer_destroy(struct device *device, struct device_buffer buffer,

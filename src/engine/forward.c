@@ -174,15 +174,17 @@ static enum status compute_logits(struct pass *pass, uint64_t count)
     struct device_view rows = scratch->indices;
     rows.shape = shape_make(1, &count);
     rows.offset_bytes = 4 * pass->tokens * sizeof(int32_t);
-    struct device_view chosen = engine_rows(&scratch->chosen, count);
+    bool all = count == pass->tokens; /* in their order: there is nothing to choose */
+    struct device_view chosen = all ? pass->normed : engine_rows(&scratch->chosen, count);
     struct device_view logits = engine_rows(&scratch->logits, count);
     label(pass, -1, "output_norm", DEVICE_HERE);
-    TRY(normalise(pass, false, &engine->globals[MODEL_OUTPUT_NORM], NULL));
+    TRY(normalise(pass, false, &engine->globals[MODEL_OUTPUT_NORM], all ? output : NULL));
     TRY(reach(pass, ENGINE_OUTPUT_NORMED, -1));
-    TRY(ops_gather_rows(&pass->target, &pass->normed, &rows, &chosen, pass->err));
+    if (!all)
+        TRY(ops_gather_rows(&pass->target, &pass->normed, &rows, &chosen, pass->err));
     label(pass, -1, "logits", DEVICE_HERE);
     pass->tokens = count;
-    TRY(multiply_one(pass, &chosen, false, output, optional(&engine->globals[MODEL_OUTPUT_BIAS]),
+    TRY(multiply_one(pass, &chosen, all, output, optional(&engine->globals[MODEL_OUTPUT_BIAS]),
                      &logits));
     return reach(pass, ENGINE_LOGITS_READY, -1);
 }

@@ -15,6 +15,8 @@ static enum status relay(struct engine *engine, const char *name, enum dtype dty
     enum status status = ops_relay(&target, raw, &relaid, err);
     if (!status)
         status = device_stream_sync(engine->device, engine->stream, DEVICE_HERE, err);
+    if (!status)
+        status = device_buffer_seal(engine->device, relaid.buffer, err);
     *raw = relaid; /* closed with the engine, whatever came */
     struct error second;
     enum status dropped = device_buffer_destroy(engine->device, old, DEVICE_HERE, &second);
@@ -57,7 +59,7 @@ enum status engine_bind_weights(struct engine *engine, const struct gguf_file *f
             TRY(bind(engine, file, (enum model_role)role, layer,
                      &engine->layers[layer].weights[role], err));
     }
-    return STATUS_OK;
+    return gguf_check_whole(file, err);
 }
 
 enum status engine_weights_visit(const struct engine *engine, engine_weight_visitor visit,

@@ -120,6 +120,10 @@ struct event_access {
     uint8_t operand;     /* position in the op's list */
 };
 
+/* In a mode beside EVENT_UPDATE: rows that indices choose are written, nothing is read, and what is
+ * not chosen stays as it was. */
+#define EVENT_SCATTERED 8
+
 /* The most operands an op can have. */
 #define EVENT_ACCESS_LIMIT 12
 

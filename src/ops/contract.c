@@ -20,6 +20,7 @@
 #define READ EVENT_READ
 #define WRITE EVENT_WRITE
 #define UPDATE EVENT_UPDATE
+#define SCATTER (EVENT_UPDATE | EVENT_SCATTERED)
 
 /* ---- Parameters against extents ------------------------------------------------------------- */
 
@@ -148,6 +149,9 @@ static bool check_top_k(const struct device_contract_call *call, uint64_t *expec
 /* ---- The table ------------------------------------------------------------------------------ */
 
 /* Operand: name, access, optional, strided rows, types, shape (fastest first). */
+/* Kernels read packed rows by their widest loads. */
+#define PACKED (I8 | DEVICE_ROWS_ALIGNED)
+
 static const struct device_contract contracts[] = {
     [OPS_EMBED] = { .name = "embed",
                     .operands = { { "table", READ, false, false, WEIGHTS, "width,vocab" },
@@ -159,7 +163,8 @@ static const struct device_contract contracts[] = {
                                      { "added", READ, true, true, F32, "width,tokens" },
                                      { "weight", READ, false, false, F32, "width" },
                                      { "out", WRITE, false, true, F32, "width,tokens" },
-                                     { "packed", WRITE, true, false, I8, "packed_bytes,tokens" } },
+                                     { "packed", WRITE, true, false, PACKED,
+                                       "packed_bytes,tokens" } },
                        .operand_count = 5,
                        .params_bytes = sizeof(struct params_norm),
                        .check = check_rms_norm },
@@ -171,20 +176,21 @@ static const struct device_contract contracts[] = {
                         .check = check_head_norm },
     [OPS_ACT_PACK] = { .name = "act_pack",
                        .operands = { { "x", READ, false, true, F32, "k,tokens" },
-                                     { "packed", WRITE, false, false, I8, "packed_bytes,tokens" } },
+                                     { "packed", WRITE, false, false, PACKED,
+                                       "packed_bytes,tokens" } },
                        .operand_count = 2,
                        .params_bytes = sizeof(struct params_act_pack),
                        .check = check_act_pack },
     [OPS_MATMUL] = { .name = "matmul",
                      .operands = { { "weights", READ, false, false, WEIGHTS | RELAID, "k,rows" },
-                                   { "packed", READ, false, false, I8, "packed_bytes,tokens" },
+                                   { "packed", READ, false, false, PACKED, "packed_bytes,tokens" },
                                    { "bias", READ, true, false, F32, "rows" },
                                    { "out", WRITE, false, true, F32, "rows,tokens" } },
                      .operand_count = 4,
                      .params_bytes = sizeof(struct params_matmul),
                      .check = check_matmul },
     [OPS_MATMUL_GROUP] = { .name = "matmul_group",
-                           .operands = { { "packed", READ, false, false, I8,
+                           .operands = { { "packed", READ, false, false, PACKED,
                                            "packed_bytes,tokens" },
                                          { "weights_0", READ, false, false, WEIGHTS | RELAID,
                                            "k,rows_0" },
@@ -220,8 +226,8 @@ static const struct device_contract contracts[] = {
                         .operands = { { "k", READ, false, true, F32, "kv_dim,tokens" },
                                       { "v", READ, false, true, F32, "kv_dim,tokens" },
                                       { "slots", READ, false, false, I32, "tokens" },
-                                      { "keys", UPDATE, false, false, CACHE, "kv_dim,slot_count" },
-                                      { "values", UPDATE, false, false, CACHE,
+                                      { "keys", SCATTER, false, false, CACHE, "kv_dim,slot_count" },
+                                      { "values", SCATTER, false, false, CACHE,
                                         "kv_dim,slot_count" } },
                         .operand_count = 5 },
     [OPS_ATTENTION] = { .name = "attention",
@@ -231,7 +237,8 @@ static const struct device_contract contracts[] = {
                                       { "starts", READ, false, false, I32, "tokens" },
                                       { "positions", READ, false, false, I32, "tokens" },
                                       { "out", WRITE, false, true, F32, "width,tokens" },
-                                      { "packed", WRITE, true, false, I8, "packed_bytes,tokens" } },
+                                      { "packed", WRITE, true, false, PACKED,
+                                        "packed_bytes,tokens" } },
                         .operand_count = 7,
                         .params_bytes = sizeof(struct params_attention),
                         .check = check_attention },
@@ -239,7 +246,8 @@ static const struct device_contract contracts[] = {
                      .operands = { { "gate", READ, false, true, F32, "width,tokens" },
                                    { "up", READ, false, true, F32, "width,tokens" },
                                    { "out", WRITE, false, true, F32, "width,tokens" },
-                                   { "packed", WRITE, true, false, I8, "packed_bytes,tokens" } },
+                                   { "packed", WRITE, true, false, PACKED,
+                                     "packed_bytes,tokens" } },
                      .operand_count = 4,
                      .params_bytes = sizeof(struct params_swiglu),
                      .check = check_swiglu },

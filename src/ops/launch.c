@@ -62,7 +62,7 @@ bool ops_same_packing(const struct ops *ops, enum dtype one, enum dtype other)
 
 /* ---- Launching ------------------------------------------------------------------------------ */
 
-/* Operands in the contract's order; NULL for an absent one. */
+/* Operands in the contract's order, all of them; NULL for an absent one. */
 static enum status launch(const struct ops_target *target, enum ops_op op, const void *params,
                           const struct device_view *const *operands, uint64_t tile_count,
                           struct error *err)
@@ -73,7 +73,7 @@ static enum status launch(const struct ops_target *target, enum ops_op op, const
                                      .operand_count = contract->operand_count,
                                      .tile_count = tile_count };
     for (uint8_t i = 0; i < contract->operand_count; i++)
-        if (operands[i])
+        if (operands[i]) /* NOLINT(clang-analyzer-core.uninitialized.Branch): as many as it has */
             request.operands[i] = *operands[i];
     return device_launch(target->ops->device, target->stream, &request, target->site, err);
 }

@@ -90,6 +90,23 @@ EMULATED_INLINE int32_t dot4(uint32_t a, uint32_t b, int32_t sum)
         sum += (int8_t)(a >> 8 * i) * (int8_t)(b >> 8 * i);
     return sum;
 }
+EMULATED_INLINE int32_t dot4_upper(uint32_t a, uint32_t b, int32_t sum)
+{
+    return dot4(a >> 4 & 0x0F0F0F0Fu, b, 0) * 16 + sum;
+}
+EMULATED_INLINE uint32_t byte_selector(uint32_t first, uint32_t second, uint32_t third,
+                                       uint32_t fourth)
+{
+    return first | second << 4 | third << 8 | fourth << 12;
+}
+EMULATED_INLINE uint32_t pick_bytes(uint32_t low, uint32_t high, uint32_t selector)
+{
+    uint64_t bytes = (uint64_t)high << 32 | low;
+    uint32_t result = 0;
+    for (int i = 0; i < 4; i++)
+        result |= (uint32_t)(bytes >> 8 * (selector >> 4 * i & 7u) & 255u) << 8 * i;
+    return result;
+}
 EMULATED_INLINE float exp2_fast(float x)
 {
     return exp2f(x);
@@ -103,6 +120,12 @@ EMULATED_INLINE void copy_commit(void)
     emulator_copy_commit();
 }
 #define copy_wait(pending) emulator_copy_wait(pending)
+/* Reads: an address that is not there faults, which a GPU would not say. */
+EMULATED_INLINE void ask_line(const uint8_t *address)
+{
+    (void)*(const volatile uint8_t *)address;
+}
+#define CACHE_LINE 128u
 EMULATED_INLINE void early_allow(void)
 {
 }

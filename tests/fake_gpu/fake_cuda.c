@@ -614,7 +614,8 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
     *event = malloc(8);
     count_thing(THING_EVENT, *event != NULL);
-    return !*event ? NO_MEMORY : flags & ~CUDA_EVENT_NO_TIMING ? INVALID_VALUE : sticky;
+    bool known = (flags & ~(unsigned)CUDA_EVENT_BLOCKING) == CUDA_EVENT_NO_TIMING;
+    return !*event ? NO_MEMORY : known ? sticky : INVALID_VALUE;
 }
 
 CUresult cuEventDestroy_v2(CUevent event)
@@ -667,8 +668,9 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
 {
-    return function && attribute == CUDA_FUNCTION_SHARED && value <= 232448 ? sticky
-                                                                            : INVALID_VALUE;
+    bool shared = attribute == CUDA_FUNCTION_SHARED && value <= 232448;
+    bool carveout = attribute == CUDA_FUNCTION_CARVEOUT && value <= 100;
+    return function && (shared || carveout) ? sticky : INVALID_VALUE;
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,

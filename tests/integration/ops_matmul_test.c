@@ -273,6 +273,22 @@ static void test_refusals(void **state)
     check_contains("tokens", lab.err.text, "tokens");
     CHECK_FAILS(ops_matmul(&lab.target, &out, &packed, NULL, &out, &lab.err), STATUS_REFUSED,
                 &lab.err);
+    /* Kernels read packed rows 16 bytes at a time. */
+    struct device_view odd = lab_view(&lab, DTYPE_I8, packed.shape.dims[0], 4);
+    odd.shape.dims[1] = 3;
+    odd.offset_bytes = 8;
+    CHECK_FAILS(ops_matmul(&lab.target, &weights, &odd, NULL, &out, &lab.err), STATUS_REFUSED,
+                &lab.err);
+    check_contains("misaligned", lab.err.text, "operand packed: expected an offset and stride");
+    struct device_view rows = lab_view(&lab, DTYPE_F32, 64, 3);
+    CHECK_FAILS(ops_act_pack(&lab.target, &rows, &odd, DTYPE_Q8_0, &lab.err), STATUS_REFUSED,
+                &lab.err);
+    check_contains("misaligned", lab.err.text, "multiples of 16");
+    /* What was sealed is only read. */
+    CHECK_OK(device_buffer_seal(lab.device, out.buffer, &lab.err), &lab.err);
+    CHECK_FAILS(ops_matmul(&lab.target, &weights, &packed, NULL, &out, &lab.err), STATUS_REFUSED,
+                &lab.err);
+    check_contains("sealed", lab.err.text, "expected memory that may be written");
     lab_close(&lab);
 }
 

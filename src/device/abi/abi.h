@@ -31,6 +31,7 @@ struct gpu_call {
     uint64_t page;                  /* struct crumb_page, for traps */
     uint64_t trap_counter;          /* u64 in device memory: traps claimed so far */
     uint64_t trap_id;               /* the launch that traps name */
+    uint64_t more_trap_ids[2];      /* where launches are joined: of the second and third */
     uint64_t workspace;             /* GPU_WORKSPACE_BYTES of the stream */
     uint32_t words[GPU_WORD_LIMIT]; /* of the plan, for the kernel alone */
     _Alignas(16) uint8_t params[GPU_PARAMS_BYTES];
@@ -53,8 +54,13 @@ struct gpu_call {
 /* Parts of an operand that blocks of their own look at, at most. */
 #define GPU_INSPECT_PARTS 256u
 
-/* What it found; in memory of the host that the device can write. One for each operand of a call,
- * whose params begin with the address of the first. */
+/* Its params. The regions are the call's operands or, where they are more, in a table. */
+struct gpu_inspect_params {
+    uint64_t slots; /* struct gpu_inspect_slot for each region */
+    uint64_t table; /* struct gpu_operand for each; 0: operands */
+};
+
+/* What it found; in memory of the host that the device can write. */
 struct gpu_inspect_slot {
     uint64_t value; /* the digest, or how many */
     uint64_t first; /* index of the first value, address of the first byte; UINT64_MAX: none */

@@ -39,6 +39,7 @@ struct cuda_api {
     CUDA_NUMBER(CUDA_HOST_MAPPED, CU_MEMHOSTALLOC_DEVICEMAP, 2)                                    \
     CUDA_NUMBER(CUDA_REGISTER_MAPPED, CU_MEMHOSTREGISTER_DEVICEMAP, 2)                             \
     CUDA_NUMBER(CUDA_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                               \
+    CUDA_NUMBER(CUDA_EVENT_BLOCKING, CU_EVENT_BLOCKING_SYNC, 1)                                    \
     CUDA_NUMBER(CUDA_EVENT_NO_TIMING, CU_EVENT_DISABLE_TIMING, 2)                                  \
     CUDA_NUMBER(CUDA_MEMORY_PINNED, CU_MEM_ALLOCATION_TYPE_PINNED, 1)                              \
     CUDA_NUMBER(CUDA_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE, 1)                              \

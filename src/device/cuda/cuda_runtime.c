@@ -88,6 +88,16 @@ static int enter(void *self)
     return (int)api_of(self)->cuCtxSetCurrent(((struct cuda *)self)->context);
 }
 
+/* The driver tells the number of an error and no more. */
+static bool find_fault(void *self, uint64_t *ret_address, char *reason, size_t reason_bytes)
+{
+    (void)self;
+    (void)ret_address;
+    (void)reason;
+    (void)reason_bytes;
+    return false;
+}
+
 /* ---- Memory --------------------------------------------------------------------------------- */
 
 static int create_memory(void *self, uint64_t bytes, uint64_t *ret_address)
@@ -239,10 +249,11 @@ static int sync_stream(void *self, void *stream)
     return (int)api_of(self)->cuStreamSynchronize(stream);
 }
 
-static int create_event(void *self, void **ret_event)
+static int create_event(void *self, bool idle, void **ret_event)
 {
     CUevent event = NULL;
-    int code = (int)api_of(self)->cuEventCreate(&event, CUDA_EVENT_NO_TIMING);
+    int code = (int)api_of(self)->cuEventCreate(&event, CUDA_EVENT_NO_TIMING |
+                                                            (idle ? CUDA_EVENT_BLOCKING : 0));
     *ret_event = event;
     return code;
 }
@@ -325,9 +336,13 @@ static int find_function(void *self, void *module, const char *name, void **ret_
     return code;
 }
 
+/* A processor changes how much of its cache is shared memory only when it is idle. Kernels that all
+ * want as much as there is can follow each other without that, and stand side by side. */
 static int allow_shared(void *self, void *function, uint32_t bytes)
 {
-    return (int)api_of(self)->cuFuncSetAttribute(function, CUDA_FUNCTION_SHARED, (int)bytes);
+    const struct cuda_api *api = api_of(self);
+    int code = (int)api->cuFuncSetAttribute(function, CUDA_FUNCTION_SHARED, (int)bytes);
+    return code ? code : (int)api->cuFuncSetAttribute(function, CUDA_FUNCTION_CARVEOUT, 100);
 }
 
 static int launch(void *self, void *function, const struct gpu_grid *grid, void *stream,
@@ -422,6 +437,7 @@ static const struct gpu_runtime cuda_runtime = {
     .is_fault = is_fault,
     .is_no_memory = is_no_memory,
     .enter = enter,
+    .fault_find = find_fault,
     .memory_create = create_memory,
     .memory_destroy = destroy_memory,
     .pointer_ask = ask_pointer,

@@ -41,6 +41,8 @@ struct gpu_runtime {
     bool (*is_fault)(int code);                      /* the device can do nothing more after it */
     bool (*is_no_memory)(int code);
     int (*enter)(void *self);
+    /* What the runtime itself was told of the first fault; false: nothing. reason: in words. */
+    bool (*fault_find)(void *self, uint64_t *ret_address, char *reason, size_t reason_bytes);
 
     int (*memory_create)(void *self, uint64_t bytes, uint64_t *ret_address);
     int (*memory_destroy)(void *self, uint64_t address);
@@ -65,7 +67,8 @@ struct gpu_runtime {
     int (*stream_sync)(void *self, void *stream);
     int (*stream_query)(void *self, void *stream); /* 0 also where work is still under way */
 
-    int (*event_create)(void *self, void **ret_event);
+    /* idle: who waits for it sleeps instead of spinning. */
+    int (*event_create)(void *self, bool idle, void **ret_event);
     int (*event_destroy)(void *self, void *event);
     int (*event_record)(void *self, void *event, void *stream);
     int (*event_wait)(void *self, void *event, void *stream);

@@ -91,7 +91,7 @@ void gpu_completions_add(struct gpu_device *gpu, struct gpu_stream *stream, uint
     while (completions->given - completions->told == QUEUE_LIMIT)
         pthread_cond_wait(&completions->changed, &completions->lock);
     struct entry *entry = &completions->entries[completions->given % QUEUE_LIMIT];
-    int code = entry->event ? 0 : runtime->event_create(runtime->self, &entry->event);
+    int code = entry->event ? 0 : runtime->event_create(runtime->self, true, &entry->event);
     if (!code)
         code = runtime->event_record(runtime->self, entry->event, stream->handle);
     /* Without its event the work cannot be waited for here; a lost device says so elsewhere. */

@@ -49,7 +49,6 @@ static struct gpu_call make_call(const struct gpu_device *gpu, const struct gpu_
                              .trap_counter = gpu->trap_counter,
                              .trap_id = command->event_id,
                              .workspace = stream->workspace };
-    memcpy(call.params, command->params, sizeof(call.params));
     return call;
 }
 
@@ -74,31 +73,87 @@ enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream
     return STATUS_OK;
 }
 
+static struct device_gpu_request request_of(const struct gpu_device *gpu,
+                                            const struct device_command *command)
+{
+    return (struct device_gpu_request){ .params = command->params,
+                                        .operands = command->operands,
+                                        .operand_count = command->operand_count,
+                                        .chip = &gpu->facts.chip };
+}
+
+/* Operand `number` of the commands together, or NULL. */
+static const struct device_host_operand *find_operand(const struct device_command *commands,
+                                                      uint32_t count, uint32_t number)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (number < commands[i].operand_count)
+            return &commands[i].operands[number];
+        number -= commands[i].operand_count;
+    }
+    return NULL;
+}
+
+static void fill_calls(struct gpu_device *gpu, const struct gpu_stream *stream,
+                       const struct device_command *commands, uint32_t count, uint64_t node,
+                       const struct device_gpu_step *steps, uint32_t step_count,
+                       struct gpu_prepared *ret_prepared)
+{
+    ASSERT(step_count <= DEVICE_GPU_STEP_LIMIT);
+    ret_prepared->count = step_count;
+    for (uint32_t i = 0; i < step_count; i++) {
+        const struct device_gpu_step *step = &steps[i];
+        struct gpu_call *call = &ret_prepared->calls[i];
+        *call = make_call(gpu, stream, commands, node);
+        memcpy(call->params, commands[step->params_of].params, sizeof(call->params));
+        for (uint32_t more = 1; more < count; more++)
+            call->more_trap_ids[more - 1] = commands[more].event_id;
+        memcpy(call->words, step->words, sizeof(call->words));
+        for (uint32_t o = 0; o < GPU_OPERAND_LIMIT; o++) {
+            const struct device_host_operand *operand = find_operand(commands, count,
+                                                                     step->operands[o]);
+            if (operand)
+                fill_operand(operand, &call->operands[o]);
+        }
+        ret_prepared->functions[i] =
+            gpu->modules[commands->kernel.module_index].functions[step->kernel];
+        ret_prepared->grids[i] = (struct gpu_grid){ step->grid_x, step->grid_y, step->threads,
+                                                    step->shared_bytes };
+    }
+}
+
 void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command, uint64_t node,
                  struct gpu_prepared *ret_prepared)
 {
-    struct device_gpu_request request = { .params = command->params,
-                                          .operands = command->operands,
-                                          .operand_count = command->operand_count,
-                                          .chip = &gpu->facts.chip };
+    struct device_gpu_request request = request_of(gpu, command);
     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT];
     uint32_t count = command->kernel.gpu(&request, steps);
-    ASSERT(count <= DEVICE_GPU_STEP_LIMIT);
-    ret_prepared->count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct device_gpu_step *step = &steps[i];
-        struct gpu_call *call = &ret_prepared->calls[i];
-        *call = make_call(gpu, stream, command, node);
-        memcpy(call->words, step->words, sizeof(call->words));
-        for (uint32_t o = 0; o < GPU_OPERAND_LIMIT; o++)
-            if (step->operands[o] < command->operand_count)
-                fill_operand(&command->operands[step->operands[o]], &call->operands[o]);
-        ret_prepared->functions[i] =
-            gpu->modules[command->kernel.module_index].functions[step->kernel];
-        ret_prepared->grids[i] = (struct gpu_grid){ step->grid_x, step->grid_y, step->threads,
-                                                    step->shared_bytes };
+    fill_calls(gpu, stream, command, 1, node, steps, count, ret_prepared);
+}
+
+uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *stream,
+                            const struct device_command *commands, size_t count, uint64_t node,
+                            struct gpu_prepared *ret_prepared)
+{
+    struct device_gpu_request requests[DEVICE_GPU_JOIN_LIMIT];
+    struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT];
+    device_gpu_plan plans[DEVICE_GPU_JOIN_LIMIT];
+    uint32_t module_index = commands[0].kernel.module_index, launches = 0, taken = 0;
+    device_gpu_join join = gpu->modules[module_index].join;
+    while (launches < count && launches < DEVICE_GPU_JOIN_LIMIT) {
+        const struct device_command *command = &commands[launches];
+        if (command->kind != DEVICE_COMMAND_LAUNCH || command->kernel.module_index != module_index)
+            break;
+        requests[launches] = request_of(gpu, command);
+        plans[launches++] = command->kernel.gpu;
     }
+    uint32_t step_count = join && launches > 1 ? join(requests, plans, launches, steps, &taken) : 0;
+    if (step_count == 0)
+        return 0;
+    ASSERT(taken > 0 && taken <= launches);
+    fill_calls(gpu, stream, commands, launches, node, steps, step_count, ret_prepared);
+    return taken;
 }
 
 static enum status launch(struct gpu_device *gpu, struct gpu_stream *stream,
@@ -306,7 +361,7 @@ enum status gpu_mark_create(struct device *device, void **ret_mark, struct error
     if (!mark)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a mark");
     gpu_enter(gpu);
-    int code = gpu->runtime.event_create(gpu->runtime.self, &mark->event);
+    int code = gpu->runtime.event_create(gpu->runtime.self, false, &mark->event);
     if (code) {
         free(mark);
         enum status status = gpu_failed(gpu, code, "mark creation", err);

@@ -63,7 +63,7 @@ static int make_worker(struct gpu_device *gpu, struct worker *worker)
         code = runtime->pinned_create(runtime->self, PIECE_BYTES, &worker->halves[h].memory,
                                       &unused);
         if (!code)
-            code = runtime->event_create(runtime->self, &worker->halves[h].event);
+            code = runtime->event_create(runtime->self, false, &worker->halves[h].event);
     }
     return code;
 }

@@ -36,6 +36,7 @@ struct hip_api {
     HIP_NUMBER(HIP_HOST_COHERENT, hipHostMallocCoherent, 0x40000000)                               \
     HIP_NUMBER(HIP_REGISTER_MAPPED, hipHostRegisterMapped, 2)                                      \
     HIP_NUMBER(HIP_STREAM_NON_BLOCKING, hipStreamNonBlocking, 1)                                   \
+    HIP_NUMBER(HIP_EVENT_BLOCKING, hipEventBlockingSync, 1)                                        \
     HIP_NUMBER(HIP_EVENT_NO_TIMING, hipEventDisableTiming, 2)                                      \
     HIP_NUMBER(HIP_MEMORY_PINNED, hipMemAllocationTypePinned, 1)                                   \
     HIP_NUMBER(HIP_LOCATION_DEVICE, hipMemLocationTypeDevice, 1)                                   \

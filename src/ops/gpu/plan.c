@@ -55,8 +55,7 @@ static uint32_t plan_act_pack(const struct device_gpu_request *request,
     return plan_values(KERNEL_act_pack, width_of(x), rows_of(x), steps);
 }
 
-static uint32_t plan_kv_append(const struct device_gpu_request *request,
-                               struct device_gpu_step *steps)
+uint32_t plan_kv_append(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct device_host_operand *k = &request->operands[0];
     return plan_values(KERNEL_kv_append, width_of(k), rows_of(k), steps);
@@ -68,8 +67,7 @@ static bool is_aligned(const struct device_host_operand *operand)
     return ((uint64_t)(uintptr_t)operand->data | operand->row_stride_bytes) % 16 == 0;
 }
 
-static uint32_t plan_rms_norm(const struct device_gpu_request *request,
-                              struct device_gpu_step *steps)
+uint32_t plan_rms_norm(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct device_host_operand *x = &request->operands[0];
     if (rows_of(x) == 0)
@@ -77,7 +75,8 @@ static uint32_t plan_rms_norm(const struct device_gpu_request *request,
     bool by_four = width_of(x) % 4 == 0;
     for (uint32_t i = 0; i < 5; i++)
         by_four = by_four && is_aligned(&request->operands[i]);
-    uint64_t threads = divide_up(width_of(x), by_four ? 4 * TEAM : TEAM) * TEAM;
+    /* By four, each thread has two fours: the block finds room beside one of a matrix product. */
+    uint64_t threads = divide_up(width_of(x), by_four ? 8 * TEAM : TEAM) * TEAM;
     uint32_t most = request->chip->thread_limit;
     steps[0] = step_of(by_four ? KERNEL_rms_norm_by_four : KERNEL_rms_norm, rows_of(x), 1,
                        threads < most ? (uint32_t)threads : most);
@@ -110,7 +109,7 @@ static uint32_t plan_rope_table(const struct device_gpu_request *request,
     return 1;
 }
 
-static uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps)
+uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct params_rope *params = request->params;
     const struct device_host_operand *x = &request->operands[0], *also = &request->operands[3];
@@ -121,12 +120,19 @@ static uint32_t plan_rope(const struct device_gpu_request *request, struct devic
                        steps);
 }
 
+/* Values worth a block, and blocks of a row. */
+#define ARGMAX_VALUES 2048u
+#define ARGMAX_BLOCKS_MOST 64u
+
 static uint32_t plan_argmax(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    steps[0] = step_of(KERNEL_argmax, rows_of(&request->operands[0]), 1,
-                       request->chip->thread_limit);
+    uint64_t rows = rows_of(&request->operands[0]);
+    ASSERT(rows <= GRID_Y_LIMIT);
+    uint64_t blocks = divide_up(width_of(&request->operands[0]), ARGMAX_VALUES);
+    steps[0] = step_of(KERNEL_argmax, blocks < ARGMAX_BLOCKS_MOST ? blocks : ARGMAX_BLOCKS_MOST,
+                       rows, VALUE_THREADS);
     steps[0].shared_bytes = TEAM * sizeof(uint64_t);
-    return steps[0].grid_x > 0;
+    return rows > 0 && blocks > 0;
 }
 
 static uint32_t plan_top_k(const struct device_gpu_request *request, struct device_gpu_step *steps)
@@ -143,8 +149,7 @@ static uint32_t plan_top_k(const struct device_gpu_request *request, struct devi
 #define ATTENTION_SLOTS_LEAST 64u
 #define ATTENTION_CHUNK_SLOTS 256u
 
-static uint32_t plan_attention(const struct device_gpu_request *request,
-                               struct device_gpu_step *steps)
+uint32_t plan_attention(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct params_attention *params = request->params;
     const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
@@ -185,6 +190,10 @@ static uint32_t plan_attention(const struct device_gpu_request *request,
                                        sizeof(float));
     if (!request->operands[6].data)
         return 1;
+    if (params->head_dim % TEAM == 0) { /* teams have whole blocks of packed values */
+        steps[0].words[2] = 1;
+        return 1;
+    }
     plan_values(KERNEL_attention_pack, width_of(q), tokens, &steps[1]);
     steps[1].operands[0] = 5; /* out */
     steps[1].operands[1] = 6; /* packed */
@@ -234,6 +243,7 @@ const struct device_gpu_image *gpu_kernels_image(void)
         .code_count = GPU_CODE_COUNT,
         .kernels = kernel_names,
         .kernel_count = COUNT_OF(kernel_names),
+        .join = plan_join,
     };
     return &image;
 }

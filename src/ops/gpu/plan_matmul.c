@@ -134,6 +134,136 @@ static struct device_gpu_step plan_decoded(const struct device_gpu_request *requ
     return step;
 }
 
+/* ---- One token ------------------------------------------------------------------------------ */
+
+/* Teams of a block. */
+#define ONE_TEAMS_MOST 16u
+
+/* How the parts of a way are done for one token. */
+struct one_cut {
+    enum gpu_kernel kernel;
+    uint32_t members; /* teams of a row */
+    uint32_t teams;   /* of a block */
+    uint32_t ring_bytes;
+    uint32_t shared_bytes;
+    uint32_t blocks;
+};
+
+static enum gpu_kernel one_kernel(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q4_K:
+        return KERNEL_matmul_one_q4_k;
+    case DTYPE_Q6_K_X8:
+        return KERNEL_matmul_one_q6_k;
+    case DTYPE_Q8_0_X8:
+        return KERNEL_matmul_one_q8_0;
+    case DTYPE_BF16:
+        return KERNEL_matmul_one_bf16;
+    default:
+        return KERNEL_matmul_one_f16;
+    }
+}
+
+/* Shared memory of a processor that is left for small kernels. */
+#define ONE_SPARE_BYTES 24576u
+
+/* False where it cannot be: a type without a kernel, rows too long. A processor holds one block: if
+ * there were room for two, blocks that start early would double up on processors that are free
+ * first, and others go without. */
+static bool cut_one(const struct device_gpu_request *request, const struct group_places *places,
+                    uint32_t part_bits, struct one_cut *ret_cut)
+{
+    const struct device_host_operand *weights = &request->operands[places->weights];
+    uint64_t groups = 0, k = 0;
+    uint32_t stage_bytes = 0, first = 0;
+    bool same = true;
+    for (uint32_t part = places->count; part-- > 0;) {
+        if (!(part_bits >> part & 1))
+            continue;
+        uint32_t dtype = (uint32_t)weights[part].dtype, rows = one_rows(dtype);
+        if (one_slice_bytes(dtype) == 0 || width_of(&weights[part]) % 256)
+            return false;
+        uint32_t bytes = rows * one_slice_bytes(dtype);
+        stage_bytes = bytes > stage_bytes ? bytes : stage_bytes;
+        same = same && (k == 0 || weights[part].dtype == weights[first].dtype);
+        groups += divide_up(rows_of(&weights[part]), rows);
+        k = width_of(&weights[part]);
+        first = part;
+    }
+    enum dtype dtype = weights[first].dtype;
+    uint64_t members = divide_up(k, one_columns((uint32_t)dtype));
+    const struct device_gpu_chip *chip = request->chip;
+    uint64_t blocks = groups < chip->processor_count ? groups : chip->processor_count;
+    uint64_t most = chip->thread_limit / TEAM;
+    most = most < ONE_TEAMS_MOST ? most : ONE_TEAMS_MOST;
+    if (members > most || groups / blocks > UINT32_MAX / 4096 ||
+        (!same && gpu_pack_format(dtype) != PACK_LEVELS))
+        return false;
+    uint64_t sums = divide_up(groups, blocks) * ONE_ROWS_MOST * members * sizeof(float);
+    uint64_t room = chip->processor_shared_bytes - ONE_SPARE_BYTES;
+    uint32_t ring_bytes = ONE_STAGES * stage_bytes;
+    uint64_t teams = most / members * members;
+    while (teams > members && teams * ring_bytes + sums > room)
+        teams -= members;
+    if (teams * ring_bytes + sums > chip->shared_bytes)
+        return false;
+    *ret_cut = (struct one_cut){ .kernel = same ? one_kernel(dtype) : KERNEL_matmul_one_levels,
+                                 .members = (uint32_t)members,
+                                 .teams = (uint32_t)teams,
+                                 .ring_bytes = ring_bytes,
+                                 .shared_bytes = (uint32_t)(teams * ring_bytes + sums),
+                                 .blocks = (uint32_t)blocks };
+    return true;
+}
+
+static struct device_gpu_step plan_one(const struct group_places *places, uint32_t part_bits,
+                                       const struct one_cut *cut)
+{
+    struct device_gpu_step step = step_of(cut->kernel, cut->blocks, 1, cut->teams * TEAM);
+    step.words[0] = cut->ring_bytes;
+    step.words[1] = cut->members;
+    step.shared_bytes = cut->shared_bytes;
+    place_operands(places, part_bits, &step);
+    return step;
+}
+
+/* What one_ask_ahead does for the product that comes next. */
+#define ONE_AHEAD_BYTES (UINT64_C(20) << 20)
+
+static void ask_ahead(const struct device_gpu_request *next, const struct group_places *places,
+                      uint8_t operand_base, struct device_gpu_step *step)
+{
+    const struct device_host_operand *weights = &next->operands[places->weights];
+    struct one_cut cut;
+    uint32_t bits = 0;
+    uint64_t groups = 0;
+    for (uint32_t part = 0; part < places->count; part++)
+        if (weights[part].data && rows_of(&weights[part]) > 0)
+            bits |= 1u << part;
+    if (!(bits & 1) || rows_of(&next->operands[places->packed]) != 1)
+        return;
+    uint32_t rows = one_rows((uint32_t)weights[0].dtype);
+    for (uint32_t part = 0; part < places->count; part++) {
+        if (!(bits >> part & 1))
+            continue;
+        if (way_of(&weights[part]) != WAY_DIRECT || weights[part].dtype != weights[0].dtype)
+            return;
+        groups += divide_up(rows_of(&weights[part]), rows);
+    }
+    if (!cut_one(next, places, bits, &cut) || cut.blocks != step->grid_x)
+        return;
+    step->words[2] = (uint32_t)(ONE_AHEAD_BYTES / cut.blocks);
+    step->words[3] = (ONE_STAGES - 1) * (cut.teams / cut.members);
+    step->words[4] = (uint32_t)groups;
+    step->words[5] = rows;
+    step->operands[10] = operand_base + places->weights;
+    step->operands[11] = (uint8_t)(bits & 2 ? operand_base + places->weights + 1u
+                                            : DEVICE_GPU_ABSENT);
+}
+
+/* ---- Any product ---------------------------------------------------------------------------- */
+
 /* One step for all parts of a way, but one for each that is decoded. */
 static uint32_t plan_products(const struct device_gpu_request *request,
                               const struct group_places *places, struct device_gpu_step *steps)
@@ -147,6 +277,11 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     for (uint32_t part = 0; part < places->count; part++)
         if (weights[part].data && rows_of(&weights[part]) > 0)
             bits[way_of(&weights[part])] |= 1u << part;
+    struct one_cut cut;
+    if (tokens == 1 && bits[WAY_DIRECT] && cut_one(request, places, bits[WAY_DIRECT], &cut)) {
+        steps[count++] = plan_one(places, bits[WAY_DIRECT], &cut);
+        bits[WAY_DIRECT] = 0;
+    }
     for (enum product_way way = WAY_DIRECT; way <= WAY_RING; way++)
         if (bits[way])
             steps[count++] = plan_streamed(request, places, way, bits[way], tokens);
@@ -156,18 +291,68 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     return count;
 }
 
+static const struct group_places single_places = {
+    .packed = 1, .weights = 0, .biases = 2, .outs = 3, .count = 1
+};
+static const struct group_places group_places = {
+    .packed = 0, .weights = 1, .biases = 4, .outs = 7, .count = 3
+};
+
 uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct group_places places = {
-        .packed = 1, .weights = 0, .biases = 2, .outs = 3, .count = 1
-    };
-    return plan_products(request, &places, steps);
+    return plan_products(request, &single_places, steps);
 }
 
 uint32_t plan_matmul_group(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct group_places places = {
-        .packed = 0, .weights = 1, .biases = 4, .outs = 7, .count = 3
-    };
-    return plan_products(request, &places, steps);
+    return plan_products(request, &group_places, steps);
+}
+
+#define ONE_NORM_WIDTH(threads) (8u * (threads)) /* of matmul_one_norm.h */
+
+uint32_t plan_norm_group(const struct device_gpu_request *norm,
+                         const struct device_gpu_request *request, bool is_group,
+                         struct device_gpu_step *steps)
+{
+    const struct group_places *places = is_group ? &group_places : &single_places;
+    const struct device_host_operand *biases = &request->operands[places->biases];
+    const struct device_host_operand *x = &norm->operands[0];
+    const struct device_gpu_chip *chip = request->chip;
+    uint8_t base = norm->operand_count;
+    uint64_t width = width_of(x), packed_bytes = width_of(&norm->operands[4]);
+    for (uint32_t part = 0; part < places->count; part++)
+        if (biases[part].data)
+            return 0;
+    if (rows_of(x) != 1 || norm->operands[4].data != request->operands[places->packed].data ||
+        plan_rms_norm(norm, steps) != 1 || steps[0].kernel != KERNEL_rms_norm_by_four ||
+        plan_products(request, places, steps) != 1 || steps[0].kernel < KERNEL_matmul_one_q4_k ||
+        steps[0].kernel > KERNEL_matmul_one_f16 || width > ONE_NORM_WIDTH(steps[0].threads))
+        return 0;
+    uint64_t at = (steps[0].shared_bytes + 15) / 16 * 16;
+    uint64_t bytes = at + TEAM * sizeof(float) + 16 + packed_bytes;
+    if (bytes > chip->shared_bytes)
+        return 0;
+    steps[0].shared_bytes = (uint32_t)bytes;
+    steps[0].words[6] = (uint32_t)at;
+    for (uint32_t i = 0; i < 10; i++)
+        if (steps[0].operands[i] != DEVICE_GPU_ABSENT)
+            steps[0].operands[i] += base;
+    for (uint8_t i = 0; i < 3; i++) /* x, added, weights */
+        steps[0].operands[4 + i] = i;
+    steps[0].operands[11] = 3; /* normed */
+    return 1;
+}
+
+uint32_t plan_matmul_before(const struct device_gpu_request *request,
+                            const struct device_gpu_request *next, bool next_is_group,
+                            uint8_t operand_base, struct device_gpu_step *steps)
+{
+    uint32_t count = plan_products(request, &single_places, steps);
+    const struct device_host_operand *weights = &request->operands[single_places.weights];
+    uint64_t bytes = rows_of(weights) * weights->row_stride_bytes;
+    uint64_t in_rings = request->chip->processor_count * request->chip->processor_shared_bytes / 2;
+    if (count != 1 || rows_of(&request->operands[single_places.packed]) != 1 || bytes > in_rings)
+        return 0;
+    ask_ahead(next, next_is_group ? &group_places : &single_places, operand_base, &steps[0]);
+    return steps[0].words[2] ? 1 : 0;
 }

@@ -69,4 +69,41 @@ static inline uint32_t matmul_chunk_bytes(uint32_t dtype)
     }
 }
 
+/* ---- One token ------------------------------------------------------------------------------ */
+
+/* Groups of rows in a team's ring, all but one on their way. */
+#define ONE_STAGES 5u
+#define ONE_ROWS_MOST 2u
+#define ONE_SLICE_MOST 2176u
+
+/* Columns of a team's slice. */
+static inline uint32_t one_columns(uint32_t dtype)
+{
+    return dtype == DTYPE_BF16 || dtype == DTYPE_F16 ? 1024 : 2048;
+}
+
+/* Bytes of a slice of a row; 0 for types that are done otherwise. */
+static inline uint32_t one_slice_bytes(uint32_t dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q4_K:
+        return 8 * 144;
+    case DTYPE_Q6_K_X8:
+        return 1680;
+    case DTYPE_Q8_0_X8:
+        return 8 * 272;
+    case DTYPE_BF16:
+    case DTYPE_F16:
+        return 2048;
+    default:
+        return 0;
+    }
+}
+
+/* Rows that a team takes together. */
+static inline uint32_t one_rows(uint32_t dtype)
+{
+    return dtype == DTYPE_Q4_K ? 2 : 1;
+}
+
 #endif

@@ -5,11 +5,12 @@
  * share a cache row, each with PIECES pieces of eight values. Slots are taken in chunks of CHUNK
  * with a running maximum; the parts' results meet in the workspace, where the block that comes last
  * joins them in the order of the parts, so that the bits do not depend on who was last. */
-#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/kernels/pack.h"
 #include "ops/params.h"
 #include "tensor/dtype.h"
 
 #define CHUNK 256u
+#define PART_SLOTS 128u
 #define ROW_LANES 8u
 #define HEADS_MOST 4
 #define PIECES_MOST 8
@@ -67,6 +68,7 @@ INLINE void load8(uint32_t dtype, const GLOBAL uint8_t *row, uint32_t first, flo
 struct share {
     uint32_t head_dim, kv_head, first_head, heads; /* heads: 1 .. HEADS */
     uint64_t start, first, end;                    /* slots [first, end) behind start */
+    uint64_t fresh; /* slot behind start whose row is in places, not in the cache yet */
     uint32_t token, part, parts, counter;
 };
 
@@ -75,9 +77,14 @@ struct places {
     SHARED float *scores;                  /* [HEADS][CHUNK] */
     SHARED float *maxima, *sums, *factors; /* [HEADS] */
     SHARED float *totals;                  /* [TEAMS][HEADS][head_dim] */
+    SHARED float *fresh_key, *fresh_value; /* [head_dim], if there is a fresh slot */
 };
 
-INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, struct share *share)
+#define NOT_FRESH UINT64_MAX
+
+/* launch: the one that traps name. */
+INLINE bool find_share(const struct gpu_call *call, uint64_t launch, uint32_t heads_most,
+                       struct share *share)
 {
     const struct params_attention *params = (const void *)call->params;
     const struct gpu_operand *q = &call->operands[0], *keys = &call->operands[1];
@@ -98,21 +105,38 @@ INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, struct 
     bool first_thread = block_x() == 0 && thread_index() == 0;
     if (start >= keys->rows) {
         if (first_thread)
-            index_ok(call, 3, start, keys->rows);
+            index_of_ok(call, launch, 3, start, keys->rows);
         return false;
     }
     if (position >= keys->rows - start) {
         if (first_thread)
-            index_ok(call, 4, position, keys->rows - start);
+            index_of_ok(call, launch, 4, position, keys->rows - start);
         return false;
     }
     uint64_t count = position + 1;
-    uint64_t each = (count + parts - 1) / parts;
+    /* Of few slots, fewer parts: to join them costs more than to read them. */
+    uint64_t worth = (count + PART_SLOTS - 1) / PART_SLOTS;
+    share->parts = worth < parts ? (uint32_t)worth : parts;
+    uint64_t each = (count + share->parts - 1) / share->parts;
     each = (each + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE * ROWS_AT_ONCE;
     share->start = start;
+    share->fresh = NOT_FRESH;
     share->first = share->part * each < count ? share->part * each : count;
     share->end = share->first + each < count ? share->first + each : count;
     return true;
+}
+
+/* Eight values of a head's row in a slot, of the cache or fresh. */
+INLINE void load_cached(uint32_t dtype, const GLOBAL uint8_t *row, const struct share *share,
+                        uint64_t slot, const SHARED float *fresh, uint32_t at, float values[8])
+{
+    if (slot != share->fresh) {
+        load8(dtype, row, share->kv_head * share->head_dim + at, values);
+        return;
+    }
+    UNROLL
+    for (uint32_t i = 0; i < 8; i++)
+        values[i] = fresh[at + i];
 }
 
 INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
@@ -136,7 +160,7 @@ INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
             uint32_t at = 8 * (lane + ROW_LANES * p);
             float values[8];
             if (at < share->head_dim) {
-                load8(dtype, row, share->kv_head * share->head_dim + at, values);
+                load_cached(dtype, row, share, slot, places->fresh_key, at, values);
                 UNROLL
                 for (uint32_t h = 0; h < heads; h++) {
                     UNROLL
@@ -202,7 +226,7 @@ INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
             uint32_t at = 8 * (lane + ROW_LANES * p);
             float values[8];
             if (at < share->head_dim) {
-                load8(dtype, row, share->kv_head * share->head_dim + at, values);
+                load_cached(dtype, row, share, slot, places->fresh_value, at, values);
                 UNROLL
                 for (uint32_t h = 0; h < heads; h++) {
                     float weight = places->scores[h * CHUNK + (uint32_t)(slot - first)];
@@ -251,10 +275,22 @@ INLINE GLOBAL float *part_at(const struct gpu_call *call, const struct share *sh
     return (GLOBAL float *)(call->workspace + GPU_COUNTER_BYTES) + index * (share->head_dim + 2);
 }
 
+/* Value `at` of the block's heads, plain and packed. With words[2] whole teams are here, with 32
+ * neighbouring values. */
+INLINE void store_out(const struct gpu_call *call, const struct share *share, uint32_t at,
+                      float value)
+{
+    const struct params_attention *params = (const void *)call->params;
+    uint32_t i = share->first_head * share->head_dim + at;
+    row_f32(&call->operands[5], share->token)[i] = value;
+    if (call->words[2])
+        pack_value(params->packing.format, row_at(&call->operands[6], share->token),
+                   call->operands[5].width, i, value);
+}
+
 /* Puts the parts together; all blocks have stored theirs. */
 INLINE void join_parts(const struct gpu_call *call, const struct share *share, uint32_t heads)
 {
-    GLOBAL float *out = row_f32(&call->operands[5], share->token);
     for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS) {
         uint32_t h = at / share->head_dim, d = at % share->head_dim;
         float largest = -F32_INFINITY, sum = 0, total = 0;
@@ -271,7 +307,7 @@ INLINE void join_parts(const struct gpu_call *call, const struct share *share, u
             sum += part_sum * factor;
             total += stored[2 + d] * factor;
         }
-        out[(share->first_head + h) * share->head_dim + d] = total / sum;
+        store_out(call, share, at, total / sum);
     }
 }
 
@@ -295,20 +331,18 @@ INLINE bool is_last(const struct gpu_call *call, const struct share *share)
 
 INLINE void clear_heads(const struct gpu_call *call, const struct share *share)
 {
-    GLOBAL float *out = row_f32(&call->operands[5], share->token);
     for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS)
-        out[share->first_head * share->head_dim + at] = 0;
+        store_out(call, share, at, 0);
 }
 
 INLINE void finish(const struct gpu_call *call, const struct share *share,
                    const struct places *places, uint32_t heads)
 {
-    GLOBAL float *out = row_f32(&call->operands[5], share->token);
     for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS) {
         uint32_t h = at / share->head_dim, d = at % share->head_dim;
         float total = sum_of_teams(share, places, heads, h, d);
         if (share->parts == 1) {
-            out[(share->first_head + h) * share->head_dim + d] = total / places->sums[h];
+            store_out(call, share, at, total / places->sums[h]);
         } else {
             GLOBAL float *part = part_at(call, share, share->part, heads, h);
             part[2 + d] = total;
@@ -322,21 +356,59 @@ INLINE void finish(const struct gpu_call *call, const struct share *share,
         join_parts(call, share, heads);
 }
 
+INLINE struct places make_places(uint32_t heads)
+{
+    SHARED float *memory = (SHARED float *)shared_memory();
+    return (struct places){ .scores = memory,
+                            .maxima = memory + heads * CHUNK,
+                            .sums = memory + heads * CHUNK + 4,
+                            .factors = memory + heads * CHUNK + 8,
+                            .totals = memory + heads * CHUNK + 12 };
+}
+
+/* q: what this thread needs of the queries. */
+INLINE void attend_share(const struct gpu_call *call, const struct share *share,
+                         const struct places *places, uint32_t heads, uint32_t pieces,
+                         uint32_t dtype, float q[HEADS_MOST][8 * PIECES_MOST])
+{
+    float totals[HEADS_MOST][8 * PIECES_MOST];
+    UNROLL
+    for (uint32_t h = 0; h < heads; h++) {
+        UNROLL
+        for (uint32_t i = 0; i < 8 * pieces; i++)
+            totals[h][i] = 0;
+    }
+    if (thread_index() < heads) {
+        places->maxima[thread_index()] = -F32_INFINITY;
+        places->sums[thread_index()] = 0;
+    }
+    block_sync();
+    for (uint64_t first = share->first; first < share->end; first += CHUNK) {
+        uint64_t end = first + CHUNK < share->end ? first + CHUNK : share->end;
+        score_chunk(call, share, places, heads, pieces, dtype, q, first, end);
+        block_sync();
+        weigh_chunk(places, heads, (uint32_t)(end - first));
+        block_sync();
+        gather_chunk(call, share, places, heads, pieces, dtype, totals, first, end);
+        block_sync();
+    }
+    store_totals(share, places, heads, pieces, totals);
+    block_sync();
+    finish(call, share, places, heads);
+}
+
 INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces, uint32_t dtype)
 {
     struct share share;
-    if (!find_share(call, heads, &share)) {
+    if (!find_share(call, call->trap_id, heads, &share)) {
         if (share.part == 0)
             clear_heads(call, &share);
         return;
     }
-    SHARED float *memory = (SHARED float *)shared_memory();
-    struct places places = { .scores = memory,
-                             .maxima = memory + heads * CHUNK,
-                             .sums = memory + heads * CHUNK + 4,
-                             .factors = memory + heads * CHUNK + 8,
-                             .totals = memory + heads * CHUNK + 12 };
-    float q[HEADS_MOST][8 * PIECES_MOST], totals[HEADS_MOST][8 * PIECES_MOST];
+    if (share.part >= share.parts)
+        return;
+    struct places places = make_places(heads);
+    float q[HEADS_MOST][8 * PIECES_MOST];
     const GLOBAL float *queries = row_f32(&call->operands[0], share.token);
     UNROLL
     for (uint32_t h = 0; h < heads; h++) {
@@ -346,26 +418,9 @@ INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces,
             q[h][i] = h < share.heads && at < share.head_dim
                           ? queries[(share.first_head + h) * share.head_dim + at]
                           : 0.0f;
-            totals[h][i] = 0;
         }
     }
-    if (thread_index() < heads) {
-        places.maxima[thread_index()] = -F32_INFINITY;
-        places.sums[thread_index()] = 0;
-    }
-    block_sync();
-    for (uint64_t first = share.first; first < share.end; first += CHUNK) {
-        uint64_t end = first + CHUNK < share.end ? first + CHUNK : share.end;
-        score_chunk(call, &share, &places, heads, pieces, dtype, q, first, end);
-        block_sync();
-        weigh_chunk(&places, heads, (uint32_t)(end - first));
-        block_sync();
-        gather_chunk(call, &share, &places, heads, pieces, dtype, totals, first, end);
-        block_sync();
-    }
-    store_totals(&share, &places, heads, pieces, totals);
-    block_sync();
-    finish(call, &share, &places, heads);
+    attend_share(call, &share, &places, heads, pieces, dtype, q);
 }
 
 /* head_dim up to 128: four heads at a time, or one; up to 512: one. Short code matters: it is

@@ -1,6 +1,6 @@
-/* choose.c - argmax and top_k: a block for each row. -0 equals +0; equals come in the order of
- * their ids. argmax refuses a row that is not all finite; for top_k a NaN is smaller than every
- * number and equal to every NaN. */
+/* choose.c - argmax, some blocks for each row, and top_k, a block for each. -0 equals +0; equals
+ * come in the order of their ids. argmax refuses a row that is not all finite; for top_k a NaN is
+ * smaller than every number and equal to every NaN. */
 #include "ops/gpu/kernels/portable.h"
 
 /* Larger keys come first: the value's order, then the smaller id. NaN has the smallest order. */
@@ -68,16 +68,47 @@ INLINE uint64_t block_largest(uint64_t key)
     return team_largest(lane_index() < thread_count() / TEAM ? best[lane_index()] : 0);
 }
 
+/* The blocks of a row (x counts them, y rows) meet in the workspace; the last one has the result,
+ * which does not depend on who that is. */
+INLINE void argmax_join(const struct gpu_call *call, uint64_t key)
+{
+    SHARED uint32_t *last = (SHARED uint32_t *)shared_memory();
+    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + block_y();
+    GLOBAL uint64_t *keys = (GLOBAL uint64_t *)(call->workspace + GPU_COUNTER_BYTES) +
+                            (uint64_t)block_y() * block_count_x();
+    block_sync(); /* what was in shared memory was read */
+    if (thread_index() == 0) {
+        keys[block_x()] = key;
+        fence_device();
+        *last = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED) == block_count_x() - 1;
+        if (*last)
+            *counter = 0;
+        fence_device();
+    }
+    block_sync();
+    if (!*last || team_index() != 0)
+        return;
+    key = 0;
+    for (uint32_t i = lane_index(); i < block_count_x(); i += TEAM)
+        key = larger(key, ((volatile GLOBAL uint64_t *)keys)[i]);
+    key = team_largest(key);
+    if (thread_index() == 0)
+        ((GLOBAL uint32_t *)call->operands[1].address)[block_y()] = ~(uint32_t)key;
+}
+
 KERNEL(argmax)
 {
     ENTER(call);
-    uint32_t count = (uint32_t)call.operands[0].width; /* [vocab, rows] */
-    const GLOBAL float *row = row_f32(&call.operands[0], block_x());
+    /* [vocab, rows], of which the block has [begin, count) */
+    uint32_t width = (uint32_t)call.operands[0].width;
+    uint32_t begin = (uint32_t)((uint64_t)width * block_x() / block_count_x());
+    uint32_t count = (uint32_t)((uint64_t)width * (block_x() + 1) / block_count_x());
+    const GLOBAL float *row = row_f32(&call.operands[0], block_y());
     /* A thread's ids increase, so the first of equals stays. */
     float best = float_of(0xFF800000u); /* minus infinity */
-    uint32_t id = thread_index();
+    uint32_t mine = begin + thread_index(), id = mine;
     bool finite = true;
-    for (uint32_t first = thread_index(); first < count; first += AT_ONCE * thread_count()) {
+    for (uint32_t first = mine; first < count; first += AT_ONCE * thread_count()) {
         float values[AT_ONCE]; /* asked for together */
         UNROLL
         for (uint32_t n = 0; n < AT_ONCE; n++) {
@@ -94,11 +125,9 @@ KERNEL(argmax)
             }
         }
     }
-    uint64_t key = thread_index() < count ? key_of(best, id) : 0;
+    uint64_t key = mine < count ? key_of(best, id) : 0;
     /* Before every number, and its id is -1. */
-    key = block_largest(finite ? key : (uint64_t)0xFFFFFFFFu << 32);
-    if (thread_index() == 0)
-        ((GLOBAL uint32_t *)call.operands[1].address)[block_x()] = ~(uint32_t)key;
+    argmax_join(&call, block_largest(finite ? key : (uint64_t)0xFFFFFFFFu << 32));
 }
 
 /* One round for each of the k; k is small where this is used. */

@@ -1,11 +1,13 @@
 /* image.c - all kernels as one unit: a GPU's module has no linker. */
 #include "ops/gpu/kernels/act.c"
 #include "ops/gpu/kernels/attention.c"
+#include "ops/gpu/kernels/attention_step.c"
 #include "ops/gpu/kernels/choose.c"
 #include "ops/gpu/kernels/inspect.c"
 #include "ops/gpu/kernels/kv.c"
 #include "ops/gpu/kernels/matmul.c"
 #include "ops/gpu/kernels/matmul_decoded.c"
+#include "ops/gpu/kernels/matmul_one.c"
 #include "ops/gpu/kernels/matmul_ring.c"
 #include "ops/gpu/kernels/norm.c"
 #include "ops/gpu/kernels/relay.c"

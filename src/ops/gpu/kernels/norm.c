@@ -5,19 +5,6 @@
 #include "ops/gpu/kernels/pack.h"
 #include "ops/params.h"
 
-/* The sum over all threads of the block; every thread has it. Uses a word of shared memory for each
- * team. */
-INLINE float block_sum(float value)
-{
-    SHARED float *sums = (SHARED float *)shared_memory();
-    uint32_t teams = thread_count() / TEAM;
-    value = team_sum(value, TEAM);
-    if (lane_index() == 0)
-        sums[team_index()] = value;
-    block_sync();
-    return team_sum(lane_index() < teams ? sums[lane_index()] : 0.0f, TEAM);
-}
-
 /* Values a thread keeps in registers; those of longer rows are read again. */
 #define KEPT 4
 
@@ -61,7 +48,7 @@ KERNEL(rms_norm)
             x[i] = value += added[i];
         squares += value * value;
     }
-    float mean = block_sum(squares) / (float)width;
+    float mean = block_sum(squares, (SHARED float *)shared_memory()) / (float)width;
     float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
     GLOBAL uint8_t *packed = call.operands[4].address ? row_at(&call.operands[4], block_x()) : 0;
     UNROLL
@@ -130,7 +117,9 @@ KERNEL(rms_norm_by_four)
             x[i] = value += added[i];
         squares += value * value;
     }
-    float mean = block_sum(squares[0] + squares[1] + squares[2] + squares[3]) / (float)width;
+    float mean = block_sum(squares[0] + squares[1] + squares[2] + squares[3],
+                           (SHARED float *)shared_memory()) /
+                 (float)width;
     float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
     GLOBAL uint8_t *packed = call.operands[4].address ? row_at(&call.operands[4], block_x()) : 0;
     UNROLL
@@ -141,7 +130,7 @@ KERNEL(rms_norm_by_four)
             if (i < fours)
                 out[i] = value;
             if (packed)
-                pack_four(params->packing.format, packed, width, 4 * i, value);
+                pack_four(params->packing.format, (uint8_t *)packed, width, 4 * i, value);
         }
     }
     for (uint32_t first = KEPT_FOURS * step; first < fours; first += step) {
@@ -150,7 +139,7 @@ KERNEL(rms_norm_by_four)
         if (i < fours)
             out[i] = value;
         if (packed)
-            pack_four(params->packing.format, packed, width, 4 * i, value);
+            pack_four(params->packing.format, (uint8_t *)packed, width, 4 * i, value);
     }
 }
 

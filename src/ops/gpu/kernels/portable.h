@@ -89,6 +89,26 @@ INLINE int32_t dot4(uint32_t a, uint32_t b, int32_t sum)
     return result;
 }
 
+/* The same with the upper four bits of a's bytes, without sign: sixteen times too much. */
+INLINE int32_t dot4_upper(uint32_t a, uint32_t b, int32_t sum)
+{
+    int32_t result;
+    __asm__("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a & 0xF0F0F0F0u), "r"(b), "r"(sum));
+    return result;
+}
+
+/* Four bytes of eight, of which `low` has the first four: the order as byte_selector gives it. */
+INLINE uint32_t byte_selector(uint32_t first, uint32_t second, uint32_t third, uint32_t fourth)
+{
+    return first | second << 4 | third << 8 | fourth << 12;
+}
+INLINE uint32_t pick_bytes(uint32_t low, uint32_t high, uint32_t selector)
+{
+    uint32_t result;
+    __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(selector));
+    return result;
+}
+
 INLINE float exp2_fast(float x)
 {
     return __nvvm_ex2_approx_ftz_f(x);
@@ -107,6 +127,13 @@ INLINE void copy_commit(void)
     __asm__ volatile("cp.async.commit_group;" ::: "memory");
 }
 #define copy_wait(pending) __asm__ volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
+
+/* The cache line at an address will be read soon, by any kernel. */
+INLINE void ask_line(const GLOBAL uint8_t *address)
+{
+    __asm__ volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+#define CACHE_LINE 128u
 
 /* The kernel before this one may still run until early_wait; whoever comes next may begin after
  * early_allow. */
@@ -212,6 +239,20 @@ INLINE int32_t dot4(uint32_t a, uint32_t b, int32_t sum)
     return __builtin_amdgcn_sdot4((int)a, (int)b, sum, false);
 }
 
+INLINE int32_t dot4_upper(uint32_t a, uint32_t b, int32_t sum)
+{
+    return dot4(a >> 4 & 0x0F0F0F0Fu, b, 0) * 16 + sum;
+}
+
+INLINE uint32_t byte_selector(uint32_t first, uint32_t second, uint32_t third, uint32_t fourth)
+{
+    return first | second << 8 | third << 16 | fourth << 24;
+}
+INLINE uint32_t pick_bytes(uint32_t low, uint32_t high, uint32_t selector)
+{
+    return __builtin_amdgcn_perm(high, low, selector);
+}
+
 INLINE float exp2_fast(float x)
 {
     return __builtin_amdgcn_exp2f(x);
@@ -225,6 +266,12 @@ INLINE void copy_commit(void)
 {
 }
 #define copy_wait(pending) ((void)(pending))
+
+INLINE void ask_line(const GLOBAL uint8_t *address)
+{
+    (void)address;
+}
+#define CACHE_LINE 128u
 
 INLINE void early_allow(void)
 {
@@ -300,6 +347,16 @@ INLINE float team_max(float value, uint32_t width)
     }
     return value;
 }
+/* The sum over all threads of the block; every thread has it. sums: a float for each team. */
+INLINE float block_sum(float value, SHARED float *sums)
+{
+    uint32_t teams = thread_count() / TEAM;
+    value = team_sum(value, TEAM);
+    if (lane_index() == 0)
+        sums[team_index()] = value;
+    block_sync();
+    return team_sum(lane_index() < teams ? sums[lane_index()] : 0.0f, TEAM);
+}
 INLINE int32_t team_sum_int(int32_t value, uint32_t width)
 {
     for (uint32_t distance = width / 2; distance > 0; distance /= 2)
@@ -355,8 +412,9 @@ INLINE void leave_crumbs(const struct gpu_call *call)
     store_crumb(call->crumbs + GPU_CRUMB_NODE, call->node);
 }
 
-/* True if index < bound; else one thread (the one that asks) leaves a trap. */
-INLINE bool index_ok(const struct gpu_call *call, uint32_t operand, uint64_t index, uint64_t bound)
+/* True if index < bound; else one thread (the one that asks) leaves a trap that names `launch`. */
+INLINE bool index_of_ok(const struct gpu_call *call, uint64_t launch, uint32_t operand,
+                        uint64_t index, uint64_t bound)
 {
     if (index < bound)
         return true;
@@ -364,13 +422,17 @@ INLINE bool index_ok(const struct gpu_call *call, uint32_t operand, uint64_t ind
     if (place >= GPU_CRUMB_TRAP_LIMIT)
         return false;
     uint64_t trap = call->page + GPU_CRUMB_TRAPS + place * GPU_CRUMB_TRAP_BYTES;
-    store_crumb(trap, call->trap_id);
+    store_crumb(trap, launch);
     store_crumb(trap + 8, index);
     store_crumb(trap + 16, bound);
     *(volatile GLOBAL uint32_t *)(trap + 24) = operand;
     fence_system();
     *(volatile GLOBAL uint32_t *)(trap + 28) = 1;
     return false;
+}
+INLINE bool index_ok(const struct gpu_call *call, uint32_t operand, uint64_t index, uint64_t bound)
+{
+    return index_of_ok(call, call->trap_id, operand, index, bound);
 }
 
 /* ---- Operands ------------------------------------------------------------------------------- */
