@@ -54,7 +54,7 @@ done
 [ -n "$types" ] || types="q4_k_m q4_0 q8_0 q6_k"
 [ -z "$final" ] || seconds=66
 
-for program in greta bench_peers bench_decode; do
+for program in greta bench_peers ${final:+bench_decode}; do
     if [ ! -x "$build/$program" ]; then
         echo "peers.sh: expected $build/$program, found none: build the preset release first, or give --build" >&2
         exit 3

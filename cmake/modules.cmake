@@ -30,6 +30,7 @@ foreach(line IN LISTS greta_layer_lines)
         endif()
     endforeach()
     list(FILTER sources EXCLUDE REGEX "/kernels/") # of GPUs: cmake/kernels.cmake
+    list(FILTER sources EXCLUDE REGEX "/interpose/(cuda|hip)/") # libraries: cmake/trace.cmake
     if(module STREQUAL "cli")
         list(FILTER sources EXCLUDE REGEX "/main\\.c$")
     endif()

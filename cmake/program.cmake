@@ -1,7 +1,7 @@
 # The program, its other name, and what is made from its command tables: man pages, completion.
 
 set_property(SOURCE src/cli/help.c src/cli/run.c src/cli/manual.c src/cli/bench_report.c
-             src/cli/cmd_audit.c APPEND PROPERTY
+             src/cli/cmd_audit.c src/cli/cmd_trace.c APPEND PROPERTY
              COMPILE_DEFINITIONS GRETA_VERSION="${PROJECT_VERSION}")
 # The commit an audit binds its evidence to, as of the build and not of the configuration.
 add_custom_target(greta_commit BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/greta_commit.h
@@ -10,7 +10,7 @@ add_custom_target(greta_commit BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/greta_co
                           -P ${CMAKE_SOURCE_DIR}/cmake/commit.cmake)
 add_dependencies(greta_cli greta_commit)
 target_include_directories(greta_cli PRIVATE ${CMAKE_BINARY_DIR}/generated)
-set_property(SOURCE src/cli/cmd_audit.c APPEND PROPERTY
+set_property(SOURCE src/cli/cmd_audit.c src/cli/cmd_trace.c APPEND PROPERTY
              COMPILE_DEFINITIONS GRETA_COMMIT_HEADER="greta_commit.h")
 # The model that is run when none is named: installed beside the program, linked into the build
 # folder; src/cli/default_model.c looks in both places.
@@ -46,7 +46,7 @@ set(pages ${CMAKE_BINARY_DIR}/man/greta.1)
 add_custom_command(OUTPUT ${pages} DEPENDS greta
                    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
                    COMMAND greta manual > ${pages})
-foreach(command infer audit flight eval bench diff-taps inspect synth quantize devices tokenize detokenize manual completion help)
+foreach(command infer audit trace flight eval bench diff-taps inspect synth quantize devices tokenize detokenize manual completion help)
     set(page ${CMAKE_BINARY_DIR}/man/greta-${command}.1)
     add_custom_command(OUTPUT ${page} DEPENDS greta ${CMAKE_BINARY_DIR}/man/greta.1
                        COMMAND greta manual ${command} > ${page})
@@ -77,6 +77,6 @@ if(GRETA_FUZZ)
         add_executable(${name} ${fuzzer})
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
         target_link_libraries(${name} PRIVATE greta_model greta_event greta_analyze greta_report
-                          greta_tokenizer greta_warnings)
+                          greta_tokenizer greta_device_gpu greta_code_object greta_warnings)
     endforeach()
 endif()

@@ -4,6 +4,12 @@
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
+# Threads that count lines wait for each other's counters.
+set(greta_test_timeout 300)
+if(GRETA_COVERAGE)
+    set(greta_test_timeout 1200)
+endif()
+
 add_library(greta_test_support STATIC)
 file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 list(FILTER support_sources EXCLUDE REGEX "_main\\.c$")
@@ -30,7 +36,7 @@ foreach(source IN LISTS unit_tests)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE greta_${module} greta_test_support greta_warnings m)
     add_test(NAME unit/${name} COMMAND ${name})
-    set_tests_properties(unit/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+    set_tests_properties(unit/${name} PROPERTIES TIMEOUT ${greta_test_timeout} SKIP_RETURN_CODE 77
                          ENVIRONMENT "GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
@@ -43,10 +49,34 @@ endif()
 find_path(GRETA_HIP_INCLUDE hip/hip_runtime_api.h
           PATHS $ENV{ROCM_PATH}/include $ENV{HIP_PATH}/include /opt/rocm/include)
 if(GRETA_HIP_INCLUDE)
-    target_include_directories(device_hip_api_test SYSTEM PRIVATE ${GRETA_HIP_INCLUDE})
     target_include_directories(device_hip_api_test PRIVATE tests)
-    target_compile_definitions(device_hip_api_test PRIVATE GRETA_HAS_HIP_H)
+    foreach(name device_hip_api_test interpose_hip_calls_test)
+        target_include_directories(${name} SYSTEM PRIVATE ${GRETA_HIP_INCLUDE})
+        target_compile_definitions(${name} PRIVATE GRETA_HAS_HIP_H)
+    endforeach()
 endif()
+
+find_path(GRETA_HSA_INCLUDE hsa/hsa_ext_amd.h)
+if(GRETA_HSA_INCLUDE)
+    target_compile_definitions(device_hip_fault_test PRIVATE GRETA_HAS_HSA_H)
+endif()
+
+# The runtime below HIP, as far as it tells of faults.
+add_library(greta_fake_hsa SHARED tests/fake_gpu/fake_hsa.c)
+set_target_properties(greta_fake_hsa PROPERTIES OUTPUT_NAME hsa-runtime64 SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_hsa)
+target_include_directories(greta_fake_hsa PRIVATE src)
+target_compile_options(greta_fake_hsa PRIVATE -fvisibility=hidden)
+target_link_libraries(greta_fake_hsa PRIVATE greta_warnings)
+add_test(NAME fake_gpu/hsa_faults COMMAND device_hip_fault_test libhsa-runtime64.so.1)
+set_tests_properties(fake_gpu/hsa_faults PROPERTIES TIMEOUT 60 ENVIRONMENT
+                     "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_hsa")
+
+target_link_libraries(interpose_hip_code_object_test PRIVATE greta_code_object)
+target_sources(interpose_hip_kernels_test PRIVATE src/interpose/hip/kernels.c)
+target_link_libraries(interpose_hip_kernels_test PRIVATE greta_code_object)
+set_property(TEST unit/interpose_hip_code_object_test APPEND PROPERTY ENVIRONMENT
+             "GRETA_CODE_OBJECT=${CMAKE_BINARY_DIR}/kernels/gfx942.co")
 
 # Tests of several modules together link all of them.
 file(GLOB integration_tests CONFIGURE_DEPENDS tests/integration/*_test.c)
@@ -62,7 +92,7 @@ foreach(source IN LISTS integration_tests)
     else()
         add_test(NAME integration/${name} COMMAND ${name})
     endif()
-    set_tests_properties(integration/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+    set_tests_properties(integration/${name} PROPERTIES TIMEOUT ${greta_test_timeout} SKIP_RETURN_CODE 77 ENVIRONMENT
         "GRETA=$<TARGET_FILE:greta>;GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
@@ -87,7 +117,7 @@ foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
     target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_analyze greta_report
-                          greta_tokenizer greta_warnings)
+                          greta_tokenizer greta_device_gpu greta_code_object greta_warnings)
     add_test(NAME fuzz/${name}_replay
              COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
 endforeach()
@@ -97,10 +127,25 @@ add_test(NAME source/layers COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/too
 add_test(NAME source/layers_checker
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/check_layers_test.py)
 
+# Foreign programs, with planted bugs and without, under greta trace: where there is a GPU. What is
+# loaded into a program that is not sanitized cannot be sanitized itself.
+add_test(NAME source/foreign_judge
+         COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/foreign_run_test.py)
+if(NOT GRETA_SANITIZE)
+    add_test(NAME gpu/foreign
+             COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/defects/foreign/run.py
+                     $<TARGET_FILE:greta>)
+    set_tests_properties(gpu/foreign PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
+endif()
+
 # Documents, man pages and examples against the code; what is generated against what it is made from.
 add_test(NAME source/docs
          COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/docs_test.py
                  ${CMAKE_SOURCE_DIR} $<TARGET_FILE:greta> ${CMAKE_BINARY_DIR})
+
+add_test(NAME source/bench_page
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/bench_page_test.py
+                 ${CMAKE_SOURCE_DIR})
 
 # The files of an audit as other programs see them.
 add_test(NAME report/files
@@ -151,10 +196,31 @@ if(greta_kernel_count GREATER 0)
                           LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/hip_over_cuda)
     target_include_directories(greta_hip_over_cuda PRIVATE src tests/hip_over_cuda)
     target_compile_definitions(greta_hip_over_cuda PRIVATE GPU_CODE_COUNT=${greta_kernel_count})
-    target_compile_options(greta_hip_over_cuda PRIVATE -fvisibility=hidden)
-    target_link_options(greta_hip_over_cuda PRIVATE
+    # Programs that are not sanitized load it too.
+    target_compile_options(greta_hip_over_cuda PRIVATE -fvisibility=hidden -fno-sanitize=all)
+    target_link_options(greta_fake_cuda PRIVATE -fno-sanitize=all)
+    target_link_options(greta_hip_over_cuda PRIVATE -fno-sanitize=all -Wl,-z,defs
         -Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/hip_over_cuda/exports.map)
     target_link_libraries(greta_hip_over_cuda PRIVATE greta_warnings ${CMAKE_DL_LIBS})
+
+    # A HIP program to trace, linked with that library and with the vendor's where it is installed.
+    find_library(GRETA_HIP_LIBRARY amdhip64 PATHS $ENV{ROCM_PATH}/lib /opt/rocm/lib)
+    if(GRETA_HIP_INCLUDE)
+        set(hip_program_over greta_hip_over_cuda)
+        set(hip_program_vendor ${GRETA_HIP_LIBRARY})
+        foreach(name hip_program_over hip_program_vendor)
+            if(${name})
+                add_executable(${name} tests/hip_over_cuda/program.c)
+                set_target_properties(${name} PROPERTIES
+                                      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/hip_program)
+                target_include_directories(${name} SYSTEM PRIVATE ${GRETA_HIP_INCLUDE})
+                target_include_directories(${name} PRIVATE src)
+                target_compile_options(${name} PRIVATE -fno-sanitize=all)
+                target_link_options(${name} PRIVATE -fno-sanitize=all -rdynamic)
+                target_link_libraries(${name} PRIVATE ${${name}} greta_warnings)
+            endif()
+        endforeach()
+    endif()
 
     # The same tests on the emulated GPU, and on a real one where there is one; of HIP likewise.
     set(fake_path ${CMAKE_BINARY_DIR}/fake_gpu)
@@ -166,7 +232,7 @@ if(greta_kernel_count GREATER 0)
             list(GET way 1 device)
             list(GET way 2 path)
             add_test(NAME ${group}/${name} COMMAND ${ARGV1} ${device} ${ARGV2})
-            set_tests_properties(${group}/${name} PROPERTIES TIMEOUT 300)
+            set_tests_properties(${group}/${name} PROPERTIES TIMEOUT ${greta_test_timeout})
             if(path)
                 set_tests_properties(${group}/${name} PROPERTIES ENVIRONMENT
                                      "LD_LIBRARY_PATH=${path}")
@@ -176,10 +242,105 @@ if(greta_kernel_count GREATER 0)
             endif()
         endforeach()
     endfunction()
-    foreach(name gpu_ops_test gpu_inspect_test gpu_limits_test gpu_engine_test ops_matmul_test ops_layer_test)
+    foreach(name gpu_ops_test gpu_many_test gpu_inspect_test gpu_limits_test gpu_engine_test ops_matmul_test ops_layer_test)
         greta_gpu_test(${name} ${name})
     endforeach()
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
     endforeach()
+endif()
+
+# Every call that can fail, failing once: the linker gives them to tests/faults/fail_nth.c.
+set(fault_calls malloc calloc realloc aligned_alloc strdup free mmap64 munmap mprotect pthread_create
+    pthread_join open64 fopen64 fstat64 read write pwrite64 ftruncate64 posix_fallocate64 fsync link
+    rename XXH64_createState EVP_MD_CTX_new EVP_DigestInit_ex EVP_DigestUpdate EVP_DigestFinal_ex
+    dlopen)
+list(TRANSFORM fault_calls PREPEND "LINKER:--wrap=" OUTPUT_VARIABLE fault_options)
+add_library(greta_fail_nth STATIC tests/faults/fail_nth.c)
+target_link_libraries(greta_fail_nth PUBLIC greta_test_support PkgConfig::XXHASH OpenSSL::Crypto
+                      PRIVATE greta_warnings)
+target_link_options(greta_fail_nth PUBLIC ${fault_options})
+# Modules are linked whole, so that a call nobody makes is seen too.
+set(fault_triples "")
+foreach(row gguf:gguf:gguf device_host:device:device,device_host analyze:analyze:analyze)
+    string(REPLACE ":" ";" row ${row})
+    list(GET row 0 module)
+    list(GET row 1 folder)
+    list(GET row 2 whole)
+    string(REPLACE "," ";" whole ${whole})
+    set(name ${module}_faults_test)
+    add_executable(${name} tests/faults/${name}.c)
+    target_include_directories(${name} PRIVATE tests/faults tests/unit)
+    foreach(library IN LISTS whole)
+        target_link_options(${name} PRIVATE
+            "LINKER:--whole-archive,$<TARGET_FILE:greta_${library}>,--no-whole-archive")
+    endforeach()
+    target_link_libraries(${name} PRIVATE greta_${module} greta_fail_nth greta_warnings)
+    add_test(NAME faults/${name} COMMAND ${name})
+    set_tests_properties(faults/${name} PROPERTIES TIMEOUT ${greta_test_timeout} ENVIRONMENT
+        "FAIL_NTH_SITES=${CMAKE_BINARY_DIR}/${name}.sites" FIXTURES_SETUP fault_sites)
+    list(APPEND fault_triples
+         ${folder}:$<TARGET_FILE:${name}>:${CMAKE_BINARY_DIR}/${name}.sites)
+endforeach()
+# A GPU, with its library's calls failing too: hundreds of lives of an emulated one, so not in each
+# build.
+if(greta_kernel_count GREATER 0 AND (CMAKE_BUILD_TYPE STREQUAL "Debug" OR GRETA_COVERAGE OR
+                                     GRETA_SANITIZE MATCHES "address"))
+    set(name device_gpu_faults_test)
+    add_executable(${name} tests/faults/${name}.c)
+    target_include_directories(${name} PRIVATE tests/faults)
+    target_link_options(${name} PRIVATE LINKER:--wrap=dlsym)
+    foreach(library device_gpu device_cuda device_hip device_all)
+        target_link_options(${name} PRIVATE
+            "LINKER:--whole-archive,$<TARGET_FILE:greta_${library}>,--no-whole-archive")
+    endforeach()
+    target_link_libraries(${name} PRIVATE greta_ops greta_device_all greta_fail_nth greta_warnings)
+    foreach(kind cuda hip)
+        set(sites ${CMAKE_BINARY_DIR}/${name}_${kind}.sites)
+        add_test(NAME faults/${name}_${kind} COMMAND ${name} ${kind}:0)
+        set(path ${fake_path})
+        if(kind STREQUAL "hip")
+            set(path ${over_path}:${fake_path})
+        endif()
+        set_tests_properties(faults/${name}_${kind} PROPERTIES TIMEOUT ${greta_test_timeout}
+            FIXTURES_SETUP fault_sites ENVIRONMENT "FAIL_NTH_SITES=${sites};LD_LIBRARY_PATH=${path}")
+        list(APPEND fault_triples device/gpu:$<TARGET_FILE:${name}>:${sites}
+             device/${kind}:$<TARGET_FILE:${name}>:${sites})
+    endforeach()
+endif()
+# Only an unoptimised build says which line calls.
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    add_test(NAME faults/sites COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/faults/sites.py
+             ${CMAKE_SOURCE_DIR}/tests/faults/unreached.txt ${fault_triples})
+    set_tests_properties(faults/sites PROPERTIES FIXTURES_REQUIRED fault_sites)
+endif()
+
+# A CUDA driver and a CUPTI for greta trace: the driver's calls are told as CUPTI tells them. Like
+# the library under test they are never sanitized: the traced program is not.
+add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c)
+set_target_properties(greta_fake_trace_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
+add_library(greta_fake_trace_cupti SHARED tests/fake_trace/fake_cupti.c)
+set_target_properties(greta_fake_trace_cupti PROPERTIES OUTPUT_NAME cupti SOVERSION 13
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
+add_executable(trace_program tests/fake_trace/program.c)
+set_target_properties(trace_program PROPERTIES
+                      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
+foreach(target greta_fake_trace_driver greta_fake_trace_cupti trace_program)
+    target_compile_options(${target} PRIVATE -fno-sanitize=all -g -O1)
+    target_link_options(${target} PRIVATE -fno-sanitize=all)
+    target_link_libraries(${target} PRIVATE greta_warnings)
+endforeach()
+target_link_libraries(greta_fake_trace_driver PRIVATE ${CMAKE_DL_LIBS})
+target_link_libraries(greta_fake_trace_cupti PRIVATE greta_fake_trace_driver)
+target_link_libraries(trace_program PRIVATE greta_fake_trace_driver)
+
+# Our own declarations of CUPTI's structs against the toolkit's, where there is one.
+find_path(GRETA_CUPTI_INCLUDE cupti.h PATHS /usr/local/cuda/include
+          /usr/local/cuda/extras/CUPTI/include)
+if(GRETA_CUPTI_INCLUDE)
+    add_executable(cupti_layout_test tests/tools/cupti_layout_test.c)
+    target_include_directories(cupti_layout_test SYSTEM PRIVATE ${GRETA_CUPTI_INCLUDE})
+    target_include_directories(cupti_layout_test PRIVATE src)
+    add_test(NAME source/cupti_layout COMMAND cupti_layout_test)
 endif()

@@ -195,7 +195,7 @@ static void fill_file(uint8_t *file, const struct flight_plan *plan, const uint8
 static void read_file(const uint8_t *data, size_t count, uint8_t what,
                       const struct crumb_page *crumbs)
 {
-    struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS);
+    struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS, false);
     uint8_t *file = calloc(1, (size_t)plan.file_bytes);
     struct analyzer *analyzer = create();
     struct flight_reader *reader;

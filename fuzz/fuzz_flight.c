@@ -139,7 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
-    struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS);
+    struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS, false);
     uint8_t *file = calloc(1, (size_t)plan.file_bytes);
     if (!file)
         return 0;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Makes the picture in the README from what ./demo --fault rope prints.
 
-    tools/film.py             runs ./demo --fault rope, writes docs/film.txt and docs/film.svg
-    tools/film.py --render    draws docs/film.svg from docs/film.txt again
-    tools/film.py --check     says whether it is what docs/film.txt gives (exit status 1: no)
+    tools/film.py             runs ./demo --fault rope, writes docs/film.txt and what is made from it
+    tools/film.py --from LOG  takes what it printed from a file
+    tools/film.py --render    makes docs/film.svg and the excerpt in the README from docs/film.txt again
+    tools/film.py --check     says whether they are what docs/film.txt gives (exit status 1: no)
 
 The text is kept as it was printed, from the planted fault on. The picture shows all of it.
 """
@@ -15,7 +16,8 @@ import textwrap
 from xml.sax.saxutils import escape
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TEXT, PICTURE = ROOT / "docs/film.txt", ROOT / "docs/film.svg"
+TEXT, PICTURE, README = ROOT / "docs/film.txt", ROOT / "docs/film.svg", ROOT / "README.md"
+README_BEGIN, README_END = "<!-- film: begin (tools/film.py --render) -->\n", "<!-- film: end -->\n"
 BEGIN = "Now a fault is planted"
 
 COLUMNS = 118
@@ -71,23 +73,42 @@ def draw(text):
     return "\n".join(parts + ["</svg>"]) + "\n"
 
 
+def excerpt(text):
+    """How the run died, and what the audit says of it; long lines broken."""
+    lines = text.split("\n")
+    died = [line for line in lines if line.startswith(("STATUS=", "Generation error"))]
+    told = [line for line in lines if line.startswith(("Outcome", "Root cause"))]
+    if len(died) != 2 or len(told) != 2:
+        sys.exit("film.py: expected a run that failed and an audit's outcome, found something else")
+    broken = ["\n".join(textwrap.wrap(line, 150, break_on_hyphens=False)) for line in died + ["..."] + told]
+    return "```\n" + "\n".join(broken) + "\n```\n"
+
+
+def made(text):
+    """Path -> content."""
+    head, rest = README.read_text().split(README_BEGIN, 1)
+    return {PICTURE: draw(text), README: head + README_BEGIN + excerpt(text) + README_END + rest.split(README_END, 1)[1]}
+
+
+def film():
+    run = subprocess.run(["./demo", "--fault", "rope"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True, check=False)
+    if run.returncode:
+        sys.exit(run.stdout[-2000:] + f"film.py: ./demo ended with {run.returncode}")
+    return run.stdout
+
+
 def main():
-    choice = sys.argv[1:] or [""]
-    if choice not in ([""], ["--render"], ["--check"]):
+    words = sys.argv[1:]
+    if words not in ([], ["--render"], ["--check"]) and not (len(words) == 2 and words[0] == "--from"):
         sys.exit(__doc__)
-    if choice == [""]:
-        run = subprocess.run(["./demo", "--fault", "rope"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             text=True, check=False)
-        if run.returncode:
-            sys.exit(run.stdout[-2000:] + f"film.py: ./demo ended with {run.returncode}")
-        TEXT.write_text(cut(run.stdout))
-    picture = draw(TEXT.read_text())
-    if choice == ["--check"]:
-        if not PICTURE.exists() or PICTURE.read_text() != picture:
-            sys.exit("docs/film.svg is not what docs/film.txt gives: run tools/film.py --render")
-        return
-    PICTURE.write_text(picture)
-    print(f"wrote {PICTURE.relative_to(ROOT)}")
+    if not words or words[0] == "--from":
+        TEXT.write_text(cut(film() if not words else pathlib.Path(words[1]).read_text()))
+    for path, content in made(TEXT.read_text()).items():
+        if words != ["--check"]:
+            path.write_text(content)
+        elif not path.exists() or path.read_text() != content:
+            sys.exit(f"{path.relative_to(ROOT)} is not what docs/film.txt gives: run tools/film.py --render")
 
 
 if __name__ == "__main__":

@@ -44,17 +44,18 @@ def peers(raw):
             groups.append(named(run["key"]))
             for t in tests:
                 label = ("prompt of 512 tokens, two threads" if t["test"] == "prefill" else
-                         "decode, one thread" if t["threads"] == 1 else f"decode, two threads, {t['cores']}")
+                         "decode, one thread" if t["threads"] == 1 else "decode, two threads")
+                label += f", {t['cores']}" if t["cores"] != "any" else ""
                 rows.append([named(run["key"]), label, f"**{t['ratio']:.2f}** ({t['ratio_low']:.2f} to {t['ratio_high']:.2f})",
                              f"{t['pairs']} of {t['of']}", f"{file['logits_nmse']:.1e}"])
             for name, wanted in [("decode, two threads", ("decode", 2)), ("decode, one thread", ("decode", 1)),
                                  ("prompt of 512", ("prefill", 2))]:
-                fitting = [t for t in tests if (t["test"], t["threads"]) == wanted]
+                fitting = [t for t in tests if (t["test"], t["threads"]) == wanted and t["cores"] != "disturbed"]
                 best = max(fitting, key=lambda t: t["pairs"], default=None)
                 bars[name].append((best["ratio"], best["ratio_low"], best["ratio_high"]) if best else None)
     lines = ["Speed of greta over that of llama.cpp (August 2026) on the same file of TinyLlama's shape, in one process, in turn: medians of the",
              "pairs' ratios (tenth to ninth tenth of the pairs). Pairs in which other processes ran or the cores moved are left out; a row called",
-             "*disturbed* had no other pairs. The last column compares the logits of both (normalised mean square error).", ""]
+             "*disturbed* had no other pairs and is in no plot. The last column compares the logits of both (normalised mean square error).", ""]
     lines += table(["file", "test", "greta / llama.cpp", "pairs", "logits"], rows)
     svg = plot.bars("greta / llama.cpp, same file, in turn", "times as fast", groups, list(bars), list(bars.values()),
                     (1.0, "llama.cpp"))
@@ -66,19 +67,20 @@ def starts(raw):
     for run in raw["runs"]:
         kind, engine, _ = run["key"].split(" ")
         found.setdefault(kind, {}).setdefault(engine, []).append(run["output"])
-    rows, times, memory = [], [], {"greta": [], "llama.cpp": []}
+    rows, memory = [], {"greta": [], "llama.cpp": []}
     for kind, engines in found.items():
         pairs = list(zip(engines["greta"], engines["llama.cpp"]))
         ratio = spread([theirs["first_token_ms"] / ours["first_token_ms"] for ours, theirs in pairs])
         peak = {name: max(o["peak_resident_bytes"] for o in engines[name]) for name in memory}
+        work = spread([theirs["processor_ms"] / ours["processor_ms"] for ours, theirs in pairs])
         rows.append([named(kind), f"**{ratio[0]:.2f}** ({ratio[1]:.2f} to {ratio[2]:.2f}; {len(pairs)})",
-                     gib(peak["greta"]), gib(peak["llama.cpp"])])
-        times.append(ratio)
+                     f"{work[0]:.2f} ({work[1]:.2f} to {work[2]:.2f})", gib(peak["greta"]), gib(peak["llama.cpp"])])
         for name in memory:
             memory[name].append((peak[name] / 2**30, None, None))
     lines = ["From a process without a model to the logits of a prompt of eight tokens, the file in the page cache, each engine in a process of its",
-             "own, in turn: how many times as long llama.cpp takes (median, lowest and highest; number of pairs), and the most memory either process had.", ""]
-    lines += table(["file", "time to first token, llama.cpp / greta", "memory, greta", "memory, llama.cpp"], rows)
+             "own, in turn: how many times as long llama.cpp takes (median, lowest and highest; number of pairs), the same of processor time (which other programs",
+             "disturb less), and the most memory either process had.", ""]
+    lines += table(["file", "time to first token, llama.cpp / greta", "processor time, llama.cpp / greta", "memory, greta", "memory, llama.cpp"], rows)
     return "Time to the first token, and memory", lines, {
         "start-memory": plot.bars("Peak resident memory", "GiB", [named(k) for k in found], list(memory), list(memory.values()))}
 
@@ -116,7 +118,8 @@ def context(raw):
 
 
 def sequence_rows(raw):
-    return [(int(run["key"]), run["output"]["decode_per_second"], run["output"]["memory"]) for run in raw["runs"]]
+    return sorted(((int(run["key"]), run["output"]["decode_per_second"], run["output"]["memory"]) for run in raw["runs"]),
+                  key=lambda row: row[0])
 
 
 def sequences(raw):
@@ -235,7 +238,7 @@ def make(results):
                 machines.append(raw["machine"])
                 lines += ["", f"## {folder.name}", "", describe(raw["machine"]) + "."]
             title, body, made = SECTIONS[raw["section"]](raw)
-            lines += ["", f"### {title}", ""] + body
+            lines += ["", f"### {title} ({folder.name})", ""] + body
             lines += source_lines(raw, f"results/{folder.name}/{path.name}")
             for name, svg in made.items():
                 plots[f"{folder.name}/{name}.svg"] = svg
@@ -255,29 +258,29 @@ def several(values, form):
 
 
 def readme_host(raws, rows):
-    of = "[{}]({})".format
+    of = "[`bench/run {}`]({})".format
     if "peers" in raws:
         found = {}
         for run in raws["peers"]["runs"]:
-            for t in run["output"]["files"][0]["tests"]:
+            for t in [t for t in run["output"]["files"][0]["tests"] if t["cores"] != "disturbed"]:
                 name = "reading a prompt of 512 tokens" if t["test"] == "prefill" else f"decoding, {t['threads']} thread{'s' if t['threads'] > 1 else ''}"
-                found.setdefault(name, []).append(t["ratio"])
-        kinds = ", ".join(named(run["key"]) for run in raws["peers"]["runs"])
-        for name, ratios in found.items():
-            rows.append([f"{name}, TinyLlama shape, {kinds}", f"{several(ratios, '{:.2f}'.format)} x as fast as llama.cpp", of("peers", "bench/RESULTS.md")])
+                found.setdefault(name, {}).setdefault(named(run["key"]), []).append(t["ratio"])
+        for name, kinds in found.items():
+            ratios = [ratio for kind in kinds.values() for ratio in kind]
+            rows.append([f"{name}, TinyLlama shape, {', '.join(kinds)}", f"{several(ratios, '{:.2f}'.format)} x as fast as llama.cpp", of("peers", "bench/RESULTS.md")])
     if "start" in raws:
         found = {}
         for run in raws["start"]["runs"]:
             found.setdefault(run["key"].split(" ")[1], {})[run["key"].split(" ")[0] + run["key"].split(" ")[2]] = run["output"]
         both = [(found["greta"][key], found["llama.cpp"][key]) for key in found["greta"]]
         rows.append(["memory of the process", f"{several([o['peak_resident_bytes'] / t['peak_resident_bytes'] for o, t in both], '{:.2f}'.format)} x that of llama.cpp", of("start", "bench/RESULTS.md")])
-        rows.append(["time to the first token", f"{several([o['first_token_ms'] / t['first_token_ms'] for o, t in both], '{:.2f}'.format)} x that of llama.cpp", of("start", "bench/RESULTS.md")])
+        rows.append(["processor time to the first token, median", f"{statistics.median([o['processor_ms'] / t['processor_ms'] for o, t in both]):.2f} x that of llama.cpp", of("start", "bench/RESULTS.md")])
 
 
 def readme_audit(raw, rows):
     levels = {level["level"]: level for level in raw["runs"][0]["output"]["levels"]}
     text = ", ".join(f"`{name}` {levels[name]['added_percent']:+.1f} %" for name in ("log", "guard") if name in levels)
-    rows.append(["what an audit adds to a token", text, f"[{raw['section']}](bench/RESULTS.md)"])
+    rows.append(["what an audit adds to a token", text, f"[`bench/run {raw['section']}`](bench/RESULTS.md)"])
 
 
 def readme_gpu(raws, rows):
@@ -288,22 +291,22 @@ def readme_gpu(raws, rows):
         speed = {(row["n_prompt"], row["n_gen"]): statistics.median(row["samples_ts"]) for row in run["output"]}
         rows.append([f"Llama-3-8B shape, {named(kind)}: decode / prompt of 512",
                      f"{speed.get((0, 128), 0):,.0f} / {speed.get((512, 0), 0):,.0f} tokens a second; llama.cpp {EARLIER[kind][0]:,} / {EARLIER[kind][1]:,} *",
-                     "[gpu-speed](bench/RESULTS.md)"])
+                     "[`bench/run gpu-speed`](bench/RESULTS.md)"])
     if "gpu-sequences" in raws:
         last = sequence_rows(raws["gpu-sequences"])[-1]
-        rows.append([f"{last[0]} sequences at once, Q4_K_M", f"{last[1]:,.0f} tokens a second; llama.cpp {EARLIER['sequences'].get(last[0], 0):,} *", "[gpu-sequences](bench/RESULTS.md)"])
+        rows.append([f"{last[0]} sequences at once, Q4_K_M", f"{last[1]:,.0f} tokens a second; llama.cpp {EARLIER['sequences'].get(last[0], 0):,} *", "[`bench/run gpu-sequences`](bench/RESULTS.md)"])
     if "gpu-audit-cost" in raws:
         readme_audit(raws["gpu-audit-cost"], rows)
     if "gpu-sanitizer" in raws:
         speeds = {run["key"]: run["output"]["decode_per_second"] for run in raws["gpu-sanitizer"]["runs"]}
         if "greta off" in speeds:
             text = ", ".join(f"{name} {speeds['greta off'] / speed:.2f} x" for name, speed in speeds.items() if name != "greta off")
-            rows.append(["the bundled model, slower under", text, "[gpu-sanitizer](bench/RESULTS.md)"])
+            rows.append(["the bundled model, slower under", text, "[`bench/run gpu-sanitizer`](bench/RESULTS.md)"])
 
 
 def readme_block(results):
     """The table in the README: the likeliest questions, each with the section that answers it."""
-    lines = ["| | measured | section |", "|---|---|---|"]
+    lines = ["| | measured | command |", "|---|---|---|"]
     for folder in sorted(path for path in pathlib.Path(results).glob("*") if path.is_dir()):
         raws = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
         if not raws:

@@ -40,6 +40,7 @@ enum hypothesis {
     HYPOTHESIS_NON_DETERMINISM,
     HYPOTHESIS_HANG,
     HYPOTHESIS_NUMERIC,
+    HYPOTHESIS_LEAK,
     HYPOTHESIS_COUNT
 };
 
@@ -51,7 +52,8 @@ struct hypothesis_info {
     const char *seeds;      /* where the first reports had it: "B3.62 H3, B3.63"; "" if nowhere */
     enum audit_level level; /* lowest at which its detector runs in full */
     bool exact;             /* false: statistical, a clean run gives only the bound 3/n */
-    bool bound_each; /* statistical: n is what was checked, each by itself; else the iterations */
+    bool bound_each;  /* statistical: n is what was checked, each by itself; else the iterations */
+    bool bound_equal; /* of them those that could be held against an equal one */
     /* By language: */
     const char *title[ANALYZE_LANGUAGE_COUNT];    /* "Missing synchronisation" */
     const char *detector[ANALYZE_LANGUAGE_COUNT]; /* how it is found, one sentence */
@@ -77,6 +79,10 @@ struct analyze_place {
     uint16_t epoch;     /* of a graph's replay; 0 outside */
     uint32_t node;      /* launch within the graph, from 1; 0 outside */
     uint64_t iteration; /* of the workload; 0 before the first */
+    /* Of a foreign program: op is the runtime's function, or the kernel. */
+    bool foreign;
+    uint32_t stack_index, name_index; /* as struct event has them */
+    uint64_t ordinal;                 /* of a launch: the how manieth of its process, from 1 */
     /* The bytes at stake. */
     uint8_t operand; /* EVENT_NO_OPERAND if none */
     uint8_t mode;    /* enum event_access_mode */
@@ -153,7 +159,8 @@ struct analysis {
     uint64_t findings_dropped; /* beyond the limit; counted, not kept */
     struct hypothesis_coverage coverage[HYPOTHESIS_COUNT];
     uint64_t event_count;
-    uint64_t iteration_count;                          /* EVENT_RUN seen */
+    uint64_t iteration_count; /* EVENT_RUN seen */
+    uint64_t compared_count;  /* of them those whose results an equal one before had too */
     uint64_t lost_count, dropped_count, damaged_count; /* of records */
     bool device_lost;
     bool closed;  /* the process ended in order */
@@ -165,8 +172,14 @@ struct analyze_options {
     enum audit_level level; /* at which the events were recorded */
     uint64_t hang_limit_ns; /* no progress for so long is a hang; 0: 30 s */
     uint32_t finding_limit; /* 0: 256 */
-    uint64_t ended_ns;      /* when the process was seen to be gone, on the event clock; 0: unknown,
-                               which is when its last event was */
+    /* Who wants to see every event as it is taken in; notify NULL: nobody. */
+    struct event_observer observer;
+    /* Whether memory that was made by that call stack of a foreign program is kept by a caching
+     * allocator, which is no leak; NULL: none is. */
+    bool (*is_cached)(void *context, uint32_t stack_index);
+    void *cached_context;
+    uint64_t ended_ns; /* when the process was seen to be gone, on the event clock; 0: unknown,
+                          which is when its last event was */
 };
 
 struct analyzer;
@@ -244,10 +257,11 @@ struct verdict_input {
     size_t flip_count;
     bool excluded[HYPOTHESIS_COUNT];           /* cannot be expressed through the interface used */
     const char *excluded_by[HYPOTHESIS_COUNT]; /* which check; static */
-    uint64_t iteration_count;                  /* of equal configuration, for statistical bounds */
-    uint64_t crash_count; /* runs that died or failed with no finding to explain it */
-    bool fault_expected;  /* --expect-fault was given */
-    bool fault_occurred;  /* and seen */
+    bool not_asked[HYPOTHESIS_COUNT]; /* not what this audit is about: does not hold up CLEAN */
+    uint64_t iteration_count;         /* of equal configuration, for statistical bounds */
+    uint64_t crash_count;             /* runs that died or failed with no finding to explain it */
+    bool fault_expected;              /* --expect-fault was given */
+    bool fault_occurred;              /* and seen */
 };
 
 struct hypothesis_verdict {

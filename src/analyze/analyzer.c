@@ -8,6 +8,8 @@
 #define HANG_LIMIT_NS UINT64_C(30000000000)
 #define FINDINGS_DEFAULT 256u
 #define FINDINGS_LIMIT 65536u
+/* Beyond these a call stack counts as one that gives its memory back: nothing is claimed of it. */
+#define FREED_STACKS 8192u
 
 enum status analyzer_create(const struct analyze_options *options, struct analyzer **ret_analyzer,
                             struct error *err)
@@ -31,7 +33,8 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
     results->entries = calloc(RESULT_LIMIT, sizeof(*results->entries));
     bool good = ledger_init(&analyzer->ledger) && order_init(&analyzer->order) &&
                 idmap_init(&results->map, RESULT_LIMIT) &&
-                idmap_init(&results->nth, RESULT_NTH_LIMIT) && analyzer->history.entries &&
+                idmap_init(&results->nth, RESULT_NTH_LIMIT) &&
+                idmap_init(&analyzer->freed_stacks, FREED_STACKS) && analyzer->history.entries &&
                 results->entries;
     if (!good) {
         analyzer_destroy(analyzer);
@@ -50,6 +53,7 @@ void analyzer_destroy(struct analyzer *analyzer)
     graphs_release(&analyzer->graphs);
     idmap_release(&analyzer->results.map);
     idmap_release(&analyzer->results.nth);
+    idmap_release(&analyzer->freed_stacks);
     free(analyzer->results.entries);
     free(analyzer->history.entries);
     free(analyzer->result.findings);
@@ -73,6 +77,11 @@ void analyze_count(struct analyzer *analyzer, enum hypothesis hypothesis, uint64
 void analyze_lost(struct analyzer *analyzer, uint64_t count)
 {
     analyzer->result.lost_count += count;
+}
+
+void analyze_note_freed(struct analyzer *analyzer, uint32_t stack_index)
+{
+    idmap_set(&analyzer->freed_stacks, stack_index, 1);
 }
 
 /* ---- Events --------------------------------------------------------------------------------- */
@@ -100,7 +109,7 @@ static bool is_remark(uint8_t kind)
 {
     return kind == EVENT_COMPLETION || kind == EVENT_TRAP || kind == EVENT_FAULT ||
            kind == EVENT_CANARY || kind == EVENT_TRANSFER_HASH || kind == EVENT_SCAN ||
-           kind == EVENT_RUN;
+           kind == EVENT_RUN || kind == EVENT_SOURCE_CHANGED || kind == EVENT_HIDDEN_ORDER;
 }
 
 static enum status check_event(const struct analyzer *analyzer, const struct event *event,
@@ -152,6 +161,8 @@ enum status analyzer_add(struct analyzer *analyzer, const struct event *event, s
     safe.file[sizeof(safe.file) - 1] = '\0';
     safe.scope.tensor[sizeof(safe.scope.tensor) - 1] = '\0';
     note_event(analyzer, &safe);
+    if (analyzer->options.observer.notify && !analyzer->warming)
+        analyzer->options.observer.notify(analyzer->options.observer.context, &safe);
     for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct hypothesis_detector *detector = hypothesis_detector((enum hypothesis)i);
         if (detector->event)
@@ -167,6 +178,11 @@ enum status analyzer_add(struct analyzer *analyzer, const struct event *event, s
 
 /* ---- The end -------------------------------------------------------------------------------- */
 
+uint64_t analyze_forgotten(const struct analyzer *analyzer)
+{
+    return analyzer->ledger.forgotten + analyzer->graphs.forgotten;
+}
+
 enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *crumbs,
                             const struct flight_info *info, uint64_t now_ns, struct error *err)
 {
@@ -177,6 +193,7 @@ enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *
     analyzer->crumbs = crumbs;
     analyzer->now_ns = now_ns > analyzer->last_ns ? now_ns : analyzer->last_ns;
     result->closed = analyzer->device_closed;
+    result->lost_count += analyze_forgotten(analyzer);
     if (info) {
         result->closed = info->closed;
         result->lost_count += info->lost_count;
@@ -202,7 +219,6 @@ enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *
         struct hypothesis_coverage *coverage = &result->coverage[exact[i]];
         coverage->checked -= forgotten < coverage->checked ? forgotten : coverage->checked;
     }
-    finding_sort(analyzer);
     analyzer->crumbs = NULL;
-    return STATUS_OK;
+    return finding_sort(analyzer, err);
 }

@@ -29,13 +29,13 @@ static void add_name(const struct writer *out, const char *name)
 /* "rope, layer 17, step 3", "copy-out logits, step 3" */
 static void add_place(const struct writer *out, const struct analyze_place *place)
 {
-    bool is_op = place->op[0] && place->kind == EVENT_LAUNCH;
+    bool is_op = place->op[0] && (place->kind == EVENT_LAUNCH || place->foreign);
     if (is_op)
         add_name(out, place->op);
     else
         text_add(out->text, event_kind_name((enum event_kind)place->kind));
     if (place->scope.tensor[0]) {
-        text_add(out->text, is_op ? ", tensor " : " ");
+        text_add(out->text, !is_op ? " " : place->foreign ? ", " : ", tensor ");
         add_name(out, place->scope.tensor);
     }
     if (place->scope.layer >= 0)
@@ -53,6 +53,8 @@ static void add_call(const struct writer *out, const struct analyze_place *place
     if (place->node)
         text_addf(out->text, ", %s %" PRIu32 ", %s %u", say(out, "graph node", "nodo del grafo"),
                   place->node, say(out, "replay", "repetición"), place->epoch);
+    if (place->ordinal)
+        text_addf(out->text, ", %s %" PRIu64, say(out, "launch", "lanzamiento"), place->ordinal);
     if (place->file[0]) {
         text_add(out->text, ", ");
         add_name(out, place->file);
@@ -118,8 +120,51 @@ static void add_near(const struct writer *out, const struct analyze_neighbourhoo
 
 /* ---- What happened -------------------------------------------------------------------------- */
 
+/* What the check of a foreign call says: nothing was refused there. */
+static void add_violation(const struct writer *out, const struct finding *finding)
+{
+    static const struct {
+        enum event_check check;
+        const char *english, *spanish;
+    } words[] = {
+        { EVENT_CHECK_VIEW_END,
+          " ends past its allocation: of %" PRIu64 " bytes, up to byte %" PRIu64,
+          " termina más allá de su asignación: de %" PRIu64 " bytes, hasta el byte %" PRIu64 },
+        { EVENT_CHECK_ALIGNMENT,
+          " is not the start of an allocation: that is at %#" PRIx64 ", given was %#" PRIx64,
+          " no es el inicio de una asignación: está en %#" PRIx64 ", se dio %#" PRIx64 },
+    };
+    add_operand(out, &finding->cause);
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (finding->check == words[i].check) {
+            text_addf(out->text, say(out, words[i].english, words[i].spanish), finding->expected,
+                      finding->found);
+            return;
+        }
+    if (finding->check == EVENT_CHECK_DIRECTION)
+        text_add(out->text, say(out,
+                                " is device memory where the call takes host memory: the copy "
+                                "goes the wrong way",
+                                " es memoria del dispositivo donde la llamada espera memoria del "
+                                "anfitrión: la copia va en sentido contrario"));
+    else if (finding->cause.operand == EVENT_NO_OPERAND)
+        text_addf(out->text,
+                  say(out, ": the stream %#" PRIx64 " was destroyed before",
+                      ": el flujo %#" PRIx64 " fue destruido antes"),
+                  finding->found);
+    else
+        text_addf(out->text,
+                  say(out, ": no allocation is known at %#" PRIx64,
+                      ": no se conoce ninguna asignación en %#" PRIx64),
+                  finding->found);
+}
+
 static void add_refusal(const struct writer *out, const struct finding *finding)
 {
+    if (finding->check && finding->cause.foreign) {
+        add_violation(out, finding);
+        return;
+    }
     if (!finding->check) {
         text_add(out->text, say(out, "the launch is past a limit of the device",
                                 "el lanzamiento excede un límite del dispositivo"));
@@ -136,7 +181,11 @@ static void add_refusal(const struct writer *out, const struct finding *finding)
 static void add_use_after_free(const struct writer *out, const struct finding *finding)
 {
     add_operand(out, &finding->cause);
-    if (finding->check)
+    if (finding->check && finding->cause.foreign)
+        text_add(out->text, finding->cause.kind == EVENT_BUFFER_DESTROY
+                                ? say(out, " is freed a second time", " se libera otra vez")
+                                : say(out, " was freed before", " se había liberado antes"));
+    else if (finding->check)
         text_addf(out->text,
                   say(out, " was destroyed before (generation %" PRIu64 ", now %" PRIu64 ")",
                       " fue destruido antes (generación %" PRIu64 ", ahora %" PRIu64 ")"),
@@ -152,7 +201,13 @@ static void add_use_after_free(const struct writer *out, const struct finding *f
 
 static void add_unordered(const struct writer *out, const struct finding *finding)
 {
-    if (finding->certainty == FINDING_POSSIBLE) {
+    if (finding->cause.kind == EVENT_STREAM_DESTROY) {
+        text_add(out->text, say(out, "nobody waited for the stream's last work",
+                                "nadie esperó el último trabajo del flujo"));
+        add_other(out, ", ", ", ", &finding->other);
+        return;
+    }
+    if (finding->certainty == FINDING_POSSIBLE && finding->other.event_id == 0) {
         text_addf(out->text,
                   say(out, "its source had the hash %016" PRIx64 " before and %016" PRIx64 " after",
                       "su origen tenía el resumen %016" PRIx64 " antes y %016" PRIx64 " después"),
@@ -183,6 +238,16 @@ static void add_trap(const struct writer *out, const struct finding *finding)
 
 static void add_staging(const struct writer *out, const struct finding *finding)
 {
+    if (finding->other.kind == EVENT_SOURCE_CHANGED && finding->other.event_id) {
+        text_addf(out->text,
+                  say(out,
+                      "the host memory it reads was rewritten before anybody waited for the copy "
+                      "(digest %016" PRIx64 ", then %016" PRIx64 ")",
+                      "la memoria del anfitrión que lee se reescribió antes de que nadie esperara "
+                      "la copia (resumen %016" PRIx64 ", luego %016" PRIx64 ")"),
+                  finding->expected, finding->found);
+        return;
+    }
     if (finding->check)
         text_add(out->text, say(out, "a ticket was used after its release",
                                 "se usó un tique después de soltarlo"));
@@ -280,6 +345,9 @@ static void add_what(const struct writer *out, const struct finding *finding)
     case HYPOTHESIS_KERNEL_FAULT:
         text_add(out->text, finding->certainty == FINDING_DIRECT || finding->near.known
                                 ? say(out, "illegal memory access", "acceso ilegal a memoria")
+                            : finding->cause.ordinal
+                                ? say(out, "illegal memory access here or in a later launch",
+                                      "acceso ilegal a memoria aquí o en un lanzamiento posterior")
                                 : say(out, "the process ended here", "el proceso terminó aquí"));
         add_miss(out, finding);
         break;
@@ -312,6 +380,15 @@ static void add_what(const struct writer *out, const struct finding *finding)
                       "%" PRIu64 " de %" PRIu64 " valores no son finitos en "),
                   finding->found, finding->expected);
         add_operand(out, &finding->cause);
+        break;
+    case HYPOTHESIS_LEAK:
+        text_addf(out->text,
+                  say(out,
+                      "%" PRIu64 " allocations of this call, %" PRIu64 " bytes, were alive when "
+                      "the process ended, and none was ever freed",
+                      "%" PRIu64 " asignaciones de esta llamada, %" PRIu64 " bytes, seguían vivas "
+                      "al terminar el proceso, y ninguna se liberó"),
+                  finding->expected, finding->found);
         break;
     case HYPOTHESIS_BAD_POINTER:
         if (!finding->check) {

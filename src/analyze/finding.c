@@ -58,7 +58,35 @@ void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
     draft.cause.bytes = conflict->bytes;
     draft.other = place_of_touch(analyzer, &conflict->earlier, conflict->entry, conflict->start,
                                  conflict->bytes);
+    finding_weigh(analyzer, conflict, &draft);
     finding_add(analyzer, &draft);
+}
+
+static bool is_hidden(const struct analyzer *analyzer, uint32_t stream_index)
+{
+    const struct stream_state *stream = order_stream(&analyzer->order, stream_index);
+    return stream && stream->hidden;
+}
+
+void finding_weigh(const struct analyzer *analyzer, const struct conflict *conflict,
+                   struct finding *finding)
+{
+    const struct event *event = conflict->event;
+    if (!(event->flags & EVENT_FOREIGN))
+        return;
+    bool maybe = (conflict->earlier.mode & EVENT_MAYBE) ||
+                 (conflict->access && (conflict->access->mode & EVENT_MAYBE));
+    bool kernel = conflict->earlier.kind == EVENT_LAUNCH || event->kind == EVENT_LAUNCH;
+    uint32_t stream = conflict->work ? conflict->work->stream : event->stream_index;
+    enum finding_reason reason = REASON_COUNT;
+    if (maybe)
+        reason = kernel ? REASON_KERNEL_ACCESS : REASON_ROW_GAPS;
+    if (is_hidden(analyzer, stream) || is_hidden(analyzer, conflict->earlier.stream))
+        reason = REASON_HIDDEN_ORDER;
+    if (reason == REASON_COUNT)
+        return;
+    finding->certainty = FINDING_POSSIBLE;
+    finding_set_reason(finding, reason);
 }
 
 /* ---- Consequences --------------------------------------------------------------------------- */
@@ -147,7 +175,8 @@ static bool is_alike(const struct finding *a, const struct finding *b)
 {
     return a->hypothesis == b->hypothesis && a->check == b->check &&
            a->cause.kind == b->cause.kind && a->cause.operand == b->cause.operand &&
-           a->cause.scope.layer == b->cause.scope.layer && strcmp(a->cause.op, b->cause.op) == 0 &&
+           a->cause.scope.layer == b->cause.scope.layer &&
+           a->cause.stack_index == b->cause.stack_index && strcmp(a->cause.op, b->cause.op) == 0 &&
            (a->cause.op[0] || strcmp(a->cause.scope.tensor, b->cause.scope.tensor) == 0);
 }
 
@@ -212,7 +241,7 @@ static int compare_order(const void *a, const void *b)
     return left->index < right->index ? -1 : 1;
 }
 
-void finding_sort(struct analyzer *analyzer)
+enum status finding_sort(struct analyzer *analyzer, struct error *err)
 {
     struct analysis *result = &analyzer->result;
     size_t count = result->finding_count;
@@ -224,7 +253,8 @@ void finding_sort(struct analyzer *analyzer)
     struct place_of_finding *order = calloc(count + 1, sizeof(*order));
     struct finding *sorted = calloc(count + 1, sizeof(*sorted));
     int32_t *moved = calloc(count + 1, sizeof(*moved));
-    if (order && sorted && moved) {
+    bool good = order && sorted && moved;
+    if (good) {
         for (size_t i = 0; i < count; i++)
             order[i] = (struct place_of_finding){ result->findings[i].order_id, (uint32_t)i };
         qsort(order, count, sizeof(*order), compare_order);
@@ -241,10 +271,13 @@ void finding_sort(struct analyzer *analyzer)
     free(order);
     free(sorted);
     free(moved);
+    if (!good)
+        return error_set(err, STATUS_NO_MEMORY, "no memory to put %zu findings in order", count);
     for (size_t i = 0; i < count && result->root < 0; i++) {
         const struct finding *finding = &result->findings[i];
         if (finding->consequence_of < 0 && finding->certainty == FINDING_DIRECT &&
             finding->candidate_count <= 1)
             result->root = (int32_t)i;
     }
+    return STATUS_OK;
 }

@@ -57,6 +57,7 @@ struct ledger_entry *ledger_add(struct ledger *ledger, const struct ledger_entry
         ledger->forgotten++;
         return NULL;
     }
+    ASSERT(ledger->live && ledger->free_places); /* there is a place in them */
     ledger->live[place] = *entry;
     if (!idmap_set(&ledger->by_index, entry->buffer_index, place)) {
         ledger->live[place] = (struct ledger_entry){ 0 };

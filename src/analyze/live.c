@@ -210,15 +210,21 @@ enum status analyze_live_start(struct flight *flight, const char *path,
     return status;
 }
 
-/* What the file says of itself, as far as the thread cannot know it. */
+/* What the file says of itself, as far as the thread cannot know it; a file that does not say it
+ * may have dropped records. */
 static void ask_file(const struct analyze_live *live, struct flight_info *info)
 {
     struct flight_reader *reader;
     struct error unused;
-    *info = (struct flight_info){ .closed = true };
-    if (flight_open(live->path, &reader, &unused))
+    bool attached = flight_is_attached(live->flight);
+    *info = (struct flight_info){ .closed = !attached };
+    if (flight_open(live->path, &reader, &unused)) {
+        analyze_lost(live->analyzer, 1);
         return;
+    }
     const struct flight_info *found = flight_info(reader);
+    if (attached)
+        info->closed = found->closed;
     info->dropped_count = found->dropped_count;
     memcpy(info->device, found->device, sizeof(info->device));
     memcpy(info->command, found->command, sizeof(info->command));
@@ -237,6 +243,7 @@ enum status analyze_live_stop(struct analyze_live *live, struct analyzer **ret_a
     checkpoint(live, clock_ns());
     struct flight_info info;
     ask_file(live, &info);
+    live->analyzer->process_dead = !info.closed;
     enum status status = live->status;
     if (status)
         *err = live->err;

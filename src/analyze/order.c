@@ -73,6 +73,7 @@ static struct mark_state *take_mark(struct order *order, uint64_t object)
     struct mark_state *mark = order_mark(order, object);
     if (mark)
         return mark;
+    ASSERT(order->marks); /* or order_init has failed */
     uint32_t place = order->mark_count++ % MARK_LIMIT;
     mark = &order->marks[place];
     if (order->mark_count > MARK_LIMIT)
@@ -134,6 +135,24 @@ static void raise_floor(struct order *order, uint64_t begin_ns)
     }
 }
 
+/* ---- Default streams ------------------------------------------------------------------------- */
+
+/* Of a foreign program: a legacy default stream comes after all blocking streams' work before it,
+ * and they after its. */
+static void join_default_streams(struct order *order, struct stream_state *stream, uint16_t flags)
+{
+    stream->legacy = (flags & EVENT_LEGACY_STREAM) != 0;
+    stream->blocking = (flags & EVENT_BLOCKING) != 0;
+    if (!stream->legacy && !stream->blocking)
+        return;
+    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++) {
+        const struct stream_state *other = &order->streams[i];
+        if (other->used && other != stream &&
+            (stream->legacy ? other->blocking || other->legacy : other->legacy))
+            vclock_join(&stream->clock, &other->clock);
+    }
+}
+
 /* ---- Work ----------------------------------------------------------------------------------- */
 
 static void do_accesses(struct analyzer *analyzer, const struct work *work, bool writes)
@@ -146,7 +165,7 @@ static void do_accesses(struct analyzer *analyzer, const struct work *work, bool
         struct ledger_entry *entry = ledger_find(&analyzer->ledger, access->buffer_index);
         bool known = entry && entry->generation == access->generation && entry->shadow.count;
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, known, 1);
-        if (!writes)
+        if (!writes || access->mode == EVENT_UPDATE)
             analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, known && !entry->content_unknown,
                           1);
         if (known)
@@ -172,6 +191,8 @@ static void do_work(struct analyzer *analyzer, const struct event *event,
         stream->joined_thread = thread_place;
         stream->joined_serial = thread->serial;
     }
+    if (call->flags & EVENT_FOREIGN)
+        join_default_streams(order, stream, call->flags);
     stream->last_id = call->id;
     stream->waits_mark = 0;
     struct work work = { .event = event,
@@ -220,7 +241,12 @@ static void create_buffer(struct analyzer *analyzer, const struct event *event)
                                   .bytes = range->bytes,
                                   .created_id = event->id,
                                   .buffer_index = range->buffer_index,
-                                  .generation = range->generation };
+                                  .generation = range->generation,
+                                  .foreign = (event->flags & EVENT_FOREIGN) != 0,
+                                  .stack_index = event->stack_index };
+    entry.content_unknown = entry.foreign;
+    if (entry.foreign && event->object)
+        entry.stack_index = 0; /* the graph's: it takes it and gives it back each time it is run */
     memcpy(entry.name, event->scope.tensor, sizeof(entry.name));
     struct ledger_entry *old = ledger_find(&analyzer->ledger, range->buffer_index);
     if (old && old->created_id == event->id)
@@ -229,25 +255,51 @@ static void create_buffer(struct analyzer *analyzer, const struct event *event)
         order->interval_count -= old->shadow.count - 1;
     struct ledger_entry *added = ledger_add(&analyzer->ledger, &entry);
     /* Of an import the event names the memory it came from. */
-    if (added && !shadow_init(&added->shadow, range->bytes, event->host_address != 0))
+    if (added &&
+        !shadow_init(&added->shadow, range->bytes, event->host_address != 0 || entry.foreign))
         analyzer->ledger.forgotten++;
 }
 
-static void destroy_buffer(struct analyzer *analyzer, const struct event *event,
-                           const struct thread_state *thread)
+static void wait_for_all(struct order *order, struct thread_state *thread, uint64_t end_ns);
+
+/* Of a foreign program: what a free is ordered after. In stream order it is a piece of the stream's
+ * work; else it comes after what its thread had waited for. */
+static const struct vclock *clock_of_free(struct order *order, const struct event *event,
+                                          const struct thread_state *thread)
 {
+    struct stream_state *stream = order_stream(order, event->stream_index);
+    if (!(event->flags & EVENT_STREAM_ORDERED) || !stream)
+        return &thread->clock;
+    stream->used = true;
+    vclock_join(&stream->clock, &thread->clock);
+    join_default_streams(order, stream, event->flags);
+    return &stream->clock;
+}
+
+static void destroy_buffer(struct analyzer *analyzer, const struct event *event,
+                           struct thread_state *thread)
+{
+    bool foreign = (event->flags & EVENT_FOREIGN) != 0;
+    if (foreign && (event->outcome == EVENT_FAILED || event->object))
+        return; /* it did not go, or goes when its graph is run */
     if (event->access_count == 0)
         return;
     struct ledger_entry *entry = ledger_find(&analyzer->ledger, event->accesses[0].buffer_index);
     /* Another thread may have had its place already, and told so first. */
     if (!entry || entry->generation != event->accesses[0].generation)
         return;
-    /* On a lost device nothing runs any more. */
-    if (!analyzer->first_fault_id)
-        shadow_destroy_check(analyzer, event, &thread->clock, entry);
+    /* On a lost device nothing runs any more. A free that waits for the device is in order. */
+    bool waits = foreign && (event->flags & EVENT_SYNCHRONOUS);
+    if (!analyzer->first_fault_id && !waits)
+        shadow_destroy_check(analyzer, event, clock_of_free(&analyzer->order, event, thread),
+                             entry);
     if (entry->shadow.count)
         analyzer->order.interval_count -= entry->shadow.count - 1;
+    if (foreign)
+        analyze_note_freed(analyzer, entry->stack_index);
     ledger_remove(&analyzer->ledger, event->accesses[0].buffer_index, event->id);
+    if (waits && event->outcome == EVENT_DONE)
+        wait_for_all(&analyzer->order, thread, event->end_ns);
 }
 
 static void mark_event(struct order *order, const struct event *event, struct thread_state *thread)
@@ -257,6 +309,9 @@ static void mark_event(struct order *order, const struct event *event, struct th
         const struct mark_state *mark = order_mark(order, event->object);
         if (mark && event->outcome != EVENT_PENDING)
             order_thread_waited(order, thread, &mark->clock, event->end_ns);
+        struct stream_state *waited = mark ? order_stream(order, mark->stream) : NULL;
+        if (waited && event->outcome == EVENT_DONE && mark->last_id > waited->waited_id)
+            waited->waited_id = mark->last_id;
         return;
     }
     if (!stream)
@@ -265,7 +320,11 @@ static void mark_event(struct order *order, const struct event *event, struct th
         struct mark_state *mark = take_mark(order, event->object);
         /* The stream is also after what its caller had waited for. */
         vclock_join(&stream->clock, &thread->clock);
+        if (event->flags & EVENT_FOREIGN)
+            join_default_streams(order, stream, event->flags);
+        stream->used = true;
         mark->clock = stream->clock;
+        mark->last_id = stream->last_id;
         mark->record_id = event->id;
         mark->stream = event->stream_index;
         return;
@@ -279,7 +338,8 @@ static void mark_event(struct order *order, const struct event *event, struct th
 static void graph_event(struct analyzer *analyzer, const struct event *event)
 {
     struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
-    if (event->kind == EVENT_GRAPH_BEGIN && stream)
+    bool foreign = (event->flags & EVENT_FOREIGN) != 0; /* says of each call where it goes */
+    if (event->kind == EVENT_GRAPH_BEGIN && stream && !foreign)
         stream->capture_id = event->id;
     if (event->kind == EVENT_GRAPH_END) {
         uint64_t id = event->cause_id ? event->cause_id : stream ? stream->capture_id : 0;
@@ -292,16 +352,66 @@ static void graph_event(struct analyzer *analyzer, const struct event *event)
     }
     if (event->kind == EVENT_GRAPH_REPLAY)
         do_replay(analyzer, event);
+    struct graph *gone = NULL;
+    if (event->kind == EVENT_GRAPH_DESTROY && foreign)
+        gone = graphs_find(&analyzer->graphs, event->cause_id);
+    if (gone)
+        gone->handle = event->object;
     if (event->kind == EVENT_GRAPH_DESTROY)
         graphs_remove(&analyzer->graphs, event->object);
 }
 
-/* Everything is done when the device is closed. */
-static void close_device(struct order *order, struct thread_state *thread, uint64_t end_ns)
+static void wait_for_all(struct order *order, struct thread_state *thread, uint64_t end_ns)
 {
-    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++)
-        if (order->streams[i].used)
-            order_thread_waited(order, thread, &order->streams[i].clock, end_ns);
+    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++) {
+        struct stream_state *stream = &order->streams[i];
+        if (!stream->used)
+            continue;
+        order_thread_waited(order, thread, &stream->clock, end_ns);
+        stream->waited_id = stream->last_id;
+    }
+}
+
+/* The host waits for a stream, or for all of them. */
+static void sync_event(struct order *order, const struct event *event, struct thread_state *thread)
+{
+    struct stream_state *stream = order_stream(order, event->stream_index);
+    if (event->flags & EVENT_ALL_STREAMS) {
+        if (event->outcome == EVENT_DONE)
+            wait_for_all(order, thread, event->end_ns);
+        return;
+    }
+    if (!stream)
+        return;
+    if (event->flags & EVENT_FOREIGN)
+        join_default_streams(order, stream, event->flags);
+    order_thread_waited(order, thread, &stream->clock, event->end_ns);
+    if (event->outcome == EVENT_DONE)
+        stream->waited_id = stream->last_id;
+}
+
+/* A foreign runtime's streams go without waiting: their work goes on, and nobody can wait for the
+ * stream any more. */
+static void abandon_stream(struct analyzer *analyzer, const struct event *event,
+                           const struct thread_state *thread)
+{
+    uint32_t index = event->stream_index;
+    const struct order *order = &analyzer->order;
+    const struct stream_state *stream = order_stream(order, index);
+    uint32_t count = order->mark_count < MARK_LIMIT ? order->mark_count : MARK_LIMIT;
+    /* A mark that was recorded behind the work stands for it: that can still be waited for. */
+    for (uint32_t i = 0; stream && i < count; i++)
+        if (order->marks[i].stream == index && order->marks[i].last_id == stream->last_id)
+            return;
+    if (!stream || !stream->last_id || event->outcome != EVENT_DONE || analyzer->first_fault_id ||
+        vclock_covers(&thread->clock, index, stream->clock.ticks[index]))
+        return;
+    struct conflict conflict = { .kind = CONFLICT_ABANDONED,
+                                 .event = event,
+                                 .earlier = { .event_id = stream->last_id,
+                                              .tick = stream->clock.ticks[index],
+                                              .stream = (uint8_t)index } };
+    analyze_conflict(analyzer, &conflict);
 }
 
 static void work_event(struct analyzer *analyzer, const struct event *event)
@@ -309,15 +419,20 @@ static void work_event(struct analyzer *analyzer, const struct event *event)
     const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
     bool recordable = event->kind == EVENT_LAUNCH || event->kind == EVENT_FILL ||
                       event->kind == EVENT_COPY_WITHIN;
+    bool foreign = (event->flags & EVENT_FOREIGN) != 0;
     uint64_t graph_id = 0;
-    if (recordable)
+    if (foreign)
+        graph_id = event_is_recorded(event) ? event->object : 0;
+    else if (recordable)
         graph_id = event->object ? event->object : stream ? stream->capture_id : 0;
     if (graph_id)
         graphs_record(&analyzer->graphs, graph_id, event);
     else
         do_work(analyzer, event, NULL, 0);
-    if (event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN)
+    if ((event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN) && !foreign)
         order_ticket_start(&analyzer->order, event);
+    if (!graph_id && (event->flags & EVENT_SYNCHRONOUS) && event->outcome == EVENT_DONE)
+        sync_event(&analyzer->order, event, thread_of(&analyzer->order, event->thread_index));
 }
 
 void order_event(struct analyzer *analyzer, const struct event *event)
@@ -349,10 +464,19 @@ void order_event(struct analyzer *analyzer, const struct event *event)
         break;
     }
     case EVENT_STREAM_SYNC:
-    case EVENT_STREAM_DESTROY: {
+        if (over)
+            sync_event(order, event, thread);
+        break;
+    case EVENT_STREAM_DESTROY:
+        if (event->flags & EVENT_FOREIGN)
+            abandon_stream(analyzer, event, thread);
+        else if (over)
+            sync_event(order, event, thread);
+        break;
+    case EVENT_HIDDEN_ORDER: {
         struct stream_state *stream = order_stream(order, event->stream_index);
-        if (stream && over)
-            order_thread_waited(order, thread, &stream->clock, event->end_ns);
+        if (stream)
+            stream->hidden = true;
         break;
     }
     case EVENT_MARK_RECORD:
@@ -384,7 +508,7 @@ void order_event(struct analyzer *analyzer, const struct event *event)
         order_copy_completed(analyzer, event);
         break;
     case EVENT_DEVICE_CLOSE:
-        close_device(order, thread, event->end_ns);
+        wait_for_all(order, thread, event->end_ns); /* everything is done then */
         break;
     default:
         break;

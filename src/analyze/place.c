@@ -38,7 +38,12 @@ struct analyze_place place_of_event(const struct analyzer *analyzer, const struc
                                    .thread_index = event->thread_index,
                                    .epoch = event->kind == EVENT_GRAPH_REPLAY ? event->epoch : 0,
                                    .iteration = known ? known->iteration : analyzer->iteration,
+                                   .foreign = (event->flags & EVENT_FOREIGN) != 0,
+                                   .stack_index = event->stack_index,
+                                   .name_index = event->name_index,
                                    .operand = EVENT_NO_OPERAND };
+    if (place.foreign && (event->kind == EVENT_LAUNCH || event->kind == EVENT_GRAPH_REPLAY))
+        place.ordinal = event->bytes;
     memcpy(place.op, event->op, sizeof(place.op));
     memcpy(place.file, event->file, sizeof(place.file));
     /* Of a copy, fill or buffer there is but one range that can be meant. */

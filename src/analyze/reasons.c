@@ -37,6 +37,28 @@ static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
                              "el flujo terminó todo su trabajo, y la espera no volvió" },
     [REASON_WAITS_FOR_MARK] = { "the stream waits for a mark that is not passed",
                                 "el flujo espera una marca que no se alcanza" },
+    [REASON_KERNEL_ACCESS] = { "a kernel was given the pointer; whether it reads or writes there "
+                               "is "
+                               "not known",
+                               "un núcleo recibió el puntero; no se sabe si lee o escribe ahí" },
+    [REASON_HIDDEN_ORDER] = { "the stream has host functions, waits for values in memory or other "
+                              "processes: they may order it",
+                              "el flujo tiene funciones del anfitrión, esperas de valores en "
+                              "memoria u otros procesos: pueden ordenarlo" },
+    [REASON_ABANDONED] = { "the stream is gone: only a wait for the whole device can still order "
+                           "its work",
+                           "el flujo ya no existe: solo una espera de todo el dispositivo puede "
+                           "ordenar su trabajo" },
+    [REASON_WINDOW] = { "the error is told late: any launch since the last wait may have made it; "
+                        "a rerun with --narrow waits for each",
+                        "el error se comunica tarde: pudo causarlo cualquier lanzamiento desde la "
+                        "última espera; --narrow repite y espera a cada uno" },
+    [REASON_ROW_GAPS] = { "rows with gaps: their bytes may not meet",
+                          "filas con huecos: puede que sus bytes no coincidan" },
+    [REASON_RUNTIME_ACCEPTED] = { "the runtime took the address all the same: memory made unseen "
+                                  "(a module's, another interface's) may lie there now",
+                                  "el runtime aceptó la dirección: ahí puede haber ahora memoria "
+                                  "creada sin verse (de un módulo, de otra interfaz)" },
     [REASON_NOT_STARTED] = { "the work waited for was not begun", "el trabajo esperado no empezó" },
 };
 

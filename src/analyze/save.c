@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAVE_MAGIC UINT32_C(0x31415247) /* "GRA1" */
+#define SAVE_MAGIC UINT32_C(0x32415247) /* "GRA2" */
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
@@ -72,6 +72,10 @@ static void put_place(struct pack *out, const struct analyze_place *place)
     put_number(out, place->buffer_index, 4);
     put_number(out, place->generation, 2);
     put_text(out, place->buffer);
+    put_number(out, place->foreign, 1);
+    put_number(out, place->stack_index, 4);
+    put_number(out, place->name_index, 4);
+    put_number(out, place->ordinal, 8);
 }
 
 static void put_neighbour(struct pack *out, const struct analyze_neighbour *neighbour)
@@ -119,13 +123,15 @@ size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capaci
     put_number(&out, SAVE_MAGIC, 4);
     put_number(&out, result->event_count, 8);
     put_number(&out, result->iteration_count, 8);
-    put_number(&out, result->lost_count, 8);
+    put_number(&out, result->compared_count, 8);
+    put_number(&out, result->lost_count + analyze_forgotten(analyzer), 8);
     put_number(&out, result->device_lost, 1);
     put_number(&out, analyzer->iteration, 8);
     put_number(&out, analyzer->first_fault_id, 8);
     put_number(&out, analyzer->order.forgotten_accesses, 8);
     put_number(&out, analyzer->results.run_key, 8);
     put_number(&out, analyzer->results.in_run, 1);
+    put_number(&out, analyzer->results.compared, 1);
     put_number(&out, (uint32_t)analyzer->results.first_step, 4);
     for (size_t i = 0; i < HYPOTHESIS_COUNT; i++) {
         put_number(&out, result->coverage[i].checked, 8);
@@ -236,6 +242,10 @@ static void get_place(struct unpack *in, struct analyze_place *place)
     place->buffer_index = (uint32_t)get_number(in, 4);
     place->generation = (uint16_t)get_number(in, 2);
     get_text(in, place->buffer, sizeof(place->buffer));
+    place->foreign = get_below(in, 1, 2) != 0;
+    place->stack_index = (uint32_t)get_number(in, 4);
+    place->name_index = (uint32_t)get_number(in, 4);
+    place->ordinal = get_number(in, 8);
 }
 
 static void get_neighbour(struct unpack *in, struct analyze_neighbour *neighbour)
@@ -302,6 +312,7 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
         return false;
     result.event_count = get_number(&in, 8);
     result.iteration_count = get_number(&in, 8);
+    result.compared_count = get_number(&in, 8);
     result.lost_count = get_number(&in, 8);
     result.device_lost = get_below(&in, 1, 2) != 0;
     uint64_t iteration = get_number(&in, 8);
@@ -309,6 +320,7 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
     uint64_t forgotten = get_number(&in, 8);
     uint64_t run_key = get_number(&in, 8);
     bool in_run = get_below(&in, 1, 2) != 0;
+    bool compared = get_below(&in, 1, 2) != 0;
     int32_t first_step = (int32_t)(uint32_t)get_number(&in, 4);
     for (size_t i = 0; i < HYPOTHESIS_COUNT; i++) {
         result.coverage[i].checked = get_number(&in, 8);
@@ -339,6 +351,7 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
     analyzer->order.forgotten_accesses = forgotten;
     analyzer->results.run_key = run_key;
     analyzer->results.in_run = in_run;
+    analyzer->results.compared = compared;
     analyzer->results.first_step = first_step;
     analyzer->first_failure = failure;
     return true;

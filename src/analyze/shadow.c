@@ -138,15 +138,16 @@ struct probe {
     const struct work *work;
     const struct event_access *access;
     const struct ledger_entry *entry;
-    bool told[3]; /* one conflict of a kind per access is enough */
+    bool told[CONFLICT_ABANDONED][2]; /* one of a kind is enough, a certain and a possible one */
 };
 
 static void tell(struct probe *probe, enum conflict_kind kind, const struct touch *earlier,
                  uint64_t start, uint64_t end)
 {
-    if (probe->told[kind])
+    bool maybe = earlier && ((earlier->mode | probe->access->mode) & EVENT_MAYBE);
+    if (probe->told[kind][maybe])
         return;
-    probe->told[kind] = true;
+    probe->told[kind][maybe] = true;
     struct conflict conflict = { .kind = kind,
                                  .work = probe->work,
                                  .event = probe->work->event,
@@ -199,7 +200,9 @@ void shadow_access(struct analyzer *analyzer, const struct work *work,
                            .kind = work->event->kind,
                            .operand = access->operand,
                            .mode = access->mode };
-    struct probe probe = { analyzer, work, access, entry, { false, false, false } };
+    struct probe probe = { .analyzer = analyzer, .work = work, .access = access, .entry = entry };
+    /* What a kernel may have done leaves what is certain in place: it is kept like a read. */
+    bool maybe = (access->mode & EVENT_MAYBE) != 0;
     uint32_t first = cut_at(order, shadow, start);
     uint32_t last = end < entry->bytes ? cut_at(order, shadow, end) : shadow->count;
     if (last == first || (last < shadow->count && shadow->intervals[last].start < end))
@@ -214,15 +217,17 @@ void shadow_access(struct analyzer *analyzer, const struct work *work,
         /* An uncut interval also stands for bytes this access does not touch: no claims. */
         if (exact && unordered(work, &interval->write))
             tell(&probe, CONFLICT_UNORDERED, &interval->write, from, to);
-        if (!writes) {
-            if (exact && !interval->written)
-                tell(&probe, CONFLICT_UNWRITTEN, NULL, from, to);
+        for (uint32_t j = 0; exact && j < interval->read_count; j++)
+            if ((writes || (interval->reads[j].mode & EVENT_MAYBE)) &&
+                unordered(work, &interval->reads[j]))
+                tell(&probe, CONFLICT_UNORDERED, &interval->reads[j], from, to);
+        /* What is updated in place is read first; of the other ways to write, nothing is. */
+        if (exact && !interval->written && (!writes || maybe || access->mode == EVENT_UPDATE))
+            tell(&probe, CONFLICT_UNWRITTEN, NULL, from, to);
+        if (!writes || maybe) {
             note_read(order, interval, &touch);
             continue;
         }
-        for (uint32_t j = 0; exact && j < interval->read_count; j++)
-            if (unordered(work, &interval->reads[j]))
-                tell(&probe, CONFLICT_UNORDERED, &interval->reads[j], from, to);
         interval->write = exact ? touch : nobody;
         interval->read_count = 0;
         interval->written = true;

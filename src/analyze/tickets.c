@@ -13,6 +13,7 @@ static struct ticket_state *take_ticket(struct order *order, uint64_t object)
     struct ticket_state *ticket = order_ticket(order, object);
     if (ticket)
         return ticket;
+    ASSERT(order->tickets); /* or order_init has failed */
     uint32_t place = order->ticket_count++ % TICKET_LIMIT;
     ticket = &order->tickets[place];
     if (order->ticket_count > TICKET_LIMIT)

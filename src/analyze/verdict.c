@@ -91,7 +91,16 @@ static bool has_unexplained_end(const struct verdict_input *input)
 static uint64_t trials_of(const struct verdict_input *input, const struct hypothesis_info *info,
                           const struct hypothesis_verdict *verdict)
 {
-    return info->bound_each ? verdict->checked : input->iteration_count;
+    if (info->bound_each)
+        return verdict->checked;
+    if (!info->bound_equal)
+        return input->iteration_count;
+    uint64_t compared = 0;
+    for (size_t i = 0; i < input->analysis_count; i++) {
+        uint64_t count = input->analyses[i]->compared_count;
+        compared += count ? count + 1 : 0; /* and the one they were held against */
+    }
+    return compared < input->iteration_count ? compared : input->iteration_count;
 }
 
 /* Nothing was found: what keeps that from meaning something? */
@@ -175,7 +184,8 @@ static void decide_one(const struct verdict_input *input, enum hypothesis hypoth
         verdict->excluded_by = input->excluded_by[hypothesis];
         return;
     }
-    verdict->missing = find_missing(input, hypothesis, verdict);
+    verdict->missing = input->not_asked[hypothesis] ? VERDICT_MISSING_DETECTOR
+                                                    : find_missing(input, hypothesis, verdict);
     if (verdict->missing != VERDICT_MISSING_NOTHING)
         return;
     verdict->verdict = VERDICT_REFUTED;
@@ -196,7 +206,7 @@ static const enum hypothesis by_frequency[] = {
     HYPOTHESIS_SIZE_MISMATCH,  HYPOTHESIS_OVERLAPPING_COPIES,
     HYPOTHESIS_NUMERIC,        HYPOTHESIS_NON_DETERMINISM,
     HYPOTHESIS_HANG,           HYPOTHESIS_SILENT_CORRUPTION,
-    HYPOTHESIS_RUNTIME_DEFECT,
+    HYPOTHESIS_RUNTIME_DEFECT, HYPOTHESIS_LEAK,
 };
 _Static_assert(COUNT_OF(by_frequency) == HYPOTHESIS_COUNT, "every hypothesis has a prior");
 
@@ -288,7 +298,8 @@ void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret
         struct hypothesis_verdict *one = &verdict->hypotheses[i];
         decide_one(input, (enum hypothesis)i, one);
         all_settled = all_settled &&
-                      (one->verdict == VERDICT_REFUTED || one->verdict == VERDICT_EXCLUDED);
+                      (one->verdict == VERDICT_REFUTED || one->verdict == VERDICT_EXCLUDED ||
+                       (input->not_asked[i] && one->finding < 0));
     }
     int32_t root = find_root(input, verdict);
     rank_all(input, verdict, root);

@@ -8,7 +8,10 @@
 
 /* Room for one more item behind count: items, or a larger copy with *capacity doubled. NULL without
  * memory; items is untouched then. */
-static inline void *array_reserve(void *items, size_t count, size_t *capacity, size_t item_bytes)
+/* Always inline: the call that gets no memory is then in its caller, where debuggers and
+ * tests/faults/ look for it. */
+__attribute__((always_inline)) static inline void *
+array_reserve(void *items, size_t count, size_t *capacity, size_t item_bytes)
 {
     if (count < *capacity)
         return items;

@@ -13,7 +13,8 @@ struct dynlib {
 enum status dynlib_open(const char *const *names, struct dynlib **ret_library, struct error *err)
 {
     for (size_t i = 0; names[i]; i++) {
-        void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        /* Drivers of GPUs do not give back what they took when they are unloaded: they stay. */
+        void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (!handle)
             continue;
         struct dynlib *library = malloc(sizeof(*library));

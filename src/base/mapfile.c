@@ -2,8 +2,12 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "base/mapfile.h"
 
+#include "base/fault.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,6 +55,7 @@ enum status mapfile_open(struct mapfile *map, const char *path, struct error *er
 
 void mapfile_release(struct mapfile *map)
 {
+    fault_unwatch(map->watched);
     if (map->data)
         munmap((void *)(uintptr_t)map->data, (size_t)map->size);
     *map = (struct mapfile){ 0 };
@@ -63,4 +68,26 @@ void mapfile_drop(const struct mapfile *map, uint64_t offset, uint64_t bytes)
     uint64_t end = (offset + bytes) / page * page;
     if (map->data && end > first && end <= map->size)
         madvise((void *)(uintptr_t)(map->data + first), (size_t)(end - first), MADV_DONTNEED);
+}
+
+void mapfile_watch(struct mapfile *map)
+{
+    if (map->data && !map->watched)
+        map->watched = fault_watch(map->data, (size_t)map->size);
+}
+
+enum status mapfile_check(const struct mapfile *map, const char *path, struct error *err)
+{
+    struct stat info;
+    bool same = stat(path, &info) == 0 && (uint64_t)info.st_dev == map->device &&
+                (uint64_t)info.st_ino == map->inode;
+    /* The rest of the last page reads as zeros without a fault. */
+    if (same && (uint64_t)info.st_size < map->size)
+        return error_set(err, STATUS_IO,
+                         "%s: it became shorter while it was read: expected %" PRIu64
+                         " bytes, found %" PRIu64,
+                         path, map->size, (uint64_t)info.st_size);
+    if (fault_was_seen(map->watched))
+        return error_set(err, STATUS_IO, "%s: a part of it could not be read any more", path);
+    return STATUS_OK;
 }

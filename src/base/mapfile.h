@@ -11,6 +11,7 @@ struct mapfile {
     uint64_t size;
     uint64_t device; /* device and inode: two paths of one file are the same file */
     uint64_t inode;
+    uint32_t watched; /* place in base/fault.h; 0: not watched */
 };
 
 /* Refuses anything but a regular file. Initialises *map whatever the outcome. */
@@ -20,5 +21,13 @@ void mapfile_release(struct mapfile *map); /* an empty struct is fine */
 /* Tells the kernel that [offset, offset + bytes) will not be read again soon: a pass over a file
  * larger than memory must not push everything else out. */
 void mapfile_drop(const struct mapfile *map, uint64_t offset, uint64_t bytes);
+
+/* A file that becomes shorter while it is mapped kills whoever reads it. From here on the reader
+ * goes on with zeros, and mapfile_check says so: ask before what was read is used for good. */
+void mapfile_watch(struct mapfile *map);
+/* STATUS_IO if the file is shorter than it was, or a part could not be read. path is for the
+ * message. */
+MUST_CHECK enum status mapfile_check(const struct mapfile *map, const char *path,
+                                     struct error *err);
 
 #endif

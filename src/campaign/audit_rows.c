@@ -29,7 +29,7 @@ struct job audit_row_job(const struct audit *audit, const struct matrix_row *row
 bool audit_row_is_faulty(const struct audit_row *row)
 {
     const struct child_outcome *outcome = &row->outcome;
-    return row->finished && (!outcome->ended || outcome->errors || outcome->streams_errors ||
+    return row->finished && (!outcome->ended || outcome->errors ||
                              (row->analyzer && analyzer_result(row->analyzer)->finding_count > 0));
 }
 
@@ -110,7 +110,7 @@ static void tell(const struct audit *audit, const struct audit_row *row)
              spanish ? "fila %s (%s): %u de %u iteraciones, %u errores, %zu hallazgos%s"
                      : "row %s (%s): %u of %u iterations, %u errors, %zu findings%s",
              row->plan.label, report_row_mode_name(row->plan.mode), outcome->done,
-             row->plan.iterations, outcome->errors + outcome->streams_errors,
+             row->plan.iterations, outcome->errors,
              row->analyzer ? analyzer_result(row->analyzer)->finding_count : 0,
              outcome->hung     ? (spanish ? ", se colgó" : ", hung")
              : outcome->signal ? (spanish ? ", murió" : ", died")

@@ -110,4 +110,42 @@ MUST_CHECK enum status campaign_transfers(const struct campaign_options *options
                                           bool json, struct text *text, bool *ret_passed,
                                           struct error *err);
 
+/* ---- Foreign programs ----------------------------------------------------------------------- */
+
+struct trace_options {
+    const char *const *arguments;   /* of the program, its name first; ends in NULL */
+    const char *const *environment; /* ends in NULL; the program gets it, with ours over it */
+    const char *program;            /* a path of the running greta: libraries are beside it */
+    const char *temporary_folder;
+    const char *version, *commit, *command, *author; /* as in campaign_options */
+    const char *artifacts;                           /* NULL: nothing is kept */
+    const char *backend;                             /* "auto", "cuda", "hip" */
+    const char *cupti; /* a libcupti to use; NULL: one is looked for */
+    uint32_t records;  /* of each recording; 0: its own choice */
+    bool summary;      /* figures of the program's use of the GPU */
+    bool narrow;       /* run again to narrow a window of launches */
+    enum analyze_language language;
+    int (*take_signal)(void); /* a signal that came for the program, once; 0: none; may be NULL */
+    bool set_user_id;         /* filled by campaign_trace */
+};
+
+/* Signals that are the program's: to be caught, or ignored, by who calls campaign_trace. */
+#define TRACE_SIGNAL_COUNT 6
+extern const int trace_signals[TRACE_SIGNAL_COUNT];
+
+struct trace_result {
+    enum audit_outcome outcome;
+    int exit_code, signal; /* of the program; signal 0: it ended by itself */
+    char folder[4096];     /* of the artifacts; "" */
+    struct text table;     /* findings, figures, verdict: for people */
+    struct text json;      /* summary.json */
+};
+void trace_result_init(struct trace_result *result);
+void trace_result_release(struct trace_result *result);
+
+/* Runs the program to its end and says what its GPU calls show. Fails where it could not be
+ * started, or nothing could be recorded or written. */
+MUST_CHECK enum status campaign_trace(const struct trace_options *options,
+                                      struct trace_result *result, struct error *err);
+
 #endif

@@ -30,9 +30,11 @@ struct child_outcome {
     bool hung;    /* no progress for too long: killed */
     bool interrupted;
     int exit_code, signal;
-    uint32_t done, errors; /* iterations: all, failed; of the job's main workload */
-    uint32_t streams_done; /* rounds of the streams workload beside it */
-    uint32_t streams_errors;
+    uint32_t done;        /* iterations of the job's main workload */
+    uint32_t errors;      /* of them those in which it failed, or the streams workload beside it */
+    uint32_t failed_last; /* the iteration counted last as failed, from 1 */
+    uint32_t
+        streams_done; /* rounds of the streams workload; its errors are among the iterations' */
     double streams_ms;
     double *latencies_ms; /* of the main workload; owned */
     size_t latency_count, latency_capacity;

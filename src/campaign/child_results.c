@@ -48,6 +48,16 @@ static void add_error(struct child_outcome *outcome, const json_t *line)
         json_array_append(outcome->errors_seen, error);
 }
 
+/* An iteration fails once, whichever of its workloads does, and both. Without a main workload every
+ * round is one. */
+static void add_failure(struct child_outcome *outcome)
+{
+    if (outcome->done && outcome->failed_last == outcome->done)
+        return;
+    outcome->errors++;
+    outcome->failed_last = outcome->done;
+}
+
 static void add_run(struct child_outcome *outcome, const json_t *line)
 {
     const char *work = json_string_value(json_object_get(line, "work"));
@@ -59,12 +69,14 @@ static void add_run(struct child_outcome *outcome, const json_t *line)
     outcome->copy_out_bytes = number(line, "copy_out_bytes");
     if (work && strcmp(work, "streams") == 0) {
         outcome->streams_done++;
-        outcome->streams_errors += failed;
+        if (failed)
+            add_failure(outcome);
         outcome->streams_ms += real(line, "ms");
         return;
     }
     outcome->done++;
-    outcome->errors += failed;
+    if (failed)
+        add_failure(outcome);
     add_latency(outcome, real(line, "ms"));
     outcome->tokens += number(line, "tokens");
     outcome->prompt_tokens += number(line, "prompt_tokens");

@@ -35,7 +35,7 @@ json_t *job_to_json(const struct job *job)
     return json_pack(
         "{s:s, s:s, s:s?, s:s?, s:s?, s:s, s:s?, s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, "
         "s:I, "
-        "s:I, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
+        "s:I, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
         "label", job->label, "device", job->device, "model", job->model, "inject", job->inject,
         "flight", job->flight, "results", job->results, "log", job->log, "prompt", job->prompt,
         "kv_type", job->kv_type, "level", audit_level_name(job->level), "d2h_mode",
@@ -44,12 +44,12 @@ json_t *job_to_json(const struct job *job)
         "copies", (json_int_t)job->copies, "seed", (json_int_t)job->seed, "hang_limit_ns",
         (json_int_t)job->hang_limit_ns, "auditor_pid", (json_int_t)job->auditor_pid, "stress",
         stress_json(&job->stress), "serialise", job->serialise, "single_stream", job->single_stream,
-        "pageable", job->pageable, "no_guards", job->no_guards, "no_live", job->no_live,
-        "kill_at_end", job->kill_at_end, "check_weights", job->check_weights, "chunk",
-        (json_int_t)job->chunk, "token_limit", (json_int_t)job->token_limit, "context",
-        (json_int_t)job->context, "batch", (json_int_t)job->batch, "threads",
-        (json_int_t)job->threads, "ignore_end", job->ignore_end, "sampling",
-        sampling_json(&job->sampling));
+        "pageable", job->pageable, "large_copies", job->large_copies, "no_guards", job->no_guards,
+        "no_live", job->no_live, "kill_at_end", job->kill_at_end, "check_weights",
+        job->check_weights, "chunk", (json_int_t)job->chunk, "token_limit",
+        (json_int_t)job->token_limit, "context", (json_int_t)job->context, "batch",
+        (json_int_t)job->batch, "threads", (json_int_t)job->threads, "ignore_end", job->ignore_end,
+        "sampling", sampling_json(&job->sampling));
 }
 
 enum status job_write(const struct job *job, const char *path, struct error *err)
@@ -138,6 +138,7 @@ enum status job_from_json(json_t *object, const char *path, struct job *ret_job,
         .serialise = get_flag(object, "serialise"),
         .single_stream = get_flag(object, "single_stream"),
         .pageable = get_flag(object, "pageable"),
+        .large_copies = get_flag(object, "large_copies"),
         .no_guards = get_flag(object, "no_guards"),
         .no_live = get_flag(object, "no_live"),
         .kill_at_end = get_flag(object, "kill_at_end"),

@@ -55,6 +55,7 @@ struct job {
     bool serialise;     /* wait after every piece of work */
     bool single_stream; /* JOB_STREAMS on one stream */
     bool pageable;      /* staging that is not pinned */
+    bool large_copies;  /* of transfers: only their speed, by size, up to the link's */
     bool no_guards;     /* as the level, but without guards, poison and quarantine */
     bool no_live;       /* record only; analysed from the file */
     bool check_weights; /* JOB_INFER: first every weight's bytes on the device against the file */

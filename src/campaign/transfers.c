@@ -29,7 +29,7 @@ static uint64_t number(const json_t *line, const char *key)
     return (uint64_t)json_integer_value(json_object_get(line, key));
 }
 
-/* Lines of one child. A timed line only gives the speed. */
+/* Lines of one child. One that is not counted only gives the speed of a path that others check. */
 static void take_lines(struct transfers_report *report, const json_t *lines)
 {
     for (size_t i = 0; i < json_array_size(lines); i++) {
@@ -40,11 +40,10 @@ static void take_lines(struct transfers_report *report, const json_t *lines)
         double ms = json_number_value(json_object_get(line, "ms"));
         if (!path)
             continue;
-        if (json_is_true(json_object_get(line, "timed"))) {
-            if (ms > 0)
-                path->gigabytes_per_second = (double)number(line, "bytes") / (ms * 1e6);
+        if (json_is_true(json_object_get(line, "timed")) && ms > 0)
+            path->gigabytes_per_second = (double)number(line, "bytes") / (ms * 1e6);
+        if (json_is_false(json_object_get(line, "counted")))
             continue;
-        }
         path->copies += number(line, "copies");
         path->bytes += number(line, "bytes");
         path->mismatches += number(line, "mismatches");
@@ -112,6 +111,21 @@ static enum status run_combination(const struct campaign_options *options,
     return run_child(options, setup, &job, report, err);
 }
 
+/* Speeds by size, up to the link's. */
+static enum status run_large(const struct campaign_options *options,
+                             const struct child_setup *setup, const struct audit_model *model,
+                             bool pageable, struct transfers_report *report, struct error *err)
+{
+    struct job job = audit_job(options, model,
+                               pageable ? "transfers-large-pageable" : "transfers-large-pinned");
+    job.work = JOB_TRANSFERS;
+    job.level = AUDIT_OFF;
+    job.copies = TIMING_COPIES;
+    job.pageable = pageable;
+    job.large_copies = true;
+    return run_child(options, setup, &job, report, err);
+}
+
 static enum status check_weights(const struct campaign_options *options,
                                  const struct child_setup *setup, const struct audit_model *model,
                                  struct transfers_report *report, struct error *err)
@@ -142,6 +156,8 @@ enum status transfers_run(const struct campaign_options *options, const struct c
             }
         }
     }
+    for (int pageable = 0; pageable < 2 && !quick; pageable++)
+        TRY(run_large(options, setup, model, pageable, report, err));
     return quick ? STATUS_OK : check_weights(options, setup, model, report, err);
 }
 

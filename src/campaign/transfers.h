@@ -7,7 +7,7 @@
 #include "campaign/identity.h"
 #include "report/report.h"
 
-#define TRANSFERS_PATH_LIMIT 64u
+#define TRANSFERS_PATH_LIMIT 96u
 #define TRANSFERS_CHILD_LIMIT 8u
 
 struct transfers_report {

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +30,8 @@ static void compare(struct check *check, const char *name, const uint8_t *expect
     while (expected[at + i] == check->piece[i])
         i++;
     if (!check->mismatches++)
-        snprintf(check->first, sizeof(check->first), "%s differs first at byte %llu", name,
-                 (unsigned long long)(at + i));
+        snprintf(check->first, sizeof(check->first), "%s differs first at byte %" PRIu64, name,
+                 at + i);
 }
 
 static enum status check_weight(void *context, const char *name, const struct device_view *view,

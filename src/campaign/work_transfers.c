@@ -5,6 +5,7 @@
 #include "campaign/worker.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,8 +33,15 @@ static const uint64_t sizes[] = { 1,
                                   SLOT_BYTES + 1,
                                   LARGEST_BYTES };
 
+/* Small, middling, a whole staging slot, and several slots' worth. */
+#define LARGE_BYTES (4 * WORK_TRANSFERS_SLOT_BYTES)
+static const uint64_t timed_sizes[] = { 65536, (uint64_t)1 << 20, WORK_TRANSFERS_SLOT_BYTES,
+                                        LARGE_BYTES };
+
 enum direction { COPY_IN, COPY_OUT, COPY_WITHIN, DIRECTION_COUNT };
-static const char *const direction_names[] = { "H2D", "D2H", "D2D" };
+/* The last is an import. */
+static const char *const direction_names[] = { "H2D", "D2H", "D2D", "H2D" };
+_Static_assert(COUNT_OF(direction_names) == DIRECTION_COUNT + 1, "every direction has a name");
 
 struct transfers {
     struct worker *worker;
@@ -117,6 +125,16 @@ static enum status copy_once(struct transfers *transfers, enum direction directi
     return STATUS_OK;
 }
 
+static void tell_path(struct transfers *transfers, const char *path, const struct tally *tally,
+                      bool timed, bool counted)
+{
+    worker_tell(transfers->worker,
+                json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:b, s:b}", "kind", "transfer", "path",
+                          path, "copies", (json_int_t)tally->copies, "bytes",
+                          (json_int_t)tally->bytes, "mismatches", (json_int_t)tally->mismatches,
+                          "ms", (double)tally->ns / 1e6, "timed", timed, "counted", counted));
+}
+
 static enum status run_path(struct transfers *transfers, enum direction direction, bool beside,
                             struct error *err)
 {
@@ -144,11 +162,7 @@ static enum status run_path(struct transfers *transfers, enum direction directio
             status = copy_once(transfers, direction, offset, count, &tally, err);
         worker_beat(transfers->worker);
     }
-    worker_tell(transfers->worker,
-                json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:b}", "kind", "transfer", "path", path,
-                          "copies", (json_int_t)tally.copies, "bytes", (json_int_t)tally.bytes,
-                          "mismatches", (json_int_t)tally.mismatches, "ms", (double)tally.ns / 1e6,
-                          "timed", job->level == AUDIT_OFF));
+    tell_path(transfers, path, &tally, job->level == AUDIT_OFF, job->level != AUDIT_OFF);
     worker_run_end(transfers->worker, &run, status, err);
     return status;
 }
@@ -169,12 +183,12 @@ static enum status make_busy(struct transfers *transfers, struct device_view *re
 static enum status open_parts(struct transfers *transfers, struct error *err)
 {
     struct device *device = transfers->device;
-    uint64_t room = LARGEST_BYTES + 64;
-    transfers->sent = malloc(LARGEST_BYTES);
-    transfers->back = malloc(LARGEST_BYTES);
+    uint64_t most = transfers->worker->job->large_copies ? LARGE_BYTES : LARGEST_BYTES;
+    uint64_t room = most + 64;
+    transfers->sent = malloc((size_t)most);
+    transfers->back = malloc((size_t)most);
     if (!transfers->sent || !transfers->back)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for copies of %" PRIu64 " bytes",
-                         LARGEST_BYTES);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for copies of %" PRIu64 " bytes", most);
     TRY(device_stream_create(device, DEVICE_HERE, &transfers->stream, err));
     TRY(device_stream_create(device, DEVICE_HERE, &transfers->beside, err));
     TRY(device_buffer_create(device, room, "transfers.from", DEVICE_HERE, &transfers->from, err));
@@ -201,6 +215,116 @@ static void close_parts(struct transfers *transfers)
     free(transfers->back);
 }
 
+/* ---- By size -------------------------------------------------------------------------------- */
+
+/* One copy out, up to where the bytes can be read: of a slot's worth in the slot, else in memory of
+ * the caller. */
+static enum status read_timed(struct transfers *transfers, const struct device_view *view,
+                              uint64_t count, struct tally *tally, struct error *err)
+{
+    struct device *device = transfers->device;
+    struct device_ticket ticket;
+    const void *bytes = transfers->back;
+    uint64_t begin_ns = clock_ns();
+    bool whole = count <= WORK_TRANSFERS_SLOT_BYTES;
+    if (whole) {
+        TRY(device_copy_out(device, transfers->stream, view, DEVICE_HERE, &ticket, err));
+        TRY(device_ticket_redeem(device, ticket, DEVICE_HERE, &bytes, &count, err));
+    } else {
+        TRY(device_read(device, transfers->stream, view, transfers->back, DEVICE_HERE, err));
+    }
+    tally->ns += clock_ns() - begin_ns;
+    tally->mismatches += memcmp(transfers->sent, bytes, (size_t)count) != 0;
+    return whole ? device_ticket_release(device, ticket, DEVICE_HERE, err) : STATUS_OK;
+}
+
+static enum status copy_timed(struct transfers *transfers, enum direction direction, uint64_t count,
+                              struct tally *tally, struct error *err)
+{
+    struct device *device = transfers->device;
+    struct device_view from = bytes_of(transfers->from, 0, count);
+    struct device_view to = bytes_of(transfers->to, 0, count);
+    struct tally unused = { 0 };
+    uint64_t begin_ns = clock_ns();
+    if (direction == COPY_IN)
+        TRY(device_copy_in(device, transfers->stream, &from, transfers->sent, count, DEVICE_HERE,
+                           err));
+    else if (direction == COPY_WITHIN)
+        TRY(device_copy_within(device, transfers->stream, &to, &from, DEVICE_HERE, err));
+    TRY(device_stream_sync(device, transfers->stream, DEVICE_HERE, err));
+    if (direction != COPY_OUT)
+        tally->ns += clock_ns() - begin_ns;
+    tally->copies++;
+    tally->bytes += count;
+    TRY(read_timed(transfers, direction == COPY_WITHIN ? &to : &from, count,
+                   direction == COPY_OUT ? tally : &unused, err));
+    tally->mismatches += unused.mismatches;
+    return STATUS_OK;
+}
+
+/* Memory of the host that becomes a buffer, as weights do: by the device's own best way. */
+static enum status import_timed(struct transfers *transfers, uint64_t count, struct tally *tally,
+                                struct error *err)
+{
+    struct device *device = transfers->device;
+    struct device_buffer buffer;
+    struct tally unused = { 0 };
+    uint64_t begin_ns = clock_ns();
+    TRY(device_buffer_import(device, transfers->sent, count, "transfers.import", DEVICE_HERE,
+                             &buffer, err));
+    tally->ns += clock_ns() - begin_ns;
+    tally->copies++;
+    tally->bytes += count;
+    struct device_view view = bytes_of(buffer, 0, count);
+    TRY(read_timed(transfers, &view, count, &unused, err));
+    tally->mismatches += unused.mismatches;
+    return device_buffer_destroy(device, buffer, DEVICE_HERE, err);
+}
+
+/* direction DIRECTION_COUNT: an import. The first time is not counted: pages are touched. */
+static enum status run_size(struct transfers *transfers, enum direction direction, uint64_t count,
+                            struct error *err)
+{
+    const struct job *job = transfers->worker->job;
+    bool import = direction == DIRECTION_COUNT;
+    struct worker_run run = { .work = "transfers", .key = transfers->worker->run_number + 1 };
+    struct tally tally = { 0 }, warm_up = { 0 };
+    char path[96], words[TEXT_BYTES_CAPACITY];
+    snprintf(path, sizeof(path), "%s/%s/%s%s", direction_names[direction],
+             import          ? "import"
+             : job->pageable ? "pageable"
+                             : "pinned",
+             text_bytes(count, words),
+             !import && direction != COPY_WITHIN && count == LARGE_BYTES ? " in pieces" : "");
+    make_bytes(transfers, count);
+    enum status status = worker_run_begin(transfers->worker, &run, err);
+    struct device_view view = bytes_of(transfers->from, 0, count);
+    if (!status)
+        status = device_copy_in(transfers->device, transfers->stream, &view, transfers->sent, count,
+                                DEVICE_HERE, err);
+    for (uint32_t i = 0; i <= job->copies && !status; i++) {
+        struct tally *counts = i ? &tally : &warm_up;
+        status = import ? import_timed(transfers, count, counts, err)
+                        : copy_timed(transfers, direction, count, counts, err);
+        worker_beat(transfers->worker);
+    }
+    tell_path(transfers, path, &tally, true, true);
+    worker_run_end(transfers->worker, &run, status, err);
+    return status;
+}
+
+static enum status run_sizes(struct transfers *transfers, struct error *err)
+{
+    for (int direction = 0; direction < DIRECTION_COUNT; direction++)
+        for (size_t i = 0; i < COUNT_OF(timed_sizes); i++)
+            TRY(run_size(transfers, (enum direction)direction, timed_sizes[i], err));
+    return transfers->worker->job->pageable
+               ? STATUS_OK
+               : run_size(transfers, DIRECTION_COUNT, LARGE_BYTES, err);
+}
+
+/* ---- All of it ------------------------------------------------------------------------------ */
+
 enum status work_transfers_run(struct worker *worker, struct error *err)
 {
     struct transfers transfers = { .worker = worker,
@@ -209,7 +333,10 @@ enum status work_transfers_run(struct worker *worker, struct error *err)
     enum status status = open_parts(&transfers, err);
     if (!status)
         worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
-    for (int direction = 0; direction < DIRECTION_COUNT && !status; direction++) {
+    if (!status && worker->job->large_copies)
+        status = run_sizes(&transfers, err);
+    for (int direction = 0; direction < DIRECTION_COUNT && !status && !worker->job->large_copies;
+         direction++) {
         status = run_path(&transfers, (enum direction)direction, false, err);
         if (!status && worker->job->level != AUDIT_OFF)
             status = run_path(&transfers, (enum direction)direction, true, err);

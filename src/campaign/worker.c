@@ -148,6 +148,10 @@ static enum status open_device(struct worker *worker, struct recording *recordin
     options.d2h_mode = job->d2h_mode;
     options.staging = job->pageable ? DEVICE_STAGING_PAGEABLE : DEVICE_STAGING_PINNED;
     options.serialise = job->serialise;
+    if (job->large_copies) {
+        options.staging_slot_bytes = WORK_TRANSFERS_SLOT_BYTES;
+        options.staging_slot_count = 4;
+    }
     open_flight(worker, recording);
     if (recording->flight) {
         event_fan_add(&worker->fan, flight_observer(recording->flight));

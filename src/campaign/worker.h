@@ -77,6 +77,8 @@ MUST_CHECK enum status work_streams_run(struct work_streams *work, uint32_t iter
                                         struct error *err);
 
 /* work_transfers.c: every copy path. */
+/* Of a staging slot where large copies are timed: what is much larger than it goes in pieces. */
+#define WORK_TRANSFERS_SLOT_BYTES ((uint64_t)16 << 20)
 MUST_CHECK enum status work_transfers_run(struct worker *worker, struct error *err);
 
 #endif

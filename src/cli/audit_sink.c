@@ -204,7 +204,7 @@ static void on_end(struct audit_sink *sink, struct copy *copy, const struct even
 
 static void on_copy_out(struct audit_sink *sink, const struct event *event)
 {
-    struct copy refused;
+    struct copy refused = { .open = false };
     struct copy *copy = event->object < TICKET_LIMIT ? &sink->copies[event->object] : &refused;
     if (event->phase == EVENT_BEGIN) {
         *copy = copy_of(sink, event);
@@ -212,8 +212,9 @@ static void on_copy_out(struct audit_sink *sink, const struct event *event)
         return;
     }
     if (event->outcome == EVENT_DONE)
-        return;                            /* queued; the ticket tells how it went */
-    if (event->outcome == EVENT_REFUSED) { /* it never began */
+        return; /* queued; the ticket tells how it went */
+    if (event->outcome == EVENT_REFUSED ||
+        copy == &refused) { /* it never began, as far as is known */
         copy = &refused;
         *copy = copy_of(sink, event);
         tell_start(sink, copy, event);

@@ -98,6 +98,7 @@ struct cli_invocation {
 /* Commands. */
 extern const struct cli_command cli_infer;
 extern const struct cli_command cli_audit;
+extern const struct cli_command cli_trace;
 extern const struct cli_command cli_eval;
 extern const struct cli_command cli_bench;
 extern const struct cli_command cli_diff_taps;

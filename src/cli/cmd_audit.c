@@ -1,6 +1,7 @@
 /* cmd_audit.c - greta audit: is the run sound, and if not, what is the cause? */
 #include "cli/audit_workload.h"
 #include "cli/cli.h"
+#include "cli/command_line.h"
 #include "cli/version.h"
 
 #include "campaign/campaign.h"
@@ -116,17 +117,6 @@ static void on_note(void *context, const char *line)
 }
 
 /* ---- Options -------------------------------------------------------------------------------- */
-
-/* The line as it was typed, words with spaces in quotes. */
-static void add_command(struct text *text, const struct cli_environment *environment)
-{
-    text_add(text, "greta");
-    for (int i = 1; i < environment->argument_count; i++) {
-        const char *word = environment->arguments[i];
-        bool plain = word[0] && !strpbrk(word, " \t\n'\"\\$&;|<>()*?");
-        text_addf(text, plain ? " %s" : " '%s'", word);
-    }
-}
 
 static enum status fill_options(const struct cli_invocation *invocation, struct watch *watch,
                                 struct audit_workload *workload, const struct text *command,
@@ -254,7 +244,7 @@ static enum cli_exit run_audit(const struct cli_invocation *invocation)
     enum cli_exit code;
     text_init(&command);
     audit_workload_init(&workload);
-    add_command(&command, invocation->environment);
+    cli_add_command_line(&command, invocation->environment);
     if (fill_options(invocation, &watch, &workload, &command, &campaign, &err))
         code = fail(invocation, &err);
     else if (settings->self_test || settings->transfers)

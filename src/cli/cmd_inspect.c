@@ -286,6 +286,8 @@ static enum cli_exit run_inspect(const struct cli_invocation *invocation)
         status = inspect_hash(invocation, file, settings->check, settings->json, &negative, &err);
     else
         status = show(invocation, file, expected, &negative, &err);
+    if (!status)
+        status = gguf_check_whole(file, &err);
     gguf_close(file);
     if (status)
         return cli_fail(invocation, &err);

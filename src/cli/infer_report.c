@@ -50,7 +50,7 @@ static json_t *list_sequences(const struct infer_summary *summary)
             list, json_pack("{s:I, s:s, s:I, s:I}", "sequence", (json_int_t)i, "reason",
                             generate_reason_name(summary->results[i].reason), "generated_tokens",
                             (json_int_t)summary->results[i].token_count, "seed",
-                            (json_int_t)(summary->seed + i)));
+                            (json_int_t)summary->seed + (json_int_t)i));
     return list;
 }
 

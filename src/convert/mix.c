@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -42,7 +43,7 @@ bool convert_type_find(const char *name, enum convert_type *ret_type)
     for (size_t i = 0; i <= length; i++)
         lower[i] = (char)tolower((unsigned char)name[i]);
     if (strcmp(lower, "q4_k") == 0 || strcmp(lower, "q5_k") == 0)
-        strcat(lower, "_m");
+        memcpy(lower + length, "_m", sizeof("_m"));
     for (size_t i = 0; i < CONVERT_TYPE_COUNT; i++) {
         if (strcmp(lower, types[i].name) == 0) {
             *ret_type = (enum convert_type)i;
@@ -74,6 +75,17 @@ static bool layer_is_upgraded(uint32_t layer, uint32_t count)
     return layer < eighth || layer >= 7 * count / 8 || (layer - eighth) % 3 == 2;
 }
 
+/* Of "blk.17.attn_v.weight"; false if there is none, or one no model has. */
+static bool layer_of(const char *name, uint32_t *ret_layer)
+{
+    char *end;
+    if (strncmp(name, "blk.", 4) != 0 || !isdigit((unsigned char)name[4]))
+        return false;
+    unsigned long layer = strtoul(name + 4, &end, 10);
+    *ret_layer = (uint32_t)layer;
+    return *end == '.' && layer <= UINT32_MAX;
+}
+
 static enum dtype mixed_dtype(const struct convert_mix *mix, struct text_view name)
 {
     enum dtype plain = types[mix->type].dtype;
@@ -84,12 +96,12 @@ static enum dtype mixed_dtype(const struct convert_mix *mix, struct text_view na
     if (!types[mix->type].upgrades)
         return plain;
     char text[64];
-    unsigned layer;
+    uint32_t layer;
     snprintf(text, sizeof(text), "%.*s", (int)name.length, name.bytes);
     if (mix->type == CONVERT_Q4_K_M && ends_with(name, ".attn_qkv.weight"))
         return DTYPE_Q5_K;
     if ((ends_with(name, ".attn_v.weight") || ends_with(name, ".ffn_down.weight")) &&
-        sscanf(text, "blk.%u.", &layer) == 1 && layer_is_upgraded(layer, mix->layer_count))
+        layer_of(text, &layer) && layer_is_upgraded(layer, mix->layer_count))
         return DTYPE_Q6_K;
     return plain;
 }

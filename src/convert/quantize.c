@@ -226,6 +226,7 @@ static enum status run(struct work *work, const struct step *steps, struct error
     TRY(gguf_writer_begin_data(work->writer, request->path, request->replace, err));
     for (size_t i = 0; i < gguf_tensor_count(request->input); i++) {
         const struct gguf_tensor *tensor = steps[i].tensor;
+        ASSERT(tensor);
         if (!quant_can_decode(tensor->dtype))
             TRY(copy_tensor(work, tensor, err));
         else
@@ -233,6 +234,7 @@ static enum status run(struct work *work, const struct step *steps, struct error
         gguf_tensor_drop(request->input, tensor);
     }
     TRY(progress_step(work->progress, work->total_elements, work->total_elements, err));
+    TRY(gguf_check_whole(request->input, err));
     return gguf_writer_finish(work->writer, err);
 }
 

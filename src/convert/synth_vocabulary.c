@@ -106,8 +106,8 @@ static void add_byte_fallbacks(struct vocabulary *vocabulary)
         add_token(vocabulary, text, TYPE_BYTE);
     }
     add_token(vocabulary, space_mark(vocabulary), TYPE_NORMAL);
-    for (char letter = '!'; letter <= '~'; letter++)
-        add_token(vocabulary, (char[]){ letter, '\0' }, TYPE_NORMAL);
+    for (int letter = '!'; letter <= '~'; letter++)
+        add_token(vocabulary, (char[]){ (char)letter, '\0' }, TYPE_NORMAL);
 }
 
 /* ---- Words and syllables -------------------------------------------------------------------- */

@@ -149,15 +149,17 @@ enum status call_check_lost(struct call *call, const char *what, struct error *e
 
 static void describe_fault(const struct device_fault *fault, char *words, size_t bytes)
 {
-    char layer[32] = "", step[32] = "", address[64];
+    char layer[32] = "", step[32] = "", address[200];
     if (fault->scope.layer >= 0)
         snprintf(layer, sizeof(layer), ", layer %" PRId32, fault->scope.layer);
     if (fault->scope.step >= 0)
         snprintf(step, sizeof(step), ", step %" PRId32, fault->scope.step);
     if (fault->address_known)
-        snprintf(address, sizeof(address), "address 0x%" PRIx64, fault->address);
+        snprintf(address, sizeof(address), "address 0x%" PRIx64 "%s%s%s", fault->address,
+                 fault->note ? " (" : "", fault->note ? fault->note : "", fault->note ? ")" : "");
     else
-        snprintf(address, sizeof(address), "address not known: the processor gives none");
+        snprintf(address, sizeof(address), "address not known: %s",
+                 fault->note ? fault->note : "the processor gives none");
     snprintf(words, bytes, "%s%s%s%s%s, stream %" PRIu32 ", event %" PRIu64 ", %s", fault->op,
              layer, step, fault->scope.tensor[0] ? ", tensor " : "", fault->scope.tensor,
              fault->stream_index, fault->event_id, address);

@@ -106,6 +106,7 @@ struct device_fault {
     uint32_t stream_index;
     bool address_known; /* a non-canonical address has none */
     uint64_t address;
+    const char *note; /* how it is known, or why it is not; NULL: nothing to say */
 };
 
 /* What the runtime below a backend says of an address. */
@@ -246,7 +247,7 @@ struct device {
 
     uint32_t lost;              /* atomic flag; set once, after first_fault is written */
     pthread_mutex_t fault_lock; /* guards first_fault until lost is set */
-    char first_fault[256];      /* in words */
+    char first_fault[384];      /* in words */
     uint64_t first_fault_id;    /* event of the fault */
 };
 

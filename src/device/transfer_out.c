@@ -81,6 +81,7 @@ static enum status give_copy_out(struct device *device, struct device_stream str
             status = transfer_refuse_staging(&call, in_use, err);
     }
     if (!status) {
+        ASSERT(staging);
         staging->bytes = transfer_bytes(&resolved);
         *ret_ticket = staging_ticket(device, staging);
         call.event.bytes = staging->bytes;
@@ -222,8 +223,8 @@ static enum status read_run(struct device *device, struct device_stream stream,
     for (uint64_t at = 0; at < bytes; at += limit) {
         uint64_t count = bytes - at < limit ? bytes - at : limit;
         struct device_view piece = byte_view(source, start + at, count);
-        struct device_ticket ticket;
-        const void *landed;
+        struct device_ticket ticket = { 0, 0 };
+        const void *landed = NULL;
         TRY(device_copy_out(device, stream, &piece, site, &ticket, err));
         enum status status = device_ticket_redeem(device, ticket, site, &landed, &count, err);
         if (!status)

@@ -59,7 +59,7 @@ enum status engine_bind_weights(struct engine *engine, const struct gguf_file *f
             TRY(bind(engine, file, (enum model_role)role, layer,
                      &engine->layers[layer].weights[role], err));
     }
-    return STATUS_OK;
+    return gguf_check_whole(file, err);
 }
 
 enum status engine_weights_visit(const struct engine *engine, engine_weight_visitor visit,

@@ -35,6 +35,9 @@ static const char *const kind_names[] = {
     [EVENT_RUN] = "run",
     [EVENT_TRANSFER_HASH] = "transfer-hash",
     [EVENT_SCAN] = "scan",
+    [EVENT_SOURCE_CHANGED] = "source-changed",
+    [EVENT_HIDDEN_ORDER] = "hidden-order",
+    [EVENT_CALL] = "call",
 };
 _Static_assert(COUNT_OF(kind_names) == EVENT_KIND_COUNT, "every kind has a name");
 
@@ -57,6 +60,7 @@ static const char *const check_names[] = {
     [EVENT_CHECK_STAGING] = "staging",     [EVENT_CHECK_TICKET] = "ticket",
     [EVENT_CHECK_CAPTURE] = "capture",     [EVENT_CHECK_STALE_GRAPH] = "stale-graph",
     [EVENT_CHECK_MEMORY] = "memory",       [EVENT_CHECK_POINTER] = "pointer",
+    [EVENT_CHECK_DIRECTION] = "direction",
 };
 _Static_assert(COUNT_OF(check_names) == EVENT_CHECK_COUNT, "every check has a name");
 

@@ -54,6 +54,13 @@ enum event_kind {
     EVENT_SCAN,           /* values written by an earlier launch (cause_id, operand) were looked at:
                              expected: how many, found: how many are not finite, host_address:
                              index of the first of those */
+    EVENT_SOURCE_CHANGED, /* of a foreign program: the pinned host memory that an earlier copy
+                             (cause_id) reads was rewritten before anybody waited for the copy;
+                             expected: digest when it was queued, found: now */
+    EVENT_HIDDEN_ORDER,   /* of a foreign program: from here on order that nobody sees goes through
+                             the stream (a host function, a value in memory, another process) */
+    EVENT_CALL,           /* of a foreign program: another call, told because it failed, or because
+                             it had a number and is about a graph that is being captured */
     EVENT_KIND_COUNT
 };
 
@@ -94,10 +101,13 @@ enum event_check {
     EVENT_CHECK_MEMORY,      /* expected: bytes available, found: bytes asked for */
     EVENT_CHECK_POINTER,     /* the runtime says otherwise: expected: bytes of the view, found: how
                               * many from its address on it says are this device's memory */
+    EVENT_CHECK_DIRECTION,   /* expected, found: enum event_side of the operand's address */
     EVENT_CHECK_COUNT
 };
 
 const char *event_check_name(enum event_check check); /* "view-end": a stable slug */
+
+enum event_side { EVENT_SIDE_UNKNOWN, EVENT_SIDE_DEVICE, EVENT_SIDE_HOST };
 
 /* The error state of a stream, as asked around a copy. */
 enum event_state {
@@ -108,7 +118,9 @@ enum event_state {
 
 /* ---- The event ------------------------------------------------------------------------------ */
 
-enum event_access_mode { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_UPDATE = 3 };
+/* EVENT_MAYBE, beside EVENT_UPDATE: a foreign kernel was given the pointer; what it does with it,
+ * and how far from it, is not known. */
+enum event_access_mode { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_UPDATE = 3, EVENT_MAYBE = 4 };
 
 /* A range of device memory that a call may touch. Addresses are shown, never usable. */
 struct event_access {
@@ -120,8 +132,29 @@ struct event_access {
     uint8_t operand;     /* position in the op's list */
 };
 
+/* In a mode beside EVENT_UPDATE: rows that indices choose are written, nothing is read, and what is
+ * not chosen stays as it was. */
+#define EVENT_SCATTERED 8
+
 /* The most operands an op can have. */
 #define EVENT_ACCESS_LIMIT 12
+
+/* What else there is to a call; bits of struct event's flags. All but the first are of foreign
+ * programs only. */
+enum event_flag {
+    EVENT_FOREIGN = 1,       /* seen by interposition: nothing was checked before the call, and what
+                                `check` says did not stop it */
+    EVENT_SYNCHRONOUS = 2,   /* of a copy, fill or free: the host waits for the stream's work */
+    EVENT_PAGEABLE = 4,      /* of a copy: its host memory is not known to be pinned */
+    EVENT_LEGACY_STREAM = 8, /* a default stream that waits for blocking ones, and they for it */
+    EVENT_BLOCKING = 16,     /* a stream that does so */
+    EVENT_ALL_STREAMS = 32,  /* of a wait: for all of them */
+    EVENT_HOST_MEMORY = 64,  /* of a buffer: pinned host memory */
+    EVENT_STREAM_ORDERED = 128, /* of a buffer made or destroyed: when its stream gets there */
+    EVENT_PARTIAL = 256,        /* of a launch: it has pointers that are not in the list */
+    EVENT_HOST_SOURCE = 512,    /* of a copy: accesses[1] is host memory it reads or writes */
+    EVENT_CACHED_MEMORY = 1024, /* of a buffer: a caching allocator keeps it */
+};
 
 #define EVENT_OP_BYTES 24
 #define EVENT_TENSOR_BYTES 40
@@ -156,6 +189,13 @@ struct event {
     struct event_scope scope;
     char op[EVENT_OP_BYTES];     /* name of the op, kernel or buffer */
     char file[EVENT_FILE_BYTES]; /* of the call site */
+    uint16_t flags;              /* enum event_flag */
+    /* Of a foreign call, at its beginning: the check it will not pass, and the operand; so that
+     * they are known of a call the process died in. */
+    uint8_t begin_check, begin_operand;
+    /* Of a foreign program; numbers of tables in the flight file, 0: none. */
+    uint32_t stack_index; /* who called */
+    uint32_t name_index;  /* the kernel's full name, of which op has the beginning */
     struct event_access accesses[EVENT_ACCESS_LIMIT];
 
     /* Known at the end. */
@@ -175,6 +215,16 @@ struct event {
 
 #define EVENT_NO_OPERAND 255u
 #define EVENT_NO_STREAM UINT32_MAX
+
+/* True of a call that went into a graph instead of being run: its object is the graph-begin. Copies
+ * in and out are recorded by foreign programs only; the object of others is a ticket. */
+static inline bool event_is_recorded(const struct event *event)
+{
+    bool copies = event->kind == EVENT_COPY_IN || event->kind == EVENT_COPY_OUT;
+    return event->object != 0 &&
+           (event->kind == EVENT_LAUNCH || event->kind == EVENT_FILL ||
+            event->kind == EVENT_COPY_WITHIN || (copies && (event->flags & EVENT_FOREIGN)));
+}
 
 /* Copies text into a fixed field, cut if need be, always ended. */
 void event_set_text(char *field, size_t field_bytes, const char *text);

@@ -26,6 +26,7 @@ struct flight_options {
     uint32_t graph_record_count; /* launches recorded in graphs; 0: 4,096 */
     const char *device;          /* name, for the header */
     const char *command;         /* what was run, for the header */
+    bool call_tables; /* of a foreign program: room for stacks, names and modules (5 MiB) */
 };
 
 /* Replaces an existing file. Fails, and leaves no file, where the disk has no room for all of it.
@@ -34,6 +35,8 @@ MUST_CHECK enum status flight_create(const char *path, const struct flight_optio
                                      struct flight **ret_flight, struct error *err);
 /* Marks the file as closed in order. NULL is fine. */
 void flight_close(struct flight *flight);
+/* Marks it closed and leaves everything in place: for a process whose threads may still write. */
+void flight_mark_closed(struct flight *flight);
 
 /* Give this to the device; lives as long as the flight. */
 struct event_observer flight_observer(struct flight *flight);
@@ -44,6 +47,13 @@ struct crumb_page *flight_crumbs(struct flight *flight);
  * FLIGHT_CHECKPOINT_BYTES. A process that dies in the call leaves the checkpoint before. */
 void flight_checkpoint(struct flight *flight, uint64_t analysed_id, const void *bytes,
                        size_t count);
+
+/* An existing file, written to by another process: for flight_peek, flight_crumbs and
+ * flight_checkpoint behind it. flight_close lets go of it and does not mark it closed. */
+MUST_CHECK enum status flight_attach(const char *path, struct flight **ret_flight,
+                                     struct error *err);
+
+bool flight_is_attached(const struct flight *flight);
 
 enum flight_state {
     FLIGHT_ABSENT, /* not written yet, or being written */
@@ -57,6 +67,27 @@ enum flight_state {
 enum flight_state flight_peek(const struct flight *flight, uint64_t id, struct event *ret_event);
 /* Events the ring holds. */
 uint32_t flight_record_count(const struct flight *flight);
+
+/* ---- Where foreign calls come from ---------------------------------------------------------- */
+
+#define FLIGHT_STACK_FRAMES 30
+#define FLIGHT_NAME_BYTES 504
+#define FLIGHT_PATH_BYTES 224
+
+/* A file that is mapped as code. */
+struct flight_module {
+    uint64_t start, end; /* addresses of its code */
+    uint64_t bias;       /* address minus the address in the file's symbol tables */
+    char path[FLIGHT_PATH_BYTES];
+};
+
+/* Each returns a number for struct event, or 0 where there is no room; takes a lock. The same twice
+ * gives two numbers: the caller remembers what it added. */
+uint32_t flight_add_stack(struct flight *flight, const uint64_t *frames, size_t count);
+uint32_t flight_add_name(struct flight *flight, const char *text);
+void flight_add_module(struct flight *flight, const struct flight_module *module);
+/* Time spent in observing so many calls. */
+void flight_add_cost(struct flight *flight, uint64_t ns, uint64_t count);
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
@@ -75,6 +106,8 @@ struct flight_info {
     uint64_t lost_count;        /* overwritten before they were analysed */
     uint64_t dropped_count;     /* met in one record, or did not fit a table */
     uint64_t damaged_count;     /* torn by the end of the process, or damaged since */
+    bool foreign;               /* has tables of stacks, names and modules */
+    uint64_t observed_ns, observed_count;
 };
 
 struct flight_allocation {
@@ -105,6 +138,15 @@ const struct flight_allocation *flight_allocation_at(const struct flight_reader 
 /* Launches, fills and copies of graph templates, in the order they were recorded (their event's
  * object: the graph-begin). False past the end. */
 bool flight_graph_launch(const struct flight_reader *reader, size_t index, struct event *ret_event);
+
+/* By their number in an event; false, or NULL, if there is none. The name is borrowed. */
+bool flight_stack(const struct flight_reader *reader, uint32_t number,
+                  uint64_t ret_frames[FLIGHT_STACK_FRAMES], size_t *ret_count);
+bool flight_name(const struct flight_reader *reader, uint32_t number,
+                 char ret_text[FLIGHT_NAME_BYTES]);
+/* From 0; false past the end. One that is damaged has an empty path. */
+bool flight_module_at(const struct flight_reader *reader, size_t index,
+                      struct flight_module *ret_module);
 
 /* The newest whole checkpoint, borrowed; false if there is none. */
 bool flight_last_checkpoint(const struct flight_reader *reader, const void **ret_bytes,

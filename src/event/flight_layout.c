@@ -9,7 +9,7 @@ static uint64_t next_page(uint64_t offset)
 }
 
 struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_count,
-                                  uint32_t graph_record_count)
+                                  uint32_t graph_record_count, bool call_tables)
 {
     /* 32-bit counts times sizes below 4 KiB: no sum here comes near 64 bits. */
     struct flight_plan plan = { .crumb_offset = FLIGHT_HEADER_BYTES };
@@ -18,8 +18,15 @@ struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_cou
                                        2 * sizeof(struct flight_checkpoint_slot));
     plan.graph_offset = next_page(plan.allocation_offset +
                                   (uint64_t)allocation_count * sizeof(struct flight_entry));
-    plan.ring_offset = next_page(plan.graph_offset +
-                                 (uint64_t)graph_record_count * sizeof(struct flight_record));
+    uint64_t tables = call_tables ? 1 : 0;
+    plan.stack_offset = next_page(plan.graph_offset +
+                                  (uint64_t)graph_record_count * sizeof(struct flight_record));
+    plan.name_offset = next_page(plan.stack_offset +
+                                 tables * FLIGHT_STACK_COUNT * sizeof(struct flight_stack));
+    plan.module_offset = next_page(plan.name_offset +
+                                   tables * FLIGHT_NAME_COUNT * sizeof(struct flight_name));
+    plan.ring_offset = next_page(plan.module_offset +
+                                 tables * FLIGHT_MODULE_COUNT * sizeof(struct flight_module_entry));
     plan.file_bytes = next_page(plan.ring_offset +
                                 (uint64_t)record_count * sizeof(struct flight_record));
     return plan;
@@ -56,6 +63,25 @@ uint32_t flight_end_checksum(const struct event *event)
 uint64_t flight_entry_checksum(const struct flight_allocation *allocation)
 {
     return checksum64(allocation, sizeof(*allocation));
+}
+
+uint64_t flight_table_checksum(const void *bytes, size_t count)
+{
+    return checksum64(bytes, count);
+}
+
+void flight_place_areas(struct flight *flight, const struct flight_plan *plan)
+{
+    uint8_t *data = flight->data;
+    flight->counters = (struct flight_counters *)(data + FLIGHT_COUNTERS_OFFSET);
+    flight->crumbs = (struct crumb_page *)(data + plan->crumb_offset);
+    flight->checkpoints = (struct flight_checkpoint_slot *)(data + plan->checkpoint_offset);
+    flight->entries = (struct flight_entry *)(data + plan->allocation_offset);
+    flight->graph_records = (struct flight_record *)(data + plan->graph_offset);
+    flight->stacks = (struct flight_stack *)(data + plan->stack_offset);
+    flight->names = (struct flight_name *)(data + plan->name_offset);
+    flight->modules = (struct flight_module_entry *)(data + plan->module_offset);
+    flight->ring = (struct flight_record *)(data + plan->ring_offset);
 }
 
 uint64_t flight_checkpoint_checksum(const struct flight_checkpoint_slot *slot)

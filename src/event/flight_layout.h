@@ -5,8 +5,10 @@
 
 #include "event/flight.h"
 
+#include <pthread.h>
+
 #define FLIGHT_MAGIC "GRETAFLT"
-#define FLIGHT_VERSION 1u
+#define FLIGHT_VERSION 2u
 #define FLIGHT_HEADER_BYTES 4096u
 #define FLIGHT_PAGE 4096u
 
@@ -18,7 +20,8 @@ struct flight_header {
     char magic[8];
     uint32_t version;
     uint32_t header_bytes, record_bytes, event_bytes, allocation_bytes, checkpoint_bytes;
-    uint32_t record_count, allocation_count, graph_record_count, unused;
+    uint32_t record_count, allocation_count, graph_record_count;
+    uint32_t call_tables; /* 1: the file has tables of stacks, names and modules; else 0 */
     uint64_t crumb_offset, checkpoint_offset, allocation_offset, graph_offset, ring_offset;
     uint64_t file_bytes;
     uint64_t pid, start_wall_ns, start_clock_ns;
@@ -33,6 +36,10 @@ struct flight_counters {
     uint64_t dropped_count;
     uint64_t allocation_used; /* entries of the table ever used */
     uint64_t graph_used;
+    /* Of a foreign program. */
+    uint64_t stack_used, name_used, module_used;
+    uint64_t observed_ns; /* spent in observing its calls */
+    uint64_t observed_count;
 };
 #define FLIGHT_COUNTERS_OFFSET 2048u
 
@@ -42,7 +49,6 @@ struct flight_record {
     uint32_t begin_checksum; /* of the event up to end_ns */
     uint32_t end_checksum;   /* of the event from end_ns, 0 if the end was not seen */
     struct event event;
-    uint8_t unused[8];
 };
 _Static_assert(sizeof(struct flight_record) == 512, "eight cache lines");
 
@@ -50,6 +56,25 @@ struct flight_entry {
     struct flight_allocation allocation;
     uint64_t checksum; /* 0: the entry is not used */
 };
+
+/* Where calls of a foreign program come from; in tables that only grow. A checksum of 0: not
+ * written yet. */
+struct flight_stack {
+    uint32_t count, unused;
+    uint64_t frames[FLIGHT_STACK_FRAMES]; /* return addresses, the innermost first */
+    uint64_t checksum;
+};
+struct flight_name {
+    char text[FLIGHT_NAME_BYTES];
+    uint64_t checksum;
+};
+struct flight_module_entry {
+    struct flight_module module;
+    uint64_t checksum;
+};
+#define FLIGHT_STACK_COUNT 8192u
+#define FLIGHT_NAME_COUNT 4096u
+#define FLIGHT_MODULE_COUNT 1024u
 
 /* Two of them, written in turn. */
 struct flight_checkpoint_slot {
@@ -60,13 +85,41 @@ struct flight_checkpoint_slot {
     uint8_t bytes[FLIGHT_CHECKPOINT_BYTES];
 };
 
-/* Offsets and sizes of all areas follow from the three counts. */
+/* Offsets and sizes of all areas follow from the three counts and whether there are call tables. */
 struct flight_plan {
-    uint64_t crumb_offset, checkpoint_offset, allocation_offset, graph_offset, ring_offset;
+    uint64_t crumb_offset, checkpoint_offset, allocation_offset, graph_offset;
+    uint64_t stack_offset, name_offset, module_offset; /* empty areas without call tables */
+    uint64_t ring_offset;
     uint64_t file_bytes;
 };
 struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_count,
-                                  uint32_t graph_record_count);
+                                  uint32_t graph_record_count, bool call_tables);
+
+/* The writer: file, and what stands where in it. */
+struct flight {
+    uint8_t *data; /* the mapping */
+    uint64_t size;
+    uint32_t record_count, allocation_count, graph_record_count; /* not the file's: see attach */
+    bool call_tables, attached;
+    struct flight_counters *counters;
+    struct crumb_page *crumbs;
+    struct flight_record *ring;
+    struct flight_record *graph_records;
+    struct flight_entry *entries;
+    struct flight_checkpoint_slot *checkpoints;
+    struct flight_stack *stacks;
+    struct flight_name *names;
+    struct flight_module_entry *modules;
+    pthread_mutex_t lock; /* guards the tables, checkpoints and their counters */
+    uint64_t checkpoint_sequence;
+};
+/* Sets the pointers into the mapping. */
+void flight_place_areas(struct flight *flight, const struct flight_plan *plan);
+
+/* The file's header, if it is one that this greta can read; *ret_plan: where its areas are. */
+MUST_CHECK enum status flight_check_header(const void *bytes, uint64_t size, const char *name,
+                                           struct flight_header *ret_header,
+                                           struct flight_plan *ret_plan, struct error *err);
 
 /* Copies a record's event if it is whole, has that id and means something. */
 bool flight_record_load(const struct flight_record *source, uint64_t id, struct event *ret);
@@ -75,6 +128,7 @@ uint64_t flight_header_checksum(const struct flight_header *header);
 uint32_t flight_begin_checksum(const struct event *event);
 uint32_t flight_end_checksum(const struct event *event);
 uint64_t flight_entry_checksum(const struct flight_allocation *allocation);
+uint64_t flight_table_checksum(const void *bytes, size_t count);
 uint64_t flight_checkpoint_checksum(const struct flight_checkpoint_slot *slot);
 
 #endif

@@ -21,62 +21,6 @@ struct flight_reader {
     size_t allocation_count;
 };
 
-/* ---- Header --------------------------------------------------------------------------------- */
-
-static enum status check_number(const char *name, const char *field, uint64_t offset,
-                                uint64_t expected, uint64_t found, struct error *err)
-{
-    if (expected == found)
-        return STATUS_OK;
-    return error_set(err, STATUS_BAD_FILE,
-                     "%s: byte %" PRIu64 ": %s: expected %" PRIu64 ", found %" PRIu64, name, offset,
-                     field, expected, found);
-}
-
-#define CHECK_FIELD(reader, name, field, expected, err)                                            \
-    TRY(check_number((name), #field, offsetof(struct flight_header, field), (expected),            \
-                     (reader)->header.field, (err)))
-
-static enum status check_header(struct flight_reader *reader, const char *name, struct error *err)
-{
-    struct flight_header *header = &reader->header;
-    if (reader->size < FLIGHT_HEADER_BYTES)
-        return error_set(err, STATUS_BAD_FILE,
-                         "%s: byte 0: header: expected %u bytes, found %" PRIu64
-                         ": not a flight file, or cut short",
-                         name, FLIGHT_HEADER_BYTES, reader->size);
-    memcpy(header, reader->data, sizeof(*header));
-    if (memcmp(header->magic, FLIGHT_MAGIC, sizeof(header->magic)) != 0)
-        return error_set(err, STATUS_BAD_FILE,
-                         "%s: byte 0: magic: expected \"%s\", found something else: not a flight "
-                         "file",
-                         name, FLIGHT_MAGIC);
-    if (header->version != FLIGHT_VERSION)
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "%s: byte 8: version: expected %u, found %" PRIu32
-                         "; read it with the greta that wrote it",
-                         name, FLIGHT_VERSION, header->version);
-    CHECK_FIELD(reader, name, header_bytes, FLIGHT_HEADER_BYTES, err);
-    CHECK_FIELD(reader, name, record_bytes, sizeof(struct flight_record), err);
-    CHECK_FIELD(reader, name, event_bytes, sizeof(struct event), err);
-    CHECK_FIELD(reader, name, allocation_bytes, sizeof(struct flight_entry), err);
-    CHECK_FIELD(reader, name, checkpoint_bytes, sizeof(struct flight_checkpoint_slot), err);
-    if (header->record_count == 0)
-        return check_number(name, "record_count", offsetof(struct flight_header, record_count), 1,
-                            0, err);
-    reader->plan = flight_plan_of(header->record_count, header->allocation_count,
-                                  header->graph_record_count);
-    CHECK_FIELD(reader, name, ring_offset, reader->plan.ring_offset, err);
-    CHECK_FIELD(reader, name, file_bytes, reader->plan.file_bytes, err);
-    if (reader->size < reader->plan.file_bytes)
-        return error_set(err, STATUS_BAD_FILE,
-                         "%s: byte %" PRIu64 ": expected %" PRIu64
-                         " bytes in all, found the end: the file is cut short",
-                         name, reader->size, reader->plan.file_bytes);
-    CHECK_FIELD(reader, name, checksum, flight_header_checksum(header), err);
-    return STATUS_OK;
-}
-
 /* ---- Records -------------------------------------------------------------------------------- */
 
 static void end_text(char *field, size_t bytes)
@@ -111,8 +55,10 @@ bool flight_record_load(const struct flight_record *source, uint64_t id, struct 
     if (!ended) {
         event->phase = EVENT_BEGIN;
         event->outcome = EVENT_PENDING;
-        event->check = EVENT_CHECK_NONE;
-        event->operand = EVENT_NO_OPERAND;
+        event->check = event->begin_check;
+        event->operand = event->begin_check ? event->begin_operand : EVENT_NO_OPERAND;
+        event->expected = event->found = 0;
+        event->code = 0;
         event->end_ns = 0;
     }
     if (event->kind >= EVENT_KIND_COUNT || event->outcome >= EVENT_OUTCOME_COUNT ||
@@ -245,6 +191,63 @@ bool flight_last_checkpoint(const struct flight_reader *reader, const void **ret
     return true;
 }
 
+/* ---- Where foreign calls come from ---------------------------------------------------------- */
+
+/* The entry's bytes, copied; false if there is no such entry, or not a whole one. */
+static bool copy_entry(const struct flight_reader *reader, uint64_t offset, size_t index,
+                       size_t limit, size_t bytes, void *ret)
+{
+    if (reader->header.call_tables != 1 || index >= limit)
+        return false;
+    memcpy(ret, reader->data + offset + index * bytes, bytes);
+    uint64_t checksum;
+    memcpy(&checksum, (const uint8_t *)ret + bytes - sizeof(checksum), sizeof(checksum));
+    return checksum != 0 && checksum == flight_table_checksum(ret, bytes - sizeof(checksum));
+}
+
+bool flight_stack(const struct flight_reader *reader, uint32_t number,
+                  uint64_t ret_frames[FLIGHT_STACK_FRAMES], size_t *ret_count)
+{
+    struct flight_stack stack;
+    if (number == 0 || !copy_entry(reader, reader->plan.stack_offset, number - 1,
+                                   FLIGHT_STACK_COUNT, sizeof(stack), &stack))
+        return false;
+    *ret_count = stack.count < FLIGHT_STACK_FRAMES ? stack.count : FLIGHT_STACK_FRAMES;
+    memcpy(ret_frames, stack.frames, sizeof(stack.frames));
+    return true;
+}
+
+bool flight_name(const struct flight_reader *reader, uint32_t number,
+                 char ret_text[FLIGHT_NAME_BYTES])
+{
+    struct flight_name name;
+    if (number == 0 || !copy_entry(reader, reader->plan.name_offset, number - 1, FLIGHT_NAME_COUNT,
+                                   sizeof(name), &name))
+        return false;
+    end_text(name.text, sizeof(name.text));
+    memcpy(ret_text, name.text, sizeof(name.text));
+    return true;
+}
+
+bool flight_module_at(const struct flight_reader *reader, size_t index,
+                      struct flight_module *ret_module)
+{
+    struct flight_module_entry entry;
+    uint64_t used;
+    memcpy(&used,
+           reader->data + FLIGHT_COUNTERS_OFFSET + offsetof(struct flight_counters, module_used),
+           sizeof(used));
+    if (reader->header.call_tables != 1 || index >= used || index >= FLIGHT_MODULE_COUNT)
+        return false;
+    *ret_module = (struct flight_module){ 0 };
+    if (copy_entry(reader, reader->plan.module_offset, index, FLIGHT_MODULE_COUNT, sizeof(entry),
+                   &entry)) {
+        end_text(entry.module.path, sizeof(entry.module.path));
+        *ret_module = entry.module;
+    }
+    return true;
+}
+
 /* ---- Opening -------------------------------------------------------------------------------- */
 
 static void fill_info(struct flight_reader *reader)
@@ -260,7 +263,10 @@ static void fill_info(struct flight_reader *reader)
                                   .start_clock_ns = header->start_clock_ns,
                                   .closed = counters.closed == 1,
                                   .analysed_id = slot ? slot->analysed_id : 0,
-                                  .dropped_count = counters.dropped_count };
+                                  .dropped_count = counters.dropped_count,
+                                  .foreign = header->call_tables == 1,
+                                  .observed_ns = counters.observed_ns,
+                                  .observed_count = counters.observed_count };
     memcpy(info->device, header->device, sizeof(info->device));
     memcpy(info->command, header->command, sizeof(info->command));
     end_text(info->device, sizeof(info->device));
@@ -269,7 +275,7 @@ static void fill_info(struct flight_reader *reader)
 
 static enum status read_all(struct flight_reader *reader, const char *name, struct error *err)
 {
-    TRY(check_header(reader, name, err));
+    TRY(flight_check_header(reader->data, reader->size, name, &reader->header, &reader->plan, err));
     fill_info(reader);
     survey_ring(reader);
     return read_allocations(reader, name, err);

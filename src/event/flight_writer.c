@@ -23,19 +23,6 @@
 #define GRAPH_RECORDS_DEFAULT 4096u
 #define COUNT_LIMIT (1u << 24)
 
-struct flight {
-    uint8_t *data; /* the mapping */
-    uint64_t size;
-    struct flight_header *header;
-    struct flight_counters *counters;
-    struct flight_record *ring;
-    struct flight_record *graph_records;
-    struct flight_entry *entries;
-    struct flight_checkpoint_slot *checkpoints;
-    pthread_mutex_t lock; /* guards entries, graph_records, checkpoints and their counters */
-    uint64_t checkpoint_sequence;
-};
-
 /* ---- Creating ------------------------------------------------------------------------------- */
 
 static void fill_header(struct flight_header *header, const struct flight_options *options,
@@ -53,6 +40,7 @@ static void fill_header(struct flight_header *header, const struct flight_option
         .record_count = options->record_count,
         .allocation_count = options->allocation_count,
         .graph_record_count = options->graph_record_count,
+        .call_tables = options->call_tables ? 1 : 0,
         .crumb_offset = plan->crumb_offset,
         .checkpoint_offset = plan->checkpoint_offset,
         .allocation_offset = plan->allocation_offset,
@@ -130,16 +118,6 @@ static enum status map_new_file(const char *path, uint64_t size, uint8_t **ret_d
     return STATUS_OK;
 }
 
-static void place_areas(struct flight *flight, const struct flight_plan *plan)
-{
-    flight->header = (struct flight_header *)flight->data;
-    flight->counters = (struct flight_counters *)(flight->data + FLIGHT_COUNTERS_OFFSET);
-    flight->checkpoints = (struct flight_checkpoint_slot *)(flight->data + plan->checkpoint_offset);
-    flight->entries = (struct flight_entry *)(flight->data + plan->allocation_offset);
-    flight->graph_records = (struct flight_record *)(flight->data + plan->graph_offset);
-    flight->ring = (struct flight_record *)(flight->data + plan->ring_offset);
-}
-
 enum status flight_create(const char *path, const struct flight_options *options,
                           struct flight **ret_flight, struct error *err)
 {
@@ -158,25 +136,35 @@ enum status flight_create(const char *path, const struct flight_options *options
     if (!flight)
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory for a flight file", path);
     struct flight_plan plan = flight_plan_of(filled.record_count, filled.allocation_count,
-                                             filled.graph_record_count);
+                                             filled.graph_record_count, filled.call_tables);
     flight->size = plan.file_bytes;
     enum status status = map_new_file(path, plan.file_bytes, &flight->data, err);
     if (status) {
         free(flight);
         return status;
     }
-    place_areas(flight, &plan);
+    flight->record_count = filled.record_count;
+    flight->allocation_count = filled.allocation_count;
+    flight->graph_record_count = filled.graph_record_count;
+    flight->call_tables = filled.call_tables;
+    flight_place_areas(flight, &plan);
     pthread_mutex_init(&flight->lock, NULL);
-    fill_header(flight->header, &filled, &plan);
+    fill_header((struct flight_header *)flight->data, &filled, &plan);
     *ret_flight = flight;
     return STATUS_OK;
+}
+
+void flight_mark_closed(struct flight *flight)
+{
+    __atomic_store_n(&flight->counters->closed, 1, __ATOMIC_RELEASE);
 }
 
 void flight_close(struct flight *flight)
 {
     if (!flight)
         return;
-    __atomic_store_n(&flight->counters->closed, 1, __ATOMIC_RELEASE);
+    if (!flight->attached)
+        flight_mark_closed(flight);
     munmap(flight->data, (size_t)flight->size);
     pthread_mutex_destroy(&flight->lock);
     free(flight);
@@ -184,7 +172,7 @@ void flight_close(struct flight *flight)
 
 struct crumb_page *flight_crumbs(struct flight *flight)
 {
-    return (struct crumb_page *)(flight->data + flight->header->crumb_offset);
+    return flight->crumbs;
 }
 
 /* ---- Records -------------------------------------------------------------------------------- */
@@ -229,7 +217,7 @@ static void write_end(struct flight_record *record, const struct event *event)
 
 static void write_record(struct flight *flight, const struct event *event)
 {
-    struct flight_record *record = &flight->ring[event->id % flight->header->record_count];
+    struct flight_record *record = &flight->ring[event->id % flight->record_count];
     uint64_t before;
     if (!take_record(flight, record, event->id, &before))
         return;
@@ -252,7 +240,7 @@ static void seal_entry(struct flight_entry *entry)
 static struct flight_entry *free_entry(struct flight *flight)
 {
     uint64_t used = flight->counters->allocation_used;
-    if (used < flight->header->allocation_count) {
+    if (used < flight->allocation_count) {
         __atomic_store_n(&flight->counters->allocation_used, used + 1, __ATOMIC_RELAXED);
         return &flight->entries[used];
     }
@@ -304,7 +292,7 @@ static void note_graph_call(struct flight *flight, const struct event *event)
 {
     pthread_mutex_lock(&flight->lock);
     uint64_t used = flight->counters->graph_used;
-    if (used < flight->header->graph_record_count) {
+    if (used < flight->graph_record_count) {
         struct flight_record *record = &flight->graph_records[used];
         write_begin(record, event);
         write_end(record, event);
@@ -324,8 +312,7 @@ static void notify(void *context, const struct event *event)
         return;
     if (event->kind == EVENT_BUFFER_CREATE || event->kind == EVENT_BUFFER_DESTROY)
         note_buffer(flight, event);
-    else if (event->object != 0 && (event->kind == EVENT_LAUNCH || event->kind == EVENT_FILL ||
-                                    event->kind == EVENT_COPY_WITHIN))
+    else if (event_is_recorded(event))
         note_graph_call(flight, event);
 }
 
@@ -352,7 +339,7 @@ void flight_checkpoint(struct flight *flight, uint64_t analysed_id, const void *
 
 enum flight_state flight_peek(const struct flight *flight, uint64_t id, struct event *ret_event)
 {
-    const struct flight_record *record = &flight->ring[id % flight->header->record_count];
+    const struct flight_record *record = &flight->ring[id % flight->record_count];
     uint64_t state = __atomic_load_n(&record->state, __ATOMIC_ACQUIRE);
     if (state == FLIGHT_BUSY || state < id)
         return FLIGHT_ABSENT;
@@ -365,5 +352,5 @@ enum flight_state flight_peek(const struct flight *flight, uint64_t id, struct e
 
 uint32_t flight_record_count(const struct flight *flight)
 {
-    return flight->header->record_count;
+    return flight->record_count;
 }

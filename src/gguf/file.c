@@ -49,6 +49,7 @@ static enum status open_shard(struct gguf_shard *shard, char *take_path, struct 
     if (!take_path)
         return error_set(err, STATUS_NO_MEMORY, "no memory to open a GGUF file");
     TRY(mapfile_open(&shard->map, take_path, err));
+    mapfile_watch(&shard->map);
     shard->data = shard->map.data;
     shard->size = shard->map.size;
     return gguf_read_shard(shard, err);
@@ -132,6 +133,12 @@ enum status gguf_open(const char *path, struct gguf_file **ret_file, struct erro
     struct gguf_file *file;
     TRY(create(split ? name.count : 1, &file, err));
     enum status status = open_all(file, path, split ? &name : NULL, err);
+    /* What is wrong with a file that is being cut is that. */
+    struct error cut;
+    if (gguf_check_whole(file, &cut)) {
+        *err = cut;
+        status = cut.status;
+    }
     if (status)
         gguf_close(file);
     else
@@ -162,6 +169,14 @@ enum status gguf_open_memory(const void *bytes, uint64_t size, const char *name,
     else
         *ret_file = file;
     return status;
+}
+
+enum status gguf_check_whole(const struct gguf_file *file, struct error *err)
+{
+    for (uint32_t i = 0; i < file->shard_count; i++)
+        if (file->shards[i].path)
+            TRY(mapfile_check(&file->shards[i].map, file->shards[i].path, err));
+    return STATUS_OK;
 }
 
 /* ---- What was read -------------------------------------------------------------------------- */

@@ -91,6 +91,10 @@ MUST_CHECK enum status gguf_open_memory(const void *bytes, uint64_t size, const 
                                         struct gguf_file **ret_file, struct error *err);
 void gguf_close(struct gguf_file *file); /* NULL is fine */
 
+/* STATUS_IO if a part of the file was gone when it was read, which somebody has cut meanwhile: what
+ * was read there is zeros. Whoever makes something of tensors or metadata asks at the end. */
+MUST_CHECK enum status gguf_check_whole(const struct gguf_file *file, struct error *err);
+
 const char *gguf_path(const struct gguf_file *file); /* of the first shard */
 uint32_t gguf_version(const struct gguf_file *file);
 uint64_t gguf_alignment(const struct gguf_file *file);

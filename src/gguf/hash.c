@@ -95,10 +95,10 @@ static void hash_part(void *context, uint64_t index)
 {
     struct job *job = context;
     struct hasher hasher;
-    if (!hasher_init(&hasher))
-        fail(job);
-    else if (add_tensor(job, &hasher, gguf_tensor_at(job->file, (size_t)index)) &&
-             !hasher_finish(&hasher, &job->hashes[index]))
+    bool good = hasher_init(&hasher);
+    if (good && add_tensor(job, &hasher, gguf_tensor_at(job->file, (size_t)index)))
+        good = hasher_finish(&hasher, &job->hashes[index]);
+    if (!good)
         fail(job);
     hasher_release(&hasher);
 }
@@ -112,5 +112,5 @@ enum status gguf_hash_tensors(const struct gguf_file *file, const struct progres
     pthread_mutex_init(&job.lock, NULL);
     parallel_run(gguf_tensor_count(file), 0, hash_part, &job);
     pthread_mutex_destroy(&job.lock);
-    return job.status;
+    return job.status ? job.status : gguf_check_whole(file, err);
 }

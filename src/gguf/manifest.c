@@ -127,7 +127,7 @@ static enum status read_line(struct gguf_manifest *manifest, const char *path,
         manifest->ignored_count++;
         return STATUS_OK;
     }
-    uint8_t big_endian[8];
+    uint8_t big_endian[8] = { 0 };
     bool good = row.has_sha256 ? parse_hex(hex, row.hash.sha256, GGUF_SHA256_BYTES)
                                : parse_hex(hex, big_endian, sizeof(big_endian));
     if (!good)

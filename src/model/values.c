@@ -64,5 +64,5 @@ enum status model_check_values(const struct gguf_file *file, const struct progre
                          gguf_path(file), text_printable(look.tensor->name, name, sizeof(name)),
                          bad, look.element_count);
     }
-    return STATUS_OK;
+    return gguf_check_whole(file, err);
 }

@@ -20,6 +20,7 @@
 #define READ EVENT_READ
 #define WRITE EVENT_WRITE
 #define UPDATE EVENT_UPDATE
+#define SCATTER (EVENT_UPDATE | EVENT_SCATTERED)
 
 /* ---- Parameters against extents ------------------------------------------------------------- */
 
@@ -225,8 +226,8 @@ static const struct device_contract contracts[] = {
                         .operands = { { "k", READ, false, true, F32, "kv_dim,tokens" },
                                       { "v", READ, false, true, F32, "kv_dim,tokens" },
                                       { "slots", READ, false, false, I32, "tokens" },
-                                      { "keys", UPDATE, false, false, CACHE, "kv_dim,slot_count" },
-                                      { "values", UPDATE, false, false, CACHE,
+                                      { "keys", SCATTER, false, false, CACHE, "kv_dim,slot_count" },
+                                      { "values", SCATTER, false, false, CACHE,
                                         "kv_dim,slot_count" } },
                         .operand_count = 5 },
     [OPS_ATTENTION] = { .name = "attention",

@@ -16,6 +16,7 @@ void document_print(struct doc *doc, const struct report_facts *facts)
     section_stage(doc, facts);
     section_verdicts(doc, facts);
     section_findings(doc, facts);
+    section_callers(doc, facts);
     section_matrix(doc, facts);
     section_interventions(doc, facts);
     section_ablation(doc, facts);

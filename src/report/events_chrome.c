@@ -101,6 +101,7 @@ static void add_name(struct text *out, const char *name, const char *category)
 static void name_track(struct events_chrome *chrome, struct text *out, int process, uint32_t track)
 {
     bool *named = process == PROCESS_HOST ? chrome->named_thread : chrome->named_stream;
+    /* NOLINTNEXTLINE(bugprone-branch-clone): two limits that happen to be one number */
     uint32_t limit = process == PROCESS_HOST ? THREAD_LIMIT : STREAM_LIMIT;
     if (track >= limit || named[track])
         return;

@@ -13,10 +13,11 @@ static void add_word(struct text *out, const char *before, const char *text)
 
 static void add_access(struct text *out, const struct event_access *access)
 {
+    uint8_t mode = access->mode & EVENT_UPDATE;
     text_addf(out, " %s0x%" PRIx64 "+%" PRIu64,
-              access->mode == EVENT_READ    ? "r:"
-              : access->mode == EVENT_WRITE ? "w:"
-                                            : "rw:",
+              mode == EVENT_READ    ? "r:"
+              : mode == EVENT_WRITE ? "w:"
+                                    : "rw:",
               access->address, access->bytes);
 }
 

@@ -36,7 +36,7 @@ const struct report_row *facts_row_of(const struct report_facts *facts,
 
 void facts_ranked(const struct report_facts *facts, enum hypothesis ret[HYPOTHESIS_COUNT])
 {
-    /* Insertion: fifteen of them, and stable. */
+    /* Insertion: sixteen of them, and stable. */
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         uint32_t rank = facts->verdict.hypotheses[i].rank;
         int at = i;
@@ -185,6 +185,7 @@ static enum report_severity severity_of(enum hypothesis hypothesis)
     switch (hypothesis) {
     case HYPOTHESIS_SIZE_MISMATCH:
     case HYPOTHESIS_CONTRACT_BREACH:
+    case HYPOTHESIS_LEAK:
         return REPORT_SEVERITY_MEDIUM;
     case HYPOTHESIS_BAD_POINTER:
     case HYPOTHESIS_KERNEL_FAULT:

@@ -104,8 +104,8 @@ void figure_chain(struct doc *doc, const struct report_facts *facts)
                     (following ? 26 : 0);
     const char *caption = doc_word(doc, WORD_FIGURE_CHAIN);
     svg_begin(doc, caption, BOX_WIDTH + 2 * MARGIN, height, BOX_WIDTH * 0.8);
-    double y = MARGIN;
-    for (size_t i = 0; i < count; i++, y += BOX_HEIGHT + GAP) {
+    for (size_t i = 0; i < count; i++) {
+        double y = MARGIN + (BOX_HEIGHT + GAP) * (double)i;
         draw_box(doc, &links[i], y);
         if (i + 1 < count)
             draw_arrow(doc, links[i].place, links[i + 1].place, y + BOX_HEIGHT);

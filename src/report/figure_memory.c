@@ -118,8 +118,8 @@ static void draw_legend(struct doc *doc, double y)
     } entries[] = { { "buffer", WORD_MEMORY_LIVE },
                     { "buffer freed", WORD_MEMORY_FREED },
                     { "buffer named", WORD_MEMORY_NAMED } };
-    double x = ADDRESS_X;
-    for (size_t i = 0; i < COUNT_OF(entries); i++, x += 150) {
+    for (size_t i = 0; i < COUNT_OF(entries); i++) {
+        double x = ADDRESS_X + 150.0 * (double)i;
         svg_rect(doc, x, y + 4, 18, LINE - 8, entries[i].class, NULL);
         svg_text(doc, x + 24, y + 14, "start", "tick", doc_word(doc, entries[i].word), 24);
     }

@@ -233,8 +233,8 @@ static void draw_legend(struct doc *doc, double y)
                     { "work wait", WORD_LEGEND_WAIT },
                     { "work cause", WORD_LEGEND_CAUSE },
                     { "work failed", WORD_LEGEND_FAILED } };
-    double x = LEFT;
-    for (size_t i = 0; i < COUNT_OF(entries); i++, x += 165) {
+    for (size_t i = 0; i < COUNT_OF(entries); i++) {
+        double x = LEFT + 165.0 * (double)i;
         svg_rect(doc, x, y, 18, 11, entries[i].class, NULL);
         svg_text(doc, x + 24, y + 10, "start", "tick", doc_word(doc, entries[i].word), 24);
     }

@@ -93,6 +93,9 @@ void json_put_finding_words(struct text *out, json_t *object, const char *key,
 
 static const char *access_name(uint8_t mode)
 {
+    if (mode & EVENT_MAYBE)
+        return "unknown";
+    mode &= EVENT_UPDATE;
     return mode == EVENT_READ     ? "read"
            : mode == EVENT_WRITE  ? "write"
            : mode == EVENT_UPDATE ? "update"

@@ -113,6 +113,24 @@ struct report_timing {
     double before, now;
 };
 
+/* Who made the calls of a foreign program. */
+struct report_frame {
+    char function[200]; /* "" where only the file is known */
+    char file[200];     /* without its folder; "" */
+    uint64_t offset;    /* from the function's start, else the file's */
+};
+struct report_callers {
+    /* Fills at most capacity frames of the stack with that number (struct analyze_place), the
+     * innermost first; returns how many. NULL: nobody knows. */
+    size_t (*stack)(void *context, size_t analysis, uint32_t stack_index,
+                    struct report_frame *ret_frames, size_t capacity);
+    /* The kernel's full name; false: not known. */
+    bool (*kernel)(void *context, size_t analysis, uint32_t name_index, char *ret_name,
+                   size_t name_bytes);
+    void *context;
+};
+#define REPORT_FRAME_LIMIT 16
+
 struct report_facts {
     struct report_identity identity;
     struct audit_verdict verdict;
@@ -139,6 +157,7 @@ struct report_facts {
     size_t difference_count;
     const struct report_timing *timings;
     size_t timing_count;
+    struct report_callers callers;
     bool partial; /* the audit was killed or interrupted: --resume finishes it */
     const char
         *flight_path; /* absolute or relative path of the file timeline.json is made of; NULL */

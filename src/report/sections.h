@@ -14,6 +14,9 @@ void section_summary(struct doc *doc, const struct report_facts *facts);
 void section_stage(struct doc *doc, const struct report_facts *facts);
 void section_findings(struct doc *doc, const struct report_facts *facts);
 
+/* section_callers.c */
+void section_callers(struct doc *doc, const struct report_facts *facts);
+
 /* section_verdicts.c */
 void section_verdicts(struct doc *doc, const struct report_facts *facts);
 void section_recommendations(struct doc *doc, const struct report_facts *facts);

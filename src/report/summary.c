@@ -46,6 +46,33 @@ static json_t *candidates_json(struct text *out, const struct finding *finding)
     return list;
 }
 
+/* Of a foreign program: the kernel's full name, and who called. */
+static void put_callers(struct text *out, const struct report_facts *facts, size_t analysis,
+                        json_t *finding, const char *key, const struct analyze_place *place)
+{
+    struct report_frame frames[REPORT_FRAME_LIMIT];
+    const struct report_callers *callers = &facts->callers;
+    char name[512];
+    json_t *item = json_object_get(finding, key);
+    if (!callers->stack || !place->foreign || !json_is_object(item))
+        return;
+    bool known = place->name_index &&
+                 callers->kernel(callers->context, analysis, place->name_index, name, sizeof(name));
+    json_put_text(out, item, "kernel", known ? name : NULL);
+    json_put_count(out, item, "launch", place->ordinal);
+    size_t count = callers->stack(callers->context, analysis, place->stack_index, frames,
+                                  COUNT_OF(frames));
+    json_t *stack = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *frame = json_object();
+        json_put_text(out, frame, "function", frames[i].function[0] ? frames[i].function : NULL);
+        json_put_text(out, frame, "file", frames[i].file);
+        json_put_count(out, frame, "offset", frames[i].offset);
+        json_add(out, stack, frame);
+    }
+    json_put(out, item, "stack", stack);
+}
+
 static json_t *finding_json(struct text *out, const struct report_facts *facts, size_t analysis,
                             size_t index)
 {
@@ -75,6 +102,9 @@ static json_t *finding_json(struct text *out, const struct report_facts *facts, 
     json_put_place(out, item, "cause", &finding->cause);
     json_put_place(out, item, "other", &finding->other);
     json_put_place(out, item, "seen", &finding->seen);
+    put_callers(out, facts, analysis, item, "cause", &finding->cause);
+    put_callers(out, facts, analysis, item, "other", &finding->other);
+    put_callers(out, facts, analysis, item, "seen", &finding->seen);
     json_put(out, item, "near", near_json(out, &finding->near));
     json_put(out, item, "candidates", candidates_json(out, finding));
     out->failed = out->failed || key.failed;

@@ -69,6 +69,8 @@ const struct words words_en = {
         [WORD_CANDIDATES] =
             "The breadcrumbs leave {1} candidates; the first is the likeliest:",
         [WORD_SECTION_FINDINGS] = "Findings",
+        [WORD_SECTION_CALLERS] = "Who called",
+        [WORD_CALLED_BY] = "`{1}` (event {2}) was called by",
         [WORD_NUMBER] = "No.",
         [WORD_CERTAINTY] = "Certainty",
         [WORD_FINDING] = "Finding",
@@ -333,6 +335,9 @@ const struct words words_en = {
         [EVENT_RUN] = "iteration",
         [EVENT_TRANSFER_HASH] = "hash of a transfer",
         [EVENT_SCAN] = "scan of values of",
+        [EVENT_SOURCE_CHANGED] = "rewriting of the source of",
+        [EVENT_HIDDEN_ORDER] = "unseen order in",
+        [EVENT_CALL] = "call of",
     },
     .outcomes = {
         [AUDIT_CLEAN] = "CLEAN",

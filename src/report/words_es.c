@@ -70,6 +70,8 @@ const struct words words_es = {
         [WORD_CANDIDATES] =
             "Las migas dejan {1} candidatos; el primero es el más probable:",
         [WORD_SECTION_FINDINGS] = "Hallazgos",
+        [WORD_SECTION_CALLERS] = "Quién llamó",
+        [WORD_CALLED_BY] = "A `{1}` (evento {2}) lo llamó",
         [WORD_NUMBER] = "N.º",
         [WORD_CERTAINTY] = "Certeza",
         [WORD_FINDING] = "Hallazgo",
@@ -339,6 +341,9 @@ const struct words words_es = {
         [EVENT_RUN] = "iteración",
         [EVENT_TRANSFER_HASH] = "hash de una transferencia",
         [EVENT_SCAN] = "examen de valores de",
+        [EVENT_SOURCE_CHANGED] = "reescritura del origen de",
+        [EVENT_HIDDEN_ORDER] = "orden no visible en",
+        [EVENT_CALL] = "llamada de",
     },
     .outcomes = {
         [AUDIT_CLEAN] = "LIMPIO",

@@ -134,7 +134,7 @@ expect_stderr "Audit: level log"
 expect_exit 1 env GCORE_D2H_AUDIT=1 "${run[@]}" "${rope[@]}" --audit log
 expect_stderr "[D2H_AUDIT_END] op_id=0"
 grep -qE '^  root cause: [a-z-]+: .*rope.*layer 1, step 1' "$captured/err" || fail "expected the root cause"
-expect_exit 0 "${run[@]}" --inject rope-position@layer=2,step=1 --audit log
+expect_exit 1 "${run[@]}" --inject rope-position@layer=2,step=1 --audit log
 grep -qE '^  root cause: bad-pointer: .*rope.*layer 2, step 1' "$captured/err" || fail "expected the trap"
 # No place to record in: the run goes on and says what is missing.
 expect_exit 0 "${run[@]}" --audit log --flight no/such/folder/x.flight

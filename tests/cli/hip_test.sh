@@ -13,7 +13,7 @@ expect_stdout "Fake GPU"
 
 # The same text as on the host.
 run=(infer --model "$GRETA_SOURCE/models/greta-stories-14m-q8_0.gguf"
-    --prompt "Once upon a time" --max-tokens 6)
+    --prompt "Once upon a time" --max-tokens 6 --temperature 0)
 expect_exit 0 "$GRETA" "${run[@]}" --device host
 cp "$captured/out" "$folder/host"
 [ -s "$folder/host" ] || fail "expected text"

@@ -119,7 +119,8 @@ expect_stderr "an illegal memory access was encountered"
 expect_stderr "first fault: rope, layer 2, step 3"
 expect_stderr "Generated tokens: 3"
 
-expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 4 --inject rope-position@layer=2,step=1
+expect_exit 1 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 4 --inject rope-position@layer=2,step=1
+expect_stderr "STATUS=FAILED"
 expect_stderr "an index was past its bound and the access was skipped"
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 4
 ! grep -q warning "$captured/err" || fail "expected no warning"

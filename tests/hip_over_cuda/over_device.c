@@ -18,6 +18,16 @@ static _Thread_local int device_now;
 static _Thread_local bool entered;
 static _Thread_local hipError_t last;
 
+/* Every row has its function: without, this library does not link. */
+__attribute__((used)) static void (*const exported[])(void) = {
+#define HIP_CALL(name, parameters) (void (*)(void)) name,
+#define HIP_OPTIONAL HIP_CALL
+#include "device/hip/hip_api.def"
+#include "more.def"
+#undef HIP_OPTIONAL
+#undef HIP_CALL
+};
+
 static void open_driver(void)
 {
     static const struct {

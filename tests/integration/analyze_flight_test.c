@@ -2,14 +2,6 @@
 #define _GNU_SOURCE /* mkdtemp, kill, usleep */
 #include "analyze_bench.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define RACES_ARE_REPORTED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RACES_ARE_REPORTED 1
-#endif
-#endif
-
 /* ---- A workload ------------------------------------------------------------------------------ */
 
 enum defect {

@@ -1,57 +1,15 @@
 /* inject_engine_test.c - faults planted in a whole model: where the real ones were. What an
  * observer sees names the op, the layer and the step, whatever the engine does around it. */
 #include "device_fixture.h"
+#include "small_model.h"
 
-#include "convert/convert.h"
-#include "engine/engine.h"
 #include "inject/inject.h"
-#include "temp_folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define CONTEXT 32u
 #define STEPS 5
-
-/* ---- A model in a file ---------------------------------------------------------------------- */
-
-static struct {
-    struct temp_folder folder;
-    struct gguf_file *file;
-    struct model_report report;
-} model;
-
-static int write_model(void **state)
-{
-    (void)state;
-    struct error err;
-    struct model_shape shape = *model_shape_find("tiny");
-    shape.block_count = 3;
-    shape.feed_forward_length = 256;
-    shape.head_count = 4;
-    shape.head_count_kv = 2;
-    shape.head_dim = 32;
-    shape.vocab_size = 320;
-    shape.context_length = 64;
-    temp_folder_init(&model.folder);
-    struct temp_path path = temp_folder_path(&model.folder, "model.gguf");
-    struct convert_synth request = {
-        .shape = shape, .type = CONVERT_F32, .seed = 5, .path = path.text
-    };
-    uint64_t bytes;
-    CHECK_OK(convert_synth(&request, NULL, &bytes, &err), &err);
-    CHECK_OK(gguf_open(path.text, &model.file, &err), &err);
-    model_check(model.file, NULL, &model.report);
-    return 0;
-}
-
-static int remove_model(void **state)
-{
-    (void)state;
-    gguf_close(model.file);
-    temp_folder_release(&model.folder);
-    return 0;
-}
 
 /* ---- An engine on it ------------------------------------------------------------------------ */
 
@@ -62,7 +20,7 @@ struct scene {
     struct ops ops;
     struct engine *engine;
     struct error err, first;
-    float logits[320];
+    float logits[SMALL_MODEL_VOCABULARY];
 };
 
 static void scene_open(struct scene *scene, const char *plan_text, bool guarded)

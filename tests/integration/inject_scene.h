@@ -9,14 +9,6 @@
 
 #include <stdio.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define RACES_ARE_REPORTED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RACES_ARE_REPORTED 1
-#endif
-#endif
-
 #define WIDTH 10u
 #define LAYERS 3
 #define STEPS 2

@@ -45,7 +45,7 @@ static void add_contracts(struct text *out)
         for (int i = 0; i < contract->operand_count; i++) {
             const struct device_operand_rule *rule = &contract->operands[i];
             text_addf(out, "| %s | %s%s | %s | ", i ? "" : contract->name, rule->name,
-                      rule->optional ? " (optional)" : "", access_names[rule->mode]);
+                      rule->optional ? " (optional)" : "", access_names[rule->mode & EVENT_UPDATE]);
             add_types(out, rule->dtype_bits);
             text_addf(out, " | [%s]%s |\n", rule->shape,
                       rule->strided ? ", rows may be apart" : "");

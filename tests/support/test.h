@@ -11,6 +11,15 @@
 
 #include "base/status.h"
 
+/* ThreadSanitizer finds planted races too: tests that plant one are left out. */
+#if defined(__SANITIZE_THREAD__)
+#define RACES_ARE_REPORTED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RACES_ARE_REPORTED 1
+#endif
+#endif
+
 /* A call that must succeed: shows the error if it does not. */
 #define CHECK_OK(expression, err)                                                                  \
     do {                                                                                           \

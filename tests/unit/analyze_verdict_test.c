@@ -21,6 +21,8 @@ static void make_clean(struct audit *audit)
     audit->analysis.level = AUDIT_VERIFY;
     audit->analysis.closed = true;
     audit->analysis.root = -1;
+    audit->analysis.iteration_count = 200;
+    audit->analysis.compared_count = 199;
     audit->analysis.findings = audit->findings;
     for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
         audit->analysis.coverage[i] = (struct hypothesis_coverage){ true, 500, 500 };
@@ -220,6 +222,32 @@ static void statistics_need_iterations(void **state)
     }
 }
 
+/* Iterations under stress are all different: they say nothing about equal ones. */
+static void only_equal_iterations_count(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t compared;
+        enum verdict verdict;
+        double bound;
+    } rows[] = {
+        { 0, VERDICT_INCONCLUSIVE, 0 },
+        { 2, VERDICT_INCONCLUSIVE, 0 },
+        { 3, VERDICT_REFUTED, 0.75 }, /* and the first one */
+        { 29, VERDICT_REFUTED, 0.1 },
+        { 1000, VERDICT_REFUTED, 3.0 / 200 }, /* rounds beside the iterations are not iterations */
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct audit audit;
+        make_clean(&audit);
+        audit.analysis.compared_count = rows[i].compared;
+        const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_NON_DETERMINISM);
+        assert_int_equal(one->verdict, rows[i].verdict);
+        assert_true(one->bound == rows[i].bound);
+        assert_int_equal(decide(&audit, HYPOTHESIS_NUMERIC)->verdict, VERDICT_REFUTED);
+    }
+}
+
 /* Where each transfer is a trial, many iterations do not stand for few transfers. */
 static void transfers_bound_themselves(void **state)
 {
@@ -383,6 +411,7 @@ int main(void)
         cmocka_unit_test(whatever_is_missing_is_named),
         cmocka_unit_test(nothing_at_all_is_inconclusive),
         cmocka_unit_test(statistics_need_iterations),
+        cmocka_unit_test(only_equal_iterations_count),
         cmocka_unit_test(transfers_bound_themselves),
         cmocka_unit_test(one_run_at_the_level_is_enough),
         cmocka_unit_test(direct_finding_confirms),

@@ -1,4 +1,5 @@
 /* convert_quantize_test.c - a model in another type: what changes, what stays, what is refused. */
+#define _GNU_SOURCE /* truncate */
 #include "convert_model.h"
 
 #include "base/size.h"
@@ -6,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static enum status quantize(const struct temp_folder *folder, const struct gguf_file *input,
                             const char *name, enum convert_type type, uint32_t threads,
@@ -316,6 +318,26 @@ static void test_refused_tensors(void **state)
     temp_folder_release(&folder);
 }
 
+/* Somebody cuts the input while it is open: no output made of zeros, nothing left behind. */
+static void test_cut_input(void **state)
+{
+    (void)state;
+    static const struct input_tensor tensor = {
+        "output.weight", DTYPE_F32, { 2, { 64, 512, 1, 1 } }, 0, 0
+    };
+    struct temp_folder folder;
+    struct convert_quantize_result result;
+    struct error err;
+    temp_folder_init(&folder);
+    struct gguf_file *input = make_input(&folder, "input", &tensor, 1);
+    assert_int_equal(truncate(temp_folder_path(&folder, "input").text, 16384), 0);
+    CHECK_FAILS(quantize(&folder, input, "out", CONVERT_Q8_0, 0, &result, &err), STATUS_IO, &err);
+    check_contains("cut", err.text, "it became shorter while it was read");
+    gguf_close(input);
+    assert_int_equal(temp_folder_count(&folder), 1);
+    temp_folder_release(&folder);
+}
+
 static void test_existing_output(void **state)
 {
     (void)state;
@@ -383,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_threads_do_not_matter),
         cmocka_unit_test(test_requantised),
         cmocka_unit_test(test_refused_tensors),
+        cmocka_unit_test(test_cut_input),
         cmocka_unit_test(test_existing_output),
         cmocka_unit_test(test_interrupted_anywhere),
     };

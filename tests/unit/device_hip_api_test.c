@@ -55,6 +55,7 @@ HIP_NUMBERS(HIP_NUMBER)
 #define hipMemAccessDesc our_hipMemAccessDesc
 #define hipPointerAttribute_t our_hipPointerAttribute_t
 #define hipKernelNodeParams our_hipKernelNodeParams
+#define hipPointerAttribute_t our_hipPointerAttribute_t
 #include "device/hip/hip_types.h"
 #undef hipError_t
 #undef hipDevice_t
@@ -66,6 +67,7 @@ HIP_NUMBERS(HIP_NUMBER)
 #undef hipMemAccessDesc
 #undef hipPointerAttribute_t
 #undef hipKernelNodeParams
+#undef hipPointerAttribute_t
 
 #define SAME_SIZE(type) _Static_assert(sizeof(type) == sizeof(our_##type), #type " has its size")
 #define SAME_PLACE(type, member)                                                                   \
@@ -81,6 +83,10 @@ SAME_SIZE(hipPointerAttribute_t);
 SAME_PLACE(hipPointerAttribute_t, devicePointer);
 SAME_PLACE(hipPointerAttribute_t, hostPointer);
 SAME_SIZE(hipKernelNodeParams);
+SAME_SIZE(hipPointerAttribute_t);
+SAME_PLACE(hipPointerAttribute_t, device);
+SAME_PLACE(hipPointerAttribute_t, devicePointer);
+SAME_PLACE(hipPointerAttribute_t, allocationFlags);
 #if HIP_VERSION >= 50300000 /* with an older runtime the backend does without ranges */
 SAME_SIZE(hipMemAllocationProp);
 SAME_PLACE(hipMemAllocationProp, location);

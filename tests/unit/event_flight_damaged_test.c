@@ -83,7 +83,8 @@ static void test_header(void **state)
         const char *words;
     } rows[] = {
         { "magic", 0, 1, 'X', "magic" },
-        { "a later version", AT(version), 4, 2, "version" },
+        { "an earlier version", AT(version), 4, 1, "version" },
+        { "a later version", AT(version), 4, 3, "version" },
         { "header size", AT(header_bytes), 4, 0, "header_bytes" },
         { "record size", AT(record_bytes), 4, 12, "record_bytes" },
         { "event size", AT(event_bytes), 4, UINT32_MAX, "event_bytes" },
@@ -92,6 +93,8 @@ static void test_header(void **state)
         { "no records", AT(record_count), 4, 0, "record_count" },
         { "many records", AT(record_count), 4, UINT32_MAX, "file_bytes" },
         { "many allocations", AT(allocation_count), 4, UINT32_MAX, "ring_offset" },
+        { "tables that are not there", AT(call_tables), 4, 1, "ring_offset" },
+        { "no such tables", AT(call_tables), 4, 2, "call_tables" },
         { "ring elsewhere", AT(ring_offset), 8, 1, "ring_offset" },
         { "another size", AT(file_bytes), 8, UINT64_MAX, "file_bytes" },
         { "another name", AT(command), 1, 'x', "checksum" },
@@ -140,7 +143,7 @@ static void test_damaged_records(void **state)
     struct error err;
     enum status status;
     assert_int_equal(walk(bytes, size, &status, &err), 16);
-    struct flight_plan plan = flight_plan_of(16, 4, 2);
+    struct flight_plan plan = flight_plan_of(16, 4, 2, false);
     struct flight_record *ring = (struct flight_record *)(bytes + plan.ring_offset);
     ring[6].event.bytes ^= 1;              /* the beginning does not match its checksum */
     ring[7].event.outcome = EVENT_REFUSED; /* nor the end */

@@ -6,7 +6,7 @@
 
 static bool is_refusal(const struct event *event)
 {
-    if (event->outcome != EVENT_REFUSED)
+    if (!event_is_violation(event))
         return false;
     switch (event->check) {
     case EVENT_CHECK_VIEW_END:
@@ -14,11 +14,13 @@ static bool is_refusal(const struct event *event)
     case EVENT_CHECK_ALIGNMENT:
     case EVENT_CHECK_READ_ONLY:
     case EVENT_CHECK_POINTER:
+    case EVENT_CHECK_DIRECTION:
         return true;
     case EVENT_CHECK_HANDLE:
         /* Of a launch without an operand: there is no such kernel, a matter of the contract. */
         return event->kind != EVENT_STREAM_CREATE && event->kind != EVENT_MODULE_LOAD &&
-               !(event->kind == EVENT_LAUNCH && event->operand == EVENT_NO_OPERAND);
+               !(event->kind == EVENT_LAUNCH && event->operand == EVENT_NO_OPERAND &&
+                 !(event->flags & EVENT_FOREIGN));
     default:
         return false;
     }

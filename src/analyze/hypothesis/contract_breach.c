@@ -14,7 +14,8 @@ static bool is_breach(const struct event *event)
     case EVENT_CHECK_CAPTURE:
         return true;
     case EVENT_CHECK_HANDLE: /* no such kernel on the device */
-        return event->kind == EVENT_LAUNCH && event->operand == EVENT_NO_OPERAND;
+        return event->kind == EVENT_LAUNCH && event->operand == EVENT_NO_OPERAND &&
+               !(event->flags & EVENT_FOREIGN);
     default:
         return false;
     }

@@ -60,6 +60,29 @@ static void add_candidates(const struct analyzer *analyzer, struct finding *draf
         draft->candidate_count = FINDING_CANDIDATE_LIMIT;
 }
 
+/* Of a foreign program: launches that nobody waited for before the fault. All but the last of many
+ * are counted, not kept. */
+static void add_window(const struct analyzer *analyzer, const struct event *fault,
+                       struct finding *draft)
+{
+    const struct history *history = &analyzer->history;
+    uint64_t last = history_lower(history, fault->id);
+    for (uint64_t at = history_first(history); at < last; at++) {
+        const struct event *event = &history_at(history, at)->event;
+        const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
+        bool launch = (event->kind == EVENT_LAUNCH && !event_is_recorded(event)) ||
+                      event->kind == EVENT_GRAPH_REPLAY;
+        if (!launch || event->outcome != EVENT_DONE || (stream && event->id <= stream->waited_id))
+            continue;
+        uint32_t place = draft->candidate_count < FINDING_CANDIDATE_LIMIT
+                             ? draft->candidate_count++
+                             : FINDING_CANDIDATE_LIMIT - 1;
+        draft->candidates[place] = place_of_event(analyzer, event);
+    }
+    if (draft->candidate_count)
+        draft->cause = draft->candidates[0];
+}
+
 /* ---- Faults --------------------------------------------------------------------------------- */
 
 static int32_t find_first(const struct analyzer *analyzer)
@@ -135,13 +158,18 @@ static void on_fault(struct analyzer *analyzer, const struct event *event)
     if (event->cause_id) {
         draft.cause = place_of_fault(analyzer, event);
     } else {
-        add_candidates(analyzer, &draft);
+        bool foreign = (event->flags & EVENT_FOREIGN) != 0;
+        if (foreign)
+            add_window(analyzer, event, &draft);
+        else
+            add_candidates(analyzer, &draft);
         if (draft.candidate_count == 0)
             draft.cause = place_of_event(analyzer, event);
         if (draft.candidate_count != 1) {
             draft.certainty = FINDING_POSSIBLE;
-            finding_set_reason(&draft, draft.candidate_count ? REASON_SEVERAL_STREAMS
-                                                             : REASON_NO_LAUNCH_KNOWN);
+            finding_set_reason(&draft, draft.candidate_count == 0 ? REASON_NO_LAUNCH_KNOWN
+                                       : foreign                  ? REASON_WINDOW
+                                                                  : REASON_SEVERAL_STREAMS);
         }
     }
     name_operand(analyzer, &draft);
@@ -162,8 +190,10 @@ static void on_failure(struct analyzer *analyzer, const struct event *event)
     analyzer->first_failure = place_of_wait(analyzer, event);
     for (size_t i = 0; i < analyzer->result.finding_count && !analyzer->warming; i++) {
         struct finding *finding = &analyzer->result.findings[i];
+        /* A foreign call that used freed memory need not be what the fault is about. */
         bool faulted = finding->hypothesis == HYPOTHESIS_KERNEL_FAULT ||
-                       finding->hypothesis == HYPOTHESIS_USE_AFTER_FREE;
+                       (finding->hypothesis == HYPOTHESIS_USE_AFTER_FREE &&
+                        !finding->cause.foreign);
         if (faulted && finding->seen.event_id == 0)
             finding->seen = analyzer->first_failure;
     }
@@ -171,9 +201,9 @@ static void on_failure(struct analyzer *analyzer, const struct event *event)
 
 static void on_event(struct analyzer *analyzer, const struct event *event)
 {
-    bool failed_wait = event_is_wait(event->kind) && event->outcome == EVENT_FAILED;
-    bool refused = event->outcome == EVENT_REFUSED && event->check == EVENT_CHECK_LOST;
-    if (failed_wait || refused) {
+    bool failed_wait = event_is_wait(event->kind) && event->outcome == EVENT_FAILED &&
+                       !(event->flags & EVENT_FOREIGN);
+    if (failed_wait || event_is_lost(event)) {
         analyzer->result.device_lost = true;
         on_failure(analyzer, event);
     }

@@ -49,8 +49,20 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         on_hash(analyzer, event);
 }
 
+/* A stream was destroyed, and nobody waited for its work. */
+static void on_abandoned(struct analyzer *analyzer, const struct conflict *conflict)
+{
+    struct finding draft = finding_draft(HYPOTHESIS_MISSING_SYNC, FINDING_POSSIBLE);
+    draft.cause = place_of_event(analyzer, conflict->event);
+    draft.other = place_of_id(analyzer, conflict->earlier.event_id, 0);
+    finding_set_reason(&draft, REASON_ABANDONED);
+    finding_add(analyzer, &draft);
+}
+
 static void on_conflict(struct analyzer *analyzer, const struct conflict *conflict)
 {
+    if (conflict->kind == CONFLICT_ABANDONED)
+        on_abandoned(analyzer, conflict);
     if (conflict->kind != CONFLICT_UNORDERED ||
         (event_is_copy(conflict->event->kind) && event_is_copy(conflict->earlier.kind)))
         return;

@@ -27,6 +27,7 @@ static void on_run(struct analyzer *analyzer, const struct event *event)
     struct results *results = &analyzer->results;
     results->in_run = true;
     results->run_key = event->found;
+    results->compared = false;
     results->first_step = -1;
     idmap_clear(&results->nth);
 }
@@ -50,6 +51,9 @@ static void compare(struct analyzer *analyzer, uint64_t key, const struct event 
     if (first->iteration == analyzer->iteration)
         return;
     analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 1, 1);
+    if (!results->compared && !analyzer->warming)
+        analyzer->result.compared_count++;
+    results->compared = true;
     if (first->hash == event->expected)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_NON_DETERMINISM, FINDING_DIRECT);
@@ -97,6 +101,7 @@ const struct hypothesis_detector detector_non_determinism = {
               .seeds = "",
               .level = AUDIT_LOG,
               .exact = false,
+              .bound_equal = true,
               .title = { "Results that differ between equal runs",
                          "Resultados distintos entre ejecuciones iguales" },
               .detector = { "Hash of every result read by the host, against the same one of "

@@ -8,7 +8,7 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     if (!mine || event->check == EVENT_CHECK_LOST)
         return;
     analyze_count(analyzer, HYPOTHESIS_SIZE_MISMATCH, 1, 1);
-    if (event->outcome == EVENT_REFUSED &&
+    if (event_is_violation(event) &&
         (event->check == EVENT_CHECK_BYTES || event->check == EVENT_CHECK_VIEW_END))
         finding_add_refusal(analyzer, HYPOTHESIS_SIZE_MISMATCH, event);
 }

@@ -16,6 +16,8 @@ static void on_copy(struct analyzer *analyzer, const struct event *event)
 {
     analyze_count(analyzer, HYPOTHESIS_STAGING_REUSE, 1, 1);
     const struct order *order = &analyzer->order;
+    if (event->flags & EVENT_FOREIGN)
+        return; /* has no tickets; its memory is looked at by the observer */
     const struct ticket_state *ticket = event->object ? order_ticket(order, event->object) : NULL;
     if (!ticket || !order_slot_busy(order, ticket, event) || is_overlap(order, ticket, event))
         return;
@@ -27,8 +29,27 @@ static void on_copy(struct analyzer *analyzer, const struct event *event)
     finding_add(analyzer, &draft);
 }
 
+/* The host memory that a queued copy reads was rewritten: its digest is another one. */
+static void on_source_changed(struct analyzer *analyzer, const struct event *event)
+{
+    const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
+    struct finding draft = finding_draft(HYPOTHESIS_STAGING_REUSE, FINDING_DIRECT);
+    draft.cause = place_of_id(analyzer, event->cause_id, 0);
+    draft.other = place_of_event(analyzer, event);
+    draft.cause.address = event->host_address;
+    draft.expected = event->expected;
+    draft.found = event->found;
+    if (stream && stream->hidden) {
+        draft.certainty = FINDING_POSSIBLE;
+        finding_set_reason(&draft, REASON_HIDDEN_ORDER);
+    }
+    finding_add(analyzer, &draft);
+}
+
 static void on_event(struct analyzer *analyzer, const struct event *event)
 {
+    if (event->kind == EVENT_SOURCE_CHANGED)
+        on_source_changed(analyzer, event);
     bool copies = event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN;
     if (copies && event->outcome != EVENT_REFUSED)
         on_copy(analyzer, event);

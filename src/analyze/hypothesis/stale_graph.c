@@ -28,6 +28,10 @@ static bool find_stale(struct analyzer *analyzer, const struct event *event, str
             const struct ledger_entry *now = ledger_find(&analyzer->ledger, access->buffer_index);
             if ((entry && !entry->destroyed_id) || (!entry && !now))
                 continue;
+            if (record->kind == EVENT_LAUNCH && (record->flags & EVENT_FOREIGN)) {
+                draft->certainty = FINDING_POSSIBLE;
+                finding_set_reason(draft, REASON_KERNEL_ACCESS);
+            }
             struct work work = { .event = record, .replay = event, .node = (uint32_t)i + 1 };
             draft->cause = place_of_work(analyzer, &work);
             place_set_access(analyzer, &draft->cause, access);
@@ -45,7 +49,11 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
 {
     if (event->kind != EVENT_GRAPH_REPLAY || event->check == EVENT_CHECK_LOST)
         return;
-    analyze_count(analyzer, HYPOTHESIS_STALE_GRAPH, 1, 1);
+    /* Of a foreign program's graph that was changed unseen nothing is known. */
+    bool unknown = (event->flags & EVENT_FOREIGN) && event->cause_id == 0;
+    analyze_count(analyzer, HYPOTHESIS_STALE_GRAPH, !unknown, 1);
+    if (unknown)
+        return;
     bool refused = event->outcome == EVENT_REFUSED;
     if (refused && event->check != EVENT_CHECK_STALE_GRAPH)
         return;

@@ -19,6 +19,7 @@ static const struct hypothesis_detector *const detectors[] = {
     [HYPOTHESIS_NON_DETERMINISM] = &detector_non_determinism,
     [HYPOTHESIS_HANG] = &detector_hang,
     [HYPOTHESIS_NUMERIC] = &detector_numeric,
+    [HYPOTHESIS_LEAK] = &detector_leak,
 };
 _Static_assert(COUNT_OF(detectors) == HYPOTHESIS_COUNT, "every hypothesis has a detector");
 

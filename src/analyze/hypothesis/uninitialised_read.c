@@ -24,11 +24,11 @@ const struct hypothesis_detector detector_uninitialised_read = {
               .level = AUDIT_LOG,
               .exact = true,
               .title = { "Read of uninitialised memory", "Lectura de memoria sin inicializar" },
-              .detector = { "First read of every declared byte range against the writes before it, "
-                            "but for ranges updated in place; with guards, fresh memory holds a "
+              .detector = { "First read of every declared byte range, those updated in place too, "
+                            "against the writes before it; with guards, fresh memory holds a "
                             "poison value.",
-                            "Primera lectura de cada rango declarado contra las escrituras "
-                            "anteriores, salvo los rangos que se actualizan en su sitio; con "
+                            "Primera lectura de cada rango declarado, también de los que se "
+                            "actualizan en su sitio, contra las escrituras anteriores; con "
                             "guardas, la memoria nueva contiene un valor veneno." },
               .unit = { "reads", "lecturas" },
               .advice = { "Write the range before it is read: the launch that should have is "

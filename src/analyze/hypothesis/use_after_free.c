@@ -54,7 +54,7 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         on_fault(analyzer, event);
     if (event->kind == EVENT_BUFFER_DESTROY && event->check != EVENT_CHECK_LOST)
         analyze_count(analyzer, HYPOTHESIS_USE_AFTER_FREE, 1, 1);
-    if (event->outcome != EVENT_REFUSED || event->check != EVENT_CHECK_GENERATION)
+    if (!event_is_violation(event) || event->check != EVENT_CHECK_GENERATION)
         return;
     struct finding draft = finding_of_refusal(analyzer, HYPOTHESIS_USE_AFTER_FREE, event);
     draft.other = find_free(analyzer, event);
@@ -64,6 +64,12 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     if (event->kind == EVENT_BUFFER_DESTROY && !draft.cause.scope.tensor[0])
         event_set_text(draft.cause.scope.tensor, sizeof(draft.cause.scope.tensor),
                        draft.cause.buffer);
+    if ((event->flags & EVENT_FOREIGN) &&
+        (event->kind == EVENT_LAUNCH || event->outcome == EVENT_DONE)) {
+        draft.certainty = FINDING_POSSIBLE;
+        finding_set_reason(&draft, event->kind == EVENT_LAUNCH ? REASON_KERNEL_ACCESS
+                                                               : REASON_RUNTIME_ACCEPTED);
+    }
     finding_add(analyzer, &draft);
 }
 
@@ -81,6 +87,7 @@ static void on_conflict(struct analyzer *analyzer, const struct conflict *confli
     draft.cause = place_of_touch(analyzer, &conflict->earlier, conflict->entry, conflict->start,
                                  conflict->bytes);
     draft.other = place_of_event(analyzer, conflict->event);
+    finding_weigh(analyzer, conflict, &draft);
     finding_add(analyzer, &draft);
 }
 

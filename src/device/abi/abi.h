@@ -54,8 +54,13 @@ struct gpu_call {
 /* Parts of an operand that blocks of their own look at, at most. */
 #define GPU_INSPECT_PARTS 256u
 
-/* What it found; in memory of the host that the device can write. One for each operand of a call,
- * whose params begin with the address of the first. */
+/* Its params. The regions are the call's operands or, where they are more, in a table. */
+struct gpu_inspect_params {
+    uint64_t slots; /* struct gpu_inspect_slot for each region */
+    uint64_t table; /* struct gpu_operand for each; 0: operands */
+};
+
+/* What it found; in memory of the host that the device can write. */
 struct gpu_inspect_slot {
     uint64_t value; /* the digest, or how many */
     uint64_t first; /* index of the first value, address of the first byte; UINT64_MAX: none */

@@ -88,6 +88,16 @@ static int enter(void *self)
     return (int)api_of(self)->cuCtxSetCurrent(((struct cuda *)self)->context);
 }
 
+/* The driver tells the number of an error and no more. */
+static bool find_fault(void *self, uint64_t *ret_address, char *reason, size_t reason_bytes)
+{
+    (void)self;
+    (void)ret_address;
+    (void)reason;
+    (void)reason_bytes;
+    return false;
+}
+
 /* ---- Memory --------------------------------------------------------------------------------- */
 
 static int create_memory(void *self, uint64_t bytes, uint64_t *ret_address)
@@ -427,6 +437,7 @@ static const struct gpu_runtime cuda_runtime = {
     .is_fault = is_fault,
     .is_no_memory = is_no_memory,
     .enter = enter,
+    .fault_find = find_fault,
     .memory_create = create_memory,
     .memory_destroy = destroy_memory,
     .pointer_ask = ask_pointer,

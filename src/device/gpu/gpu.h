@@ -41,6 +41,8 @@ struct gpu_runtime {
     bool (*is_fault)(int code);                      /* the device can do nothing more after it */
     bool (*is_no_memory)(int code);
     int (*enter)(void *self);
+    /* What the runtime itself was told of the first fault; false: nothing. reason: in words. */
+    bool (*fault_find)(void *self, uint64_t *ret_address, char *reason, size_t reason_bytes);
 
     int (*memory_create)(void *self, uint64_t bytes, uint64_t *ret_address);
     int (*memory_destroy)(void *self, uint64_t address);

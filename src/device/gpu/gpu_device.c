@@ -51,6 +51,7 @@ static void close_device(struct device *device)
     gpu_upload_destroy(gpu);
     gpu_modules_release(gpu);
     gpu_crumbs_destroy(gpu);
+    gpu_log_close(&gpu->log);
     if (gpu->internal_stream)
         runtime->stream_destroy(runtime->self, gpu->internal_stream);
     runtime->close(runtime->self);
@@ -122,6 +123,7 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
         return error_set(err, STATUS_NO_MEMORY, "no memory for a device");
     }
     gpu->runtime = *take_runtime;
+    gpu_log_open(&gpu->log, NULL);
     gpu->device.methods = &gpu_methods;
     pthread_mutex_init(&gpu->lock, NULL);
     pthread_mutex_init(&gpu->inspect_lock, NULL);

@@ -5,6 +5,7 @@
  * command is not finished is where it happened. */
 #include "device/gpu/gpu_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,14 +119,39 @@ static bool find_running(const struct gpu_device *gpu, const struct gpu_stream *
     return true;
 }
 
+/* The address: of the runtime, or else of the kernel's log. note: how it is known, or why not. */
+static void find_address(struct gpu_device *gpu, struct device_fault *fault, char *note,
+                         size_t note_bytes)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    struct gpu_log_fault logged;
+    char reason[64];
+    fault->note = note;
+    if (runtime->fault_find(runtime->self, &fault->address, reason, sizeof(reason))) {
+        fault->address_known = true;
+        snprintf(note, note_bytes, "of the page, told by the runtime: %s", reason);
+    } else if (gpu_log_find(&gpu->log, &logged, note, note_bytes)) {
+        fault->address_known = true;
+        fault->address = logged.address;
+        snprintf(note, note_bytes, "of the page, by the kernel log%s%s%s%s",
+                 logged.access == GPU_LOG_WRITE  ? ": a write"
+                 : logged.access == GPU_LOG_READ ? ": a read"
+                                                 : "",
+                 logged.engine[0] ? " of engine " : "", logged.engine,
+                 logged.is_copy ? ", a copy" : "");
+    }
+}
+
 static void report(struct gpu_device *gpu)
 {
+    char note[160];
     struct device_fault fault = { .op = "unknown command", .scope = { -1, -1, "" } };
     pthread_mutex_lock(&gpu->lock);
     bool found = false;
     for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT && !found; i++)
         found = gpu->streams[i] && find_running(gpu, gpu->streams[i], &fault);
     pthread_mutex_unlock(&gpu->lock);
+    find_address(gpu, &fault, note, sizeof(note));
     device_report_fault(&gpu->device, &fault);
 }
 

@@ -9,11 +9,12 @@
 /* One launch, or several of the `count` commands from this one on that can be one; says how many. A
  * kernel of several leaves the number of the first. */
 static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *stream,
-                                  struct gpu_graph *graph, const struct device_command *command,
-                                  size_t count, uint64_t node, size_t *ret_taken, struct error *err)
+                                  struct gpu_recording *recording,
+                                  const struct device_command *command, size_t count, uint64_t node,
+                                  size_t *ret_taken, struct error *err)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
-    struct gpu_prepared prepared = { 0 };
+    struct gpu_prepared prepared; /* large: only what is used is written */
     *ret_taken = gpu_prepare_joined(gpu, stream, command, count, node, &prepared);
     if (*ret_taken == 0) {
         gpu_prepare(gpu, stream, command, node, &prepared);
@@ -24,69 +25,85 @@ static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *str
                 runtime->launch(runtime->self, prepared.functions[i], &prepared.grids[i],
                                 stream->handle, &prepared.calls[i]),
                 command->contract->name, err);
-        if (graph->first_node)
+        if (recording->first_node)
             continue;
-        GPU_TRY(gpu, runtime->capture_node(runtime->self, stream->handle, &graph->first_node),
+        GPU_TRY(gpu, runtime->capture_node(runtime->self, stream->handle, &recording->first_node),
                 "graph", err);
-        graph->first_function = prepared.functions[i];
-        graph->first_grid = prepared.grids[i];
-        graph->first_call = prepared.calls[i];
+        recording->first_function = prepared.functions[i];
+        recording->first_grid = prepared.grids[i];
+        recording->first_call = prepared.calls[i];
     }
     return STATUS_OK;
 }
 
 static enum status capture(struct gpu_device *gpu, struct gpu_stream *stream,
-                           struct gpu_graph *graph, const struct device_command *commands,
+                           const struct gpu_graph *graph, struct gpu_recording *recording,
                            struct error *err)
 {
-    size_t node = 0; /* inspections do not count: they belong to the command before them */
-    for (size_t i = 0; i < graph->count; i++) {
-        if (commands[i].kind == DEVICE_COMMAND_INSPECT) {
-            GPU_TRY(gpu, gpu_inspect_graph_add(gpu, graph->inspections, &commands[i]), "graph",
-                    err);
+    struct gpu_graph_inspections *inspections = recording->inspections;
+    uint64_t node = 0; /* inspections do not count: they belong to the command before them */
+    for (size_t i = 0; i < graph->command_count; i++) {
+        const struct device_command *command = &graph->commands[i];
+        if (command->kind == DEVICE_COMMAND_INSPECT) {
+            GPU_TRY(gpu, gpu_inspect_graph_add(gpu, inspections, command), "graph", err);
             continue;
         }
-        GPU_TRY(gpu, gpu_inspect_graph_flush(gpu, graph->inspections), "graph", err);
-        graph->nodes[node++] = (struct gpu_graph_node){ gpu_command_name(&commands[i]),
-                                                        commands[i].scope };
-        if (commands[i].kind == DEVICE_COMMAND_LAUNCH) {
+        GPU_TRY(gpu, gpu_inspect_graph_flush(gpu, inspections), "graph", err);
+        node++;
+        if (command->kind == DEVICE_COMMAND_LAUNCH) {
             size_t taken = 1;
-            TRY(capture_launch(gpu, stream, graph, &commands[i], graph->count - i, node, &taken,
-                               err));
-            for (; taken > 1; taken--, i++)
-                graph->nodes[node++] = (struct gpu_graph_node){ gpu_command_name(&commands[i + 1]),
-                                                                commands[i + 1].scope };
+            TRY(capture_launch(gpu, stream, recording, command, graph->command_count - i, node,
+                               &taken, err));
+            i += taken - 1;
+            node += taken - 1;
         } else {
-            GPU_TRY(gpu, gpu_transfer(gpu, stream, &commands[i]), gpu_command_name(&commands[i]),
-                    err);
+            GPU_TRY(gpu, gpu_transfer(gpu, stream, command), gpu_command_name(command), err);
         }
     }
-    GPU_TRY(gpu, gpu_inspect_graph_flush(gpu, graph->inspections), "graph", err);
-    graph->count = node;
+    GPU_TRY(gpu, gpu_inspect_graph_end(gpu, inspections), "graph", err);
     return STATUS_OK;
+}
+
+static void release_recording(struct gpu_device *gpu, struct gpu_recording *recording)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    if (recording->graph || recording->exec)
+        runtime->graph_destroy(runtime->self, recording->graph, recording->exec);
+    gpu_inspect_graph_destroy(gpu, recording->inspections);
+    *recording = (struct gpu_recording){ 0 };
 }
 
 static void release(struct gpu_device *gpu, struct gpu_graph *graph)
 {
-    const struct gpu_runtime *runtime = &gpu->runtime;
-    if (graph->graph || graph->exec)
-        runtime->graph_destroy(runtime->self, graph->graph, graph->exec);
-    gpu_inspect_graph_destroy(gpu, graph->inspections);
+    release_recording(gpu, &graph->swept);
+    release_recording(gpu, &graph->exact);
     free(graph->nodes);
     free(graph);
 }
 
 static enum status record(struct gpu_device *gpu, struct gpu_stream *stream,
-                          struct gpu_graph *graph, const struct device_command *commands,
-                          struct error *err)
+                          const struct gpu_graph *graph, bool sweep,
+                          struct gpu_recording *recording, struct error *err)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
+    recording->inspections = gpu_inspect_graph_create(gpu, stream, graph->commands,
+                                                      graph->command_count, sweep);
     GPU_TRY(gpu, runtime->capture_begin(runtime->self, stream->handle), "graph", err);
-    enum status status = capture(gpu, stream, graph, commands, err);
-    int code = runtime->capture_end(runtime->self, stream->handle, &graph->graph, &graph->exec);
+    enum status status = capture(gpu, stream, graph, recording, err);
+    int code = runtime->capture_end(runtime->self, stream->handle, &recording->graph,
+                                    &recording->exec);
     if (!status && code)
         status = gpu_failed(gpu, code, "graph", err);
     return status;
+}
+
+static void note_nodes(struct gpu_graph *graph)
+{
+    for (size_t i = 0; i < graph->command_count; i++)
+        if (graph->commands[i].kind != DEVICE_COMMAND_INSPECT)
+            graph->nodes[graph->count++] = (struct gpu_graph_node){
+                gpu_command_name(&graph->commands[i]), graph->commands[i].scope
+            };
 }
 
 enum status gpu_graph_create(struct device *device, void *stream,
@@ -101,16 +118,16 @@ enum status gpu_graph_create(struct device *device, void *stream,
         free(graph);
         return error_set(err, STATUS_NO_MEMORY, "no memory for a graph");
     }
-    graph->count = count;
+    graph->commands = commands;
+    graph->command_count = count;
     graph->stream = stream;
+    note_nodes(graph);
     gpu_enter(gpu);
     enum status status = gpu_inspect_flush(gpu, stream, err);
     if (!status)
         status = gpu_make_workspace(gpu, stream, err);
     if (!status)
-        graph->inspections = gpu_inspect_graph_create(gpu, stream, commands, count);
-    if (!status)
-        status = record(gpu, stream, graph, commands, err);
+        status = record(gpu, stream, graph, true, &graph->swept, err);
     if (!status)
         status = device_check(device, err);
     if (status)
@@ -118,6 +135,18 @@ enum status gpu_graph_create(struct device *device, void *stream,
     else
         *ret_graph = graph;
     return status;
+}
+
+/* The exact one from the first alarm on, if it can be made. */
+static struct gpu_recording *choose(struct gpu_device *gpu, struct gpu_stream *stream,
+                                    struct gpu_graph *graph)
+{
+    struct error unused;
+    if (!gpu_inspect_graph_is_alarmed(graph->swept.inspections))
+        return &graph->swept;
+    if (!graph->exact.exec && record(gpu, stream, graph, false, &graph->exact, &unused))
+        release_recording(gpu, &graph->exact);
+    return graph->exact.exec ? &graph->exact : &graph->swept;
 }
 
 enum status gpu_graph_replay(struct device *device, void *argument, void *graph_argument,
@@ -132,18 +161,20 @@ enum status gpu_graph_replay(struct device *device, void *argument, void *graph_
                          "graph replay: expected the stream it was recorded on, found another");
     gpu_enter(gpu);
     TRY(gpu_inspect_flush(gpu, stream, err));
-    GPU_TRY(gpu, gpu_inspect_graph_replay(gpu, graph->inspections, event_id), "graph replay", err);
-    if (graph->first_node) {
-        graph->first_call.entered = event_id;
-        graph->first_call.finished = stream->last_id;
+    struct gpu_recording *recording = choose(gpu, stream, graph);
+    GPU_TRY(gpu, gpu_inspect_graph_replay(gpu, recording->inspections, event_id), "graph replay",
+            err);
+    if (recording->first_node) {
+        recording->first_call.entered = event_id;
+        recording->first_call.finished = stream->last_id;
         GPU_TRY(gpu,
-                runtime->graph_set_call(runtime->self, graph->exec, graph->first_node,
-                                        graph->first_function, &graph->first_grid,
-                                        &graph->first_call),
+                runtime->graph_set_call(runtime->self, recording->exec, recording->first_node,
+                                        recording->first_function, &recording->first_grid,
+                                        &recording->first_call),
                 "graph replay", err);
     }
-    GPU_TRY(gpu, runtime->graph_launch(runtime->self, graph->exec, stream->handle), "graph replay",
-            err);
+    GPU_TRY(gpu, runtime->graph_launch(runtime->self, recording->exec, stream->handle),
+            "graph replay", err);
     gpu_stream_note(stream, event_id, "graph replay", scope, graph);
     if (device->options.completions)
         gpu_completions_add(gpu, stream, event_id);

@@ -8,6 +8,7 @@
 
 #include "device/device_impl.h"
 #include "device/gpu/gpu.h"
+#include "device/gpu/gpu_log.h"
 
 /* Commands whose names and scopes are remembered for a fault, per stream. More than can be queued:
  * the runtimes hold about a thousand. */
@@ -42,16 +43,24 @@ struct gpu_graph_node {
     struct event_scope scope;
 };
 
-struct gpu_graph {
+/* What the runtime made of the commands. */
+struct gpu_recording {
     void *graph, *exec;
     /* The first kernel carries the replay's id: its call is set again for each replay. */
     void *first_node, *first_function;
     struct gpu_grid first_grid;
     struct gpu_call first_call;
-    const struct gpu_stream *stream; /* whose crumbs and workspace the kernels use */
-    struct gpu_graph_node *nodes;    /* commands; owned */
-    size_t count;
     struct gpu_graph_inspections *inspections; /* NULL: none */
+};
+
+struct gpu_graph {
+    struct gpu_recording swept; /* inspected at its end; what is replayed as long as all is well */
+    struct gpu_recording exact; /* behind every command; made when it is needed */
+    const struct device_command *commands; /* borrowed */
+    size_t command_count;
+    const struct gpu_stream *stream; /* whose crumbs and workspace the kernels use */
+    struct gpu_graph_node *nodes;    /* commands but inspections; owned */
+    size_t count;
 };
 
 /* How a buffer was made. */
@@ -82,6 +91,8 @@ struct gpu_device {
     uint64_t quarantine_bytes;
     uint64_t granularity; /* of mapped memory; 0: not to be had, red zones instead */
     bool pointers_known;  /* the runtime recognises memory that was just made by it */
+
+    struct gpu_log_reader log; /* of the kernel, for addresses of faults */
 
     struct crumb_page *page; /* as the device's kernels write it */
     uint64_t page_address;   /* of it for the device */
@@ -218,10 +229,13 @@ void gpu_inspect_stream_release(struct gpu_device *gpu, struct gpu_stream *strea
 struct gpu_graph_inspections *gpu_inspect_graph_create(struct gpu_device *gpu,
                                                        const struct gpu_stream *stream,
                                                        const struct device_command *commands,
-                                                       size_t count);
+                                                       size_t count, bool sweep);
 int gpu_inspect_graph_add(struct gpu_device *gpu, struct gpu_graph_inspections *graph,
                           const struct device_command *command);
 int gpu_inspect_graph_flush(struct gpu_device *gpu, struct gpu_graph_inspections *graph);
+int gpu_inspect_graph_end(struct gpu_device *gpu, struct gpu_graph_inspections *graph);
+/* A sweep found something: from now on it is worth knowing where. */
+bool gpu_inspect_graph_is_alarmed(const struct gpu_graph_inspections *graph);
 /* Before the graph is launched. */
 int gpu_inspect_graph_replay(struct gpu_device *gpu, struct gpu_graph_inspections *graph,
                              uint64_t event_id);

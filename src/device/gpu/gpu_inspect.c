@@ -5,7 +5,11 @@
  * or for a mark, collects what is done by then and reports it before the wait is over. Bytes of the
  * host (a staging slot) are hashed when they are collected: until then nobody may change them.
  *
- * A graph has slots of its own, used again by every replay: the one before is collected first.
+ * A graph is replayed because its launches are many and short: a kernel behind each would cost as
+ * much again. So its memory is swept once, at its end: every canary, and what every output holds
+ * then. From the first time a sweep finds something, the graph is replayed with a kernel behind
+ * every command, so that the next time the command is known. Its slots are used again by every
+ * replay: the one before is collected first.
  *
  * An inspection is never seen in the place of the call it belongs to: behind a launch it leaves no
  * crumbs, beside a copy (which cannot leave any) it leaves the copy's. On a device without the
@@ -20,7 +24,7 @@
 #define GROUP_THREADS 256u
 #define GROUP_SHARED_BYTES (GROUP_THREADS / 32u * 2u * sizeof(uint64_t))
 /* Values a block looks at before it is worth having another. */
-#define PART_VALUES 2048u
+#define PART_VALUES 8192u
 
 /* What is kept of a command until it is reported. */
 struct item {
@@ -36,69 +40,83 @@ struct item {
 struct group {
     uint64_t event_id;
     uint32_t item_count, region_count;
-    struct item items[GPU_OPERAND_LIMIT];
-    struct gpu_operand regions[GPU_OPERAND_LIMIT];
+    struct item *items;                      /* borrowed, like the rest */
+    struct gpu_operand *regions;             /* pinned */
+    struct gpu_inspect_slot *slots;          /* pinned: one for each region */
+    uint64_t regions_address, slots_address; /* for the device */
 };
 
-/* Groups with a line of slots each. */
-struct lines {
-    struct group *groups;           /* owned */
-    struct gpu_inspect_slot *slots; /* GPU_OPERAND_LIMIT for each; pinned; owned */
-    uint64_t address;               /* of them, for the device */
+/* Groups, each with room for as many regions. */
+struct groups {
+    struct group *list;
+    struct item *items;
+    void *pinned;
 };
 
 struct gpu_inspections {
-    struct lines lines;   /* GROUP_LIMIT of them */
-    uint64_t given, told; /* groups; under inspect_lock */
+    struct groups groups; /* GROUP_LIMIT of them */
+    uint64_t given, told; /* under inspect_lock */
     bool gathering;       /* into the group that is given next */
 };
 
 struct gpu_graph_inspections {
     struct gpu_graph_inspections *next; /* of the device; under inspect_lock */
     const struct gpu_stream *stream;
-    struct lines lines;
-    uint32_t count, capacity;
-    bool gathering;
+    struct groups groups;
+    uint32_t count; /* that are launched */
+    bool sweep, gathering;
+    bool alarmed;        /* atomic; a sweep found something */
     uint64_t pending_id; /* the replay that was not collected yet; 0: none */
 };
 
-/* ---- Slots ---------------------------------------------------------------------------------- */
+/* ---- Groups --------------------------------------------------------------------------------- */
 
-static void release_lines(struct gpu_device *gpu, struct lines *lines)
+static void release_groups(struct gpu_device *gpu, struct groups *groups)
 {
-    if (lines->slots)
-        gpu->runtime.pinned_destroy(gpu->runtime.self, lines->slots);
-    free(lines->groups);
-    *lines = (struct lines){ 0 };
+    if (groups->pinned)
+        gpu->runtime.pinned_destroy(gpu->runtime.self, groups->pinned);
+    free(groups->list);
+    free(groups->items);
+    *groups = (struct groups){ 0 };
 }
 
-static bool make_lines(struct gpu_device *gpu, uint32_t count, struct lines *lines)
+static bool make_groups(struct gpu_device *gpu, uint32_t count, uint32_t regions,
+                        struct groups *groups)
 {
-    void *memory = NULL;
-    uint64_t bytes = (uint64_t)count * GPU_OPERAND_LIMIT * sizeof(struct gpu_inspect_slot);
-    lines->groups = calloc(count, sizeof(*lines->groups));
-    if (!lines->groups ||
-        gpu->runtime.pinned_create(gpu->runtime.self, bytes, &memory, &lines->address)) {
-        release_lines(gpu, lines);
+    uint64_t slots_bytes = (uint64_t)count * regions * sizeof(struct gpu_inspect_slot);
+    uint64_t bytes = slots_bytes + (uint64_t)count * regions * sizeof(struct gpu_operand), address;
+    groups->list = calloc(count, sizeof(*groups->list));
+    groups->items = calloc((size_t)count * regions, sizeof(*groups->items));
+    if (!groups->list || !groups->items ||
+        gpu->runtime.pinned_create(gpu->runtime.self, bytes, &groups->pinned, &address)) {
+        groups->pinned = NULL;
+        release_groups(gpu, groups);
         return false;
     }
-    memset(memory, 0, (size_t)bytes);
-    lines->slots = memory;
+    memset(groups->pinned, 0, (size_t)bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        struct group *group = &groups->list[i];
+        group->items = groups->items + (size_t)i * regions;
+        group->slots = (struct gpu_inspect_slot *)groups->pinned + (size_t)i * regions;
+        group->slots_address = address + (uint64_t)i * regions * sizeof(*group->slots);
+        uint64_t place = slots_bytes + (uint64_t)i * regions * sizeof(*group->regions);
+        group->regions = (struct gpu_operand *)(void *)((uint8_t *)groups->pinned + place);
+        group->regions_address = address + place;
+    }
     return true;
 }
 
-static struct gpu_inspect_slot *slots_of(const struct lines *lines, uint64_t group)
+static bool is_done(const struct group *group)
 {
-    return lines->slots + group * GPU_OPERAND_LIMIT;
-}
-
-static bool is_done(const struct lines *lines, uint64_t group)
-{
-    const struct gpu_inspect_slot *slots = slots_of(lines, group);
-    for (uint32_t i = 0; i < lines->groups[group].region_count; i++)
-        if (!__atomic_load_n(&slots[i].done, __ATOMIC_ACQUIRE))
+    for (uint32_t i = 0; i < group->region_count; i++)
+        if (!__atomic_load_n(&group->slots[i].done, __ATOMIC_ACQUIRE))
             return false;
     return true;
+}
+
+static void clear_slots(const struct group *group)
+{
+    memset(group->slots, 0, group->region_count * sizeof(*group->slots));
 }
 
 /* ---- Reporting ------------------------------------------------------------------------------ */
@@ -115,11 +133,12 @@ static void report_item(struct gpu_device *gpu, const struct gpu_stream *stream,
     device_report_inspection(&gpu->device, stream->index, command, event_id, result);
 }
 
-static void report_group(struct gpu_device *gpu, const struct gpu_stream *stream,
-                         const struct lines *lines, uint64_t index, uint64_t event_id, bool failed)
+/* True if something was found that should not be there. */
+static bool report_group(struct gpu_device *gpu, const struct gpu_stream *stream,
+                         const struct group *group, uint64_t event_id, bool failed)
 {
-    const struct group *group = &lines->groups[index];
-    const struct gpu_inspect_slot *slots = slots_of(lines, index);
+    const struct gpu_inspect_slot *slots = group->slots;
+    bool alarm = false;
     for (uint32_t i = 0; i < group->item_count; i++) {
         const struct item *item = &group->items[i];
         struct device_inspection_result result = { .failed = failed };
@@ -134,8 +153,10 @@ static void report_group(struct gpu_device *gpu, const struct gpu_stream *stream
         }
         if (item->inspection.what == DEVICE_INSPECT_SCAN)
             result.count = item->rows.row_count * (item->rows.row_bytes / sizeof(float));
+        alarm = alarm || (item->inspection.what != DEVICE_INSPECT_DIGEST && result.found);
         report_item(gpu, stream, item, event_id, &result);
     }
+    return alarm;
 }
 
 /* With inspect_lock held. */
@@ -143,22 +164,25 @@ static void collect_stream(struct gpu_device *gpu, struct gpu_stream *stream, bo
 {
     struct gpu_inspections *inspections = stream->inspections;
     while (inspections && inspections->told < inspections->given) {
-        uint64_t index = inspections->told % GROUP_LIMIT;
-        if (!failed && !is_done(&inspections->lines, index))
+        const struct group *group = &inspections->groups.list[inspections->told % GROUP_LIMIT];
+        if (!failed && !is_done(group))
             return;
-        report_group(gpu, stream, &inspections->lines, index,
-                     inspections->lines.groups[index].event_id, failed);
+        report_group(gpu, stream, group, group->event_id, failed);
         inspections->told++;
     }
 }
 
 static void collect_graph(struct gpu_device *gpu, struct gpu_graph_inspections *graph)
 {
+    bool alarm = false;
     for (uint32_t i = 0; i < graph->count; i++)
-        if (!is_done(&graph->lines, i))
+        if (!is_done(&graph->groups.list[i]))
             return;
     for (uint32_t i = 0; i < graph->count; i++)
-        report_group(gpu, graph->stream, &graph->lines, i, graph->pending_id, false);
+        if (report_group(gpu, graph->stream, &graph->groups.list[i], graph->pending_id, false))
+            alarm = true;
+    if (alarm)
+        __atomic_store_n(&graph->alarmed, true, __ATOMIC_RELAXED);
     graph->pending_id = 0;
 }
 
@@ -235,32 +259,30 @@ static uint32_t parts_of(const struct gpu_operand *region)
     return parts > GPU_INSPECT_PARTS ? GPU_INSPECT_PARTS : (uint32_t)parts;
 }
 
-static int launch_group(struct gpu_device *gpu, const struct gpu_stream *stream,
-                        const struct lines *lines, uint64_t index)
+/* Regions [first, first + count) of the group, in one kernel. */
+static int launch_regions(struct gpu_device *gpu, const struct gpu_stream *stream,
+                          const struct group *group, uint32_t first, uint32_t count)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
-    const struct group *group = &lines->groups[index];
-    uint64_t slots = lines->address + index * GPU_OPERAND_LIMIT * sizeof(struct gpu_inspect_slot);
+    struct gpu_inspect_params params = { .slots = group->slots_address +
+                                                  first * sizeof(*group->slots) };
     struct gpu_call call = { .page = gpu->page_address, .workspace = stream->workspace };
-    struct gpu_grid grid = { 1, group->region_count, GROUP_THREADS, GROUP_SHARED_BYTES };
+    struct gpu_grid grid = { 1, count, GROUP_THREADS, GROUP_SHARED_BYTES };
     if (group->items[0].inspection.what == DEVICE_INSPECT_DIGEST) {
         call.crumbs = stream->crumbs;
         call.entered = group->event_id;
         call.finished = group->event_id - 1;
     }
-    memcpy(call.params, &slots, sizeof(slots));
-    memcpy(call.operands, group->regions, sizeof(call.operands));
-    for (uint32_t i = 0; i < group->region_count; i++) {
+    if (count > GPU_OPERAND_LIMIT)
+        params.table = group->regions_address + first * sizeof(*group->regions);
+    else
+        memcpy(call.operands, group->regions + first, count * sizeof(*group->regions));
+    memcpy(call.params, &params, sizeof(params));
+    for (uint32_t i = first; i < first + count; i++) {
         uint32_t parts = parts_of(&group->regions[i]);
         grid.x = parts > grid.x ? parts : grid.x;
     }
     return runtime->launch(runtime->self, gpu->inspect_function, &grid, stream->handle, &call);
-}
-
-static void clear_line(const struct lines *lines, uint64_t index)
-{
-    struct gpu_inspect_slot *slots = slots_of(lines, index);
-    memset(slots, 0, GPU_OPERAND_LIMIT * sizeof(*slots));
 }
 
 /* ---- Outside of graphs ---------------------------------------------------------------------- */
@@ -270,16 +292,15 @@ enum status gpu_inspect_flush(struct gpu_device *gpu, struct gpu_stream *stream,
     struct gpu_inspections *inspections = stream->inspections;
     if (!inspections || !inspections->gathering)
         return STATUS_OK;
-    uint64_t index = inspections->given % GROUP_LIMIT;
-    const struct group *group = &inspections->lines.groups[index];
+    const struct group *group = &inspections->groups.list[inspections->given % GROUP_LIMIT];
     inspections->gathering = false;
-    clear_line(&inspections->lines, index);
+    clear_slots(group);
     if (stream->last_id != group->event_id) /* it comes before its copy */
         gpu_stream_note(stream, group->event_id, "copy", &group->items[0].scope, NULL);
-    int code = launch_group(gpu, stream, &inspections->lines, index);
+    int code = launch_regions(gpu, stream, group, 0, group->region_count);
     pthread_mutex_lock(&gpu->inspect_lock);
     if (code)
-        report_group(gpu, stream, &inspections->lines, index, group->event_id, true);
+        report_group(gpu, stream, group, group->event_id, true);
     else
         inspections->given++;
     pthread_mutex_unlock(&gpu->inspect_lock);
@@ -314,7 +335,7 @@ static bool make_inspections(struct gpu_device *gpu, struct gpu_stream *stream)
     if (stream->inspections)
         return true;
     struct gpu_inspections *inspections = calloc(1, sizeof(*inspections));
-    if (!inspections || !make_lines(gpu, GROUP_LIMIT, &inspections->lines)) {
+    if (!inspections || !make_groups(gpu, GROUP_LIMIT, GPU_OPERAND_LIMIT, &inspections->groups)) {
         free(inspections);
         return false;
     }
@@ -332,7 +353,7 @@ enum status gpu_inspect_submit(struct gpu_device *gpu, struct gpu_stream *stream
     gpu_enter(gpu);
     struct gpu_inspections *inspections = stream->inspections;
     if (inspections && inspections->gathering) {
-        const struct group *group = &inspections->lines.groups[inspections->given % GROUP_LIMIT];
+        const struct group *group = &inspections->groups.list[inspections->given % GROUP_LIMIT];
         if (is_full(group) || group->event_id != command->event_id)
             TRY(gpu_inspect_flush(gpu, stream, err));
     }
@@ -343,7 +364,7 @@ enum status gpu_inspect_submit(struct gpu_device *gpu, struct gpu_stream *stream
         return STATUS_OK;
     }
     inspections = stream->inspections;
-    struct group *group = &inspections->lines.groups[inspections->given % GROUP_LIMIT];
+    struct group *group = &inspections->groups.list[inspections->given % GROUP_LIMIT];
     if (!inspections->gathering)
         group->item_count = group->region_count = 0;
     inspections->gathering = true;
@@ -371,16 +392,71 @@ void gpu_inspect_stream_release(struct gpu_device *gpu, struct gpu_stream *strea
     pthread_mutex_unlock(&gpu->inspect_lock);
     if (!inspections)
         return;
-    release_lines(gpu, &inspections->lines);
+    release_groups(gpu, &inspections->groups);
     free(inspections);
 }
 
 /* ---- In graphs ------------------------------------------------------------------------------ */
 
+/* Of damage that a sweep finds beside a buffer that several commands wrote: nobody's. */
+static const struct device_contract no_op = { .name = "" };
+static const struct event_scope no_scope = { -1, -1, "" };
+
+/* The item of the sweep that looks at the same memory, or NULL. */
+static struct item *find_same(const struct group *sweep, const struct device_command *command)
+{
+    for (uint32_t i = 0; i < sweep->item_count; i++) {
+        struct item *item = &sweep->items[i];
+        if (item->inspection.what == command->inspection.what &&
+            item->inspection.access.address == command->inspection.access.address &&
+            item->inspection.access.bytes == command->inspection.access.bytes)
+            return item;
+    }
+    return NULL;
+}
+
+static void add_to_sweep(struct group *sweep, const struct device_command *command)
+{
+    struct item *same = find_same(sweep, command);
+    if (!same) {
+        add_item(sweep, command);
+    } else if (command->inspection.what == DEVICE_INSPECT_SCAN) {
+        same->scope = command->scope; /* what is there in the end is the last one's */
+        same->contract = command->contract;
+    } else {
+        same->scope = no_scope;
+        same->contract = &no_op;
+    }
+}
+
+/* Canaries first: they are small, and a kernel of their own. */
+static void fill_sweep(struct group *sweep, const struct device_command *commands, size_t count)
+{
+    static const enum device_inspect order[] = { DEVICE_INSPECT_CANARY, DEVICE_INSPECT_SCAN };
+    for (size_t kind = 0; kind < COUNT_OF(order); kind++)
+        for (size_t i = 0; i < count; i++)
+            if (commands[i].kind == DEVICE_COMMAND_INSPECT &&
+                commands[i].inspection.what == order[kind])
+                add_to_sweep(sweep, &commands[i]);
+}
+
+static int launch_sweep(struct gpu_device *gpu, struct gpu_graph_inspections *graph)
+{
+    const struct group *sweep = &graph->groups.list[0];
+    uint32_t small = 0;
+    while (small < sweep->region_count && sweep->regions[small].dtype == GPU_INSPECT_CANARY)
+        small++;
+    graph->count = 1;
+    int code = small ? launch_regions(gpu, graph->stream, sweep, 0, small) : 0;
+    if (!code && sweep->region_count > small)
+        code = launch_regions(gpu, graph->stream, sweep, small, sweep->region_count - small);
+    return code;
+}
+
 struct gpu_graph_inspections *gpu_inspect_graph_create(struct gpu_device *gpu,
                                                        const struct gpu_stream *stream,
                                                        const struct device_command *commands,
-                                                       size_t count)
+                                                       size_t count, bool sweep)
 {
     uint32_t wanted = 0;
     for (size_t i = 0; i < count; i++)
@@ -388,12 +464,15 @@ struct gpu_graph_inspections *gpu_inspect_graph_create(struct gpu_device *gpu,
     struct gpu_graph_inspections *graph = NULL;
     if (wanted && gpu->inspect_function)
         graph = calloc(1, sizeof(*graph));
-    if (!graph || !make_lines(gpu, wanted, &graph->lines)) {
+    if (!graph || !make_groups(gpu, sweep ? 1 : wanted, sweep ? 2 * wanted : GPU_OPERAND_LIMIT,
+                               &graph->groups)) {
         free(graph);
         return NULL;
     }
     graph->stream = stream;
-    graph->capacity = wanted;
+    graph->sweep = sweep;
+    if (sweep)
+        fill_sweep(&graph->groups.list[0], commands, count);
     pthread_mutex_lock(&gpu->inspect_lock);
     graph->next = gpu->graph_inspections;
     gpu->graph_inspections = graph;
@@ -404,27 +483,40 @@ struct gpu_graph_inspections *gpu_inspect_graph_create(struct gpu_device *gpu,
 
 int gpu_inspect_graph_flush(struct gpu_device *gpu, struct gpu_graph_inspections *graph)
 {
-    if (!graph || !graph->gathering)
+    if (!graph || graph->sweep || !graph->gathering)
         return 0;
+    const struct group *group = &graph->groups.list[graph->count++];
     graph->gathering = false;
-    return launch_group(gpu, graph->stream, &graph->lines, graph->count++);
+    return launch_regions(gpu, graph->stream, group, 0, group->region_count);
 }
 
 int gpu_inspect_graph_add(struct gpu_device *gpu, struct gpu_graph_inspections *graph,
                           const struct device_command *command)
 {
-    if (!graph)
+    if (!graph || graph->sweep)
         return 0; /* without memory for them: as many as are not reported were not made */
-    struct group *group = &graph->lines.groups[graph->count];
+    struct group *group = &graph->groups.list[graph->count];
     if (graph->gathering && (is_full(group) || group->event_id != command->event_id)) {
         int code = gpu_inspect_graph_flush(gpu, graph);
         if (code)
             return code;
-        group = &graph->lines.groups[graph->count];
+        group = &graph->groups.list[graph->count];
     }
     graph->gathering = true;
     add_item(group, command);
     return 0;
+}
+
+int gpu_inspect_graph_end(struct gpu_device *gpu, struct gpu_graph_inspections *graph)
+{
+    if (graph && graph->sweep)
+        return launch_sweep(gpu, graph);
+    return gpu_inspect_graph_flush(gpu, graph);
+}
+
+bool gpu_inspect_graph_is_alarmed(const struct gpu_graph_inspections *graph)
+{
+    return graph && __atomic_load_n(&graph->alarmed, __ATOMIC_RELAXED);
 }
 
 int gpu_inspect_graph_replay(struct gpu_device *gpu, struct gpu_graph_inspections *graph,
@@ -432,7 +524,10 @@ int gpu_inspect_graph_replay(struct gpu_device *gpu, struct gpu_graph_inspection
 {
     if (!graph)
         return 0;
-    if (__atomic_load_n(&graph->pending_id, __ATOMIC_ACQUIRE)) {
+    pthread_mutex_lock(&gpu->inspect_lock);
+    bool pending = graph->pending_id != 0;
+    pthread_mutex_unlock(&gpu->inspect_lock);
+    if (pending) {
         int code = gpu->runtime.stream_sync(gpu->runtime.self, graph->stream->handle);
         if (code)
             return code;
@@ -440,7 +535,7 @@ int gpu_inspect_graph_replay(struct gpu_device *gpu, struct gpu_graph_inspection
     }
     pthread_mutex_lock(&gpu->inspect_lock);
     for (uint32_t i = 0; i < graph->count; i++)
-        clear_line(&graph->lines, i);
+        clear_slots(&graph->groups.list[i]);
     graph->pending_id = event_id;
     pthread_mutex_unlock(&gpu->inspect_lock);
     return 0;
@@ -450,7 +545,7 @@ void gpu_inspect_graph_destroy(struct gpu_device *gpu, struct gpu_graph_inspecti
 {
     if (!graph)
         return;
-    if (graph->pending_id && !device_is_lost(&gpu->device) &&
+    if (graph->stream && graph->pending_id && !device_is_lost(&gpu->device) &&
         !gpu->runtime.stream_sync(gpu->runtime.self, graph->stream->handle))
         gpu_inspect_collect(gpu);
     pthread_mutex_lock(&gpu->inspect_lock);
@@ -459,6 +554,6 @@ void gpu_inspect_graph_destroy(struct gpu_device *gpu, struct gpu_graph_inspecti
         at = &(*at)->next;
     *at = graph->next;
     pthread_mutex_unlock(&gpu->inspect_lock);
-    release_lines(gpu, &graph->lines);
+    release_groups(gpu, &graph->groups);
     free(graph);
 }

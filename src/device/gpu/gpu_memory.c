@@ -33,37 +33,40 @@ static uint64_t align_up(uint64_t value, uint64_t alignment)
 
 /* ---- What the runtime says ------------------------------------------------------------------ */
 
-/* Bytes of [address, address + bytes) that the runtime says are memory of this device: all, or as
- * far as its range goes, or none; words: what is wrong with the rest. */
-static uint64_t ask(struct gpu_device *gpu, uint64_t address, uint64_t bytes, const char **words)
+/* Of [address, address + bytes): how many bytes the runtime says are memory of this device (all, as
+ * far as its range goes, or none), and what is wrong with the rest. An error is no answer: a fault
+ * that is pending belongs to whoever made it. */
+static bool ask(struct gpu_device *gpu, uint64_t address, uint64_t bytes, uint64_t *ret_bytes,
+                const char **ret_words)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
     struct gpu_pointer first = { 0 }, last = { 0 };
-    *words = "an address it knows nothing of";
-    if (runtime->pointer_ask(runtime->self, address, &first))
-        return 0;
-    *words = first.words;
-    if (!first.is_memory)
-        return 0;
+    if (runtime->pointer_ask(runtime->self, address, &first) ||
+        runtime->pointer_ask(runtime->self, address + bytes - 1, &last))
+        return false;
     uint64_t left = first.range_bytes - (address - first.range_start);
-    if (first.range_bytes && left < bytes) {
-        *words = "its allocation ends before";
-        return left;
+    *ret_words = first.words;
+    *ret_bytes = bytes;
+    if (!first.is_memory) {
+        *ret_bytes = 0;
+    } else if (first.range_bytes && left < bytes) {
+        *ret_bytes = left;
+        *ret_words = "its allocation ends before";
+    } else if (!last.is_memory || last.range_start != first.range_start) {
+        *ret_bytes = bytes - 1;
+        *ret_words = last.is_memory ? "another allocation at its end" : last.words;
     }
-    if (runtime->pointer_ask(runtime->self, address + bytes - 1, &last) || !last.is_memory ||
-        last.range_start != first.range_start) {
-        *words = last.words ? last.words : "another allocation at its end";
-        return bytes - 1;
-    }
-    return bytes;
+    return true;
 }
 
 /* A runtime that does not know what it made itself cannot be asked about anything. */
 static void probe_pointers(struct gpu_device *gpu, const struct device_memory *memory)
 {
     const char *unused;
+    uint64_t bytes;
     if (!gpu->pointers_known && gpu->device.options.ask_pointers)
-        gpu->pointers_known = ask(gpu, memory->address, memory->bytes, &unused) == memory->bytes;
+        gpu->pointers_known = ask(gpu, memory->address, memory->bytes, &bytes, &unused) &&
+                              bytes == memory->bytes;
 }
 
 void gpu_memory_ask(struct device *device, uint64_t address, uint64_t bytes,
@@ -75,7 +78,7 @@ void gpu_memory_ask(struct device *device, uint64_t address, uint64_t bytes,
     if (!ret_facts->asked)
         return;
     gpu_enter(gpu);
-    ret_facts->bytes = ask(gpu, address, bytes, &words);
+    ret_facts->asked = ask(gpu, address, bytes, &ret_facts->bytes, &words);
     snprintf(ret_facts->words, sizeof(ret_facts->words), "%s",
              ret_facts->bytes < bytes && words ? words : "");
 }
@@ -224,7 +227,7 @@ enum status gpu_memory_create(struct device *device, uint64_t bytes,
 enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t count,
                               struct device_memory *ret_memory, struct error *err)
 {
-    struct device_memory memory;
+    struct device_memory memory = { .address = 0 };
     TRY(create(gpu_of(device), count, false, &memory, err));
     enum status status = gpu_upload(gpu_of(device), memory.address, bytes, count, err);
     if (!status)

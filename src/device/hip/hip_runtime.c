@@ -3,6 +3,7 @@
 
 #include "device/gpu/gpu.h"
 #include "device/hip/hip_api.h"
+#include "device/hip/hip_fault.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,12 @@ static bool is_no_memory(int code)
 static int enter(void *self)
 {
     return (int)api_of(self)->hipSetDevice(((struct hip *)self)->device);
+}
+
+static bool find_fault(void *self, uint64_t *ret_address, char *reason, size_t reason_bytes)
+{
+    (void)self;
+    return hip_fault_find(ret_address, reason, reason_bytes);
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */
@@ -427,6 +434,7 @@ static const struct gpu_runtime hip_runtime = {
     .is_fault = is_fault,
     .is_no_memory = is_no_memory,
     .enter = enter,
+    .fault_find = find_fault,
     .memory_create = create_memory,
     .memory_destroy = destroy_memory,
     .pointer_ask = ask_pointer,
@@ -518,6 +526,8 @@ enum status hip_device_open(uint32_t index, const struct device_options *options
                          count, index);
     }
     hip->device = (int)index;
+    char unused[256]; /* without it an address may still be in the kernel's log */
+    hip_fault_listen(unused, sizeof(unused));
     struct gpu_runtime runtime = hip_runtime;
     runtime.self = hip;
     return gpu_device_open(&runtime, options, ret_device, err);

@@ -137,7 +137,7 @@ enum status host_device_open(const struct device_options *options, struct device
     if (!host)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the host device");
     uint32_t threads = options->thread_count ? options->thread_count : parallel_processor_count();
-    host_fault_install();
+    fault_install();
     host->device.methods = &host_methods;
     fill_info(&host->device.info, threads);
     host_quarantine_init(&host->quarantine, options->quarantine_bytes);

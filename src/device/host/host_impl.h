@@ -2,22 +2,9 @@
 #ifndef GRETA_DEVICE_HOST_HOST_IMPL_H
 #define GRETA_DEVICE_HOST_HOST_IMPL_H
 
+#include "base/fault.h"
 #include "device/device_impl.h"
 #include "device/host/host_wait.h"
-
-/* ---- Faults (host_fault.c) ------------------------------------------------------------------ */
-
-struct host_fault_info {
-    bool address_known;
-    uint64_t address;
-};
-
-/* Installs the process-wide handler where it is not; it chains whoever was there before. */
-void host_fault_install(void);
-
-/* Runs body; false if it made an illegal access, which ended it on the spot. body must hold nothing
- * that would have to be released. Not to be nested. */
-bool host_fault_run(void (*body)(void *context), void *context, struct host_fault_info *ret_info);
 
 /* ---- Memory (host_memory.c) ----------------------------------------------------------------- */
 
@@ -71,7 +58,7 @@ struct host_job {
     const struct device_command *command;
     struct crumb_page *crumbs;
     uint32_t faulted; /* atomic */
-    struct host_fault_info fault;
+    struct fault_info fault;
 };
 
 enum status host_pool_create(uint32_t thread_count, struct host_pool **ret_pool, struct error *err);

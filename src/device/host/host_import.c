@@ -34,6 +34,8 @@ struct host_chunk {
 
 /* ---- Whether --------------------------------------------------------------------------------- */
 
+#define AVAILABLE "MemAvailable:"
+
 /* What the system could give without swapping; 0 if it does not say. */
 static uint64_t available_bytes(void)
 {
@@ -41,8 +43,10 @@ static uint64_t available_bytes(void)
     uint64_t kilobytes = 0;
     FILE *file = fopen("/proc/meminfo", "re");
     while (file && fgets(line, sizeof(line), file))
-        if (sscanf(line, "MemAvailable: %" SCNu64, &kilobytes) == 1)
+        if (strncmp(line, AVAILABLE, strlen(AVAILABLE)) == 0) {
+            kilobytes = strtoull(line + strlen(AVAILABLE), NULL, 10);
             break;
+        }
     if (file)
         fclose(file);
     return kilobytes * 1024;
@@ -160,8 +164,8 @@ static void copy_part(void *context, uint64_t index)
 {
     struct copying *copying = context;
     struct copying_part part = { copying, index * PART_BYTES };
-    struct host_fault_info info;
-    if (!host_fault_run(copy_bytes, &part, &info))
+    struct fault_info info;
+    if (!fault_run(copy_bytes, &part, &info))
         __atomic_store_n(&copying->failed, 1, __ATOMIC_RELAXED);
 }
 

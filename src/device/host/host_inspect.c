@@ -75,8 +75,8 @@ void host_inspect(struct device *device, uint32_t stream_index,
                   const struct device_command *command, uint64_t event_id)
 {
     struct inspection_run run = { .command = command };
-    struct host_fault_info unused;
-    bool read = host_fault_run(inspect, &run, &unused);
+    struct fault_info unused;
+    bool read = fault_run(inspect, &run, &unused);
     if (!read)
         run.result = (struct device_inspection_result){ .failed = true };
     device_report_inspection(device, stream_index, command, event_id, &run.result);

@@ -104,6 +104,7 @@ enum status host_memory_create(struct device *device, uint64_t bytes,
         return status;
     }
     uint8_t *data = memory->pages;
+    ASSERT(data);
     if (options->guards) {
         uint64_t room = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         data = memory->pages + memory->pages_bytes - room;

@@ -27,6 +27,7 @@ struct fetch {
 struct host_worker {
     struct host_pool *pool;
     uint32_t index;
+    void *scratch; /* made before its thread, freed after it */
 };
 
 struct host_pool {
@@ -53,7 +54,7 @@ struct tile_run {
     uint64_t first, end;
 };
 
-/* What host_fault_run needs: a worker's run, and those beside it. */
+/* What fault_run needs: a worker's run, and those beside it. */
 struct tile_work {
     struct host_job *job;
     void *scratch;
@@ -121,12 +122,12 @@ static void do_tiles(const struct host_pool *pool, struct host_job *job, void *s
     uint64_t tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_RELAXED);
     while (going) {
         struct tile_run next;
-        struct host_fault_info info;
+        struct fault_info info;
         going = claim_run(pool, job, &next);
         work.next_run = going ? next.first : DEVICE_NO_TILE;
         /* After a fault the rest of the tiles are not run, only counted. */
         if (!__atomic_load_n(&job->faulted, __ATOMIC_ACQUIRE) &&
-            !host_fault_run(run_tiles, &work, &info) &&
+            !fault_run(run_tiles, &work, &info) &&
             !__atomic_exchange_n(&job->faulted, 1, __ATOMIC_ACQ_REL))
             job->fault = info;
         done += work.run.end - work.run.first;
@@ -236,25 +237,36 @@ static void *worker(void *argument)
     const struct host_worker *self = argument;
     struct host_pool *pool = self->pool;
     uint64_t last_fetched = 0;
-    void *scratch = aligned_alloc(64, DEVICE_SCRATCH_BYTES);
-    ASSERT(scratch);
     while (!__atomic_load_n(&pool->stopping, __ATOMIC_ACQUIRE)) {
         uint32_t seen = host_word_load(&pool->work);
         uint32_t index;
         struct host_job *job = take_job(pool, &index);
         if (job) {
-            do_tiles(pool, job, scratch);
+            do_tiles(pool, job, self->scratch);
             give_job(pool, index);
         } else {
             fetch_ahead(pool, self->index, seen, &last_fetched);
             host_word_wait(&pool->work, seen, HOST_WAIT_GIVING_WAY);
         }
     }
-    free(scratch);
     return NULL;
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */
+
+static bool start_worker(struct host_pool *pool)
+{
+    struct host_worker *self = &pool->workers[pool->thread_count];
+    *self = (struct host_worker){ pool, pool->thread_count,
+                                  aligned_alloc(64, DEVICE_SCRATCH_BYTES) };
+    if (!self->scratch ||
+        pthread_create(&pool->threads[pool->thread_count], NULL, worker, self) != 0) {
+        free(self->scratch);
+        return false;
+    }
+    pool->thread_count++;
+    return true;
+}
 
 enum status host_pool_create(uint32_t thread_count, struct host_pool **ret_pool, struct error *err)
 {
@@ -267,13 +279,8 @@ enum status host_pool_create(uint32_t thread_count, struct host_pool **ret_pool,
     if (thread_count > THREAD_LIMIT)
         thread_count = THREAD_LIMIT;
     /* A thread that cannot be started is done without: slower, not wrong. */
-    while (pool->thread_count + 1 < thread_count) {
-        struct host_worker *self = &pool->workers[pool->thread_count];
-        *self = (struct host_worker){ pool, pool->thread_count };
-        if (pthread_create(&pool->threads[pool->thread_count], NULL, worker, self) != 0)
-            break;
-        pool->thread_count++;
-    }
+    while (pool->thread_count + 1 < thread_count && start_worker(pool))
+        ;
     *ret_pool = pool;
     return STATUS_OK;
 }
@@ -284,8 +291,10 @@ void host_pool_destroy(struct host_pool *pool)
         return;
     __atomic_store_n(&pool->stopping, 1, __ATOMIC_RELEASE);
     host_word_bump(&pool->work);
-    for (uint32_t i = 0; i < pool->thread_count; i++)
+    for (uint32_t i = 0; i < pool->thread_count; i++) {
         pthread_join(pool->threads[i], NULL);
+        free(pool->workers[i].scratch);
+    }
     pthread_mutex_destroy(&pool->lock);
     pthread_cond_destroy(&pool->left);
     free(pool);

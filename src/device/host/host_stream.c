@@ -24,9 +24,10 @@ struct host_stream {
     pthread_t thread;
     struct host_job job;
     struct stream_item *items; /* QUEUE_ITEMS of them */
-    uint64_t given, taken;     /* atomic: items written, items done with */
-    uint64_t awaited;   /* atomic: somebody sleeps until `taken` is this; UINT64_MAX: nobody */
-    uint64_t announced; /* the item last announced to the pool; its thread's own */
+    void *scratch;         /* of its thread, made before it: without memory there is no stream */
+    uint64_t given, taken; /* atomic: items written, items done with */
+    uint64_t awaited;      /* atomic: somebody sleeps until `taken` is this; UINT64_MAX: nobody */
+    uint64_t announced;    /* the item last announced to the pool; its thread's own */
     struct host_word given_word, taken_word;
 };
 
@@ -102,7 +103,7 @@ static void do_command(struct host_stream *stream, const struct device_command *
         return;
     }
     bool faulted = false;
-    struct host_fault_info info;
+    struct fault_info info;
     crumb_enter(crumbs, event_id);
     if (command->kind == DEVICE_COMMAND_LAUNCH) {
         stream->job.command = command;
@@ -111,7 +112,7 @@ static void do_command(struct host_stream *stream, const struct device_command *
         faulted = __atomic_load_n(&stream->job.faulted, __ATOMIC_ACQUIRE) != 0;
         info = stream->job.fault;
     } else {
-        faulted = !host_fault_run(do_transfer, (void *)(uintptr_t)command, &info);
+        faulted = !fault_run(do_transfer, (void *)(uintptr_t)command, &info);
     }
     if (!faulted) {
         crumb_finish(crumbs, event_id);
@@ -193,8 +194,6 @@ static void announce_next(struct host_stream *stream, uint64_t taken)
 static void *stream_thread(void *argument)
 {
     struct host_stream *stream = argument;
-    void *scratch = aligned_alloc(64, DEVICE_SCRATCH_BYTES);
-    ASSERT(scratch);
     bool going = true;
     while (going) {
         uint32_t seen = host_word_load(&stream->given_word);
@@ -206,7 +205,7 @@ static void *stream_thread(void *argument)
         const struct stream_item *item = &stream->items[taken % QUEUE_ITEMS];
         going = item->kind != ITEM_STOP;
         announce_next(stream, taken);
-        do_item(stream, item, scratch);
+        do_item(stream, item, stream->scratch);
         /* Waking a sleeper costs more than a small kernel: only when what he waits for is there.
          * The orders on both sides are such that either he sees the count or we see that he waits.
          */
@@ -216,7 +215,6 @@ static void *stream_thread(void *argument)
             host_word_bump(&stream->taken_word);
         }
     }
-    free(scratch);
     return NULL;
 }
 
@@ -327,14 +325,23 @@ enum status host_stream_query(struct device *device, void *stream, struct error 
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
+static void release(struct host_stream *stream)
+{
+    free(stream->scratch);
+    free(stream->items);
+    free(stream);
+}
+
 enum status host_stream_create(struct device *device, uint32_t stream_index, void **ret_stream,
                                struct error *err)
 {
     struct host_stream *stream = calloc(1, sizeof(*stream));
-    if (stream)
-        stream->items = calloc(QUEUE_ITEMS, sizeof(*stream->items));
-    if (!stream || !stream->items) {
-        free(stream);
+    if (!stream)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a stream");
+    stream->items = calloc(QUEUE_ITEMS, sizeof(*stream->items));
+    stream->scratch = aligned_alloc(64, DEVICE_SCRATCH_BYTES);
+    if (!stream->items || !stream->scratch) {
+        release(stream);
         return error_set(err, STATUS_NO_MEMORY, "no memory for a stream");
     }
     stream->device = device;
@@ -344,8 +351,7 @@ enum status host_stream_create(struct device *device, uint32_t stream_index, voi
     int code = pthread_create(&stream->thread, NULL, stream_thread, stream);
     if (code != 0) {
         host_pool_remove(host_of(device)->pool, stream_index);
-        free(stream->items);
-        free(stream);
+        release(stream);
         return error_set_os(err, code, "cannot start the thread of a stream");
     }
     *ret_stream = stream;
@@ -359,6 +365,5 @@ void host_stream_destroy(struct device *device, void *argument)
     give_item(stream);
     pthread_join(stream->thread, NULL);
     host_pool_remove(host_of(device)->pool, stream->index);
-    free(stream->items);
-    free(stream);
+    release(stream);
 }

@@ -166,6 +166,7 @@ static struct products products_of_group(const struct device_host_call *call)
         products.of[products.count++] = (struct product){ &params->parts[i], &operands[1 + i],
                                                           &operands[0], &operands[4 + i],
                                                           &operands[7 + i] };
+    ASSERT(products.count > 0); /* its contract asks for the first */
     return products;
 }
 

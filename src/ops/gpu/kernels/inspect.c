@@ -129,8 +129,8 @@ INLINE bool is_last_part(const struct gpu_call *call)
 
 INLINE void tell(const struct gpu_call *call, struct seen seen)
 {
-    uint64_t slots = *(const uint64_t *)call->params;
-    uint64_t slot = slots + block_y() * sizeof(struct gpu_inspect_slot);
+    const struct gpu_inspect_params *params = (const void *)call->params;
+    uint64_t slot = params->slots + block_y() * sizeof(struct gpu_inspect_slot);
     if (thread_index() != 0)
         return;
     store_crumb(slot, seen.value);
@@ -139,10 +139,18 @@ INLINE void tell(const struct gpu_call *call, struct seen seen)
     store_crumb(slot + offsetof(struct gpu_inspect_slot, done), 1);
 }
 
+INLINE struct gpu_operand region_of(const struct gpu_call *call)
+{
+    const struct gpu_inspect_params *params = (const void *)call->params;
+    if (params->table == 0)
+        return call->operands[block_y()];
+    return ((const GLOBAL struct gpu_operand *)params->table)[block_y()];
+}
+
 KERNEL(inspect)
 {
     ENTER(call);
-    const struct gpu_operand *region = &call.operands[block_y()];
+    const struct gpu_operand copy = region_of(&call), *region = &copy;
     uint64_t from = (uint64_t)block_x() * thread_count() + thread_index();
     uint64_t step = (uint64_t)block_count_x() * thread_count();
     struct seen seen = { 0, UINT64_MAX };

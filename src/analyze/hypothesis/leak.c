@@ -1,0 +1,97 @@
+/* leak.c - memory that a foreign program takes again and again at one place and never gives back.
+ *
+ * That some memory is alive when a process ends is nothing: half of all programs leave it to the
+ * driver. A leak is what grows: many allocations of one call stack, none of which was ever given
+ * back, alive when the process has ended in order. What a caching allocator keeps is none: it gives
+ * it out again itself. */
+#include "analyze/analyze_impl.h"
+
+/* So many of one call stack are no setup any more. */
+#define LEAK_LEAST 8u
+
+static void on_event(struct analyzer *analyzer, const struct event *event)
+{
+    if (event->kind == EVENT_BUFFER_CREATE && event->outcome == EVENT_DONE &&
+        (event->flags & EVENT_FOREIGN))
+        analyze_count(analyzer, HYPOTHESIS_LEAK, 1, 1);
+}
+
+static bool is_suspect(const struct ledger_entry *entry)
+{
+    return entry->bytes && entry->foreign && entry->stack_index;
+}
+
+static void add_leak(struct analyzer *analyzer, const struct ledger_entry *first, uint64_t count,
+                     uint64_t bytes)
+{
+    struct finding draft = finding_draft(HYPOTHESIS_LEAK, FINDING_DIRECT);
+    draft.cause = place_of_id(analyzer, first->created_id, 0);
+    draft.cause.kind = EVENT_BUFFER_CREATE;
+    draft.cause.foreign = true;
+    draft.cause.stack_index = first->stack_index;
+    draft.cause.address = first->address;
+    draft.cause.bytes = first->bytes;
+    draft.expected = count;
+    draft.found = bytes;
+    event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), first->name);
+    finding_add(analyzer, &draft);
+}
+
+/* All that one call stack made, from its first place in the ledger on. */
+static void check_stack(struct analyzer *analyzer, uint32_t place)
+{
+    const struct ledger *ledger = &analyzer->ledger;
+    const struct analyze_options *options = &analyzer->options;
+    const struct ledger_entry *first = &ledger->live[place];
+    uint64_t count = 0, bytes = 0;
+    for (uint32_t i = place; i < ledger->used; i++) {
+        const struct ledger_entry *entry = &ledger->live[i];
+        if (!is_suspect(entry) || entry->stack_index != first->stack_index)
+            continue;
+        if (entry->created_id < first->created_id)
+            first = entry;
+        count++;
+        bytes += entry->bytes;
+    }
+    bool kept = options->is_cached &&
+                options->is_cached(options->cached_context, first->stack_index);
+    if (count >= LEAK_LEAST && !kept)
+        add_leak(analyzer, first, count, bytes);
+}
+
+static void on_finish(struct analyzer *analyzer)
+{
+    const struct ledger *ledger = &analyzer->ledger;
+    struct idmap *seen = &analyzer->freed_stacks;
+    /* A process that died had no time to give anything back. */
+    if (!analyzer->result.closed || analyzer->result.device_lost)
+        return;
+    for (uint32_t i = 0; i < ledger->used; i++) {
+        const struct ledger_entry *entry = &ledger->live[i];
+        if (!is_suspect(entry) || idmap_find(seen, entry->stack_index) != IDMAP_NONE)
+            continue;
+        if (!idmap_set(seen, entry->stack_index, 1))
+            continue; /* too many to tell apart */
+        check_stack(analyzer, i);
+    }
+}
+
+const struct hypothesis_detector detector_leak = {
+    .info = { .slug = "leak",
+              .seeds = "",
+              .level = AUDIT_LOG,
+              .exact = true,
+              .title = { "Memory leak", "Fuga de memoria" },
+              .detector = { "Memory of one call stack that is taken again and again, never given "
+                            "back and alive when the process has ended in order; what a caching "
+                            "allocator keeps is left out.",
+                            "Memoria de una misma pila de llamadas que se pide una y otra vez, "
+                            "nunca se devuelve y sigue viva cuando el proceso terminó en orden; "
+                            "se omite lo que retiene un asignador con caché." },
+              .unit = { "allocations", "asignaciones" },
+              .advice = { "Free what the call named made, before the process ends.",
+                          "Liberar lo que pidió la llamada nombrada, antes de que termine el "
+                          "proceso." } },
+    .event = on_event,
+    .finish = on_finish,
+};

@@ -1,0 +1,92 @@
+/* trace.h - everything a trace holds while it runs: the program, its recordings, and what follows
+ * from them. */
+#ifndef GRETA_CAMPAIGN_TRACE_TRACE_H
+#define GRETA_CAMPAIGN_TRACE_TRACE_H
+
+#include "base/symbols.h"
+#include "campaign/campaign.h"
+#include "campaign/files.h"
+#include "report/report.h"
+
+/* ---- Figures -------------------------------------------------------------------------------- */
+
+enum trace_direction { TRACE_TO_DEVICE, TRACE_TO_HOST, TRACE_WITHIN, TRACE_FILL, TRACE_DIRECTIONS };
+/* Up to 4 KiB, 64 KiB, 1 MiB, 16 MiB, more. */
+#define TRACE_SIZE_CLASSES 5
+
+struct trace_transfers {
+    uint64_t count, bytes;
+    uint64_t stalling_count, stalling_ns; /* the host waited for them */
+    uint64_t pageable_count, pageable_bytes;
+    uint64_t by_size[TRACE_SIZE_CLASSES];
+};
+
+/* What --summary prints; gathered event by event, by the thread that analyses. */
+struct trace_figures {
+    uint64_t calls, launches, replays, failures;
+    uint64_t waits, wait_ns;
+    struct trace_transfers transfers[TRACE_DIRECTIONS];
+    uint64_t allocations, frees;
+    uint64_t device_bytes, device_peak; /* now, and at most */
+    uint64_t pinned_bytes, pinned_peak;
+};
+void trace_figures_add(struct trace_figures *figures, const struct event *event);
+void trace_figures_join(struct trace_figures *sum, const struct trace_figures *more);
+void trace_figures_print(const struct trace_figures *figures, struct text *text);
+
+/* ---- A traced process ----------------------------------------------------------------------- */
+
+#define TRACE_PROCESS_LIMIT 64u
+
+struct trace_process {
+    char name[64]; /* "1234.cuda" */
+    char path[FILES_PATH_BYTES];
+    struct flight *flight; /* attached while it runs */
+    struct analyze_live *live;
+    struct analyzer *analyzer;    /* NULL: its recording cannot be read; `missing` says why */
+    struct flight_reader *reader; /* after the end */
+    struct trace_figures figures;
+    uint64_t observed_ns, observed_count;
+    bool rerun; /* of --narrow */
+    char missing[800];
+};
+
+struct trace {
+    const struct trace_options *options;
+    char folder[FILES_PATH_BYTES]; /* of the artifacts, or a temporary one */
+    char run[FILES_PATH_BYTES];    /* where recordings go */
+    bool keep;                     /* the folder */
+    char id[32], date[32];
+    char library_cuda[FILES_PATH_BYTES], library_hip[FILES_PATH_BYTES]; /* "": not there */
+    struct trace_process *processes;
+    size_t process_count;
+    uint64_t unread; /* recordings there was no room for */
+    bool in_rerun;
+    int exit_code, signal; /* of the program */
+    uint64_t wall_ns;
+    char note[512]; /* what a library said of why it cannot record; "" */
+    char why[512];  /* why nothing could be seen; "" */
+    struct symbols *symbols;
+};
+
+/* trace_run.c: the program and its recordings, to its end. narrow: "FIRST-LAST", or NULL. */
+MUST_CHECK enum status trace_run(struct trace *trace, const char *narrow, struct error *err);
+/* trace_follow.c */
+void trace_look_for_recordings(struct trace *trace);
+void trace_stop_following(struct trace *trace);
+void trace_process_release(struct trace_process *process);
+/* Whether the stack belongs to a caching allocator or a library that keeps its memory. */
+bool trace_is_cached(void *process, uint32_t stack_index);
+/* Who called, the innermost first, without the runtime's own functions; returns how many. */
+size_t trace_stack(struct trace *trace, const struct trace_process *process, uint32_t stack_index,
+                   struct report_frame *ret_frames, size_t capacity);
+/* A kernel's full name as it was written; false: not known. */
+bool trace_kernel(const struct trace_process *process, uint32_t name_index, char *ret_name,
+                  size_t name_bytes);
+/* trace_self_test.c: plants calls through the door and looks whether they are found. */
+void trace_self_test(const char *folder, enum self_test_state ret[HYPOTHESIS_COUNT]);
+/* trace_report.c */
+MUST_CHECK enum status trace_report(struct trace *trace, struct trace_result *result,
+                                    struct error *err);
+
+#endif

@@ -1,0 +1,198 @@
+/* cmd_trace.c - greta trace: what another program does with its GPU, and what is wrong with it. */
+#include "cli/cli.h"
+#include "cli/command_line.h"
+#include "cli/version.h"
+
+#include "campaign/campaign.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+struct settings {
+    const char *artifacts, *author, *language, *backend, *cupti;
+    uint32_t records;
+    int32_t error_exit_code;
+    bool summary, narrow, json, quiet;
+};
+
+static const struct settings defaults = { .language = "en",
+                                          .backend = "auto",
+                                          .error_exit_code = -1 };
+
+#define AT(field) offsetof(struct settings, field)
+
+static const struct cli_option options[] = {
+    { "--summary", NULL, CLI_FLAG, AT(summary),
+      "transfers by kind and size, copies that stall or use pageable memory, waits, memory peaks",
+      NULL, false },
+    { "--narrow", NULL, CLI_FLAG, AT(narrow),
+      "where a fault leaves several launches, run the program again with a wait after each of them",
+      NULL, false },
+    { "--error-exitcode", "N", CLI_I32, AT(error_exit_code),
+      "exit with N if a root cause was found (default: with the program's own code)", NULL, false },
+    { "--artifacts", "DIR", CLI_TEXT, AT(artifacts),
+      "keep recordings and reports in DIR/DATE/ID, as greta audit does", NULL, true },
+    { "--backend", "NAME", CLI_TEXT, AT(backend), "which calls to look at (default: auto, all)",
+      "auto cuda hip", false },
+    { "--cupti", "FILE", CLI_TEXT, AT(cupti),
+      "the libcupti to use (default: the program's own, the toolkit's)", NULL, true },
+    { "--records", "N", CLI_U32, AT(records),
+      "calls a recording holds before old ones are overwritten (default: 262144)", NULL, false },
+    { "--author", "NAME", CLI_TEXT, AT(author), "who signs the report", NULL, false },
+    { "--lang", "LANGUAGE", CLI_TEXT, AT(language), "of findings and of report.html (default: en)",
+      "en es", false },
+    { "--quiet|-q", NULL, CLI_FLAG, AT(quiet), "print nothing if the verdict is CLEAN", NULL,
+      false },
+    { "--json", NULL, CLI_FLAG, AT(json), "print summary.json instead of words", NULL, false },
+};
+
+/* ---- Signals -------------------------------------------------------------------------------- */
+
+/* The last one that came; the handler's only means to say so. */
+static volatile sig_atomic_t came;
+
+static void on_signal(int number)
+{
+    came = number;
+}
+
+static int take_signal(void)
+{
+    int number = came;
+    came = 0;
+    return number;
+}
+
+/* They are the program's: it is told, and we wait for what it makes of them. */
+static void catch_signals(void)
+{
+    struct sigaction action = { .sa_handler = on_signal };
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < TRACE_SIGNAL_COUNT; i++)
+        sigaction(trace_signals[i], &action, NULL);
+}
+
+/* As the program ended: who started us sees the same signal. */
+static void end_by(int number)
+{
+    struct sigaction action = { .sa_handler = SIG_DFL };
+    sigset_t set;
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    fflush(NULL);
+    raise(number);
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+static void print(const struct settings *settings, const struct trace_result *result)
+{
+    if (settings->json)
+        fprintf(stderr, "%s", text_get(&result->json));
+    else if (!settings->quiet || result->outcome != AUDIT_CLEAN)
+        fprintf(stderr, "\ngreta trace\n%s", text_get(&result->table));
+}
+
+/* The program's own, unless a gate wants the verdict. */
+static enum cli_exit exit_of(const struct settings *settings, const struct trace_result *result)
+{
+    if (settings->error_exit_code >= 0 && result->outcome == AUDIT_ROOT_CAUSE)
+        return (enum cli_exit)settings->error_exit_code;
+    if (result->signal) {
+        end_by(result->signal);
+        return (enum cli_exit)(128 + result->signal); /* it was one that does not end a process */
+    }
+    return (enum cli_exit)result->exit_code;
+}
+
+static enum status check(const struct settings *settings, struct error *err)
+{
+    if (settings->error_exit_code < -1 || settings->error_exit_code > 255)
+        return error_set(err, STATUS_USAGE, "--error-exitcode: expected 0 to 255, found %d",
+                         (int)settings->error_exit_code);
+    return STATUS_OK;
+}
+
+static enum cli_exit run_trace(const struct cli_invocation *invocation)
+{
+    const struct settings *settings = invocation->settings;
+    const struct cli_environment *environment = invocation->environment;
+    struct trace_result result;
+    struct text command;
+    struct error err;
+    text_init(&command);
+    cli_add_command_line(&command, environment);
+    struct trace_options asked = {
+        .arguments = invocation->operands,
+        .environment = environment->variables,
+        .program = "/proc/self/exe",
+        .temporary_folder = environment->temporary_folder,
+        .version = GRETA_VERSION,
+        .commit = GRETA_COMMIT[0] ? GRETA_COMMIT : NULL,
+        .command = text_get(&command),
+        .author = settings->author,
+        .artifacts = settings->artifacts,
+        .backend = settings->backend,
+        .cupti = settings->cupti,
+        .records = settings->records,
+        .summary = settings->summary,
+        .narrow = settings->narrow,
+        .language = strcmp(settings->language, "es") == 0 ? ANALYZE_SPANISH : ANALYZE_ENGLISH,
+        .take_signal = take_signal,
+    };
+    trace_result_init(&result);
+    catch_signals();
+    enum status status = check(settings, &err);
+    if (!status)
+        status = campaign_trace(&asked, &result, &err);
+    enum cli_exit code;
+    if (status) {
+        code = cli_fail(invocation, &err);
+        code = code == CLI_EXIT_FAILED ? CLI_EXIT_CANNOT : code; /* 1 would be the program's */
+    } else {
+        print(settings, &result);
+        code = exit_of(settings, &result);
+    }
+    trace_result_release(&result);
+    text_release(&command);
+    return code;
+}
+
+const struct cli_command cli_trace = {
+    .name = "trace",
+    .operands = "-- PROGRAM [ARGUMENT...]",
+    .operand_least = 1,
+    .operand_most = SIZE_MAX,
+    .summary = "audit the GPU calls of any program, unmodified",
+    .description =
+        "Runs PROGRAM and watches its calls of CUDA or HIP: allocations, copies, fills, launches "
+        "with their pointer arguments, streams, events, waits, graphs, pinned memory, errors. The "
+        "program is not changed, rebuilt or held up; its input, output, signals and exit code are "
+        "its own. What is found is printed on stderr when it has ended, however it ended.\n\n"
+        "Found are copies and fills past an allocation, from or to freed memory, the wrong way; "
+        "double frees; frees while queued work uses the memory; pinned memory rewritten before "
+        "its copy was waited for; unordered copies of the same bytes; waits missing between "
+        "streams; graphs with freed pointers; leaks; the launches a fault can come from. Each "
+        "names both calls, with the functions that made them. What a kernel does with a pointer is "
+        "not known: findings that rest on it are called possible, with the reason, and never "
+        "CONFIRMED.\n\n"
+        "CUDA programs load libgreta_trace_cuda.so through the driver (CUDA_INJECTION64_PATH) and "
+        "need libcupti, which comes with the CUDA toolkit and with PyTorch; HIP programs have "
+        "libgreta_trace_hip.so preloaded. Where no call could be seen the verdict is INCONCLUSIVE "
+        "and says why.\n\n"
+        "Exit status: the program's own; N of --error-exitcode if a root cause was found; 3 if "
+        "the program could not be started.",
+    .examples = "  greta trace -- ./my_program\n"
+                "  greta trace --summary -- python3 infer.py\n"
+                "  greta trace --error-exitcode 99 --artifacts traces -- ./tests\n"
+                "  greta trace --narrow -- ./crashes_at_a_copy\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .settings_bytes = sizeof(defaults),
+    .defaults = &defaults,
+    .run = run_trace,
+};

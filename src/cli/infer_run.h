@@ -1,0 +1,49 @@
+/* infer_run.h - what greta infer holds while it runs, and how it comes to hold it. */
+#ifndef GRETA_CLI_INFER_RUN_H
+#define GRETA_CLI_INFER_RUN_H
+
+#include "cli/audit_options.h"
+#include "cli/cli.h"
+#include "cli/infer_capture.h"
+#include "cli/infer_prompts.h"
+#include "cli/infer_report.h"
+#include "cli/infer_settings.h"
+
+#include "generate/generate.h"
+#include "inject/inject.h"
+
+/* Everything a run holds, released together. */
+struct infer_run {
+    const struct cli_invocation *invocation;
+    const struct infer_settings *settings;
+    struct gguf_file *file;
+    struct model_report report;
+    struct tokenizer *tokenizer;
+    struct infer_prompts texts;
+    struct tokenizer_ids *ids;       /* of each text */
+    struct generate_prompt *prompts; /* count */
+    struct generate_result *results; /* count */
+    size_t count;                    /* prompts to run: texts, or copies of one */
+    struct text stops[CLI_LIST_LIMIT];
+    const char *stop_texts[CLI_LIST_LIMIT];
+    struct cli_audit *audit;
+    struct device *device;
+    struct inject *inject; /* NULL: no fault is planted; ends with the device */
+    struct ops ops;
+    struct engine *engine;
+    struct infer_capture capture;
+    struct infer_output output;
+    struct cli_progress progress;
+    uint64_t start_ns;
+};
+
+/* Everything that can be wrong with the request comes before the model is read, and all of it
+ * before the first token. What was made is in run, whatever the outcome. */
+MUST_CHECK enum status infer_run_prepare(struct infer_run *run, struct error *err);
+void infer_run_release(struct infer_run *run);
+
+/* context: the most tokens that can be recent. */
+struct sampler_settings infer_sampling(const struct infer_settings *settings, uint32_t context,
+                                       uint64_t seed);
+
+#endif

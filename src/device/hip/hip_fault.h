@@ -1,0 +1,30 @@
+/* hip_fault.h - what AMD's own runtime below HIP says of a memory fault, as it happens: the page
+ * and why. Asking for it also keeps that runtime from ending the process. */
+#ifndef GRETA_DEVICE_HIP_HIP_FAULT_H
+#define GRETA_DEVICE_HIP_HIP_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* As in the vendor's header; a test compares where that is installed. */
+struct hsa_memory_fault {
+    uint64_t agent;
+    uint64_t address;
+    uint32_t reasons; /* bits: see hip_fault.c */
+};
+struct hsa_event {
+    int type; /* 0: a memory fault */
+    union {
+        struct hsa_memory_fault fault;
+    } data;
+};
+
+/* Opens libhsa-runtime64 and registers for its events, once in a process: it keeps the address of
+ * the function for ever. False where it cannot be had; words say why. */
+bool hip_fault_listen(char *words, size_t words_bytes);
+
+/* The first fault that was told so far; false if none was. reason: "no page there". */
+bool hip_fault_find(uint64_t *ret_address, char *reason, size_t reason_bytes);
+
+#endif

@@ -1,0 +1,211 @@
+/* cuda.h - what the library that the CUDA driver loads knows of CUPTI and of the driver: its own
+ * declarations of the few structs it reads, so that no toolkit is needed to build it.
+ * tests/tools/cupti_layout_test.c holds them against the toolkit's headers where there are some.
+ *
+ * CUPTI calls back at the beginning and at the end of a driver call, with the call's arguments in a
+ * struct in which they stand as the function declares them. */
+#ifndef GRETA_INTERPOSE_CUDA_CUDA_H
+#define GRETA_INTERPOSE_CUDA_CUDA_H
+
+#include "interpose/interpose.h"
+
+/* ---- CUPTI ---------------------------------------------------------------------------------- */
+
+enum { CUPTI_SITE_ENTER = 0, CUPTI_SITE_EXIT = 1 };
+enum { CUPTI_DOMAIN_DRIVER = 1 };
+
+struct cupti_callback {
+    int32_t site;
+    const char *function_name;
+    const void *parameters;
+    const void *return_value; /* of the driver: an int32_t; there at the exit */
+    const char *symbol_name;  /* of a launch: the kernel */
+    const void *context;
+    uint32_t context_uid;
+    uint64_t *correlation_data;
+    uint32_t correlation_id;
+};
+
+typedef void (*cupti_function)(void *context, int32_t domain, uint32_t id, const void *data);
+
+/* ---- Arguments of driver calls -------------------------------------------------------------- */
+
+struct args_alloc { /* cuMemAlloc, cuMemAllocManaged, cuMemHostAlloc, cuMemAllocAsync */
+    const uint64_t *address;
+    size_t bytes;
+    uint64_t stream; /* of cuMemAllocAsync */
+};
+struct args_alloc_pool {
+    const uint64_t *address;
+    size_t bytes;
+    uint64_t pool, stream;
+};
+struct args_alloc_pitch {
+    const uint64_t *address;
+    const size_t *pitch;
+    size_t width, height;
+    uint32_t element_bytes;
+};
+struct args_range { /* cuMemHostRegister, cuMemMap, cuMemUnmap, cuMemFree, cuMemFreeAsync */
+    uint64_t address;
+    size_t bytes; /* of cuMemFreeAsync: the stream; of cuMemFree: not there */
+};
+struct args_copy { /* cuMemcpyHtoD and its like, cuMemcpy */
+    uint64_t target, source;
+    size_t bytes;
+    uint64_t stream; /* of the asynchronous ones */
+};
+struct args_copy_peer {
+    uint64_t target, target_context, source, source_context;
+    size_t bytes;
+    uint64_t stream;
+};
+struct args_copy_pitched {
+    const void *copy; /* struct cuda_copy_2d, struct cuda_copy_3d */
+    uint64_t stream;
+};
+struct args_fill {
+    uint64_t target;
+    uint32_t value;
+    size_t count;
+    uint64_t stream;
+};
+struct args_fill_2d {
+    uint64_t target;
+    size_t pitch;
+    uint32_t value;
+    size_t width, height;
+    uint64_t stream;
+};
+struct args_launch { /* cuLaunchKernel; cuLaunchCooperativeKernel ends before extra */
+    uint64_t function;
+    uint32_t grid[3], block[3], shared_bytes;
+    uint64_t stream;
+    void *const *parameters;
+    void *const *extra;
+};
+struct cuda_launch_config {
+    uint32_t grid[3], block[3], shared_bytes;
+    uint64_t stream;
+};
+struct args_launch_ex {
+    const struct cuda_launch_config *config;
+    uint64_t function;
+    void *const *parameters;
+    void *const *extra;
+};
+struct args_stream_create {
+    const uint64_t *stream;
+    uint32_t flags;
+};
+struct args_pair { /* cuEventRecord(event, stream), cuStreamWaitEvent(stream, event), ... */
+    uint64_t first, second;
+};
+struct args_given { /* cuStreamEndCapture(stream, &graph) */
+    uint64_t stream;
+    const uint64_t *graph;
+};
+struct args_instantiate {
+    const uint64_t *executable;
+    uint64_t graph;
+};
+struct args_graph_node {
+    uint64_t *node;
+    uint64_t graph;
+    const void *dependencies;
+    size_t dependency_count;
+    const void *parameters; /* struct cuda_kernel_node, cuda_copy_3d, cuda_fill_node */
+};
+struct cuda_kernel_node {
+    uint64_t function;
+    uint32_t grid[3], block[3], shared_bytes;
+    void *const *parameters;
+    void *const *extra;
+};
+struct cuda_fill_node {
+    uint64_t target;
+    size_t pitch;
+    uint32_t value, element_bytes;
+    size_t width, height;
+};
+
+enum {
+    CUDA_MEMORY_HOST = 1,
+    CUDA_MEMORY_DEVICE = 2,
+    CUDA_MEMORY_ARRAY = 3,
+    CUDA_MEMORY_UNIFIED = 4
+};
+#define CUDA_STREAM_NON_BLOCKING 1u
+
+struct cuda_copy_2d_end {
+    size_t x, y;
+    uint32_t memory;
+    uint64_t host, device, array;
+    size_t pitch;
+};
+struct cuda_copy_2d {
+    struct cuda_copy_2d_end source, target;
+    size_t width, height;
+};
+struct cuda_copy_3d_end {
+    size_t x, y, z, level;
+    uint32_t memory;
+    uint64_t host, device, array, reserved;
+    size_t pitch, height;
+};
+struct cuda_copy_3d {
+    struct cuda_copy_3d_end source, target;
+    size_t width, height, depth;
+};
+
+/* ---- A call being looked at ----------------------------------------------------------------- */
+
+struct cuda_call;
+
+struct cuda_entry {
+    const char *name;
+    void (*begin)(struct cuda_call *call);
+    void (*end)(struct cuda_call *call);
+    uint64_t argument;
+    bool per_thread; /* stream 0 is the calling thread's own */
+};
+
+struct cuda_call {
+    struct interpose *trace;
+    const struct cuda_entry *entry;
+    const struct cupti_callback *data; /* of this callback */
+    int32_t code;                      /* at the end */
+    struct interpose_call call;
+};
+
+/* The entry for a callback, or NULL. Numbers are below CUDA_CALL_LIMIT. */
+#define CUDA_CALL_LIMIT 1024u
+const struct cuda_entry *cuda_entry(uint32_t id);
+
+/* The stream of a call, by its handle there. */
+struct interpose_stream cuda_stream(const struct cuda_call *call, uint64_t handle);
+
+/* Functions of the driver that are called, each only where it says so. */
+struct cuda_driver {
+    int32_t (*func_get_param_info)(uint64_t function, size_t index, size_t *offset, size_t *size);
+    int32_t (*kernel_get_param_info)(uint64_t kernel, size_t index, size_t *offset, size_t *size);
+    int32_t (*ctx_synchronize)(void); /* only in a rerun that narrows */
+};
+extern struct cuda_driver cuda_driver;
+
+/* The sizes of a kernel's parameters are remembered; a module that goes takes its kernels along. */
+void cuda_parameters_forget(void);
+/* Tells of a launch: parameters as the call has them. */
+void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
+                      void *const *parameters, void *const *extra);
+
+/* A handle of libcupti, opened and complete; NULL, and why. */
+void *cuda_open_cupti(char *why, size_t why_bytes);
+
+#define CALL(id, name, begin, end, argument)                                                       \
+    void cuda_begin_##begin(struct cuda_call *call);                                               \
+    void cuda_end_##end(struct cuda_call *call);
+#include "interpose/cuda/calls.def"
+#undef CALL
+
+#endif

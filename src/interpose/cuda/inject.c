@@ -1,0 +1,146 @@
+/* inject.c - loaded by the CUDA driver when the program initialises it (CUDA_INJECTION64_PATH):
+ * finds CUPTI, asks it for callbacks of the calls in calls.def, and passes them on.
+ *
+ * Works with a static CUDA runtime too, since the driver's calls are looked at. Without CUPTI the
+ * program runs as if nothing were there, and a note beside the recordings says why. */
+#include "interpose/cuda/cuda.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Calls of one thread within each other; the driver does not go deeper. */
+#define DEPTH_LIMIT 6u
+
+struct cuda_driver cuda_driver;
+static struct interpose *trace;
+
+/* Codes after which a context answers nothing any more: of CUDA, errors of kernels (illegal address
+ * 700 and those around it), of the hardware and of NVLink. */
+static bool is_fatal(int32_t code)
+{
+    return code == 700 || code == 702 || (code >= 710 && code <= 719) || code == 214 ||
+           code == 219 || code == 220 || code == 226;
+}
+
+static int32_t synchronise(void)
+{
+    return cuda_driver.ctx_synchronize ? cuda_driver.ctx_synchronize() : 0;
+}
+
+static const struct interpose_backend backend = { .name = "cuda",
+                                                  .is_fatal = is_fatal,
+                                                  .synchronise = synchronise };
+
+/* ---- Callbacks ------------------------------------------------------------------------------ */
+
+static _Thread_local struct cuda_call open_calls[DEPTH_LIMIT];
+static _Thread_local unsigned open_count;
+/* Calls that are made here are none of the program's. */
+static _Thread_local bool inside;
+
+static void enter(const struct cuda_entry *entry, const struct cupti_callback *data)
+{
+    unsigned depth = open_count++;
+    if (depth >= DEPTH_LIMIT)
+        return;
+    struct cuda_call *call = &open_calls[depth];
+    call->trace = trace;
+    call->entry = entry;
+    call->data = data;
+    call->code = 0;
+    call->call.open = false;
+    entry->begin(call);
+}
+
+static void leave(const struct cuda_entry *entry, const struct cupti_callback *data)
+{
+    if (open_count == 0)
+        return; /* the call began before the callbacks did */
+    unsigned depth = --open_count;
+    struct cuda_call *call = &open_calls[depth];
+    if (depth >= DEPTH_LIMIT || call->entry != entry)
+        return;
+    call->data = data;
+    call->code = data->return_value ? *(const int32_t *)data->return_value : 0;
+    entry->end(call);
+}
+
+static void called(void *context, int32_t domain, uint32_t id, const void *data)
+{
+    (void)context;
+    const struct cuda_entry *entry = domain == CUPTI_DOMAIN_DRIVER ? cuda_entry(id) : NULL;
+    const struct cupti_callback *callback = data;
+    if (!entry || !callback->parameters || inside)
+        return;
+    inside = true;
+    if (callback->site == CUPTI_SITE_ENTER)
+        enter(entry, callback);
+    else
+        leave(entry, callback);
+    inside = false;
+}
+
+/* ---- Starting ------------------------------------------------------------------------------- */
+
+static void open_driver(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (!library)
+        return;
+    *(void **)&cuda_driver.func_get_param_info = dlsym(library, "cuFuncGetParamInfo");
+    *(void **)&cuda_driver.kernel_get_param_info = dlsym(library, "cuKernelGetParamInfo");
+    *(void **)&cuda_driver.ctx_synchronize = dlsym(library, "cuCtxSynchronize");
+}
+
+static void stop(void)
+{
+    interpose_stop(trace);
+}
+
+/* 0, or CUPTI's code. */
+static int32_t subscribe(void *cupti)
+{
+    int32_t (*begin)(void **subscriber, cupti_function function, void *context);
+    int32_t (*enable)(uint32_t on, void *subscriber, int32_t domain, uint32_t id);
+    void *subscriber;
+    *(void **)&begin = dlsym(cupti, "cuptiSubscribe");
+    *(void **)&enable = dlsym(cupti, "cuptiEnableCallback");
+    int32_t code = begin(&subscriber, called, NULL);
+    if (code)
+        return code;
+    /* A number that this CUPTI does not know is a call this driver does not have. */
+    for (uint32_t id = 0; id < CUDA_CALL_LIMIT; id++)
+        if (cuda_entry(id))
+            enable(1, subscriber, CUPTI_DOMAIN_DRIVER, id);
+    return 0;
+}
+
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+/* Called once by the driver, in the program's first call of it. 1: all is well, which it is for the
+ * program whatever comes of this. */
+int InitializeInjection(void)
+{
+    char why[512];
+    if (trace || !getenv(INTERPOSE_VARIABLE_FOLDER))
+        return 1;
+    void *cupti = cuda_open_cupti(why, sizeof(why));
+    if (!cupti) {
+        interpose_note(&backend, why);
+        return 1;
+    }
+    open_driver();
+    trace = interpose_start(&backend, "CUDA");
+    if (!trace)
+        return 1;
+    int32_t code = subscribe(cupti);
+    if (code) {
+        snprintf(why, sizeof(why),
+                 "CUPTI refused to call back (code %d): another tool may be using it", (int)code);
+        interpose_note(&backend, why);
+        return 1;
+    }
+    atexit(stop);
+    return 1;
+}

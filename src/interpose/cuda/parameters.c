@@ -1,0 +1,106 @@
+/* parameters.c - the bytes of a kernel's parameters: where they lie is in the call, how many there
+ * are the driver is asked once for each kernel. */
+#include "interpose/cuda/cuda.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define PARAMETER_LIMIT 96u
+#define KERNEL_CACHE 2048u
+/* Of `extra`, as the driver has them. */
+enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2, EXTRA_WORDS = 6 };
+
+struct kernel_sizes {
+    uint64_t function;
+    uint16_t count;
+    bool known;
+    uint16_t sizes[PARAMETER_LIMIT];
+};
+
+/* By hash of the function; under the lock. */
+static struct {
+    pthread_mutex_t lock;
+    struct kernel_sizes kernels[KERNEL_CACHE];
+} cache = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void cuda_parameters_forget(void)
+{
+    pthread_mutex_lock(&cache.lock);
+    memset(cache.kernels, 0, sizeof(cache.kernels));
+    pthread_mutex_unlock(&cache.lock);
+}
+
+static bool ask(int32_t (*info)(uint64_t, size_t, size_t *, size_t *), struct kernel_sizes *kernel)
+{
+    size_t offset, size;
+    if (!info)
+        return false;
+    kernel->count = 0;
+    while (kernel->count < PARAMETER_LIMIT) {
+        int32_t code = info(kernel->function, kernel->count, &offset, &size);
+        /* Past the last one the driver says "invalid value"; a handle it does not know is another
+         * error, or the same at the first. */
+        if (code)
+            return code == 1 && kernel->count > 0;
+        if (size > UINT16_MAX)
+            return false;
+        kernel->sizes[kernel->count++] = (uint16_t)size;
+    }
+    return true;
+}
+
+static struct kernel_sizes sizes_of(uint64_t function)
+{
+    uint64_t hash = function * UINT64_C(0x9E3779B97F4A7C15);
+    struct kernel_sizes *cached = &cache.kernels[hash >> 53 & (KERNEL_CACHE - 1)];
+    struct kernel_sizes kernel = { .function = function };
+    pthread_mutex_lock(&cache.lock);
+    bool hit = cached->function == function && function != 0;
+    if (hit)
+        kernel = *cached;
+    pthread_mutex_unlock(&cache.lock);
+    if (hit)
+        return kernel;
+    kernel.known = ask(cuda_driver.func_get_param_info, &kernel) ||
+                   ask(cuda_driver.kernel_get_param_info, &kernel);
+    if (!kernel.known)
+        kernel.count = 0;
+    pthread_mutex_lock(&cache.lock);
+    *cached = kernel;
+    pthread_mutex_unlock(&cache.lock);
+    return kernel;
+}
+
+/* All of them in one buffer. */
+static bool from_extra(void *const *extra, struct interpose_parameter *ret)
+{
+    *ret = (struct interpose_parameter){ NULL, 0 };
+    for (size_t i = 0; extra && i + 1 < EXTRA_WORDS; i += 2) {
+        uintptr_t tag = (uintptr_t)extra[i];
+        if (tag == EXTRA_END)
+            break;
+        if (tag == EXTRA_POINTER)
+            ret->bytes = extra[i + 1];
+        if (tag == EXTRA_SIZE && extra[i + 1])
+            ret->count = *(const size_t *)extra[i + 1];
+    }
+    return ret->bytes && ret->count;
+}
+
+void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
+                      void *const *parameters, void *const *extra)
+{
+    struct interpose_parameter list[PARAMETER_LIMIT];
+    launch->kernel = call->data->symbol_name;
+    launch->parameters = list;
+    if (parameters) {
+        struct kernel_sizes kernel = sizes_of(launch->function);
+        launch->parameters_unknown = !kernel.known;
+        for (uint16_t i = 0; i < kernel.count; i++)
+            list[i] = (struct interpose_parameter){ parameters[i], kernel.sizes[i] };
+        launch->parameter_count = kernel.count;
+    } else if (from_extra(extra, &list[0])) {
+        launch->parameter_count = 1;
+    }
+    interpose_launch_begin(call->trace, &call->call, call->entry->name, launch);
+}

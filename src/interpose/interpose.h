@@ -1,0 +1,223 @@
+/* interpose.h - the GPU calls of a foreign program, as events.
+ *
+ * A backend's library is loaded into the program (by the CUDA driver, or as a preload library over
+ * libamdhip64) and says of each call what it is about; here that becomes events of the one schema
+ * (event/event.h) in a flight file, which greta trace analyses from outside while the program runs.
+ * Nothing is checked before a call, refused, delayed or changed: what is wrong with a call is
+ * written down beside it.
+ *
+ *     begin function, real call, end function
+ *
+ * The begin function is told what the program asked for and writes the event before the runtime
+ * sees the call; the end function adds what came of it. In between the struct interpose_call
+ * belongs to the call; it lives in the caller's memory (a wrapper's stack, thread-local storage).
+ *
+ * All functions may be called from any thread. They never fail, print, raise a signal or call the
+ * runtime; a process that is not traced, or whose flight file could not be made, has no struct
+ * interpose, and NULL is accepted everywhere. Addresses and handles are numbers here: nothing is
+ * read through them but kernel parameters and the pinned host memory of a copy. */
+#ifndef GRETA_INTERPOSE_INTERPOSE_H
+#define GRETA_INTERPOSE_INTERPOSE_H
+
+#include "event/event.h"
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+/* What differs between runtimes; static. */
+struct interpose_backend {
+    const char *name; /* "cuda": also part of the flight file's name */
+    /* The device answers nothing any more after this code (an illegal address, a failed launch). */
+    bool (*is_fatal)(int32_t code);
+    /* Waits for all work of the device. Called only in a rerun that narrows a window of launches
+     * (--narrow), after the launch; returns the runtime's code. */
+    int32_t (*synchronise)(void);
+};
+
+struct interpose;
+
+/* Reads the environment that greta trace sets (interpose_variable_*), makes the flight file of this
+ * process. NULL: this process is not traced; or the file could not be made, which a file beside it
+ * says. Never more than one for a backend. */
+struct interpose *interpose_start(const struct interpose_backend *backend, const char *device);
+
+/* The same with the folder given, whatever the environment says: for tests of the instrument.
+ * records: of the ring; 0: as the environment says, or many. */
+struct interpose *interpose_open(const struct interpose_backend *backend, const char *folder,
+                                 const char *device, uint32_t records);
+/* Ends it and gives everything back; no call may be open. NULL is fine. */
+void interpose_close(struct interpose *interpose);
+
+/* Leaves words for greta trace beside the recordings: why this process has none, or not a whole
+ * one. */
+void interpose_note(const struct interpose_backend *backend, const char *text);
+
+/* Ends the recording in order; for the library's destructor. */
+void interpose_stop(struct interpose *interpose);
+
+/* Set by greta trace for the program it starts. */
+#define INTERPOSE_VARIABLE_FOLDER "GRETA_TRACE_FOLDER"   /* where recordings go; absolute */
+#define INTERPOSE_VARIABLE_NARROW "GRETA_TRACE_NARROW"   /* "FIRST-LAST": launches to wait for */
+#define INTERPOSE_VARIABLE_CUPTI "GRETA_TRACE_CUPTI"     /* a libcupti to use; optional */
+#define INTERPOSE_VARIABLE_RECORDS "GRETA_TRACE_RECORDS" /* of the ring; optional */
+
+/* ---- A call --------------------------------------------------------------------------------- */
+
+/* Opaque in use: nothing of it is set or read outside interpose/. */
+struct interpose_call {
+    struct event event;
+    bool open;
+    uint64_t launch_ordinal; /* of this process, from 1 */
+    uint64_t entered_ns;
+    uint64_t argument[2];
+};
+
+/* A stream: its handle, and the context (or device) that a default stream belongs to. */
+struct interpose_stream {
+    uint64_t context; /* any number that is the same for the same context */
+    uint64_t handle;  /* of the runtime, or: */
+};
+#define INTERPOSE_STREAM_LEGACY UINT64_C(1)     /* the default stream that waits for others */
+#define INTERPOSE_STREAM_PER_THREAD UINT64_C(2) /* the default stream of the calling thread */
+
+/* The call is over: its code, 0 for success. For every begin function that has no end function of
+ * its own. */
+void interpose_end(struct interpose *interpose, struct interpose_call *call, int32_t code);
+
+/* `name` is always the runtime's function, as the program would find it in the documentation
+ * ("cuMemcpyDtoHAsync", "hipMemcpy"); static or borrowed for the call. */
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+enum interpose_memory {
+    INTERPOSE_DEVICE,     /* cuMemAlloc, hipMalloc */
+    INTERPOSE_POOL,       /* in stream order: cuMemAllocAsync, hipMallocAsync */
+    INTERPOSE_MAPPED,     /* physical memory mapped at an address: cuMemMap */
+    INTERPOSE_MANAGED,    /* cuMemAllocManaged */
+    INTERPOSE_PINNED,     /* host memory of the runtime: cuMemHostAlloc, hipHostMalloc */
+    INTERPOSE_REGISTERED, /* host memory of the program: cuMemHostRegister */
+    INTERPOSE_MEMORY_COUNT
+};
+
+/* stream: of INTERPOSE_POOL; NULL else. */
+void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *call,
+                           const char *name, enum interpose_memory memory, uint64_t bytes,
+                           const struct interpose_stream *stream);
+void interpose_alloc_end(struct interpose *interpose, struct interpose_call *call, uint64_t address,
+                         int32_t code);
+
+/* Registered and mapped memory too (cuMemHostUnregister, cuMemUnmap). stream: of a free in stream
+ * order; NULL: the runtime frees at once. bytes: of cuMemUnmap, which may name several mappings; 0:
+ * the whole allocation. Of address 0 nothing is told: that free does nothing. */
+void interpose_free_begin(struct interpose *interpose, struct interpose_call *call,
+                          const char *name, enum interpose_memory memory, uint64_t address,
+                          uint64_t bytes, const struct interpose_stream *stream);
+
+/* ---- Copies and fills ----------------------------------------------------------------------- */
+
+enum interpose_direction {
+    INTERPOSE_TO_DEVICE,
+    INTERPOSE_TO_HOST,
+    INTERPOSE_WITHIN, /* device to device, peers too */
+    INTERPOSE_ANY     /* cudaMemcpyDefault, cuMemcpy: what it is follows from the addresses */
+};
+
+struct interpose_copy {
+    enum interpose_direction direction; /* as the program asked */
+    uint64_t source, target;
+    uint64_t bytes; /* of a row */
+    /* More than one row (0 and 1: one), and more than one plane of them. */
+    uint64_t rows, source_pitch, target_pitch;
+    uint64_t planes, source_plane, target_plane; /* bytes from one plane to the next */
+    bool source_opaque, target_opaque;           /* an array: it has no address */
+    bool async;                                  /* returns before the copy is done */
+    const struct interpose_stream *stream;       /* NULL: the legacy default stream */
+    uint64_t graph; /* added to this graph by hand, not run (0: run, or captured) */
+};
+void interpose_copy_begin(struct interpose *interpose, struct interpose_call *call,
+                          const char *name, const struct interpose_copy *copy);
+
+struct interpose_fill {
+    uint64_t target, bytes, rows, pitch; /* bytes of a row; rows 0 and 1: one */
+    const struct interpose_stream *stream;
+    uint64_t graph;
+};
+void interpose_fill_begin(struct interpose *interpose, struct interpose_call *call,
+                          const char *name, const struct interpose_fill *fill);
+
+/* ---- Launches ------------------------------------------------------------------------------- */
+
+/* Bytes of the parameters where they lie now: each aligned 8-byte word that points into a known
+ * allocation is taken as a pointer the kernel may read and write through. */
+struct interpose_parameter {
+    const void *bytes;
+    size_t count;
+};
+
+struct interpose_launch {
+    const char *kernel; /* as the runtime names it, mangled or not; NULL: unknown */
+    uint64_t function;  /* its handle: names are looked up once for each */
+    uint32_t grid[3], block[3], shared_bytes;
+    const struct interpose_parameter *parameters;
+    size_t parameter_count;
+    bool parameters_unknown; /* sizes could not be had: pointers may be missing */
+    const struct interpose_stream *stream;
+    uint64_t graph;
+};
+void interpose_launch_begin(struct interpose *interpose, struct interpose_call *call,
+                            const char *name, const struct interpose_launch *launch);
+
+/* ---- Streams, events, waits ----------------------------------------------------------------- */
+
+/* Told after a successful call. blocking: it and the legacy default stream wait for each other. */
+void interpose_stream_created(struct interpose *interpose, const char *name,
+                              const struct interpose_stream *stream, bool blocking);
+void interpose_stream_destroy_begin(struct interpose *interpose, struct interpose_call *call,
+                                    const char *name, const struct interpose_stream *stream);
+/* The host waits for a stream; NULL: for all of them. */
+void interpose_sync_begin(struct interpose *interpose, struct interpose_call *call,
+                          const char *name, const struct interpose_stream *stream);
+/* event: the handle. */
+void interpose_record_begin(struct interpose *interpose, struct interpose_call *call,
+                            const char *name, uint64_t event,
+                            const struct interpose_stream *stream);
+void interpose_wait_begin(struct interpose *interpose, struct interpose_call *call,
+                          const char *name, uint64_t event, const struct interpose_stream *stream);
+void interpose_event_sync_begin(struct interpose *interpose, struct interpose_call *call,
+                                const char *name, uint64_t event);
+/* A query said that the work is done; told after the call, and only then. One of the two is 0 or
+ * NULL. */
+void interpose_query_done(struct interpose *interpose, const char *name, uint64_t event,
+                          const struct interpose_stream *stream);
+/* Order that cannot be seen goes through this stream from here on: a host function, a wait for a
+ * value in memory, an external semaphore, an event of another process. Findings that rest on its
+ * order are only possible. */
+void interpose_hidden_order(struct interpose *interpose, const char *name,
+                            const struct interpose_stream *stream);
+
+/* ---- Graphs --------------------------------------------------------------------------------- */
+
+/* Calls to a stream that is being captured are recorded, not run; streams that join the capture by
+ * waiting for an event of it are followed. */
+void interpose_capture_begin(struct interpose *interpose, struct interpose_call *call,
+                             const char *name, const struct interpose_stream *stream);
+void interpose_capture_end(struct interpose *interpose, struct interpose_call *call,
+                           const char *name, const struct interpose_stream *stream);
+/* The capture's end gave this graph: told between capture_end and interpose_end. */
+void interpose_capture_gave(struct interpose *interpose, struct interpose_call *call,
+                            uint64_t graph);
+/* Told after success. An executable graph stands for the graph it was made of. */
+void interpose_graph_instantiated(struct interpose *interpose, uint64_t graph, uint64_t executable);
+/* Its nodes were changed or added in a way that is not told: nothing is said of its pointers. 0:
+ * any of them may have been. */
+void interpose_graph_changed(struct interpose *interpose, uint64_t graph_or_executable);
+void interpose_graph_launch_begin(struct interpose *interpose, struct interpose_call *call,
+                                  const char *name, uint64_t executable,
+                                  const struct interpose_stream *stream);
+void interpose_graph_destroyed(struct interpose *interpose, uint64_t graph_or_executable);
+
+/* ---- Errors --------------------------------------------------------------------------------- */
+
+/* Any other call gave this code; told where it is a failure. */
+void interpose_failed(struct interpose *interpose, const char *name, int32_t code);
+
+#endif

@@ -1,0 +1,184 @@
+/* interpose_impl.h - shared by the files of interpose/: the one state of a traced process.
+ *
+ * Everything here runs inside somebody else's program: bounded memory, no signal handlers, no
+ * output, no call of the runtime but those of struct interpose_backend. One lock guards all tables;
+ * it is never held across a call of the program. */
+#ifndef GRETA_INTERPOSE_INTERPOSE_IMPL_H
+#define GRETA_INTERPOSE_INTERPOSE_IMPL_H
+
+#include "event/flight.h"
+#include "interpose/interpose.h"
+
+#include <pthread.h>
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+/* Memory the program has, or had: a freed block stays until its addresses are given out again. */
+struct block {
+    uint64_t address, bytes;
+    uint64_t created_id, freed_id; /* events; freed_id 0: alive */
+    uint32_t index;                /* as events name it */
+    uint8_t memory;                /* enum interpose_memory */
+    bool parted; /* a kernel was given a pointer into its middle: it is cut into parts */
+};
+
+/* By ascending address, without overlaps. */
+struct blocks {
+    struct block *list;
+    size_t count, capacity, freed_count;
+    uint32_t next_index;
+};
+
+/* The block that holds the address, alive or freed; NULL if none is known. */
+struct block *block_find(const struct blocks *blocks, uint64_t address);
+/* One that is alive and has bytes in common, or NULL. */
+struct block *block_overlapped(const struct blocks *blocks, uint64_t address, uint64_t bytes);
+/* Freed blocks it covers go; none that is alive may be there. False without memory. */
+bool block_add(struct blocks *blocks, const struct block *block);
+void block_free(struct blocks *blocks, struct block *block, uint64_t freed_id);
+void block_revive(struct blocks *blocks, struct block *block);
+enum event_side block_side(const struct block *block); /* NULL: unknown */
+
+/* ---- Streams, marks, graphs ----------------------------------------------------------------- */
+
+#define STREAM_TRACKED_LIMIT 1024u
+#define MARK_TRACKED_LIMIT 4096u
+#define GRAPH_TRACKED_LIMIT 1024u
+
+struct tracked_stream {
+    struct interpose_stream key;
+    uint32_t index; /* as events name it */
+    bool blocking, legacy, destroyed;
+    uint64_t capture_id; /* event of the graph-begin while it is captured; else 0 */
+    uint64_t queued;     /* pieces of work given */
+};
+
+/* A runtime's event as it was recorded last. */
+struct tracked_mark {
+    uint64_t handle;
+    uint64_t capture_id; /* recorded in a capture: orders nothing outside */
+    uint32_t stream;     /* place in the table of streams */
+    uint64_t queued;     /* of the stream then */
+};
+
+struct tracked_graph {
+    uint64_t handle; /* of a graph or an executable one */
+    uint64_t id;     /* event of its graph-begin */
+    bool executable, changed;
+    uint16_t replays;
+};
+
+/* ---- Queued work with pinned host memory ---------------------------------------------------- */
+
+#define PENDING_LIMIT 256u
+
+/* Looked at of a source. */
+#define PENDING_SAMPLE_BYTES 16384u
+
+struct pending_copy {
+    uint64_t event_id;
+    uint64_t address, bytes;
+    uint64_t digest;
+    uint32_t stream; /* place in the table of streams */
+    uint64_t queued; /* of the stream, itself included */
+    bool registered; /* memory of the program, not of the runtime */
+    bool writes;     /* the device writes there: what it holds changes by itself */
+    bool shared;     /* another stream waits for it: a wait for any may be one for this */
+};
+
+/* ---- Names ---------------------------------------------------------------------------------- */
+
+#define NAME_CACHE 4096u
+
+struct cached_name {
+    uint64_t function;
+    uint32_t name_index;
+    char op[EVENT_OP_BYTES];
+};
+
+/* ---- All of it ------------------------------------------------------------------------------ */
+
+struct interpose {
+    const struct interpose_backend *backend;
+    struct flight *flight;
+    struct event_observer observer;
+    bool disabled;                      /* a forked child: the recording is its parent's */
+    uint64_t last_id;                   /* atomic */
+    uint64_t launches;                  /* atomic: ordinals given */
+    uint64_t narrow_first, narrow_last; /* 0: no rerun */
+    bool fault_told;                    /* atomic */
+    pthread_mutex_t lock;               /* guards all below */
+    struct blocks blocks;
+    struct tracked_stream *streams;
+    size_t stream_count;
+    struct tracked_mark *marks;
+    size_t mark_count;
+    struct tracked_graph *graphs;
+    size_t graph_count;
+    struct pending_copy pending[PENDING_LIMIT];
+    size_t pending_count;
+    uint8_t samples[PENDING_SAMPLE_BYTES]; /* of the source that is looked at */
+    bool pending_blind;        /* a write did not fit: until all work is done nothing is said */
+    struct cached_name *names; /* NAME_CACHE, by hash of the function */
+    uint64_t lowest, highest;  /* addresses of all blocks ever */
+};
+
+/* Begins an event: id, time, thread, call stack. Returns false, with the call closed, where nothing
+ * is recorded. `site`: what tells call sites of one thread apart quickly. */
+bool translate_open(struct interpose *interpose, struct interpose_call *call, enum event_kind kind,
+                    const char *name, uint64_t site);
+/* Writes it down: the runtime may be called now. */
+void translate_tell(struct interpose *interpose, struct interpose_call *call);
+/* An event told at once, with its end. */
+void translate_tell_done(struct interpose *interpose, struct interpose_call *call);
+
+/* What is wrong with a call, if nothing worse was said before. */
+void translate_check(struct interpose_call *call, enum event_check check, uint8_t operand,
+                     uint64_t expected, uint64_t found);
+
+/* The call is over, its outcome known: what follows for the tables. Takes the lock. */
+void translate_settle(struct interpose *interpose, struct interpose_call *call);
+
+/* With the lock held: */
+
+/* The stream, made if need be; NULL where there is no room. stream NULL: the legacy one of context
+ * 0. Of a destroyed one the call is marked. */
+struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_call *call,
+                                  const struct interpose_stream *stream);
+/* Adds an access of a call. Says what is wrong with the range: past the end, or freed. Returns the
+ * block, or NULL. */
+const struct block *translate_access(struct interpose *interpose, struct interpose_call *call,
+                                     uint8_t operand, uint8_t mode, uint64_t address,
+                                     uint64_t bytes);
+/* One more piece of work on a stream; what waits for it, or it for, by itself. */
+void stream_queue(struct interpose *interpose, struct tracked_stream *stream);
+/* A copy reads pinned memory, the block; its content is remembered, unless the device may change
+ * it. */
+void pending_add(struct interpose *interpose, const struct interpose_call *call,
+                 const struct block *block, uint64_t address, uint64_t bytes,
+                 const struct tracked_stream *stream);
+/* Queued work of the stream may write host memory there: looked at for the last time. */
+void pending_write(struct interpose *interpose, uint64_t address, uint64_t bytes,
+                   const struct tracked_stream *stream);
+#define PENDING_EVERYWHERE UINT64_MAX /* bytes from address 0: it is not known where */
+/* Another stream goes on only after this one's work so far. */
+void pending_share(struct interpose *interpose, size_t stream, uint64_t queued);
+/* A wait begins: were the sources of what it may wait for rewritten? It is over: they are done.
+ * stream: place in the table, SIZE_MAX: all. */
+void pending_look(struct interpose *interpose, size_t stream, uint64_t queued);
+void pending_done(struct interpose *interpose, size_t stream, uint64_t queued);
+/* The memory goes, or is written by the device: what is there is not looked at any more. */
+void pending_forget(struct interpose *interpose, uint64_t address, uint64_t bytes);
+void graph_settle(struct interpose *interpose, struct interpose_call *call);
+struct tracked_graph *graph_find(const struct interpose *interpose, uint64_t handle);
+/* The graph's id, made by an event of its own if need be. */
+uint64_t graph_take(struct interpose *interpose, uint64_t handle);
+
+/* Number of the calling stack in the flight file, or 0. */
+uint32_t stack_capture(struct interpose *interpose, uint64_t site);
+/* The flight file goes: its numbers mean nothing any more. */
+void stack_forget(const struct flight *flight);
+/* What is shown of a kernel's name: the function's own, without namespace and arguments. */
+void name_shorten(const char *name, char ret_op[EVENT_OP_BYTES]);
+
+#endif

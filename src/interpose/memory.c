@@ -1,0 +1,233 @@
+/* memory.c - allocations and frees, and what a call's range means. */
+#include "interpose/interpose_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* All blocks have this one: an index is never given twice. */
+#define GENERATION 1u
+
+/* ---- Ranges --------------------------------------------------------------------------------- */
+
+static void set_access(struct event_access *access, const struct block *block, uint8_t operand,
+                       uint8_t mode, uint64_t address, uint64_t bytes)
+{
+    *access = (struct event_access){ .address = address,
+                                     .bytes = bytes,
+                                     .buffer_index = block ? block->index : UINT32_MAX,
+                                     .generation = block ? GENERATION : 0,
+                                     .mode = mode,
+                                     .operand = operand };
+}
+
+/* Bytes of the block, and of those that are mapped or registered right behind it: such memory is
+ * one to who uses it. */
+static uint64_t room_of(const struct blocks *blocks, const struct block *block)
+{
+    uint64_t room = block->bytes;
+    bool joins = block->memory == INTERPOSE_MAPPED || block_side(block) == EVENT_SIDE_HOST;
+    while (joins && block->address + room > block->address) {
+        const struct block *next = block_find(blocks, block->address + room);
+        if (!next || next->freed_id || next->memory != block->memory ||
+            next->address != block->address + room)
+            break;
+        room += next->bytes;
+    }
+    return room;
+}
+
+const struct block *translate_access(struct interpose *interpose, struct interpose_call *call,
+                                     uint8_t operand, uint8_t mode, uint64_t address,
+                                     uint64_t bytes)
+{
+    struct event *event = &call->event;
+    const struct block *block = block_find(&interpose->blocks, address);
+    if (event->access_count == EVENT_ACCESS_LIMIT) {
+        event->flags |= EVENT_PARTIAL;
+        return block;
+    }
+    set_access(&event->accesses[event->access_count++], block, operand, mode, address, bytes);
+    if (!block)
+        return block;
+    uint64_t offset = address - block->address;
+    if (block->freed_id)
+        translate_check(call, EVENT_CHECK_GENERATION, operand, GENERATION, GENERATION + 1);
+    else if (bytes > block->bytes - offset && bytes > room_of(&interpose->blocks, block) - offset)
+        translate_check(call, EVENT_CHECK_VIEW_END, operand, block->bytes, offset + bytes);
+    return block;
+}
+
+/* ---- Allocations ---------------------------------------------------------------------------- */
+
+void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *call,
+                           const char *name, enum interpose_memory memory, uint64_t bytes,
+                           const struct interpose_stream *stream)
+{
+    if (!translate_open(interpose, call, EVENT_BUFFER_CREATE, name, memory))
+        return;
+    struct event *event = &call->event;
+    event->bytes = bytes;
+    call->argument[0] = (uint64_t)memory;
+    if (memory == INTERPOSE_PINNED || memory == INTERPOSE_REGISTERED)
+        event->flags |= EVENT_HOST_MEMORY;
+    if (stream) {
+        pthread_mutex_lock(&interpose->lock);
+        const struct tracked_stream *used = stream_use(interpose, call, stream);
+        event->flags |= EVENT_STREAM_ORDERED;
+        if (used && used->capture_id)
+            event->object = used->capture_id;
+        pthread_mutex_unlock(&interpose->lock);
+    }
+    translate_tell(interpose, call);
+}
+
+/* Memory that is given out again was freed in a way that was not seen. */
+static void tell_unseen_free(struct interpose *interpose, const struct block *block)
+{
+    struct interpose_call call;
+    if (!translate_open(interpose, &call, EVENT_BUFFER_DESTROY, "(unseen free)", 0))
+        return;
+    call.event.bytes = block->bytes;
+    call.event.flags |= EVENT_SYNCHRONOUS;
+    set_access(&call.event.accesses[0], block, 0, 0, block->address, block->bytes);
+    call.event.access_count = 1;
+    translate_tell_done(interpose, &call);
+}
+
+static void add_block(struct interpose *interpose, struct interpose_call *call, uint64_t address)
+{
+    struct event *event = &call->event;
+    struct block *lost;
+    while ((lost = block_overlapped(&interpose->blocks, address, event->bytes)) != NULL) {
+        block_free(&interpose->blocks, lost, event->id);
+        tell_unseen_free(interpose, lost);
+    }
+    struct block block = { .address = address,
+                           .bytes = event->bytes,
+                           .created_id = event->id,
+                           .index = ++interpose->blocks.next_index,
+                           .memory = (uint8_t)call->argument[0] };
+    snprintf(event->scope.tensor, sizeof(event->scope.tensor), "%s#%" PRIu32, event->op,
+             block.index);
+    set_access(&event->accesses[0], &block, 0, 0, address, event->bytes);
+    event->access_count = 1;
+    if (address < interpose->lowest)
+        interpose->lowest = address;
+    if (address + event->bytes > interpose->highest)
+        interpose->highest = address + event->bytes;
+    if (!block_add(&interpose->blocks, &block))
+        event->flags |= EVENT_PARTIAL; /* calls with this memory will not know it */
+}
+
+void interpose_alloc_end(struct interpose *interpose, struct interpose_call *call, uint64_t address,
+                         int32_t code)
+{
+    if (!interpose || !call->open)
+        return;
+    if (code == 0 && address && call->event.bytes && address + call->event.bytes > address) {
+        pthread_mutex_lock(&interpose->lock);
+        add_block(interpose, call, address);
+        pthread_mutex_unlock(&interpose->lock);
+    }
+    interpose_end(interpose, call, code);
+}
+
+/* ---- Frees ---------------------------------------------------------------------------------- */
+
+/* What is wrong with giving this address back? */
+static void check_free(struct interpose_call *call, const struct block *block, uint64_t address)
+{
+    struct event *event = &call->event;
+    set_access(&event->accesses[0], block, 0, 0, address, block ? block->bytes : 0);
+    event->access_count = 1;
+    if (!block)
+        translate_check(call, EVENT_CHECK_HANDLE, 0, 0, address);
+    else if (block->freed_id)
+        translate_check(call, EVENT_CHECK_GENERATION, 0, GENERATION, GENERATION + 1);
+    else if (block->address != address)
+        translate_check(call, EVENT_CHECK_ALIGNMENT, 0, block->address, address);
+}
+
+/* Goes now, before the runtime may give its addresses to another thread. */
+static void free_block(struct interpose *interpose, struct interpose_call *call,
+                       struct block *block)
+{
+    call->argument[0] = block->address;
+    call->argument[1] = 1;
+    call->event.bytes = block->bytes;
+    pending_forget(interpose, block->address, block->bytes);
+    block_free(&interpose->blocks, block, call->event.id);
+}
+
+void interpose_free_begin(struct interpose *interpose, struct interpose_call *call,
+                          const char *name, enum interpose_memory memory, uint64_t address,
+                          uint64_t bytes, const struct interpose_stream *stream)
+{
+    call->open = false;
+    if (address == 0 || !translate_open(interpose, call, EVENT_BUFFER_DESTROY, name, memory))
+        return;
+    pthread_mutex_lock(&interpose->lock);
+    struct event *event = &call->event;
+    if (stream) {
+        const struct tracked_stream *used = stream_use(interpose, call, stream);
+        event->flags |= EVENT_STREAM_ORDERED;
+        if (used && used->capture_id)
+            event->object = used->capture_id;
+    }
+    if (memory == INTERPOSE_PINNED || memory == INTERPOSE_REGISTERED)
+        event->flags |= EVENT_HOST_MEMORY;
+    struct block *block = block_find(&interpose->blocks, address);
+    /* A plain free waits for the device, but not if the memory is of a pool. */
+    if (!stream && block &&
+        (block->memory == INTERPOSE_DEVICE || block->memory == INTERPOSE_MANAGED))
+        event->flags |= EVENT_SYNCHRONOUS;
+    check_free(call, block, address);
+    /* Of an unmap the other mappings of its range go with the first. */
+    for (uint64_t at = address; bytes && block && !block->freed_id;) {
+        uint64_t next = block->address + block->bytes;
+        if (next - address >= bytes || next <= at)
+            break;
+        struct block *other = block_find(&interpose->blocks, next);
+        if (!other || other->freed_id)
+            break;
+        block_free(&interpose->blocks, other, event->id);
+        tell_unseen_free(interpose, other);
+        at = next;
+        block = other;
+    }
+    block = block_find(&interpose->blocks, address);
+    if (block && !block->freed_id && event->check == EVENT_CHECK_NONE)
+        free_block(interpose, call, block);
+    pthread_mutex_unlock(&interpose->lock);
+    translate_tell(interpose, call);
+}
+
+/* ---- The end -------------------------------------------------------------------------------- */
+
+static void settle_free(struct interpose *interpose, const struct interpose_call *call)
+{
+    /* It is still there if the runtime refused. A lost device keeps nothing. */
+    struct block *block = block_find(&interpose->blocks, call->argument[0]);
+    if (call->argument[1] && call->event.outcome == EVENT_FAILED && block &&
+        block->freed_id == call->event.id && call->event.check != EVENT_CHECK_LOST)
+        block_revive(&interpose->blocks, block);
+    if ((call->event.flags & EVENT_SYNCHRONOUS) && call->event.outcome == EVENT_DONE)
+        pending_done(interpose, SIZE_MAX, 0);
+}
+
+void translate_settle(struct interpose *interpose, struct interpose_call *call)
+{
+    pthread_mutex_lock(&interpose->lock);
+    const struct event *event = &call->event;
+    bool done = event->outcome == EVENT_DONE;
+    if (event->kind == EVENT_BUFFER_DESTROY)
+        settle_free(interpose, call);
+    else if (done && (event->kind == EVENT_STREAM_SYNC || event->kind == EVENT_MARK_SYNC))
+        pending_done(interpose, (size_t)call->argument[0], call->argument[1]);
+    else if (done && (event->flags & EVENT_SYNCHRONOUS))
+        pending_done(interpose, (size_t)call->argument[0], call->argument[1]);
+    else if (event->kind == EVENT_GRAPH_END || event->kind == EVENT_GRAPH_BEGIN)
+        graph_settle(interpose, call);
+    pthread_mutex_unlock(&interpose->lock);
+}

@@ -1,0 +1,202 @@
+/* pending.c - queued copies that read pinned host memory: is it still what it was when the copy was
+ * queued? Looked at where the program begins to wait for the copy: whoever rewrites the memory
+ * before that did not know the copy was done.
+ *
+ * Nothing is said where the bytes may change rightly: where queued work of the device (a copy, a
+ * kernel, a graph) or a function of the host inside a stream may write them, and after a wait
+ * for work that came behind the copy on another stream, which was a wait for the copy too.
+ *
+ * Pageable memory is not looked at: the runtime has taken it before the call returns. */
+#define _GNU_SOURCE /* process_vm_readv */
+#include "interpose/interpose_impl.h"
+
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+/* Small copies are looked at in full, of large ones samples: a program must not wait for this. */
+#define SAMPLE_COUNT 32u
+#define SAMPLE_BYTES (PENDING_SAMPLE_BYTES / SAMPLE_COUNT)
+
+/* The runtime's own memory is there until it is freed, which is seen, and the system cannot read it
+ * for us: it is the driver's. What the program registered it may have unmapped since, and reading
+ * that must not be its end. False: it cannot be read. */
+static bool read_samples(struct interpose *interpose, const struct pending_copy *copy,
+                         struct iovec *samples, size_t count, size_t whole_bytes)
+{
+    if (copy->registered) {
+        struct iovec here = { interpose->samples, whole_bytes };
+        return process_vm_readv(getpid(), &here, 1, samples, count, 0) == (ssize_t)whole_bytes;
+    }
+    uint8_t *here = interpose->samples;
+    for (size_t i = 0; i < count; here += samples[i++].iov_len)
+        memcpy(here, samples[i].iov_base, samples[i].iov_len);
+    return true;
+}
+
+/* 0: it cannot be read; never so of bytes that can. */
+static uint64_t digest(struct interpose *interpose, const struct pending_copy *copy)
+{
+    struct iovec samples[SAMPLE_COUNT];
+    bool whole = copy->bytes <= PENDING_SAMPLE_BYTES;
+    uint64_t step = whole ? 0 : (copy->bytes - SAMPLE_BYTES) / (SAMPLE_COUNT - 1);
+    size_t count = whole ? 1 : SAMPLE_COUNT, bytes = whole ? (size_t)copy->bytes : SAMPLE_BYTES;
+    for (size_t i = 0; i < count; i++)
+        samples[i] = (struct iovec){ (void *)(uintptr_t)(copy->address + i * step), bytes };
+    if (!read_samples(interpose, copy, samples, count, count * bytes))
+        return 0;
+    uint64_t sum = XXH3_64bits(interpose->samples, count * bytes);
+    return sum ? sum : 1;
+}
+
+static bool has_common_bytes(const struct pending_copy *copy, uint64_t address, uint64_t bytes)
+{
+    return copy->address - address < bytes || address - copy->address < copy->bytes;
+}
+
+/* Room for one more, at the cost of the oldest that is only looked at; NULL if there is none. */
+static struct pending_copy *make_room(struct interpose *interpose)
+{
+    size_t oldest = 0;
+    if (interpose->pending_count < PENDING_LIMIT)
+        return &interpose->pending[interpose->pending_count++];
+    while (oldest < PENDING_LIMIT && interpose->pending[oldest].writes)
+        oldest++;
+    if (oldest == PENDING_LIMIT)
+        return NULL;
+    memmove(&interpose->pending[oldest], &interpose->pending[oldest + 1],
+            (PENDING_LIMIT - 1 - oldest) * sizeof(interpose->pending[0]));
+    return &interpose->pending[PENDING_LIMIT - 1];
+}
+
+void pending_add(struct interpose *interpose, const struct interpose_call *call,
+                 const struct block *block, uint64_t address, uint64_t bytes,
+                 const struct tracked_stream *stream)
+{
+    struct pending_copy copy = { .event_id = call->event.id,
+                                 .address = address,
+                                 .bytes = bytes,
+                                 .stream = (uint32_t)(stream - interpose->streams),
+                                 .queued = stream->queued,
+                                 .registered = block->memory == INTERPOSE_REGISTERED };
+    for (size_t i = 0; i < interpose->pending_count; i++)
+        if (interpose->pending[i].writes &&
+            has_common_bytes(&interpose->pending[i], address, bytes))
+            return;
+    copy.digest = interpose->pending_blind ? 0 : digest(interpose, &copy);
+    struct pending_copy *place = copy.digest ? make_room(interpose) : NULL;
+    if (place)
+        *place = copy;
+}
+
+void pending_share(struct interpose *interpose, size_t stream, uint64_t queued)
+{
+    for (size_t i = 0; i < interpose->pending_count; i++) {
+        struct pending_copy *copy = &interpose->pending[i];
+        if (copy->stream == stream && copy->queued <= queued)
+            copy->shared = true;
+    }
+}
+
+static bool is_meant(const struct pending_copy *copy, size_t stream, uint64_t queued)
+{
+    return stream == SIZE_MAX || (copy->stream == stream && copy->queued <= queued);
+}
+
+static void tell_changed(struct interpose *interpose, const struct pending_copy *copy, uint64_t now)
+{
+    struct interpose_call call;
+    if (!translate_open(interpose, &call, EVENT_SOURCE_CHANGED, "", copy->event_id))
+        return;
+    call.event.cause_id = copy->event_id;
+    call.event.stream_index = interpose->streams[copy->stream].index;
+    call.event.host_address = copy->address;
+    call.event.bytes = copy->bytes;
+    call.event.expected = copy->digest;
+    call.event.found = now;
+    translate_tell_done(interpose, &call);
+}
+
+static void look(struct interpose *interpose, struct pending_copy *copy)
+{
+    uint64_t now = digest(interpose, copy); /* memory that is gone is another one too */
+    if (now == copy->digest)
+        return;
+    tell_changed(interpose, copy, now);
+    copy->digest = now;
+}
+
+void pending_look(struct interpose *interpose, size_t stream, uint64_t queued)
+{
+    for (size_t i = 0; i < interpose->pending_count; i++) {
+        struct pending_copy *copy = &interpose->pending[i];
+        if (!copy->writes && (copy->shared || is_meant(copy, stream, queued)))
+            look(interpose, copy);
+    }
+}
+
+/* Sources with bytes there are looked at now: later they may be what the device wrote. */
+static void forget_sources(struct interpose *interpose, uint64_t address, uint64_t bytes)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < interpose->pending_count; i++) {
+        struct pending_copy *copy = &interpose->pending[i];
+        if (!copy->writes && has_common_bytes(copy, address, bytes))
+            look(interpose, copy);
+        else
+            interpose->pending[kept++] = *copy;
+    }
+    interpose->pending_count = kept;
+}
+
+void pending_write(struct interpose *interpose, uint64_t address, uint64_t bytes,
+                   const struct tracked_stream *stream)
+{
+    uint32_t place = (uint32_t)(stream - interpose->streams);
+    forget_sources(interpose, address, bytes);
+    for (size_t i = 0; i < interpose->pending_count; i++) {
+        struct pending_copy *copy = &interpose->pending[i];
+        if (copy->writes && copy->stream == place && copy->address == address &&
+            copy->bytes == bytes) {
+            copy->queued = stream->queued;
+            return;
+        }
+    }
+    struct pending_copy *copy = make_room(interpose);
+    if (copy)
+        *copy = (struct pending_copy){ .address = address,
+                                       .bytes = bytes,
+                                       .stream = place,
+                                       .queued = stream->queued,
+                                       .writes = true };
+    else
+        interpose->pending_blind = true;
+}
+
+void pending_done(struct interpose *interpose, size_t stream, uint64_t queued)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < interpose->pending_count; i++) {
+        const struct pending_copy *copy = &interpose->pending[i];
+        /* Of what is shared it is not known: a copy is no longer looked at, a write may be still to
+         * come. */
+        if (!is_meant(copy, stream, queued) && (copy->writes || !copy->shared))
+            interpose->pending[kept++] = *copy;
+    }
+    interpose->pending_count = kept;
+    if (stream == SIZE_MAX)
+        interpose->pending_blind = false;
+}
+
+void pending_forget(struct interpose *interpose, uint64_t address, uint64_t bytes)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < interpose->pending_count; i++) {
+        const struct pending_copy *copy = &interpose->pending[i];
+        bool everywhere = copy->writes && copy->bytes == PENDING_EVERYWHERE;
+        if (everywhere || !has_common_bytes(copy, address, bytes))
+            interpose->pending[kept++] = *copy;
+    }
+    interpose->pending_count = kept;
+}

@@ -1,0 +1,133 @@
+# trace_test.sh - greta trace: a program over an emulated driver and CUPTI, one thing wrong at a time.
+source "$(dirname "$0")/lib.sh"
+fake=$GRETA_BUILD/fake_trace
+program=$fake/trace_program
+[ -x "$program" ] || exit 77
+export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+unset CUDA_INJECTION64_PATH
+trace() { "$GRETA" trace --backend cuda --cupti "$fake/libcupti.so.13" "$@"; }
+
+# Input, output and exit code are the program's own.
+expect_exit 0 trace -- "$program" nothing
+expect_stdout "out of nothing"
+[ "$(wc -l <"$captured/out")" -eq 1 ] || fail "expected the program's line and no more"
+expect_stderr "err of nothing"
+expect_stderr "verdict: CLEAN"
+expect_stderr "calls recorded; observing took"
+expect_exit 7 trace -- "$program" nothing 7
+expect_exit 0 trace --quiet -- "$program" nothing
+grep -q greta "$captured/err" && fail "expected nothing of greta"
+expect_files # nothing is left
+
+# found SCENE WORDS...: a certain finding.
+found()
+{
+    local scene=$1
+    shift
+    expect_exit 99 trace --error-exitcode 99 -- "$program" "$scene"
+    expect_stderr "verdict: ROOT_CAUSE"
+    for words in "$@"; do expect_stderr "$words"; done
+    expect_exit 0 trace -- "$program" "$scene"
+}
+found past-end "CONFIRMED size-mismatch: cuMemcpyDtoH" "of 65536 bytes, up to byte 65600" \
+    "past_end+0x"
+found double-free "CONFIRMED use-after-free: cuMemFree" "is freed a second time" "double_free+0x"
+found rewritten "CONFIRMED staging-reuse: cuMemcpyHtoDAsync" \
+    "rewritten before anybody waited for the copy" "rewritten+0x"
+found unordered "CONFIRMED overlapping-copies: cuMemcpyDtoHAsync" "cuMemcpyDtoDAsync" "unordered+0x"
+found wrong-way "CONFIRMED bad-pointer: cuMemcpyHtoD" "goes the wrong way" "wrong_way+0x"
+found freed-async "CONFIRMED use-after-free: cuMemcpyDtoHAsync" "was freed before" \
+    "freed by cuMemFreeAsync"
+found host-freed "CONFIRMED use-after-free: cuMemcpyDtoHAsync" "freed by cuMemFreeHost"
+found stale-graph "CONFIRMED stale-graph: cuMemcpyDtoHAsync" "destroyed after the graph was recorded"
+found leak "CONFIRMED leak: cuMemAlloc" "10 allocations of this call, 10000 bytes, were alive" "leak+0x"
+
+# What rests on a kernel is possible, whatever it looks like.
+expect_exit 0 trace --error-exitcode 99 -- "$program" unordered-kernel
+expect_stderr "possible missing-sync: cuMemcpyDtoHAsync"
+expect_stderr "demo::add(float*, float const*, int)"
+expect_stderr "verdict: INCONCLUSIVE"
+grep -q CONFIRMED "$captured/err" && fail "expected nothing certain"
+
+# A fault is told late: the window, and with a rerun the launch.
+expect_exit 9 trace -- "$program" fault
+expect_stderr "possible kernel-fault: seen at cuMemcpyDtoHAsync, caused by add"
+expect_stderr "3 candidates"
+expect_stderr "launch 2)"
+expect_exit 9 trace --narrow -- "$program" fault
+expect_stderr "CONFIRMED kernel-fault:"
+expect_stderr "out_of_bounds"
+expect_stderr "launch 3)"
+expect_stderr "verdict: ROOT_CAUSE"
+[ "$(grep -c 'err of fault' "$captured/err")" -eq 1 ] || fail "expected the rerun's output elsewhere"
+
+# However it ends there is a report, and who started us sees the same end.
+expect_exit 139 trace -- "$program" crash
+expect_stderr "the program was ended by signal 11"
+expect_stderr "verdict: INCONCLUSIVE"
+expect_exit 134 trace -- "$program" destroyed-stream
+expect_stderr "CONFIRMED bad-pointer: cuStreamSynchronize"
+expect_stderr "possible missing-sync: cuStreamDestroy"
+
+# A signal sent to greta is the program's.
+"$GRETA" trace --backend cuda -- "$program" wait >"$captured/out" 2>"$captured/err" &
+child=$!
+for ((i = 0; i < 200; i++)); do grep -q "out of wait" "$captured/out" && break; sleep 0.05; done
+kill -TERM "$child"
+wait "$child"
+code=$?
+last="SIGTERM"
+[ "$code" -eq 143 ] || fail "expected exit status 143, found $code"
+expect_stderr "ended by signal 15"
+
+# Where nothing could be seen nothing is clean.
+expect_exit 5 trace --error-exitcode 99 -- "$program" no-gpu 5
+expect_stderr "verdict: INCONCLUSIVE"
+expect_stderr "no GPU call was seen"
+FAKE_CUPTI_TAKEN=1 expect_exit 0 trace -- "$program" nothing
+expect_stderr "verdict: INCONCLUSIVE"
+expect_stderr "another tool may be using it"
+expect_exit 0 "$GRETA" trace --backend cuda --cupti /nonexistent/libcupti.so -- "$program" nothing
+expect_stderr "/nonexistent/libcupti.so is no CUPTI that can be loaded"
+expect_stderr "verdict: INCONCLUSIVE"
+cp "$(type -P true)" ./changes_user && chmod u+s ./changes_user
+expect_exit 0 trace -- ./changes_user
+expect_stderr "changes its user"
+expect_stderr "verdict: INCONCLUSIVE"
+rm ./changes_user
+CUDA_INJECTION64_PATH=/other.so expect_exit 3 trace -- "$program" nothing
+expect_stderr "another tool is in the program"
+expect_exit 3 trace -- ./no-such-program
+expect_stderr "cannot start ./no-such-program"
+expect_exit 2 "$GRETA" trace
+expect_exit 2 trace --error-exitcode 256 -- "$program"
+
+# One process number, two programs: both are looked at.
+expect_exit 0 trace -- "$program" then "$program" leak
+expect_stderr "CONFIRMED leak"
+
+# Old calls are overwritten, not forgotten: they were analysed while the program ran.
+expect_exit 0 trace --records 4096 -- "$program" many
+expect_stderr "calls recorded"
+
+# The same artifacts as an audit's.
+expect_exit 0 trace --artifacts kept --summary -- "$program" unordered
+expect_stderr "host to device"
+expect_stderr "pinned"
+kept=$(echo kept/*/*)
+for name in manifest.json summary.json report.en.md report.es.md report.html timeline.json \
+    findings.sarif junit.xml findings.txt; do
+    [ -s "$kept/$name" ] || fail "expected $kept/$name"
+done
+grep -q "unordered+0x" "$kept/findings.txt" || fail "expected call stacks in findings.txt"
+expect_exit 0 "$GRETA" flight show "$kept"/run/*.cuda.flight
+expect_stdout "cuMemcpyDtoHAsync"
+expect_exit 0 trace --json -- "$program" leak
+sed '1d' "$captured/err" >"$captured/out"
+expect_json "j['outcome'] == 'ROOT_CAUSE'"
+
+# Names from outside are shown, not obeyed.
+cp "$program" "$(printf 'odd\033[31m name')"
+expect_exit 0 trace -- "./$(printf 'odd\033[31m name')" leak
+grep -q "$(printf '\033')" "$captured/err" && fail "expected no control characters"
+finish
