@@ -39,7 +39,9 @@ static const uint64_t timed_sizes[] = { 65536, (uint64_t)1 << 20, WORK_TRANSFERS
                                         LARGE_BYTES };
 
 enum direction { COPY_IN, COPY_OUT, COPY_WITHIN, DIRECTION_COUNT };
-static const char *const direction_names[] = { "H2D", "D2H", "D2D" };
+/* The last is an import. */
+static const char *const direction_names[] = { "H2D", "D2H", "D2D", "H2D" };
+_Static_assert(COUNT_OF(direction_names) == DIRECTION_COUNT + 1, "every direction has a name");
 
 struct transfers {
     struct worker *worker;
@@ -288,11 +290,12 @@ static enum status run_size(struct transfers *transfers, enum direction directio
     struct worker_run run = { .work = "transfers", .key = transfers->worker->run_number + 1 };
     struct tally tally = { 0 }, warm_up = { 0 };
     char path[96], words[TEXT_BYTES_CAPACITY];
-    snprintf(path, sizeof(path), "%s/%s/%s%s", import ? "H2D" : direction_names[direction],
+    snprintf(path, sizeof(path), "%s/%s/%s%s", direction_names[direction],
              import          ? "import"
              : job->pageable ? "pageable"
                              : "pinned",
-             text_bytes(count, words), !import && count == LARGE_BYTES ? " in pieces" : "");
+             text_bytes(count, words),
+             !import && direction != COPY_WITHIN && count == LARGE_BYTES ? " in pieces" : "");
     make_bytes(transfers, count);
     enum status status = worker_run_begin(transfers->worker, &run, err);
     struct device_view view = bytes_of(transfers->from, 0, count);

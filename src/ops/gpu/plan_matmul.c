@@ -7,8 +7,6 @@
 #include "ops/gpu/tiling.h"
 #include "tensor/quant.h"
 
-#include <string.h>
-
 enum dtype gpu_weight_dtype(enum dtype dtype, uint64_t k)
 {
     if (dtype == DTYPE_Q8_0 && k % dtype_info(DTYPE_Q8_0_X8)->block_elements == 0)
@@ -23,16 +21,26 @@ bool gpu_can_multiply(enum dtype weight_dtype)
     return quant_can_decode(weight_dtype) || matmul_is_direct(weight_dtype);
 }
 
-uint32_t gpu_pack_format(enum dtype weight_dtype)
+uint32_t gpu_pack_format(enum dtype weight_dtype, uint64_t k, uint64_t tokens)
 {
+    if (plan_is_many(weight_dtype, k, tokens))
+        return weight_dtype == DTYPE_BF16 ? PACK_BF16 : PACK_F16;
     bool own = matmul_is_direct(weight_dtype) || matmul_chunk_bytes(weight_dtype);
     return own && dtype_info(weight_dtype)->block_elements > 1 ? PACK_LEVELS : PACK_F32;
 }
 
 uint64_t gpu_packed_row_bytes(uint32_t format, uint64_t k)
 {
-    uint64_t bytes = format == PACK_LEVELS ? k + k / 32 * 8 : 4 * k;
-    return (bytes + 15) / 16 * 16;
+    switch (format) {
+    case PACK_LEVELS:
+        return (k + k / 32 * 8 + 15) / 16 * 16;
+    case PACK_F16: /* with a factor, and its place aligned */
+        return 2 * k + 16;
+    case PACK_BF16:
+        return 2 * k;
+    default:
+        return (4 * k + 15) / 16 * 16;
+    }
 }
 
 /* How a product is done. */
@@ -48,27 +56,6 @@ static enum product_way way_of(const struct device_host_operand *weights)
     bool ring = matmul_chunk_bytes((uint32_t)weights->dtype) &&
                 weights->row_stride_bytes < (UINT64_C(1) << 31);
     return ring ? WAY_RING : WAY_DECODED;
-}
-
-/* Where a group's operands stand in the launch. */
-struct group_places {
-    uint8_t packed, weights, biases, outs;
-    uint32_t count;
-};
-
-/* Parts that are not in the set are absent for the kernel. */
-static void place_operands(const struct group_places *places, uint32_t part_bits,
-                           struct device_gpu_step *step)
-{
-    memset(step->operands, DEVICE_GPU_ABSENT, sizeof(step->operands));
-    step->operands[0] = places->packed;
-    for (uint8_t part = 0; part < places->count; part++) {
-        if (!(part_bits >> part & 1))
-            continue;
-        step->operands[1 + part] = (uint8_t)(places->weights + part);
-        step->operands[4 + part] = (uint8_t)(places->biases + part);
-        step->operands[7 + part] = (uint8_t)(places->outs + part);
-    }
 }
 
 /* Teams of a block, so that its ring fits. */
@@ -103,7 +90,8 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
     uint32_t ring_bytes = MATMUL_STAGES * MATMUL_ROWS * stage_bytes;
     uint32_t teams = ring_teams(chip, ring_bytes);
     uint32_t wide = tokens > 4 ? 3 : tokens > 2 ? 2 : tokens > 1 ? 1 : 0; /* log2 */
-    bool levels = gpu_pack_format(weights[first].dtype) == PACK_LEVELS;
+    bool levels = gpu_pack_format(weights[first].dtype, width_of(&weights[first]), tokens) ==
+                  PACK_LEVELS;
     enum gpu_kernel kernel = (levels ? KERNEL_matmul_levels_1 : KERNEL_matmul_floats_1) + wide;
     if (way == WAY_RING) {
         wide = tokens > 1 ? 3 : 0;
@@ -121,15 +109,16 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
     return step;
 }
 
-static struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
-                                           const struct group_places *places, uint32_t part,
-                                           uint64_t tokens)
+struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
+                                    const struct group_places *places, uint32_t part,
+                                    uint64_t tokens)
 {
     const struct device_host_operand *weights = &request->operands[places->weights + part];
     struct device_gpu_step step = step_of(KERNEL_matmul_decoded,
                                           divide_up(rows_of(weights), TEAMS_OF_VALUES),
                                           divide_up(tokens, DECODED_TOKENS), VALUE_THREADS);
     step.words[1] = part;
+    step.words[2] = gpu_pack_format(weights->dtype, width_of(weights), tokens);
     place_operands(places, 1u << part, &step);
     return step;
 }
@@ -198,7 +187,7 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     uint64_t most = chip->thread_limit / TEAM;
     most = most < ONE_TEAMS_MOST ? most : ONE_TEAMS_MOST;
     if (members > most || groups / blocks > UINT32_MAX / 4096 ||
-        (!same && gpu_pack_format(dtype) != PACK_LEVELS))
+        (!same && gpu_pack_format(dtype, k, 1) != PACK_LEVELS))
         return false;
     uint64_t sums = divide_up(groups, blocks) * ONE_ROWS_MOST * members * sizeof(float);
     uint64_t room = chip->processor_shared_bytes - ONE_SPARE_BYTES;
@@ -228,40 +217,6 @@ static struct device_gpu_step plan_one(const struct group_places *places, uint32
     return step;
 }
 
-/* What one_ask_ahead does for the product that comes next. */
-#define ONE_AHEAD_BYTES (UINT64_C(20) << 20)
-
-static void ask_ahead(const struct device_gpu_request *next, const struct group_places *places,
-                      uint8_t operand_base, struct device_gpu_step *step)
-{
-    const struct device_host_operand *weights = &next->operands[places->weights];
-    struct one_cut cut;
-    uint32_t bits = 0;
-    uint64_t groups = 0;
-    for (uint32_t part = 0; part < places->count; part++)
-        if (weights[part].data && rows_of(&weights[part]) > 0)
-            bits |= 1u << part;
-    if (!(bits & 1) || rows_of(&next->operands[places->packed]) != 1)
-        return;
-    uint32_t rows = one_rows((uint32_t)weights[0].dtype);
-    for (uint32_t part = 0; part < places->count; part++) {
-        if (!(bits >> part & 1))
-            continue;
-        if (way_of(&weights[part]) != WAY_DIRECT || weights[part].dtype != weights[0].dtype)
-            return;
-        groups += divide_up(rows_of(&weights[part]), rows);
-    }
-    if (!cut_one(next, places, bits, &cut) || cut.blocks != step->grid_x)
-        return;
-    step->words[2] = (uint32_t)(ONE_AHEAD_BYTES / cut.blocks);
-    step->words[3] = (ONE_STAGES - 1) * (cut.teams / cut.members);
-    step->words[4] = (uint32_t)groups;
-    step->words[5] = rows;
-    step->operands[10] = operand_base + places->weights;
-    step->operands[11] = (uint8_t)(bits & 2 ? operand_base + places->weights + 1u
-                                            : DEVICE_GPU_ABSENT);
-}
-
 /* ---- Any product ---------------------------------------------------------------------------- */
 
 /* One step for all parts of a way, but one for each that is decoded. */
@@ -274,6 +229,12 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     if (tokens == 0)
         return 0;
     ASSERT(tokens <= GRID_Y_LIMIT);
+    uint32_t first = 0;
+    while (first + 1 < places->count && !weights[first].data)
+        first++;
+    /* All parts want the same packing. */
+    if (plan_is_many(weights[first].dtype, width_of(&weights[first]), tokens))
+        return plan_many_products(request, places, steps);
     for (uint32_t part = 0; part < places->count; part++)
         if (weights[part].data && rows_of(&weights[part]) > 0)
             bits[way_of(&weights[part])] |= 1u << part;
@@ -308,6 +269,11 @@ uint32_t plan_matmul_group(const struct device_gpu_request *request, struct devi
     return plan_products(request, &group_places, steps);
 }
 
+static bool is_one(const struct device_gpu_step *step)
+{
+    return step->kernel >= KERNEL_matmul_one_q4_k && step->kernel <= KERNEL_matmul_one_f16;
+}
+
 #define ONE_NORM_WIDTH(threads) (8u * (threads)) /* of matmul_one_norm.h */
 
 uint32_t plan_norm_group(const struct device_gpu_request *norm,
@@ -325,8 +291,8 @@ uint32_t plan_norm_group(const struct device_gpu_request *norm,
             return 0;
     if (rows_of(x) != 1 || norm->operands[4].data != request->operands[places->packed].data ||
         plan_rms_norm(norm, steps) != 1 || steps[0].kernel != KERNEL_rms_norm_by_four ||
-        plan_products(request, places, steps) != 1 || steps[0].kernel < KERNEL_matmul_one_q4_k ||
-        steps[0].kernel > KERNEL_matmul_one_f16 || width > ONE_NORM_WIDTH(steps[0].threads))
+        plan_products(request, places, steps) != 1 || !is_one(&steps[0]) ||
+        width > ONE_NORM_WIDTH(steps[0].threads))
         return 0;
     uint64_t at = (steps[0].shared_bytes + 15) / 16 * 16;
     uint64_t bytes = at + TEAM * sizeof(float) + 16 + packed_bytes;
@@ -343,16 +309,33 @@ uint32_t plan_norm_group(const struct device_gpu_request *norm,
     return 1;
 }
 
-uint32_t plan_matmul_before(const struct device_gpu_request *request,
-                            const struct device_gpu_request *next, bool next_is_group,
-                            uint8_t operand_base, struct device_gpu_step *steps)
+/* About what memory gives while one kernel ends and the next begins. */
+#define ONE_AHEAD_BYTES (UINT64_C(14) << 20)
+
+void plan_ask_ahead(const struct device_gpu_request *next, bool is_group, uint32_t operand_base,
+                    struct device_gpu_step *step)
 {
-    uint32_t count = plan_products(request, &single_places, steps);
-    const struct device_host_operand *weights = &request->operands[single_places.weights];
-    uint64_t bytes = rows_of(weights) * weights->row_stride_bytes;
-    uint64_t in_rings = request->chip->processor_count * request->chip->processor_shared_bytes / 2;
-    if (count != 1 || rows_of(&request->operands[single_places.packed]) != 1 || bytes > in_rings)
-        return 0;
-    ask_ahead(next, next_is_group ? &group_places : &single_places, operand_base, &steps[0]);
-    return steps[0].words[2] ? 1 : 0;
+    const struct group_places *places = is_group ? &group_places : &single_places;
+    const struct device_host_operand *weights = &next->operands[places->weights];
+    struct one_cut cut;
+    uint32_t bits = 0;
+    uint64_t groups = 0;
+    if (!is_one(step) || !weights[0].data || rows_of(&next->operands[places->packed]) != 1)
+        return;
+    for (uint32_t part = 0; part < places->count; part++) {
+        if (!weights[part].data || rows_of(&weights[part]) == 0)
+            continue;
+        if (way_of(&weights[part]) != WAY_DIRECT)
+            return;
+        bits |= 1u << part;
+        groups += divide_up(rows_of(&weights[part]), one_rows((uint32_t)weights[part].dtype));
+    }
+    if (!cut_one(next, places, bits, &cut) || cut.blocks != step->grid_x)
+        return;
+    step->words[2] = (uint32_t)(ONE_AHEAD_BYTES / cut.blocks);
+    step->words[4] = (uint32_t)groups;
+    step->words[5] = one_rows((uint32_t)weights[0].dtype);
+    step->operands[12] = (uint8_t)(operand_base + places->weights);
+    if (bits & 2)
+        step->operands[13] = (uint8_t)(operand_base + places->weights + 1u);
 }

@@ -33,7 +33,7 @@ INLINE void load8(uint32_t dtype, const GLOBAL uint8_t *row, uint32_t first, flo
         }
     } else if (dtype == DTYPE_F16) {
         const GLOBAL uint8_t *at = row + 2 * first;
-        words4 words;
+        words4 words = { 0 };
         if (((uint64_t)(uintptr_t)at & 15) == 0) {
             words = *(const GLOBAL words4 *)at;
         } else {
@@ -271,7 +271,7 @@ INLINE float sum_of_teams(const struct share *share, const struct places *places
 INLINE GLOBAL float *part_at(const struct gpu_call *call, const struct share *share, uint32_t part,
                              uint32_t heads, uint32_t h)
 {
-    uint64_t index = ((uint64_t)share->counter * share->parts + part) * heads + h;
+    uint64_t index = ((uint64_t)share->counter * call->words[0] + part) * heads + h;
     return (GLOBAL float *)(call->workspace + GPU_COUNTER_BYTES) + index * (share->head_dim + 2);
 }
 

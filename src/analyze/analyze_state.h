@@ -1,0 +1,268 @@
+/* analyze_state.h - what the analysis knows at a point of the stream of events: of memory, of the
+ * recent past, of graphs, and of what happened before what.
+ *
+ * Everything here is bounded whatever the events say. What does not fit is counted, and the counts
+ * keep a verdict from claiming more than was looked at. One thread at a time. */
+#ifndef GRETA_ANALYZE_ANALYZE_STATE_H
+#define GRETA_ANALYZE_ANALYZE_STATE_H
+
+#include "analyze/analyze.h"
+#include "analyze/idmap.h"
+#include "analyze/vclock.h"
+
+/* ---- Work ----------------------------------------------------------------------------------- */
+
+/* A launch, copy or fill that a stream does: a call, or one node of a graph's replay. */
+struct work {
+    const struct event *event;  /* the call; of a replay: the recorded one */
+    const struct event *replay; /* NULL outside graphs */
+    uint32_t node;              /* from 1; 0 outside */
+    uint32_t stream;
+    uint64_t tick;
+    const struct vclock *clock; /* what happened before it, itself included */
+};
+
+/* Who touched a byte, small enough to keep per range. stream TOUCH_NOBODY: nobody that matters. */
+struct touch {
+    uint64_t event_id; /* of the call or the replay */
+    uint64_t tick;
+    uint32_t node;
+    uint8_t stream, kind, operand, mode;
+};
+#define TOUCH_NOBODY 255u
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+#define SHADOW_READER_LIMIT 3u
+
+/* Bytes [start, end) of a buffer that were all last touched by the same work. */
+struct shadow_interval {
+    uint64_t start, end;
+    struct touch write;
+    struct touch reads[SHADOW_READER_LIMIT]; /* since; the last of each stream */
+    uint8_t read_count;
+    bool written; /* ever, or not known */
+};
+
+/* Intervals in order, without gaps: they cover the buffer. */
+struct shadow {
+    struct shadow_interval *intervals;
+    uint32_t count, capacity;
+};
+
+#define LEDGER_LIVE_LIMIT 32768u
+#define LEDGER_FREED_LIMIT 1024u
+
+struct ledger_entry {
+    uint64_t address, bytes;
+    uint64_t created_id, destroyed_id; /* 0: alive */
+    uint32_t buffer_index;
+    uint16_t generation;
+    bool content_unknown; /* made before the first event that is known */
+    uint32_t stack_index; /* of a foreign program: who made it */
+    bool foreign;
+    char name[EVENT_TENSOR_BYTES];
+    struct shadow shadow;
+};
+
+struct ledger {
+    struct ledger_entry *live; /* places; bytes 0: free */
+    uint32_t *free_places;     /* stack of places below `used` that are free */
+    size_t live_capacity, free_capacity;
+    uint32_t free_count, used;
+    struct idmap by_index;
+    struct ledger_entry *freed; /* ring of LEDGER_FREED_LIMIT */
+    uint64_t freed_count;       /* ever */
+    uint64_t forgotten;         /* buffers there was no room for */
+};
+
+bool ledger_init(struct ledger *ledger);
+void ledger_release(struct ledger *ledger);
+/* NULL if there is no room; borrowed until the next is added. A living buffer of the same index
+ * counts as destroyed. */
+struct ledger_entry *ledger_add(struct ledger *ledger, const struct ledger_entry *entry);
+/* Moves it to the freed ones; shadow is released. NULL if it is not known. */
+const struct ledger_entry *ledger_remove(struct ledger *ledger, uint32_t buffer_index,
+                                         uint64_t destroyed_id);
+/* A buffer that was destroyed before anything else is known. */
+void ledger_add_freed(struct ledger *ledger, const struct ledger_entry *entry);
+/* The living one, or NULL. */
+struct ledger_entry *ledger_find(const struct ledger *ledger, uint32_t buffer_index);
+/* The same of a generation, living or recently freed. */
+const struct ledger_entry *ledger_find_generation(const struct ledger *ledger,
+                                                  uint32_t buffer_index, uint16_t generation);
+void ledger_neighbourhood(const struct ledger *ledger, uint64_t address,
+                          struct analyze_neighbourhood *ret);
+
+/* ---- The recent past ------------------------------------------------------------------------ */
+
+/* Traps, scans and errors name calls that are gone by: these are remembered. */
+#define HISTORY_LIMIT 8192u
+
+struct history_entry {
+    struct event event;
+    uint64_t iteration;
+    bool scanned, scanned_bad; /* its outputs were looked at; some were not finite */
+};
+
+struct history {
+    struct history_entry *entries; /* ring of HISTORY_LIMIT, by ascending id */
+    uint64_t count;                /* ever */
+};
+
+void history_add(struct history *history, const struct event *event, uint64_t iteration);
+struct history_entry *history_find(const struct history *history, uint64_t event_id);
+/* Position of the first entry with an id of at least event_id; from history_first to count. */
+uint64_t history_first(const struct history *history);
+uint64_t history_lower(const struct history *history, uint64_t event_id);
+struct history_entry *history_at(const struct history *history, uint64_t position);
+
+/* ---- Graphs --------------------------------------------------------------------------------- */
+
+#define GRAPH_LIMIT 256u
+#define GRAPH_RECORD_LIMIT 16384u /* launches of all templates together */
+
+struct graph {
+    uint64_t id;     /* of graph-begin */
+    uint64_t handle; /* its index for callers; 0 until it is known */
+    struct event *records;
+    size_t count, capacity;
+    uint64_t missing; /* launches there was no room for */
+};
+
+struct graphs {
+    struct graph items[GRAPH_LIMIT];
+    uint32_t count;
+    size_t record_count;
+    uint64_t forgotten;
+    uint64_t last_ended; /* id of the graph recorded last */
+};
+
+struct graph *graphs_find(const struct graphs *graphs, uint64_t id);
+struct graph *graphs_find_handle(struct graphs *graphs, uint64_t handle);
+/* Adds a launch to the template, which is made if need be. */
+void graphs_record(struct graphs *graphs, uint64_t graph_id, const struct event *event);
+/* A recorded call by its id, or NULL; *ret_node: from 1. */
+const struct event *graphs_find_record(const struct graphs *graphs, uint64_t event_id,
+                                       uint32_t *ret_node, uint64_t *ret_graph);
+void graphs_remove(struct graphs *graphs, uint64_t handle);
+void graphs_release(struct graphs *graphs);
+
+/* ---- Order ---------------------------------------------------------------------------------- */
+
+#define THREAD_LIMIT 64u
+#define MARK_LIMIT 4096u
+#define TICKET_LIMIT 1024u
+
+struct stream_state {
+    bool used;
+    struct vclock clock;
+    uint64_t capture_id; /* of graph-begin while one is recorded; else 0 */
+    uint32_t joined_thread;
+    uint64_t joined_serial; /* of that thread's syncs, already in the clock */
+    uint64_t last_id;       /* of the work given last */
+    uint64_t waits_mark;    /* mark waited for last, plus 1; 0: none since its last work */
+    uint64_t waited_id;     /* of the last work that somebody waited for */
+    bool legacy, blocking;  /* of a foreign program: streams that wait for one another */
+    bool hidden;            /* order that nobody sees goes through it */
+};
+
+struct thread_state {
+    bool used;
+    struct vclock clock;    /* what it waited for */
+    struct vclock previous; /* the same before its last wait, which may not be over */
+    uint64_t ended_ns;      /* of its last wait */
+    uint64_t serial;        /* changes with the clock */
+    uint64_t seen_serial;   /* of all threads' waits, when it looked last */
+    uint64_t last_id;       /* of the call it made last */
+};
+
+struct mark_state {
+    uint64_t object;
+    uint64_t record_id; /* event; 0: never recorded */
+    uint32_t stream;
+    uint64_t last_id; /* of the stream's work then */
+    struct vclock clock;
+};
+
+/* FILLING: of a copy in; it is over when its completion is told, or unseen. */
+enum ticket_use { TICKET_FREE, TICKET_LANDING, TICKET_HELD, TICKET_FILLING };
+
+struct ticket_state {
+    uint64_t object;
+    enum ticket_use use;
+    uint16_t generation;
+    uint64_t copy_id;
+    uint64_t host_address, bytes;
+    uint32_t stream;
+    uint64_t tick;
+    struct vclock clock;
+};
+
+struct order {
+    struct stream_state streams[VCLOCK_STREAM_LIMIT];
+    struct thread_state threads[THREAD_LIMIT];
+    struct mark_state *marks;
+    struct idmap mark_map;
+    struct ticket_state *tickets;
+    struct idmap ticket_map;
+    uint32_t mark_count, ticket_count;
+    bool completions;     /* are told: the first was seen */
+    uint64_t sync_serial; /* of all threads' waits */
+    /* Everything that comes is ordered after `floor`: waits that were over well before now. */
+    struct vclock floor, filling, waiting;
+    uint64_t filling_ns, waiting_ns; /* end of the last wait in each; 0: empty */
+    uint64_t interval_count;         /* of all shadows */
+    uint64_t interval_limit;
+    uint64_t replay_budget;      /* launches of replays that may still be followed */
+    uint64_t forgotten_accesses; /* not held against what came before, or not kept for later */
+};
+
+bool order_init(struct order *order);
+void order_release(struct order *order);
+
+struct analyzer;
+
+/* Takes an event into the clocks and shadows; tells the hypotheses of work and conflicts. */
+void order_event(struct analyzer *analyzer, const struct event *event);
+struct ticket_state *order_ticket(const struct order *order, uint64_t object);
+struct mark_state *order_mark(const struct order *order, uint64_t object);
+/* The thread's wait is over: it is after what the clock covers. */
+void order_thread_waited(struct order *order, struct thread_state *thread,
+                         const struct vclock *clock, uint64_t end_ns);
+/* A copy took a slot; its ticket was redeemed or released; it is done. */
+void order_ticket_start(struct order *order, const struct event *event);
+void order_ticket_end(struct order *order, const struct event *event, struct thread_state *thread);
+void order_copy_completed(struct analyzer *analyzer, const struct event *event);
+struct stream_state *order_stream(const struct order *order, uint32_t stream_index);
+
+enum conflict_kind {
+    CONFLICT_UNORDERED, /* two pieces of work, at least one writes */
+    CONFLICT_FREED,     /* work not done when its buffer is destroyed */
+    CONFLICT_UNWRITTEN, /* read before anybody wrote */
+    CONFLICT_ABANDONED, /* a stream is destroyed with work nobody waited for; entry NULL */
+};
+
+struct conflict {
+    enum conflict_kind kind;
+    const struct work *work;           /* the later one; NULL for CONFLICT_FREED */
+    const struct event *event;         /* of the later one; the destroy for CONFLICT_FREED */
+    struct touch earlier;              /* not for CONFLICT_UNWRITTEN */
+    const struct event_access *access; /* of the later one */
+    const struct ledger_entry *entry;
+    uint64_t start, bytes; /* the range, as addresses */
+};
+
+/* One access of a piece of work. `writes`: first all reads of a launch, then its writes. */
+void shadow_access(struct analyzer *analyzer, const struct work *work,
+                   const struct event_access *access, struct ledger_entry *entry, bool writes);
+/* True if the copy the slot was last used for is not known to be over, or its bytes are held. */
+bool order_slot_busy(const struct order *order, const struct ticket_state *ticket,
+                     const struct event *event);
+/* The buffer goes: tells if work with it is not known to be done. */
+void shadow_destroy_check(struct analyzer *analyzer, const struct event *event,
+                          const struct vclock *clock, const struct ledger_entry *entry);
+bool shadow_init(struct shadow *shadow, uint64_t bytes, bool written);
+void shadow_release(struct shadow *shadow);
+
+#endif
