@@ -167,7 +167,7 @@ void pending_share(struct interpose *interpose, size_t stream, uint64_t queued);
  * stream: place in the table, SIZE_MAX: all. */
 void pending_look(struct interpose *interpose, size_t stream, uint64_t queued);
 void pending_done(struct interpose *interpose, size_t stream, uint64_t queued);
-/* The memory goes, or is written by the device: what is there is not looked at any more. */
+/* The memory goes: nothing there may be read any more. */
 void pending_forget(struct interpose *interpose, uint64_t address, uint64_t bytes);
 void graph_settle(struct interpose *interpose, struct interpose_call *call);
 struct tracked_graph *graph_find(const struct interpose *interpose, uint64_t handle);
