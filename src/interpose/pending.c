@@ -107,7 +107,7 @@ static bool is_meant(const struct pending_copy *copy, size_t stream, uint64_t qu
 static void tell_changed(struct interpose *interpose, const struct pending_copy *copy, uint64_t now)
 {
     struct interpose_call call;
-    if (!translate_open(interpose, &call, EVENT_SOURCE_CHANGED, "", copy->event_id))
+    if (!translate_open(interpose, &call, EVENT_SOURCE_CHANGED, "looked at again", copy->event_id))
         return;
     call.event.cause_id = copy->event_id;
     call.event.stream_index = interpose->streams[copy->stream].index;

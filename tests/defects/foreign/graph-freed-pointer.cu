@@ -2,7 +2,8 @@
  * else, and the graph is launched again.
  *
  * On hardware: no error; the new owner of the address loses every byte.
- * To be named: the cudaGraphLaunch in replay, and the free in give_back. */
+ * To be named: the memset that was captured in main, in the second launch of the graph, and the free
+ * in give_back. */
 #include "foreign.h"
 
 enum { COUNT = 1 << 20 };
