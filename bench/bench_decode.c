@@ -166,7 +166,7 @@ static struct device_view new_weights(struct bench *bench, uint64_t k, uint64_t 
 
 static struct device_view new_packed(struct bench *bench, uint64_t k)
 {
-    return new_view(bench, DTYPE_I8, ops_packed_row_bytes(&bench->ops, bench->dtype, k), 1);
+    return new_view(bench, DTYPE_I8, ops_packed_row_bytes(&bench->ops, bench->dtype, k, 1), 1);
 }
 
 static void make_model(struct bench *bench)
@@ -239,8 +239,9 @@ static void step(struct bench *bench)
                              head_dim, true, err));
         MUST(bench,
              ops_kv_append(target, &bench->k, &bench->v, &bench->slots, &w[KEYS], &w[VALUES], err));
-        MUST(bench, ops_attention(target, &bench->q, &w[KEYS], &w[VALUES], &bench->starts,
-                                  &bench->positions, &bench->a, &query, head_dim, scale, err));
+        MUST(bench,
+             ops_attention(target, &bench->q, &w[KEYS], &w[VALUES], &bench->starts,
+                           &bench->positions, &bench->a, &query, head_dim, scale, false, err));
         MUST(bench, ops_matmul(target, &w[O], &bench->packed_query, NULL, &bench->o, err));
         MUST(bench,
              ops_rms_norm(target, &bench->x, &bench->o, &w[NORM2], &bench->h, &width, 1e-5f, err));

@@ -2,7 +2,7 @@
 # build without that compiler works and says so in `greta devices`. Where NVIDIA's assembler is found
 # the machine code is embedded too, which spares the driver that work at start.
 option(GRETA_GPU_KERNELS "Build the GPU kernels where clang-19 and lld-19 are found" ON)
-set(GRETA_GPU_CHIPS sm_90 sm_80 gfx942 gfx90a CACHE STRING "Chips the GPU kernels are built for")
+set(GRETA_GPU_CHIPS sm_90a sm_90 sm_80 gfx942 gfx90a CACHE STRING "Chips the GPU kernels are built for")
 if(GRETA_GPU_KERNELS)
     find_program(GRETA_GPU_CLANG clang-19)
     find_program(GRETA_GPU_LLD ld.lld-19)
@@ -20,8 +20,8 @@ set(greta_kernel_symbols "")
 set(greta_kernel_rows "")
 set(greta_kernel_count 0)
 
-# Adds a file to what is embedded.
-function(greta_embed vendor chip file)
+# Adds a file to what is embedded; features as in device.h.
+function(greta_embed vendor chip file features)
     string(MAKE_C_IDENTIFIER "gpu_code_${chip}" symbol)
     list(APPEND greta_kernel_files ${file})
     string(APPEND greta_kernel_symbols
@@ -29,7 +29,7 @@ function(greta_embed vendor chip file)
         "        \".incbin \\\"${file}\\\"\\n.byte 0\\n.globl ${symbol}_end\\n${symbol}_end:\\n\"\n"
         "        \".previous\\n\");\nextern const char ${symbol}[], ${symbol}_end[];\n")
     string(APPEND greta_kernel_rows
-        "    { \"${vendor}\", \"${chip}\", ${symbol}, ${symbol}_end },\n")
+        "    { \"${vendor}\", \"${chip}\", ${symbol}, ${symbol}_end, ${features} },\n")
     math(EXPR count "${greta_kernel_count} + 1")
     set(greta_kernel_files ${greta_kernel_files} PARENT_SCOPE)
     set(greta_kernel_symbols "${greta_kernel_symbols}" PARENT_SCOPE)
@@ -42,21 +42,25 @@ if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
     list(FILTER nvidia_chips INCLUDE REGEX "^sm_")
     foreach(chip IN LISTS nvidia_chips)
         set(file ${greta_kernel_folder}/${chip}.ptx)
+        set(features DEVICE_GPU_TEAM_MATRIX)
+        if(chip STREQUAL "sm_90a")
+            set(features "DEVICE_GPU_TEAM_MATRIX | DEVICE_GPU_WARPGROUPS")
+        endif()
         add_custom_command(OUTPUT ${file}
             COMMAND ${GRETA_GPU_CLANG} --target=nvptx64-nvidia-cuda -march=${chip}
-                    -Xclang -target-feature -Xclang +ptx78 ${greta_kernel_flags}
+                    -Xclang -target-feature -Xclang +ptx80 ${greta_kernel_flags}
                     -MD -MF ${file}.d -MT ${file} -S ${greta_kernel_source} -o ${file}.plain
             COMMAND sed -E -f ${CMAKE_SOURCE_DIR}/cmake/launch_bounds.sed ${file}.plain > ${file}
             DEPENDS ${greta_kernel_source} ${CMAKE_SOURCE_DIR}/cmake/launch_bounds.sed
             DEPFILE ${file}.d COMMENT "GPU kernels for ${chip}" VERBATIM)
-        if(chip STREQUAL "sm_90" AND GRETA_GPU_PTXAS)
+        if(chip STREQUAL "sm_90a" AND GRETA_GPU_PTXAS)
             set(machine_code ${greta_kernel_folder}/${chip}.cubin)
             add_custom_command(OUTPUT ${machine_code}
                 COMMAND ${GRETA_GPU_PTXAS} -arch=${chip} -O3 ${file} -o ${machine_code}
                 DEPENDS ${file} COMMENT "GPU machine code for ${chip}" VERBATIM)
-            greta_embed(cuda ${chip}_machine_code ${machine_code})
+            greta_embed(cuda ${chip}_machine_code ${machine_code} "${features}")
         endif()
-        greta_embed(cuda ${chip} ${file})
+        greta_embed(cuda ${chip} ${file} "${features}")
     endforeach()
     set(amd_chips ${GRETA_GPU_CHIPS})
     list(FILTER amd_chips INCLUDE REGEX "^gfx")
@@ -75,7 +79,7 @@ if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
                     ${file}.ll -o ${file}
             DEPENDS ${greta_kernel_source} DEPFILE ${file}.d
             COMMENT "GPU kernels for ${chip}" VERBATIM)
-        greta_embed(hip ${chip} ${file})
+        greta_embed(hip ${chip} ${file} 0)
     endforeach()
 else()
     message(STATUS "GPU kernels: not built (clang-19 and lld-19 are not here)")
@@ -83,7 +87,7 @@ endif()
 
 set(greta_codes ${greta_kernel_folder}/codes.c)
 if(greta_kernel_count EQUAL 0)
-    set(greta_kernel_rows "    { \"\", \"\", 0, 0 },\n")
+    set(greta_kernel_rows "    { \"\", \"\", 0, 0, 0 },\n")
 endif()
 file(CONFIGURE OUTPUT ${greta_codes} @ONLY CONTENT "/* Made by cmake/kernels.cmake. */
 #include \"ops/gpu/plan.h\"

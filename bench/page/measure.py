@@ -108,20 +108,20 @@ def starts(bench):
 
 def audit_cost(bench):
     model = bench.model("tinyllama", "q4_k_m")
-    bench.run("q4_k_m", "greta", "bench", "-m", model, "--device", "host", "--audit-cost", "-n", "16",
+    bench.run("q4_k_m", "greta", "bench", "-m", model, "--device", "host", "-t", "2", "--audit-cost", "-n", "16",
               "-r", bench.times(12, 40), "--json")
 
 
 def context(bench):
     model = bench.model("tinyllama", "q4_k_m")
-    bench.run("q4_k_m", "greta", "bench", "-m", model, "--device", "host", "-p", "0", "-n", "8",
+    bench.run("q4_k_m", "greta", "bench", "-m", model, "--device", "host", "-t", "2", "-p", "0", "-n", "8",
               "-d", "0,256,512,1024,1792", "-r", bench.times(3, 5), "--json")
 
 
 def sequences(bench):
     model = bench.model("tinyllama", "q4_k_m")
     for count in [1, 2, 4, 8, 16]:
-        bench.run(f"{count}", "greta", "infer", "-m", model, "--device", "host", "-p", "Once upon a time", "-n",
+        bench.run(f"{count}", "greta", "infer", "-m", model, "--device", "host", "-t", "2", "-p", "Once upon a time", "-n",
                   bench.times(12, 32), "--greedy", "--ignore-eos", "-np", str(count), "-c", "256", "--json",
                   last_line=True)
 

@@ -1,7 +1,7 @@
-"""Greedy decoding of a 1B-class Llama-shaped model with random weights in plain PyTorch, eager, with
-a key and value cache: what tracing costs is measured on it.
+"""Greedy decoding of a 1B-class Llama-shaped model with random weights in plain PyTorch, eager,
+with a key and value cache: what tracing costs is measured on it.
 
-usage: decode.py [TOKENS [REPEATS]]    stdout: the tokens; stderr: tokens per second of each repeat"""
+usage: decode.py [TOKENS [REPEATS]]: stdout: the tokens; stderr: tokens per second, each repeat"""
 import sys
 import time
 

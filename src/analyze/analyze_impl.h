@@ -175,6 +175,7 @@ enum finding_reason {
     REASON_ABANDONED,
     REASON_WINDOW,
     REASON_ROW_GAPS,
+    REASON_RUNTIME_ACCEPTED,
     REASON_COUNT
 };
 void finding_set_reason(struct finding *finding, enum finding_reason reason);

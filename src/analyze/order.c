@@ -245,6 +245,8 @@ static void create_buffer(struct analyzer *analyzer, const struct event *event)
                                   .foreign = (event->flags & EVENT_FOREIGN) != 0,
                                   .stack_index = event->stack_index };
     entry.content_unknown = entry.foreign;
+    if (entry.foreign && event->object)
+        entry.stack_index = 0; /* the graph's: it takes it and gives it back each time it is run */
     memcpy(entry.name, event->scope.tensor, sizeof(entry.name));
     struct ledger_entry *old = ledger_find(&analyzer->ledger, range->buffer_index);
     if (old && old->created_id == event->id)

@@ -55,6 +55,10 @@ static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
                         "última espera; --narrow repite y espera a cada uno" },
     [REASON_ROW_GAPS] = { "rows with gaps: their bytes may not meet",
                           "filas con huecos: puede que sus bytes no coincidan" },
+    [REASON_RUNTIME_ACCEPTED] = { "the runtime took the address all the same: memory made unseen "
+                                  "(a module's, another interface's) may lie there now",
+                                  "el runtime aceptó la dirección: ahí puede haber ahora memoria "
+                                  "creada sin verse (de un módulo, de otra interfaz)" },
     [REASON_NOT_STARTED] = { "the work waited for was not begun", "el trabajo esperado no empezó" },
 };
 

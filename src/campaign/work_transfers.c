@@ -294,7 +294,8 @@ static enum status run_size(struct transfers *transfers, enum direction directio
              import          ? "import"
              : job->pageable ? "pageable"
                              : "pinned",
-             text_bytes(count, words), !import && count == LARGE_BYTES ? " in pieces" : "");
+             text_bytes(count, words),
+             !import && direction != COPY_WITHIN && count == LARGE_BYTES ? " in pieces" : "");
     make_bytes(transfers, count);
     enum status status = worker_run_begin(transfers->worker, &run, err);
     struct device_view view = bytes_of(transfers->from, 0, count);

@@ -45,7 +45,8 @@ static struct spread spread_of(const struct bench_result *result, double numerat
 /* Tokens of the test, in billionths: over a sample they give tokens per second. */
 static double tokens_of(const struct bench_result *result)
 {
-    return 1e9 * ((double)result->test.prompt + (double)result->test.generate);
+    return 1e9 * ((double)result->test.prompt + (double)result->test.generate) *
+           (double)result->plan->options.sequence_limit;
 }
 
 /* "llama 1.1B Q4_K - Medium" */
@@ -64,11 +65,13 @@ static void name_model(const struct bench_result *result, char *name, size_t byt
         snprintf(name, bytes, "%s %.1fB %s", arch, billions, label);
 }
 
-static void name_test(const struct bench_test *test, char *name, size_t bytes)
+static void name_test(const struct bench_test *test, uint32_t sequences, char *name, size_t bytes)
 {
     int used = 0;
+    if (sequences > 1)
+        used += snprintf(name, bytes, "%" PRIu32 " x ", sequences);
     if (test->prompt)
-        used += snprintf(name, bytes, "pp%" PRIu32, test->prompt);
+        used += snprintf(name + used, bytes - (size_t)used, "pp%" PRIu32, test->prompt);
     if (test->generate)
         used += snprintf(name + used, bytes - (size_t)used, "%stg%" PRIu32, test->prompt ? "+" : "",
                          test->generate);
@@ -112,7 +115,7 @@ static json_t *make_row(const struct bench_result *result)
     for (; kv_type[i] && i + 1 < sizeof(kv_lower); i++)
         kv_lower[i] = (char)(kv_type[i] >= 'A' && kv_type[i] <= 'Z' ? kv_type[i] + 32 : kv_type[i]);
     kv_lower[i] = '\0';
-    return json_pack(
+    json_t *row = json_pack(
         "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:s, s:s, s:i, s:b, s:b, "
         "s:i, s:i, s:i, s:s, s:I, s:I, s:f, s:f, s:o, s:o}",
         "build_commit", "greta-" GRETA_VERSION, "build_number", 0, "cpu_info",
@@ -127,6 +130,9 @@ static json_t *make_row(const struct bench_result *result)
         (json_int_t)time.mean, "stddev_ns", (json_int_t)time.deviation, "avg_ts", speed.mean,
         "stddev_ts", speed.deviation, "samples_ns", list_samples(result, 0), "samples_ts",
         list_samples(result, tokens_of(result)));
+    if (row && options->sequence_limit > 1) /* llama-bench has no word for it */
+        json_object_set_new(row, "n_parallel", json_integer(options->sequence_limit));
+    return row;
 }
 
 /* ---- Tables --------------------------------------------------------------------------------- */
@@ -138,7 +144,7 @@ static void print_md(struct bench_report *report, const struct bench_result *res
     double mebibytes = (double)result->report->weight_bytes / 1048576;
     double millions = (double)result->report->parameter_count / 1e6;
     name_model(result, model, sizeof(model));
-    name_test(&result->test, test, sizeof(test));
+    name_test(&result->test, result->plan->options.sequence_limit, test, sizeof(test));
     snprintf(size, sizeof(size), "%.2f %s", mebibytes < 1024 ? mebibytes : mebibytes / 1024,
              mebibytes < 1024 ? "MiB" : "GiB");
     snprintf(parameters, sizeof(parameters), "%.2f %s",

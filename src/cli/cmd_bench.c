@@ -20,7 +20,7 @@ struct settings {
     const char *model, *device, *kv_type, *key_type, *value_type, *form, *gpu_layers, *flash;
     const char *prompts, *generates, *depths, *audit, *flight;
     struct cli_text_list pairs;
-    uint32_t repeats, threads, batch, micro_batch;
+    uint32_t repeats, threads, batch, micro_batch, sequences;
     bool json, no_warmup, list_devices, audit_cost;
 };
 
@@ -29,7 +29,8 @@ static const struct settings defaults = { .device = "auto",
                                           .prompts = "512",
                                           .generates = "128",
                                           .depths = "0",
-                                          .repeats = 5 };
+                                          .repeats = 5,
+                                          .sequences = 1 };
 
 #define AT(field) offsetof(struct settings, field)
 
@@ -51,7 +52,11 @@ static const struct cli_option options[] = {
     { "--batch-size|-b", "N", CLI_U32, AT(batch), "prompt tokens at a time (default: 2048)", NULL,
       false },
     { "--ubatch-size|-ub", "N", CLI_U32, AT(micro_batch),
-      "the same; the smaller of both counts (default: 512)", NULL, false },
+      "the same; the smaller of both counts (default: 512, on a GPU 2048)", NULL, false },
+    { "--parallel|-npl", "N", CLI_U32, AT(sequences),
+      "sequences that generate at once, each behind a prompt of its own; speed is of all together "
+      "(default: 1)",
+      NULL, false },
     { "--cache-type", "TYPE", CLI_TEXT, AT(kv_type),
       "type of keys and values in the cache (default: f16)", "f32 f16 q8_0", false },
     { "--cache-type-k|-ctk", "TYPE", CLI_TEXT, AT(key_type), "the same; both have one type",
@@ -83,7 +88,7 @@ static const struct cli_option options[] = {
 #define TEST_LIMIT 256u
 #define TOKEN_LIMIT (1u << 24)
 #define BATCH_DEFAULT 2048u
-#define MICRO_BATCH_DEFAULT 512u
+#define SEQUENCE_LIMIT 4096u
 
 struct bench {
     const struct cli_invocation *invocation;
@@ -101,6 +106,7 @@ struct bench {
     struct ops ops;
     struct engine *engine;
     struct engine_token *tokens;
+    int32_t *best;    /* of each sequence */
     uint32_t next_id; /* state of the arbitrary ids */
     double samples_ns[REPEAT_LIMIT];
 };
@@ -112,6 +118,7 @@ static void release(struct bench *bench)
     cli_audit_close(bench->audit);
     gguf_close(bench->file);
     free(bench->tokens);
+    free(bench->best);
 }
 
 /* ---- The tests ------------------------------------------------------------------------------ */
@@ -189,11 +196,10 @@ static uint32_t batch_asked(const struct settings *settings)
 static enum status plan_model(struct bench *bench, struct error *err)
 {
     const struct settings *settings = bench->settings;
-    struct engine_options engine_options = { .batch_limit = settings->micro_batch
-                                                                ? settings->micro_batch
-                                                                : MICRO_BATCH_DEFAULT };
-    if (batch_asked(settings) < engine_options.batch_limit)
-        engine_options.batch_limit = batch_asked(settings);
+    if (settings->sequences < 1 || settings->sequences > SEQUENCE_LIMIT)
+        return error_set(err, STATUS_USAGE, "--parallel: expected 1 to %u sequences, found %u",
+                         SEQUENCE_LIMIT, settings->sequences);
+    struct engine_options engine_options = { .sequence_limit = settings->sequences };
     for (size_t i = 0; i < bench->test_count; i++) {
         const struct bench_test *test = &bench->tests[i];
         uint32_t needed = test->depth + test->prompt + test->generate + 1;
@@ -209,6 +215,10 @@ static enum status plan_model(struct bench *bench, struct error *err)
     if (model_report_refuses(&bench->report, false))
         return error_set(err, STATUS_REFUSED, "%s: the guard rail refuses it (see greta inspect)",
                          bench->model);
+    bool on_host = strcmp(bench->device_name, "host") == 0;
+    uint32_t batch = settings->micro_batch ? settings->micro_batch : engine_batch_default(!on_host);
+    batch = batch_asked(settings) < batch ? batch_asked(settings) : batch;
+    engine_options.batch_limit = batch < settings->sequences ? settings->sequences : batch;
     bench->engine_options = engine_options;
     return STATUS_OK;
 }
@@ -224,38 +234,65 @@ static enum status open_model(struct bench *bench, struct error *err)
     TRY(engine_open(&bench->ops, bench->file, &bench->report, &bench->engine_options,
                     &bench->engine, err));
     bench->tokens = calloc(engine_plan(bench->engine)->options.batch_limit, sizeof(*bench->tokens));
-    return bench->tokens ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory to measure");
+    bench->best = calloc(settings->sequences, sizeof(*bench->best));
+    return bench->tokens && bench->best ? STATUS_OK
+                                        : error_set(err, STATUS_NO_MEMORY, "no memory to measure");
 }
 
 /* ---- Measuring ------------------------------------------------------------------------------ */
 
-/* Runs count tokens, `at_once` in a batch; the last of each batch wants logits, as in real use. */
-static enum status run_tokens(struct bench *bench, uint32_t count, uint32_t at_once,
-                              struct error *err)
+static struct engine_token next_token(struct bench *bench, uint32_t sequence, bool wants_logits)
 {
+    bench->next_id = (bench->next_id * 1103515245u + 12345u) & 0x7FFFFFFFu;
     uint32_t vocab = bench->report.config.vocab_size;
-    for (uint32_t first = 0; first < count; first += at_once) {
-        uint32_t batch = count - first < at_once ? count - first : at_once;
-        for (uint32_t i = 0; i < batch; i++) {
-            bench->next_id = (bench->next_id * 1103515245u + 12345u) & 0x7FFFFFFFu;
-            bench->tokens[i] = (struct engine_token){ (int32_t)(bench->next_id % vocab), 0,
-                                                      i + 1 == batch };
+    return (struct engine_token){ (int32_t)(bench->next_id % vocab), sequence, wants_logits };
+}
+
+static enum status run_batch(struct bench *bench, uint32_t count, struct error *err)
+{
+    TRY(engine_forward(bench->engine, bench->tokens, count, err));
+    return engine_argmax(bench->engine, bench->best, err);
+}
+
+/* A prompt of count tokens for each sequence; the last of each batch wants logits, as in real use.
+ */
+static enum status run_prompts(struct bench *bench, uint32_t count, struct error *err)
+{
+    uint32_t at_once = engine_plan(bench->engine)->options.batch_limit;
+    for (uint32_t sequence = 0; sequence < bench->settings->sequences; sequence++)
+        for (uint32_t first = 0; first < count; first += at_once) {
+            uint32_t batch = count - first < at_once ? count - first : at_once;
+            for (uint32_t i = 0; i < batch; i++)
+                bench->tokens[i] = next_token(bench, sequence, i + 1 == batch);
+            TRY(run_batch(bench, batch, err));
         }
-        TRY(engine_forward(bench->engine, bench->tokens, batch, err));
-        int32_t best;
-        TRY(engine_argmax(bench->engine, &best, err));
+    return STATUS_OK;
+}
+
+/* count times a token of each sequence. */
+static enum status run_steps(struct bench *bench, uint32_t count, struct error *err)
+{
+    for (uint32_t step = 0; step < count; step++) {
+        for (uint32_t i = 0; i < bench->settings->sequences; i++)
+            bench->tokens[i] = next_token(bench, i, true);
+        TRY(run_batch(bench, bench->settings->sequences, err));
     }
     return STATUS_OK;
+}
+
+static void rewind_all(struct bench *bench, uint32_t length)
+{
+    for (uint32_t i = 0; i < bench->settings->sequences; i++)
+        engine_rewind(bench->engine, i, length);
 }
 
 static enum status run_test(struct bench *bench, const struct bench_test *test, uint32_t prompt,
                             uint32_t generate, double *ret_ns, struct error *err)
 {
-    uint32_t batch = engine_plan(bench->engine)->options.batch_limit;
-    engine_rewind(bench->engine, 0, test->depth);
+    rewind_all(bench, test->depth);
     uint64_t start_ns = clock_ns();
-    TRY(run_tokens(bench, prompt, batch, err));
-    TRY(run_tokens(bench, generate, 1, err));
+    TRY(run_prompts(bench, prompt, err));
+    TRY(run_steps(bench, generate, err));
     *ret_ns = (double)(clock_ns() - start_ns);
     return STATUS_OK;
 }
@@ -268,8 +305,8 @@ static enum status measure(struct bench *bench, const struct bench_test *test, u
     uint64_t all = (uint64_t)repeats * bench->test_count;
     double unused;
     bench->next_id = 1;
-    engine_rewind(bench->engine, 0, 0);
-    TRY(run_tokens(bench, test->depth, batch, err));
+    rewind_all(bench, 0);
+    TRY(run_prompts(bench, test->depth, err));
     if (!bench->settings->no_warmup)
         TRY(run_test(bench, test, test->prompt < batch ? test->prompt : batch,
                      test->generate ? 1 : 0, &unused, err));

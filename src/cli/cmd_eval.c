@@ -40,7 +40,7 @@ static const struct cli_option options[] = {
       "exit status 1 where the mean divergence from the base is above X", NULL, false },
     { "--force|-f", NULL, CLI_FLAG, AT(force), "replace OUT if it exists", NULL, false },
     { "--batch-size|-b|--ubatch-size|-ub", "N", CLI_U32, AT(batch),
-      "tokens at a time (default: 512)", NULL, false },
+      "tokens at a time (default: 512, on a GPU 2048)", NULL, false },
     { "--threads|-t", "N", CLI_U32, AT(threads), "threads (default: all processors)", NULL, false },
     { "--device|-dev", "NAME", CLI_TEXT, AT(device),
       "host, cuda:N, hip:N or auto (the default); also CPU, CUDA0, ROCm0", NULL, false },

@@ -193,7 +193,12 @@ struct device_gpu_chip {
     uint32_t shared_bytes;    /* that a block can have */
     uint64_t processor_shared_bytes;
     uint32_t thread_limit; /* of a block, as the kernels are built for it */
+    uint32_t features;     /* DEVICE_GPU_ bits of the code that was loaded */
 };
+
+/* What code for a chip may use. */
+#define DEVICE_GPU_TEAM_MATRIX 1u /* matrix units of 32 threads */
+#define DEVICE_GPU_WARPGROUPS 2u  /* and those of 128 */
 
 struct device_gpu_request {
     const void *params;
@@ -216,7 +221,7 @@ struct device_gpu_step {
 };
 
 /* How a launch is done on this chip: fills steps, returns how many. No work: 0. */
-#define DEVICE_GPU_STEP_LIMIT 4
+#define DEVICE_GPU_STEP_LIMIT 40
 typedef uint32_t (*device_gpu_plan)(const struct device_gpu_request *request,
                                     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT]);
 
@@ -235,6 +240,7 @@ struct device_gpu_code {
     const char *vendor;      /* "cuda" or "hip" */
     const char *chip;        /* "sm_90", "gfx942": for messages */
     const char *bytes, *end; /* behind the last byte stands a zero, as PTX wants it */
+    uint32_t features;       /* DEVICE_GPU_ bits */
 };
 
 struct device_gpu_entry {

@@ -179,6 +179,10 @@ static enum status list_batch(struct engine *engine, const struct engine_token *
     int32_t *slots = starts + count, *rows = slots + count;
     memcpy(engine->new_lengths, engine->lengths, options->sequence_limit * sizeof(uint32_t));
     *ret_logits = 0;
+    size_t neighbours = 0;
+    for (size_t i = 1; i < count; i++)
+        neighbours += tokens[i].sequence == tokens[i - 1].sequence;
+    engine->together = neighbours > count / 2;
     for (size_t i = 0; i < count; i++) {
         uint32_t sequence = tokens[i].sequence;
         ASSERT(sequence < options->sequence_limit);

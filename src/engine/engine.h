@@ -2,7 +2,9 @@
  *
  * One path serves prompts and single tokens, one sequence and many: a batch is a list of tokens,
  * each of a sequence and at its position. Everything the engine needs is made when it is opened;
- * nothing is allocated afterwards. Results have the same bits however tokens are put into batches.
+ * nothing is allocated afterwards. On the host results have the same bits however tokens are put
+ * into batches; a GPU has its own order of sums for one token, a few and many, so there the same
+ * batches give the same bits.
  *
  * The engine borrows the device, the ops and the mapped file; all must outlive it. One thread at a
  * time. */
@@ -20,10 +22,13 @@ struct engine;
 struct engine_options {
     uint32_t context;        /* tokens a sequence can have; 0: the model's */
     uint32_t sequence_limit; /* sequences at a time; 0: 1 */
-    uint32_t batch_limit;    /* tokens of a batch; 0: 512, or the context if that is less */
-    uint32_t logits_limit;   /* tokens of a batch that want logits; 0: sequence_limit */
-    enum dtype kv_dtype;     /* F32 (0), F16 or Q8_0 */
+    uint32_t batch_limit;  /* tokens of a batch; 0: engine_batch_default, or the context if less */
+    uint32_t logits_limit; /* tokens of a batch that want logits; 0: sequence_limit */
+    enum dtype kv_dtype;   /* F32 (0), F16 or Q8_0 */
 };
+
+/* Tokens of a batch where nothing else is asked for. */
+uint32_t engine_batch_default(bool on_gpu);
 
 /* What opening will take, by kind. */
 struct engine_plan {

@@ -66,6 +66,7 @@ struct engine {
     int32_t *host_indices; /* 5 * batch_limit; owned */
     int32_t *slot_ids;     /* token in each slot of the cache, below a sequence's length; owned */
     uint32_t logits_count; /* of the last batch */
+    bool together;         /* of the batch at hand: most neighbours are of one sequence */
     int32_t step;          /* batches so far: the scope's step */
     struct event_scope scope; /* of what is queued now */
     struct engine_taps *taps; /* NULL: none; owned */

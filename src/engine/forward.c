@@ -41,7 +41,7 @@ static const struct device_view *optional(const struct device_view *view)
 static struct device_view packed_view(const struct pass *pass, enum dtype weight_dtype, uint64_t k)
 {
     struct device_view packed = engine_rows(&pass->engine->scratch.packed, pass->tokens);
-    packed.shape.dims[0] = ops_packed_row_bytes(pass->engine->ops, weight_dtype, k);
+    packed.shape.dims[0] = ops_packed_row_bytes(pass->engine->ops, weight_dtype, k, pass->tokens);
     return packed;
 }
 
@@ -65,7 +65,8 @@ static enum status multiply(struct pass *pass, const struct device_view *input, 
         enum dtype dtype = weights[done]->dtype;
         size_t run = 1;
         while (done + run < count &&
-               ops_same_packing(pass->engine->ops, dtype, weights[done + run]->dtype))
+               ops_same_packing(pass->engine->ops, dtype, weights[done + run]->dtype,
+                                input->shape.dims[0], pass->tokens))
             run++;
         struct device_view packed = packed_view(pass, dtype, input->shape.dims[0]);
         if (done > 0 || !is_packed)
@@ -122,7 +123,7 @@ static enum status attend(struct pass *pass, int32_t index)
     struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
     TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
                       &pass->positions, &pass->mixed, &packing, config->head_dim,
-                      config->attention_scale, pass->err));
+                      config->attention_scale, engine->together, pass->err));
     TRY(reach(pass, ENGINE_ATTENDED, index));
     label(pass, index, "attn_output", DEVICE_HERE);
     TRY(multiply_one(pass, &pass->mixed, true, &weights[MODEL_ATTN_OUTPUT],

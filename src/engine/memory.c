@@ -6,7 +6,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Tokens of a batch. A GPU's matrix units want more: weights are unpacked once for a batch. */
 #define BATCH_DEFAULT 512u
+#define BATCH_DEFAULT_GPU 2048u
+
+uint32_t engine_batch_default(bool on_gpu)
+{
+    return on_gpu ? BATCH_DEFAULT_GPU : BATCH_DEFAULT;
+}
 
 /* ---- Sizes ---------------------------------------------------------------------------------- */
 
@@ -31,7 +38,10 @@ static struct sizes sizes_of(const struct model_config *config, const struct ops
             /* A row that is not whole blocks of a type never meets weights of that type. */
             if (inputs[i] % dtype_info((enum dtype)dtype)->block_elements)
                 continue;
-            uint64_t bytes = ops_packed_row_bytes(ops, (enum dtype)dtype, inputs[i]);
+            /* One token, and so many that a device packs them in its other way. */
+            uint64_t one = ops_packed_row_bytes(ops, (enum dtype)dtype, inputs[i], 1);
+            uint64_t many = ops_packed_row_bytes(ops, (enum dtype)dtype, inputs[i], UINT32_MAX);
+            uint64_t bytes = one > many ? one : many;
             sizes.packed = bytes > sizes.packed ? bytes : sizes.packed;
         }
     }
@@ -77,15 +87,16 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
 
 /* ---- The plan ------------------------------------------------------------------------------- */
 
-static enum status fill_options(const struct model_config *config, struct engine_options *options,
-                                struct error *err)
+static enum status fill_options(const struct model_config *config, const struct ops *ops,
+                                struct engine_options *options, struct error *err)
 {
+    uint32_t batch = engine_batch_default(ops->on_gpu);
     if (!options->context)
         options->context = config->context_length;
     if (!options->sequence_limit)
         options->sequence_limit = 1;
     if (!options->batch_limit)
-        options->batch_limit = options->context < BATCH_DEFAULT ? options->context : BATCH_DEFAULT;
+        options->batch_limit = options->context < batch ? options->context : batch;
     if (!options->logits_limit)
         options->logits_limit = options->sequence_limit;
     if (options->logits_limit > options->batch_limit)
@@ -115,7 +126,7 @@ enum status engine_plan_make(const struct model_report *report, const struct ops
                              struct error *err)
 {
     struct engine_plan plan = { .options = *options, .weight_bytes = report->weight_bytes };
-    TRY(fill_options(&report->config, &plan.options, err));
+    TRY(fill_options(&report->config, ops, &plan.options, err));
     uint64_t slots = (uint64_t)plan.options.context * plan.options.sequence_limit;
     plan.kv_bytes = model_kv_bytes(&report->config, slots, plan.options.kv_dtype);
     struct sizes sizes = sizes_of(&report->config, ops);

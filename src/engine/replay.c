@@ -49,7 +49,8 @@ static enum status record(struct engine *engine, uint64_t tokens, uint64_t logit
 enum status engine_run_again(struct engine *engine, uint64_t tokens, uint64_t logits,
                              struct error *err)
 {
-    if (!device_info(engine->device)->replay_pays || tokens > engine->plan.options.sequence_limit)
+    if (!device_info(engine->device)->replay_pays || engine->together ||
+        tokens > engine->plan.options.sequence_limit)
         return engine_run(engine, tokens, logits, err);
     struct engine_replay *replay = find(engine, tokens, logits);
     if (!replay) {

@@ -140,7 +140,8 @@ void interpose_copy_begin(struct interpose *interpose, struct interpose_call *ca
     if (used && !event->object && direction == INTERPOSE_TO_DEVICE && copy->async &&
         copy->rows <= 1 && copy->planes <= 1 && source == EVENT_SIDE_HOST &&
         event->check == EVENT_CHECK_NONE && copy->bytes)
-        pending_add(interpose, call, copy->source, copy->bytes, used);
+        pending_add(interpose, call, block_find(&interpose->blocks, copy->source), copy->source,
+                    copy->bytes, used);
     if (used && !event->object && target == EVENT_SIDE_HOST && copy->bytes) {
         uint64_t written = footprint(copy->bytes, copy->rows, copy->target_pitch, copy->planes,
                                      copy->target_plane);

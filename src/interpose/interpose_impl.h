@@ -81,6 +81,7 @@ struct pending_copy {
     uint64_t digest;
     uint32_t stream; /* place in the table of streams */
     uint64_t queued; /* of the stream, itself included */
+    bool registered; /* memory of the program, not of the runtime */
     bool writes;     /* the device writes there: what it holds changes by itself */
     bool shared;     /* another stream waits for it: a wait for any may be one for this */
 };
@@ -151,9 +152,11 @@ const struct block *translate_access(struct interpose *interpose, struct interpo
                                      uint64_t bytes);
 /* One more piece of work on a stream; what waits for it, or it for, by itself. */
 void stream_queue(struct interpose *interpose, struct tracked_stream *stream);
-/* A copy reads pinned memory; its content is remembered, unless the device may change it. */
-void pending_add(struct interpose *interpose, const struct interpose_call *call, uint64_t address,
-                 uint64_t bytes, const struct tracked_stream *stream);
+/* A copy reads pinned memory, the block; its content is remembered, unless the device may change
+ * it. */
+void pending_add(struct interpose *interpose, const struct interpose_call *call,
+                 const struct block *block, uint64_t address, uint64_t bytes,
+                 const struct tracked_stream *stream);
 /* Queued work of the stream may write host memory there: looked at for the last time. */
 void pending_write(struct interpose *interpose, uint64_t address, uint64_t bytes,
                    const struct tracked_stream *stream);

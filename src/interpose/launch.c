@@ -104,8 +104,6 @@ static void add_pointer(struct interpose *interpose, struct interpose_call *call
     uint64_t bytes = block->bytes - (value - block->address);
     if (block->parted && bytes > PART_BYTES)
         bytes = PART_BYTES;
-    if (block_side(block) == EVENT_SIDE_HOST)
-        pending_forget(interpose, value, bytes); /* the kernel may write there */
     event->accesses[event->access_count++] = (struct event_access){ .address = value,
                                                                     .bytes = bytes,
                                                                     .buffer_index = block->index,

@@ -50,9 +50,6 @@ const struct block *translate_access(struct interpose *interpose, struct interpo
     set_access(&event->accesses[event->access_count++], block, operand, mode, address, bytes);
     if (!block)
         return block;
-    /* The device writes there: a change is no longer known to be the host's doing. */
-    if ((mode & EVENT_WRITE) && block_side(block) == EVENT_SIDE_HOST)
-        pending_forget(interpose, address, bytes);
     uint64_t offset = address - block->address;
     if (block->freed_id)
         translate_check(call, EVENT_CHECK_GENERATION, operand, GENERATION, GENERATION + 1);

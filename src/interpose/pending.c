@@ -16,33 +16,37 @@
 #include <xxhash.h>
 
 /* Small copies are looked at in full, of large ones samples: a program must not wait for this. */
-#define WHOLE_LIMIT PENDING_SAMPLE_BYTES
 #define SAMPLE_COUNT 32u
 #define SAMPLE_BYTES (PENDING_SAMPLE_BYTES / SAMPLE_COUNT)
 
-/* Bytes of the program's memory, wherever they are: registered memory may have been given back to
- * the system, and reading it then must not be the end of the program. False: they cannot be read.
- */
-static bool read_samples(struct interpose *interpose, uint64_t address, uint64_t bytes)
+/* The runtime's own memory is there until it is freed, which is seen, and the system cannot read it
+ * for us: it is the driver's. What the program registered it may have unmapped since, and reading
+ * that must not be its end. False: it cannot be read. */
+static bool read_samples(struct interpose *interpose, const struct pending_copy *copy,
+                         struct iovec *samples, size_t count, size_t whole_bytes)
 {
-    struct iovec there[SAMPLE_COUNT], here = { interpose->samples, SAMPLE_COUNT * SAMPLE_BYTES };
-    uint64_t step = bytes > WHOLE_LIMIT ? (bytes - SAMPLE_BYTES) / (SAMPLE_COUNT - 1) : 0;
-    size_t count = step ? SAMPLE_COUNT : 1;
-    for (size_t i = 0; i < count; i++) {
-        there[i].iov_base = (void *)(uintptr_t)(address + i * step);
-        there[i].iov_len = step ? SAMPLE_BYTES : (size_t)bytes;
+    if (copy->registered) {
+        struct iovec here = { interpose->samples, whole_bytes };
+        return process_vm_readv(getpid(), &here, 1, samples, count, 0) == (ssize_t)whole_bytes;
     }
-    here.iov_len = step ? SAMPLE_COUNT * SAMPLE_BYTES : (size_t)bytes;
-    return process_vm_readv(getpid(), &here, 1, there, count, 0) == (ssize_t)here.iov_len;
+    uint8_t *here = interpose->samples;
+    for (size_t i = 0; i < count; here += samples[i++].iov_len)
+        memcpy(here, samples[i].iov_base, samples[i].iov_len);
+    return true;
 }
 
-/* Never 0 of bytes that can be read. */
-static uint64_t digest(struct interpose *interpose, uint64_t address, uint64_t bytes)
+/* 0: it cannot be read; never so of bytes that can. */
+static uint64_t digest(struct interpose *interpose, const struct pending_copy *copy)
 {
-    if (!read_samples(interpose, address, bytes))
+    struct iovec samples[SAMPLE_COUNT];
+    bool whole = copy->bytes <= PENDING_SAMPLE_BYTES;
+    uint64_t step = whole ? 0 : (copy->bytes - SAMPLE_BYTES) / (SAMPLE_COUNT - 1);
+    size_t count = whole ? 1 : SAMPLE_COUNT, bytes = whole ? (size_t)copy->bytes : SAMPLE_BYTES;
+    for (size_t i = 0; i < count; i++)
+        samples[i] = (struct iovec){ (void *)(uintptr_t)(copy->address + i * step), bytes };
+    if (!read_samples(interpose, copy, samples, count, count * bytes))
         return 0;
-    size_t count = bytes > WHOLE_LIMIT ? SAMPLE_COUNT * SAMPLE_BYTES : (size_t)bytes;
-    uint64_t sum = XXH3_64bits(interpose->samples, count);
+    uint64_t sum = XXH3_64bits(interpose->samples, count * bytes);
     return sum ? sum : 1;
 }
 
@@ -66,23 +70,24 @@ static struct pending_copy *make_room(struct interpose *interpose)
     return &interpose->pending[PENDING_LIMIT - 1];
 }
 
-void pending_add(struct interpose *interpose, const struct interpose_call *call, uint64_t address,
-                 uint64_t bytes, const struct tracked_stream *stream)
+void pending_add(struct interpose *interpose, const struct interpose_call *call,
+                 const struct block *block, uint64_t address, uint64_t bytes,
+                 const struct tracked_stream *stream)
 {
+    struct pending_copy copy = { .event_id = call->event.id,
+                                 .address = address,
+                                 .bytes = bytes,
+                                 .stream = (uint32_t)(stream - interpose->streams),
+                                 .queued = stream->queued,
+                                 .registered = block->memory == INTERPOSE_REGISTERED };
     for (size_t i = 0; i < interpose->pending_count; i++)
         if (interpose->pending[i].writes &&
             has_common_bytes(&interpose->pending[i], address, bytes))
             return;
-    uint64_t sum = interpose->pending_blind ? 0 : digest(interpose, address, bytes);
-    struct pending_copy *copy = sum ? make_room(interpose) : NULL;
-    if (!copy)
-        return; /* also where the system does not let us look */
-    *copy = (struct pending_copy){ .event_id = call->event.id,
-                                   .address = address,
-                                   .bytes = bytes,
-                                   .digest = sum,
-                                   .stream = (uint32_t)(stream - interpose->streams),
-                                   .queued = stream->queued };
+    copy.digest = interpose->pending_blind ? 0 : digest(interpose, &copy);
+    struct pending_copy *place = copy.digest ? make_room(interpose) : NULL;
+    if (place)
+        *place = copy;
 }
 
 void pending_share(struct interpose *interpose, size_t stream, uint64_t queued)
@@ -115,7 +120,7 @@ static void tell_changed(struct interpose *interpose, const struct pending_copy 
 
 static void look(struct interpose *interpose, struct pending_copy *copy)
 {
-    uint64_t now = digest(interpose, copy->address, copy->bytes);
+    uint64_t now = digest(interpose, copy); /* memory that is gone is another one too */
     if (now == copy->digest)
         return;
     tell_changed(interpose, copy, now);

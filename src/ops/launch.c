@@ -39,25 +39,28 @@ bool ops_has_kernels(const char *kind)
 }
 
 /* The backend's number for how rows are packed for weights of a type. */
-static uint32_t pack_format(const struct ops *ops, enum dtype weight_dtype)
+static uint32_t pack_format(const struct ops *ops, enum dtype weight_dtype, uint64_t k,
+                            uint64_t tokens)
 {
     if (ops->on_gpu)
-        return gpu_pack_format(weight_dtype);
+        return gpu_pack_format(weight_dtype, k, tokens);
     const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weight_dtype);
     ASSERT(kernel);
     return (uint32_t)kernel->act_format;
 }
 
-uint64_t ops_packed_row_bytes(const struct ops *ops, enum dtype weight_dtype, uint64_t k)
+uint64_t ops_packed_row_bytes(const struct ops *ops, enum dtype weight_dtype, uint64_t k,
+                              uint64_t tokens)
 {
-    uint32_t format = pack_format(ops, weight_dtype);
+    uint32_t format = pack_format(ops, weight_dtype, k, tokens);
     return ops->on_gpu ? gpu_packed_row_bytes(format, k)
                        : host_act_row_bytes((enum host_act_format)format, (size_t)k);
 }
 
-bool ops_same_packing(const struct ops *ops, enum dtype one, enum dtype other)
+bool ops_same_packing(const struct ops *ops, enum dtype one, enum dtype other, uint64_t k,
+                      uint64_t tokens)
 {
-    return pack_format(ops, one) == pack_format(ops, other);
+    return pack_format(ops, one, k, tokens) == pack_format(ops, other, k, tokens);
 }
 
 /* ---- Launching ------------------------------------------------------------------------------ */
@@ -96,12 +99,13 @@ enum status ops_embed(const struct ops_target *target, const struct device_view 
     return launch(target, OPS_EMBED, NULL, operands, token_tiles(out), err);
 }
 
-/* How rows of k values are packed for weights of a type. */
+/* How rows x, [k, tokens], are packed for weights of a type. */
 static struct params_act_pack packing_params(const struct ops *ops, enum dtype weight_dtype,
-                                             uint64_t k)
+                                             const struct device_view *x)
 {
-    return (struct params_act_pack){ pack_format(ops, weight_dtype),
-                                     (uint32_t)ops_packed_row_bytes(ops, weight_dtype, k) };
+    uint64_t k = x->shape.dims[0], tokens = x->shape.dims[1];
+    return (struct params_act_pack){ pack_format(ops, weight_dtype, k, tokens),
+                                     (uint32_t)ops_packed_row_bytes(ops, weight_dtype, k, tokens) };
 }
 
 enum status ops_rms_norm(const struct ops_target *target, const struct device_view *x,
@@ -113,7 +117,7 @@ enum status ops_rms_norm(const struct ops_target *target, const struct device_vi
                                              packing ? packing->packed : NULL };
     struct params_norm params = { .epsilon = epsilon };
     if (packing)
-        params.packing = packing_params(target->ops, packing->weight_dtype, x->shape.dims[0]);
+        params.packing = packing_params(target->ops, packing->weight_dtype, x);
     return launch(target, OPS_RMS_NORM, &params, operands, token_tiles(x), err);
 }
 
@@ -143,7 +147,7 @@ enum status ops_swiglu(const struct ops_target *target, const struct device_view
     uint64_t width = out->shape.dims[0], columns = 1;
     struct params_swiglu params = { 0 };
     if (packing)
-        params.packing = packing_params(target->ops, packing->weight_dtype, width);
+        params.packing = packing_params(target->ops, packing->weight_dtype, out);
     if (out->shape.dims[1] <= TILE_TOKENS && width > SWIGLU_TILE_COLUMNS) {
         params.tile_columns = SWIGLU_TILE_COLUMNS;
         columns = tiles(width, SWIGLU_TILE_COLUMNS);
@@ -166,7 +170,7 @@ enum status ops_act_pack(const struct ops_target *target, const struct device_vi
                          struct error *err)
 {
     const struct device_view *operands[] = { x, packed };
-    struct params_act_pack params = packing_params(target->ops, weight_dtype, x->shape.dims[0]);
+    struct params_act_pack params = packing_params(target->ops, weight_dtype, x);
     return launch(target, OPS_ACT_PACK, &params, operands, token_tiles(x), err);
 }
 
@@ -188,7 +192,8 @@ static struct params_matmul cut_matmul(const struct ops *ops, const struct devic
     uint64_t k = weights->shape.dims[0];
     if (ops->on_gpu) { /* cut by the GPU's plan */
         if (k <= UINT32_MAX / 4 && gpu_can_multiply(weights->dtype))
-            params.packed_row_bytes = (uint32_t)ops_packed_row_bytes(ops, weights->dtype, k);
+            params.packed_row_bytes = (uint32_t)ops_packed_row_bytes(ops, weights->dtype, k,
+                                                                     tokens);
         return params;
     }
     const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weights->dtype);
@@ -196,7 +201,7 @@ static struct params_matmul cut_matmul(const struct ops *ops, const struct devic
     if (!kernel || !dtype_row_bytes(weights->dtype, k, &row_bytes) || row_bytes == 0 ||
         k > UINT32_MAX / 4 || host_matmul_scratch_bytes(kernel, (size_t)k) > DEVICE_SCRATCH_BYTES)
         return params;
-    params.packed_row_bytes = (uint32_t)ops_packed_row_bytes(ops, weights->dtype, k);
+    params.packed_row_bytes = (uint32_t)ops_packed_row_bytes(ops, weights->dtype, k, tokens);
     if (tokens >= kernel->many_rows_from)
         return params;
     uint64_t rows = FEW_TILE_BYTES / row_bytes / 4 * 4;
@@ -300,17 +305,18 @@ enum status ops_attention(const struct ops_target *target, const struct device_v
                           const struct device_view *keys, const struct device_view *values,
                           const struct device_view *starts, const struct device_view *positions,
                           const struct device_view *out, const struct ops_packing *packing,
-                          uint32_t head_dim, float scale, struct error *err)
+                          uint32_t head_dim, float scale, bool together, struct error *err)
 {
     uint64_t width = q->shape.dims[0], kv_dim = keys->shape.dims[0];
     uint64_t kv_heads = head_dim ? kv_dim / head_dim : 0; /* 0: refused */
-    struct params_attention params = { .head_dim = head_dim, .scale = scale };
+    struct params_attention params = { .head_dim = head_dim, .scale = scale, .together = together };
     const struct device_view *packed = NULL;
     if (packing) {
-        params.packing = packing_params(target->ops, packing->weight_dtype, width);
-        /* A tile packs what it computes, if that is whole blocks. */
-        if (kv_dim && host_act_can_pack_part((enum host_act_format)params.packing.format,
-                                             (size_t)(width / kv_dim * head_dim)))
+        params.packing = packing_params(target->ops, packing->weight_dtype, q);
+        /* A tile of the host packs what it computes, if that is whole blocks. */
+        if (target->ops->on_gpu ||
+            (kv_dim && host_act_can_pack_part((enum host_act_format)params.packing.format,
+                                              (size_t)(width / kv_dim * head_dim))))
             packed = packing->packed;
     }
     const struct device_view *operands[] = { q, keys, values, starts, positions, out, packed };

@@ -5,7 +5,8 @@
  * token depends on that token alone, never on its neighbours in the batch, and in a fixed order; so
  * on the host results have the same bits whatever the chunking, batch or number of threads. On a
  * GPU the same calls give the same bits, and another batch may give others, within the same
- * tolerance.
+ * tolerance: one token, a few and many go through kernels of their own, each with its own order of
+ * sums (ops/gpu/plan_many.c).
  *
  * Each op has a contract row (contract.c): operands with access, types and shapes, parameters,
  * footprint. A launch that breaks it is refused by the device with the numbers. Indices that live
@@ -118,10 +119,13 @@ MUST_CHECK enum status ops_relay(const struct ops_target *target, const struct d
 
 /* ---- Matrix products ------------------------------------------------------------------------ */
 
-/* Bytes of a packed row of k activations for weights of a type. Types that want the same format
- * give the same number and can share packed rows: see ops_same_packing. */
-uint64_t ops_packed_row_bytes(const struct ops *ops, enum dtype weight_dtype, uint64_t k);
-bool ops_same_packing(const struct ops *ops, enum dtype one, enum dtype other);
+/* Bytes of a packed row of k activations for weights of a type; a GPU packs many tokens in another
+ * way than a few. Types that want the same format give the same number and can share packed rows:
+ * see ops_same_packing. */
+uint64_t ops_packed_row_bytes(const struct ops *ops, enum dtype weight_dtype, uint64_t k,
+                              uint64_t tokens);
+bool ops_same_packing(const struct ops *ops, enum dtype one, enum dtype other, uint64_t k,
+                      uint64_t tokens);
 
 /* Packs x [k, tokens] for weights of weight_dtype into packed, I8 [packed_row_bytes, tokens]. */
 MUST_CHECK enum status ops_act_pack(const struct ops_target *target, const struct device_view *x,
@@ -180,13 +184,14 @@ MUST_CHECK enum status ops_kv_append(const struct ops_target *target, const stru
 
 /* For each token t and head: softmax(scale * q.k) v over cache slots starts[t] .. starts[t] +
  * positions[t]. q, out [head_dim * heads, tokens]; starts, positions I32 [tokens]. packing may be
- * NULL. */
+ * NULL. together: most neighbours in the batch are of one sequence; only the speed depends on it,
+ * and on a GPU the order of sums. */
 MUST_CHECK enum status
 ops_attention(const struct ops_target *target, const struct device_view *q,
               const struct device_view *keys, const struct device_view *values,
               const struct device_view *starts, const struct device_view *positions,
               const struct device_view *out, const struct ops_packing *packing, uint32_t head_dim,
-              float scale, struct error *err);
+              float scale, bool together, struct error *err);
 
 /* ---- Choosing ------------------------------------------------------------------------------- */
 

@@ -48,6 +48,7 @@ struct params_attention {
     uint32_t head_dim;
     float scale;
     struct params_act_pack packing; /* of the packed operand, if there is one */
+    uint32_t together;              /* most neighbours are of one sequence */
 };
 
 /* Rows of work a tile takes where an op works token by token or element by element; part of no

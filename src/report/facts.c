@@ -36,7 +36,7 @@ const struct report_row *facts_row_of(const struct report_facts *facts,
 
 void facts_ranked(const struct report_facts *facts, enum hypothesis ret[HYPOTHESIS_COUNT])
 {
-    /* Insertion: fifteen of them, and stable. */
+    /* Insertion: sixteen of them, and stable. */
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         uint32_t rank = facts->verdict.hypotheses[i].rank;
         int at = i;

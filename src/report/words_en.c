@@ -335,6 +335,9 @@ const struct words words_en = {
         [EVENT_RUN] = "iteration",
         [EVENT_TRANSFER_HASH] = "hash of a transfer",
         [EVENT_SCAN] = "scan of values of",
+        [EVENT_SOURCE_CHANGED] = "rewriting of the source of",
+        [EVENT_HIDDEN_ORDER] = "unseen order in",
+        [EVENT_CALL] = "call of",
     },
     .outcomes = {
         [AUDIT_CLEAN] = "CLEAN",

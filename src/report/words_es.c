@@ -341,6 +341,9 @@ const struct words words_es = {
         [EVENT_RUN] = "iteración",
         [EVENT_TRANSFER_HASH] = "hash de una transferencia",
         [EVENT_SCAN] = "examen de valores de",
+        [EVENT_SOURCE_CHANGED] = "reescritura del origen de",
+        [EVENT_HIDDEN_ORDER] = "orden no visible en",
+        [EVENT_CALL] = "llamada de",
     },
     .outcomes = {
         [AUDIT_CLEAN] = "LIMPIO",

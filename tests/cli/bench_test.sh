@@ -42,6 +42,19 @@ assert [(r["n_prompt"], r["n_gen"], r["n_depth"]) for r in rows] == [("4", "0", 
 PYTHON
 expect_exit 0 "$GRETA" bench -m tiny.gguf -p 4 -n 0 -d 3 -r 1
 expect_stdout "pp4 @ d3 |"
+expect_exit 0 "$GRETA" bench -m tiny.gguf -p 4 -n 2 -d 3 -npl 5 -r 1 -o jsonl
+python3 - "$captured/out" <<'PYTHON' || fail "several sequences are not counted as expected"
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert [(r["n_prompt"], r["n_gen"], r["n_parallel"]) for r in rows] == [(4, 0, 5), (0, 2, 5)], rows
+for r in rows:
+    tokens = 5 * (r["n_prompt"] + r["n_gen"])
+    assert abs(r["samples_ts"][0] - 1e9 * tokens / r["samples_ns"][0]) < 0.01 * r["avg_ts"], r
+PYTHON
+expect_exit 0 "$GRETA" bench -m tiny.gguf -p 0 -n 2 -npl 5 -r 1
+expect_stdout "5 x tg2 |"
+expect_exit 2 "$GRETA" bench -m tiny.gguf -npl 0
+expect_one_line_error "--parallel: expected 1 to"
 expect_exit 2 "$GRETA" bench -m tiny.gguf -p 4,x
 expect_one_line_error "--n-prompt: expected up to"
 expect_exit 2 "$GRETA" bench -m tiny.gguf -pg 4

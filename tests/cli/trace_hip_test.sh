@@ -42,15 +42,18 @@ found past-end "CONFIRMED size-mismatch: hipMemcpyAsync" "of 4096 bytes, up to b
 found freed "CONFIRMED use-after-free: hipMemcpyAsync" "freed by hipFree"
 found missing-wait "CONFIRMED overlapping-copies: hipMemcpyAsync"
 
-# Found by dlsym; launches with their names and the pointers in a struct that goes by value. A
-# sanitized program wants its own library in front.
-export ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+# Found by dlsym; launches with their names and the pointers in a struct that goes by value. The
+# library of a sanitizer must be the first in its program: greta itself only if it has none.
+if grep -q -e __asan_init -e __tsan_init "$GRETA"; then
+    echo "skipped: greta as the program (it is sanitized)"
+    finish
+fi
 model=$GRETA_SOURCE/models/greta-stories-14m-q8_0.gguf
 expect_exit 0 trace --artifacts traced --error-exitcode 99 -- "$GRETA" infer --model "$model" \
     --device hip:0 --prompt "Once upon a time" --max-tokens 2 --greedy
 expect_stdout ", there"
 expect_stderr "STATUS=OK"
 recording=$(find traced -name "*.hip.flight" | head -1)
-expect_exit 0 "$GRETA" flight list --op rms_norm "$recording"
+expect_exit 0 "$GRETA" flight list --op rope "$recording"
 expect_stdout "rw:0x"
 finish

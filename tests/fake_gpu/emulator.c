@@ -34,6 +34,7 @@ struct fiber {
 
 static struct fiber fibers[THREAD_LIMIT];
 static uint32_t team_slots[THREAD_LIMIT / TEAM][2][TEAM];
+static uint32_t team_words[THREAD_LIMIT / TEAM][2][TEAM][8];
 static struct fiber *now;
 static void *scheduler_stack;
 static uint8_t *stacks;
@@ -41,6 +42,20 @@ static uint8_t *stacks;
 static _Alignas(64) uint8_t shared[SHARED_LIMIT];
 static emulated_kernel kernel_now;
 static const struct gpu_call *call_now;
+
+static float f16_values[65536];
+const float *emulator_f16_values = f16_values;
+
+static void fill_f16_values(void)
+{
+    for (uint32_t bits = 0; bits < 65536; bits++) {
+        uint32_t exponent = bits >> 10 & 31u, fraction = bits & 1023u;
+        float magnitude = exponent == 0    ? ldexpf((float)fraction, -24)
+                          : exponent == 31 ? (fraction ? NAN : INFINITY)
+                                           : ldexpf((float)(fraction | 1024u), (int)exponent - 25);
+        f16_values[bits] = bits & 0x8000u ? -magnitude : magnitude;
+    }
+}
 
 static void fail(const char *words)
 {
@@ -134,6 +149,14 @@ uint32_t emulator_team_swap(uint32_t value, uint32_t distance)
     (*slots)[lane] = value;
     yield(FIBER_IN_TEAM_SYNC);
     return (*slots)[lane ^ distance];
+}
+
+void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8])
+{
+    uint32_t(*slots)[TEAM][8] = &team_words[now->view.thread / TEAM][now->swaps++ % 2];
+    memcpy((*slots)[now->view.thread % TEAM], words, sizeof((*slots)[0]));
+    yield(FIBER_IN_TEAM_SYNC);
+    memcpy(all, *slots, sizeof(*slots));
 }
 
 void emulator_copy_async(uint8_t *target, const uint8_t *source)
@@ -234,6 +257,7 @@ void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t 
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (stacks == MAP_FAILED)
             abort();
+        fill_f16_values();
     }
     if (shared_bytes > sizeof(shared) || threads > THREAD_LIMIT || threads % TEAM)
         abort();

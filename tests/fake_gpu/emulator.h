@@ -34,6 +34,8 @@ const struct emulator_view *emulator_view(void);
 void emulator_block_sync(void);
 void emulator_team_sync(void);
 uint32_t emulator_team_swap(uint32_t value, uint32_t distance);
+/* Eight words of every thread of the team, to each of them. */
+void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8]);
 void emulator_copy_async(uint8_t *target, const uint8_t *source);
 void emulator_copy_commit(void);
 void emulator_copy_wait(uint32_t pending);
@@ -133,14 +135,11 @@ EMULATED_INLINE void early_wait(void)
 {
 }
 
-/* By the bits: not every compiler has the type. */
+/* Values of all f16, from a table: not every compiler has the type. */
+extern const float *emulator_f16_values;
 EMULATED_INLINE float f16_value(uint16_t bits)
 {
-    uint32_t exponent = bits >> 10 & 31u, fraction = bits & 1023u;
-    float magnitude = exponent == 0    ? ldexpf((float)fraction, -24)
-                      : exponent == 31 ? (fraction ? NAN : INFINITY)
-                                       : ldexpf((float)(fraction | 1024u), (int)exponent - 25);
-    return bits & 0x8000u ? -magnitude : magnitude;
+    return emulator_f16_values[bits];
 }
 EMULATED_INLINE uint16_t f16_bits(float value)
 {
@@ -150,6 +149,8 @@ EMULATED_INLINE uint16_t f16_bits(float value)
         return sign | 0x7E00u;
     if (magnitude >= 65520.0f)
         return sign | 0x7C00u;
+    if (magnitude == 0.0f)
+        return sign; /* has no exponent */
     int exponent = 0;
     frexpf(magnitude, &exponent);
     exponent = exponent < -13 ? -13 : exponent;

@@ -659,9 +659,12 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 {
     char entry[128];
     snprintf(entry, sizeof(entry), ".entry %s(", name);
-    const struct fake_kernel *kernel = fake_kernel_find(name);
-    if (!kernel || !strstr((const char *)module, entry))
+    struct fake_kernel *kernel = fake_kernel_find(name);
+    const char *code = strstr((const char *)module, entry);
+    const char *limit = code ? strstr(code, ".maxntid ") : NULL;
+    if (!kernel || !limit)
         return NOT_FOUND;
+    kernel->thread_limit = (uint32_t)strtoul(limit + strlen(".maxntid "), NULL, 10);
     *function = (CUfunction)(uintptr_t)kernel;
     return sticky;
 }
@@ -684,7 +687,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
                                    .shared_bytes = config->sharedMemBytes,
                                    .call = *(const struct gpu_call *)params[0] };
     if (extra || !config->gridDimX || !config->gridDimY || config->gridDimY > 65535 ||
-        config->blockDimX > 1024 || config->sharedMemBytes > 232448)
+        config->blockDimX > work.kernel->thread_limit || config->sharedMemBytes > 232448)
         return INVALID_VALUE;
     return give(config->hStream, &work);
 }

@@ -3,13 +3,13 @@
 
 #include "fake.h"
 
-static const struct fake_kernel kernels[] = {
-#define GPU_KERNEL(name) { #name, emulated_##name },
+static struct fake_kernel kernels[] = {
+#define GPU_KERNEL(name) { #name, emulated_##name, 0 },
 #include "ops/gpu/kernels.def"
 #undef GPU_KERNEL
 };
 
-const struct fake_kernel *fake_kernel_find(const char *name)
+struct fake_kernel *fake_kernel_find(const char *name)
 {
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
         if (strcmp(kernels[i].name, name) == 0)

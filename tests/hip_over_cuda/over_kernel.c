@@ -10,10 +10,10 @@
 /* ---- Code ----------------------------------------------------------------------------------- */
 
 /* Whether the image is this code, byte for byte. An image has no length: the first byte that
- * differs ends the comparison. */
+ * differs ends the comparison. The zero that the build puts behind all code is not part of it. */
 static bool is_code(const char *image, const struct device_gpu_code *code)
 {
-    for (const char *byte = code->bytes; byte < (const char *)code->end; byte++)
+    for (const char *byte = code->bytes; byte + 1 < code->end; byte++)
         if (*image++ != *byte)
             return false;
     return true;

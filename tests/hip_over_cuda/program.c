@@ -33,11 +33,12 @@ static void *read_code(const char *path)
     if (!file || fseek(file, 0, SEEK_END))
         exit(1);
     long size = ftell(file);
-    char *bytes = size > 0 ? malloc((size_t)size) : NULL;
+    char *bytes = size > 0 ? malloc((size_t)size + 1) : NULL;
     rewind(file);
     if (!bytes || fread(bytes, 1, (size_t)size, file) != (size_t)size)
         exit(1);
     fclose(file);
+    bytes[size] = 0x55; /* not part of it */
     return bytes;
 }
 

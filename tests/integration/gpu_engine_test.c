@@ -94,7 +94,9 @@ static void check_model(enum model_arch arch, enum convert_type type, enum dtype
              convert_type_name(type), dtype_name(kv_dtype));
     for (size_t row = 0; row < ROWS; row++) {
         double error = normalised_error(gpu + row * vocab, host + row * vocab, vocab);
-        if (!(error < 1e-4))
+        /* The host rounds activations to 8 bits, a GPU those of a prompt to 11: what differs is
+         * mostly the host's, and more of it in narrow models. */
+        if (!(error < (shape_name ? 1e-4 : 2e-4)))
             fail_msg("%s, row %zu: normalised error %g", name, row, error);
         if (row == ROWS - 1)
             print_message("%s: normalised error %.2g\n", name, error);

@@ -163,8 +163,8 @@ static void test_packing(void **state)
     struct device_view weight = lab_put_new(&gpu, DTYPE_F32, K, 1, ones);
     struct device_view up = lab_put_new(&gpu, DTYPE_F32, K, TOKENS, ones);
     struct device_view out = lab_view(&gpu, DTYPE_F32, K, TOKENS);
-    struct device_view packed = lab_view(&gpu, DTYPE_I8,
-                                         ops_packed_row_bytes(&gpu.ops, DTYPE_Q8_0, K), TOKENS);
+    struct device_view packed = lab_view(
+        &gpu, DTYPE_I8, ops_packed_row_bytes(&gpu.ops, DTYPE_Q8_0, K, TOKENS), TOKENS);
     struct ops_packing packing = { &packed, DTYPE_Q8_0 };
     LAB_OK(&gpu, ops_act_pack(&gpu.target, &x, &packed, DTYPE_Q8_0, &gpu.err));
     check_packed("act_pack", &packed, values, K, TOKENS);
@@ -256,7 +256,8 @@ static void check_attention(enum dtype cache, uint64_t head_dim, uint64_t kv_hea
                           &lab->err));
     compare("kv_append", keys, 0);
     BOTH_OK(ops_attention(&lab->target, &q[side], &keys[side], &values[side], &start[side],
-                          &position[side], &out[side], NULL, (uint32_t)head_dim, 0.3f, &lab->err));
+                          &position[side], &out[side], NULL, (uint32_t)head_dim, 0.3f, false,
+                          &lab->err));
     compare(name, out, 1e-5);
     drop_both(k);
     drop_both(list);

@@ -165,8 +165,8 @@ static void multiply(struct lab *lab, const struct matrix *weights, const struct
                      const struct device_view *out)
 {
     uint64_t k = x->shape.dims[0], tokens = x->shape.dims[1];
-    struct device_view packed = lab_view(lab, DTYPE_I8,
-                                         ops_packed_row_bytes(&lab->ops, DTYPE_F32, k), tokens);
+    struct device_view packed = lab_view(
+        lab, DTYPE_I8, ops_packed_row_bytes(&lab->ops, DTYPE_F32, k, tokens), tokens);
     LAB_OK(lab, ops_act_pack(&lab->target, x, &packed, DTYPE_F32, &lab->err));
     LAB_OK(lab, ops_matmul(&lab->target, &weights->view, &packed, NULL, out, &lab->err));
     LAB_OK(lab, device_stream_sync(lab->device, lab->target.stream, DEVICE_HERE, &lab->err));
@@ -208,7 +208,7 @@ static void run(struct lab *lab, const struct layer *layer, struct memory *memor
     LAB_OK(lab, ops_rope(target, &q, &k, &position, &memory->rope, HEAD_DIM, layer->adjacent, err));
     LAB_OK(lab, ops_kv_append(target, &k, &v, &slot, &memory->keys, &memory->values, err));
     LAB_OK(lab, ops_attention(target, &q, &memory->keys, &memory->values, &start, &position, &a,
-                              NULL, HEAD_DIM, scale, err));
+                              NULL, HEAD_DIM, scale, count > 1, err));
     multiply(lab, &layer->o, &a, &o);
     LAB_OK(lab, ops_rms_norm(target, &x, &o, &layer->ffn_norm.view, &h, NULL, EPSILON, err));
     multiply(lab, &layer->gate, &h, &gate);
@@ -329,7 +329,7 @@ static void test_traps(void **state)
     struct device_view q = lab_view(&lab, DTYPE_F32, HEAD_DIM * KV_HEADS, 1);
     struct device_view one_head = memory.keys, one_value = memory.values;
     LAB_OK(&lab, ops_attention(target, &q, &one_head, &one_value, &bad, &zero, &q, NULL, HEAD_DIM,
-                               1, err));
+                               1, false, err));
     LAB_OK(&lab, device_stream_sync(lab.device, lab.target.stream, DEVICE_HERE, err));
     assert_true(lab.trap_count >= 1);
     lab_close(&lab);

@@ -57,7 +57,7 @@ static void multiply(struct lab *lab, const struct device_view *weights, const f
     size_t rows = (size_t)weights->shape.dims[1];
     struct device_view input = lab_put_new(lab, DTYPE_F32, k, tokens, x);
     struct device_view packed = lab_view(
-        lab, DTYPE_I8, ops_packed_row_bytes(&lab->ops, weights->dtype, k), tokens);
+        lab, DTYPE_I8, ops_packed_row_bytes(&lab->ops, weights->dtype, k, tokens), tokens);
     struct device_view result = lab_view(lab, DTYPE_F32, rows, tokens);
     LAB_OK(lab, ops_act_pack(&lab->target, &input, &packed, weights->dtype, &lab->err));
     LAB_OK(lab, ops_matmul(&lab->target, weights, &packed, bias, &result, &lab->err));
@@ -211,7 +211,8 @@ static void test_group(void **state)
             const struct device_view *weight_list[3], *bias_list[3] = { NULL }, *out_list[3];
             struct device_view input = lab_put_new(&lab, DTYPE_F32, k, tokens[n], x);
             struct device_view packed = lab_view(
-                &lab, DTYPE_I8, ops_packed_row_bytes(&lab.ops, DTYPE_Q4_K, k), tokens[n]);
+                &lab, DTYPE_I8, ops_packed_row_bytes(&lab.ops, DTYPE_Q4_K, k, tokens[n]),
+                tokens[n]);
             float *separate[3], *grouped = malloc(96 * tokens[n] * sizeof(float));
             float *bias_values = lab_floats(&lab, 40);
             assert_true(decoded && grouped);
@@ -228,7 +229,7 @@ static void test_group(void **state)
                 multiply(&lab, &weights[i], x, k, tokens[n], bias_list[i], separate[i]);
                 free(bytes);
             }
-            assert_true(ops_same_packing(&lab.ops, DTYPE_Q4_K, DTYPE_Q6_K));
+            assert_true(ops_same_packing(&lab.ops, DTYPE_Q4_K, DTYPE_Q6_K, k, tokens[n]));
             LAB_OK(&lab, ops_act_pack(&lab.target, &input, &packed, DTYPE_Q4_K, &lab.err));
             for (size_t count = 1; count <= 3; count++) {
                 LAB_OK(&lab, ops_matmul_group(&lab.target, count, weight_list, &packed, bias_list,
@@ -255,7 +256,7 @@ static void test_refusals(void **state)
     lab_open(&lab, CPU_PATH_COUNT, 1);
     struct device_view weights = lab_view(&lab, DTYPE_Q8_0, 64, 8);
     struct device_view packed = lab_view(&lab, DTYPE_I8,
-                                         ops_packed_row_bytes(&lab.ops, DTYPE_Q8_0, 64), 3);
+                                         ops_packed_row_bytes(&lab.ops, DTYPE_Q8_0, 64, 3), 3);
     struct device_view out = lab_view(&lab, DTYPE_F32, 8, 3), wrong = out;
     struct device_view short_packed = packed;
     short_packed.shape.dims[0] -= 64;

@@ -16,7 +16,8 @@ struct rows {
 static struct rows new_rows(struct lab *lab, enum dtype weights, uint64_t width, uint64_t tokens)
 {
     struct rows rows = { .plain = lab_view(lab, DTYPE_F32, width, tokens),
-                         .byte_count = ops_packed_row_bytes(&lab->ops, weights, width) * tokens };
+                         .byte_count = ops_packed_row_bytes(&lab->ops, weights, width, tokens) *
+                                       tokens };
     rows.packed = lab_view(lab, DTYPE_I8, rows.byte_count / tokens, tokens);
     rows.bytes = malloc(rows.byte_count);
     assert_non_null(rows.bytes);
@@ -84,9 +85,9 @@ static void check_attention(struct lab *lab, enum dtype weights, uint32_t head_d
     struct rows apart = new_rows(lab, weights, width, tokens);
     struct ops_packing packing = { &fused.packed, weights };
     LAB_OK(lab, ops_attention(&lab->target, &q, &keys, &cached, &start, &position, &fused.plain,
-                              &packing, head_dim, 0.1f, &lab->err));
+                              &packing, head_dim, 0.1f, false, &lab->err));
     LAB_OK(lab, ops_attention(&lab->target, &q, &keys, &cached, &start, &position, &apart.plain,
-                              NULL, head_dim, 0.1f, &lab->err));
+                              NULL, head_dim, 0.1f, false, &lab->err));
     check_same(lab, "attention", &fused, &apart, weights);
     drop_rows(lab, &fused);
     drop_rows(lab, &apart);

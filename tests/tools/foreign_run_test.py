@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What tests/defects/foreign/run.py takes for found, missed and falsely confirmed, on summaries made
-here; and that every planted bug there says what is expected of it."""
+"""What tests/defects/foreign/run.py takes for found, missed and falsely confirmed, on summaries
+made here; and that every planted bug there says what is expected of it."""
 import sys
 from pathlib import Path
 
@@ -17,18 +17,21 @@ def call(op, *functions):
     return {"op": op, "stack": [{"function": name} for name in functions]}
 
 
-def summary(verdict="CONFIRMED", certainty="direct", cause=call("cuMemcpyDtoH_v2", "copy_back", "main"),
+def summary(verdict="CONFIRMED", certainty="direct",
+            cause=call("cuMemcpyDtoH_v2", "copy_back", "main"),
             other=call("cuMemFree_v2", "give_back", "main"), events=9, root="use-after-free"):
     finding = {"hypothesis": "use-after-free", "certainty": certainty, "cause": cause,
                "other": other, "text": {"en": "text", "es": "texto"}}
     return {"analyses": [{"events": events}], "findings": [finding],
             "root_cause": root and {"hypothesis": root},
-            "hypotheses": [{"hypothesis": "use-after-free", "verdict": verdict},
-                           {"hypothesis": "hang", "verdict": "INCONCLUSIVE"}]}
+            "hypotheses": [{"slug": "use-after-free", "verdict": verdict},
+                           {"slug": "hang", "verdict": "INCONCLUSIVE"}]}
 
 
 ROWS = [  # name, expectation, summary, as expected
     ("found", WANTED, summary(), True),
+    ("the other way round", WANTED, summary(cause=call("cuMemFree", "give_back"),
+                                            other=call("cuMemcpyDtoH", "copy_back")), True),
     ("only possible", WANTED, summary(certainty="possible"), False),
     ("another call", WANTED, summary(cause=call("cuMemcpyHtoD", "copy_back")), False),
     ("another function", WANTED, summary(cause=call("cuMemcpyDtoH", "main")), False),

@@ -100,7 +100,7 @@ def check_sarif(folder):
     check(root["version"] == "2.1.0", "sarif: version")
     run = root["runs"][0]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
-    check(len(rules) == 15, "sarif: rules")
+    check(len(rules) == 16, "sarif: rules")
     for result in run["results"]:
         check(rules[result["ruleIndex"]] == result["ruleId"], "sarif: rule of a result")
         check(result["kind"] in ("fail", "pass", "open", "notApplicable"), "sarif: kind")

@@ -146,7 +146,8 @@ static void hidden_order_is_possible(void **state)
     end(&script, HYPOTHESIS_OVERLAPPING_COPIES, FINDING_POSSIBLE, second, first);
 }
 
-/* What a check says of a call that was made is as direct as a refusal. */
+/* What a check says of a call that was made is as direct as a refusal; but a runtime that takes the
+ * address of freed memory may know of memory that was made unseen. */
 static void checks_are_direct(void **state)
 {
     (void)state;
@@ -169,7 +170,8 @@ static void checks_are_direct(void **state)
             event.check = (uint8_t)rows[i].check;
             event.outcome = failed ? EVENT_FAILED : EVENT_DONE;
             uint64_t id = script_add(&script, &event);
-            end(&script, rows[i].hypothesis, FINDING_DIRECT, id, 0);
+            bool direct = failed || rows[i].check != EVENT_CHECK_GENERATION;
+            end(&script, rows[i].hypothesis, direct ? FINDING_DIRECT : FINDING_POSSIBLE, id, 0);
         }
 }
 

@@ -64,9 +64,11 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     if (event->kind == EVENT_BUFFER_DESTROY && !draft.cause.scope.tensor[0])
         event_set_text(draft.cause.scope.tensor, sizeof(draft.cause.scope.tensor),
                        draft.cause.buffer);
-    if (event->kind == EVENT_LAUNCH && (event->flags & EVENT_FOREIGN)) {
+    if ((event->flags & EVENT_FOREIGN) &&
+        (event->kind == EVENT_LAUNCH || event->outcome == EVENT_DONE)) {
         draft.certainty = FINDING_POSSIBLE;
-        finding_set_reason(&draft, REASON_KERNEL_ACCESS);
+        finding_set_reason(&draft, event->kind == EVENT_LAUNCH ? REASON_KERNEL_ACCESS
+                                                               : REASON_RUNTIME_ACCEPTED);
     }
     finding_add(analyzer, &draft);
 }

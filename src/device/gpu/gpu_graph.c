@@ -14,7 +14,7 @@ static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *str
                                   size_t *ret_taken, struct error *err)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
-    struct gpu_prepared prepared = { 0 };
+    struct gpu_prepared prepared; /* large: only what is used is written */
     *ret_taken = gpu_prepare_joined(gpu, stream, command, count, node, &prepared);
     if (*ret_taken == 0) {
         gpu_prepare(gpu, stream, command, node, &prepared);

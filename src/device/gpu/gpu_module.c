@@ -59,9 +59,11 @@ enum status gpu_module_load(struct device *device, const struct device_module *l
     struct gpu_module module = { .join = image->join };
     int code = 0;
     gpu_enter(gpu);
-    for (size_t i = 0; i < image->code_count && !module.handle; i++)
+    for (size_t i = 0; i < image->code_count && !module.handle; i++) {
         if (strcmp(image->codes[i].vendor, runtime->kind) == 0)
             code = runtime->module_load(runtime->self, image->codes[i].bytes, &module.handle);
+        gpu->facts.chip.features = image->codes[i].features;
+    }
     if (!module.handle && code == 0)
         return error_set(err, STATUS_UNSUPPORTED,
                          "kernels: this build has none for %s: it was made without clang-19",

@@ -160,7 +160,7 @@ static enum status launch(struct gpu_device *gpu, struct gpu_stream *stream,
                           const struct device_command *command, struct error *err)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
-    struct gpu_prepared prepared = { 0 };
+    struct gpu_prepared prepared; /* large: only what is used is written */
     TRY(gpu_make_workspace(gpu, stream, err));
     gpu_prepare(gpu, stream, command, 0, &prepared);
     for (uint32_t i = 0; i < prepared.count; i++)

@@ -14,8 +14,8 @@ struct hsa_api {
 
 /* A handler cannot be taken back, so what it writes to lives as long as the process. */
 static struct {
-    pthread_mutex_t lock; /* guards the rest */
-    bool asked, listening;
+    pthread_mutex_t lock;   /* guards the rest */
+    struct dynlib *library; /* NULL: not listening; never closed, since it has our function */
     uint64_t fault_count;
     struct hsa_memory_fault first;
 } told = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -33,35 +33,37 @@ static int on_event(const struct hsa_event *event, void *data)
     return 0;
 }
 
-static bool listen(char *words, size_t words_bytes)
+/* With the lock held. */
+static void begin(char *words, size_t words_bytes)
 {
     static const char *const names[] = { "libhsa-runtime64.so.1", "libhsa-runtime64.so", NULL };
     static const struct dynlib_symbol symbols[] = {
         { "hsa_amd_register_system_event_handler", 0, false },
     };
-    struct dynlib *library;
+    struct dynlib *library = NULL;
     struct hsa_api api;
     struct error err;
     if (dynlib_open(names, &library, &err) ||
         dynlib_resolve(library, symbols, COUNT_OF(symbols), &api, &err)) {
+        dynlib_close(library);
         snprintf(words, words_bytes, "%s", err.text);
-        return false;
+        return;
     }
-    /* It stays open: it has our function now. */
     int code = api.hsa_amd_register_system_event_handler(on_event, NULL);
-    if (code)
+    if (code) {
+        dynlib_close(library);
         snprintf(words, words_bytes, "its handler of events was refused (status %d)", code);
-    return code == 0;
+        return;
+    }
+    told.library = library;
 }
 
 bool hip_fault_listen(char *words, size_t words_bytes)
 {
     pthread_mutex_lock(&told.lock);
-    if (!told.asked || !told.listening) {
-        told.listening = listen(words, words_bytes);
-        told.asked = true;
-    }
-    bool listening = told.listening;
+    if (!told.library)
+        begin(words, words_bytes);
+    bool listening = told.library != NULL;
     pthread_mutex_unlock(&told.lock);
     return listening;
 }

@@ -2,8 +2,10 @@
  * kernels' files say what a block does. */
 #include "ops/gpu/gpu.h"
 
+#include "ops/gpu/packing.h"
 #include "ops/gpu/plan.h"
 #include "ops/gpu/plan_impl.h"
+#include "ops/gpu/tiling.h"
 #include "ops/params.h"
 
 static const char *const kernel_names[] = {
@@ -42,16 +44,53 @@ static uint32_t plan_add(const struct device_gpu_request *request, struct device
     return plan_values(KERNEL_add, width_of(x), rows_of(x), steps);
 }
 
+static bool is_halves(uint32_t format)
+{
+    return format == PACK_F16 || format == PACK_BF16;
+}
+
+/* Rows of one operand to halves of another. */
+static struct device_gpu_step plan_halves(uint8_t x, uint8_t packed, uint32_t format, uint64_t rows)
+{
+    struct device_gpu_step step = step_of(KERNEL_pack_halves, rows, 1, VALUE_THREADS);
+    step.operands[0] = x;
+    step.operands[1] = packed;
+    step.words[0] = format;
+    step.shared_bytes = TEAM * sizeof(float);
+    return step;
+}
+
 static uint32_t plan_swiglu(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct device_host_operand *out = &request->operands[2];
-    return plan_values(KERNEL_swiglu, width_of(out), rows_of(out), steps);
+    const struct params_swiglu *params = request->params;
+    uint32_t count = plan_values(KERNEL_swiglu, width_of(out), rows_of(out), steps);
+    if (!count || !request->operands[3].data || !is_halves(params->packing.format))
+        return count;
+    bool by_four = width_of(out) % 4 == 0;
+    for (uint32_t i = 0; i < 4; i++)
+        by_four = by_four && is_aligned(&request->operands[i]);
+    if (by_four) {
+        steps[0] = step_of(KERNEL_swiglu_halves, rows_of(out), 1,
+                           request->chip->thread_limit < 512 ? request->chip->thread_limit : 512);
+        steps[0].words[0] = params->packing.format;
+        steps[0].shared_bytes = TEAM * sizeof(float);
+        return 1;
+    }
+    steps[0].operands[3] = DEVICE_GPU_ABSENT;
+    steps[1] = plan_halves(2, 3, params->packing.format, rows_of(out));
+    return 2;
 }
 
 static uint32_t plan_act_pack(const struct device_gpu_request *request,
                               struct device_gpu_step *steps)
 {
     const struct device_host_operand *x = &request->operands[0];
+    const struct params_act_pack *params = request->params;
+    if (is_halves(params->format)) {
+        steps[0] = plan_halves(0, 1, params->format, rows_of(x));
+        return rows_of(x) > 0;
+    }
     return plan_values(KERNEL_act_pack, width_of(x), rows_of(x), steps);
 }
 
@@ -61,27 +100,33 @@ uint32_t plan_kv_append(const struct device_gpu_request *request, struct device_
     return plan_values(KERNEL_kv_append, width_of(k), rows_of(k), steps);
 }
 
-/* Whether rows of an operand can be read 16 bytes at a time; an absent one can. */
-static bool is_aligned(const struct device_host_operand *operand)
-{
-    return ((uint64_t)(uintptr_t)operand->data | operand->row_stride_bytes) % 16 == 0;
-}
-
 uint32_t plan_rms_norm(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct device_host_operand *x = &request->operands[0];
+    const struct params_norm *params = request->params;
+    bool halves = request->operands[4].data && is_halves(params->packing.format);
     if (rows_of(x) == 0)
         return 0;
     bool by_four = width_of(x) % 4 == 0;
     for (uint32_t i = 0; i < 5; i++)
         by_four = by_four && is_aligned(&request->operands[i]);
+    if (halves && by_four) {
+        steps[0] = step_of(KERNEL_rms_norm_halves, rows_of(x), 1, VALUE_THREADS);
+        steps[0].words[0] = params->packing.format;
+        steps[0].shared_bytes = TEAM * sizeof(float);
+        return 1;
+    }
     /* By four, each thread has two fours: the block finds room beside one of a matrix product. */
     uint64_t threads = divide_up(width_of(x), by_four ? 8 * TEAM : TEAM) * TEAM;
     uint32_t most = request->chip->thread_limit;
     steps[0] = step_of(by_four ? KERNEL_rms_norm_by_four : KERNEL_rms_norm, rows_of(x), 1,
                        threads < most ? (uint32_t)threads : most);
     steps[0].shared_bytes = TEAM * sizeof(float);
-    return 1;
+    if (!halves)
+        return 1;
+    steps[0].operands[4] = DEVICE_GPU_ABSENT;
+    steps[1] = plan_halves(3, 4, params->packing.format, rows_of(x));
+    return 2;
 }
 
 static uint32_t plan_head_norm(const struct device_gpu_request *request,
@@ -149,25 +194,54 @@ static uint32_t plan_top_k(const struct device_gpu_request *request, struct devi
 #define ATTENTION_SLOTS_LEAST 64u
 #define ATTENTION_CHUNK_SLOTS 256u
 
-uint32_t plan_attention(const struct device_gpu_request *request, struct device_gpu_step *steps)
+static bool is_aligned_f16(const struct device_host_operand *cache)
+{
+    return cache->dtype == DTYPE_F16 && is_aligned(cache);
+}
+
+/* Tokens from which on tiles are worth it: two of them. */
+#define ATTENTION_TILES_LEAST 2u
+
+/* Whether tiles on matrix units can do it, and are worth it. */
+static bool has_attention_tiles(const struct device_gpu_request *request)
+{
+    const struct params_attention *params = request->params;
+    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    uint64_t group = width_of(q) / width_of(keys);
+    return request->chip->features & DEVICE_GPU_TEAM_MATRIX && params->together &&
+           (params->head_dim == 64 || params->head_dim == 128) && group <= 16 &&
+           rows_of(q) * group >= ATTENTION_TILES_LEAST * ATTENTION_ROWS && is_aligned_f16(keys) &&
+           is_aligned_f16(&request->operands[2]);
+}
+
+static struct device_gpu_step plan_attention_tiles(const struct device_gpu_request *request)
+{
+    const struct params_attention *params = request->params;
+    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    uint64_t tile_tokens = ATTENTION_ROWS / (width_of(q) / width_of(keys));
+    uint64_t tiles = divide_up(rows_of(q), tile_tokens);
+    struct device_gpu_step step = step_of(params->head_dim == 128 ? KERNEL_attention_tiles_128
+                                                                  : KERNEL_attention_tiles_64,
+                                          width_of(keys) / params->head_dim, tiles, VALUE_THREADS);
+    step.words[0] = (uint32_t)tiles;
+    /* Two chunks of keys and values, and the queries, all halves. */
+    step.shared_bytes = (2 * 2 * ATTENTION_SLOTS + ATTENTION_ROWS) * params->head_dim * 2;
+    return step;
+}
+
+static struct device_gpu_step plan_attention_parts(const struct device_gpu_request *request)
 {
     const struct params_attention *params = request->params;
     const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
     uint64_t tokens = rows_of(q), kv_heads = width_of(keys) / params->head_dim;
     uint64_t group = width_of(q) / width_of(keys);
-    if (tokens == 0)
-        return 0;
-    ASSERT(tokens <= GRID_Y_LIMIT);
     enum gpu_kernel kernel = KERNEL_attention_1_large_head;
     /* Heads that share a block share what it reads of the cache; where blocks are few, a head each
      * is faster: the time goes into steps one after the other, not into reading. */
     uint64_t most_blocks = 8 * (uint64_t)request->chip->processor_count;
     bool shared = params->head_dim <= 128 && group > 1 && tokens * kv_heads * group >= most_blocks;
     uint64_t heads = shared ? 4 : 1;
-    const struct device_host_operand *values = &request->operands[2];
-    uint64_t places = (uint64_t)(uintptr_t)keys->data | (uint64_t)(uintptr_t)values->data |
-                      keys->row_stride_bytes | values->row_stride_bytes;
-    bool aligned_f16 = keys->dtype == DTYPE_F16 && values->dtype == DTYPE_F16 && places % 16 == 0;
+    bool aligned_f16 = is_aligned_f16(keys) && is_aligned_f16(&request->operands[2]);
     if (params->head_dim <= 128 && aligned_f16)
         kernel = heads == 1 ? KERNEL_attention_1_head_f16 : KERNEL_attention_4_heads_f16;
     else if (params->head_dim <= 128)
@@ -182,19 +256,35 @@ uint32_t plan_attention(const struct device_gpu_request *request, struct device_
     if (units * sizeof(uint32_t) > GPU_COUNTER_BYTES ||
         units * parts * part_bytes > GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES)
         parts = 1;
-    steps[0] = step_of(kernel, parts * sets * kv_heads, tokens, VALUE_THREADS);
-    steps[0].words[0] = (uint32_t)parts;
-    steps[0].words[1] = (uint32_t)sets;
-    steps[0].shared_bytes = (uint32_t)((heads * ATTENTION_CHUNK_SLOTS + 12 +
-                                        TEAMS_OF_VALUES * heads * params->head_dim) *
-                                       sizeof(float));
+    struct device_gpu_step step = step_of(kernel, parts * sets * kv_heads, tokens, VALUE_THREADS);
+    step.words[0] = (uint32_t)parts;
+    step.words[1] = (uint32_t)sets;
+    step.shared_bytes = (uint32_t)((heads * ATTENTION_CHUNK_SLOTS + 12 +
+                                    TEAMS_OF_VALUES * heads * params->head_dim) *
+                                   sizeof(float));
+    return step;
+}
+
+uint32_t plan_attention(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct params_attention *params = request->params;
+    const struct device_host_operand *q = &request->operands[0];
+    if (rows_of(q) == 0)
+        return 0;
+    ASSERT(rows_of(q) <= GRID_Y_LIMIT);
+    bool tiles = has_attention_tiles(request);
+    steps[0] = tiles ? plan_attention_tiles(request) : plan_attention_parts(request);
     if (!request->operands[6].data)
         return 1;
-    if (params->head_dim % TEAM == 0) { /* teams have whole blocks of packed values */
+    if (is_halves(params->packing.format)) {
+        steps[1] = plan_halves(5, 6, params->packing.format, rows_of(q));
+        return 2;
+    }
+    if (!tiles && params->head_dim % TEAM == 0) { /* teams have whole blocks of packed values */
         steps[0].words[2] = 1;
         return 1;
     }
-    plan_values(KERNEL_attention_pack, width_of(q), tokens, &steps[1]);
+    plan_values(KERNEL_attention_pack, width_of(q), rows_of(q), &steps[1]);
     steps[1].operands[0] = 5; /* out */
     steps[1].operands[1] = 6; /* packed */
     return 2;

@@ -4,6 +4,8 @@
 
 #include "device/device.h"
 
+#include <string.h>
+
 enum gpu_kernel {
 #define GPU_KERNEL(name) KERNEL_##name,
 #include "ops/gpu/kernels.def"
@@ -45,6 +47,41 @@ static inline struct device_gpu_step step_of(enum gpu_kernel kernel, uint64_t gr
         step.operands[i] = i;
     return step;
 }
+
+/* Whether rows of an operand can be read 16 bytes at a time; an absent one can. */
+static inline bool is_aligned(const struct device_host_operand *operand)
+{
+    return ((uint64_t)(uintptr_t)operand->data | operand->row_stride_bytes) % 16 == 0;
+}
+
+/* Where the operands of a group of products stand in the launch. */
+struct group_places {
+    uint8_t packed, weights, biases, outs;
+    uint32_t count;
+};
+
+/* Parts that are not in the set are absent for the kernel. */
+static inline void place_operands(const struct group_places *places, uint32_t part_bits,
+                                  struct device_gpu_step *step)
+{
+    memset(step->operands, DEVICE_GPU_ABSENT, sizeof(step->operands));
+    step->operands[0] = places->packed;
+    for (uint8_t part = 0; part < places->count; part++) {
+        if (!(part_bits >> part & 1))
+            continue;
+        step->operands[1 + part] = (uint8_t)(places->weights + part);
+        step->operands[4 + part] = (uint8_t)(places->biases + part);
+        step->operands[7 + part] = (uint8_t)(places->outs + part);
+    }
+}
+
+/* plan_many.c: products of tokens packed as halves. */
+bool plan_is_many(enum dtype weight_dtype, uint64_t k, uint64_t tokens);
+uint32_t plan_many_products(const struct device_gpu_request *request,
+                            const struct group_places *places, struct device_gpu_step *steps);
+struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
+                                    const struct group_places *places, uint32_t part,
+                                    uint64_t tokens);
 
 /* plan_matmul.c */
 uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps);

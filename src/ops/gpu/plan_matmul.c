@@ -7,8 +7,6 @@
 #include "ops/gpu/tiling.h"
 #include "tensor/quant.h"
 
-#include <string.h>
-
 enum dtype gpu_weight_dtype(enum dtype dtype, uint64_t k)
 {
     if (dtype == DTYPE_Q8_0 && k % dtype_info(DTYPE_Q8_0_X8)->block_elements == 0)
@@ -23,16 +21,26 @@ bool gpu_can_multiply(enum dtype weight_dtype)
     return quant_can_decode(weight_dtype) || matmul_is_direct(weight_dtype);
 }
 
-uint32_t gpu_pack_format(enum dtype weight_dtype)
+uint32_t gpu_pack_format(enum dtype weight_dtype, uint64_t k, uint64_t tokens)
 {
+    if (plan_is_many(weight_dtype, k, tokens))
+        return weight_dtype == DTYPE_BF16 ? PACK_BF16 : PACK_F16;
     bool own = matmul_is_direct(weight_dtype) || matmul_chunk_bytes(weight_dtype);
     return own && dtype_info(weight_dtype)->block_elements > 1 ? PACK_LEVELS : PACK_F32;
 }
 
 uint64_t gpu_packed_row_bytes(uint32_t format, uint64_t k)
 {
-    uint64_t bytes = format == PACK_LEVELS ? k + k / 32 * 8 : 4 * k;
-    return (bytes + 15) / 16 * 16;
+    switch (format) {
+    case PACK_LEVELS:
+        return (k + k / 32 * 8 + 15) / 16 * 16;
+    case PACK_F16: /* with a factor, and its place aligned */
+        return 2 * k + 16;
+    case PACK_BF16:
+        return 2 * k;
+    default:
+        return (4 * k + 15) / 16 * 16;
+    }
 }
 
 /* How a product is done. */
@@ -48,27 +56,6 @@ static enum product_way way_of(const struct device_host_operand *weights)
     bool ring = matmul_chunk_bytes((uint32_t)weights->dtype) &&
                 weights->row_stride_bytes < (UINT64_C(1) << 31);
     return ring ? WAY_RING : WAY_DECODED;
-}
-
-/* Where a group's operands stand in the launch. */
-struct group_places {
-    uint8_t packed, weights, biases, outs;
-    uint32_t count;
-};
-
-/* Parts that are not in the set are absent for the kernel. */
-static void place_operands(const struct group_places *places, uint32_t part_bits,
-                           struct device_gpu_step *step)
-{
-    memset(step->operands, DEVICE_GPU_ABSENT, sizeof(step->operands));
-    step->operands[0] = places->packed;
-    for (uint8_t part = 0; part < places->count; part++) {
-        if (!(part_bits >> part & 1))
-            continue;
-        step->operands[1 + part] = (uint8_t)(places->weights + part);
-        step->operands[4 + part] = (uint8_t)(places->biases + part);
-        step->operands[7 + part] = (uint8_t)(places->outs + part);
-    }
 }
 
 /* Teams of a block, so that its ring fits. */
@@ -103,7 +90,8 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
     uint32_t ring_bytes = MATMUL_STAGES * MATMUL_ROWS * stage_bytes;
     uint32_t teams = ring_teams(chip, ring_bytes);
     uint32_t wide = tokens > 4 ? 3 : tokens > 2 ? 2 : tokens > 1 ? 1 : 0; /* log2 */
-    bool levels = gpu_pack_format(weights[first].dtype) == PACK_LEVELS;
+    bool levels = gpu_pack_format(weights[first].dtype, width_of(&weights[first]), tokens) ==
+                  PACK_LEVELS;
     enum gpu_kernel kernel = (levels ? KERNEL_matmul_levels_1 : KERNEL_matmul_floats_1) + wide;
     if (way == WAY_RING) {
         wide = tokens > 1 ? 3 : 0;
@@ -121,15 +109,16 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
     return step;
 }
 
-static struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
-                                           const struct group_places *places, uint32_t part,
-                                           uint64_t tokens)
+struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
+                                    const struct group_places *places, uint32_t part,
+                                    uint64_t tokens)
 {
     const struct device_host_operand *weights = &request->operands[places->weights + part];
     struct device_gpu_step step = step_of(KERNEL_matmul_decoded,
                                           divide_up(rows_of(weights), TEAMS_OF_VALUES),
                                           divide_up(tokens, DECODED_TOKENS), VALUE_THREADS);
     step.words[1] = part;
+    step.words[2] = gpu_pack_format(weights->dtype, width_of(weights), tokens);
     place_operands(places, 1u << part, &step);
     return step;
 }
@@ -198,7 +187,7 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     uint64_t most = chip->thread_limit / TEAM;
     most = most < ONE_TEAMS_MOST ? most : ONE_TEAMS_MOST;
     if (members > most || groups / blocks > UINT32_MAX / 4096 ||
-        (!same && gpu_pack_format(dtype) != PACK_LEVELS))
+        (!same && gpu_pack_format(dtype, k, 1) != PACK_LEVELS))
         return false;
     uint64_t sums = divide_up(groups, blocks) * ONE_ROWS_MOST * members * sizeof(float);
     uint64_t room = chip->processor_shared_bytes - ONE_SPARE_BYTES;
@@ -274,6 +263,12 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     if (tokens == 0)
         return 0;
     ASSERT(tokens <= GRID_Y_LIMIT);
+    uint32_t first = 0;
+    while (first + 1 < places->count && !weights[first].data)
+        first++;
+    /* All parts want the same packing. */
+    if (plan_is_many(weights[first].dtype, width_of(&weights[first]), tokens))
+        return plan_many_products(request, places, steps);
     for (uint32_t part = 0; part < places->count; part++)
         if (weights[part].data && rows_of(&weights[part]) > 0)
             bits[way_of(&weights[part])] |= 1u << part;

@@ -16,6 +16,44 @@
 /* Tokens at a time where weights are decoded one by one. */
 #define DECODED_TOKENS 4u
 
+/* Of products on sm_90a's matrix units: tokens and rows of weights of a block, and the ring of
+ * stages, each 64 values of k of both. */
+#define WARPGROUP_TOKENS 128u
+#define WARPGROUP_WEIGHTS 256u
+#define WARPGROUP_STAGES 4u
+#define WARPGROUP_STAGE_BYTES ((WARPGROUP_TOKENS + WARPGROUP_WEIGHTS) * 128u)
+
+/* Of products on the matrix units all chips have: tokens of a tile, bytes of 64 values of k of
+ * them, and how many of those are in the ring. */
+#define TILE_THREADS 256u
+#define TILE_TOKENS_WIDE 64u
+#define TILE_ACT_BYTES (TILE_TOKENS_WIDE * 128u)
+#define TILE_ACT_STAGES 3u
+#define TILE_HALF_STAGES 3u
+
+/* Types that are unpacked as they are multiplied there: bytes of 256 values of a row in shared
+ * memory; 0 for others. */
+static inline uint32_t tile_raw_bytes(uint32_t dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q4_K:
+        return 144;
+    case DTYPE_Q5_K:
+        return 176;
+    case DTYPE_Q6_K_X8:
+        return 224;
+    case DTYPE_Q8_0_X8:
+        return 272;
+    default:
+        return 0;
+    }
+}
+
+/* Of attention on matrix units: rows (tokens times heads that share a kv head) of a block, and
+ * slots of the cache it takes at a time. */
+#define ATTENTION_ROWS 128u
+#define ATTENTION_SLOTS 64u
+
 /* Types whose blocks lie at multiples of 16 bytes are read straight to registers. */
 static inline bool matmul_is_direct(uint32_t dtype)
 {

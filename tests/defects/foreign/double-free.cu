@@ -1,7 +1,7 @@
 /* Two owners free the same memory.
  *
- * On hardware: the second free returns cudaErrorInvalidValue; if the address had been given out again in
- * between, it would free somebody else's memory.
+ * On hardware: the second free returns cudaErrorInvalidValue; if the address had been given out
+ * again in between, it would free somebody else's memory.
  * To be named: the cudaFree in give_back_again, and the one in give_back. */
 #include "foreign.h"
 

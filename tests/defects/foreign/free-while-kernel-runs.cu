@@ -1,11 +1,14 @@
 /* Memory is given back on one stream while a kernel on another still writes it: no event orders
  * the two. The pool hands it out again at once.
  *
- * On hardware: HWFACT
- * To be named: the cudaFreeAsync in give_back, and the kernel fill as the work it did not wait for. */
+ * On hardware: no error; the pool hands the same address out again, and the kernel overwrites
+ * every byte of its new owner.
+ * To be named: the cudaFreeAsync in give_back, and the kernel fill as the work it did not wait
+ * for. */
 #include "foreign.h"
 
-enum { COUNT = 1 << 23 }; /* as much as the pool takes at a time: it comes back whole */
+/* As much as the pool takes at a time: it comes back whole. */
+enum { COUNT = 1 << 23 };
 
 CULPRIT void give_back(float *device, cudaStream_t stream)
 {

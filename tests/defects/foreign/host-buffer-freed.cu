@@ -1,8 +1,10 @@
 /* The host memory of an asynchronous copy is unregistered and unmapped while the copy is queued.
  *
- * On hardware: on an H200 (driver 580) cudaHostUnregister waits for the copy, as cudaFreeHost does, and the
- * bytes arrive; no document promises it, and a copy that is not done must not lose its memory.
- * To be named: the cudaHostUnregister in give_back, and the copy in upload that still reads there. */
+ * On hardware: on an H200 (driver 580) cudaHostUnregister waits for the copy, as cudaFreeHost
+ * does, and the bytes arrive; no document promises it, and a copy that is not done must not lose
+ * its memory.
+ * To be named: the cudaHostUnregister in give_back, and the copy in upload that still reads
+ * there. */
 #include "foreign.h"
 
 #include <sys/mman.h>

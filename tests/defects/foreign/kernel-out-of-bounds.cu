@@ -2,8 +2,8 @@
  * until the copy of the result, which gets the blame.
  *
  * On hardware: cudaErrorIllegalAddress at the copy, and at every call after it.
- * To be named: the launch of scatter as the first of a window that ends with the copy in copy_back;
- * with --narrow, scatter alone. */
+ * To be named: with --narrow the launch of scatter; without it the four launches before the copy in
+ * copy_back, among which it is. */
 #include "foreign.h"
 
 enum { COUNT = 1 << 16 };

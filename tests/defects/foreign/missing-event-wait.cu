@@ -1,6 +1,6 @@
 /* Values are uploaded on one stream and used by a kernel on another, which nobody told to wait.
  *
- * On hardware: HWFACT
+ * On hardware: no error; not one of the results is right.
  * To be named: the launch of scale in compute, and the copy in upload it should have waited for.
  * What a kernel does with its pointers is not known, so this is possible, never confirmed. */
 #include "foreign.h"

@@ -1,8 +1,8 @@
 /* cudaFree of memory from a pool does not wait, unlike cudaFree of cudaMalloc's: a copy out of it
  * is still queued.
  *
- * On hardware: the copy engine faults: the wait returns cudaErrorLaunchFailure, and so does every call after
- * it.
+ * On hardware: the copy engine faults: the wait returns cudaErrorLaunchFailure, and so does every
+ * call after it.
  * To be named: the cudaFree in give_back, and the copy in copy_back that it did not wait for. */
 #include "foreign.h"
 

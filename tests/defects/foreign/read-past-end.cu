@@ -1,7 +1,8 @@
 /* A result of 1000 values is copied to the host with the size of a padded one (4096 values).
  *
- * On hardware: the driver knows the size to the byte: the copy returns cudaErrorInvalidValue and copies nothing,
- * not even the 1000 values. A program that does not look at the result computes with old bytes.
+ * On hardware: the driver knows the size to the byte: the copy returns cudaErrorInvalidValue and
+ * copies nothing, not even the 1000 values. A program that does not look at the result computes
+ * with old bytes.
  * To be named: the cudaMemcpy in copy_back, with 16384 bytes asked of 4000. */
 #include "foreign.h"
 

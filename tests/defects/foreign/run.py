@@ -6,7 +6,7 @@ audit's summary against NAME.expect:
 
     hypothesis: use-after-free              what must be found
     certainty: direct                       direct: CONFIRMED; possible: never CONFIRMED
-    cause: cuMemcpyDtoH in copy_back        the call named: how its name begins, a function of its stack
+    cause: cuMemcpyDtoH in copy_back        the call: how its name begins, a function of its stack
     other: cuMemFree in give_back           the other side, likewise (optional)
     also: leak                              what else may be confirmed beside it (optional)
     options: --narrow                       of greta trace (optional)
@@ -78,8 +78,8 @@ def build(source, folder):
     if first.startswith("/* build:"):
         flags = first.removeprefix("/* build:").split()
     binary = folder / source.stem
-    done = subprocess.run([find_nvcc(), "-arch=native", "-O1", "-g", "-cudart", "static", "-Xcompiler",
-                           "-rdynamic", *flags, "-o", str(binary), str(source)],
+    done = subprocess.run([find_nvcc(), "-arch=native", "-O1", "-g", "-cudart", "static",
+                           "-Xcompiler", "-rdynamic", *flags, "-o", str(binary), str(source)],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise RuntimeError(f"{source.name} does not build:\n{done.stdout}")
@@ -104,19 +104,23 @@ def names_call(call, wanted):
     name, _, function = wanted.partition(" in ")
     if not any(str(call.get(key) or "").startswith(name) for key in ("op", "kernel", "tensor")):
         return False
-    return not function or any(function == frame.get("function") for frame in call["stack"])
+    return not function or any(function == frame["function"]
+                               for frame in call.get("stack") or [])
 
 
 def is_meant(finding, wanted):
-    return (finding["hypothesis"] == wanted["hypothesis"]
-            and finding["certainty"] == wanted["certainty"]
-            and names_call(finding["cause"], wanted["cause"])
-            and ("other" not in wanted or names_call(finding["other"], wanted["other"])))
+    if any(finding[key] != wanted[key] for key in ("hypothesis", "certainty")):
+        return False
+    if "other" not in wanted:
+        return names_call(finding["cause"], wanted["cause"])
+    # Which of two calls is the cause and which the other side is a matter of words.
+    return any(names_call(one, wanted["cause"]) and names_call(two, wanted["other"])
+               for one, two in ((finding["cause"], finding["other"]),
+                                (finding["other"], finding["cause"])))
 
 
 def told(finding):
-    text = finding["text"]
-    return f"{finding['hypothesis']} ({finding['certainty']}): {text['en'] if isinstance(text, dict) else text}"
+    return f"{finding['hypothesis']} ({finding['certainty']}): {finding['text']['en']}"
 
 
 def judge(wanted, summary):
@@ -137,10 +141,10 @@ def judge(wanted, summary):
             if meant and (not root or root["hypothesis"] != wanted["hypothesis"]):
                 wrong.append(f"root cause: {root and root['hypothesis']}")
     for row in summary["hypotheses"]:
-        if row["verdict"] == "CONFIRMED" and row["hypothesis"] not in allowed:
-            wrong.append(f"confirmed, and should not be: {row['hypothesis']}")
+        if row["verdict"] == "CONFIRMED" and row["slug"] not in allowed:
+            wrong.append(f"confirmed, and should not be: {row['slug']}")
             wrong += ["  " + told(finding) for finding in summary["findings"]
-                      if finding["hypothesis"] == row["hypothesis"]]
+                      if finding["hypothesis"] == row["slug"]]
     return wrong
 
 
@@ -203,7 +207,9 @@ def run_all(greta, chosen, folder):
     failed = skipped = 0
     print(f"{'program':30} {'expected':34} {'plain':>8} {'traced':>8}")
     for (name, source, wanted), command in zip(chosen, commands):
-        expected = f"{wanted['hypothesis']}, {wanted['certainty']}" if wanted else "nothing confirmed"
+        expected = "nothing confirmed"
+        if wanted:
+            expected = f"{wanted['hypothesis']}, {wanted['certainty']}"
         if source.suffix == ".py" and not has_torch:
             print(f"{name:30} {expected:34} skipped: no PyTorch that sees the GPU")
             skipped += 1

@@ -1,6 +1,7 @@
 /* Memory is freed in stream order, and the copy of the result is queued behind the free.
  *
- * On hardware: the driver still knows the address: the copy returns cudaErrorInvalidValue, nothing arrives.
+ * On hardware: the driver still knows the address: the copy returns cudaErrorInvalidValue, nothing
+ * arrives.
  * To be named: the copy in copy_back, and the cudaFreeAsync in give_back. */
 #include "foreign.h"
 

@@ -1,8 +1,8 @@
 /* A result is copied back with the direction of an upload: the target lies on the host, the source
  * on the device.
  *
- * On hardware: the copy returns cudaErrorInvalidValue and copies nothing (with pinned memory it would be
- * taken for what it is and work).
+ * On hardware: the copy returns cudaErrorInvalidValue and copies nothing (with pinned memory it
+ * would be taken for what it is and work).
  * To be named: the cudaMemcpyAsync in copy_back. */
 #include "foreign.h"
 

@@ -33,7 +33,7 @@ INLINE void load8(uint32_t dtype, const GLOBAL uint8_t *row, uint32_t first, flo
         }
     } else if (dtype == DTYPE_F16) {
         const GLOBAL uint8_t *at = row + 2 * first;
-        words4 words;
+        words4 words = { 0 };
         if (((uint64_t)(uintptr_t)at & 15) == 0) {
             words = *(const GLOBAL words4 *)at;
         } else {

@@ -1,6 +1,8 @@
 /* portable.h - all that differs between the machines kernels are compiled for: NVIDIA GPUs, AMD
  * GPUs, and a processor that plays one in tests (EMULATED). Builtins only, no vendor headers.
  *
+ * The matrix units are in matrix.h and warpgroup.h, in the same way.
+ *
  * Kernels are written for teams of 32 neighbouring threads, a whole wave on NVIDIA, half of one on
  * AMD's wide waves. All threads of a team take the same path around team operations. */
 #ifndef GRETA_OPS_GPU_KERNELS_PORTABLE_H
@@ -32,7 +34,8 @@ typedef float floats2 __attribute__((vector_size(8)));
 #define GLOBAL __attribute__((address_space(1)))
 #define SHARED __attribute__((address_space(3)))
 
-extern SHARED words4 shared_array[];
+/* As matrix units want their panels. */
+extern SHARED words4 shared_array[] __attribute__((aligned(1024)));
 INLINE SHARED uint8_t *shared_memory(void)
 {
     return (SHARED uint8_t *)shared_array;
@@ -370,6 +373,41 @@ INLINE uint32_t team_max_bits(uint32_t value, uint32_t width)
         value = other > value ? other : value;
     }
     return value;
+}
+
+/* Two f16 in a word, the first in the low half. */
+INLINE uint32_t two_halves(float low, float high)
+{
+#if defined(__NVPTX__)
+    uint32_t word; /* one instruction, which the compiler does not find */
+    __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+#else
+    return f16_bits(low) | (uint32_t)f16_bits(high) << 16;
+#endif
+}
+
+/* Of both f16 of a word: (value - base) * scale - min, the difference exact where it is a whole
+ * number; every operand a pair. */
+INLINE uint32_t scale_halves(uint32_t values, uint32_t base, uint32_t scale, uint32_t min)
+{
+#if defined(__NVPTX__)
+    uint32_t word;
+    __asm__("{\n.reg .b32 t, m;\nsub.f16x2 t, %1, %2;\nneg.f16x2 m, %4;\n"
+            "fma.rn.f16x2 %0, t, %3, m;\n}"
+            : "=r"(word)
+            : "r"(values), "r"(base), "r"(scale), "r"(min));
+    return word;
+#else
+    float results[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        float level = f16_value((uint16_t)(values >> (16 * i))) -
+                      f16_value((uint16_t)(base >> (16 * i)));
+        results[i] = __builtin_fmaf(level, f16_value((uint16_t)(scale >> (16 * i))),
+                                    -f16_value((uint16_t)(min >> (16 * i))));
+    }
+    return two_halves(results[0], results[1]);
+#endif
 }
 
 /* exp(x) to about 2 units in the last place: what x * log2(e) loses is put back. */

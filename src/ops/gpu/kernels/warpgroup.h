@@ -1,0 +1,139 @@
+/* warpgroup.h - the matrix units of sm_90a, as four teams use them together: 64 rows times 256
+ * rows, both of 64 halves, straight from shared memory; and the same for the emulator. Other chips
+ * have none of it (HAS_WARPGROUPS).
+ *
+ * A panel in shared memory has rows of 128 bytes; the 16-byte pieces of row r are exchanged by
+ * piece ^ (r % 8), so that eight rows of a column of pieces meet different banks. It begins at a
+ * multiple of 1024 bytes. */
+#ifndef GRETA_OPS_GPU_KERNELS_WARPGROUP_H
+#define GRETA_OPS_GPU_KERNELS_WARPGROUP_H
+
+#include "ops/gpu/kernels/portable.h"
+
+#define WARPGROUP 128u
+#define WARPGROUP_ROWS 64u
+#define WARPGROUP_COLUMNS 256u
+/* A thread's part of 64 x 256 sums: sums[4 * j + i] is row 16 * team + lane / 4 + 8 * (i / 2),
+ * column 8 * j + 2 * (lane % 4) + i % 2. */
+#define WARPGROUP_SUMS 128
+
+#if defined(__NVPTX__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define HAS_WARPGROUPS 1
+
+/* Where a panel is, for the matrix unit: address, rows in eights 1024 bytes apart, pieces exchanged
+ * over 128 bytes. */
+INLINE uint64_t panel_place(const SHARED uint8_t *panel)
+{
+    uint64_t address = (uint32_t)(uintptr_t)panel;
+    return (address & 0x3FFFFu) >> 4 | UINT64_C(1) << 16 | UINT64_C(64) << 32 | UINT64_C(1) << 62;
+}
+
+#define SUMS_8(i)                                                                                  \
+    "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]),     \
+        "+f"(sums[i + 5]), "+f"(sums[i + 6]), "+f"(sums[i + 7])
+#define SUMS_32(i) SUMS_8(i), SUMS_8(i + 8), SUMS_8(i + 16), SUMS_8(i + 24)
+#define NAMES_128                                                                                  \
+    "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,"  \
+    "%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
+    "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70," \
+    "%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93," \
+    "%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,"    \
+    "%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}"
+#define STEP_16(type, at)                                                                          \
+    "wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " " NAMES_128 ", a" at ", b" at   \
+    ", p, 1, 1, 0, 0;\n"
+#define MULTIPLY_64(type)                                                                          \
+    __asm__ volatile(                                                                              \
+        "{\n.reg .pred p;\n.reg .b64 a0, a1, a2, a3, b0, b1, b2, b3;\nsetp.ne.b32 p, 1, 0;\n"      \
+        "mov.b64 a0, %128;\nadd.s64 a1, %128, 2;\nadd.s64 a2, %128, 4;\nadd.s64 a3, %128, 6;\n"    \
+        "mov.b64 b0, %129;\nadd.s64 b1, %129, 2;\nadd.s64 b2, %129, 4;\nadd.s64 b3, %129, 6;\n"    \
+        "wgmma.fence.sync.aligned;\n" STEP_16(type, "0") STEP_16(type, "1") STEP_16(type, "2")     \
+            STEP_16(type, "3") "wgmma.commit_group.sync.aligned;\n}"                               \
+        : SUMS_32(0), SUMS_32(32), SUMS_32(64), SUMS_32(96)                                        \
+        : "l"(panel_place(a)), "l"(panel_place(b))                                                 \
+        : "memory")
+
+/* Begins sums += a x b over 64 halves; a has 64 rows, b 256. */
+INLINE void warpgroup_multiply(bool is_bf16, float sums[WARPGROUP_SUMS], const SHARED uint8_t *a,
+                               const SHARED uint8_t *b)
+{
+    if (is_bf16)
+        MULTIPLY_64("bf16");
+    else
+        MULTIPLY_64("f16");
+}
+/* The same of 64 rows of b, f16. */
+#define WARPGROUP_FEW_SUMS 32
+#define NAMES_32                                                                                   \
+    "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,"  \
+    "%25,%26,%27,%28,%29,%30,%31}"
+#define FEW_STEP_16(at)                                                                            \
+    "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 " NAMES_32 ", a" at ", b" at               \
+    ", p, 1, 1, 0, 0;\n"
+INLINE void warpgroup_multiply_few(float sums[WARPGROUP_FEW_SUMS], const SHARED uint8_t *a,
+                                   const SHARED uint8_t *b)
+{
+    __asm__ volatile(
+        "{\n.reg .pred p;\n.reg .b64 a0, a1, a2, a3, b0, b1, b2, b3;\nsetp.ne.b32 p, 1, 0;\n"
+        "mov.b64 a0, %32;\nadd.s64 a1, %32, 2;\nadd.s64 a2, %32, 4;\nadd.s64 a3, %32, 6;\n"
+        "mov.b64 b0, %33;\nadd.s64 b1, %33, 2;\nadd.s64 b2, %33, 4;\nadd.s64 b3, %33, 6;\n"
+        "wgmma.fence.sync.aligned;\n" FEW_STEP_16("0") FEW_STEP_16("1") FEW_STEP_16("2")
+            FEW_STEP_16("3") "wgmma.commit_group.sync.aligned;\n}"
+        : SUMS_32(0)
+        : "l"(panel_place(a)), "l"(panel_place(b))
+        : "memory");
+}
+/* Waits until at most `pending` products are under way. */
+#define warpgroup_wait(pending)                                                                    \
+    __asm__ volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory")
+/* What this thread stored to shared memory is seen by the matrix units, behind the next barrier. */
+INLINE void warpgroup_publish(void)
+{
+    __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+#elif defined(__NVPTX__) || defined(__AMDGCN__)
+#define HAS_WARPGROUPS 0
+#else
+#define HAS_WARPGROUPS 1
+
+INLINE float half_at(bool is_bf16, const uint8_t *panel, uint32_t row, uint32_t k)
+{
+    uint16_t bits = *(const uint16_t *)(const void *)(panel + row * 128 +
+                                                      ((k / 8) ^ (row % 8)) * 16 + k % 8 * 2);
+    return is_bf16 ? float_of((uint32_t)bits << 16) : f16_value(bits);
+}
+
+INLINE void emulated_multiply(bool is_bf16, float *sums, uint32_t count, const uint8_t *a,
+                              const uint8_t *b)
+{
+    float rows[2][64];
+    for (uint32_t r = 0; r < 2; r++)
+        for (uint32_t k = 0; k < 64; k++)
+            rows[r][k] = half_at(is_bf16, a, 16 * (team_index() % 4) + lane_index() / 4 + 8 * r, k);
+    for (uint32_t j = 0; j < count / 4; j++)
+        for (uint32_t c = 0; c < 2; c++)
+            for (uint32_t k = 0; k < 64; k++) {
+                float value = half_at(is_bf16, b, 8 * j + 2 * (lane_index() % 4) + c, k);
+                sums[4 * j + c] += rows[0][k] * value;
+                sums[4 * j + 2 + c] += rows[1][k] * value;
+            }
+}
+INLINE void warpgroup_multiply(bool is_bf16, float sums[WARPGROUP_SUMS], const SHARED uint8_t *a,
+                               const SHARED uint8_t *b)
+{
+    emulated_multiply(is_bf16, sums, WARPGROUP_SUMS, a, b);
+}
+#define WARPGROUP_FEW_SUMS 32
+INLINE void warpgroup_multiply_few(float sums[WARPGROUP_FEW_SUMS], const SHARED uint8_t *a,
+                                   const SHARED uint8_t *b)
+{
+    emulated_multiply(false, sums, WARPGROUP_FEW_SUMS, a, b);
+}
+#define warpgroup_wait(pending) ((void)(pending))
+INLINE void warpgroup_publish(void)
+{
+}
+
+#endif
+#endif
