@@ -227,8 +227,10 @@ static enum status read_run(struct device *device, struct device_stream stream,
         const void *landed = NULL;
         TRY(device_copy_out(device, stream, &piece, site, &ticket, err));
         enum status status = device_ticket_redeem(device, ticket, site, &landed, &count, err);
-        if (!status)
+        if (!status) {
+            ASSERT(landed);
             memcpy(target + at, landed, (size_t)count);
+        }
         struct error second;
         enum status released = device_ticket_release(device, ticket, site, &second);
         if (!status && released) {

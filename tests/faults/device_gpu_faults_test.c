@@ -213,6 +213,13 @@ int main(int argument_count, char **arguments)
     for (size_t i = 0; i < COUNT_OF(weights); i++)
         weights[i] = (float)i / 64;
     fail_nth_pause();
+    /* What a process does once and keeps, as HIP's handler of faults, is done here. */
+    struct device_options once = { .staging_slot_count = 1, .staging_slot_bytes = 4096 };
+    struct error err;
+    if (live(&once, &err)) {
+        fprintf(stderr, "%s: %s\n", device_name, err.text);
+        return 1;
+    }
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fail_nth_write_sites();
     return failed;

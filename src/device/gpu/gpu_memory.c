@@ -342,6 +342,7 @@ void gpu_memory_destroy(struct device *device, struct device_memory *memory)
 {
     struct gpu_device *gpu = gpu_of(device);
     struct gpu_memory *mine = memory->impl;
+    ASSERT(mine);
     gpu_enter(gpu);
     bool kept = mine->base_bytes <= device->options.quarantine_bytes && !device_is_lost(device) &&
                 keep(gpu, mine);

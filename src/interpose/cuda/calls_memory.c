@@ -110,11 +110,13 @@ void cuda_begin_unmap(struct cuda_call *call)
 
 /* ---- Copies --------------------------------------------------------------------------------- */
 
-static void begin_copy(struct cuda_call *call, struct interpose_copy *copy, uint64_t stream_handle)
+static void begin_copy(struct cuda_call *call, const struct interpose_copy *asked,
+                       uint64_t stream_handle)
 {
     struct interpose_stream stream = cuda_stream(call, stream_handle);
-    copy->stream = &stream;
-    interpose_copy_begin(call->trace, &call->call, call->entry->name, copy);
+    struct interpose_copy copy = *asked;
+    copy.stream = &stream;
+    interpose_copy_begin(call->trace, &call->call, call->entry->name, &copy);
 }
 
 static struct interpose_copy linear_copy(const struct cuda_call *call, const struct args_copy *args)
@@ -237,11 +239,13 @@ void cuda_begin_graph_copy(struct cuda_call *call)
 
 /* ---- Fills ---------------------------------------------------------------------------------- */
 
-static void begin_fill(struct cuda_call *call, struct interpose_fill *fill, uint64_t stream_handle)
+static void begin_fill(struct cuda_call *call, const struct interpose_fill *asked,
+                       uint64_t stream_handle)
 {
     struct interpose_stream stream = cuda_stream(call, stream_handle);
-    fill->stream = &stream;
-    interpose_fill_begin(call->trace, &call->call, call->entry->name, fill);
+    struct interpose_fill fill = *asked;
+    fill.stream = &stream;
+    interpose_fill_begin(call->trace, &call->call, call->entry->name, &fill);
 }
 
 static void fill_linear(struct cuda_call *call, bool async)
