@@ -5,8 +5,8 @@
 function(greta_trace_library backend)
     file(GLOB sources CONFIGURE_DEPENDS src/interpose/*.c src/interpose/${backend}/*.c
          src/event/*.c)
-    list(APPEND sources src/base/status.c src/base/clock.c src/base/mapfile.c src/base/bytes.c
-         src/base/text.c)
+    list(APPEND sources src/base/status.c src/base/clock.c src/base/mapfile.c src/base/fault.c
+         src/base/bytes.c src/base/text.c)
     set(target greta_trace_${backend})
     add_library(${target} SHARED ${sources})
     target_include_directories(${target} PRIVATE src)
