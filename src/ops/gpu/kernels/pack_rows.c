@@ -156,7 +156,9 @@ KERNEL(rms_norm_halves)
             x[i] = value += added[i];
         squares += value * value;
     }
-    float mean = block_sum(squares[0] + squares[1] + squares[2] + squares[3]) / (float)(4 * fours);
+    float mean = block_sum(squares[0] + squares[1] + squares[2] + squares[3],
+                           (SHARED float *)shared_memory()) /
+                 (float)(4 * fours);
     float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
     uint32_t largest = 0;
     UNROLL
