@@ -106,7 +106,7 @@ static void fill_calls(struct gpu_device *gpu, const struct gpu_stream *stream,
         struct gpu_call *call = &ret_prepared->calls[i];
         *call = make_call(gpu, stream, commands, node);
         memcpy(call->params, commands[step->params_of].params, sizeof(call->params));
-        for (uint32_t more = 1; more < count; more++)
+        for (uint32_t more = 1; more < count && more <= COUNT_OF(call->more_trap_ids); more++)
             call->more_trap_ids[more - 1] = commands[more].event_id;
         memcpy(call->words, step->words, sizeof(call->words));
         for (uint32_t o = 0; o < GPU_OPERAND_LIMIT; o++) {

@@ -90,11 +90,10 @@ uint32_t plan_matmul_group(const struct device_gpu_request *request, struct devi
 uint32_t plan_norm_group(const struct device_gpu_request *norm,
                          const struct device_gpu_request *request, bool is_group,
                          struct device_gpu_step *steps);
-/* A product of few weights, which asks for some of those of the one that comes next, whose operands
- * begin at operand_base. 0: there is nothing to ask for. */
-uint32_t plan_matmul_before(const struct device_gpu_request *request,
-                            const struct device_gpu_request *next, bool next_is_group,
-                            uint8_t operand_base, struct device_gpu_step *steps);
+/* The product of a step asks for some weights of the one that comes next, whose operands begin at
+ * operand_base, where that can be. */
+void plan_ask_ahead(const struct device_gpu_request *next, bool is_group, uint32_t operand_base,
+                    struct device_gpu_step *step);
 
 /* plan_join.c: see device_gpu_join. */
 uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_plan *plans,

@@ -47,30 +47,39 @@ static uint32_t join_attention(const struct device_gpu_request *requests,
     steps[0].operands[8] = append + 1;
     steps[0].operands[9] = append + 2;
     steps[0].operands[10] = 2; /* rope's table */
-    steps[0].operands[11] = DEVICE_GPU_ABSENT;
+    for (uint32_t i = 11; i < GPU_OPERAND_LIMIT; i++)
+        steps[0].operands[i] = DEVICE_GPU_ABSENT;
     return 1;
+}
+
+static bool is_product(device_gpu_plan plan)
+{
+    return plan == plan_matmul || plan == plan_matmul_group;
 }
 
 uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_plan *plans,
                    uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken)
 {
-    if (count < 2)
-        return 0;
-    if (plans[0] == plan_rms_norm && (plans[1] == plan_matmul || plans[1] == plan_matmul_group)) {
-        *ret_taken = 2;
-        return plan_norm_group(&requests[0], &requests[1], plans[1] == plan_matmul_group, steps);
-    }
-    if (count < 3)
-        return 0;
-    if (is_attention_step(requests, plans)) {
+    uint32_t step_count = 0, taken = 1;
+    if (count >= 3 && is_attention_step(requests, plans)) {
         *ret_taken = 3;
         return join_attention(requests, steps);
     }
-    bool next_is_group = plans[2] == plan_matmul_group;
-    if (plans[0] != plan_matmul || plans[1] != plan_rms_norm ||
-        (plans[2] != plan_matmul && !next_is_group))
-        return 0;
-    *ret_taken = 1;
-    return plan_matmul_before(&requests[0], &requests[2], next_is_group,
-                              requests[0].operand_count + requests[1].operand_count, steps);
+    if (count >= 2 && plans[0] == plan_rms_norm && is_product(plans[1])) {
+        taken = 2;
+        step_count = plan_norm_group(&requests[0], &requests[1], plans[1] == plan_matmul_group,
+                                     steps);
+    } else if (is_product(plans[0])) {
+        step_count = plans[0](&requests[0], steps);
+    }
+    uint32_t base = 0;
+    for (uint32_t i = 0; i < count && step_count == 1; i++) {
+        if (i >= taken && is_product(plans[i])) {
+            plan_ask_ahead(&requests[i], plans[i] == plan_matmul_group, base, &steps[0]);
+            break;
+        }
+        base += requests[i].operand_count;
+    }
+    *ret_taken = taken;
+    return step_count;
 }

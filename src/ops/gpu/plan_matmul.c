@@ -217,40 +217,6 @@ static struct device_gpu_step plan_one(const struct group_places *places, uint32
     return step;
 }
 
-/* What one_ask_ahead does for the product that comes next. */
-#define ONE_AHEAD_BYTES (UINT64_C(20) << 20)
-
-static void ask_ahead(const struct device_gpu_request *next, const struct group_places *places,
-                      uint8_t operand_base, struct device_gpu_step *step)
-{
-    const struct device_host_operand *weights = &next->operands[places->weights];
-    struct one_cut cut;
-    uint32_t bits = 0;
-    uint64_t groups = 0;
-    for (uint32_t part = 0; part < places->count; part++)
-        if (weights[part].data && rows_of(&weights[part]) > 0)
-            bits |= 1u << part;
-    if (!(bits & 1) || rows_of(&next->operands[places->packed]) != 1)
-        return;
-    uint32_t rows = one_rows((uint32_t)weights[0].dtype);
-    for (uint32_t part = 0; part < places->count; part++) {
-        if (!(bits >> part & 1))
-            continue;
-        if (way_of(&weights[part]) != WAY_DIRECT || weights[part].dtype != weights[0].dtype)
-            return;
-        groups += divide_up(rows_of(&weights[part]), rows);
-    }
-    if (!cut_one(next, places, bits, &cut) || cut.blocks != step->grid_x)
-        return;
-    step->words[2] = (uint32_t)(ONE_AHEAD_BYTES / cut.blocks);
-    step->words[3] = (ONE_STAGES - 1) * (cut.teams / cut.members);
-    step->words[4] = (uint32_t)groups;
-    step->words[5] = rows;
-    step->operands[10] = operand_base + places->weights;
-    step->operands[11] = (uint8_t)(bits & 2 ? operand_base + places->weights + 1u
-                                            : DEVICE_GPU_ABSENT);
-}
-
 /* ---- Any product ---------------------------------------------------------------------------- */
 
 /* One step for all parts of a way, but one for each that is decoded. */
@@ -303,6 +269,11 @@ uint32_t plan_matmul_group(const struct device_gpu_request *request, struct devi
     return plan_products(request, &group_places, steps);
 }
 
+static bool is_one(const struct device_gpu_step *step)
+{
+    return step->kernel >= KERNEL_matmul_one_q4_k && step->kernel <= KERNEL_matmul_one_f16;
+}
+
 #define ONE_NORM_WIDTH(threads) (8u * (threads)) /* of matmul_one_norm.h */
 
 uint32_t plan_norm_group(const struct device_gpu_request *norm,
@@ -320,8 +291,8 @@ uint32_t plan_norm_group(const struct device_gpu_request *norm,
             return 0;
     if (rows_of(x) != 1 || norm->operands[4].data != request->operands[places->packed].data ||
         plan_rms_norm(norm, steps) != 1 || steps[0].kernel != KERNEL_rms_norm_by_four ||
-        plan_products(request, places, steps) != 1 || steps[0].kernel < KERNEL_matmul_one_q4_k ||
-        steps[0].kernel > KERNEL_matmul_one_f16 || width > ONE_NORM_WIDTH(steps[0].threads))
+        plan_products(request, places, steps) != 1 || !is_one(&steps[0]) ||
+        width > ONE_NORM_WIDTH(steps[0].threads))
         return 0;
     uint64_t at = (steps[0].shared_bytes + 15) / 16 * 16;
     uint64_t bytes = at + TEAM * sizeof(float) + 16 + packed_bytes;
@@ -338,16 +309,33 @@ uint32_t plan_norm_group(const struct device_gpu_request *norm,
     return 1;
 }
 
-uint32_t plan_matmul_before(const struct device_gpu_request *request,
-                            const struct device_gpu_request *next, bool next_is_group,
-                            uint8_t operand_base, struct device_gpu_step *steps)
+/* About what memory gives while one kernel ends and the next begins. */
+#define ONE_AHEAD_BYTES (UINT64_C(14) << 20)
+
+void plan_ask_ahead(const struct device_gpu_request *next, bool is_group, uint32_t operand_base,
+                    struct device_gpu_step *step)
 {
-    uint32_t count = plan_products(request, &single_places, steps);
-    const struct device_host_operand *weights = &request->operands[single_places.weights];
-    uint64_t bytes = rows_of(weights) * weights->row_stride_bytes;
-    uint64_t in_rings = request->chip->processor_count * request->chip->processor_shared_bytes / 2;
-    if (count != 1 || rows_of(&request->operands[single_places.packed]) != 1 || bytes > in_rings)
-        return 0;
-    ask_ahead(next, next_is_group ? &group_places : &single_places, operand_base, &steps[0]);
-    return steps[0].words[2] ? 1 : 0;
+    const struct group_places *places = is_group ? &group_places : &single_places;
+    const struct device_host_operand *weights = &next->operands[places->weights];
+    struct one_cut cut;
+    uint32_t bits = 0;
+    uint64_t groups = 0;
+    if (!is_one(step) || !weights[0].data || rows_of(&next->operands[places->packed]) != 1)
+        return;
+    for (uint32_t part = 0; part < places->count; part++) {
+        if (!weights[part].data || rows_of(&weights[part]) == 0)
+            continue;
+        if (way_of(&weights[part]) != WAY_DIRECT)
+            return;
+        bits |= 1u << part;
+        groups += divide_up(rows_of(&weights[part]), one_rows((uint32_t)weights[part].dtype));
+    }
+    if (!cut_one(next, places, bits, &cut) || cut.blocks != step->grid_x)
+        return;
+    step->words[2] = (uint32_t)(ONE_AHEAD_BYTES / cut.blocks);
+    step->words[4] = (uint32_t)groups;
+    step->words[5] = one_rows((uint32_t)weights[0].dtype);
+    step->operands[12] = (uint8_t)(operand_base + places->weights);
+    if (bits & 2)
+        step->operands[13] = (uint8_t)(operand_base + places->weights + 1u);
 }

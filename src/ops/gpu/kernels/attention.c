@@ -271,7 +271,7 @@ INLINE float sum_of_teams(const struct share *share, const struct places *places
 INLINE GLOBAL float *part_at(const struct gpu_call *call, const struct share *share, uint32_t part,
                              uint32_t heads, uint32_t h)
 {
-    uint64_t index = ((uint64_t)share->counter * share->parts + part) * heads + h;
+    uint64_t index = ((uint64_t)share->counter * call->words[0] + part) * heads + h;
     return (GLOBAL float *)(call->workspace + GPU_COUNTER_BYTES) + index * (share->head_dim + 2);
 }
 

@@ -1,0 +1,207 @@
+/* matmul_one_dot.h - what a lane of matmul_one.c does with its slice: activations to registers, and
+ * the product with a slice of a row in shared memory, for each type. */
+#ifndef GRETA_OPS_GPU_KERNELS_MATMUL_ONE_DOT_H
+#define GRETA_OPS_GPU_KERNELS_MATMUL_ONE_DOT_H
+
+#include "ops/gpu/kernels/decode.h"
+#include "ops/gpu/tiling.h"
+
+/* In the place of a type: whatever each part has, of those packed as levels. */
+#define ONE_ANY DTYPE_COUNT
+
+/* A lane's activations. Levels: 64 columns, and of the blocks they are in {scale, scaled sum} or
+ * scales; for Q6_K also what 32 too much in each weight amounts to. Floats: 32 of them. */
+struct one_acts {
+    words4 words[8];
+    floats4 scales;
+    int32_t excess[4];
+};
+
+/* What a team does. */
+struct one_work {
+    const struct gpu_call *call;
+    const uint8_t *packed;    /* the row, in whatever memory */
+    uint32_t members, member; /* teams of a row, and which of them this is */
+    uint32_t slots;           /* groups of rows that the block does at once */
+    uint32_t first, end;      /* groups of the block, counted over all parts */
+    uint32_t counts[3];       /* groups of each part */
+    SHARED uint8_t *ring;
+    SHARED float *sums; /* [groups of the block][ONE_ROWS_MOST][members] */
+};
+
+/* ---- Activations to registers --------------------------------------------------------------- */
+
+INLINE words4 one_words(const uint8_t *at)
+{
+    return *(const words4 *)(const void *)at;
+}
+
+INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct one_acts *acts)
+{
+    const uint8_t *row = work->packed;
+    uint32_t k = (uint32_t)(work->call->operands[1].width | work->call->operands[2].width |
+                            work->call->operands[3].width);
+    uint32_t lane = lane_index(), column = work->member * one_columns(dtype);
+    if (dtype == DTYPE_BF16 || dtype == DTYPE_F16) {
+        UNROLL
+        for (uint32_t j = 0; j < 4; j++) {
+            uint32_t at = column + 256 * j + 8 * lane;
+            at = at < k ? at : 0;
+            acts->words[2 * j] = one_words(row + 4 * at);
+            acts->words[2 * j + 1] = one_words(row + 4 * at + 16);
+        }
+        return;
+    }
+    column += 64 * lane;
+    column = column < k ? column : 0; /* a lane without weights reads the first */
+    const float *scales = (const float *)(const void *)(row + k) + column / 32 * 2;
+    if (dtype == DTYPE_Q4_K) {
+        UNROLL
+        for (uint32_t j = 0; j < 4; j++)
+            acts->words[j] = one_words(row + column + 16 * j);
+        acts->scales = *(const floats4 *)(const void *)scales;
+        acts->scales[2] *= 0.0625f; /* upper nibbles are taken sixteenfold */
+    } else if (dtype == DTYPE_Q8_0_X8) {
+        /* Lanes of an odd pair take the second block first: no two read one bank. */
+        uint32_t other = lane & 2;
+        UNROLL
+        for (uint32_t j = 0; j < 4; j++)
+            acts->words[j] = one_words(row + column + 16 * (j ^ other));
+        acts->scales[0] = scales[other];
+        acts->scales[1] = scales[other ^ 2];
+    } else {
+        uint32_t side = lane % 2;
+        column -= 64 * side;
+        scales -= 4 * side;
+        UNROLL
+        for (uint32_t g = 0; g < 4; g++) {
+            acts->words[g] = one_words(row + column + 32 * g + 16 * side);
+            acts->scales[g] = scales[2 * g];
+            int32_t sum = 0;
+            UNROLL
+            for (uint32_t i = 0; i < 4; i++)
+                sum = dot4(0x01010101u, acts->words[g][i], sum);
+            acts->excess[g] = -32 * sum;
+        }
+    }
+}
+
+/* ---- A slice of a row ----------------------------------------------------------------------- */
+
+INLINE words4 one_shared(const SHARED uint8_t *at)
+{
+    return *(const SHARED words4 *)at;
+}
+
+/* Four lanes for each block, 32 columns of two groups for each lane. */
+INLINE float one_dot_q4_k(const SHARED uint8_t *row, const struct one_acts *acts)
+{
+    uint32_t lane = lane_index(), p = lane % 4, odd = 2 * (p % 2);
+    const SHARED uint8_t *block = row + 144 * (lane / 4);
+    words4 head = one_shared(block);
+    words4 nibbles[2] = { one_shared(block + 16 + 32 * p), one_shared(block + 32 + 32 * p) };
+    int32_t low = 0, high = 0;
+    UNROLL
+    for (uint32_t j = 0; j < 2; j++) {
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            low = dot4(nibbles[j][i] & 0x0F0F0F0Fu, acts->words[j][i], low);
+            high = dot4_upper(nibbles[j][i], acts->words[2 + j][i], high);
+        }
+    }
+    /* Bytes: two scales, two mins. Neighbouring lanes have different p: masks instead of a choice
+     * keep them together. */
+    uint32_t from = byte_selector(odd, odd + 1, odd + 4, odd + 5);
+    uint32_t front = p < 2 ? 0xFFFFFFFFu : 0;
+    uint32_t a = pick_bytes(head[1], head[2], from);
+    uint32_t c = pick_bytes(head[3], head[3] >> 4, from);
+    uint32_t bytes = (a & front & 0x3F3F3F3Fu) |
+                     (~front & ((c & 0x0F0F0F0Fu) | (a >> 2 & 0x30303030u)));
+    float d = f16_value((uint16_t)head[0]), dmin = f16_value((uint16_t)(head[0] >> 16));
+    float sum = acts->scales[0] * (float)(bytes & 255u) * (float)low;
+    sum = __builtin_fmaf(acts->scales[2] * (float)(bytes >> 8 & 255u), (float)high, sum);
+    float min = acts->scales[1] * (float)(bytes >> 16 & 255u);
+    min = __builtin_fmaf(acts->scales[3], (float)(bytes >> 24), min);
+    return __builtin_fmaf(d, sum, -(dmin * min));
+}
+
+/* Eight blocks side by side: 1024 bytes of nibbles, 512 of upper bits, 128 of scales, 16 of d. Four
+ * lanes for each block, sixteen columns of four groups for each lane. */
+INLINE float one_dot_q6_k(const SHARED uint8_t *row, const struct one_acts *acts)
+{
+    uint32_t lane = lane_index(), block = lane / 4, half = lane % 4 / 2, side = lane % 2;
+    const SHARED uint8_t *nibbles = row + 128 * block + 64 * half + 16 * side;
+    words4 low[2] = { one_shared(nibbles), one_shared(nibbles + 32) };
+    words4 top = one_shared(row + 1024 + 64 * block + 32 * half + 16 * side);
+    words2 scales = *(const SHARED words2 *)(row + 1536 + 16 * block + 8 * half);
+    float d = f16_value(*(const SHARED uint16_t *)(row + 1664 + 2 * block));
+    float sum = 0;
+    UNROLL
+    for (uint32_t g = 0; g < 4; g++) {
+        int32_t scale = (int8_t)(scales[g / 2] >> (8 * side + 16 * (g % 2)));
+        int32_t dot = acts->excess[g];
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t level = low[g % 2][i] >> (4 * (g / 2)) & 0x0F0F0F0Fu;
+            uint32_t bits = g == 0 ? top[i] << 4 : g == 1 ? top[i] << 2 : top[i] >> (2 * (g - 2));
+            dot = dot4(level | (bits & 0x30303030u), acts->words[g][i], dot);
+        }
+        sum = __builtin_fmaf(acts->scales[g], (float)(scale * dot), sum);
+    }
+    return d * sum;
+}
+
+/* Eight times 256 levels and their eight scales. Four lanes for each, two blocks for each lane. */
+INLINE float one_dot_q8_0(const SHARED uint8_t *row, const struct one_acts *acts)
+{
+    uint32_t lane = lane_index(), q = lane % 4, other = lane & 2;
+    const SHARED uint8_t *block = row + 272 * (lane / 4);
+    const SHARED uint16_t *d = (const SHARED uint16_t *)(block + 256) + 2 * q;
+    int32_t dots[2] = { 0, 0 };
+    UNROLL
+    for (uint32_t j = 0; j < 4; j++) {
+        words4 levels = one_shared(block + 64 * q + 16 * (j ^ other));
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++)
+            dots[j / 2] = dot4(levels[i], acts->words[j][i], dots[j / 2]);
+    }
+    float sum = f16_value(d[other / 2]) * acts->scales[0] * (float)dots[0];
+    return __builtin_fmaf(f16_value(d[other / 2 ^ 1]) * acts->scales[1], (float)dots[1], sum);
+}
+
+/* left: columns of the slice. */
+INLINE float one_dot_halves(const SHARED uint8_t *row, bool is_f16, uint32_t left,
+                            const struct one_acts *acts)
+{
+    float sums[2] = { 0, 0 };
+    UNROLL
+    for (uint32_t j = 0; j < 4; j++) {
+        words4 words = one_shared(row + 512 * j + 16 * lane_index());
+        if (256 * j >= left)
+            words = (words4){ 0, 0, 0, 0 };
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            float low = is_f16 ? f16_value((uint16_t)words[i]) : float_of(words[i] << 16);
+            float high = is_f16 ? f16_value((uint16_t)(words[i] >> 16))
+                                : float_of(words[i] & 0xFFFF0000u);
+            words4 acts_now = acts->words[2 * j + i / 2];
+            sums[0] = __builtin_fmaf(low, float_of(acts_now[2 * (i % 2)]), sums[0]);
+            sums[1] = __builtin_fmaf(high, float_of(acts_now[2 * (i % 2) + 1]), sums[1]);
+        }
+    }
+    return sums[0] + sums[1];
+}
+
+/* left: columns of the slice that are there. */
+INLINE float one_dot(uint32_t dtype, const SHARED uint8_t *row, uint32_t left,
+                     const struct one_acts *acts)
+{
+    if (dtype == DTYPE_BF16 || dtype == DTYPE_F16)
+        return one_dot_halves(row, dtype == DTYPE_F16, left, acts);
+    float dot = dtype == DTYPE_Q4_K      ? one_dot_q4_k(row, acts)
+                : dtype == DTYPE_Q8_0_X8 ? one_dot_q8_0(row, acts)
+                                         : one_dot_q6_k(row, acts);
+    return 64 * lane_index() < left ? dot : 0.0f;
+}
+
+#endif
