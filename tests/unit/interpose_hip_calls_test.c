@@ -15,7 +15,7 @@
 #define HIP_ROW(name, parameters, ...)                                                             \
     _Static_assert(__builtin_types_compatible_p(__typeof__(&name), hipError_t(*) parameters),      \
                    #name " is as in hip_runtime_api.h");
-#include "interpose/hip/rows.h"
+#include "interpose/hip/rows.def"
 #undef HIP_ROW
 
 /* The structs as we declare them, under other names. */

@@ -28,7 +28,7 @@ typedef void (*hip_function)(void); /* any function, to be cast */
 
 enum hip_index {
 #define HIP_ROW(name, ...) HIP_INDEX_##name,
-#include "interpose/hip/rows.h"
+#include "interpose/hip/rows.def"
 #undef HIP_ROW
     HIP_INDEX_COUNT
 };
@@ -139,7 +139,7 @@ struct hip_launch hip_driver_launch(const HIP_LAUNCH_CONFIG *config, const void 
 /* ---- Wrappers ------------------------------------------------------------------------------- */
 
 #define HIP_ROW(name, parameters, ...) EXPORT hipError_t name parameters;
-#include "interpose/hip/rows.h"
+#include "interpose/hip/rows.def"
 #undef HIP_ROW
 
 #endif

@@ -22,7 +22,7 @@ static const struct {
     hip_function wrapper;
 } wrappers[] = {
 #define HIP_ROW(name, ...) { #name, (hip_function)name },
-#include "interpose/hip/rows.h"
+#include "interpose/hip/rows.def"
 #undef HIP_ROW
 };
 _Static_assert(sizeof(wrappers) / sizeof(wrappers[0]) == HIP_INDEX_COUNT, "one for each row");
