@@ -229,7 +229,7 @@ typedef uint32_t (*device_gpu_plan)(const struct device_gpu_request *request,
  * steps and returns how many; 0: each on its own. All operands are left as they would be. Where
  * only one is taken, its kernel may ask for what those behind it read. plans: of each, which says
  * what it is. */
-#define DEVICE_GPU_JOIN_LIMIT 6
+#define DEVICE_GPU_JOIN_LIMIT 3
 typedef uint32_t (*device_gpu_join)(const struct device_gpu_request *requests,
                                     const device_gpu_plan *plans, uint32_t count,
                                     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT],

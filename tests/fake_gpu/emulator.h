@@ -122,12 +122,6 @@ EMULATED_INLINE void copy_commit(void)
     emulator_copy_commit();
 }
 #define copy_wait(pending) emulator_copy_wait(pending)
-/* Reads: an address that is not there faults, which a GPU would not say. */
-EMULATED_INLINE void ask_line(const uint8_t *address)
-{
-    (void)*(const volatile uint8_t *)address;
-}
-#define CACHE_LINE 128u
 EMULATED_INLINE void early_allow(void)
 {
 }

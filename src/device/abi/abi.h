@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#define GPU_OPERAND_LIMIT 14
+#define GPU_OPERAND_LIMIT 12
 #define GPU_PARAMS_BYTES 128
 #define GPU_WORD_LIMIT 12
 

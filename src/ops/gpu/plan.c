@@ -100,7 +100,8 @@ uint32_t plan_kv_append(const struct device_gpu_request *request, struct device_
     return plan_values(KERNEL_kv_append, width_of(k), rows_of(k), steps);
 }
 
-uint32_t plan_rms_norm(const struct device_gpu_request *request, struct device_gpu_step *steps)
+static uint32_t plan_rms_norm(const struct device_gpu_request *request,
+                              struct device_gpu_step *steps)
 {
     const struct device_host_operand *x = &request->operands[0];
     const struct params_norm *params = request->params;

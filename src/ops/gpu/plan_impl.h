@@ -86,21 +86,11 @@ struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
 /* plan_matmul.c */
 uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps);
 uint32_t plan_matmul_group(const struct device_gpu_request *request, struct device_gpu_step *steps);
-/* rms_norm and the product of its packed row as one. 0: cannot be. */
-uint32_t plan_norm_group(const struct device_gpu_request *norm,
-                         const struct device_gpu_request *request, bool is_group,
-                         struct device_gpu_step *steps);
-/* The product of a step asks for some weights of the one that comes next, whose operands begin at
- * operand_base, where that can be. */
-void plan_ask_ahead(const struct device_gpu_request *next, bool is_group, uint32_t operand_base,
-                    struct device_gpu_step *step);
-
 /* plan_join.c: see device_gpu_join. */
 uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_plan *plans,
                    uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken);
 
 /* plan.c: those that are joined with others. */
-uint32_t plan_rms_norm(const struct device_gpu_request *request, struct device_gpu_step *steps);
 uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps);
 uint32_t plan_kv_append(const struct device_gpu_request *request, struct device_gpu_step *steps);
 uint32_t plan_attention(const struct device_gpu_request *request, struct device_gpu_step *steps);

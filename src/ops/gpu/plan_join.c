@@ -52,34 +52,11 @@ static uint32_t join_attention(const struct device_gpu_request *requests,
     return 1;
 }
 
-static bool is_product(device_gpu_plan plan)
-{
-    return plan == plan_matmul || plan == plan_matmul_group;
-}
-
 uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_plan *plans,
                    uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken)
 {
-    uint32_t step_count = 0, taken = 1;
-    if (count >= 3 && is_attention_step(requests, plans)) {
-        *ret_taken = 3;
-        return join_attention(requests, steps);
-    }
-    if (count >= 2 && plans[0] == plan_rms_norm && is_product(plans[1])) {
-        taken = 2;
-        step_count = plan_norm_group(&requests[0], &requests[1], plans[1] == plan_matmul_group,
-                                     steps);
-    } else if (is_product(plans[0])) {
-        step_count = plans[0](&requests[0], steps);
-    }
-    uint32_t base = 0;
-    for (uint32_t i = 0; i < count && step_count == 1; i++) {
-        if (i >= taken && is_product(plans[i])) {
-            plan_ask_ahead(&requests[i], plans[i] == plan_matmul_group, base, &steps[0]);
-            break;
-        }
-        base += requests[i].operand_count;
-    }
-    *ret_taken = taken;
-    return step_count;
+    if (count < 3 || !is_attention_step(requests, plans))
+        return 0;
+    *ret_taken = 3;
+    return join_attention(requests, steps);
 }

@@ -14,10 +14,8 @@
  * the slices in increasing order. It depends on the type and k alone.
  *
  * Operands: packed, three weights, three biases, three outputs. words[0]: bytes of a team's ring.
- * words[6]: where in shared memory the row is normalised (matmul_one_norm.h), or 0; there are no
- * biases then. */
+ */
 #include "ops/gpu/kernels/matmul_one_dot.h"
-#include "ops/gpu/kernels/matmul_one_norm.h"
 
 /* ---- Weights to the ring -------------------------------------------------------------------- */
 
@@ -53,31 +51,6 @@ INLINE void one_fetch(const struct one_work *work, uint32_t dtype, uint32_t grou
             if (i < slice && i + lane_at < slice && i + lane_at < there)
                 copy_async(target + r * slice + i, source + r * stride + i);
     }
-}
-
-/* Asks for what the next product's block of this number reads first: between the last weights of
- * one kernel and the first of the next, memory would have nothing to do. words[2]: bytes; words[4]:
- * groups in all; words[5]: rows of a group. Operands 12, 13: the next weights. */
-INLINE void one_ask_ahead(const struct gpu_call *call)
-{
-    const struct gpu_operand *weights = &call->operands[12];
-    uint32_t group = (uint32_t)((uint64_t)call->words[4] * block_x() / block_count_x());
-    uint32_t end = (uint32_t)((uint64_t)call->words[4] * (block_x() + 1) / block_count_x());
-    uint32_t in_first = ((uint32_t)weights->rows + call->words[5] - 1) / call->words[5];
-    uint64_t rows = (uint64_t)(end - group) * call->words[5];
-    if (group >= in_first) {
-        group -= in_first;
-        weights = &call->operands[13];
-    }
-    uint64_t row = (uint64_t)group * call->words[5];
-    if (!weights->address || row >= weights->rows)
-        return;
-    rows = rows < weights->rows - row ? rows : weights->rows - row;
-    uint64_t left = rows * weights->row_stride_bytes;
-    uint32_t bytes = left < call->words[2] ? (uint32_t)left : call->words[2];
-    const GLOBAL uint8_t *at = row_at(weights, row);
-    for (uint32_t i = thread_index() * CACHE_LINE; i < bytes; i += thread_count() * CACHE_LINE)
-        ask_line(at + i);
 }
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
@@ -151,7 +124,6 @@ INLINE void one_finish(const struct one_work *work, uint32_t dtype)
         uint32_t before, group = work->first + i / ONE_ROWS_MOST, r = i % ONE_ROWS_MOST;
         uint32_t part = one_part(work, group, &before);
         const struct gpu_operand *bias = &work->call->operands[4 + part];
-        bool biased = bias->address && work->call->words[6] == 0;
         const struct gpu_operand *out = &work->call->operands[7 + part];
         uint32_t rows = one_rows(dtype == ONE_ANY ? work->call->operands[1 + part].dtype : dtype);
         uint32_t row = (group - before) * rows + r;
@@ -160,7 +132,7 @@ INLINE void one_finish(const struct one_work *work, uint32_t dtype)
         float sum = 0;
         for (uint32_t m = 0; m < work->members; m++)
             sum += work->sums[i * work->members + m];
-        row_f32(out, 0)[row] = biased ? sum + row_f32(bias, 0)[row] : sum;
+        row_f32(out, 0)[row] = bias->address ? sum + row_f32(bias, 0)[row] : sum;
     }
 }
 
@@ -189,7 +161,6 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
 {
     uint32_t teams = thread_count() / TEAM;
     struct one_work work = { .call = call,
-                             .packed = (const uint8_t *)row_at(&call->operands[0], 0),
                              .members = call->words[1],
                              .member = team_index() % call->words[1],
                              .slots = teams / call->words[1],
@@ -216,17 +187,8 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
             one_fetch(&work, dtype, ahead, empty);
         copy_commit();
     }
-    struct one_norm norm;
-    bool normalises = call->words[6] != 0;
-    if (normalises)
-        one_norm_begin(call, &norm);
     early_wait();
     leave_crumbs(call);
-    if (normalises) {
-        SHARED uint8_t *memory = shared_memory() + call->words[6];
-        one_norm_end(call, &norm, memory);
-        work.packed = (const uint8_t *)(memory + TEAM * sizeof(float) + 16);
-    }
     struct one_acts acts;
     uint32_t loaded = dtype;
     if (dtype == ONE_ANY) {
@@ -235,7 +197,6 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
     }
     one_load_acts(&work, loaded, &acts);
     SHARED uint8_t *full = work.ring, *behind = work.ring + call->words[0];
-    bool asks = call->words[2] != 0;
     while (now < work.end) {
         uint32_t group = now;
         const uint32_t together = dtype == ONE_ANY ? ONE_ROWS_MOST : one_rows(dtype);
@@ -248,12 +209,8 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
             if (now < work.end) {
                 copy_wait(ONE_STAGES - 2);
                 team_sync();
-                if (ahead < work.end) {
+                if (ahead < work.end)
                     one_fetch(&work, dtype, ahead, empty);
-                } else if (asks) {
-                    one_ask_ahead(call);
-                    asks = false;
-                }
                 copy_commit();
                 one_add_any(&work, dtype, now, full, k, &loaded, &acts, sums + n * together);
                 empty = full;

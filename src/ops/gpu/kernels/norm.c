@@ -130,7 +130,7 @@ KERNEL(rms_norm_by_four)
             if (i < fours)
                 out[i] = value;
             if (packed)
-                pack_four(params->packing.format, (uint8_t *)packed, width, 4 * i, value);
+                pack_four(params->packing.format, packed, width, 4 * i, value);
         }
     }
     for (uint32_t first = KEPT_FOURS * step; first < fours; first += step) {
@@ -139,7 +139,7 @@ KERNEL(rms_norm_by_four)
         if (i < fours)
             out[i] = value;
         if (packed)
-            pack_four(params->packing.format, (uint8_t *)packed, width, 4 * i, value);
+            pack_four(params->packing.format, packed, width, 4 * i, value);
     }
 }
 

@@ -35,15 +35,16 @@ INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint
     }
 }
 
-/* The same for four neighbouring values from i on, a multiple of 4, to memory of any kind: eight
- * lanes share a block of 32. All lanes of a team are here together; those past the row have zeros.
+/* The same for four neighbouring values from i on, a multiple of 4: eight lanes share a block
+ * of 32. All lanes of a team are here together; those past the row have zeros.
  */
-INLINE void pack_four(uint32_t format, uint8_t *packed, uint64_t k, uint64_t i, floats4 values)
+INLINE void pack_four(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint64_t i,
+                      floats4 values)
 {
     bool there = i < k;
     if (format == PACK_F32) {
         if (there)
-            *(floats4 *)(void *)(packed + 4 * i) = values;
+            *(GLOBAL floats4 *)(packed + 4 * i) = values;
         return;
     }
     uint32_t largest = 0;
@@ -68,10 +69,10 @@ INLINE void pack_four(uint32_t format, uint8_t *packed, uint64_t k, uint64_t i, 
     }
     sum = team_sum_int(sum, 8);
     if (there)
-        *(uint32_t *)(void *)(packed + i) = levels;
+        *(GLOBAL uint32_t *)(packed + i) = levels;
     if (there && i % 32 == 0) {
         floats2 pair = { scale, scale * (float)sum };
-        *(floats2 *)(void *)(packed + k + i / 32 * 8) = pair;
+        *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
     }
 }
 

@@ -131,13 +131,6 @@ INLINE void copy_commit(void)
 }
 #define copy_wait(pending) __asm__ volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
 
-/* The cache line at an address will be read soon, by any kernel. */
-INLINE void ask_line(const GLOBAL uint8_t *address)
-{
-    __asm__ volatile("prefetch.global.L2 [%0];" ::"l"(address));
-}
-#define CACHE_LINE 128u
-
 /* The kernel before this one may still run until early_wait; whoever comes next may begin after
  * early_allow. */
 #if __CUDA_ARCH__ >= 900
@@ -269,12 +262,6 @@ INLINE void copy_commit(void)
 {
 }
 #define copy_wait(pending) ((void)(pending))
-
-INLINE void ask_line(const GLOBAL uint8_t *address)
-{
-    (void)address;
-}
-#define CACHE_LINE 128u
 
 INLINE void early_allow(void)
 {
