@@ -163,7 +163,7 @@ static const struct {
     { "memory-vanished@op=rope,layer=1,step=2", HYPOTHESIS_KERNEL_FAULT, "rope", 1, 2, "" },
     /* q ends at its guard page: one byte past it faults. The logits have slack before them. */
     { "overrun@op=rope,layer=1,step=2", HYPOTHESIS_KERNEL_FAULT, "rope", 1, 2, "" },
-    { "underrun@tensor=logits,step=2", HYPOTHESIS_SILENT_CORRUPTION, "act_pack", -1, 2, NULL },
+    { "underrun@tensor=logits,step=2", HYPOTHESIS_SILENT_CORRUPTION, "matmul_group", -1, 2, NULL },
     { "nan-output@op=swiglu,layer=1,step=2", HYPOTHESIS_NUMERIC, "swiglu", 1, 2, NULL },
     { "unequal-runs@tensor=logits,run=2", HYPOTHESIS_NON_DETERMINISM, "", -1, 4, NULL },
     { "flipped-bit@step=2", HYPOTHESIS_SILENT_CORRUPTION, "", -1, 2, NULL },
