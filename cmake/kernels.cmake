@@ -2,7 +2,11 @@
 # build without that compiler works and says so in `greta devices`. Where NVIDIA's assembler is found
 # the machine code is embedded too, which spares the driver that work at start.
 option(GRETA_GPU_KERNELS "Build the GPU kernels where clang-19 and lld-19 are found" ON)
-set(GRETA_GPU_CHIPS sm_90a sm_90 sm_80 gfx942 gfx90a CACHE STRING "Chips the GPU kernels are built for")
+# Chips the GPU kernels are built for. Not in the cache unless it was given: a build folder must not keep
+# an older list.
+if(NOT GRETA_GPU_CHIPS)
+    set(GRETA_GPU_CHIPS sm_90a sm_90 sm_80 gfx942 gfx90a)
+endif()
 if(GRETA_GPU_KERNELS)
     find_program(GRETA_GPU_CLANG clang-19)
     find_program(GRETA_GPU_LLD ld.lld-19)
