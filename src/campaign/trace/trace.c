@@ -38,7 +38,7 @@ void trace_result_release(struct trace_result *result)
 static bool find_library(const char *program_folder, const char *name,
                          char ret_path[FILES_PATH_BYTES])
 {
-    static const char *const folders[] = { ".", "../" GRETA_LIBRARY_FOLDER, "../lib/greta",
+    static const char *const folders[] = { ".", ("../" GRETA_LIBRARY_FOLDER), "../lib/greta",
                                            "../lib64/greta" };
     char path[FILES_PATH_BYTES + 64];
     for (size_t i = 0; i < COUNT_OF(folders); i++) {
