@@ -14,15 +14,27 @@ if(GRETA_GPU_KERNELS)
 endif()
 
 set(greta_kernel_source ${CMAKE_SOURCE_DIR}/src/ops/gpu/kernels/image.c)
+# They do not depend on how the host's code is built: a build may take those of another.
+set(GRETA_GPU_KERNELS_MADE "" CACHE PATH "Folder with the kernels another build of this source made")
 set(greta_kernel_folder ${CMAKE_BINARY_DIR}/kernels)
+if(GRETA_GPU_KERNELS_MADE)
+    set(greta_kernel_folder ${GRETA_GPU_KERNELS_MADE})
+endif()
 set(greta_kernel_flags -O3 -std=c17 -ffreestanding -fno-math-errno -ffp-contract=off -nogpulib
     -Wall -Wextra -Werror -Wno-pass-failed -I ${CMAKE_SOURCE_DIR}/src)
-file(MAKE_DIRECTORY ${greta_kernel_folder})
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/kernels)
 
 set(greta_kernel_files "")
 set(greta_kernel_symbols "")
 set(greta_kernel_rows "")
 set(greta_kernel_count 0)
+
+# As add_custom_command, unless the file is made already.
+function(greta_kernel_command)
+    if(NOT GRETA_GPU_KERNELS_MADE)
+        add_custom_command(${ARGV})
+    endif()
+endfunction()
 
 # Adds a file to what is embedded; features as in device.h.
 function(greta_embed vendor chip file features)
@@ -50,7 +62,7 @@ if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
         if(chip STREQUAL "sm_90a")
             set(features "DEVICE_GPU_TEAM_MATRIX | DEVICE_GPU_WARPGROUPS")
         endif()
-        add_custom_command(OUTPUT ${file}
+        greta_kernel_command(OUTPUT ${file}
             COMMAND ${GRETA_GPU_CLANG} --target=nvptx64-nvidia-cuda -march=${chip}
                     -Xclang -target-feature -Xclang +ptx80 ${greta_kernel_flags}
                     -MD -MF ${file}.d -MT ${file} -S ${greta_kernel_source} -o ${file}.plain
@@ -59,7 +71,7 @@ if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
             DEPFILE ${file}.d COMMENT "GPU kernels for ${chip}" VERBATIM)
         if(chip STREQUAL "sm_90a" AND GRETA_GPU_PTXAS)
             set(machine_code ${greta_kernel_folder}/${chip}.cubin)
-            add_custom_command(OUTPUT ${machine_code}
+            greta_kernel_command(OUTPUT ${machine_code}
                 COMMAND ${GRETA_GPU_PTXAS} -arch=${chip} -O3 ${file} -o ${machine_code}
                 DEPENDS ${file} COMMENT "GPU machine code for ${chip}" VERBATIM)
             greta_embed(cuda ${chip}_machine_code ${machine_code} "${features}")
@@ -70,7 +82,7 @@ if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
     list(FILTER amd_chips INCLUDE REGEX "^gfx")
     foreach(chip IN LISTS amd_chips)
         set(file ${greta_kernel_folder}/${chip}.co)
-        add_custom_command(OUTPUT ${file}
+        greta_kernel_command(OUTPUT ${file}
             COMMAND ${GRETA_GPU_CLANG} --target=amdgcn-amd-amdhsa -mcpu=${chip}
                     -mcode-object-version=5 ${greta_kernel_flags} -emit-llvm
                     -MD -MF ${file}.d -MT ${file} -S ${greta_kernel_source} -o ${file}.plain
@@ -89,7 +101,7 @@ else()
     message(STATUS "GPU kernels: not built (clang-19 and lld-19 are not here)")
 endif()
 
-set(greta_codes ${greta_kernel_folder}/codes.c)
+set(greta_codes ${CMAKE_BINARY_DIR}/kernels/codes.c)
 if(greta_kernel_count EQUAL 0)
     set(greta_kernel_rows "    { \"\", \"\", 0, 0, 0 },\n")
 endif()
