@@ -159,7 +159,7 @@ foreach(script IN LISTS scripts)
     add_test(NAME cli/${name} COMMAND bash ${script})
     # An audit starts dozens of children; sanitized ones are slow.
     set_tests_properties(cli/${name} PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT
-        "GRETA=$<TARGET_FILE:greta>;GRETA_BUILD=${CMAKE_BINARY_DIR};GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
+        "GRETA=$<TARGET_FILE:greta>;GRETA_KERNELS=${greta_kernel_folder};GRETA_BUILD=${CMAKE_BINARY_DIR};GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
 # ThreadSanitizer must find a race that is planted, and none where a mark orders the streams.

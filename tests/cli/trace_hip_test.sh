@@ -2,7 +2,7 @@
 # vendor's runtime, one that works on the emulated one, with one thing wrong at a time, and greta
 # itself, which opens the runtime by hand.
 source "$(dirname "$0")/lib.sh"
-code=$GRETA_BUILD/kernels/gfx942.co
+code=$GRETA_KERNELS/gfx942.co
 programs=$GRETA_BUILD/hip_program
 over=$GRETA_BUILD/hip_over_cuda:$GRETA_BUILD/fake_gpu
 trace() { "$GRETA" trace --backend hip "$@"; }
