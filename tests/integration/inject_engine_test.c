@@ -68,7 +68,7 @@ static void scene_close(struct scene *scene)
 
 static const struct event *first_of(struct recorder *recorder, enum event_kind kind)
 {
-    for (size_t i = 0; i < recorder->count && i < KEPT_LIMIT; i++)
+    for (size_t i = 0, kept = recorder_kept(recorder); i < kept; i++)
         if (recorder->events[i].kind == kind)
             return &recorder->events[i];
     return NULL;
@@ -109,7 +109,7 @@ static void test_indices(void **state)
         assert_string_equal(record->place.operand, traps[i].operand);
         assert_int_equal(trap->operand, record->place.operand_index);
         /* Only that launch: what comes after reads the right ones. */
-        for (size_t j = 0; j < scene.recorder.count && j < KEPT_LIMIT; j++)
+        for (size_t j = 0, kept = recorder_kept(&scene.recorder); j < kept; j++)
             if (scene.recorder.events[j].kind == EVENT_TRAP)
                 assert_int_equal(scene.recorder.events[j].cause_id, record->place.event_id);
         scene_close(&scene);
@@ -143,7 +143,7 @@ static void test_freed_weight(void **state)
     scene_run(&scene);
     const struct event *freed = first_of(&scene.recorder, EVENT_BUFFER_DESTROY);
     const struct event *refused = NULL;
-    for (size_t i = 0; i < scene.recorder.count && !refused; i++)
+    for (size_t i = 0, kept = recorder_kept(&scene.recorder); i < kept && !refused; i++)
         if (scene.recorder.events[i].outcome == EVENT_REFUSED)
             refused = &scene.recorder.events[i];
     assert_true(freed && refused && freed->id < refused->id);
@@ -162,7 +162,7 @@ static void test_nan(void **state)
     scene_open(&scene, "nan-output@op=swiglu,layer=1,step=2", false);
     scene_run(&scene);
     const struct event *bad = NULL;
-    for (size_t i = 0; i < scene.recorder.count && i < KEPT_LIMIT && !bad; i++)
+    for (size_t i = 0, kept = recorder_kept(&scene.recorder); i < kept && !bad; i++)
         if (scene.recorder.events[i].kind == EVENT_SCAN && scene.recorder.events[i].found)
             bad = &scene.recorder.events[i];
     assert_non_null(bad);
@@ -203,7 +203,7 @@ static void test_clean(void **state)
     assert_false(inject_record(scene.inject)->planted);
     assert_null(first_of(&scene.recorder, EVENT_TRAP));
     assert_null(first_of(&scene.recorder, EVENT_CANARY));
-    for (size_t i = 0; i < scene.recorder.count && i < KEPT_LIMIT; i++)
+    for (size_t i = 0, kept = recorder_kept(&scene.recorder); i < kept; i++)
         if (scene.recorder.events[i].kind == EVENT_SCAN)
             assert_int_equal(scene.recorder.events[i].found, 0);
     scene_close(&scene);

@@ -150,7 +150,7 @@ static void test_passes_through(void **state)
         struct recorder *recorder = &scene.fixture.recorder;
         assert_false(inject_record(scene.inject)->planted);
         assert_int_equal(count_kind(recorder, EVENT_CANARY) + count_kind(recorder, EVENT_TRAP), 0);
-        for (size_t i = 0; i < recorder->count && i < KEPT_LIMIT; i++)
+        for (size_t i = 0, kept = recorder_kept(recorder); i < kept; i++)
             if (recorder->events[i].kind == EVENT_TRANSFER_HASH)
                 assert_true(is_whole(&recorder->events[i]));
         fixture_close(&scene.fixture);

@@ -13,7 +13,7 @@ static void test_free_while_queued(void **state)
     struct recorder *recorder = &scene.fixture.recorder;
     const struct inject_record *record = inject_record(scene.inject);
     const struct event *fault = recorder_last(recorder, EVENT_FAULT), *freed = NULL;
-    for (size_t i = 0; i < recorder->count && !freed; i++)
+    for (size_t i = 0, kept = recorder_kept(recorder); i < kept && !freed; i++)
         if (recorder->events[i].kind == EVENT_BUFFER_DESTROY)
             freed = &recorder->events[i];
     assert_true(freed && fault && freed->outcome == EVENT_DONE);
@@ -172,7 +172,7 @@ static void test_stale_graph(void **state)
 /* The copy that follows in the events, of the same kind. */
 static const struct event *next_copy(struct recorder *recorder, const struct event *copy)
 {
-    for (size_t i = 0; i < recorder->count && i < KEPT_LIMIT; i++)
+    for (size_t i = 0, kept = recorder_kept(recorder); i < kept; i++)
         if (recorder->events[i].kind == copy->kind && recorder->events[i].id > copy->id)
             return &recorder->events[i];
     return NULL;
@@ -229,7 +229,7 @@ static void test_overlapping_copies(void **state)
     const struct event *copy = event_by_id(recorder, record->place.event_id), *in = NULL;
     check_planted(record, "overlapping-copies", "copy-out");
     assert_non_null(copy);
-    for (size_t i = 0; i < recorder->count && !in; i++)
+    for (size_t i = 0, kept = recorder_kept(recorder); i < kept && !in; i++)
         if (recorder->events[i].kind == EVENT_COPY_IN && recorder->events[i].id > copy->id)
             in = &recorder->events[i];
     assert_true(in && in->stream_index != copy->stream_index);

@@ -153,7 +153,7 @@ static inline bool is_right(const struct scene *scene, int step, int layer)
 
 static const struct event *event_by_id(struct recorder *recorder, uint64_t id)
 {
-    for (size_t i = 0; id && i < recorder->count && i < KEPT_LIMIT; i++)
+    for (size_t i = 0, kept = recorder_kept(recorder); id && i < kept; i++)
         if (recorder->events[i].id == id)
             return &recorder->events[i];
     return NULL;
@@ -162,14 +162,14 @@ static const struct event *event_by_id(struct recorder *recorder, uint64_t id)
 static inline size_t count_kind(struct recorder *recorder, enum event_kind kind)
 {
     size_t count = 0;
-    for (size_t i = 0; i < recorder->count && i < KEPT_LIMIT; i++)
+    for (size_t i = 0, kept = recorder_kept(recorder); i < kept; i++)
         count += recorder->events[i].kind == kind;
     return count;
 }
 
 static const struct event *first_refusal(struct recorder *recorder)
 {
-    for (size_t i = 0; i < recorder->count && i < KEPT_LIMIT; i++)
+    for (size_t i = 0, kept = recorder_kept(recorder); i < kept; i++)
         if (recorder->events[i].outcome == EVENT_REFUSED)
             return &recorder->events[i];
     return NULL;
@@ -178,7 +178,7 @@ static const struct event *first_refusal(struct recorder *recorder)
 /* An event of a kind with that cause, or NULL. */
 static const struct event *caused_by(struct recorder *recorder, enum event_kind kind, uint64_t id)
 {
-    for (size_t i = 0; id && i < recorder->count && i < KEPT_LIMIT; i++)
+    for (size_t i = 0, kept = recorder_kept(recorder); id && i < kept; i++)
         if (recorder->events[i].kind == kind && recorder->events[i].cause_id == id)
             return &recorder->events[i];
     return NULL;

@@ -35,10 +35,20 @@ static inline void recorder_notify(void *context, const struct event *event)
     pthread_mutex_unlock(&recorder->lock);
 }
 
+/* How many events are kept by now. A stream may still be telling more; those below this number no
+ * longer change. */
+static inline size_t recorder_kept(struct recorder *recorder)
+{
+    pthread_mutex_lock(&recorder->lock);
+    size_t kept = recorder->count < KEPT_LIMIT ? recorder->count : KEPT_LIMIT;
+    pthread_mutex_unlock(&recorder->lock);
+    return kept;
+}
+
 /* The newest event of a kind, or NULL. */
 static inline const struct event *recorder_last(struct recorder *recorder, enum event_kind kind)
 {
-    size_t count = recorder->count < KEPT_LIMIT ? recorder->count : KEPT_LIMIT;
+    size_t count = recorder_kept(recorder);
     while (count > 0)
         if (recorder->events[--count].kind == kind)
             return &recorder->events[count];

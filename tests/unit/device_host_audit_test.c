@@ -14,7 +14,7 @@ static const struct event_scope somewhere = { 3, 17, "q" };
 static const struct event *nth(struct fixture *fixture, enum event_kind kind, size_t n)
 {
     struct recorder *recorder = &fixture->recorder;
-    for (size_t i = 0; i < recorder->count && i < KEPT_LIMIT; i++)
+    for (size_t i = 0, kept = recorder_kept(recorder); i < kept; i++)
         if (recorder->events[i].kind == kind && n-- == 0)
             return &recorder->events[i];
     return NULL;
