@@ -140,7 +140,7 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
         status = error_set(err, STATUS_NOT_FOUND,
                            "%s: expected a device that works, found error %d (%s)", gpu->facts.name,
                            code, gpu->runtime.error_name(gpu->runtime.self, code));
-    if (!status && (options->completions || options->copy_completions))
+    if (!status && options->completions)
         status = gpu_completions_create(gpu, err);
     struct device_options chosen = *options;
     if (!chosen.staging_slot_bytes)
