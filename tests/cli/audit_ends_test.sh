@@ -1,11 +1,49 @@
-# audit_ends_test.sh - greta audit: killed and resumed, interrupted, locked, with a worker that dies or
-# hangs, with nowhere to write; its copies.
+# audit_ends_test.sh - greta audit: held against what was expected and against an earlier one, killed
+# and resumed, interrupted, locked, with a worker that dies or hangs, with nowhere to write; its copies.
 source "$(dirname "$0")/audit_lib.sh"
 
 # Kept for all that follow: none of them then begins with it.
 expect_exit 0 "${audit[@]}" --self-test
 
+# ---- Expected, and not there -------------------------------------------------------------------
+expect_exit 4 "${audit[@]}" --matrix B:audit:3 --expect-fault "illegal memory access"
+expect_stdout "NOT"
+expect_summary "j['outcome'] == 'NOT_REPRODUCED'"
+expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions \
+    --expect-fault "illegal memory access" --inject wild-pointer@op=rope,layer=1,step=2
+expect_summary "j['outcome'] == 'ROOT_CAUSE'"
+
+# A plan that fits no call plants nothing, and says so.
+expect_exit 4 "${audit[@]}" --matrix B:audit:1 --inject rope-position@layer=2,step=77
+expect_summary "'never planted' in j['rows'][0]['missing']"
+
+# ---- An instrument nobody vouches for proves nothing -------------------------------------------
+expect_exit 4 env XDG_CACHE_HOME="$captured/empty" "${audit[@]}" --matrix B:audit:3 --no-self-test
+expect_stdout "INCONCLUSIVE"
+expect_stdout "self-test"
+
+# ---- Against an earlier audit ------------------------------------------------------------------
+expect_exit 0 "${audit[@]}" --matrix B:audit:4
+clean=$(newest)
+expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions --inject rope-position@layer=2,step=3
+faulty=$(newest)
+expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions --baseline "$clean" \
+    --inject rope-position@layer=1,step=1
+cp "$(newest)/summary.json" "$captured/out"
+expect_json "'new' in json.dumps(j).lower() and '$(basename "$clean")' in json.dumps(j)"
+expect_exit 0 "${audit[@]}" --matrix B:audit:4 --baseline "$faulty"
+expect_exit 3 "${audit[@]}" --matrix B:audit:1 --baseline nowhere
+expect_one_line_error "nowhere/summary.json"
+mkdir damaged
+head -c 200 "$clean/summary.json" >damaged/summary.json
+expect_exit 3 "${audit[@]}" --matrix B:audit:1 --baseline damaged
+expect_one_line_error "damaged/summary.json"
+echo '{"id": 7}' >damaged/summary.json
+expect_exit 3 "${audit[@]}" --matrix B:audit:1 --baseline damaged
+expect_one_line_error "damaged/summary.json"
+
 # ---- Killed, and finished later ----------------------------------------------------------------
+rm -rf artifacts
 "${audit[@]}" --matrix A:baseline:1,B:audit:2,C:audit:4000 >"$captured/out" 2>"$captured/err" &
 auditor=$!
 wait_for_file "artifacts/*/*/run/C.results.jsonl"
