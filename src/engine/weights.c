@@ -91,6 +91,11 @@ static enum status bind(struct binding *binding, const struct planned_weight *we
     enum status status = binding->upload ? engine_upload_add(binding->upload, weight->tensor,
                                                              &scope, weight->view, err)
                                          : import(binding, weight, err);
+    struct error cut;
+    if (status == STATUS_IO && gguf_check_whole(binding->file, &cut)) {
+        *err = cut; /* which says more of the same */
+        return status;
+    }
     if (status)
         return error_wrap(err, "%s", weight->planned.name);
     binding->done_bytes += weight->tensor->bytes;
