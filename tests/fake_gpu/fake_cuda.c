@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define PAGE 4096u
@@ -36,8 +37,9 @@ static CUresult sticky;
  */
 
 /* FAKE_GPU_MIB: how much memory the device has (default: 4096). FAKE_GPU_LEFT: a file that is told,
- * at the end of the process, what was made and not given back. FAKE_GPU_IDLE: kernels are done at
- * once and do nothing, inspections find nothing: to measure what the host does beside them. */
+ * at the end of the process, what was made and not given back. FAKE_GPU_IDLE: kernels do
+ * nothing and inspections find nothing, a graph takes so many microseconds: to measure what the
+ * host does beside them. */
 enum thing {
     THING_MEMORY,
     THING_RANGE,
@@ -509,14 +511,21 @@ static void do_work(const struct CUgraphNode_st *work)
     }
 }
 
+/* Microseconds; -1: kernels are run. */
+static long idle_us(void)
+{
+    static long idle = -2;
+    const char *text = idle == -2 ? getenv("FAKE_GPU_IDLE") : NULL;
+    if (idle == -2)
+        idle = text ? strtol(text, NULL, 10) : -1;
+    return idle;
+}
+
 /* Done at once: what is behind it must find its inspections done. */
 static bool is_skipped(const struct CUgraphNode_st *work)
 {
-    static int idle = -1;
     struct gpu_inspect_params params;
-    if (idle < 0)
-        idle = getenv("FAKE_GPU_IDLE") != NULL;
-    if (!idle || work->kind != WORK_KERNEL)
+    if (idle_us() < 0 || work->kind != WORK_KERNEL)
         return false;
     if (strcmp(work->kernel->name, "inspect") == 0) {
         memcpy(&params, work->call.params, sizeof(params));
@@ -776,6 +785,8 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
         return sticky;
     for (struct CUgraphNode_st *node = ((CUgraph)exec)->first; node; node = node->next)
         run_work(node);
+    if (idle_us() > 0)
+        usleep((useconds_t)idle_us());
     return 0;
 }
 
