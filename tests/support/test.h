@@ -42,6 +42,9 @@
 /* The text holds the words; `what` names the row of a table. */
 void check_contains(const char *what, const char *text, const char *words);
 
+/* Sum of squared differences by sum of squares. */
+double normalised_error(const float *found, const double *wanted, size_t count);
+
 /* Processor time of this process: for tests of how work grows, which other processes must not
  * disturb. */
 uint64_t processor_ns(void);
