@@ -14,6 +14,7 @@
 #include "ops/host/matmul.h"
 #include "tensor/quant.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,6 +287,17 @@ static bool parse_path(const char *name, enum cpu_path *ret_path)
     return false;
 }
 
+/* A whole number above zero. */
+static bool parse_count(const char *value, size_t *ret)
+{
+    char *end;
+    long number = strtol(value, &end, 10);
+    if (number <= 0 || number > INT_MAX || *end)
+        return false;
+    *ret = (size_t)number;
+    return true;
+}
+
 static bool parse_options(int count, char **words, struct options *options)
 {
     for (int i = 1; i < count; i++) {
@@ -299,14 +311,14 @@ static bool parse_options(int count, char **words, struct options *options)
             i++;
         else if (strcmp(words[i], "--dtype") == 0 && dtype_from_name(value, &dtype))
             options->dtype = (int)dtype, i++;
-        else if (strcmp(words[i], "--threads") == 0 && atoi(value) > 0)
-            options->threads = (size_t)atoi(value), i++;
-        else if (strcmp(words[i], "--repeats") == 0 && atoi(value) > 0)
-            options->repeats = (size_t)atoi(value), i++;
-        else if (strcmp(words[i], "--rows") == 0 && atoi(value) > 0)
-            options->rows = (size_t)atoi(value), i++;
-        else if (strcmp(words[i], "--k") == 0 && atoi(value) > 0)
-            options->k = (size_t)atoi(value), i++;
+        else if (strcmp(words[i], "--threads") == 0 && parse_count(value, &options->threads))
+            i++;
+        else if (strcmp(words[i], "--repeats") == 0 && parse_count(value, &options->repeats))
+            i++;
+        else if (strcmp(words[i], "--rows") == 0 && parse_count(value, &options->rows))
+            i++;
+        else if (strcmp(words[i], "--k") == 0 && parse_count(value, &options->k))
+            i++;
         else
             return false;
     }
@@ -353,6 +365,7 @@ int main(int count, char **words)
         return usage();
     if (!bench_init(&bench) ||
         emit_create(bench.options.json ? EMIT_JSON : EMIT_TEXT, &emit, &err)) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the process ends here */
         fprintf(stderr, "bench_matmul: not enough memory or disk\n");
         return 3;
     }
