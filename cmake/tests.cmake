@@ -191,9 +191,9 @@ endif()
 # A libcuda.so.1 that runs the kernels on a processor, so that the CUDA backend and every kernel are
 # tested without a GPU. It needs the PTX of a real build, whose entries it looks for.
 if(greta_kernel_count GREATER 0)
-    # Like the kernels it is the same in every build.
+    # Like the kernels it is the same in every build, but for the one that counts their lines.
     get_filename_component(made ${greta_kernel_folder} DIRECTORY)
-    if(GRETA_GPU_KERNELS_MADE AND EXISTS ${made}/fake_gpu/libcuda.so.1)
+    if(GRETA_GPU_KERNELS_MADE AND EXISTS ${made}/fake_gpu/libcuda.so.1 AND NOT GRETA_COVERAGE)
         file(REMOVE_RECURSE ${CMAKE_BINARY_DIR}/fake_gpu)
         file(CREATE_LINK ${made}/fake_gpu ${CMAKE_BINARY_DIR}/fake_gpu SYMBOLIC)
     else()
