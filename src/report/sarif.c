@@ -79,6 +79,13 @@ static void put_physical(struct text *out, json_t *location, const char *file, u
     json_put(out, location, "physicalLocation", physical);
 }
 
+/* It starts programs and threads, so it is in every stack, and never to blame. */
+static bool is_of_c_library(const struct report_frame *frame)
+{
+    return strncmp(frame->file, "libc.so", 7) == 0 ||
+           strncmp(frame->file, "libpthread.so", 13) == 0;
+}
+
 /* Of a foreign call: the innermost caller whose source line is known. */
 static void put_caller(struct text *out, json_t *location, const struct report_facts *facts,
                        size_t analysis, const struct analyze_place *place)
@@ -89,7 +96,7 @@ static void put_caller(struct text *out, json_t *location, const struct report_f
     size_t count = facts->callers.stack(facts->callers.context, analysis, place->stack_index,
                                         frames, COUNT_OF(frames));
     for (size_t i = 0; i < count; i++)
-        if (frames[i].line) {
+        if (frames[i].line && !is_of_c_library(&frames[i])) {
             put_physical(out, location, frames[i].source, frames[i].line);
             return;
         }

@@ -181,18 +181,19 @@ static void test_sarif_uri(void **state)
 }
 
 /* Of a foreign program: a runtime without debug information, called by a program that has some. */
-static size_t two_callers(void *context, size_t analysis, uint32_t stack_index,
-                          struct report_frame *ret_frames, size_t capacity)
+static size_t three_callers(void *context, size_t analysis, uint32_t stack_index,
+                            struct report_frame *ret_frames, size_t capacity)
 {
     (void)context;
     (void)analysis;
     assert_int_equal(stack_index, 3);
-    assert_true(capacity >= 2);
+    assert_true(capacity >= 3);
     ret_frames[0] = (struct report_frame){ .function = "cudaFree", .file = "app", .offset = 8 };
-    ret_frames[1] = (struct report_frame){
+    ret_frames[1] = (struct report_frame){ .file = "libc.so.6", .source = "start.c", .line = 58 };
+    ret_frames[2] = (struct report_frame){
         .function = "give_back", .file = "app", .source = "/a b/app.cu", .line = 31
     };
-    return 2;
+    return 3;
 }
 
 static void test_sarif_caller(void **state)
@@ -203,7 +204,7 @@ static void test_sarif_caller(void **state)
     cause->file[0] = '\0';
     cause->foreign = true;
     cause->stack_index = 3;
-    specimen->facts.callers.stack = two_callers;
+    specimen->facts.callers.stack = three_callers;
     json_t *root = parse(report_sarif, &specimen->facts);
     json_t *run = json_array_get(json_object_get(root, "runs"), 0);
     json_t *first = json_array_get(json_object_get(run, "results"), 0);
