@@ -40,6 +40,9 @@ foreach(source IN LISTS unit_tests)
                          ENVIRONMENT "GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
+# Finds its own lines.
+target_compile_options(base_lines_test PRIVATE -g)
+
 # Where a vendor's header is installed, our declarations are held against it.
 find_path(GRETA_CUDA_INCLUDE cuda.h PATHS $ENV{CUDA_PATH}/include /usr/local/cuda/include)
 if(GRETA_CUDA_INCLUDE)
@@ -188,9 +191,9 @@ endif()
 # A libcuda.so.1 that runs the kernels on a processor, so that the CUDA backend and every kernel are
 # tested without a GPU. It needs the PTX of a real build, whose entries it looks for.
 if(greta_kernel_count GREATER 0)
-    # Like the kernels it is the same in every build.
+    # Like the kernels it is the same in every build, but for the one that counts their lines.
     get_filename_component(made ${greta_kernel_folder} DIRECTORY)
-    if(GRETA_GPU_KERNELS_MADE AND EXISTS ${made}/fake_gpu/libcuda.so.1)
+    if(GRETA_GPU_KERNELS_MADE AND EXISTS ${made}/fake_gpu/libcuda.so.1 AND NOT GRETA_COVERAGE)
         file(REMOVE_RECURSE ${CMAKE_BINARY_DIR}/fake_gpu)
         file(CREATE_LINK ${made}/fake_gpu ${CMAKE_BINARY_DIR}/fake_gpu SYMBOLIC)
     else()
@@ -318,17 +321,21 @@ if(greta_kernel_count GREATER 0 AND (CMAKE_BUILD_TYPE STREQUAL "Debug" OR GRETA_
     add_executable(${name} tests/faults/${name}.c)
     target_include_directories(${name} PRIVATE tests/faults)
     target_link_options(${name} PRIVATE LINKER:--wrap=dlsym)
-    foreach(library device_gpu device_cuda)
+    foreach(library device_gpu device_cuda device_hip)
         target_link_options(${name} PRIVATE
             "LINKER:--whole-archive,$<TARGET_FILE:greta_${library}>,--no-whole-archive")
     endforeach()
     target_link_libraries(${name} PRIVATE greta_ops greta_device_all greta_fail_nth greta_warnings)
-    set(sites ${CMAKE_BINARY_DIR}/${name}.sites)
-    add_test(NAME faults/${name} COMMAND ${name} cuda:0)
-    set_tests_properties(faults/${name} PROPERTIES TIMEOUT ${greta_test_timeout}
-        FIXTURES_SETUP fault_sites ENVIRONMENT "FAIL_NTH_SITES=${sites};LD_LIBRARY_PATH=${fake_path}")
-    list(APPEND fault_triples device/gpu:$<TARGET_FILE:${name}>:${sites}
-         device/cuda:$<TARGET_FILE:${name}>:${sites})
+    foreach(row "cuda;${fake_path}" "hip;${over_path}:${fake_path}:${CMAKE_BINARY_DIR}/fake_hsa")
+        list(GET row 0 kind)
+        list(GET row 1 path)
+        set(sites ${CMAKE_BINARY_DIR}/device_${kind}_faults.sites)
+        add_test(NAME faults/device_${kind} COMMAND ${name} ${kind}:0)
+        set_tests_properties(faults/device_${kind} PROPERTIES TIMEOUT ${greta_test_timeout}
+            FIXTURES_SETUP fault_sites ENVIRONMENT "FAIL_NTH_SITES=${sites};LD_LIBRARY_PATH=${path}")
+        list(APPEND fault_triples device/gpu:$<TARGET_FILE:${name}>:${sites}
+             device/${kind}:$<TARGET_FILE:${name}>:${sites})
+    endforeach()
 endif()
 # Only an unoptimised build says which line calls.
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
