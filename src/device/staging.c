@@ -74,10 +74,13 @@ static struct staging_slot *find_oldest_leaving(const struct device_staging_ring
     return oldest;
 }
 
-/* With the lock held: the first slot behind `slot`, which is leaving, whose copy is done. */
-static struct staging_slot *find_left(struct device *device, struct staging_slot *slot)
+/* With the lock held: a slot whose copy is done, of those behind the oldest, whose is not. Copies
+ * of the same stream come after it and need not be asked for. */
+static struct staging_slot *find_left(struct device *device, const struct staging_slot *oldest)
 {
-    while (slot && !device->methods->mark_passed(device, slot->mark))
+    struct staging_slot *slot = find_oldest_leaving(device->staging, oldest);
+    while (slot &&
+           (slot->stream == oldest->stream || !device->methods->mark_passed(device, slot->mark)))
         slot = find_oldest_leaving(device->staging, slot);
     return slot;
 }
@@ -92,7 +95,7 @@ static struct staging_slot *find_free(struct device *device)
         for (uint32_t i = 0; i < ring->count; i++)
             if (ring->slots[i].state == STAGING_FREE)
                 return &ring->slots[i];
-        oldest = oldest ? find_left(device, find_oldest_leaving(ring, oldest)) : NULL;
+        oldest = oldest ? find_left(device, oldest) : NULL;
         if (!oldest)
             return NULL;
     }

@@ -26,7 +26,8 @@ struct staging_slot {
     void *mark;                   /* the backend's: passed when the queued copy is done */
     uint64_t bytes;               /* of the copy */
     uint64_t event_id;            /* of the copy */
-    uint32_t stream_index;        /* of a copy in */
+    uint32_t stream_index;        /* of a copy in; where somebody listens */
+    const void *stream;           /* of a copy in that is queued: the backend's, compared only */
     uint64_t order;               /* of taking: the smallest is the oldest */
     struct transfer_check *check; /* of a copy out that is verified and was not read yet */
 };

@@ -105,6 +105,7 @@ static enum status queue_piece(struct call *call, struct stream_slot *stream, st
         copy->first_id = call->event.id;
     slot->event_id = call->event.id;
     slot->stream_index = call->event.stream_index;
+    slot->stream = stream->impl;
     enum status status = queue_copy_in(call, stream, &piece->target, piece->source, slot, err);
     if (status)
         staging_give_back(device, slot);
