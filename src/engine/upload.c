@@ -151,9 +151,10 @@ enum status engine_upload_add(struct engine_upload *upload, const struct gguf_te
     device_scope_set(device, upload->engine->stream, scope);
     TRY(device_buffer_create(device, tensor->bytes, scope->tensor, DEVICE_HERE, &buffer, err));
     view->buffer = buffer; /* closed with the engine, whatever comes */
-    TRY(view->dtype == tensor->dtype ? copy(upload, buffer, tensor->data, tensor->bytes, err)
-                                     : relay(upload, tensor, view, err));
-    return device_buffer_seal(device, buffer, err);
+    enum status status = view->dtype == tensor->dtype
+                             ? copy(upload, buffer, tensor->data, tensor->bytes, err)
+                             : relay(upload, tensor, view, err);
+    return status ? error_wrap(err, "%s", scope->tensor) : device_buffer_seal(device, buffer, err);
 }
 
 enum status engine_upload_finish(struct engine_upload *upload, struct error *err)

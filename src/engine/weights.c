@@ -92,12 +92,10 @@ static enum status bind(struct binding *binding, const struct planned_weight *we
                                                              &scope, weight->view, err)
                                          : import(binding, weight, err);
     struct error cut;
-    if (status == STATUS_IO && gguf_check_whole(binding->file, &cut)) {
+    if (status == STATUS_IO && gguf_check_whole(binding->file, &cut))
         *err = cut; /* which says more of the same */
-        return status;
-    }
     if (status)
-        return error_wrap(err, "%s", weight->planned.name);
+        return status;
     binding->done_bytes += weight->tensor->bytes;
     return progress_step(engine->plan.options.progress, binding->done_bytes,
                          engine->plan.weight_bytes, err);
