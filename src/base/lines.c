@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of elfutils/libdwfl.h: handles that are only passed on, and how debug information is found. */
+/* Of elfutils/libdwfl.h and libdw.h: handles that are only passed on, and how debug information is
+ * found. */
 struct dwfl_callbacks {
     void (*find_elf)(void);
     void (*find_debuginfo)(void);
@@ -28,6 +29,12 @@ struct dwfl_api {
     void *(*find_line)(void *module, uint64_t address);
     const char *(*line_info)(void *line, uint64_t *address, int *number, int *column,
                              uint64_t *time, uint64_t *bytes);
+    /* The same by way of the compilation units. */
+    void *(*next_unit)(void *module, void *unit, uint64_t *bias);
+    int (*has_address)(void *unit, uint64_t address);
+    void *(*unit_line)(void *unit, uint64_t address);
+    const char *(*line_source)(void *line, uint64_t *time, uint64_t *bytes);
+    int (*line_number)(void *line, int *number);
     /* Only their addresses are used: what libdw calls by itself. */
     void (*find_elf)(void);
     void (*find_debuginfo)(void);
@@ -42,16 +49,32 @@ static const struct dynlib_symbol symbols[] = {
     { "dwfl_report_end", offsetof(struct dwfl_api, report_end), false },
     { "dwfl_module_getsrc", offsetof(struct dwfl_api, find_line), false },
     { "dwfl_lineinfo", offsetof(struct dwfl_api, line_info), false },
+    { "dwfl_module_nextcu", offsetof(struct dwfl_api, next_unit), false },
+    { "dwarf_haspc", offsetof(struct dwfl_api, has_address), false },
+    { "dwarf_getsrc_die", offsetof(struct dwfl_api, unit_line), false },
+    { "dwarf_linesrc", offsetof(struct dwfl_api, line_source), false },
+    { "dwarf_lineno", offsetof(struct dwfl_api, line_number), false },
     { "dwfl_build_id_find_elf", offsetof(struct dwfl_api, find_elf), false },
     /* The standard one asks servers where the environment names some. */
     { "dwfl_build_id_find_debuginfo", offsetof(struct dwfl_api, find_debuginfo), false },
     { "dwfl_offline_section_address", offsetof(struct dwfl_api, section_address), false },
 };
 
+#define SOURCE_BYTES 256u
+
+/* A report asks for the same places again and again, and units are many. */
+struct known_line {
+    uint64_t address;
+    uint32_t line; /* 0: not known */
+    char source[SOURCE_BYTES];
+};
+
 struct line_file {
     char *path;
     void *session; /* NULL: it could not be read */
     void *module;
+    struct known_line *known;
+    size_t known_count;
 };
 
 struct lines {
@@ -70,10 +93,7 @@ struct question {
     struct lines *lines;
     struct line_file *file;
     bool is_new;
-    uint64_t address;
-    char *source;
-    size_t source_bytes;
-    uint32_t line; /* 0: not found */
+    struct known_line answer;
 };
 
 static void open_session(const struct lines *lines, struct line_file *file)
@@ -100,20 +120,45 @@ static void copy_end(char *target, size_t target_bytes, const char *text)
     target[length] = '\0';
 }
 
+/* By the table that says which unit has an address. */
+static const char *look_up(const struct dwfl_api *api, void *module, uint64_t address, int *number)
+{
+    void *line = api->find_line(module, address);
+    return line ? api->line_info(line, NULL, number, NULL, NULL, NULL) : NULL;
+}
+
+/* Clang writes no such table: the units themselves are asked. */
+static const char *search(const struct dwfl_api *api, void *module, uint64_t address, int *number)
+{
+    uint64_t bias = 0;
+    for (void *unit = api->next_unit(module, NULL, &bias); unit;
+         unit = api->next_unit(module, unit, &bias)) {
+        if (api->has_address(unit, address - bias) != 1)
+            continue;
+        void *line = api->unit_line(unit, address - bias);
+        if (line && api->line_number(line, number) == 0)
+            return api->line_source(line, NULL, NULL);
+    }
+    return NULL;
+}
+
 static void answer(void *context)
 {
     struct question *question = context;
     const struct dwfl_api *api = &question->lines->api;
-    if (question->is_new)
-        open_session(question->lines, question->file);
-    void *line = question->file->module ? api->find_line(question->file->module, question->address)
-                                        : NULL;
+    struct line_file *file = question->file;
     int number = 0;
-    const char *source = line ? api->line_info(line, NULL, &number, NULL, NULL, NULL) : NULL;
+    if (question->is_new)
+        open_session(question->lines, file);
+    if (!file->module)
+        return;
+    const char *source = look_up(api, file->module, question->answer.address, &number);
+    if (!source)
+        source = search(api, file->module, question->answer.address, &number);
     if (!source || source[0] == '\0' || number <= 0)
         return;
-    copy_end(question->source, question->source_bytes, source);
-    question->line = (uint32_t)number;
+    copy_end(question->answer.source, sizeof(question->answer.source), source);
+    question->answer.line = (uint32_t)number;
 }
 
 static void end_sessions(void *context)
@@ -152,8 +197,10 @@ void lines_destroy(struct lines *lines)
         return;
     if (!lines->faulted)
         lines->faulted = !fault_run(end_sessions, lines, &unused);
-    for (size_t i = 0; i < lines->file_count; i++)
+    for (size_t i = 0; i < lines->file_count; i++) {
         free(lines->files[i].path);
+        free(lines->files[i].known);
+    }
     free(lines->files);
     /* What it has lost may still be called at the end of the process. */
     if (!lines->faulted)
@@ -183,25 +230,47 @@ static struct line_file *find_file(struct lines *lines, const char *path, bool *
     return file;
 }
 
+static const struct known_line *find_known(const struct line_file *file, uint64_t address)
+{
+    for (size_t i = 0; i < file->known_count; i++)
+        if (file->known[i].address == address)
+            return &file->known[i];
+    return NULL;
+}
+
+/* Without memory it is asked for again. */
+static void remember(struct line_file *file, const struct known_line *answer)
+{
+    struct known_line *grown = realloc(file->known, (file->known_count + 1) * sizeof(*grown));
+    if (!grown)
+        return;
+    file->known = grown;
+    grown[file->known_count++] = *answer;
+}
+
 bool lines_find(struct lines *lines, const char *path, uint64_t address, char *source,
                 size_t source_bytes, uint32_t *ret_line)
 {
     struct fault_info unused;
-    struct question question = {
-        .lines = lines, .address = address, .source = source, .source_bytes = source_bytes
-    };
+    struct question question = { .lines = lines, .answer = { .address = address } };
     source[0] = '\0';
     if (!lines->library || lines->faulted)
         return false;
     question.file = find_file(lines, path, &question.is_new);
     if (!question.file)
         return false;
-    if (!fault_run(answer, &question, &unused)) {
+    const struct known_line *known = find_known(question.file, address);
+    if (known) {
+        question.answer = *known;
+    } else if (fault_run(answer, &question, &unused)) {
+        remember(question.file, &question.answer);
+    } else {
         lines->faulted = true;
-        source[0] = '\0';
         return false;
     }
-    if (question.line)
-        *ret_line = question.line;
-    return question.line != 0;
+    if (!question.answer.line)
+        return false;
+    copy_end(source, source_bytes, question.answer.source);
+    *ret_line = question.answer.line;
+    return true;
 }

@@ -153,8 +153,8 @@ static enum status run_chunk(struct evaluation *evaluation, struct error *err)
             at++;
         }
         TRY(engine_forward(evaluation->engine, evaluation->tokens, count, err));
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): evaluate_run frees on every way out */
         if (wanted)
+            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): evaluate_run frees on every way out */
             TRY(take_rows(evaluation, evaluation->chunk + first_wanted + 1, wanted, err));
     }
     return STATUS_OK;

@@ -158,10 +158,11 @@ struct stage {
     struct ops_target target;
     struct device_stream other;
     struct device_mark mark;
-    struct device_view x, added;
+    struct device_view x, added, copy;
 };
 
 static float weights[WIDTH * ROWS];
+static struct crumb_page crumbs;
 static const char *device_name;
 
 static enum status furnish(struct stage *stage, struct error *err)
@@ -173,14 +174,16 @@ static enum status furnish(struct stage *stage, struct error *err)
     TRY(device_stream_create(stage->device, DEVICE_HERE, &stage->target.stream, err));
     TRY(device_stream_create(stage->device, DEVICE_HERE, &stage->other, err));
     TRY(device_mark_create(stage->device, &stage->mark, err));
-    stage->x = stage->added = view;
+    stage->x = stage->added = stage->copy = view;
     TRY(device_buffer_create(stage->device, sizeof(weights), "x", DEVICE_HERE, &stage->x.buffer,
                              err));
+    TRY(device_buffer_create(stage->device, sizeof(weights), "copy", DEVICE_HERE,
+                             &stage->copy.buffer, err));
     return device_buffer_import(stage->device, weights, sizeof(weights), "added", DEVICE_HERE,
                                 &stage->added.buffer, err);
 }
 
-/* x = 0 + weights, REPLAYS times, then once more on its own. */
+/* x = 0 + weights, REPLAYS times, then once more on its own; and its copy. */
 static enum status work(const struct stage *stage, struct error *err)
 {
     struct device *device = stage->device;
@@ -189,10 +192,12 @@ static enum status work(const struct stage *stage, struct error *err)
     TRY(device_fill(device, stream, &stage->x, 0, DEVICE_HERE, err));
     TRY(device_graph_begin(device, stream, DEVICE_HERE, err));
     TRY(ops_add(&stage->target, &stage->x, &stage->added, err));
+    TRY(device_copy_within(device, stream, &stage->copy, &stage->x, DEVICE_HERE, err));
     TRY(device_graph_end(device, stream, DEVICE_HERE, &graph, err));
     for (int i = 0; i < REPLAYS; i++)
         TRY(device_graph_replay(device, stream, graph, DEVICE_HERE, err));
     TRY(ops_add(&stage->target, &stage->x, &stage->added, err));
+    TRY(device_copy_within(device, stream, &stage->copy, &stage->x, DEVICE_HERE, err));
     TRY(device_mark_record(device, stream, stage->mark, DEVICE_HERE, err));
     TRY(device_mark_wait(device, stage->other, stage->mark, DEVICE_HERE, err));
     TRY(device_mark_sync(device, stage->mark, DEVICE_HERE, err));
@@ -205,7 +210,7 @@ static enum status look(const struct stage *stage, struct error *err)
     float found[WIDTH * ROWS];
     struct device *device = stage->device;
     struct device_stream stream = stage->target.stream;
-    TRY(device_read(device, stream, &stage->x, found, DEVICE_HERE, err));
+    TRY(device_read(device, stream, &stage->copy, found, DEVICE_HERE, err));
     for (size_t i = 0; i < COUNT_OF(found); i++)
         assert_true(found[i] == (REPLAYS + 1) * weights[i]);
     TRY(device_copy_in(device, stream, &stage->x, weights, sizeof(weights), DEVICE_HERE, err));
@@ -256,6 +261,8 @@ static void test_audited(void **state)
                                               .completions = true,
                                               .hash_results = true,
                                               .ask_errors = true,
+                                              .ask_pointers = true,
+                                              .crumbs = &crumbs,
                                               .verify = true,
                                               .scan_every = 1 });
 }

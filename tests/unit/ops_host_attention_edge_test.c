@@ -23,7 +23,7 @@ static void check_own_slots(enum cpu_path path)
         attention_init(&attention, &setup, &spans[s], 1, SLOT_COUNT);
         for (uint64_t slot = 0; slot < SLOT_COUNT; slot++) {
             bool own = slot >= (uint64_t)spans[s].start &&
-                       slot <= (uint64_t)(spans[s].start + spans[s].position);
+                       slot <= (uint64_t)spans[s].start + (uint64_t)spans[s].position;
             for (uint64_t i = 0; i < 80 && !own; i++)
                 rig_row(&attention.rig, KEYS, slot)[i] = rig_row(&attention.rig, VALUES,
                                                                  slot)[i] = NAN;

@@ -89,6 +89,7 @@ static struct device_gpu_step plan_tiles(const struct device_gpu_request *reques
     }
     uint32_t tile_rows = levels ? level_tile_rows(request->chip, raw_bytes)
                                 : half_tile_rows(request->chip);
+    ASSERT(tile_rows > 0); /* parts without such tiles are not among them */
     for (uint32_t part = 0; part < places->count; part++) {
         if (!(part_bits >> part & 1))
             continue;
