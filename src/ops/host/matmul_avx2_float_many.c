@@ -136,8 +136,10 @@ AVX2_INLINE void find_acts(const struct block *block, size_t first, size_t k, si
         size_t act = block->first_act + smaller(first + i, block->act_count - 1);
         const uint8_t *row = task->activations + act * task->activation_row_bytes;
         tile->acts[i] = (const float *)(const void *)row + k;
-        memset(scratch->acts[i], 0, sizeof(scratch->acts[i]));
-        memcpy(scratch->acts[i], tile->acts[i] + count - rest, rest * sizeof(float));
+        if (rest > 0) {
+            memset(scratch->acts[i], 0, sizeof(scratch->acts[i]));
+            memcpy(scratch->acts[i], tile->acts[i] + count - rest, rest * sizeof(float));
+        }
     }
 }
 
