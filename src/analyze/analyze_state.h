@@ -225,6 +225,8 @@ struct analyzer;
 
 /* Takes an event into the clocks and shadows; tells the hypotheses of work and conflicts. */
 void order_event(struct analyzer *analyzer, const struct event *event);
+/* Events were lost here. */
+void order_forget(struct order *order);
 struct ticket_state *order_ticket(const struct order *order, uint64_t object);
 struct mark_state *order_mark(const struct order *order, uint64_t object);
 /* The thread's wait is over: it is after what the clock covers. */

@@ -77,6 +77,7 @@ void analyze_count(struct analyzer *analyzer, enum hypothesis hypothesis, uint64
 void analyze_lost(struct analyzer *analyzer, uint64_t count)
 {
     analyzer->result.lost_count += count;
+    order_forget(&analyzer->order);
 }
 
 void analyze_note_freed(struct analyzer *analyzer, uint32_t stack_index)

@@ -22,6 +22,9 @@
 #define HOLE_LOOK_AHEAD 64u
 #define CHECKPOINT_EVENTS 4096u
 #define CHECKPOINT_NS UINT64_C(1000000000)
+/* Records ahead of what was analysed that have their pages: what writers need between looks, and
+ * the burst of a model being loaded. 4 MiB. */
+#define PREPARED_EVENTS 8192u
 
 struct analyze_live {
     struct flight *flight;
@@ -34,6 +37,7 @@ struct analyze_live {
     uint64_t next_id;
     uint64_t hole_since_ns; /* 0: none */
     uint64_t saved_id, saved_ns;
+    uint64_t prepared_id; /* the first that has no page for sure */
     size_t saved_findings;
     uint8_t *bytes; /* of a checkpoint */
     enum status status;
@@ -49,12 +53,25 @@ static void checkpoint(struct analyze_live *live, uint64_t now_ns)
     live->saved_findings = live->analyzer->result.finding_count;
 }
 
+/* A page that is written for the first time takes its writer longer than the event does. */
+static void prepare(struct analyze_live *live)
+{
+    uint64_t end = live->next_id + PREPARED_EVENTS;
+    if (live->prepared_id < live->next_id)
+        live->prepared_id = live->next_id;
+    if (end - live->prepared_id < PREPARED_EVENTS / 2)
+        return;
+    flight_prepare(live->flight, live->prepared_id, (uint32_t)(end - live->prepared_id));
+    live->prepared_id = end;
+}
+
 static void take(struct analyze_live *live, const struct event *event)
 {
     if (!live->status)
         live->status = analyzer_add(live->analyzer, event, &live->err);
     live->next_id = event->id + 1;
     live->hole_since_ns = 0;
+    prepare(live);
 }
 
 /* True if the writers are more than half a ring ahead. */
@@ -151,6 +168,7 @@ static void *run(void *argument)
 {
     struct analyze_live *live = argument;
     uint64_t sleep_ns = BUSY_SLEEP_NS;
+    prepare(live);
     while (!pause_for(live, sleep_ns)) {
         uint64_t count = drain(live, false);
         uint64_t now_ns = clock_ns();

@@ -372,6 +372,26 @@ static void wait_for_all(struct order *order, struct thread_state *thread, uint6
     }
 }
 
+/* Waits, completions and releases may be among what was lost: whatever comes behind it is taken as
+ * after all that was before, so that nothing is claimed of the two. */
+void order_forget(struct order *order)
+{
+    struct vclock all = { 0 };
+    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++)
+        if (order->streams[i].used)
+            vclock_join(&all, &order->streams[i].clock);
+    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++)
+        if (order->streams[i].used)
+            vclock_join(&order->streams[i].clock, &all);
+    for (uint32_t i = 0; i < THREAD_LIMIT; i++) {
+        vclock_join(&order->threads[i].clock, &all);
+        vclock_join(&order->threads[i].previous, &all);
+    }
+    vclock_join(&order->floor, &all);
+    for (uint32_t i = 0; i < TICKET_LIMIT; i++)
+        order->tickets[i].use = TICKET_FREE;
+}
+
 /* The host waits for a stream, or for all of them. */
 static void sync_event(struct order *order, const struct event *event, struct thread_state *thread)
 {

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -154,4 +155,23 @@ bool fault_run(void (*body)(void *context), void *context, struct fault_info *re
     body(context);
     current = NULL;
     return true;
+}
+
+struct copying {
+    void *target;
+    const void *source;
+    size_t bytes;
+};
+
+static void copy(void *context)
+{
+    const struct copying *copying = context;
+    memcpy(copying->target, copying->source, copying->bytes);
+}
+
+bool fault_copy(void *target, const void *source, size_t bytes)
+{
+    struct copying copying = { target, source, bytes };
+    struct fault_info unused;
+    return fault_run(copy, &copying, &unused);
 }

@@ -24,6 +24,9 @@ void fault_install(void);
  * hold nothing. Not to be nested. */
 bool fault_run(void (*body)(void *context), void *context, struct fault_info *ret_info);
 
+/* memcpy; false if a part could not be read or written. Not inside of fault_run. */
+bool fault_copy(void *target, const void *source, size_t bytes);
+
 /* Watches a mapping of a file. Returns its place, 0 if there is none left: then nothing is watched.
  */
 uint32_t fault_watch(const void *address, size_t bytes);

@@ -61,6 +61,18 @@ void mapfile_release(struct mapfile *map)
     *map = (struct mapfile){ 0 };
 }
 
+void mapfile_ahead(const struct mapfile *map, uint64_t offset, uint64_t bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (!map->data || bytes == 0 || bytes > map->size || offset > map->size - bytes)
+        return;
+    uint64_t first = offset / page * page;
+    void *start = (void *)(uintptr_t)(map->data + first);
+    unsigned char resident = 0;
+    if (mincore(start, 1, &resident) == 0 && !(resident & 1))
+        madvise(start, (size_t)(offset + bytes - first), MADV_WILLNEED);
+}
+
 void mapfile_drop(const struct mapfile *map, uint64_t offset, uint64_t bytes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

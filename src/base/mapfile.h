@@ -18,6 +18,10 @@ struct mapfile {
 MUST_CHECK enum status mapfile_open(struct mapfile *map, const char *path, struct error *err);
 void mapfile_release(struct mapfile *map); /* an empty struct is fine */
 
+/* Tells the kernel that [offset, offset + bytes) will be read, by several threads in any order.
+ * Does nothing where its first page is in memory: then most of it is. */
+void mapfile_ahead(const struct mapfile *map, uint64_t offset, uint64_t bytes);
+
 /* Tells the kernel that [offset, offset + bytes) will not be read again soon: a pass over a file
  * larger than memory must not push everything else out. */
 void mapfile_drop(const struct mapfile *map, uint64_t offset, uint64_t bytes);

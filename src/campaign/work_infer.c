@@ -62,10 +62,22 @@ static enum status open_model(struct work_infer *work, struct error *err)
     return STATUS_OK;
 }
 
+/* Whoever loads a large model is not silent. */
+static bool beat(void *context, uint64_t done, uint64_t total)
+{
+    (void)done;
+    (void)total;
+    worker_beat(context);
+    return true;
+}
+
 static enum status open_engine(struct work_infer *work, struct error *err)
 {
     const struct job *job = work->worker->job;
-    struct engine_options options = { .context = job->context, .batch_limit = job->batch };
+    struct progress progress = { beat, work->worker };
+    struct engine_options options = { .context = job->context,
+                                      .batch_limit = job->batch,
+                                      .progress = &progress };
     if (!dtype_from_name(job->kv_type ? job->kv_type : "f16", &options.kv_dtype))
         return error_set(err, STATUS_USAGE, "cache type: expected f32, f16 or q8_0, found '%s'",
                          job->kv_type);

@@ -318,7 +318,8 @@ static enum status run_sizes(struct transfers *transfers, struct error *err)
     for (int direction = 0; direction < DIRECTION_COUNT; direction++)
         for (size_t i = 0; i < COUNT_OF(timed_sizes); i++)
             TRY(run_size(transfers, (enum direction)direction, timed_sizes[i], err));
-    return transfers->worker->job->pageable
+    /* Weights do not come by import where the device has memory of its own. */
+    return transfers->worker->job->pageable || device_info(transfers->device)->own_memory
                ? STATUS_OK
                : run_size(transfers, DIRECTION_COUNT, LARGE_BYTES, err);
 }

@@ -150,7 +150,7 @@ static enum status open_device(struct worker *worker, struct recording *recordin
     options.serialise = job->serialise;
     if (job->large_copies) {
         options.staging_slot_bytes = WORK_TRANSFERS_SLOT_BYTES;
-        options.staging_slot_count = 4;
+        options.staging_slot_count = 8;
     }
     open_flight(worker, recording);
     if (recording->flight) {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "cli/audit_options.h"
+#include "cli/engine_load.h"
 #include "device/all/all.h"
 
 #include <stdlib.h>
@@ -46,8 +47,8 @@ static enum status open_runner(struct runner *runner, const struct bench_cost_re
                          cli_audit_missing(runner->audit));
     TRY(all_open(request->device, &options, &runner->device, err));
     TRY(ops_load(&runner->ops, runner->device, CPU_PATH_COUNT, err));
-    return engine_open(&runner->ops, request->file, request->report, &request->engine,
-                       &runner->engine, err);
+    return cli_engine_open(request->invocation, &runner->ops, request->file, request->report,
+                           &request->engine, &runner->engine, err);
 }
 
 static void close_runner(struct runner *runner)

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
+#include "cli/engine_load.h"
 
 #include "base/clock.h"
 #include "base/parallel.h"
@@ -231,8 +232,8 @@ static enum status open_model(struct bench *bench, struct error *err)
                        &device_options, &bench->audit, err));
     TRY(all_open(bench->device_name, &device_options, &bench->device, err));
     TRY(ops_load(&bench->ops, bench->device, CPU_PATH_COUNT, err));
-    TRY(engine_open(&bench->ops, bench->file, &bench->report, &bench->engine_options,
-                    &bench->engine, err));
+    TRY(cli_engine_open(bench->invocation, &bench->ops, bench->file, &bench->report,
+                        &bench->engine_options, &bench->engine, err));
     bench->tokens = calloc(engine_plan(bench->engine)->options.batch_limit, sizeof(*bench->tokens));
     bench->best = calloc(settings->sequences, sizeof(*bench->best));
     return bench->tokens && bench->best ? STATUS_OK

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
+#include "cli/engine_load.h"
 #include "cli/token_input.h"
 
 #include "base/clock.h"
@@ -173,7 +174,8 @@ static enum status open_engine(struct run *run, struct error *err)
         engine_options.logits_limit = engine_options.batch_limit;
     TRY(all_open(device, &device_options, &run->device, err));
     TRY(ops_load(&run->ops, run->device, CPU_PATH_COUNT, err));
-    return engine_open(&run->ops, run->file, &run->report, &engine_options, &run->engine, err);
+    return cli_engine_open(run->invocation, &run->ops, run->file, &run->report, &engine_options,
+                           &run->engine, err);
 }
 
 static enum status prepare(struct run *run, struct error *err)

@@ -3,6 +3,7 @@
 
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
+#include "cli/engine_load.h"
 #include "device/all/all.h"
 
 #include <inttypes.h>
@@ -118,7 +119,8 @@ static enum status open_engine(struct infer_run *run, struct error *err)
         cli_warn(run->invocation, "a fault is planted: %s", settings->inject);
     }
     TRY(ops_load(&run->ops, run->device, CPU_PATH_COUNT, err));
-    TRY(engine_open(&run->ops, run->file, &run->report, &engine_options, &run->engine, err));
+    TRY(cli_engine_open(run->invocation, &run->ops, run->file, &run->report, &engine_options,
+                        &run->engine, err));
     return infer_capture_attach(&run->capture, run->engine, err);
 }
 

@@ -199,7 +199,7 @@ bool device_wants_completion(const struct device *device, const struct device_co
         (command->kind == DEVICE_COMMAND_COPY_IN && device->completions_lag))
         return false;
     return options->completions ||
-           (options->copy_completions &&
+           (options->copy_completions && !device->completions_lag &&
             (command->kind == DEVICE_COMMAND_COPY_IN || command->kind == DEVICE_COMMAND_COPY_OUT));
 }
 

@@ -1,6 +1,8 @@
 /* device.c - opening, closing and asking a device. */
 #include "device/device_core.h"
 
+#include "base/copier.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,9 @@
 #define BUFFER_LIMIT 65536u
 #define MARK_LIMIT 4096u
 #define GRAPH_LIMIT 1024u
+
+/* So many together fill memory faster than a link empties it. */
+#define COPIER_THREADS 8u
 
 #define SLOT_COUNT_DEFAULT 16u
 #define SLOT_BYTES_DEFAULT ((uint64_t)1 << 20)
@@ -49,6 +54,7 @@ static void release_common(struct device *device)
     slot_table_release(&device->graphs);
     if (device->owns_crumbs)
         free(device->crumbs);
+    copier_destroy(device->copier);
     inspect_destroy(device);
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->fault_lock);
@@ -73,6 +79,8 @@ enum status device_init(struct device *device, const struct device_options *opti
         status = error_set(err, STATUS_NO_MEMORY, "no memory for the crumb page");
     if (!status)
         status = create_tables(device, err);
+    if (!status)
+        status = copier_create(COPIER_THREADS, &device->copier, err);
     if (!status)
         status = staging_create(device, err);
     if (status) {

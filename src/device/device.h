@@ -58,12 +58,12 @@ struct device_options {
     enum device_staging staging;
     enum device_d2h_mode d2h_mode;
     uint32_t staging_slot_count; /* 0: 16 */
-    uint64_t staging_slot_bytes; /* 0: 1 MiB */
+    uint64_t staging_slot_bytes; /* 0: 1 MiB, on a GPU 2 */
     uint32_t thread_count;       /* of the host device; 0: all processors */
     enum device_imports imports; /* of the host device */
     bool serialise;              /* every call waits for its work: faults show where they happen */
     bool completions;            /* tell the observer when queued work is done */
-    bool copy_completions;       /* the same, of copies in and out only */
+    bool copy_completions;       /* the same, of copies in and out only; on a GPU, in only */
     /* What follows costs something and is told to the observer only. */
     bool hash_results;   /* a redeemed ticket's event has the XXH3 of its bytes */
     bool ask_errors;     /* the stream's error state is asked before and after each copy */
@@ -284,6 +284,7 @@ struct device_info {
     uint64_t memory_bytes; /* in all */
     uint64_t alignment;    /* of a buffer's first byte */
     bool replay_pays;      /* replaying a graph costs much less than its launches */
+    bool own_memory;       /* across a link: much is better copied in by a stream than imported */
 };
 
 const struct device_info *device_info(const struct device *device);
@@ -356,7 +357,9 @@ MUST_CHECK enum status device_mark_sync(struct device *device, struct device_mar
 
 /* ---- Bytes ---------------------------------------------------------------------------------- */
 
-/* bytes must be all of the view. The source is read before the call returns. */
+/* bytes must be all of the view. The source is read before the call returns; much of it by several
+ * threads, so that the link is what limits it. STATUS_IO where it cannot be read, as of a mapped
+ * file that became shorter. */
 MUST_CHECK enum status device_copy_in(struct device *device, struct device_stream stream,
                                       const struct device_view *target, const void *source,
                                       uint64_t bytes, struct device_site site, struct error *err);

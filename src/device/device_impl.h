@@ -213,6 +213,7 @@ struct device_slot_table {
 };
 
 struct device_staging_ring;
+struct copier;
 
 #define DEVICE_MODULE_LIMIT 4
 
@@ -225,8 +226,9 @@ struct device {
     struct device_options options;
     struct crumb_page *crumbs;
     bool owns_crumbs;
-    /* The backend tells completions some time after a mark behind the work is passed. Those of
-     * copies in are then told where it matters, when their slot is found free. */
+    /* The backend tells completions some time after a mark behind the work is passed, at some cost.
+     * Those of copies in are then told where it matters, when their slot is found free; those of
+     * copies out only with options.completions: redeeming says that the copy was waited for. */
     bool completions_lag;
 
     uint64_t next_event_id; /* atomic */
@@ -244,6 +246,7 @@ struct device {
     size_t module_count;
     uint64_t used_bytes, peak_bytes;
     struct device_staging_ring *staging;
+    struct copier *copier; /* fills slots of large copies in */
 
     uint32_t lost;              /* atomic flag; set once, after first_fault is written */
     pthread_mutex_t fault_lock; /* guards first_fault until lost is set */
@@ -265,7 +268,8 @@ bool device_wants_completion(const struct device *device, const struct device_co
 void device_report_completion(struct device *device, uint32_t stream_index, uint64_t event_id);
 
 /* From a backend, once for each inspection that ran; event_id: of the command, or of the replay it
- * is part of. Before anybody's wait for the stream, or for a mark behind it, is over. */
+ * is part of. Before anybody's wait for the stream, or for a mark behind it, is over; of a replay
+ * that was found good, before the stream's next wait. */
 void device_report_inspection(struct device *device, uint32_t stream_index,
                               const struct device_command *command, uint64_t event_id,
                               const struct device_inspection_result *result);

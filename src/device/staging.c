@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 struct device_staging_ring {
-    pthread_mutex_t lock; /* guards the states, generations and orders of the slots */
+    pthread_mutex_t lock;   /* guards the states, generations and orders of the slots */
+    pthread_cond_t changed; /* a slot that somebody filled is queued or given back */
     struct staging_slot *slots;
     uint32_t count;
     uint64_t next_order;
@@ -23,6 +24,7 @@ enum status staging_create(struct device *device, struct error *err)
         return error_set(err, STATUS_NO_MEMORY, "no memory for staging");
     }
     pthread_mutex_init(&ring->lock, NULL);
+    pthread_cond_init(&ring->changed, NULL);
     device->staging = ring;
     enum status status = STATUS_OK;
     while (ring->count < count && !status) {
@@ -50,77 +52,121 @@ void staging_destroy(struct device *device)
             device->methods->mark_destroy(device, slot->mark);
         device->methods->staging_destroy(device, slot->memory, device->options.staging_slot_bytes);
     }
+    pthread_cond_destroy(&ring->changed);
     pthread_mutex_destroy(&ring->lock);
     free(ring->slots);
     free(ring);
     device->staging = NULL;
 }
 
-/* With the lock held. */
-static struct staging_slot *find_free(struct device *device)
-{
-    struct device_staging_ring *ring = device->staging;
-    for (uint32_t i = 0; i < ring->count; i++) {
-        struct staging_slot *slot = &ring->slots[i];
-        if (slot->state == STAGING_FREE)
-            return slot;
-        if (slot->state == STAGING_FILLING && device->methods->mark_passed(device, slot->mark)) {
-            if (device->completions_lag &&
-                (device->options.completions || device->options.copy_completions))
-                device_report_completion(device, slot->stream_index, slot->event_id);
-            slot->state = STAGING_FREE;
-            slot->generation++;
-            return slot;
-        }
-    }
-    return NULL;
-}
-
-static struct staging_slot *find_oldest_filling(struct device_staging_ring *ring)
+/* With the lock held: the slot whose copy in was queued first, of those behind `after`; NULL: none.
+ */
+static struct staging_slot *find_oldest_leaving(const struct device_staging_ring *ring,
+                                                const struct staging_slot *after)
 {
     struct staging_slot *oldest = NULL;
     for (uint32_t i = 0; i < ring->count; i++) {
         struct staging_slot *slot = &ring->slots[i];
-        if (slot->state == STAGING_FILLING && (!oldest || slot->order < oldest->order))
+        if (slot->state == STAGING_LEAVING && (!after || slot->order > after->order) &&
+            (!oldest || slot->order < oldest->order))
             oldest = slot;
     }
     return oldest;
 }
 
-struct staging_slot *staging_take(struct device *device, enum staging_state state,
+/* With the lock held: the first slot behind `slot`, which is leaving, whose copy is done. */
+static struct staging_slot *find_left(struct device *device, struct staging_slot *slot)
+{
+    while (slot && !device->methods->mark_passed(device, slot->mark))
+        slot = find_oldest_leaving(device->staging, slot);
+    return slot;
+}
+
+/* With the lock held. The oldest copy is asked first: of one stream none is done before, and its
+ * memory is still in the processor's caches where copies are few and small. */
+static struct staging_slot *find_free(struct device *device)
+{
+    struct device_staging_ring *ring = device->staging;
+    struct staging_slot *oldest = find_oldest_leaving(ring, NULL);
+    if (!oldest || !device->methods->mark_passed(device, oldest->mark)) {
+        for (uint32_t i = 0; i < ring->count; i++)
+            if (ring->slots[i].state == STAGING_FREE)
+                return &ring->slots[i];
+        oldest = oldest ? find_left(device, find_oldest_leaving(ring, oldest)) : NULL;
+        if (!oldest)
+            return NULL;
+    }
+    if (device->completions_lag &&
+        (device->options.completions || device->options.copy_completions))
+        device_report_completion(device, oldest->stream_index, oldest->event_id);
+    oldest->state = STAGING_FREE;
+    oldest->generation++;
+    return oldest;
+}
+
+static bool is_any_filling(const struct device_staging_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->count; i++)
+        if (ring->slots[i].state == STAGING_FILLING)
+            return true;
+    return false;
+}
+
+/* A planted bug: the slot that was given out last, once more; else NULL. */
+static struct staging_slot *take_again(struct device *device)
+{
+    const struct device_tamper *tamper = &device->tamper;
+    if (!tamper->take_again || !tamper->take_again(tamper->context))
+        return NULL;
+    pthread_mutex_lock(&device->staging->lock);
+    struct staging_slot *last = device->staging->last;
+    pthread_mutex_unlock(&device->staging->lock);
+    return last;
+}
+
+struct staging_slot *staging_take(struct device *device, enum staging_state state, bool waits,
                                   uint32_t *ret_in_use)
 {
     struct device_staging_ring *ring = device->staging;
     struct error unused;
-    const struct device_tamper *tamper = &device->tamper;
-    if (tamper->take_again && tamper->take_again(tamper->context)) {
-        pthread_mutex_lock(&ring->lock);
-        struct staging_slot *last = ring->last;
-        pthread_mutex_unlock(&ring->lock);
-        if (last)
-            return last;
-    }
-    for (;;) {
-        pthread_mutex_lock(&ring->lock);
-        struct staging_slot *slot = find_free(device);
-        if (slot) {
-            slot->state = state;
-            slot->generation++;
-            slot->order = ring->next_order++;
-            ring->last = slot;
-            pthread_mutex_unlock(&ring->lock);
-            return slot;
+    struct staging_slot *slot = take_again(device);
+    if (slot)
+        return slot;
+    pthread_mutex_lock(&ring->lock);
+    while (!(slot = find_free(device)) && waits) {
+        struct staging_slot *oldest = find_oldest_leaving(ring, NULL);
+        if (!oldest && !is_any_filling(ring))
+            break;
+        if (!oldest) {
+            pthread_cond_wait(&ring->changed, &ring->lock);
+            continue;
         }
-        struct staging_slot *oldest = find_oldest_filling(ring);
-        void *mark = oldest ? oldest->mark : NULL;
-        *ret_in_use = ring->count;
+        void *mark = oldest->mark;
         pthread_mutex_unlock(&ring->lock);
-        if (!mark)
-            return NULL;
         /* A failure here is a lost device; its marks count as passed. */
-        if (device->methods->mark_sync(device, mark, &unused))
-            return NULL;
+        enum status status = device->methods->mark_sync(device, mark, &unused);
+        pthread_mutex_lock(&ring->lock);
+        if (status)
+            break;
     }
+    *ret_in_use = ring->count;
+    if (slot) {
+        slot->state = state;
+        slot->generation++;
+        slot->order = ring->next_order++;
+        ring->last = slot;
+    }
+    pthread_mutex_unlock(&ring->lock);
+    return slot;
+}
+
+void staging_queued(struct device *device, struct staging_slot *slot)
+{
+    pthread_mutex_lock(&device->staging->lock);
+    if (slot->state == STAGING_FILLING) /* else it was given out twice: a planted bug */
+        slot->state = STAGING_LEAVING;
+    pthread_cond_broadcast(&device->staging->changed);
+    pthread_mutex_unlock(&device->staging->lock);
 }
 
 void staging_give_back(struct device *device, struct staging_slot *slot)
@@ -129,6 +175,7 @@ void staging_give_back(struct device *device, struct staging_slot *slot)
     ASSERT(slot->state != STAGING_FREE);
     slot->state = STAGING_FREE;
     slot->generation++;
+    pthread_cond_broadcast(&device->staging->changed);
     pthread_mutex_unlock(&device->staging->lock);
 }
 
@@ -145,7 +192,8 @@ struct staging_slot *staging_find(struct device *device, struct device_ticket ti
         return NULL;
     struct staging_slot *slot = &ring->slots[ticket.index - 1];
     pthread_mutex_lock(&ring->lock);
-    bool same = slot->generation == ticket.generation && slot->state != STAGING_FILLING;
+    bool same = slot->generation == ticket.generation &&
+                (slot->state == STAGING_LANDING || slot->state == STAGING_HELD);
     pthread_mutex_unlock(&ring->lock);
     return same ? slot : NULL;
 }

@@ -1,17 +1,23 @@
 /* staging.h - slots of host memory through which all bytes to and from the device go.
  *
- *     free --take--> filling (copy in, queued)  --mark passed--> free
+ *     free --take--> filling (copy in) --queued--> leaving --mark passed--> free
  *     free --take--> landing (copy out, queued) --redeem--> held --release--> free
  *
- * A slot of a copy in belongs to the queue until its mark is passed; one of a copy out belongs to
- * its ticket until that is released. Nobody waits for a ticket of his own: with all slots held a
- * copy is told to come back later. */
+ * A slot of a copy in belongs to whoever fills it until it is queued, then to the queue until its
+ * mark is passed; one of a copy out belongs to its ticket until that is released. Nobody waits for
+ * a ticket of his own: with all slots held a copy is told to come back later. */
 #ifndef GRETA_DEVICE_STAGING_H
 #define GRETA_DEVICE_STAGING_H
 
 #include "device/device_core.h"
 
-enum staging_state { STAGING_FREE, STAGING_FILLING, STAGING_LANDING, STAGING_HELD };
+enum staging_state {
+    STAGING_FREE,
+    STAGING_FILLING,
+    STAGING_LEAVING,
+    STAGING_LANDING,
+    STAGING_HELD
+};
 
 struct staging_slot {
     enum staging_state state;
@@ -25,10 +31,13 @@ struct staging_slot {
     struct transfer_check *check; /* of a copy out that is verified and was not read yet */
 };
 
-/* A free slot, now in `state`. If none is free: waits for the oldest copy in, or NULL where all
- * belong to tickets (*ret_in_use of them). */
-struct staging_slot *staging_take(struct device *device, enum staging_state state,
+/* A free slot, now in `state`: STAGING_FILLING or STAGING_LANDING. If none is free: waits for the
+ * oldest copy in, or NULL where all belong to tickets (*ret_in_use of them). Who fills slots
+ * already does not wait, so that he goes on with those: NULL then. */
+struct staging_slot *staging_take(struct device *device, enum staging_state state, bool waits,
                                   uint32_t *ret_in_use);
+/* The copy in from a filled slot is queued, and its mark behind it. */
+void staging_queued(struct device *device, struct staging_slot *slot);
 void staging_give_back(struct device *device, struct staging_slot *slot);
 
 struct device_ticket staging_ticket(const struct device *device, const struct staging_slot *slot);

@@ -2,6 +2,8 @@
  * observer: never shortened, never retried. */
 #include "device/transfer.h"
 
+#include "base/copier.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -35,11 +37,32 @@ static bool is_dense(const struct device_rows *rows)
     return rows->row_count <= 1 || rows->stride_bytes == rows->row_bytes;
 }
 
+/* Pieces that are filled ahead of the one that is queued next, at most. */
+#define PIECE_LIMIT 8u
+/* Less is filled sooner than it is given to others. */
+#define SHARED_BYTES ((uint64_t)512 << 10)
+/* Of a piece: a large slot is not filled in full while the link has nothing to do. */
+#define PIECE_BYTES ((uint64_t)2 << 20)
+
+/* Bytes for one slot. */
+struct piece {
+    struct device_rows target;
+    const uint8_t *source;
+    struct staging_slot *slot;
+    bool shared; /* filled by the copier's threads: */
+    struct copier_job job;
+};
+
 /* A copy in of more than a slot is several, one for each slot's worth: each is an event of its own,
- * so that the states of slots can be followed. */
+ * so that the states of slots can be followed. Slots are filled side by side and queued in order:
+ * while some are filled, others are on their way. */
 struct copy_in {
     struct device_rows rows; /* of the whole copy */
+    const uint8_t *source;   /* of what has no slot yet: */
+    uint64_t run, at;        /* of which run of bytes, and how far into it */
     uint64_t first_id;       /* event of the first piece; 0: none yet */
+    uint64_t taken, queued;  /* pieces; those between have slots */
+    struct piece pieces[PIECE_LIMIT];
 };
 
 /* Queues the copy from the slot, and what the audit wants to see of it. */
@@ -59,34 +82,30 @@ static enum status queue_copy_in(struct call *call, struct stream_slot *stream,
     TRY(transfer_check_queue(call, stream, check, TRANSFER_AFTER, target, slot->memory, err));
     TRY(transfer_check_queue(call, stream, check, TRANSFER_LANDED, target, NULL, err));
     TRY(device->methods->mark_record(device, stream->impl, slot->mark, err));
+    staging_queued(device, slot);
     return call_settle(call, stream, err);
 }
 
-/* One piece through one slot; the stream is locked. */
-static enum status copy_piece_in(struct call *call, struct stream_slot *stream,
-                                 struct copy_in *copy, const struct device_rows *target,
-                                 const void *source, struct error *err)
+/* Tells of a piece whose slot is filled, and queues it; the stream is locked. */
+static enum status queue_piece(struct call *call, struct stream_slot *stream, struct copy_in *copy,
+                               const struct piece *piece, struct error *err)
 {
     struct device *device = call->device;
-    uint32_t in_use;
-    struct staging_slot *slot = staging_take(device, STAGING_FILLING, &in_use);
-    if (!slot)
-        return transfer_refuse_staging(call, in_use, err);
-    memcpy(slot->memory, source, (size_t)target->row_bytes);
+    struct staging_slot *slot = piece->slot;
     struct device_ticket place = staging_ticket(device, slot);
     call->event.object = place.index;
     call->event.epoch = (uint16_t)place.generation;
     call->event.host_address = (uint64_t)(uintptr_t)slot->memory;
-    call->event.bytes = target->row_bytes;
+    call->event.bytes = piece->target.row_bytes;
     call->event.cause_id = copy->first_id;
-    call->event.accesses[0].address = target->address;
-    call->event.accesses[0].bytes = target->row_bytes;
+    call->event.accesses[0].address = piece->target.address;
+    call->event.accesses[0].bytes = piece->target.row_bytes;
     call_begin(call);
     if (!copy->first_id)
         copy->first_id = call->event.id;
     slot->event_id = call->event.id;
     slot->stream_index = call->event.stream_index;
-    enum status status = queue_copy_in(call, stream, target, source, slot, err);
+    enum status status = queue_copy_in(call, stream, &piece->target, piece->source, slot, err);
     if (status)
         staging_give_back(device, slot);
     else
@@ -95,25 +114,103 @@ static enum status copy_piece_in(struct call *call, struct stream_slot *stream,
 }
 
 /* Whole rows if they are close together, else row by row. */
-static enum status copy_all_in(struct call *call, struct stream_slot *stream, struct copy_in *copy,
-                               const uint8_t *source, struct error *err)
+static uint64_t run_bytes_of(const struct device_rows *rows)
+{
+    return is_dense(rows) ? rows->row_bytes * rows->row_count : rows->row_bytes;
+}
+
+static bool has_more(const struct copy_in *copy)
+{
+    return copy->run < (is_dense(&copy->rows) ? 1 : copy->rows.row_count) &&
+           run_bytes_of(&copy->rows) > 0;
+}
+
+/* The next slot's worth of a copy that has more. */
+static struct piece next_piece(struct copy_in *copy, uint64_t piece_bytes)
 {
     const struct device_rows *rows = &copy->rows;
-    uint64_t slot_bytes = call->device->options.staging_slot_bytes;
-    uint64_t run_bytes = is_dense(rows) ? rows->row_bytes * rows->row_count : rows->row_bytes;
-    uint64_t run_count = is_dense(rows) ? 1 : rows->row_count;
-    for (uint64_t run = 0; run < run_count; run++) {
-        for (uint64_t at = 0; at < run_bytes; at += slot_bytes) {
-            uint64_t left = run_bytes - at;
-            struct device_rows piece = slice(rows, run * rows->stride_bytes + at,
-                                             left < slot_bytes ? left : slot_bytes);
-            if (copy->first_id)
-                call_again(call);
-            TRY(copy_piece_in(call, stream, copy, &piece, source, err));
-            source += piece.row_bytes;
-        }
+    uint64_t run_bytes = run_bytes_of(rows), left = run_bytes - copy->at;
+    uint64_t bytes = left < piece_bytes ? left : piece_bytes;
+    struct piece piece = { .target = slice(rows, copy->run * rows->stride_bytes + copy->at, bytes),
+                           .source = copy->source,
+                           .shared = bytes >= SHARED_BYTES };
+    copy->source += bytes;
+    copy->at += bytes;
+    if (copy->at == run_bytes) {
+        copy->at = 0;
+        copy->run++;
+    }
+    return piece;
+}
+
+/* Slots for the next pieces, which begin to be filled: as many as there are, but half of all at
+ * most, so that others are on their way meanwhile. At least one, or refuses. */
+static enum status fill_slots(struct call *call, struct copy_in *copy, struct error *err)
+{
+    struct device *device = call->device;
+    uint64_t slot_bytes = device->options.staging_slot_bytes;
+    uint64_t piece_bytes = slot_bytes < PIECE_BYTES ? slot_bytes : PIECE_BYTES;
+    uint64_t limit = device->options.staging_slot_count / 2;
+    limit = limit > PIECE_LIMIT ? PIECE_LIMIT : limit ? limit : 1;
+    while (has_more(copy) && copy->taken - copy->queued < limit) {
+        uint32_t in_use = 0;
+        bool first = copy->taken == copy->queued;
+        struct staging_slot *slot = staging_take(device, STAGING_FILLING, first, &in_use);
+        if (!slot)
+            return first ? transfer_refuse_staging(call, in_use, err) : STATUS_OK;
+        struct piece *piece = &copy->pieces[copy->taken++ % PIECE_LIMIT];
+        *piece = next_piece(copy, piece_bytes);
+        piece->slot = slot;
+        if (piece->shared)
+            copier_start(device->copier, &piece->job, slot->memory, piece->source,
+                         (size_t)piece->target.row_bytes);
+        else
+            memcpy(slot->memory, piece->source, (size_t)piece->target.row_bytes);
     }
     return STATUS_OK;
+}
+
+/* The piece whose turn it is, once its slot is filled. */
+static enum status send_piece(struct call *call, struct stream_slot *stream, struct copy_in *copy,
+                              struct error *err)
+{
+    struct piece *piece = &copy->pieces[copy->queued++ % PIECE_LIMIT];
+    if (copy->first_id)
+        call_again(call);
+    if (!piece->shared || copier_wait(call->device->copier, &piece->job))
+        return queue_piece(call, stream, copy, piece, err);
+    staging_give_back(call->device, piece->slot);
+    call_begin(call);
+    return call_end(call,
+                    error_set(err, STATUS_IO,
+                              "copy in: %" PRIu64 " bytes could not be read: is their file still "
+                              "whole?",
+                              piece->target.row_bytes),
+                    err);
+}
+
+/* After a failure: slots that were filled for nothing. */
+static void drop_pieces(struct device *device, struct copy_in *copy)
+{
+    for (; copy->queued < copy->taken; copy->queued++) {
+        struct piece *piece = &copy->pieces[copy->queued % PIECE_LIMIT];
+        bool unused = piece->shared && copier_wait(device->copier, &piece->job);
+        (void)unused;
+        staging_give_back(device, piece->slot);
+    }
+}
+
+static enum status copy_all_in(struct call *call, struct stream_slot *stream, struct copy_in *copy,
+                               struct error *err)
+{
+    enum status status = STATUS_OK;
+    while (!status && (has_more(copy) || copy->queued < copy->taken)) {
+        status = fill_slots(call, copy, err);
+        if (!status)
+            status = send_piece(call, stream, copy, err);
+    }
+    drop_pieces(call->device, copy);
+    return status;
 }
 
 static enum status give_copy_in(struct device *device, struct device_stream stream,
@@ -135,8 +232,8 @@ static enum status give_copy_in(struct device *device, struct device_stream stre
     if (!status)
         status = call_ask_before(&call, slot, "copy in", err);
     if (!status) {
-        struct copy_in copy = { .rows = resolved.rows };
-        status = copy_all_in(&call, slot, &copy, source, err);
+        struct copy_in copy = { .rows = resolved.rows, .source = source };
+        status = copy_all_in(&call, slot, &copy, err);
         if (!status && !copy.first_id) { /* of nothing: told all the same */
             call_begin(&call);
             call_end(&call, STATUS_OK, err);

@@ -100,6 +100,7 @@ enum status engine_open(const struct ops *ops, const struct gguf_file *file,
     enum status status = engine_plan_make(report, ops, options, &engine->plan, err);
     if (!status)
         status = open_parts(engine, file, err);
+    engine->plan.options.progress = NULL; /* it was for this call */
     if (status)
         engine_close(engine);
     else

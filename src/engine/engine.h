@@ -11,6 +11,7 @@
 #ifndef GRETA_ENGINE_ENGINE_H
 #define GRETA_ENGINE_ENGINE_H
 
+#include "base/progress.h"
 #include "device/device.h"
 #include "gguf/gguf.h"
 #include "model/model.h"
@@ -25,6 +26,8 @@ struct engine_options {
     uint32_t batch_limit;  /* tokens of a batch; 0: engine_batch_default, or the context if less */
     uint32_t logits_limit; /* tokens of a batch that want logits; 0: sequence_limit */
     enum dtype kv_dtype;   /* F32 (0), F16 or Q8_0 */
+    /* Of engine_open, in bytes of weights; may end it. NULL: nobody watches. */
+    const struct progress *progress;
 };
 
 /* Tokens of a batch where nothing else is asked for. */

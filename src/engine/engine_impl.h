@@ -74,9 +74,28 @@ struct engine {
     size_t next_replay; /* the oldest is replaced */
 };
 
-/* weights.c: imports every tensor of the plan. */
+/* weights.c: imports or uploads every tensor of the plan. */
 MUST_CHECK enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,
                                            struct error *err);
+
+/* upload.c: weights copied in one after the other, and laid out anew where view and tensor have
+ * different types. */
+struct engine_upload;
+/* What a tensor that is laid out anew wants of a raw buffer. */
+uint64_t engine_upload_raw_bytes(enum dtype dtype, const struct shape *shape);
+/* raw_bytes: the most that any tensor wants; 0: none is laid out anew. */
+MUST_CHECK enum status engine_upload_create(struct engine *engine, uint64_t raw_bytes,
+                                            struct engine_upload **ret_upload, struct error *err);
+/* Waits for what is under way; NULL is fine. */
+void engine_upload_destroy(struct engine_upload *upload);
+/* Gives the view, which has type and shape, a buffer named as the scope's tensor. Queued when it
+ * returns; the tensor's bytes are not needed any more. */
+MUST_CHECK enum status engine_upload_add(struct engine_upload *upload,
+                                         const struct gguf_tensor *tensor,
+                                         const struct event_scope *scope, struct device_view *view,
+                                         struct error *err);
+/* Returns when all is there. */
+MUST_CHECK enum status engine_upload_finish(struct engine_upload *upload, struct error *err);
 
 /* memory.c: caches, scratch, tables. */
 MUST_CHECK enum status engine_make_memory(struct engine *engine, struct error *err);

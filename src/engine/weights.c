@@ -1,64 +1,126 @@
-/* weights.c - binds the tensors of a file by the model's plan. Where the device copies them, the
- * file's pages are given back as it goes: there is never more than one tensor twice. Some devices
- * like some types laid out anew. */
+/* weights.c - binds the tensors of a file by the model's plan. A device with memory of its own gets
+ * them uploaded, in the types it likes (upload.c); another one imports them. Where it copies them,
+ * the file's pages are given back as it goes: there is never more than one tensor twice. */
 #include "engine/engine_impl.h"
 
-/* A buffer in the type this device likes, instead of `raw`, which is given back. */
-static enum status relay(struct engine *engine, const char *name, enum dtype dtype,
-                         struct device_view *raw, struct error *err)
+struct binding {
+    struct engine *engine;
+    const struct gguf_file *file;
+    struct engine_upload *upload; /* NULL: they are imported */
+    uint64_t done_bytes;
+};
+
+/* One of the plan that the file has. */
+struct planned_weight {
+    struct model_planned planned;
+    const struct gguf_tensor *tensor;
+    enum dtype dtype; /* on the device */
+    int32_t layer;    /* -1: of none */
+    struct device_view *view;
+};
+
+typedef enum status (*weight_visitor)(struct binding *binding, const struct planned_weight *weight,
+                                      void *context, struct error *err);
+
+static enum status visit_one(struct binding *binding, enum model_role role, uint32_t layer,
+                             weight_visitor visit, void *context, struct error *err)
 {
-    struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
-    struct device_view relaid = { .dtype = dtype, .shape = raw->shape };
-    uint64_t bytes = device_buffer_bytes(engine->device, raw->buffer);
-    TRY(device_buffer_create(engine->device, bytes, name, DEVICE_HERE, &relaid.buffer, err));
-    struct device_buffer old = raw->buffer;
-    enum status status = ops_relay(&target, raw, &relaid, err);
-    if (!status)
-        status = device_stream_sync(engine->device, engine->stream, DEVICE_HERE, err);
-    if (!status)
-        status = device_buffer_seal(engine->device, relaid.buffer, err);
-    *raw = relaid; /* closed with the engine, whatever came */
-    struct error second;
-    enum status dropped = device_buffer_destroy(engine->device, old, DEVICE_HERE, &second);
-    if (!status && dropped)
-        *err = second;
-    return status ? status : dropped;
+    struct engine *engine = binding->engine;
+    bool per_layer = model_role_is_per_layer(role);
+    struct planned_weight weight = { .planned = model_plan(&engine->config, role, layer),
+                                     .layer = per_layer ? (int32_t)layer : -1,
+                                     .view = per_layer ? &engine->layers[layer].weights[role]
+                                                       : &engine->globals[role] };
+    if (weight.planned.presence != MODEL_ABSENT)
+        weight.tensor = gguf_tensor_find(binding->file, weight.planned.name);
+    if (!weight.tensor)
+        return STATUS_OK; /* optional: the guard rail has seen to the rest */
+    weight.dtype = weight.tensor->dtype;
+    if (role != MODEL_TOKEN_EMBD) /* rows are taken of it as it is */
+        weight.dtype = ops_weight_dtype(engine->ops, weight.dtype, weight.planned.shape.dims[0]);
+    return visit(binding, &weight, context, err);
 }
 
-static enum status bind(struct engine *engine, const struct gguf_file *file, enum model_role role,
-                        uint32_t layer, struct device_view *ret_view, struct error *err)
+static enum status visit_all(struct binding *binding, weight_visitor visit, void *context,
+                             struct error *err)
 {
-    struct model_planned planned = model_plan(&engine->config, role, layer);
-    const struct gguf_tensor *tensor = planned.presence == MODEL_ABSENT
-                                           ? NULL
-                                           : gguf_tensor_find(file, planned.name);
-    *ret_view = (struct device_view){ 0 };
-    if (!tensor)
-        return STATUS_OK; /* optional: the guard rail has seen to the rest */
-    ret_view->dtype = tensor->dtype;
-    ret_view->shape = planned.shape;
-    TRY(device_buffer_import(engine->device, tensor->data, tensor->bytes, planned.name, DEVICE_HERE,
-                             &ret_view->buffer, err));
-    if (device_buffer_is_copy(engine->device, ret_view->buffer))
-        gguf_tensor_drop(file, tensor);
-    enum dtype wanted = ops_weight_dtype(engine->ops, tensor->dtype, planned.shape.dims[0]);
-    if (wanted == tensor->dtype || role == MODEL_TOKEN_EMBD) /* rows are taken of it as it is */
+    for (int role = 0; role < MODEL_ROLE_COUNT; role++) {
+        bool per_layer = model_role_is_per_layer((enum model_role)role);
+        uint32_t count = per_layer ? binding->engine->config.block_count : 1;
+        for (uint32_t layer = 0; layer < count; layer++)
+            TRY(visit_one(binding, (enum model_role)role, layer, visit, context, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status measure_raw(struct binding *binding, const struct planned_weight *weight,
+                               void *context, struct error *err)
+{
+    uint64_t *most = context;
+    (void)binding;
+    (void)err;
+    if (weight->dtype == weight->tensor->dtype)
         return STATUS_OK;
-    return relay(engine, planned.name, wanted, ret_view, err);
+    uint64_t bytes = engine_upload_raw_bytes(weight->tensor->dtype, &weight->planned.shape);
+    *most = bytes > *most ? bytes : *most;
+    return STATUS_OK;
+}
+
+static enum status import(const struct binding *binding, const struct planned_weight *weight,
+                          struct error *err)
+{
+    struct device *device = binding->engine->device;
+    ASSERT(weight->dtype == weight->tensor->dtype);
+    TRY(device_buffer_import(device, weight->tensor->data, weight->tensor->bytes,
+                             weight->planned.name, DEVICE_HERE, &weight->view->buffer, err));
+    if (device_buffer_is_copy(device, weight->view->buffer))
+        gguf_tensor_drop(binding->file, weight->tensor);
+    return STATUS_OK;
+}
+
+static enum status bind(struct binding *binding, const struct planned_weight *weight, void *context,
+                        struct error *err)
+{
+    const struct engine *engine = binding->engine;
+    struct event_scope scope = { .step = -1, .layer = weight->layer };
+    (void)context;
+    event_set_text(scope.tensor, sizeof(scope.tensor), weight->planned.name);
+    *weight->view = (struct device_view){ .dtype = weight->dtype, .shape = weight->planned.shape };
+    if (binding->upload)
+        gguf_tensor_ahead(binding->file, weight->tensor);
+    enum status status = binding->upload ? engine_upload_add(binding->upload, weight->tensor,
+                                                             &scope, weight->view, err)
+                                         : import(binding, weight, err);
+    struct error cut;
+    if (status == STATUS_IO && gguf_check_whole(binding->file, &cut)) {
+        *err = cut; /* which says more of the same */
+        return status;
+    }
+    if (status)
+        return error_wrap(err, "%s", weight->planned.name);
+    binding->done_bytes += weight->tensor->bytes;
+    return progress_step(engine->plan.options.progress, binding->done_bytes,
+                         engine->plan.weight_bytes, err);
+}
+
+static enum status upload_all(struct binding *binding, struct error *err)
+{
+    uint64_t raw_bytes = 0;
+    TRY(visit_all(binding, measure_raw, &raw_bytes, err));
+    TRY(engine_upload_create(binding->engine, raw_bytes, &binding->upload, err));
+    enum status status = visit_all(binding, bind, NULL, err);
+    if (!status)
+        status = engine_upload_finish(binding->upload, err);
+    engine_upload_destroy(binding->upload);
+    return status;
 }
 
 enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,
                                 struct error *err)
 {
-    for (int role = 0; role < MODEL_ROLE_COUNT; role++) {
-        if (!model_role_is_per_layer((enum model_role)role)) {
-            TRY(bind(engine, file, (enum model_role)role, 0, &engine->globals[role], err));
-            continue;
-        }
-        for (uint32_t layer = 0; layer < engine->config.block_count; layer++)
-            TRY(bind(engine, file, (enum model_role)role, layer,
-                     &engine->layers[layer].weights[role], err));
-    }
+    struct binding binding = { .engine = engine, .file = file };
+    TRY(device_info(engine->device)->own_memory ? upload_all(&binding, err)
+                                                : visit_all(&binding, bind, NULL, err));
     return gguf_check_whole(file, err);
 }
 

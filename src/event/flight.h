@@ -65,6 +65,9 @@ enum flight_state {
 /* The event with that id as it stands now: for a thread that reads behind the writers, takes no
  * lock and never holds one up. Fills *ret_event for FLIGHT_OPEN and FLIGHT_WHOLE. */
 enum flight_state flight_peek(const struct flight *flight, uint64_t id, struct event *ret_event);
+/* Has the pages of the next `count` events from id on ready to be written: for the thread that
+ * reads behind, so that none of the writers waits for them. */
+void flight_prepare(const struct flight *flight, uint64_t id, uint32_t count);
 /* Events the ring holds. */
 uint32_t flight_record_count(const struct flight *flight);
 

@@ -3,6 +3,7 @@
  * A record is owned by whoever swaps FLIGHT_BUSY into its state, and given back by storing the id
  * there. So a reader, in this process or after its death, sees whole records or busy ones; the
  * checksums tell when even that was torn. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "event/flight_layout.h"
 
 #include "base/clock.h"
@@ -348,6 +349,29 @@ enum flight_state flight_peek(const struct flight *flight, uint64_t id, struct e
     if (!flight_record_load(record, id, ret_event))
         return FLIGHT_ABSENT; /* it changed under the copy */
     return ret_event->phase == EVENT_END ? FLIGHT_WHOLE : FLIGHT_OPEN;
+}
+
+/* Since Linux 5.14; before, or elsewhere, pages come as they are written. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static void populate(const struct flight *flight, uint64_t first, uint64_t count)
+{
+    uintptr_t start = (uintptr_t)&flight->ring[first] / FLIGHT_PAGE * FLIGHT_PAGE;
+    uintptr_t end = (uintptr_t)&flight->ring[first + count];
+    int code = madvise((void *)start, end - start, MADV_POPULATE_WRITE);
+    (void)code; /* nothing depends on it */
+}
+
+void flight_prepare(const struct flight *flight, uint64_t id, uint32_t count)
+{
+    uint64_t first = id % flight->record_count, left = flight->record_count - first;
+    if (flight->attached || count > flight->record_count)
+        return; /* another process's mapping is not ours to fill */
+    populate(flight, first, count < left ? count : left);
+    if (count > left)
+        populate(flight, 0, count - left);
 }
 
 uint32_t flight_record_count(const struct flight *flight)

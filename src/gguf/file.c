@@ -250,6 +250,11 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t in
     return &file->tensors[index];
 }
 
+void gguf_tensor_ahead(const struct gguf_file *file, const struct gguf_tensor *tensor)
+{
+    mapfile_ahead(&file->shards[tensor->shard_index].map, tensor->offset_bytes, tensor->bytes);
+}
+
 void gguf_tensor_drop(const struct gguf_file *file, const struct gguf_tensor *tensor)
 {
     mapfile_drop(&file->shards[tensor->shard_index].map, tensor->offset_bytes, tensor->bytes);

@@ -112,6 +112,8 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t in
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file,
                                            const char *name); /* or NULL */
 
+/* A tensor will be read now: what is not in memory is asked for all at once. */
+void gguf_tensor_ahead(const struct gguf_file *file, const struct gguf_tensor *tensor);
 /* The pages of a tensor will not be needed again soon. */
 void gguf_tensor_drop(const struct gguf_file *file, const struct gguf_tensor *tensor);
 

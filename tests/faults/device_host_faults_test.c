@@ -84,6 +84,24 @@ static enum status work(const struct stage *stage, struct error *err)
     return device_graph_destroy(device, graph, DEVICE_HERE, err);
 }
 
+/* A copy in that several threads fill slots for, if they can be started. */
+static enum status copy_much(const struct stage *stage, const struct scene *scene,
+                             struct error *err)
+{
+    struct device_view whole = stage->imported, end = whole;
+    uint64_t bytes = scene->source_count * sizeof(float), some = FLOATS;
+    static float back[FLOATS];
+    TRY(device_buffer_create(stage->device, bytes, "much", DEVICE_HERE, &whole.buffer, err));
+    TRY(device_copy_in(stage->device, stage->stream, &whole, scene->source, bytes, DEVICE_HERE,
+                       err));
+    end.buffer = whole.buffer;
+    end.shape = shape_make(1, &some);
+    end.offset_bytes = bytes - sizeof(back);
+    TRY(device_read(stage->device, stage->stream, &end, back, DEVICE_HERE, err));
+    assert_memory_equal(back, scene->source + scene->source_count - FLOATS, sizeof(back));
+    return device_buffer_destroy(stage->device, whole.buffer, DEVICE_HERE, err);
+}
+
 static enum status look(const struct stage *stage, const struct scene *scene, struct error *err)
 {
     struct device *device = stage->device;
@@ -103,6 +121,8 @@ static enum status look(const struct stage *stage, const struct scene *scene, st
     start.shape = shape_make(1, &some);
     TRY(device_read(device, stage->stream, &start, back, DEVICE_HERE, err));
     assert_memory_equal(back, scene->source, sizeof(back));
+    if (scene->source_count > FLOATS)
+        TRY(copy_much(stage, scene, err));
     TRY(device_buffer_destroy(device, stage->y.buffer, DEVICE_HERE, err));
     TRY(device_stream_destroy(device, stage->other, DEVICE_HERE, err));
     return device_check(device, err);

@@ -1,6 +1,8 @@
 /* Happens-before: which pairs of accesses are ordered and which are not. */
 #include "analyze_fixture.h"
 
+#include "analyze/analyze_impl.h"
+
 enum { A = 1, B = 2, C = 3 }; /* buffers and streams */
 
 /* Two buffers, one written by a copy in, and nothing pending. */
@@ -428,9 +430,46 @@ static void what_does_not_fit_is_counted(void **state)
     script_close(&script);
 }
 
+/* What was lost may have been the wait, the completion or the release: no claims across it. What
+ * comes behind is looked at as ever. */
+static void nothing_is_claimed_across_a_loss(void **state)
+{
+    (void)state;
+    for (int lost = 0; lost < 2; lost++) {
+        struct script script;
+        begin(&script);
+        uint64_t write = script_launch(&script, A, "write", 0, A);
+        struct event first = script_copy_event(&script, EVENT_COPY_IN, A, B, 0, 64, 9);
+        first.epoch = 5;
+        uint64_t copy = script_add(&script, &first);
+        if (lost)
+            analyze_lost(script.analyzer, 1);
+        uint64_t read = script_launch(&script, B, "read", A, C);
+        struct event second = script_copy_event(&script, EVENT_COPY_IN, A, B, 64, 64, 9);
+        second.epoch = 5; /* the same slot */
+        script_add(&script, &second);
+        const struct analysis *analysis = script_finish(&script, NULL);
+        assert_int_equal(analysis->finding_count, lost ? 0 : 2);
+        if (!lost) {
+            CHECK_FINDING(analysis, HYPOTHESIS_MISSING_SYNC, read);
+            assert_int_equal(find_finding(analysis, HYPOTHESIS_MISSING_SYNC)->other.event_id,
+                             write);
+            assert_int_equal(find_finding(analysis, HYPOTHESIS_STAGING_REUSE)->other.event_id,
+                             copy);
+        }
+        script_close(&script);
+    }
+    struct script script;
+    begin(&script);
+    analyze_lost(script.analyzer, 1);
+    uint64_t write = script_launch(&script, A, "write", 0, A);
+    end(&script, HYPOTHESIS_MISSING_SYNC, script_launch(&script, B, "read", A, C), write);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_claimed_across_a_loss),
         cmocka_unit_test(same_stream_is_ordered),
         cmocka_unit_test(two_streams_race),
         cmocka_unit_test(write_after_unordered_read_races),

@@ -1,6 +1,6 @@
 /* gpu.h - a GPU as a device, over a small table of runtime calls that CUDA's and HIP's backends
  * fill. Everything but those calls is here once: buffers with guards, streams with crumbs, staging,
- * graphs, faults, uploads. */
+ * graphs, faults. */
 #ifndef GRETA_DEVICE_GPU_GPU_H
 #define GRETA_DEVICE_GPU_GPU_H
 

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Of a slot where nothing is asked for: what is paid for each copy is little beside its time on the
+ * link. */
+#define SLOT_BYTES ((uint64_t)2 << 20)
+
 /* ---- Staging -------------------------------------------------------------------------------- */
 
 static enum status create_staging(struct device *device, uint64_t bytes, void **ret_staging,
@@ -48,7 +52,6 @@ static void close_device(struct device *device)
     gpu_enter(gpu);
     gpu_completions_destroy(gpu);
     gpu_quarantine_release(gpu);
-    gpu_upload_destroy(gpu);
     gpu_modules_release(gpu);
     gpu_crumbs_destroy(gpu);
     gpu_log_close(&gpu->log);
@@ -98,6 +101,7 @@ static void fill_info(struct gpu_device *gpu)
     info->memory_bytes = gpu->facts.memory_bytes;
     info->alignment = 256;
     info->replay_pays = true;
+    info->own_memory = true;
 }
 
 static int open_parts(struct gpu_device *gpu, const struct device_options *options)
@@ -136,10 +140,13 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
         status = error_set(err, STATUS_NOT_FOUND,
                            "%s: expected a device that works, found error %d (%s)", gpu->facts.name,
                            code, gpu->runtime.error_name(gpu->runtime.self, code));
-    if (!status && (options->completions || options->copy_completions))
+    if (!status && options->completions)
         status = gpu_completions_create(gpu, err);
+    struct device_options chosen = *options;
+    if (!chosen.staging_slot_bytes)
+        chosen.staging_slot_bytes = SLOT_BYTES;
     if (!status)
-        status = device_init(&gpu->device, options, err);
+        status = device_init(&gpu->device, &chosen, err);
     if (status)
         close_device(&gpu->device);
     else

@@ -99,12 +99,12 @@ struct gpu_device {
     bool page_is_callers;    /* pinned in place; else own memory, copied out at waits */
     uint64_t trap_counter;   /* device memory: u64 */
 
-    struct gpu_upload *upload;           /* NULL: not made yet */
     struct gpu_completions *completions; /* NULL: not asked for */
 
     /* Kernels of this layer itself, of the first module that has them; NULL: none does. */
     void *inspect_function, *store_function;
     bool inspects;                /* atomic; anything was ever inspected */
+    bool clean_untold;            /* atomic; see gpu_inspect_tell */
     pthread_mutex_t inspect_lock; /* guards the rest; taken after any other lock of this layer */
     struct gpu_stream *inspecting[CRUMB_STREAM_LIMIT]; /* streams with inspections, or NULL */
     struct gpu_graph_inspections *graph_inspections;
@@ -154,14 +154,6 @@ void gpu_quarantine_release(struct gpu_device *gpu);
 enum status gpu_no_room(struct gpu_device *gpu, int code, uint64_t bytes, struct error *err);
 /* Whether guards can be unmapped pages: tries once. */
 void gpu_memory_probe(struct gpu_device *gpu);
-
-/* ---- Uploads (gpu_upload.c) ----------------------------------------------------------------- */
-
-/* Copies memory of the host to the device, through pinned memory, with several threads where it is
- * much; returns when it is there. */
-enum status gpu_upload(struct gpu_device *gpu, uint64_t target, const void *source, uint64_t bytes,
-                       struct error *err);
-void gpu_upload_destroy(struct gpu_device *gpu);
 
 /* ---- Streams, marks (gpu_stream.c) and graphs (gpu_graph.c) --------------------------------- */
 
@@ -222,6 +214,9 @@ enum status gpu_inspect_submit(struct gpu_device *gpu, struct gpu_stream *stream
 enum status gpu_inspect_flush(struct gpu_device *gpu, struct gpu_stream *stream, struct error *err);
 /* After a wait, or when a mark was found passed: reports what is done. */
 void gpu_inspect_collect(struct gpu_device *gpu);
+/* Reports what was collected of graphs and is good news: behind work that was given, and whenever a
+ * stream is waited for. */
+void gpu_inspect_tell(struct gpu_device *gpu);
 void gpu_inspect_stream_release(struct gpu_device *gpu, struct gpu_stream *stream);
 
 /* The same while a graph is captured; NULL (nothing to inspect, or no memory) is fine below. The

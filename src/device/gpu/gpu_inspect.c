@@ -9,7 +9,8 @@
  * much again. So its memory is swept once, at its end: every canary, and what every output holds
  * then. From the first time a sweep finds something, the graph is replayed with a kernel behind
  * every command, so that the next time the command is known. Its slots are used again by every
- * replay: the one before is collected first.
+ * replay: the one before is collected first. A sweep that found nothing is evidence for nobody who
+ * waits: it is told when the device has work again, so that it does not stand between two replays.
  *
  * An inspection is never seen in the place of the call it belongs to: behind a launch it leaves no
  * crumbs, beside a copy (which cannot leave any) it leaves the copy's. On a device without the
@@ -67,6 +68,7 @@ struct gpu_graph_inspections {
     bool sweep, gathering;
     bool alarmed;        /* atomic; a sweep found something */
     uint64_t pending_id; /* the replay that was not collected yet; 0: none */
+    uint64_t clean_id;   /* the replay whose sweep found nothing and was not told yet; 0: none */
 };
 
 /* ---- Groups --------------------------------------------------------------------------------- */
@@ -133,6 +135,13 @@ static void report_item(struct gpu_device *gpu, const struct gpu_stream *stream,
     device_report_inspection(&gpu->device, stream->index, command, event_id, result);
 }
 
+static uint64_t values_of(const struct item *item)
+{
+    return item->inspection.what == DEVICE_INSPECT_SCAN
+               ? item->rows.row_count * (item->rows.row_bytes / sizeof(float))
+               : 0;
+}
+
 /* True if something was found that should not be there. */
 static bool report_group(struct gpu_device *gpu, const struct gpu_stream *stream,
                          const struct group *group, uint64_t event_id, bool failed)
@@ -151,8 +160,7 @@ static bool report_group(struct gpu_device *gpu, const struct gpu_stream *stream
             result.digest = slots[r].value;
             result.found += slots[r].value;
         }
-        if (item->inspection.what == DEVICE_INSPECT_SCAN)
-            result.count = item->rows.row_count * (item->rows.row_bytes / sizeof(float));
+        result.count = values_of(item);
         alarm = alarm || (item->inspection.what != DEVICE_INSPECT_DIGEST && result.found);
         report_item(gpu, stream, item, event_id, &result);
     }
@@ -172,12 +180,39 @@ static void collect_stream(struct gpu_device *gpu, struct gpu_stream *stream, bo
     }
 }
 
+/* With inspect_lock held. The slots may be of the next replay already: they are not looked at. */
+static void tell_clean(struct gpu_device *gpu, struct gpu_graph_inspections *graph)
+{
+    const struct group *sweep = &graph->groups.list[0];
+    for (uint32_t i = 0; graph->clean_id && i < sweep->item_count; i++) {
+        struct device_inspection_result result = { .count = values_of(&sweep->items[i]) };
+        report_item(gpu, graph->stream, &sweep->items[i], graph->clean_id, &result);
+    }
+    graph->clean_id = 0;
+}
+
+static bool is_clean(const struct gpu_graph_inspections *graph)
+{
+    const struct group *sweep = &graph->groups.list[0];
+    for (uint32_t i = 0; i < sweep->region_count; i++)
+        if (sweep->slots[i].value)
+            return false;
+    return graph->sweep;
+}
+
 static void collect_graph(struct gpu_device *gpu, struct gpu_graph_inspections *graph)
 {
     bool alarm = false;
     for (uint32_t i = 0; i < graph->count; i++)
         if (!is_done(&graph->groups.list[i]))
             return;
+    if (is_clean(graph)) {
+        tell_clean(gpu, graph); /* of the replay before */
+        graph->clean_id = graph->pending_id;
+        graph->pending_id = 0;
+        __atomic_store_n(&gpu->clean_untold, true, __ATOMIC_RELAXED);
+        return;
+    }
     for (uint32_t i = 0; i < graph->count; i++)
         if (report_group(gpu, graph->stream, &graph->groups.list[i], graph->pending_id, false))
             alarm = true;
@@ -197,6 +232,17 @@ void gpu_inspect_collect(struct gpu_device *gpu)
     for (struct gpu_graph_inspections *graph = gpu->graph_inspections; graph; graph = graph->next)
         if (graph->pending_id)
             collect_graph(gpu, graph);
+    pthread_mutex_unlock(&gpu->inspect_lock);
+}
+
+void gpu_inspect_tell(struct gpu_device *gpu)
+{
+    if (!__atomic_load_n(&gpu->clean_untold, __ATOMIC_RELAXED))
+        return;
+    pthread_mutex_lock(&gpu->inspect_lock);
+    __atomic_store_n(&gpu->clean_untold, false, __ATOMIC_RELAXED);
+    for (struct gpu_graph_inspections *graph = gpu->graph_inspections; graph; graph = graph->next)
+        tell_clean(gpu, graph);
     pthread_mutex_unlock(&gpu->inspect_lock);
 }
 
@@ -384,6 +430,7 @@ void gpu_inspect_stream_release(struct gpu_device *gpu, struct gpu_stream *strea
             continue;
         if (graph->pending_id)
             collect_graph(gpu, graph);
+        tell_clean(gpu, graph);
         graph->pending_id = 0;
         graph->stream = NULL;
     }
@@ -548,6 +595,7 @@ void gpu_inspect_graph_destroy(struct gpu_device *gpu, struct gpu_graph_inspecti
     if (graph->stream && graph->pending_id && !device_is_lost(&gpu->device) &&
         !gpu->runtime.stream_sync(gpu->runtime.self, graph->stream->handle))
         gpu_inspect_collect(gpu);
+    gpu_inspect_tell(gpu);
     pthread_mutex_lock(&gpu->inspect_lock);
     struct gpu_graph_inspections **at = &gpu->graph_inspections;
     while (*at != graph)

@@ -224,12 +224,26 @@ enum status gpu_memory_create(struct device *device, uint64_t bytes,
     return create(gpu_of(device), bytes, true, ret_memory, err);
 }
 
+/* By the runtime's own way for memory that is not pinned: waited for, and slower than a copy in. */
+static int upload(struct gpu_device *gpu, uint64_t target, const void *source, uint64_t bytes)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    pthread_mutex_lock(&gpu->lock);
+    int code = runtime->copy_in(runtime->self, target, source, bytes, gpu->internal_stream);
+    if (!code)
+        code = runtime->stream_sync(runtime->self, gpu->internal_stream);
+    pthread_mutex_unlock(&gpu->lock);
+    return code;
+}
+
 enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t count,
                               struct device_memory *ret_memory, struct error *err)
 {
+    struct gpu_device *gpu = gpu_of(device);
     struct device_memory memory = { .address = 0 };
-    TRY(create(gpu_of(device), count, false, &memory, err));
-    enum status status = gpu_upload(gpu_of(device), memory.address, bytes, count, err);
+    TRY(create(gpu, count, false, &memory, err));
+    int code = upload(gpu, memory.address, bytes, count);
+    enum status status = code ? gpu_failed(gpu, code, "upload", err) : STATUS_OK;
     if (!status)
         status = device_check(device, err);
     if (status) {
@@ -237,6 +251,7 @@ enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t
         return status;
     }
     memory.read_only = true;
+    memory.copied = true;
     *ret_memory = memory;
     return STATUS_OK;
 }

@@ -264,6 +264,8 @@ enum status gpu_stream_submit(struct device *device, void *argument,
     gpu_stream_note(stream, command->event_id, gpu_command_name(command), &command->scope, NULL);
     if (device_wants_completion(device, command))
         gpu_completions_add(gpu, stream, command->event_id);
+    if (command->kind != DEVICE_COMMAND_COPY_IN) /* the device would wait for what comes behind */
+        gpu_inspect_tell(gpu);
     return STATUS_OK;
 }
 
@@ -278,6 +280,7 @@ enum status gpu_stream_sync(struct device *device, void *argument, struct error 
     gpu_stream_finished(gpu, stream, last_id);
     gpu_show_crumbs(gpu);
     gpu_inspect_collect(gpu);
+    gpu_inspect_tell(gpu);
     if (gpu->completions)
         gpu_completions_drain(gpu);
     return STATUS_OK;

@@ -145,27 +145,13 @@ struct copying {
     uint32_t failed; /* atomic */
 };
 
-struct copying_part {
-    const struct copying *copying;
-    uint64_t first;
-};
-
-static void copy_bytes(void *context)
-{
-    const struct copying_part *part = context;
-    const struct copying *copying = part->copying;
-    uint64_t left = copying->bytes - part->first;
-    memcpy(copying->target + part->first, copying->source + part->first,
-           (size_t)(left < PART_BYTES ? left : PART_BYTES));
-}
-
 /* A file that became shorter faults when it is read. */
 static void copy_part(void *context, uint64_t index)
 {
     struct copying *copying = context;
-    struct copying_part part = { copying, index * PART_BYTES };
-    struct fault_info info;
-    if (!fault_run(copy_bytes, &part, &info))
+    uint64_t first = index * PART_BYTES, left = copying->bytes - first;
+    if (!fault_copy(copying->target + first, copying->source + first,
+                    (size_t)(left < PART_BYTES ? left : PART_BYTES)))
         __atomic_store_n(&copying->failed, 1, __ATOMIC_RELAXED);
 }
 
