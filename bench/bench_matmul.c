@@ -179,8 +179,11 @@ static void fill_weights(struct bench *bench, enum dtype dtype, size_t row_bytes
         memcpy(bench->buffer + at, bench->buffer, row_bytes);
 }
 
-static enum bench_peak peak_of(const struct bench *bench, const struct host_matmul_kernel *kernel)
+static enum bench_peak peak_of(const struct bench *bench, const struct host_matmul_kernel *kernel,
+                               enum dtype dtype)
 {
+    if (bench->options.path == CPU_PATH_AVX2 && kernel->act_format == HOST_ACT_Q8)
+        return dtype == DTYPE_Q8_0 ? BENCH_PEAK_BYTES_2 : BENCH_PEAK_BYTES;
     if (bench->options.path != CPU_PATH_AVX512)
         return BENCH_PEAK_FMA_256;
     switch (kernel->act_format) {
@@ -228,7 +231,7 @@ static void bench_dtype(struct bench *bench, enum dtype dtype, struct emit *emit
     struct job job = {
         .bench = bench,
         .kernel = kernel,
-        .peak = peak_of(bench, kernel),
+        .peak = peak_of(bench, kernel, dtype),
         .matrices = BUFFER_BYTES / (OUTPUT_ROWS * row_bytes),
         .task = { .dtype = dtype,
                   .k = k,

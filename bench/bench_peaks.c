@@ -20,20 +20,24 @@
                        "+v"(s7), "+v"(s8), "+v"(s9)                                                \
                      : "v"(a), "v"(a))
 
-#define DEFINE_RUN(name, instructions, instruction, vector, zero)                                  \
+#define DEFINE_RUN(name, instructions, chains, vector, zero)                                       \
     __attribute__((target(instructions))) static uint64_t name(void)                               \
     {                                                                                              \
         vector a = zero, s0 = zero, s1 = zero, s2 = zero, s3 = zero, s4 = zero, s5 = zero,         \
                s6 = zero, s7 = zero, s8 = zero, s9 = zero;                                         \
-        for (size_t i = 0; i < STEPS; i++)                                                         \
-            TEN_CHAINS(instruction);                                                               \
+        for (size_t i = 0; i < STEPS; i++) {                                                       \
+            chains;                                                                                \
+        }                                                                                          \
         return STEPS;                                                                              \
     }
 
-DEFINE_RUN(run_vnni, "avx512f,avx512vnni", "vpdpbusd", __m512i, _mm512_setzero_si512())
-DEFINE_RUN(run_bf16, "avx512f,avx512bf16", "vdpbf16ps", __m512, _mm512_setzero_ps())
-DEFINE_RUN(run_fma, "avx512f", "vfmadd231ps", __m512, _mm512_setzero_ps())
-DEFINE_RUN(run_fma_256, "avx2,fma", "vfmadd231ps", __m256, _mm256_setzero_ps())
+DEFINE_RUN(run_vnni, "avx512f,avx512vnni", TEN_CHAINS("vpdpbusd"), __m512i, _mm512_setzero_si512())
+DEFINE_RUN(run_bf16, "avx512f,avx512bf16", TEN_CHAINS("vdpbf16ps"), __m512, _mm512_setzero_ps())
+DEFINE_RUN(run_fma, "avx512f", TEN_CHAINS("vfmadd231ps"), __m512, _mm512_setzero_ps())
+DEFINE_RUN(run_fma_256, "avx2,fma", TEN_CHAINS("vfmadd231ps"), __m256, _mm256_setzero_ps())
+DEFINE_RUN(run_bytes, "avx2", TEN_CHAINS("vpmaddubsw"), __m256i, _mm256_setzero_si256())
+DEFINE_RUN(run_bytes_2, "avx2", TEN_CHAINS("vpmaddubsw");
+           TEN_CHAINS("vpmaddwd"), __m256i, _mm256_setzero_si256())
 
 __attribute__((target("avx512f"))) static uint64_t read_512(const uint8_t *bytes, size_t count)
 {
@@ -57,10 +61,9 @@ static const struct {
     const char *name;
     double products_per_instruction;
 } peaks[] = {
-    [BENCH_PEAK_VNNI] = { "vpdpbusd", 64 },
-    [BENCH_PEAK_BF16] = { "vdpbf16ps", 32 },
-    [BENCH_PEAK_FMA] = { "fma ps", 16 },
-    [BENCH_PEAK_FMA_256] = { "fma ps 256", 8 },
+    [BENCH_PEAK_VNNI] = { "vpdpbusd", 64 },    [BENCH_PEAK_BF16] = { "vdpbf16ps", 32 },
+    [BENCH_PEAK_FMA] = { "fma ps", 16 },       [BENCH_PEAK_FMA_256] = { "fma ps 256", 8 },
+    [BENCH_PEAK_BYTES] = { "vpmaddubsw", 32 }, [BENCH_PEAK_BYTES_2] = { "vpmaddubsw vpmaddwd", 32 },
 };
 _Static_assert(sizeof(peaks) / sizeof(peaks[0]) == BENCH_PEAK_COUNT, "every peak has a row");
 
@@ -85,6 +88,10 @@ uint64_t bench_peak_run(enum bench_peak peak)
         return run_bf16();
     case BENCH_PEAK_FMA:
         return run_fma();
+    case BENCH_PEAK_BYTES:
+        return run_bytes();
+    case BENCH_PEAK_BYTES_2:
+        return run_bytes_2();
     default:
         return run_fma_256();
     }

@@ -11,6 +11,8 @@ enum bench_peak {
     BENCH_PEAK_BF16,    /* vdpbf16ps, 512 bits */
     BENCH_PEAK_FMA,     /* vfmadd231ps, 512 bits */
     BENCH_PEAK_FMA_256, /* vfmadd231ps, 256 bits */
+    BENCH_PEAK_BYTES,   /* vpmaddubsw, 256 bits: what products of small levels are made of */
+    BENCH_PEAK_BYTES_2, /* vpmaddubsw and vpmaddwd: of levels of 8 bits, whose pairs fill 16 */
     BENCH_PEAK_COUNT
 };
 

@@ -188,6 +188,36 @@ static void test_extreme_levels(void **state)
     }
 }
 
+/* AVX2 and AVX-512 have one order for everything but BF16, whose activations AVX-512 rounds. */
+static void test_avx2_gives_the_bits_of_avx512(void **state)
+{
+    (void)state;
+    enum { OUTPUTS = 19, ROWS = 5 };
+    static const size_t lengths[] = { 96, 256, 1056, 1100, 2304 };
+    if (!cpu_path_is_supported(CPU_PATH_AVX2) || !cpu_path_is_supported(CPU_PATH_AVX512))
+        skip();
+    for (size_t d = 0; d < COUNT_OF(dtype_rows); d++) {
+        for (size_t n = 0; n < COUNT_OF(lengths); n++) {
+            struct product products[2];
+            float *outputs[2];
+            if (lengths[n] % dtype_info(dtype_rows[d].dtype)->block_elements != 0 ||
+                dtype_rows[d].dtype == DTYPE_BF16)
+                continue;
+            for (size_t i = 0; i < 2; i++) {
+                product_init(&products[i], i == 0 ? CPU_PATH_AVX2 : CPU_PATH_AVX512, d, lengths[n],
+                             OUTPUTS, ROWS);
+                outputs[i] = output_create(&products[i]);
+                compute_all(&products[i], products[i].kernel->many_rows, outputs[i]);
+            }
+            check_same(&products[0], "AVX-512", outputs[0], outputs[1]);
+            for (size_t i = 0; i < 2; i++) {
+                free(outputs[i]);
+                product_release(&products[i]);
+            }
+        }
+    }
+}
+
 /* Every dtype that can be decoded can be multiplied, on every path; no other can. */
 static void test_kernel_for_each_dtype(void **state)
 {
@@ -362,10 +392,15 @@ static void test_sums_of_packed_activations(void **state)
     for (size_t b = 0; b < 4; b++) {
         int first = 0;
         int second = 0;
+        int pairs[2][2] = { { 0 } };
         for (size_t i = 0; i < 16; i++) {
             first += blocks[b].levels[i];
             second += blocks[b].levels[16 + i];
+            pairs[0][i % 4 / 2] += blocks[b].levels[i];
+            pairs[1][i % 4 / 2] += blocks[b].levels[16 + i];
         }
+        for (size_t i = 0; i < 4; i++)
+            assert_int_equal(blocks[b].pair_offsets_32[i / 2][i % 2], -32 * pairs[i / 2][i % 2]);
         assert_int_equal(blocks[b].first_half_offset_32, -32 * first);
         assert_int_equal(blocks[b].second_half_offset_32, -32 * second);
         assert_int_equal(blocks[b].offset_128, -128 * (first + second));
@@ -389,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_portable),
         cmocka_unit_test(test_avx2),
         cmocka_unit_test(test_avx512),
+        cmocka_unit_test(test_avx2_gives_the_bits_of_avx512),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

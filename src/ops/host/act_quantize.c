@@ -28,13 +28,10 @@ ALWAYS_INLINE void quantize_block(const float *values, struct host_act_block *bl
         levels[i] = (int32_t)bits_of(scaled + ROUNDING_SHIFT) - ROUNDING_SHIFT_BITS;
         block->levels[i] = (int8_t)levels[i];
     }
-    int32_t first_sum = 0;
-    int32_t second_sum = 0;
-    for (size_t i = 0; i < ACT_BLOCK / 2; i++) {
-        first_sum += levels[i];
-        second_sum += levels[ACT_BLOCK / 2 + i];
-    }
-    act_block_finish(block, range.scale, first_sum, second_sum);
+    int32_t pair_sums[2][2] = { { 0 } };
+    for (size_t i = 0; i < ACT_BLOCK; i++)
+        pair_sums[i / 16][i % 4 / 2] += levels[i];
+    act_block_finish(block, range.scale, pair_sums);
 }
 
 ALWAYS_INLINE void quantize_row(const float *values, size_t k, struct host_act_block *blocks)
@@ -69,11 +66,6 @@ void act_pack_bf16_portable(const float *values, size_t k, uint16_t *packed)
 
 #define AVX2 __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
-
-AVX2 void act_pack_q8_avx2(const float *values, size_t k, struct host_act_block *blocks)
-{
-    quantize_row(values, k, blocks);
-}
 
 AVX2 void act_pack_bf16_avx2(const float *values, size_t k, uint16_t *packed)
 {

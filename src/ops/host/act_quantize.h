@@ -51,10 +51,13 @@ ALWAYS_INLINE struct act_range act_range_of(uint32_t largest_bits)
     };
 }
 
-/* Everything but the levels. */
-ALWAYS_INLINE void act_block_finish(struct host_act_block *block, float scale, int32_t first_sum,
-                                    int32_t second_sum)
+/* Everything but the levels. pair_sums: of the levels of each half whose number mod 4 is 0 or 1,
+ * and 2 or 3. */
+ALWAYS_INLINE void act_block_finish(struct host_act_block *block, float scale,
+                                    int32_t pair_sums[2][2])
 {
+    int32_t first_sum = pair_sums[0][0] + pair_sums[0][1];
+    int32_t second_sum = pair_sums[1][0] + pair_sums[1][1];
     int32_t sum = first_sum + second_sum;
     block->scale = scale;
     block->scaled_sum = scale * (float)sum;
@@ -62,7 +65,9 @@ ALWAYS_INLINE void act_block_finish(struct host_act_block *block, float scale, i
     block->offset_8 = -8 * sum;
     block->first_half_offset_32 = -32 * first_sum;
     block->second_half_offset_32 = -32 * second_sum;
-    memset(block->unused, 0, sizeof(block->unused));
+    for (size_t half = 0; half < 2; half++)
+        for (size_t pair = 0; pair < 2; pair++)
+            block->pair_offsets_32[half][pair] = (int16_t)(-32 * pair_sums[half][pair]);
 }
 
 #endif

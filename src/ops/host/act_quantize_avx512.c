@@ -6,12 +6,15 @@
 
 #include "ops/host/matmul_avx512.h"
 
-/* Levels of 16 values, stored; the result is their sum. usable: all lanes or none. */
-AVX512_INLINE int32_t store_levels(__m512 values, __m512 factor, __mmask16 usable, int8_t *levels)
+/* Levels of 16 values, stored. ret_sums: of those whose number mod 4 is 0 or 1, and 2 or 3. usable:
+ * all lanes or none. */
+AVX512_INLINE void store_levels(__m512 values, __m512 factor, __mmask16 usable, int8_t *levels,
+                                int32_t ret_sums[2])
 {
     __m512i rounded = _mm512_cvtps_epi32(_mm512_maskz_mul_ps(usable, values, factor));
     _mm_storeu_si128((__m128i *)(void *)levels, _mm512_cvtsepi32_epi8(rounded));
-    return _mm512_reduce_add_epi32(rounded);
+    ret_sums[0] = _mm512_mask_reduce_add_epi32(0x3333, rounded);
+    ret_sums[1] = _mm512_mask_reduce_add_epi32(0xCCCC, rounded);
 }
 
 AVX512 void act_pack_q8_avx512(const float *values, size_t k, struct host_act_block *blocks)
@@ -27,9 +30,10 @@ AVX512 void act_pack_q8_avx512(const float *values, size_t k, struct host_act_bl
         struct act_range range = act_range_of(_mm512_reduce_max_epu32(larger));
         __mmask16 usable = range.usable ? 0xFFFF : 0;
         __m512 factor = _mm512_set1_ps(range.factor);
-        int32_t first_sum = store_levels(first, factor, usable, blocks[b].levels);
-        int32_t second_sum = store_levels(second, factor, usable, blocks[b].levels + 16);
-        act_block_finish(&blocks[b], range.scale, first_sum, second_sum);
+        int32_t pair_sums[2][2];
+        store_levels(first, factor, usable, blocks[b].levels, pair_sums[0]);
+        store_levels(second, factor, usable, blocks[b].levels + 16, pair_sums[1]);
+        act_block_finish(&blocks[b], range.scale, pair_sums);
     }
 }
 

@@ -147,21 +147,31 @@ TARGET_AVX2 static float weigh(float *scores, size_t count, float maximum)
 
 /* ---- Weighted values ------------------------------------------------------------------------ */
 
-/* head_count and row_count are constants where this is inlined. */
+/* head_count and row_count are constants where this is inlined. The weights stay in registers, and
+ * each load of a row serves all heads. */
 INLINE_AVX2 void gather_heads(const struct attention_heads *heads, size_t first, size_t head_count,
                               const float *rows, size_t row_count, size_t slot)
 {
     size_t dims = heads->dims;
+    __m256 weights[2][ATTENTION_ROWS];
+    float *chunk = heads->chunk + first * dims;
+    for (size_t h = 0; h < head_count; h++)
+        for (size_t r = 0; r < row_count; r++)
+            weights[h][r] = _mm256_broadcast_ss(heads->scores + (first + h) * ATTENTION_CHUNK +
+                                                slot + r);
     for (size_t d = 0; d < dims; d += 8) {
-        for (size_t h = 0; h < head_count; h++) {
-            const float *weights = heads->scores + (first + h) * ATTENTION_CHUNK + slot;
-            float *chunk = heads->chunk + (first + h) * dims + d;
-            __m256 sum = _mm256_load_ps(chunk);
-            for (size_t r = 0; r < row_count; r++)
-                sum = _mm256_fmadd_ps(_mm256_broadcast_ss(weights + r),
-                                      _mm256_load_ps(rows + r * dims + d), sum);
-            _mm256_store_ps(chunk, sum);
+        __m256 sums[2];
+        for (size_t h = 0; h < head_count; h++)
+            sums[h] = _mm256_load_ps(chunk + h * dims + d);
+        for (size_t r = 0; r < row_count; r++) {
+            __m256 values = _mm256_load_ps(rows + r * dims + d);
+            /* In a register, or gcc would load it again for each use. */
+            __asm__("" : "+x"(values));
+            for (size_t h = 0; h < head_count; h++)
+                sums[h] = _mm256_fmadd_ps(weights[h][r], values, sums[h]);
         }
+        for (size_t h = 0; h < head_count; h++)
+            _mm256_store_ps(chunk + h * dims + d, sums[h]);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "ops/host/matmul_avx512_float.h"
 #include "ops/host/matmul_avx512_panel.h"
 #include "ops/host/matmul_impl.h"
+#include "ops/host/matmul_panel.h"
 
 #include "base/status.h"
 #include "tensor/quant.h"
@@ -34,23 +35,46 @@ static const struct host_matmul_kernel portable_kernels[DTYPE_COUNT] = {
 
 #if defined(__x86_64__)
 
+/* Rows from which unpacking a panel, or converting a tile to f32, pays for itself, measured. */
+#define AVX2_PANEL_FROM 2
+#define AVX2_FLOAT_FROM 6
+
 static const struct host_matmul_kernel avx2_decoded = {
     .act_format = HOST_ACT_F32,
-    .few_rows = matmul_avx2_decoded,
-    .many_rows = matmul_avx2_decoded,
-    .many_rows_from = 1,
+    .few_rows = matmul_avx2_decoded_few,
+    .many_rows = matmul_avx2_float_many,
+    .many_rows_from = AVX2_FLOAT_FROM,
+    .scratch_fixed_bytes = AVX2_FLOAT_SCRATCH_BYTES,
     .scratch_bytes_per_k = sizeof(float),
 };
 
+#define AVX2_FLOAT_KERNEL(few)                                                                     \
+    {                                                                                              \
+        .act_format = HOST_ACT_F32, .few_rows = (few), .many_rows = matmul_avx2_float_many,        \
+        .many_rows_from = AVX2_FLOAT_FROM, .scratch_fixed_bytes = AVX2_FLOAT_SCRATCH_BYTES         \
+    }
+
+/* panels: in how many blocks the panel has what is unpacked of one. */
+#define AVX2_PANEL_KERNEL(few, many, panels)                                                       \
+    {                                                                                              \
+        .act_format = HOST_ACT_Q8, .few_rows = (few), .many_rows = (many),                         \
+        .many_rows_from = AVX2_PANEL_FROM, .scratch_fixed_bytes = AVX2_PANEL_SUMS_BYTES,           \
+        .scratch_bytes_per_k = (panels)*PANEL_SCRATCH_BYTES_PER_K                                  \
+    }
+_Static_assert(AVX2_FEW_ROWS *(AVX2_ACT_STEP_BYTES / AVX2_ACT_STEP + 1) <=
+                       PANEL_SCRATCH_BYTES_PER_K &&
+                   AVX2_FEW_ROWS * AVX2_ACT_STEP_BYTES <= AVX2_PANEL_SUMS_BYTES,
+               "a panel's scratch has room for the activations of few rows");
+
 static const struct host_matmul_kernel avx2_kernels[DTYPE_COUNT] = {
-    [DTYPE_F32] = ONE_KERNEL(HOST_ACT_F32, matmul_avx2_f32),
-    [DTYPE_F16] = ONE_KERNEL(HOST_ACT_F32, matmul_avx2_f16),
-    [DTYPE_BF16] = ONE_KERNEL(HOST_ACT_F32, matmul_avx2_bf16),
-    [DTYPE_Q8_0] = ONE_KERNEL(HOST_ACT_Q8, matmul_avx2_q8_0),
-    [DTYPE_Q4_0] = ONE_KERNEL(HOST_ACT_Q8, matmul_avx2_q4_0),
-    [DTYPE_Q4_K] = ONE_KERNEL(HOST_ACT_Q8, matmul_avx2_q4_k),
-    [DTYPE_Q5_K] = ONE_KERNEL(HOST_ACT_Q8, matmul_avx2_q5_k),
-    [DTYPE_Q6_K] = ONE_KERNEL(HOST_ACT_Q8, matmul_avx2_q6_k),
+    [DTYPE_F32] = AVX2_FLOAT_KERNEL(matmul_avx2_f32_few),
+    [DTYPE_F16] = AVX2_FLOAT_KERNEL(matmul_avx2_f16_few),
+    [DTYPE_BF16] = AVX2_FLOAT_KERNEL(matmul_avx2_bf16_few),
+    [DTYPE_Q8_0] = AVX2_PANEL_KERNEL(matmul_avx2_q8_0_few, matmul_avx2_q8_0_many, 2),
+    [DTYPE_Q4_0] = AVX2_PANEL_KERNEL(matmul_avx2_q4_0_few, matmul_avx2_q4_0_many, 1),
+    [DTYPE_Q4_K] = AVX2_PANEL_KERNEL(matmul_avx2_q4_k_few, matmul_avx2_q4_k_many, 1),
+    [DTYPE_Q5_K] = AVX2_PANEL_KERNEL(matmul_avx2_q5_k_few, matmul_avx2_q5_k_many, 1),
+    [DTYPE_Q6_K] = AVX2_PANEL_KERNEL(matmul_avx2_q6_k_few, matmul_avx2_q6_k_many, 1),
 };
 
 /* Rows from which unpacking a panel pays for itself, measured. */

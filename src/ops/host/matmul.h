@@ -51,7 +51,9 @@ struct host_act_block {
     int32_t offset_8;              /* -8 * sum: Q4_0 */
     int32_t first_half_offset_32;  /* -32 * sum of levels 0..15: Q6_K */
     int32_t second_half_offset_32; /* -32 * sum of levels 16..31 */
-    int32_t unused[2];
+    /* -32 * sums of those levels of a half whose number mod 4 is 0 or 1, and 2 or 3: Q6_K where
+     * products are added up in 16 bits */
+    int16_t pair_offsets_32[2][2];
 };
 
 /* Bytes from one packed row to the next: a multiple of 64, odd so that rows spread over the sets of

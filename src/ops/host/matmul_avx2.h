@@ -1,14 +1,10 @@
-/* matmul_avx2.h - what the AVX2 kernels share. Each serves few rows and many: ACT_ROWS activation
- * rows at a time, which stay in the first cache, with one weight row after the other, each block of
- * which is unpacked once for all of them; what is left over, one row at a time. No sum sees which
- * it was.
+/* matmul_avx2.h - what the AVX2 kernels share.
  *
- * Order of the quantised AVX2 kernels: two vectors of 8 accumulators, one for the even blocks of 32
- * and one for the odd. Lane l takes from each block, in order, the exact integer sum of the
- * products k = 4 l .. 4 l + 3, converted, by one fused multiply-add with (weight scale * activation
- * scale), rounded. Q4_K and Q5_K have a third vector: lane j takes min * scaled sum of block j of
- * every 8, by fused multiply-adds; it is taken away from even + odd at the end. Then lanes l and l
- * + 4, l + 2, l + 1 are added. */
+ * Order of the quantised AVX2 kernels: that of AVX-512 (matmul_avx512.h), and so its bits.
+ *
+ * Few rows: one weight row after the other, eight blocks at a time, which lie behind each other in
+ * memory; lane = block (matmul_avx2_few.h). Many rows: 16 weight rows unpacked to a panel; lane =
+ * row (matmul_avx2_panel.h). */
 #ifndef GRETA_OPS_HOST_MATMUL_AVX2_H
 #define GRETA_OPS_HOST_MATMUL_AVX2_H
 
@@ -21,6 +17,9 @@
 #define AVX2 __attribute__((target("avx2,fma,f16c")))
 #define AVX2_INLINE static inline __attribute__((always_inline)) AVX2
 
+/* Where a field of a block of activations is. */
+#define ACT_AT(field) offsetof(struct host_act_block, field)
+
 AVX2_INLINE __m256i load_256(const void *bytes)
 {
     return _mm256_loadu_si256((const __m256i *)bytes);
@@ -31,6 +30,11 @@ AVX2_INLINE __m128i load_128(const void *bytes)
     return _mm_loadu_si128((const __m128i *)bytes);
 }
 
+AVX2_INLINE void store_256(void *bytes, __m256i values)
+{
+    _mm256_store_si256((__m256i *)bytes, values);
+}
+
 AVX2_INLINE float load_f16(const uint8_t *bytes)
 {
     uint16_t bits;
@@ -38,45 +42,43 @@ AVX2_INLINE float load_f16(const uint8_t *bytes)
     return _cvtsh_ss(bits);
 }
 
-/* Activation rows at a time: their sums fill the registers. */
-#define ACT_ROWS 4
-/* Weight rows that all activation rows pass by before the next ones: they stay in the second cache.
- */
-#define WEIGHT_ROWS 32
-
-/* Calls dot_rows(task, o, a, row_count, ...) for every weight row o and activation rows a ..
- * a + row_count - 1; row_count, at_once or 1, is a constant in each call. */
-#define FOR_EACH_ROWS(task, at_once, dot_rows, ...)                                                \
-    for (size_t first_ = 0; first_ < (task)->weight_rows; first_ += WEIGHT_ROWS) {                 \
-        size_t end_ = smaller(first_ + WEIGHT_ROWS, (task)->weight_rows), a_ = 0;                  \
-        for (; a_ + (at_once) <= (task)->activation_rows; a_ += (at_once))                         \
-            for (size_t o_ = first_; o_ < end_; o_++)                                              \
-                dot_rows((task), o_, a_, (at_once), __VA_ARGS__);                                  \
-        for (; a_ < (task)->activation_rows; a_++)                                                 \
-            for (size_t o_ = first_; o_ < end_; o_++)                                              \
-                dot_rows((task), o_, a_, 1, __VA_ARGS__);                                          \
-    }
-
-/* Lanes l and l + 4, l + 2, l + 1. */
-AVX2_INLINE float sum_lanes(__m256 lanes)
+AVX2_INLINE short load_i16(const uint8_t *bytes)
 {
-    __m128 four = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps(lanes, 1));
-    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+    short bits;
+    memcpy(&bits, bytes, sizeof(bits));
+    return bits;
 }
 
-/* Sums of 4 products of unsigned levels up to 63 with signed ones: two products fit 16 bits. */
-AVX2_INLINE __m256 dot_unsigned(__m256i levels, __m256i act_levels)
+/* Eight f16, stride bytes apart, as floats. */
+AVX2_INLINE __m256 load_f16_apart(const uint8_t *bytes, size_t stride)
 {
-    __m256i pairs = _mm256_maddubs_epi16(levels, act_levels);
-    return _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    return _mm256_cvtph_ps(_mm_setr_epi16(
+        load_i16(bytes), load_i16(bytes + stride), load_i16(bytes + 2 * stride),
+        load_i16(bytes + 3 * stride), load_i16(bytes + 4 * stride), load_i16(bytes + 5 * stride),
+        load_i16(bytes + 6 * stride), load_i16(bytes + 7 * stride)));
 }
 
-/* The same with signed levels: magnitude times activation with the level's sign. -128 becomes 128,
- * unsigned; activations are never -128, so that nothing overflows. */
-AVX2_INLINE __m256 dot_signed(__m256i levels, __m256i act_levels)
+AVX2_INLINE __m256i low_nibbles(__m256i bytes)
 {
-    return dot_unsigned(_mm256_abs_epi8(levels), _mm256_sign_epi8(act_levels, levels));
+    return _mm256_and_si256(bytes, _mm256_set1_epi8(15));
+}
+
+AVX2_INLINE __m256i high_nibbles(__m256i bytes)
+{
+    return _mm256_and_si256(_mm256_srli_epi16(bytes, 4), _mm256_set1_epi8(15));
+}
+
+/* Sums of neighbouring pairs of 16-bit numbers. */
+AVX2_INLINE __m256i add_neighbours(__m256i pairs)
+{
+    return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
+
+/* Sums of two products, with signed levels: magnitude times activation with the level's sign. -128
+ * becomes 128, unsigned; activations are never -128, so that nothing overflows. */
+AVX2_INLINE __m256i multiply_signed(__m256i levels, __m256i magnitudes, __m256i acts)
+{
+    return _mm256_maddubs_epi16(magnitudes, _mm256_sign_epi8(acts, levels));
 }
 
 #endif

@@ -97,23 +97,6 @@ AVX512_INLINE void add_block(enum panel_kind kind, const struct panel_block *blo
     }
 }
 
-/* Rows of the next panel, asked for while this one is used: bytes_per_block at every block. */
-struct weight_prefetch {
-    uintptr_t next;
-    uintptr_t due; /* what lies before this address is to be asked for by now */
-    uintptr_t end;
-    size_t bytes_per_block;
-};
-
-AVX512_INLINE void weight_prefetch_step(struct weight_prefetch *prefetch)
-{
-    prefetch->due += prefetch->bytes_per_block;
-    while (prefetch->next < prefetch->due && prefetch->next < prefetch->end) {
-        _mm_prefetch((const char *)prefetch->next, _MM_HINT_T1);
-        prefetch->next += 64;
-    }
-}
-
 /* One panel and the activation rows it is to be multiplied with, the first of them at act_row. */
 struct panel_job {
     const struct panel_block *panel;
@@ -201,26 +184,13 @@ static const multiply_function multiply_functions[] = {
     [PANEL_HALVES] = multiply_halves,
 };
 
-/* Spreads the bytes of the next panel's rows over all blocks of all calls of multiply. */
-static struct weight_prefetch weight_prefetch_begin(const struct host_matmul_task *task,
-                                                    size_t first_row)
-{
-    uintptr_t next = (uintptr_t)weight_row(task, smaller(first_row, task->weight_rows));
-    uintptr_t end = (uintptr_t)weight_row(task, smaller(first_row + PANEL_ROWS, task->weight_rows));
-    size_t calls = (task->activation_rows + ROWS_LIMIT - 1) / ROWS_LIMIT;
-    return (struct weight_prefetch){
-        .next = next,
-        .due = next,
-        .end = end,
-        .bytes_per_block = (end - next) / (calls * (task->k / ACT_BLOCK)) + 1,
-    };
-}
-
 AVX512 void panel_matmul(const struct host_matmul_task *task, panel_unpack_function unpack,
                          enum panel_kind kind)
 {
     struct panel_block *panel = (struct panel_block *)(void *)task->scratch;
     multiply_function multiply = multiply_functions[kind];
+    size_t block_count = task->k / ACT_BLOCK;
+    size_t calls = (task->activation_rows + ROWS_LIMIT - 1) / ROWS_LIMIT;
     if (task->activation_rows == 0)
         return;
     for (size_t o = 0; o < task->weight_rows; o += PANEL_ROWS) {
@@ -230,11 +200,11 @@ AVX512 void panel_matmul(const struct host_matmul_task *task, panel_unpack_funct
         unpack(rows, task->k, panel);
         struct panel_job job = {
             .panel = panel,
-            .block_count = task->k / ACT_BLOCK,
+            .block_count = block_count,
             .act_row_bytes = task->activation_row_bytes,
             .output_stride = task->output_stride,
             .output_mask = (__mmask16)((1u << smaller(task->weight_rows - o, PANEL_ROWS)) - 1),
-            .prefetch = weight_prefetch_begin(task, o + PANEL_ROWS),
+            .prefetch = weight_prefetch_begin(task, o + PANEL_ROWS, calls * block_count),
         };
         for (size_t a = 0; a < task->activation_rows; a += ROWS_LIMIT) {
             size_t count = smaller(ROWS_LIMIT, task->activation_rows - a);

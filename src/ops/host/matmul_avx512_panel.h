@@ -1,24 +1,12 @@
-/* matmul_avx512_panel.h - many rows: 16 weight rows unpacked once, then multiplied with every
- * activation row.
- *
- * A panel has the blocks of 16 rows in the order in which they are visited: class 0 (blocks 0, 4,
- * 8, ...), class 1, ... In every vector, lane = row; a vector of levels has 4 consecutive k of each
- * row, so that one vpdpbusd takes 64 products with 4 activations, the same for all rows. */
+/* matmul_avx512_panel.h - panels (matmul_panel.h) on AVX-512: one vpdpbusd takes 64 products, 4 k
+ * of each of 16 rows. */
 #ifndef GRETA_OPS_HOST_MATMUL_AVX512_PANEL_H
 #define GRETA_OPS_HOST_MATMUL_AVX512_PANEL_H
 
 #if defined(__x86_64__)
 
 #include "ops/host/matmul_avx512.h"
-
-#define PANEL_ROWS 16
-
-/* 32 k of 16 rows. */
-struct panel_block {
-    uint8_t levels[8][64];
-    float scales[PANEL_ROWS]; /* Q6_K: of the first 16 k */
-    float extras[PANEL_ROWS]; /* Q4_K, Q5_K: dmin * min; Q6_K: scales of the second 16 k */
-};
+#include "ops/host/matmul_panel.h"
 
 /* What the levels of a panel stand for. */
 enum panel_kind {
@@ -27,20 +15,6 @@ enum panel_kind {
     PANEL_MINS,       /* level, one scale, one min */
     PANEL_HALVES      /* level - 32, a scale for each half */
 };
-
-typedef void (*panel_unpack_function)(const uint8_t *const rows[PANEL_ROWS], size_t k,
-                                      struct panel_block *panel);
-
-#define PANEL_SCRATCH_BYTES_PER_K (sizeof(struct panel_block) / ACT_BLOCK)
-
-/* Where block b of block_count is in the panel. */
-static inline size_t panel_position(size_t b, size_t block_count)
-{
-    size_t class = b % ACT_GROUP_BLOCKS;
-    size_t whole = block_count / ACT_GROUP_BLOCKS;
-    size_t rest = block_count % ACT_GROUP_BLOCKS;
-    return class * whole + smaller(class, rest) + b / ACT_GROUP_BLOCKS;
-}
 
 /* 16 bytes at offset of each row; words[i] lane r: bytes 4 i .. 4 i + 3 of row r. */
 AVX512_INLINE void panel_transpose(const uint8_t *const rows[PANEL_ROWS], size_t offset,

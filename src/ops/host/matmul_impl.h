@@ -76,16 +76,30 @@ void act_pack_q8_avx512(const float *values, size_t k, struct host_act_block *bl
 void act_pack_bf16_avx2(const float *values, size_t k, uint16_t *packed);
 void act_pack_bf16_avx512(const float *values, size_t k, uint16_t *packed);
 
-/* AVX2: these serve few rows and many. */
-void matmul_avx2_decoded(const struct host_matmul_task *task);
-void matmul_avx2_f32(const struct host_matmul_task *task);
-void matmul_avx2_f16(const struct host_matmul_task *task);
-void matmul_avx2_bf16(const struct host_matmul_task *task);
-void matmul_avx2_q8_0(const struct host_matmul_task *task);
-void matmul_avx2_q4_0(const struct host_matmul_task *task);
-void matmul_avx2_q4_k(const struct host_matmul_task *task);
-void matmul_avx2_q5_k(const struct host_matmul_task *task);
-void matmul_avx2_q6_k(const struct host_matmul_task *task);
+void matmul_avx2_f32_few(const struct host_matmul_task *task);
+void matmul_avx2_f16_few(const struct host_matmul_task *task);
+void matmul_avx2_bf16_few(const struct host_matmul_task *task);
+void matmul_avx2_decoded_few(const struct host_matmul_task *task);
+void matmul_avx2_float_many(const struct host_matmul_task *task);
+#define AVX2_FLOAT_SCRATCH_BYTES ((size_t)120 << 10)
+
+void matmul_avx2_q8_0_few(const struct host_matmul_task *task);
+void matmul_avx2_q4_0_few(const struct host_matmul_task *task);
+void matmul_avx2_q4_k_few(const struct host_matmul_task *task);
+void matmul_avx2_q5_k_few(const struct host_matmul_task *task);
+void matmul_avx2_q6_k_few(const struct host_matmul_task *task);
+void matmul_avx2_q8_0_many(const struct host_matmul_task *task);
+void matmul_avx2_q4_0_many(const struct host_matmul_task *task);
+void matmul_avx2_q4_k_many(const struct host_matmul_task *task);
+void matmul_avx2_q5_k_many(const struct host_matmul_task *task);
+void matmul_avx2_q6_k_many(const struct host_matmul_task *task);
+/* Scratch of few rows: activation rows at a time, bytes for a group of 256 activations. Of many:
+ * activation rows that a panel meets at a time, the bytes of their sums. */
+#define AVX2_FEW_ROWS 4
+#define AVX2_ACT_STEP 256
+#define AVX2_ACT_STEP_BYTES 352
+#define AVX2_PANEL_ACTS 256
+#define AVX2_PANEL_SUMS_BYTES ((size_t)256 * AVX2_PANEL_ACTS)
 
 void matmul_avx512_f32_few(const struct host_matmul_task *task);
 void matmul_avx512_f16_few(const struct host_matmul_task *task);
