@@ -314,6 +314,12 @@ uint32_t plan_attention(const struct device_gpu_request *request, struct device_
                        : plan_attention_parts(request);
     if (!request->operands[6].data)
         return 1;
+    if (apart && is_halves(params->packing.format) && is_aligned(&request->operands[6]) &&
+        rows_of(q) * sizeof(uint32_t) <= GPU_COUNTER_BYTES) {
+        steps[0].words[0] = 1;
+        steps[0].words[1] = params->packing.format;
+        return 1;
+    }
     if (is_halves(params->packing.format)) {
         steps[1] = plan_halves(5, 6, params->packing.format, rows_of(q));
         return 2;

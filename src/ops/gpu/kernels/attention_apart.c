@@ -15,8 +15,11 @@
  * Order of a sum: 16 slots as the matrix unit adds them, those of a team in their order, then the
  * teams. It depends on the token's position and on how many teams a block has.
  *
- * Operands as in attention.c. */
+ * The block of a token that comes last packs its row.
+ *
+ * Operands as in attention.c. words[0]: whether rows are packed; words[1]: format. */
 #include "ops/gpu/kernels/matrix.h"
+#include "ops/gpu/kernels/pack_halves.h"
 #include "ops/gpu/tiling.h"
 #include "ops/params.h"
 
@@ -40,47 +43,42 @@ struct apart_state {
 INLINE bool find_apart(const struct gpu_call *call, struct apart_share *share)
 {
     const struct gpu_operand *keys = &call->operands[1];
-    share->group = (uint32_t)(call->operands[0].width / keys->width);
-    share->kv_head = block_x();
-    share->token = block_y();
     uint64_t start = list_index(&call->operands[3], share->token);
     uint64_t position = list_index(&call->operands[4], share->token);
-    bool first_thread = block_x() == 0 && thread_index() == 0;
-    if (start >= keys->rows) {
-        if (first_thread)
-            index_ok(call, 3, start, keys->rows);
-        return false;
-    }
-    if (position >= keys->rows - start) {
-        if (first_thread)
-            index_ok(call, 4, position, keys->rows - start);
-        return false;
-    }
+    bool bad_start = start >= keys->rows, bad_position = position >= keys->rows - start;
     share->start = start;
     share->count = position + 1;
-    return true;
+    if (!(bad_start | bad_position)) /* both are asked for at once */
+        return true;
+    if (block_x() == 0 && thread_index() == 0) {
+        if (bad_start)
+            index_ok(call, 3, start, keys->rows);
+        else
+            index_ok(call, 4, position, keys->rows - start);
+    }
+    return false;
 }
 
-/* Scaled for powers of two; heads that are not there are zeros. */
-INLINE void load_apart_queries(const struct gpu_call *call, uint32_t group, uint32_t head_dim,
-                               uint32_t queries[APART_HEAD_MOST / 32][4])
+/* Scaled for powers of two. Columns of heads that are not there are those of the last; nobody looks
+ * at them. */
+INLINE void load_apart_queries(const struct gpu_call *call, const struct apart_share *share,
+                               uint32_t head_dim, uint32_t queries[APART_HEAD_MOST / 32][4])
 {
     const struct params_attention *params = (const void *)call->params;
     uint32_t head = lane_index() / 4;
-    const GLOBAL float *row = row_f32(&call->operands[0], block_y()) +
-                              (block_x() * group + head) * head_dim + lane_index() % 4 * 8;
+    head = head < share->group ? head : share->group - 1;
+    const GLOBAL float *row = row_f32(&call->operands[0], share->token) +
+                              (share->kv_head * share->group + head) * head_dim +
+                              lane_index() % 4 * 8;
     float factor = params->scale * 1.4426950408889634f;
     UNROLL
     for (uint32_t s = 0; s < head_dim / 32; s++) {
-        floats4 values[2] = { { 0 }, { 0 } };
-        if (head < group) {
-            values[0] = *(const GLOBAL floats4 *)(row + 32 * s);
-            values[1] = *(const GLOBAL floats4 *)(row + 32 * s + 4);
-        }
-        UNROLL
-        for (uint32_t w = 0; w < 4; w++)
-            queries[s][w] = two_halves(values[w / 2][2 * (w % 2)] * factor,
-                                       values[w / 2][2 * (w % 2) + 1] * factor);
+        floats4 low = *(const GLOBAL floats4 *)(row + 32 * s) * factor;
+        floats4 high = *(const GLOBAL floats4 *)(row + 32 * s + 4) * factor;
+        queries[s][0] = two_halves(low[0], low[1]);
+        queries[s][1] = two_halves(low[2], low[3]);
+        queries[s][2] = two_halves(high[0], high[1]);
+        queries[s][3] = two_halves(high[2], high[3]);
     }
 }
 
@@ -255,30 +253,91 @@ INLINE void join_apart(const struct gpu_call *call, const struct apart_share *sh
     }
 }
 
-INLINE void attend_apart(const struct gpu_call *call, uint32_t head_dim)
+/* Whether this block is the last of its token to have stored its heads. */
+INLINE bool is_last_apart(const struct gpu_call *call, const struct apart_share *share,
+                          uint32_t head_dim)
 {
-    struct apart_share share;
-    struct apart_state state = { .largest = { -F32_INFINITY, -F32_INFINITY } };
-    if (!find_apart(call, &share)) {
-        GLOBAL float *out = row_f32(&call->operands[5], share.token) +
-                            share.kv_head * share.group * head_dim;
-        for (uint32_t at = thread_index(); at < share.group * head_dim; at += thread_count())
-            out[at] = 0;
-        return;
+    SHARED uint32_t *flag = (SHARED uint32_t *)shared_memory();
+    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + share->token;
+    uint32_t blocks = (uint32_t)call->operands[0].width / (share->group * head_dim);
+    fence_device();
+    block_sync();
+    if (thread_index() == 0) {
+        uint32_t before = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+        *flag = before == blocks - 1;
+        if (*flag)
+            *counter = 0;
     }
-    load_apart_queries(call, share.group, head_dim, state.queries);
+    block_sync();
+    fence_device();
+    return *flag != 0;
+}
+
+/* Fours of a row that a thread keeps in registers; those of longer rows are read again. */
+#define APART_KEPT 8
+
+INLINE void pack_apart(const struct gpu_call *call, const struct apart_share *share)
+{
+    const struct gpu_operand *out = &call->operands[5];
+    volatile GLOBAL floats4 *row = (volatile GLOBAL floats4 *)row_at(out, share->token);
+    GLOBAL uint8_t *packed = row_at(&call->operands[6], share->token);
+    uint32_t fours = (uint32_t)out->width / 4, step = thread_count(), largest = 0;
+    uint32_t format = call->words[1];
+    floats4 kept[APART_KEPT];
+    const floats4 zero = { 0 };
+    UNROLL
+    for (uint32_t n = 0; n < APART_KEPT; n++)
+        kept[n] = n * step + thread_index() < fours ? row[n * step + thread_index()] : zero;
+    UNROLL
+    for (uint32_t n = 0; n < APART_KEPT; n++)
+        largest = largest_of_four(kept[n], largest);
+    for (uint32_t i = APART_KEPT * step + thread_index(); i < fours; i += step)
+        largest = largest_of_four(row[i], largest);
+    float factor = enter_packed(format, packed, 4 * fours, block_max_bits(largest));
+    UNROLL
+    for (uint32_t n = 0; n < APART_KEPT; n++)
+        if (n * step + thread_index() < fours)
+            store_halves(format, packed, n * step + thread_index(), kept[n], factor);
+    for (uint32_t i = APART_KEPT * step + thread_index(); i < fours; i += step)
+        store_halves(format, packed, i, row[i], factor);
+}
+
+INLINE void attend_apart_token(const struct gpu_call *call, const struct apart_share *share,
+                               uint32_t head_dim, struct apart_state *state)
+{
     UNROLL
     for (uint32_t p = 0; p < head_dim / 64; p++) {
         UNROLL
         for (uint32_t i = 0; i < 16; i++)
-            state.totals[p][i / 4][i % 4] = 0;
+            state->totals[p][i / 4][i % 4] = 0;
     }
-    for (uint64_t first = APART_SLOTS * team_index(); first < share.count;
+    for (uint64_t first = APART_SLOTS * team_index(); first < share->count;
          first += APART_SLOTS * (thread_count() / TEAM))
-        attend_apart_slots(call, &share, head_dim, first, &state);
-    store_apart_state(head_dim, share.group, &state);
+        attend_apart_slots(call, share, head_dim, first, state);
+    store_apart_state(head_dim, share->group, state);
     block_sync();
-    join_apart(call, &share, head_dim);
+    join_apart(call, share, head_dim);
+}
+
+INLINE void attend_apart(const struct gpu_call *call, uint32_t head_dim)
+{
+    struct apart_share share = {
+        .group = (uint32_t)(call->operands[0].width / call->operands[1].width),
+        .kv_head = block_x(),
+        .token = block_y(),
+    };
+    struct apart_state state = { .largest = { -F32_INFINITY, -F32_INFINITY } };
+    load_apart_queries(call, &share, head_dim, state.queries);
+    if (find_apart(call, &share)) {
+        attend_apart_token(call, &share, head_dim, &state);
+    } else {
+        GLOBAL float *out = row_f32(&call->operands[5], share.token) +
+                            share.kv_head * share.group * head_dim;
+        for (uint32_t at = thread_index(); at < share.group * head_dim; at += thread_count())
+            out[at] = 0;
+    }
+    if (call->words[0] && is_last_apart(call, &share, head_dim))
+        pack_apart(call, &share);
 }
 
 KERNEL(attention_apart_128)

@@ -109,12 +109,6 @@ INLINE struct lane_scales load_lane_scales(uint32_t dtype, const SHARED uint8_t 
     return held;
 }
 
-/* The same half twice. */
-INLINE uint32_t half_of_pair(uint32_t pair, uint32_t which)
-{
-    return pick_bytes(pair, pair, which ? byte_selector(2, 3, 2, 3) : byte_selector(0, 1, 0, 1));
-}
-
 /* ---- Levels --------------------------------------------------------------------------------- */
 
 /* Of one of the lane's rows, 64 values: scales, what is taken off, levels a byte each. */
@@ -176,7 +170,7 @@ INLINE void hold_lane_group(uint32_t dtype, const struct lane_quarter *quarter, 
                        : dtype == DTYPE_Q6_K_X8 ? 1056.0f
                                                 : 1024.0f;
     uint32_t bases = two_halves(base, base);
-    uint32_t scale = half_of_pair(quarter->scales, g), min = half_of_pair(quarter->mins, g);
+    uint32_t scale = half_twice(quarter->scales, g), min = half_twice(quarter->mins, g);
     words2 levels = lane_group(dtype, quarter, q, g);
     UNROLL
     for (uint32_t j = 0; j < 2; j++) {

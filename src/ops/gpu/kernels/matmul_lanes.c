@@ -73,16 +73,17 @@ INLINE struct lanes_share find_lanes(const struct gpu_call *call)
 
 /* ---- Shares of k ---------------------------------------------------------------------------- */
 
-/* Goes around in a range from somewhere on. Tiles begin at different places, so that they do not
- * all ask the same part of the cache for the same activations. */
+/* Goes around in a range from somewhere on, in steps that end at its end. Tiles begin at different
+ * places, so that they do not all ask the same part of the cache for the same activations. */
 struct lanes_place {
     uint32_t at, begin, end;
 };
 
 INLINE void advance_lanes(struct lanes_place *place, uint32_t step)
 {
-    place->at = place->at + step < place->end ? place->at + step
-                                              : place->begin + place->at + step - place->end;
+    place->at += step;
+    if (place->at == place->end)
+        place->at = place->begin;
 }
 
 /* Blocks of 256 values of a share; *ret_count of them, of which a share has none where k ends

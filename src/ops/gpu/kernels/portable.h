@@ -408,6 +408,26 @@ INLINE uint32_t two_halves(float low, float high)
 #endif
 }
 
+/* The first half of a pair (or the second) as both of another. */
+INLINE uint32_t half_twice(uint32_t pair, bool second)
+{
+#if defined(__NVPTX__)
+    uint32_t word; /* costs nothing: the assembler makes it part of the next instruction */
+    if (second)
+        __asm__("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %1;\nmov.b32 %0, {h, h};\n}"
+                : "=r"(word)
+                : "r"(pair));
+    else
+        __asm__("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %1;\nmov.b32 %0, {l, l};\n}"
+                : "=r"(word)
+                : "r"(pair));
+    return word;
+#else
+    uint32_t half = pair >> (second ? 16 : 0) & 0xFFFFu;
+    return half | half << 16;
+#endif
+}
+
 /* Of both f16 of a word: (value - base) * scale - min, the difference exact where it is a whole
  * number; every operand a pair. */
 INLINE uint32_t scale_halves(uint32_t values, uint32_t base, uint32_t scale, uint32_t min)
