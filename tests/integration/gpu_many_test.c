@@ -6,16 +6,6 @@
 
 static struct lab gpu;
 
-static double normalised_error(const float *found, const double *wanted, size_t count)
-{
-    double error = 0, power = 0;
-    for (size_t i = 0; i < count; i++) {
-        error += ((double)found[i] - wanted[i]) * ((double)found[i] - wanted[i]);
-        power += wanted[i] * wanted[i];
-    }
-    return error / power;
-}
-
 /* ---- Products ------------------------------------------------------------------------------- */
 
 struct product {
@@ -148,9 +138,7 @@ static void test_products(void **state)
         check_product(&rounded[i], BF16_TOLERANCE);
 }
 
-/* Whether some rows of a group of types and of tokens give what each type alone and each token
- * among other tokens gives: which tile and which others a row or token stands with must not matter
- * beyond the order of sums. */
+/* Three products of the same tokens in one launch, of types and heights that do not match. */
 static void check_group(uint64_t k, const enum dtype types[3], const uint64_t rows[3],
                         uint64_t tokens)
 {
@@ -543,11 +531,7 @@ static int close_lab(void **state)
 
 int main(int argument_count, char **arguments)
 {
-    if (argument_count < 2) {
-        printf("skipped: no device was named\n");
-        return LAB_SKIPPED;
-    }
-    if (!lab_choose(argument_count, arguments))
+    if (!lab_choose_named(argument_count, arguments))
         return LAB_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),        cmocka_unit_test(test_levels),
