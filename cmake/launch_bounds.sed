@@ -1,8 +1,10 @@
 # How many threads a block of each kernel has, and how many blocks a processor is to hold: from this
 # the assembler knows how many registers a thread may take. C has no words for it.
 /^\.visible \.entry (rms_norm|rms_norm_by_four|top_k)\(/,/^\{/ s/^\) .*/)\n.maxntid 1024, 1, 1/
-/^\.visible \.entry swiglu_halves\(/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1/
+/^\.visible \.entry swiglu_halves\(/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1\n.minnctapersm 1/
 /^\.visible \.entry matmul_warpgroup_/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 1/
+/^\.visible \.entry attention_apart_/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/
+/^\.visible \.entry matmul_lanes/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1\n.minnctapersm 1/
 /^\.visible \.entry matmul_levels_1\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 3/
 /^\.visible \.entry matmul_one_/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1\n.maxnreg 72/
 /^\.visible \.entry matmul_/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/

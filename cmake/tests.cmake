@@ -277,6 +277,10 @@ if(greta_kernel_count GREATER 0)
     foreach(name gpu_ops_test gpu_many_test gpu_inspect_test gpu_limits_test gpu_engine_test ops_matmul_test ops_layer_test)
         greta_gpu_test(${name} ${name})
     endforeach()
+    # A chip with many processors cuts products in other ways.
+    add_test(NAME fake_gpu/gpu_many_wide_test COMMAND gpu_many_test cuda:0)
+    set_tests_properties(fake_gpu/gpu_many_wide_test PROPERTIES TIMEOUT ${greta_test_timeout}
+                         ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_PROCESSORS=132")
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
     endforeach()

@@ -37,7 +37,10 @@ struct runner {
 static enum status open_runner(struct runner *runner, const struct bench_cost_request *request,
                                struct error *err)
 {
-    struct device_options options = { .thread_count = request->threads };
+    struct device_options options = {
+        .thread_count = request->threads,
+        .trial_kernels = request->invocation->environment->trial_kernels,
+    };
     snprintf(runner->path, sizeof(runner->path), "greta-cost-%s.flight",
              audit_level_name(runner->level));
     TRY(cli_audit_open(request->invocation, audit_level_name(runner->level), runner->path,

@@ -16,6 +16,9 @@ static const struct cli_variable variables[] = {
       "Those lines go to the end of FILE instead of standard error." },
     { "GRETA_D2H_DEBUG", "1",
       "What was checked of every copy from the device: offset, size, allocation." },
+    { "GRETA_GPU_MANY", "1",
+      "On a GPU, infer, bench and eval also use kernels that have not been measured yet against "
+      "those they are to replace: products and attention of several sequences at once." },
     { "XDG_CACHE_HOME", "DIR",
       "Results of self-tests are kept in DIR/greta (default: ~/.cache/greta)." },
     { "HOME", "DIR", "The default of the one above." },

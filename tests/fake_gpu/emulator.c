@@ -19,7 +19,7 @@ enum fiber_state { FIBER_READY, FIBER_IN_BLOCK_SYNC, FIBER_IN_TEAM_SYNC, FIBER_D
 struct copy {
     uint8_t *target;
     const uint8_t *source;
-    uint32_t group;
+    uint32_t bytes, group;
 };
 
 struct fiber {
@@ -39,7 +39,7 @@ static struct fiber *now;
 static void *scheduler_stack;
 static uint8_t *stacks;
 /* Not on the heap: a kernel that faults is left by a jump. */
-static _Alignas(64) uint8_t shared[SHARED_LIMIT];
+static _Alignas(1024) uint8_t shared[SHARED_LIMIT];
 static emulated_kernel kernel_now;
 static const struct gpu_call *call_now;
 
@@ -151,6 +151,14 @@ uint32_t emulator_team_swap(uint32_t value, uint32_t distance)
     return (*slots)[lane ^ distance];
 }
 
+uint32_t emulator_team_pick(uint32_t value, uint32_t lane)
+{
+    uint32_t(*slots)[TEAM] = &team_slots[now->view.thread / TEAM][now->swaps++ % 2];
+    (*slots)[now->view.thread % TEAM] = value;
+    yield(FIBER_IN_TEAM_SYNC);
+    return (*slots)[lane % TEAM];
+}
+
 void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8])
 {
     uint32_t(*slots)[TEAM][8] = &team_words[now->view.thread / TEAM][now->swaps++ % 2];
@@ -159,14 +167,14 @@ void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8])
     memcpy(all, *slots, sizeof(*slots));
 }
 
-void emulator_copy_async(uint8_t *target, const uint8_t *source)
+void emulator_copy_async(uint8_t *target, const uint8_t *source, uint32_t bytes)
 {
     if (now->copy_count == COPY_LIMIT)
         fail("too many background copies");
-    if (((uintptr_t)target | (uintptr_t)source) % 16)
-        fail("a background copy that is not aligned to 16 bytes");
-    now->copies[now->copy_count++] = (struct copy){ target, source, now->group };
-    memset(target, SHARED_POISON, 16);
+    if (((uintptr_t)target | (uintptr_t)source) % bytes)
+        fail("a background copy that is not aligned to its bytes");
+    now->copies[now->copy_count++] = (struct copy){ target, source, bytes, now->group };
+    memset(target, SHARED_POISON, bytes);
 }
 
 void emulator_copy_commit(void)
@@ -180,7 +188,7 @@ void emulator_copy_wait(uint32_t pending)
     for (uint32_t i = 0; i < now->copy_count; i++) {
         struct copy *copy = &now->copies[i];
         if (now->group - copy->group > pending)
-            memcpy(copy->target, copy->source, 16);
+            memcpy(copy->target, copy->source, copy->bytes);
         else
             now->copies[kept++] = *copy;
     }

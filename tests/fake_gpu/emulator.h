@@ -34,9 +34,11 @@ const struct emulator_view *emulator_view(void);
 void emulator_block_sync(void);
 void emulator_team_sync(void);
 uint32_t emulator_team_swap(uint32_t value, uint32_t distance);
+uint32_t emulator_team_pick(uint32_t value, uint32_t lane);
 /* Eight words of every thread of the team, to each of them. */
 void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8]);
-void emulator_copy_async(uint8_t *target, const uint8_t *source);
+/* 4 or 16 bytes. */
+void emulator_copy_async(uint8_t *target, const uint8_t *source, uint32_t bytes);
 void emulator_copy_commit(void);
 void emulator_copy_wait(uint32_t pending);
 
@@ -78,6 +80,10 @@ EMULATED_INLINE uint32_t team_swap(uint32_t value, uint32_t distance)
 {
     return emulator_team_swap(value, distance);
 }
+EMULATED_INLINE uint32_t team_pick(uint32_t value, uint32_t lane)
+{
+    return emulator_team_pick(value, lane);
+}
 EMULATED_INLINE void fence_device(void)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -115,7 +121,15 @@ EMULATED_INLINE float exp2_fast(float x)
 }
 EMULATED_INLINE void copy_async(uint8_t *target, const uint8_t *source)
 {
-    emulator_copy_async(target, source);
+    emulator_copy_async(target, source, 16);
+}
+EMULATED_INLINE void copy_async_kept(uint8_t *target, const uint8_t *source)
+{
+    emulator_copy_async(target, source, 16);
+}
+EMULATED_INLINE void copy_async_word(uint8_t *target, const uint8_t *source)
+{
+    emulator_copy_async(target, source, 4);
 }
 EMULATED_INLINE void copy_commit(void)
 {

@@ -1,5 +1,6 @@
 /* gpu_engine_test.c - whole models on a GPU against the host device: logits of a prompt and of
- * single tokens behind it, and the same text chosen from them; two runs give the same bits.
+ * single tokens behind it, and of several sequences at once, also by kernels that are on trial; two
+ * runs give the same bits.
  *
  *     gpu_engine_test DEVICE [SHAPE]      SHAPE: of a known model, with two of its layers */
 #include "ops_lab.h"
@@ -46,6 +47,36 @@ static void run_model(const char *device, const struct gguf_file *file,
     }
     engine_close(run.engine);
     assert_int_equal(device_used_bytes(run.device), 0);
+    device_close(run.device);
+}
+
+/* Logits of SEQUENCES sequences, one token of each at a time, in LONG steps. */
+#define SEQUENCES 12u
+#define LONG 3u
+#define SEQUENCE_ROWS (SEQUENCES * LONG)
+
+static void run_sequences(const char *device, const struct gguf_file *file,
+                          const struct model_report *report, bool trial, float *logits)
+{
+    struct run run = { 0 };
+    struct device_options options = { .guards = true, .poison = true, .trial_kernels = trial };
+    struct engine_options engine_options = {
+        .context = 16, .kv_dtype = DTYPE_F16, .sequence_limit = SEQUENCES, .logits_limit = SEQUENCES
+    };
+    size_t vocab = report->config.vocab_size;
+    CHECK_OK(all_open(device, &options, &run.device, &run.err), &run.err);
+    CHECK_OK(ops_load(&run.ops, run.device, CPU_PATH_COUNT, &run.err), &run.err);
+    CHECK_OK(engine_open(&run.ops, file, report, &engine_options, &run.engine, &run.err), &run.err);
+    for (size_t step = 0; step < LONG; step++) {
+        struct engine_token tokens[SEQUENCES];
+        for (size_t s = 0; s < SEQUENCES; s++)
+            tokens[s] = (struct engine_token){ (int32_t)((step * 41 + s * 29) % 250), (uint32_t)s,
+                                               true };
+        CHECK_OK(engine_forward(run.engine, tokens, SEQUENCES, &run.err), &run.err);
+        for (size_t s = 0; s < SEQUENCES; s++, logits += vocab)
+            CHECK_OK(engine_logits(run.engine, s, logits, &run.err), &run.err);
+    }
+    engine_close(run.engine);
     device_close(run.device);
 }
 
@@ -105,6 +136,57 @@ static void check_model(enum model_arch arch, enum convert_type type, enum dtype
     }
     if (memcmp(gpu, again, ROWS * vocab * sizeof(float)) != 0)
         fail_msg("%s: two runs give other bits", name);
+    free(host);
+    free(gpu);
+    free(again);
+    gguf_close(file);
+    temp_folder_release(&folder);
+}
+
+static void test_sequences(void **state)
+{
+    struct temp_folder folder;
+    struct error err;
+    struct gguf_file *file;
+    struct model_report report;
+    struct model_shape shape = *model_shape_find(shape_name ? shape_name : "tiny");
+    uint64_t bytes;
+    (void)state;
+    shape.block_count = 2;
+    if (!shape_name) {
+        shape.head_count = 8;
+        shape.head_count_kv = 2;
+        shape.head_dim = 64;
+        shape.vocab_size = 320;
+        shape.context_length = 64;
+    }
+    temp_folder_init(&folder);
+    struct temp_path path = temp_folder_path(&folder, "model.gguf");
+    struct convert_synth request = {
+        .shape = shape, .type = CONVERT_Q4_K_M, .seed = 4, .path = path.text
+    };
+    CHECK_OK(convert_synth(&request, NULL, &bytes, &err), &err);
+    CHECK_OK(gguf_open(path.text, &file, &err), &err);
+    model_check(file, NULL, &report);
+    assert_false(model_report_refuses(&report, false));
+    size_t vocab = report.config.vocab_size, count = SEQUENCE_ROWS * vocab;
+    float *host = malloc(count * sizeof(float)), *gpu = malloc(count * sizeof(float));
+    float *again = malloc(count * sizeof(float));
+    assert_true(host && gpu && again);
+    run_sequences("host", file, &report, false, host);
+    for (int trial = 0; trial < 2; trial++) {
+        run_sequences(lab_device, file, &report, trial, gpu);
+        run_sequences(lab_device, file, &report, trial, again);
+        for (size_t row = 0; row < SEQUENCE_ROWS; row++) {
+            double error = error_against(gpu + row * vocab, host + row * vocab, vocab);
+            if (!(error < (shape_name ? 1e-4 : 2e-4)))
+                fail_msg("sequences, trial %d, row %zu: normalised error %g", trial, row, error);
+            if (row == SEQUENCE_ROWS - 1)
+                print_message("sequences, trial %d: normalised error %.2g\n", trial, error);
+        }
+        if (memcmp(gpu, again, count * sizeof(float)) != 0)
+            fail_msg("sequences, trial %d: two runs give other bits", trial);
+    }
     free(host);
     free(gpu);
     free(again);
@@ -243,6 +325,7 @@ int main(int argument_count, char **arguments)
         return LAB_SKIPPED;
     shape_name = argument_count > 2 ? arguments[2] : NULL;
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_models),
-                                        cmocka_unit_test(test_uploads) };
+                                        cmocka_unit_test(test_uploads),
+                                        cmocka_unit_test(test_sequences) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,6 +138,95 @@ static void test_products(void **state)
         check_product(&rounded[i], BF16_TOLERANCE);
 }
 
+/* Three products of the same tokens in one launch, of types and heights that do not match. */
+static void check_group(uint64_t k, const enum dtype types[3], const uint64_t rows[3],
+                        uint64_t tokens)
+{
+    struct device_view weights[3], outs[3], bias = { 0 };
+    const struct device_view *weight_list[3], *out_list[3], *bias_list[3] = { NULL, NULL, NULL };
+    float *decoded[3], *x = lab_floats(&gpu, k * tokens), *bias_values = lab_floats(&gpu, rows[1]);
+    struct device_view input = lab_put_new(&gpu, DTYPE_F32, k, tokens, x);
+    struct device_view packed = lab_view(
+        &gpu, DTYPE_I8, ops_packed_row_bytes(&gpu.ops, types[0], k, tokens), tokens);
+    for (size_t part = 0; part < 3; part++) {
+        decoded[part] = malloc(k * rows[part] * sizeof(float));
+        assert_non_null(decoded[part]);
+        uint8_t *bytes = random_rows(types[part], k, rows[part], decoded[part]);
+        weights[part] = lab_put_new(&gpu, types[part], k, rows[part], bytes);
+        enum dtype held = ops_weight_dtype(&gpu.ops, types[part], k);
+        if (held != types[part]) {
+            struct device_view relaid = lab_view(&gpu, held, k, rows[part]);
+            LAB_OK(&gpu, ops_relay(&gpu.target, &weights[part], &relaid, &gpu.err));
+            lab_drop(&gpu, weights[part]);
+            weights[part] = relaid;
+        }
+        outs[part] = lab_view(&gpu, DTYPE_F32, rows[part], tokens);
+        weight_list[part] = &weights[part];
+        out_list[part] = &outs[part];
+        free(bytes);
+    }
+    bias = lab_put_new(&gpu, DTYPE_F32, rows[1], 1, bias_values);
+    bias_list[1] = &bias;
+    LAB_OK(&gpu, ops_act_pack(&gpu.target, &input, &packed, types[0], &gpu.err));
+    LAB_OK(&gpu,
+           ops_matmul_group(&gpu.target, 3, weight_list, &packed, bias_list, out_list, &gpu.err));
+    for (size_t part = 0; part < 3; part++) {
+        size_t count = rows[part] * tokens;
+        float *found = malloc(count * sizeof(float));
+        double *wanted = calloc(count, sizeof(double));
+        assert_true(found && wanted);
+        lab_get(&gpu, &outs[part], found);
+        for (size_t t = 0; t < tokens; t++)
+            for (size_t r = 0; r < rows[part]; r++) {
+                double *sum = &wanted[t * rows[part] + r];
+                *sum = part == 1 ? (double)bias_values[r] : 0;
+                for (size_t i = 0; i < k; i++)
+                    *sum += (double)decoded[part][r * k + i] * (double)x[t * k + i];
+            }
+        double error = normalised_error(found, wanted, count);
+        if (!(error < 1e-6))
+            fail_msg("group, part %zu (%s): normalised error %g", part, dtype_name(types[part]),
+                     error);
+        free(found);
+        free(wanted);
+        free(decoded[part]);
+        lab_drop(&gpu, weights[part]);
+        lab_drop(&gpu, outs[part]);
+    }
+    lab_drop(&gpu, bias);
+    lab_drop(&gpu, input);
+    lab_drop(&gpu, packed);
+    free(bias_values);
+    free(x);
+}
+
+static void test_groups(void **state)
+{
+    (void)state;
+    check_group(2048, (enum dtype[]){ DTYPE_Q4_K, DTYPE_Q4_K, DTYPE_Q6_K },
+                (uint64_t[]){ 200, 70, 33 }, 11);
+    check_group(512, (enum dtype[]){ DTYPE_Q8_0, DTYPE_Q5_K, DTYPE_Q4_K },
+                (uint64_t[]){ 16, 130, 5 }, 64);
+    check_group(256, (enum dtype[]){ DTYPE_Q4_K, DTYPE_Q4_K, DTYPE_Q4_K },
+                (uint64_t[]){ 257, 64, 31 }, 67);
+}
+
+/* Products of levels, few tokens: one share of k and two, splits, shares with nothing to do, rows
+ * that fill no team, no warpgroup, no tile, one beyond each. */
+static void test_levels(void **state)
+{
+    (void)state;
+    static const struct product products[] = {
+        { DTYPE_Q4_K, 256, 16, 9 },     { DTYPE_Q4_K, 256, 17, 64 },   { DTYPE_Q4_K, 1280, 63, 33 },
+        { DTYPE_Q4_K, 4096, 65, 64 },   { DTYPE_Q4_K, 1792, 300, 12 }, { DTYPE_Q4_K, 768, 513, 10 },
+        { DTYPE_Q5_K, 2816, 30, 12 },   { DTYPE_Q5_K, 1024, 257, 65 }, { DTYPE_Q6_K, 2048, 16, 64 },
+        { DTYPE_Q6_K, 6144, 79, 10 },   { DTYPE_Q8_0, 256, 47, 64 },   { DTYPE_Q8_0, 3328, 19, 9 },
+        { DTYPE_Q8_0, 1024, 256, 128 }, { DTYPE_Q4_K, 8192, 16, 9 },
+    };
+    for (size_t i = 0; i < COUNT_OF(products); i++)
+        check_product(&products[i], F16_TOLERANCE);
+}
+
 /* A NaN, an infinity: the row has no numbers, its neighbours have theirs. */
 static void test_not_finite(void **state)
 {
@@ -285,7 +374,7 @@ static void attend(const struct scene *scene, const float *q, const float *cache
     free(weights);
 }
 
-static void check_attention(const struct scene *scene)
+static void check_attention(const struct scene *scene, bool together)
 {
     char name[96];
     uint64_t kv_dim = scene->head_dim * scene->kv_heads, width = kv_dim * scene->group;
@@ -311,7 +400,7 @@ static void check_attention(const struct scene *scene)
     attend(scene, q_values, cache, lists, lists + scene->tokens, wanted);
     for (int run = 0; run < 2; run++) {
         LAB_OK(&gpu, ops_attention(&gpu.target, &q, &keys, &keys, &start, &position, &out, NULL,
-                                   (uint32_t)scene->head_dim, 0.2f, true, &gpu.err));
+                                   (uint32_t)scene->head_dim, 0.2f, together, &gpu.err));
         lab_get(&gpu, &out, run ? again : out_values);
     }
     check_close(name, out_values, wanted, count, 2e-3);
@@ -320,6 +409,16 @@ static void check_attention(const struct scene *scene)
         fail_msg("%s: normalised error %g", name, error);
     if (memcmp(out_values, again, count * sizeof(float)) != 0)
         fail_msg("%s: two runs give other bits", name);
+    if (scene->tokens > 8) { /* packed as halves */
+        struct device_view packed = lab_view(
+            &gpu, DTYPE_I8, ops_packed_row_bytes(&gpu.ops, DTYPE_Q8_0, width, scene->tokens),
+            scene->tokens);
+        struct ops_packing packing = { &packed, DTYPE_Q8_0 };
+        LAB_OK(&gpu, ops_attention(&gpu.target, &q, &keys, &keys, &start, &position, &out, &packing,
+                                   (uint32_t)scene->head_dim, 0.2f, together, &gpu.err));
+        check_packed(name, &packed, out_values, width, scene->tokens);
+        lab_drop(&gpu, packed);
+    }
     lab_drop(&gpu, keys);
     lab_drop(&gpu, q);
     lab_drop(&gpu, start);
@@ -343,13 +442,27 @@ static void test_attention(void **state)
         { 64, 1, 2, 1600, 150, 40 },
     };
     for (size_t i = 0; i < COUNT_OF(scenes); i++)
-        check_attention(&scenes[i]);
+        check_attention(&scenes[i], true);
+}
+
+/* Tokens that are each of another sequence, or nearly: few slots and many, fewer than teams, one
+ * past a team's, groups that fill no product. */
+static void test_attention_apart(void **state)
+{
+    (void)state;
+    static const struct scene scenes[] = {
+        { 128, 2, 4, 64, 64, 64 },     { 128, 8, 4, 17 * 40, 40, 40 },
+        { 64, 2, 1, 200 * 9, 9, 9 },   { 128, 1, 7, 333 * 5, 5, 5 },
+        { 64, 3, 8, 65 * 3, 3, 3 },    { 128, 2, 3, 16 * 21, 21, 21 },
+        { 128, 1, 8, 2 * 1030, 2, 2 }, { 64, 8, 2, 300, 12, 4 },
+    };
+    for (size_t i = 0; i < COUNT_OF(scenes); i++)
+        check_attention(&scenes[i], false);
 }
 
 /* A bad start or position: a trap each, zeros for the token, and the others as they are. */
-static void test_bad_indices(void **state)
+static void check_bad_indices(bool together)
 {
-    (void)state;
     enum { HEAD = 64, GROUP = 4, SLOTS = 80, TOKENS = 70, WIDTH = HEAD * GROUP };
     float *q_values = lab_floats(&gpu, (size_t)WIDTH * TOKENS), *out_values;
     uint16_t halves[HEAD * SLOTS];
@@ -369,7 +482,7 @@ static void test_bad_indices(void **state)
     struct device_view out = lab_view(&gpu, DTYPE_F32, WIDTH, TOKENS);
     uint64_t before = gpu.trap_count;
     LAB_OK(&gpu, ops_attention(&gpu.target, &q, &keys, &keys, &start, &position, &out, NULL, HEAD,
-                               0.1f, true, &gpu.err));
+                               0.1f, together, &gpu.err));
     lab_get(&gpu, &out, out_values);
     LAB_OK(&gpu, device_stream_sync(gpu.device, gpu.target.stream, DEVICE_HERE, &gpu.err));
     assert_int_equal(gpu.trap_count - before, 2);
@@ -385,6 +498,21 @@ static void test_bad_indices(void **state)
     lab_drop(&gpu, out);
     free(out_values);
     free(q_values);
+}
+
+static void test_bad_indices(void **state)
+{
+    (void)state;
+    check_bad_indices(true);
+    check_bad_indices(false);
+}
+
+static int open_trial(void **state)
+{
+    (void)state;
+    lab_trial = true;
+    lab_open(&gpu, CPU_PATH_COUNT, 0);
+    return 0;
 }
 
 static int open_lab(void **state)
@@ -406,9 +534,11 @@ int main(int argument_count, char **arguments)
     if (!lab_choose_named(argument_count, arguments))
         return LAB_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),    cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_packing),     cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_bad_indices),
+        cmocka_unit_test(test_products),        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_groups),          cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_packing),         cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_attention_apart), cmocka_unit_test(test_bad_indices),
     };
-    return cmocka_run_group_tests(tests, open_lab, close_lab);
+    int failed = cmocka_run_group_tests(tests, open_lab, close_lab);
+    return cmocka_run_group_tests_name("on trial", tests, open_trial, close_lab) || failed;
 }

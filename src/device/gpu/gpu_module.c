@@ -62,7 +62,8 @@ enum status gpu_module_load(struct device *device, const struct device_module *l
     for (size_t i = 0; i < image->code_count && !module.handle; i++) {
         if (strcmp(image->codes[i].vendor, runtime->kind) == 0)
             code = runtime->module_load(runtime->self, image->codes[i].bytes, &module.handle);
-        gpu->facts.chip.features = image->codes[i].features;
+        gpu->facts.chip.features = image->codes[i].features |
+                                   (device->options.trial_kernels ? DEVICE_GPU_TRIAL : 0);
     }
     if (!module.handle && code == 0)
         return error_set(err, STATUS_UNSUPPORTED,

@@ -230,6 +230,40 @@ static struct device_gpu_step plan_attention_tiles(const struct device_gpu_reque
     return step;
 }
 
+/* Query heads that share a kv head, at most, where a block does them all. */
+#define APART_GROUP_MOST 8u
+
+/* Whether a block for each token and kv head can do it, and is worth it: blocks for all processors.
+ */
+static bool has_attention_apart(const struct device_gpu_request *request)
+{
+    const struct params_attention *params = request->params;
+    const struct device_gpu_chip *chip = request->chip;
+    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    const uint32_t wanted = DEVICE_GPU_TEAM_MATRIX | DEVICE_GPU_TRIAL;
+    uint64_t kv_heads = width_of(keys) / params->head_dim;
+    return (chip->features & wanted) == wanted && rows_of(q) > 1 &&
+           (params->head_dim == 64 || params->head_dim == 128) &&
+           width_of(q) / width_of(keys) <= APART_GROUP_MOST && is_aligned(q) &&
+           is_aligned(&request->operands[5]) && is_aligned_f16(keys) &&
+           is_aligned_f16(&request->operands[2]) && rows_of(q) * kv_heads >= chip->processor_count;
+}
+
+static struct device_gpu_step plan_attention_apart(const struct device_gpu_request *request)
+{
+    const struct params_attention *params = request->params;
+    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    uint64_t kv_heads = width_of(keys) / params->head_dim, blocks = rows_of(q) * kv_heads;
+    /* 16 teams a processor, in blocks of four, or of eight where those are few. */
+    uint32_t teams = blocks > 3 * (uint64_t)request->chip->processor_count ? 4 : 8;
+    struct device_gpu_step step = step_of(params->head_dim == 128 ? KERNEL_attention_apart_128
+                                                                  : KERNEL_attention_apart_64,
+                                          kv_heads, rows_of(q), teams * TEAM);
+    step.shared_bytes = teams * (16 + APART_GROUP_MOST * params->head_dim) *
+                        (uint32_t)sizeof(float);
+    return step;
+}
+
 static struct device_gpu_step plan_attention_parts(const struct device_gpu_request *request)
 {
     const struct params_attention *params = request->params;
@@ -274,14 +308,24 @@ uint32_t plan_attention(const struct device_gpu_request *request, struct device_
         return 0;
     ASSERT(rows_of(q) <= GRID_Y_LIMIT);
     bool tiles = has_attention_tiles(request);
-    steps[0] = tiles ? plan_attention_tiles(request) : plan_attention_parts(request);
+    bool apart = !tiles && has_attention_apart(request);
+    steps[0] = tiles   ? plan_attention_tiles(request)
+               : apart ? plan_attention_apart(request)
+                       : plan_attention_parts(request);
     if (!request->operands[6].data)
         return 1;
+    if (apart && is_halves(params->packing.format) && is_aligned(&request->operands[6]) &&
+        rows_of(q) * sizeof(uint32_t) <= GPU_COUNTER_BYTES) {
+        steps[0].words[0] = 1;
+        steps[0].words[1] = params->packing.format;
+        return 1;
+    }
     if (is_halves(params->packing.format)) {
         steps[1] = plan_halves(5, 6, params->packing.format, rows_of(q));
         return 2;
     }
-    if (!tiles && params->head_dim % TEAM == 0) { /* teams have whole blocks of packed values */
+    if (!tiles && !apart &&
+        params->head_dim % TEAM == 0) { /* teams have whole blocks of packed values */
         steps[0].words[2] = 1;
         return 1;
     }

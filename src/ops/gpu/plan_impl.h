@@ -83,12 +83,23 @@ struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
                                     const struct group_places *places, uint32_t part,
                                     uint64_t tokens);
 
+/* plan_lanes.c: those whose weights stay in registers, where the chip and the weights allow it. */
+bool plan_has_lanes(const struct device_gpu_request *request,
+                    const struct device_host_operand *weights);
+struct device_gpu_step plan_lanes(const struct device_gpu_request *request,
+                                  const struct group_places *places, uint32_t part_bits,
+                                  uint64_t tokens);
+
 /* plan_matmul.c */
 uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps);
 uint32_t plan_matmul_group(const struct device_gpu_request *request, struct device_gpu_step *steps);
 /* plan_join.c: see device_gpu_join. */
 uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_plan *plans,
                    uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken);
+
+/* plan_join_many.c: the same, of several tokens. */
+uint32_t plan_join_many(const struct device_gpu_request *requests, const device_gpu_plan *plans,
+                        uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken);
 
 /* plan.c: those that are joined with others. */
 uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps);

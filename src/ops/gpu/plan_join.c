@@ -55,6 +55,9 @@ static uint32_t join_attention(const struct device_gpu_request *requests,
 uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_plan *plans,
                    uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken)
 {
+    uint32_t several = plan_join_many(requests, plans, count, steps, ret_taken);
+    if (several)
+        return several;
     if (count < 3 || !is_attention_step(requests, plans))
         return 0;
     *ret_taken = 3;

@@ -1,7 +1,8 @@
 /* plan_many.c - how products with more than a few tokens are done: on matrix units, over rows
  * packed as halves.
  *
- * Few enough tokens for weights to be read once: tiles that unpack them as they go. Many more:
+ * Few enough tokens for weights to be read once: tiles that unpack them as they go (to registers,
+ * plan_lanes.c, or to shared memory). Many more:
  * tiles of a warpgroup where the chip has them, over halves, which are unpacked first, a chunk at a
  * time that stays in the chip's cache. What fits none of these is decoded value by value. */
 #include "ops/gpu/gpu.h"
@@ -204,18 +205,22 @@ uint32_t plan_many_products(const struct device_gpu_request *request,
     const struct device_host_operand *weights = &request->operands[places->weights];
     uint64_t tokens = rows_of(&request->operands[places->packed]);
     bool wide = request->chip->features & DEVICE_GPU_WARPGROUPS && tokens >= WARPGROUP_TOKENS_FROM;
-    uint32_t levels = 0, halves = 0, others = 0, count = 0;
+    uint32_t lanes = 0, levels = 0, halves = 0, others = 0, count = 0;
     for (uint32_t part = 0; part < places->count; part++) {
         if (!weights[part].data || rows_of(&weights[part]) == 0)
             continue;
         uint32_t raw_bytes = tile_raw_bytes((uint32_t)weights[part].dtype);
-        if (!wide && is_aligned(&weights[part]) && level_tile_rows(request->chip, raw_bytes))
+        if (!wide && plan_has_lanes(request, &weights[part]))
+            lanes |= 1u << part;
+        else if (!wide && is_aligned(&weights[part]) && level_tile_rows(request->chip, raw_bytes))
             levels |= 1u << part;
         else if (!wide && is_halves(&weights[part]))
             halves |= 1u << part;
         else
             others |= 1u << part;
     }
+    if (lanes)
+        steps[count++] = plan_lanes(request, places, lanes, tokens);
     if (levels)
         steps[count++] = plan_tiles(request, places, levels, true, tokens);
     if (halves)

@@ -49,6 +49,47 @@ static inline uint32_t tile_raw_bytes(uint32_t dtype)
     }
 }
 
+/* Of products whose weights stay in registers (matmul_lanes.c): threads and warpgroups of a block,
+ * rows of a warpgroup, tokens; a stage of activations is two panels of 64 values of k; fours of
+ * sums of a thread; bytes of the tokens' factors and a flag. */
+#define LANES_THREADS 512u
+#define LANES_GROUPS 4u
+#define LANES_ROWS 64u
+#define LANES_TOKENS 64u
+#define LANES_PANEL_BYTES (LANES_TOKENS * 128u)
+#define LANES_STAGE_BYTES (2 * LANES_PANEL_BYTES)
+#define LANES_FOURS 8u
+#define LANES_EXTRA_BYTES (LANES_TOKENS * 4u + 16u)
+
+/* Blocks of 256 values of weights in a ring, and stages of activations that are on their way; two
+ * more are being multiplied. Weights must have been asked for no later than the activations of
+ * their first stage, of which a block has two: rounds <= 2 * (rounds - 1). */
+static inline uint32_t lanes_rounds(uint32_t dtype)
+{
+    return dtype == DTYPE_Q4_K ? 3 : 2;
+}
+/* Bytes of 256 values of a row there: lane_levels.h has the layout. */
+static inline uint32_t lanes_raw_bytes(uint32_t dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q4_K:
+        return 160 + 16;
+    case DTYPE_Q5_K:
+        return 160 + 16 + 32;
+    case DTYPE_Q6_K_X8:
+        return 160 + 16 + 16 + 96;
+    case DTYPE_Q8_0_X8:
+        return 288 + 16;
+    default:
+        return 0;
+    }
+}
+static inline uint32_t lanes_shared_bytes(uint32_t dtype)
+{
+    return (lanes_rounds(dtype) + 2) * LANES_STAGE_BYTES + LANES_EXTRA_BYTES +
+           lanes_rounds(dtype) * LANES_GROUPS * LANES_ROWS * lanes_raw_bytes(dtype);
+}
+
 /* Of attention on matrix units: rows (tokens times heads that share a kv head) of a block, and
  * slots of the cache it takes at a time. */
 #define ATTENTION_ROWS 128u

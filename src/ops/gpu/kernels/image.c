@@ -1,6 +1,7 @@
 /* image.c - all kernels as one unit: a GPU's module has no linker. */
 #include "ops/gpu/kernels/act.c"
 #include "ops/gpu/kernels/attention.c"
+#include "ops/gpu/kernels/attention_apart.c"
 #include "ops/gpu/kernels/attention_step.c"
 #include "ops/gpu/kernels/attention_tiles.c"
 #include "ops/gpu/kernels/choose.c"
@@ -8,6 +9,7 @@
 #include "ops/gpu/kernels/kv.c"
 #include "ops/gpu/kernels/matmul.c"
 #include "ops/gpu/kernels/matmul_decoded.c"
+#include "ops/gpu/kernels/matmul_lanes.c"
 #include "ops/gpu/kernels/matmul_one.c"
 #include "ops/gpu/kernels/matmul_ring.c"
 #include "ops/gpu/kernels/matmul_tiles.c"
@@ -16,5 +18,6 @@
 #include "ops/gpu/kernels/pack_rows.c"
 #include "ops/gpu/kernels/relay.c"
 #include "ops/gpu/kernels/rope.c"
+#include "ops/gpu/kernels/rope_append.c"
 #include "ops/gpu/kernels/rows.c"
 #include "ops/gpu/kernels/unpack.c"

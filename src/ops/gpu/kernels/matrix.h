@@ -154,6 +154,26 @@ INLINE void matrix_multiply(bool is_bf16, struct matrix_sums *sums, const struct
     }
 }
 
+/* 16 rows times 8 rows of 16 f16. A lane has of rows lane / 4 and lane / 4 + 8 of a (words 0 and 1)
+ * the halves 2 (lane % 4) and the next, then (2 and 3) those eight further; of b row lane / 4; sums
+ * of rows lane / 4 (0 and 1) and lane / 4 + 8, columns 2 (lane % 4) and the next. */
+INLINE void matrix_multiply_narrow(float sums[4], uint32_t a0, uint32_t a1, uint32_t a2,
+                                   uint32_t a3, uint32_t b0, uint32_t b1)
+{
+    __asm__("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+/* Rows and columns of 8 x 8 halves exchanged; a lane has two neighbours of row lane / 4. */
+INLINE uint32_t matrix_turned(uint32_t word)
+{
+    uint32_t turned;
+    __asm__ volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned) : "r"(word));
+    return turned;
+}
+
 #else
 
 /* As NVIDIA's lanes hold them. */
@@ -188,6 +208,26 @@ INLINE float emulated_half(bool is_bf16, uint32_t word, uint32_t which)
 {
     uint16_t bits = (uint16_t)(word >> (16 * which));
     return is_bf16 ? float_of((uint32_t)bits << 16) : f16_value(bits);
+}
+INLINE void matrix_multiply_narrow(float sums[4], uint32_t a0, uint32_t a1, uint32_t a2,
+                                   uint32_t a3, uint32_t b0, uint32_t b1)
+{
+    uint32_t mine[8] = { a0, a1, a2, a3, b0, b1 }, all[TEAM][8];
+    emulator_team_gather(mine, all);
+    for (uint32_t i = 0; i < 4; i++)
+        for (uint32_t k = 0; k < 16; k++) {
+            const uint32_t *of_row = all[lane_index() / 4 * 4 + k % 8 / 2];
+            const uint32_t *of_column = all[(2 * (lane_index() % 4) + i % 2) * 4 + k % 8 / 2];
+            sums[i] += emulated_half(false, of_row[i / 2 + k / 8 * 2], k % 2) *
+                       emulated_half(false, of_column[4 + k / 8], k % 2);
+        }
+}
+INLINE uint32_t matrix_turned(uint32_t word)
+{
+    uint32_t mine[8] = { word }, all[TEAM][8], row = lane_index() / 4, column = lane_index() % 4;
+    emulator_team_gather(mine, all);
+    uint32_t low = all[8 * column + row / 2][0] >> (16 * (row % 2)) & 0xFFFFu;
+    return low | (all[8 * column + 4 + row / 2][0] >> (16 * (row % 2)) & 0xFFFFu) << 16;
 }
 INLINE void matrix_multiply(bool is_bf16, struct matrix_sums *sums, const struct matrix_rows *a,
                             const struct matrix_rows *b)

@@ -74,6 +74,11 @@ INLINE uint32_t team_swap(uint32_t value, uint32_t distance)
 {
     return (uint32_t)__nvvm_shfl_sync_bfly_i32(0xFFFFFFFFu, (int)value, (int)distance, 31);
 }
+/* What lane `lane` of the team has. */
+INLINE uint32_t team_pick(uint32_t value, uint32_t lane)
+{
+    return (uint32_t)__nvvm_shfl_sync_idx_i32(0xFFFFFFFFu, (int)value, (int)lane, 31);
+}
 
 INLINE void fence_device(void)
 {
@@ -122,6 +127,22 @@ INLINE void copy_async(SHARED uint8_t *target, const GLOBAL uint8_t *source)
 {
     __asm__ volatile(
         "cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"((uint32_t)(uintptr_t)target),
+        "l"(source)
+        : "memory");
+}
+/* The same through the processor's own cache, for neighbours of what is copied next. */
+INLINE void copy_async_kept(SHARED uint8_t *target, const GLOBAL uint8_t *source)
+{
+    __asm__ volatile(
+        "cp.async.ca.shared.global.L2::128B [%0], [%1], 16;" ::"r"((uint32_t)(uintptr_t)target),
+        "l"(source)
+        : "memory");
+}
+/* The same of 4 bytes. */
+INLINE void copy_async_word(SHARED uint8_t *target, const GLOBAL uint8_t *source)
+{
+    __asm__ volatile(
+        "cp.async.ca.shared.global.L2::128B [%0], [%1], 4;" ::"r"((uint32_t)(uintptr_t)target),
         "l"(source)
         : "memory");
 }
@@ -220,6 +241,11 @@ INLINE uint32_t team_swap(uint32_t value, uint32_t distance)
     return (uint32_t)__builtin_amdgcn_ds_bpermute((int)((thread_index() ^ distance) * 4u),
                                                   (int)value);
 }
+INLINE uint32_t team_pick(uint32_t value, uint32_t lane)
+{
+    return (uint32_t)__builtin_amdgcn_ds_bpermute(
+        (int)((thread_index() / TEAM * TEAM + lane % TEAM) * 4u), (int)value);
+}
 
 INLINE void fence_device(void)
 {
@@ -257,6 +283,14 @@ INLINE float exp2_fast(float x)
 INLINE void copy_async(SHARED uint8_t *target, const GLOBAL uint8_t *source)
 {
     *(SHARED words4 *)target = *(const GLOBAL words4 *)source;
+}
+INLINE void copy_async_kept(SHARED uint8_t *target, const GLOBAL uint8_t *source)
+{
+    copy_async(target, source);
+}
+INLINE void copy_async_word(SHARED uint8_t *target, const GLOBAL uint8_t *source)
+{
+    *(SHARED uint32_t *)target = *(const GLOBAL uint32_t *)source;
 }
 INLINE void copy_commit(void)
 {
@@ -371,6 +405,26 @@ INLINE uint32_t two_halves(float low, float high)
     return word;
 #else
     return f16_bits(low) | (uint32_t)f16_bits(high) << 16;
+#endif
+}
+
+/* The first half of a pair (or the second) as both of another. */
+INLINE uint32_t half_twice(uint32_t pair, bool second)
+{
+#if defined(__NVPTX__)
+    uint32_t word; /* costs nothing: the assembler makes it part of the next instruction */
+    if (second)
+        __asm__("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %1;\nmov.b32 %0, {h, h};\n}"
+                : "=r"(word)
+                : "r"(pair));
+    else
+        __asm__("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %1;\nmov.b32 %0, {l, l};\n}"
+                : "=r"(word)
+                : "r"(pair));
+    return word;
+#else
+    uint32_t half = pair >> (second ? 16 : 0) & 0xFFFFu;
+    return half | half << 16;
 #endif
 }
 

@@ -83,6 +83,29 @@ INLINE void warpgroup_multiply_few(float sums[WARPGROUP_FEW_SUMS], const SHARED 
         : "l"(panel_place(a)), "l"(panel_place(b))
         : "memory");
 }
+/* The same over 32 halves with a in registers: words[4 * s + i] is row 16 * team + lane / 4 + 8 *
+ * (i % 2), columns 16 * s + 8 * (i / 2) + 2 * (lane % 4) and the next. They stay as they are until
+ * the product has been waited for. b: as warpgroup_place gives it, of a panel, or 64 bytes further
+ * in it. Sums: row as those of a, column of b. */
+#define WARPGROUP_PLACE_BYTES 16u /* that one more is further */
+INLINE uint64_t warpgroup_place(const SHARED uint8_t *panel)
+{
+    return panel_place(panel);
+}
+#define HELD_STEP_16(a, at)                                                                        \
+    "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 " NAMES_32 ", {" a "}, b" at               \
+    ", p, 1, 1, 0;\n"
+INLINE void warpgroup_multiply_held(float sums[WARPGROUP_FEW_SUMS], const uint32_t a[8], uint64_t b)
+{
+    __asm__ volatile("{\n.reg .pred p;\n.reg .b64 b0, b1;\nsetp.ne.b32 p, 1, 0;\n"
+                     "mov.b64 b0, %40;\nadd.s64 b1, %40, 2;\n"
+                     "wgmma.fence.sync.aligned;\n" HELD_STEP_16("%32,%33,%34,%35", "0")
+                         HELD_STEP_16("%36,%37,%38,%39", "1") "wgmma.commit_group.sync.aligned;\n}"
+                     : SUMS_32(0)
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]),
+                       "r"(a[7]), "l"(b)
+                     : "memory");
+}
 /* Waits until at most `pending` products are under way. */
 #define warpgroup_wait(pending)                                                                    \
     __asm__ volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory")
@@ -129,6 +152,25 @@ INLINE void warpgroup_multiply_few(float sums[WARPGROUP_FEW_SUMS], const SHARED 
                                    const SHARED uint8_t *b)
 {
     emulated_multiply(false, sums, WARPGROUP_FEW_SUMS, a, b);
+}
+#define WARPGROUP_PLACE_BYTES 16u
+INLINE uint64_t warpgroup_place(const SHARED uint8_t *panel)
+{
+    return (uint64_t)(uintptr_t)panel / WARPGROUP_PLACE_BYTES;
+}
+INLINE void warpgroup_multiply_held(float sums[WARPGROUP_FEW_SUMS], const uint32_t a[8],
+                                    uint64_t place)
+{
+    uint32_t all[TEAM][8], further = place * WARPGROUP_PLACE_BYTES % 128 ? 32 : 0;
+    const uint8_t *b = (const uint8_t *)(uintptr_t)(place * WARPGROUP_PLACE_BYTES) - 2 * further;
+    emulator_team_gather(a, all);
+    for (uint32_t i = 0; i < WARPGROUP_FEW_SUMS; i++)
+        for (uint32_t k = 0; k < 32; k++) {
+            const uint32_t *words = all[lane_index() / 4 * 4 + k % 8 / 2] + k / 16 * 4;
+            uint16_t bits = (uint16_t)(words[i / 2 % 2 + 2 * (k % 16 / 8)] >> (16 * (k % 2)));
+            sums[i] += f16_value(bits) *
+                       half_at(false, b, i / 4 * 8 + 2 * (lane_index() % 4) + i % 2, further + k);
+        }
 }
 #define warpgroup_wait(pending) ((void)(pending))
 INLINE void warpgroup_publish(void)

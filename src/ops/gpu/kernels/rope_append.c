@@ -1,0 +1,59 @@
+/* rope_append.c - rope of queries and keys and kv_append of several tokens as one kernel, for a
+ * cache of F16 and heads that are rotated whole: what joined launches of a graph become. Tokens do
+ * not wait for each other: each stores its own rows.
+ *
+ * A thread has a pair of a query, of a key, or of a value; x counts them in that order, y tokens.
+ *
+ * Operands: x, positions, table, also of rope; v, slots, keys, values of kv_append. */
+#include "ops/gpu/kernels/portable.h"
+#include "ops/params.h"
+
+INLINE void append_half(const struct gpu_operand *cache, uint64_t slot, uint32_t at, float value)
+{
+    ((GLOBAL uint16_t *)row_at(cache, slot))[at] = f16_bits(value);
+}
+
+KERNEL(rope_append)
+{
+    ENTER(call);
+    const struct params_rope *params = (const void *)call.params;
+    const struct gpu_operand *x = &call.operands[0], *table = &call.operands[2],
+                             *also = &call.operands[3], *keys = &call.operands[6];
+    uint64_t position = list_index(&call.operands[1], block_y());
+    uint64_t slot = list_index(&call.operands[5], block_y());
+    bool turns = position < table->rows, stores = slot < keys->rows;
+    if (thread_index() == 0 && block_x() == 0) {
+        if (!turns)
+            index_ok(&call, 1, position, table->rows);
+        if (!stores)
+            index_of_ok(&call, call.more_trap_ids[0], 2, slot, keys->rows);
+    }
+    const GLOBAL float *angles = row_f32(table, turns ? position : 0);
+    uint32_t x_pairs = (uint32_t)x->width / 2, key_pairs = (uint32_t)also->width / 2;
+    uint32_t pair = block_x() * thread_count() + thread_index();
+    if (pair >= x_pairs + key_pairs) { /* of a value */
+        uint32_t at = 2 * (pair - x_pairs - key_pairs);
+        if (at >= also->width || !stores)
+            return;
+        append_half(&call.operands[7], slot, at, row_f32(&call.operands[4], block_y())[at]);
+        append_half(&call.operands[7], slot, at + 1, row_f32(&call.operands[4], block_y())[at + 1]);
+        return;
+    }
+    bool is_key = pair >= x_pairs;
+    GLOBAL float *row = row_f32(is_key ? also : x, block_y());
+    uint32_t pairs = params->head_dim / 2, k;
+    pair -= is_key ? x_pairs : 0;
+    k = pair % pairs;
+    uint32_t at = pair / pairs * params->head_dim + (params->adjacent ? 2 * k : k);
+    uint32_t other = at + (params->adjacent ? 1 : pairs);
+    float x0 = row[at], x1 = row[other];
+    if (turns) { /* the same operations as rope's */
+        float cosine = angles[k], sine = angles[pairs + k], first = x0;
+        row[at] = x0 = x0 * cosine - x1 * sine;
+        row[other] = x1 = first * sine + x1 * cosine;
+    }
+    if (is_key && stores) {
+        append_half(keys, slot, at, x0);
+        append_half(keys, slot, other, x1);
+    }
+}
