@@ -36,7 +36,8 @@ struct runner {
 static enum status open_runner(struct runner *runner, const struct bench_cost_request *request,
                                struct error *err)
 {
-    struct device_options options = { .thread_count = request->threads };
+    struct device_options options = { .thread_count = request->threads,
+                                      .walk = request->invocation->environment->gpu_walk };
     snprintf(runner->path, sizeof(runner->path), "greta-cost-%s.flight",
              audit_level_name(runner->level));
     TRY(cli_audit_open(request->invocation, audit_level_name(runner->level), runner->path,

@@ -96,7 +96,8 @@ static enum status plan_engine(const struct infer_run *run, struct engine_option
 static enum status open_engine(struct infer_run *run, struct error *err)
 {
     const struct infer_settings *settings = run->settings;
-    struct device_options device_options = { .thread_count = settings->threads };
+    struct device_options device_options = { .thread_count = settings->threads,
+                                             .walk = run->invocation->environment->gpu_walk };
     struct engine_options engine_options;
     struct inject_plan plan;
     char device[32];

@@ -35,7 +35,8 @@ static CUresult sticky;
 /* ---- What a test may ask of it ----------------------------------------------------------------
  */
 
-/* FAKE_GPU_MIB: how much memory the device has (default: 4096). FAKE_GPU_LEFT: a file that is told,
+/* FAKE_GPU_PROCESSORS: how many processors it has (default: 2). FAKE_GPU_MIB: how much memory the
+ * device has (default: 4096). FAKE_GPU_LEFT: a file that is told,
  * at the end of the process, what was made and not given back. */
 enum thing {
     THING_MEMORY,
@@ -105,6 +106,7 @@ CUresult cuDriverGetVersion(int *version)
 CUresult cuGetErrorName(CUresult error, const char **name)
 {
     *name = error == CUDA_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : error == CUDA_LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED"
             : error == NO_MEMORY          ? "CUDA_ERROR_OUT_OF_MEMORY"
             : error == INVALID_IMAGE      ? "CUDA_ERROR_INVALID_IMAGE"
             : error == INVALID_VALUE      ? "CUDA_ERROR_INVALID_VALUE"
@@ -143,7 +145,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     (void)device;
     switch (attribute) {
     case CUDA_PROCESSOR_COUNT:
-        *value = 2;
+        *value = getenv("FAKE_GPU_PROCESSORS") ? atoi(getenv("FAKE_GPU_PROCESSORS")) : 2;
         break;
     case CUDA_MAJOR:
         *value = 9;
@@ -458,7 +460,7 @@ enum work_kind { WORK_KERNEL, WORK_COPY, WORK_FILL };
 
 struct CUgraphNode_st {
     enum work_kind kind;
-    const struct fake_kernel *kernel;
+    struct fake_kernel *kernel;
     uint32_t grid_x, grid_y, threads, shared_bytes;
     struct gpu_call call;
     void *target;
@@ -480,14 +482,19 @@ static sigjmp_buf fault_jump;
 
 static void on_fault(int number)
 {
-    (void)number;
-    siglongjmp(fault_jump, 1);
+    siglongjmp(fault_jump, number);
 }
 
 static void do_work(const struct CUgraphNode_st *work)
 {
     switch (work->kind) {
     case WORK_KERNEL:
+        work->kernel->ran++;
+        if (strcmp(work->kernel->name, "walk_graph") == 0) {
+            emulator_run_together(work->kernel->run, &work->call, work->grid_x, work->threads,
+                                  work->shared_bytes);
+            break;
+        }
         emulator_run(work->kernel->run, &work->call, work->grid_x, work->grid_y, work->threads,
                      work->shared_bytes);
         break;
@@ -503,17 +510,26 @@ static void do_work(const struct CUgraphNode_st *work)
 static CUresult run_work(const struct CUgraphNode_st *work)
 {
     struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER | SA_ONSTACK };
-    struct sigaction segv, bus;
+    struct sigaction segv, bus, ill;
     pthread_mutex_lock(&lock);
     if (!sticky) {
         sigaction(SIGSEGV, &action, &segv);
         sigaction(SIGBUS, &action, &bus);
-        if (sigsetjmp(fault_jump, 0) == 0)
+        sigaction(SIGILL, &action, &ill);
+        switch (sigsetjmp(fault_jump, 0)) {
+        case 0:
             do_work(work);
-        else
+            break;
+        case SIGILL:
+            sticky = CUDA_LAUNCH_FAILED;
+            break;
+        default:
             sticky = CUDA_ILLEGAL_ADDRESS;
+            break;
+        }
         sigaction(SIGSEGV, &segv, NULL);
         sigaction(SIGBUS, &bus, NULL);
+        sigaction(SIGILL, &ill, NULL);
     }
     pthread_mutex_unlock(&lock);
     return 0; /* as a GPU does, it is told by a later call */
@@ -669,6 +685,14 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     return sticky;
 }
 
+/* For tests: how often a kernel ran, whatever stream it was given to. */
+EXPORT long fake_gpu_ran(const char *name);
+long fake_gpu_ran(const char *name)
+{
+    const struct fake_kernel *kernel = fake_kernel_find(name);
+    return kernel ? kernel->ran : 0;
+}
+
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
 {
     bool shared = attribute == CUDA_FUNCTION_SHARED && value <= 232448;
@@ -680,7 +704,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
                           void **extra)
 {
     struct CUgraphNode_st work = { .kind = WORK_KERNEL,
-                                   .kernel = (const struct fake_kernel *)(uintptr_t)function,
+                                   .kernel = (struct fake_kernel *)(uintptr_t)function,
                                    .grid_x = config->gridDimX,
                                    .grid_y = config->gridDimY,
                                    .threads = config->blockDimX,

@@ -36,6 +36,7 @@ struct gpu_module {
     void *handle;
     void **functions; /* kernel_count of the image; owned */
     device_gpu_join join;
+    device_gpu_walk walk;
 };
 
 struct gpu_graph_node {
@@ -51,6 +52,7 @@ struct gpu_recording {
     struct gpu_grid first_grid;
     struct gpu_call first_call;
     struct gpu_graph_inspections *inspections; /* NULL: none */
+    uint64_t walk; /* memory of the table the one kernel walks through; 0: a kernel for each */
 };
 
 struct gpu_graph {
@@ -206,6 +208,13 @@ void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
 uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *stream,
                             const struct device_command *commands, size_t count, uint64_t node,
                             struct gpu_prepared *ret_prepared);
+/* The same for steps that are known: of `count` launches together. */
+void gpu_prepare_steps(struct gpu_device *gpu, const struct gpu_stream *stream,
+                       const struct device_command *commands, uint32_t count, uint64_t node,
+                       const struct device_gpu_step *steps, uint32_t step_count,
+                       struct gpu_prepared *ret_prepared);
+struct device_gpu_request gpu_request(const struct gpu_device *gpu,
+                                      const struct device_command *command);
 /* Copies and fills. */
 int gpu_transfer(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command);
@@ -213,6 +222,15 @@ const char *gpu_command_name(const struct device_command *command);
 /* Notes a command as given. */
 void gpu_stream_note(struct gpu_stream *stream, uint64_t event_id, const char *op,
                      const struct event_scope *scope, const struct gpu_graph *graph);
+
+/* ---- Walks (gpu_walk.c) --------------------------------------------------------------------- */
+
+/* Before the capture begins: if the whole graph can be one kernel, makes its table
+ * (recording->walk) and prepares its one launch. Where it cannot, recording->walk stays 0. */
+enum status gpu_walk_create(struct gpu_device *gpu, const struct gpu_stream *stream,
+                            const struct gpu_graph *graph, struct gpu_recording *recording,
+                            struct gpu_prepared *ret_prepared, struct error *err);
+void gpu_walk_destroy(struct gpu_device *gpu, struct gpu_recording *recording);
 
 /* ---- Inspections (gpu_inspect.c) ------------------------------------------------------------ */
 

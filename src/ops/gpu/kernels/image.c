@@ -18,3 +18,4 @@
 #include "ops/gpu/kernels/rope.c"
 #include "ops/gpu/kernels/rows.c"
 #include "ops/gpu/kernels/unpack.c"
+#include "ops/gpu/kernels/walk.c"
