@@ -228,10 +228,11 @@ INLINE void walk_leave_row(const struct walk *walk, uint32_t row)
         return;
     }
     walk_arrive(walk);
-    const struct gpu_call *next = (const struct gpu_call *)walk_row(walk, row + 1);
-    if (row + 1 < walk->call->words[WALK_ROWS] && next->words[WALK_KIND] == WALK_NORM)
+    bool last = row + 1 == walk->call->words[WALK_ROWS];
+    const struct gpu_call *next = (const struct gpu_call *)walk_row(walk, last ? row : row + 1);
+    if (next->words[WALK_KIND] == WALK_NORM)
         walk_norm_ask(next);
-    walk_await(walk);
+    walk_await(walk, next);
     walk_store_kept(walk);
 }
 
@@ -250,9 +251,7 @@ KERNEL(walk_graph)
         const struct gpu_call *now = (const struct gpu_call *)walk_row(&walk, row);
         if (thread_index() == 0)
             walk_state(&walk)->node = now->node;
-        /* By another thread than the one that meets others: that must not wait for the host. */
-        if (block_x() == 0 && thread_index() == TEAM && call.crumbs)
-            store_crumb(call.crumbs + GPU_CRUMB_NODE, now->node);
+        walk_name(now, 0);
         walk_ask_row(&walk, row + 1);
         walk_do_row(&walk, now);
         walk_keep_row();

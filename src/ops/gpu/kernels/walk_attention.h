@@ -13,13 +13,6 @@ INLINE void walk_part_sync(void)
     part_sync(WALK_ATTENTION_THREADS);
 }
 
-/* The row stands for three launches: which of them is at it, for a fault. */
-INLINE void walk_name(const struct gpu_call *call, uint32_t launch)
-{
-    if (block_x() == 0 && thread_index() == TEAM && call->crumbs)
-        store_crumb(call->crumbs + GPU_CRUMB_NODE, call->node + launch);
-}
-
 /* As find_share: false for a bad index. */
 INLINE bool walk_find_share(const struct gpu_call *call, uint32_t unit, struct share *share)
 {
@@ -170,7 +163,7 @@ INLINE void walk_take_heads(const struct gpu_call *call, const struct share *sha
     if (i < head_dim)
         query[i] = step_rotated(turn, row_f32(&call->operands[0], 0) + share->first_head * head_dim,
                                 i);
-    walk_name(call, 1);
+    walk_name(call, 1); /* the row stands for three launches */
     uint32_t n = i - WALK_ATTENTION_THREADS / 2;
     if (i < WALK_ATTENTION_THREADS / 2 || n >= head_dim)
         return;
@@ -194,7 +187,6 @@ INLINE void walk_attention_unit(const struct walk *walk, const struct gpu_call *
     if (share.part >= (valid ? share.parts : 1))
         return;
     uint32_t parts = valid ? share.parts : 1, head_dim = share.head_dim;
-    walk_name(call, 0);
     SHARED float *memory = (SHARED float *)walk_place(walk, WALK_AT_SCRATCH);
     struct places places = { .scores = memory,
                              .maxima = memory + CHUNK,
@@ -240,6 +232,7 @@ INLINE void walk_attention(const struct walk *walk, const struct gpu_call *call)
     if (thread_index() >= WALK_ATTENTION_THREADS)
         return;
     for (uint32_t unit = block_x(); unit < units; unit += block_count_x()) {
+        walk_name(call, 0);
         walk_attention_unit(walk, call, unit);
         walk_part_sync(); /* its memory is the next one's */
     }

@@ -29,6 +29,14 @@ INLINE SHARED struct walk_state *walk_state(const struct walk *walk)
     return (SHARED struct walk_state *)walk_place(walk, WALK_AT_STATE);
 }
 
+/* Which launch of a row is at it, for a fault: by the first block, and by another thread than the
+ * one that meets others, which should not wait for the host. */
+INLINE void walk_name(const struct gpu_call *call, uint32_t launch)
+{
+    if (block_x() == 0 && thread_index() == TEAM && call->crumbs)
+        store_crumb(call->crumbs + GPU_CRUMB_NODE, call->node + launch);
+}
+
 /* ---- Waits ---------------------------------------------------------------------------------- */
 
 #define WALK_POLLS 256u
@@ -63,7 +71,9 @@ INLINE void walk_arrive(const struct walk *walk)
     if (thread_index() == 0)
         counter_add(walk_counter(walk));
 }
-INLINE void walk_await(const struct walk *walk)
+/* next: the row that is begun then. The first block says so before it goes on; emulated ones do not
+ * overtake it. */
+INLINE void walk_await(const struct walk *walk, const struct gpu_call *next)
 {
     if (thread_index() == 0) {
         uint32_t polls = 0;
@@ -71,6 +81,10 @@ INLINE void walk_await(const struct walk *walk)
         while (counter_load(walk_counter(walk)) < goal)
             walk_poll(walk, &polls, &since);
         walk_state(walk)->goal = goal;
+        if (block_x() != 0)
+            pause_here();
+        else if (next->crumbs)
+            store_crumb(next->crumbs + GPU_CRUMB_NODE, next->node);
     }
     block_sync();
 }
