@@ -112,7 +112,7 @@ INLINE void walk_rows(const struct walk *walk, const struct one_work *work, bool
     walk_ring_leave(walk, ring);
 }
 
-INLINE void walk_product(const struct walk *walk, const struct gpu_call *call)
+INLINE struct one_work walk_work(const struct walk *walk, const struct gpu_call *call)
 {
     const SHARED struct walk_product *product = (const SHARED struct walk_product *)walk_place(
                                                     walk, WALK_AT_PRODUCTS) +
@@ -131,12 +131,19 @@ INLINE void walk_product(const struct walk *walk, const struct gpu_call *call)
     UNROLL
     for (uint32_t part = 0; part < 3; part++)
         work.counts[part] = walk_part_groups(product, part);
+    return work;
+}
+
+INLINE void walk_product(const struct walk *walk, const struct gpu_call *call)
+{
+    struct one_work work = walk_work(walk, call);
     uint32_t type = call->words[WALK_PRODUCT_TYPE];
     if (type == DTYPE_BF16 || type == DTYPE_F16)
         walk_rows(walk, &work, true);
     else
         walk_rows(walk, &work, false);
     block_sync();
+    work = walk_work(walk, call);
     one_finish(&work, ONE_ANY); /* rows of a group by the part's own type */
 }
 

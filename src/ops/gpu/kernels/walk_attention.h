@@ -64,28 +64,20 @@ INLINE bool walk_is_last(GLOBAL uint32_t *counter, uint32_t count, SHARED uint32
     return *flag != 0; /* all pass another barrier before the next one writes it */
 }
 
-/* As step_rotate_all. */
+/* As step_rotate_all: every unit has read the queries and the key of the kv head. */
 INLINE void walk_rotate(const struct gpu_call *call, const struct step_turn *turn,
                         const struct share *share)
 {
+    struct params_rope params = { .head_dim = share->head_dim, .adjacent = turn->adjacent };
     uint32_t group = (uint32_t)(call->operands[0].width / call->operands[1].width);
-    uint32_t i = thread_index(), head_dim = share->head_dim;
-    GLOBAL float *q = row_f32(&call->operands[0], 0) + share->kv_head * group * head_dim;
-    GLOBAL float *k = row_f32(&call->operands[7], 0) + share->kv_head * head_dim;
-    float values[STEP_GROUP_MOST], key = 0;
-    if (i < head_dim) {
-        key = step_rotated(turn, k, i);
-        UNROLL
-        for (uint32_t h = 0; h < STEP_GROUP_MOST; h++)
-            values[h] = h < group ? step_rotated(turn, q + h * head_dim, i) : 0;
-    }
-    walk_part_sync(); /* all are read before the first is stored */
-    if (i < head_dim) {
-        k[i] = key;
-        UNROLL
-        for (uint32_t h = 0; h < STEP_GROUP_MOST; h++)
-            if (h < group)
-                q[h * head_dim + i] = values[h];
+    GLOBAL float *q = row_f32(&call->operands[0], 0) + share->kv_head * group * share->head_dim;
+    GLOBAL float *k = row_f32(&call->operands[7], 0) + share->kv_head * share->head_dim;
+    uint32_t pairs = turn->pairs;
+    for (uint32_t i = thread_index(); i < (group + 1) * pairs; i += WALK_ATTENTION_THREADS) {
+        if (i < group * pairs)
+            rotate_pair(&params, q, turn->angles, pairs, i);
+        else
+            rotate_pair(&params, k, turn->angles, pairs, i - group * pairs);
     }
 }
 
@@ -204,6 +196,8 @@ INLINE void walk_attention_unit(const struct walk *walk, const struct gpu_call *
         index_of_ok(call, call->more_trap_ids[0], 2, slot, keys->rows);
     }
     walk_take_heads(call, &share, &turn, &places, query, slot);
+    if (valid && slot < keys->rows && slot >= share.start)
+        share.fresh = slot - share.start;
     GLOBAL uint32_t *readers = (GLOBAL uint32_t *)call->workspace +
                                call->operands[0].width / head_dim + share.kv_head;
     if (walk_is_last(readers, parts * call->words[1], flag) && turn.angles)
@@ -213,8 +207,6 @@ INLINE void walk_attention_unit(const struct walk *walk, const struct gpu_call *
             store_out(call, &share, thread_index(), 0);
         return;
     }
-    if (slot < keys->rows && slot >= share.start)
-        share.fresh = slot - share.start;
     float q[HEADS_MOST][8 * PIECES_MOST];
     UNROLL
     for (uint32_t n = 0; n < 16; n++) {
@@ -228,10 +220,10 @@ INLINE void walk_attention_unit(const struct walk *walk, const struct gpu_call *
 
 INLINE void walk_attention(const struct walk *walk, const struct gpu_call *call)
 {
-    uint32_t units = call->words[WALK_ATTENTION_UNITS];
     if (thread_index() >= WALK_ATTENTION_THREADS)
         return;
-    for (uint32_t unit = block_x(); unit < units; unit += block_count_x()) {
+    for (uint32_t unit = block_x(); unit < call->words[WALK_ATTENTION_UNITS];
+         unit += block_count_x()) {
         walk_name(call, 0);
         walk_attention_unit(walk, call, unit);
         walk_part_sync(); /* its memory is the next one's */
