@@ -14,6 +14,7 @@
 #include "ops/host/matmul.h"
 #include "tensor/quant.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,29 +287,48 @@ static bool parse_path(const char *name, enum cpu_path *ret_path)
     return false;
 }
 
+/* An option with a whole number above zero. */
+static bool parse_count(const char *word, const char *value, struct options *options)
+{
+    const struct {
+        const char *word;
+        size_t *count;
+    } counts[] = { { "--threads", &options->threads },
+                   { "--repeats", &options->repeats },
+                   { "--rows", &options->rows },
+                   { "--k", &options->k } };
+    char *end;
+    long number = strtol(value, &end, 10);
+    for (size_t i = 0; i < COUNT_OF(counts); i++)
+        if (strcmp(word, counts[i].word) == 0 && number > 0 && number <= INT_MAX && !*end) {
+            *counts[i].count = (size_t)number;
+            return true;
+        }
+    return false;
+}
+
+/* One with a value. */
+static bool parse_option(const char *word, const char *value, struct options *options)
+{
+    enum dtype dtype;
+    if (strcmp(word, "--path") == 0)
+        return parse_path(value, &options->path);
+    if (strcmp(word, "--dtype") == 0 && dtype_from_name(value, &dtype)) {
+        options->dtype = (int)dtype;
+        return true;
+    }
+    return parse_count(word, value, options);
+}
+
 static bool parse_options(int count, char **words, struct options *options)
 {
     for (int i = 1; i < count; i++) {
-        const char *value = i + 1 < count ? words[i + 1] : "";
-        enum dtype dtype;
-        if (strcmp(words[i], "--json") == 0) {
+        if (strcmp(words[i], "--json") == 0)
             options->json = true;
-            continue;
-        }
-        if (strcmp(words[i], "--path") == 0 && parse_path(value, &options->path))
-            i++;
-        else if (strcmp(words[i], "--dtype") == 0 && dtype_from_name(value, &dtype))
-            options->dtype = (int)dtype, i++;
-        else if (strcmp(words[i], "--threads") == 0 && atoi(value) > 0)
-            options->threads = (size_t)atoi(value), i++;
-        else if (strcmp(words[i], "--repeats") == 0 && atoi(value) > 0)
-            options->repeats = (size_t)atoi(value), i++;
-        else if (strcmp(words[i], "--rows") == 0 && atoi(value) > 0)
-            options->rows = (size_t)atoi(value), i++;
-        else if (strcmp(words[i], "--k") == 0 && atoi(value) > 0)
-            options->k = (size_t)atoi(value), i++;
-        else
+        else if (i + 1 == count || !parse_option(words[i], words[i + 1], options))
             return false;
+        else
+            i++;
     }
     return options->threads <= THREAD_LIMIT && options->repeats <= REPEAT_LIMIT &&
            options->k % 256 == 0 && options->k <= K_LIMIT;
@@ -353,6 +373,7 @@ int main(int count, char **words)
         return usage();
     if (!bench_init(&bench) ||
         emit_create(bench.options.json ? EMIT_JSON : EMIT_TEXT, &emit, &err)) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the process ends here */
         fprintf(stderr, "bench_matmul: not enough memory or disk\n");
         return 3;
     }

@@ -2,11 +2,12 @@
  *
  * The input is a list of events in 16 bytes each, with fields small enough to meet each other: the
  * same few streams, buffers and objects. They go to an analyzer one by one and, as a flight file
- * with tables, checkpoint and crumbs, to the reading side. Its first byte chooses. */
+ * with tables, checkpoint and crumbs, to the reading side. Its first byte chooses, also whether
+ * they are of a foreign program: then 4 bytes more say what only those have. */
 #include "analyze/analyze_impl.h"
 #include "base/bytes.h"
 #include "base/text.h"
-#include "event/flight_layout.h"
+#include "flight_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ALLOCATIONS 8u
 #define GRAPH_RECORDS 8u
 #define EVENT_BYTES 16u
+#define FOREIGN_EVENT_BYTES 20u
 
-enum { WHOLE_FILE = 1, CHECKPOINT = 2, CLOSED = 4, DESCRIBE = 8, OLD_IDS = 16 };
+enum { WHOLE_FILE = 1, CHECKPOINT = 2, CLOSED = 4, DESCRIBE = 8, OLD_IDS = 16, FOREIGN = 32 };
+
+static size_t event_bytes(uint8_t what)
+{
+    return what & FOREIGN ? FOREIGN_EVENT_BYTES : EVENT_BYTES;
+}
 
 static void require(bool holds, const char *what)
 {
@@ -32,8 +39,28 @@ static uint64_t stretch(uint8_t byte)
     return byte < 240 ? byte & 15u : UINT64_MAX - (byte & 15u);
 }
 
-static struct event make_event(const uint8_t *in, uint64_t id)
+/* What only events of a foreign program have. */
+static void make_foreign(struct event *event, const uint8_t *in)
 {
+    event->flags = (uint16_t)(EVENT_FOREIGN | in[0] << 1 | (in[1] & 3u) << 9);
+    event->begin_check = (in[1] >> 2) % EVENT_CHECK_COUNT;
+    event->begin_operand = in[2] & 3u;
+    event->stack_index = (in[2] >> 2) & 15u;
+    event->name_index = in[2] >> 6;
+    /* Streams have default ones among them; objects graphs that are recorded into. */
+    if (in[3] & 1)
+        event->object = 0;
+    if (in[3] & 2)
+        event->stream_index = in[3] >> 6;
+    if (in[3] & 4)
+        event->check = EVENT_CHECK_NONE;
+    if (in[3] & 8)
+        event->bytes = event->accesses[0].bytes;
+}
+
+static struct event make_event(const uint8_t *data, size_t index, uint64_t id, uint8_t what)
+{
+    const uint8_t *in = data + index * event_bytes(what);
     struct event event = { .id = id,
                            .kind = in[0] % EVENT_KIND_COUNT,
                            .outcome = in[1] % EVENT_OUTCOME_COUNT,
@@ -63,6 +90,8 @@ static struct event make_event(const uint8_t *in, uint64_t id)
                                                    .generation = in[15] >> 6,
                                                    .mode = (uint8_t)(1 + (in[15] + i) % 3),
                                                    .operand = i };
+    if (what & FOREIGN)
+        make_foreign(&event, in + EVENT_BYTES);
     return event;
 }
 
@@ -96,11 +125,17 @@ static void check_result(struct analyzer *analyzer, bool describe)
     require(verdict.outcome != AUDIT_CLEAN, "without a self-test nothing is clean");
 }
 
+static bool is_odd(void *context, uint32_t stack_index)
+{
+    (void)context;
+    return stack_index & 1u;
+}
+
 static struct analyzer *create(void)
 {
-    struct analyze_options options = { .level = AUDIT_VERIFY,
-                                       .finding_limit = 32,
-                                       .hang_limit_ns = 1000000 };
+    struct analyze_options options = {
+        .level = AUDIT_VERIFY, .finding_limit = 32, .hang_limit_ns = 1000000, .is_cached = is_odd
+    };
     struct analyzer *analyzer;
     struct error err;
     return analyzer_create(&options, &analyzer, &err) ? NULL : analyzer;
@@ -113,7 +148,7 @@ static void feed(const uint8_t *data, size_t count, uint8_t what, const struct c
     static uint8_t saved[FLIGHT_CHECKPOINT_BYTES];
     struct error err;
     for (size_t i = 0; analyzer && i < count; i++) {
-        struct event event = make_event(data + i * EVENT_BYTES, i + 1);
+        struct event event = make_event(data, i, i + 1, what);
         require(!analyzer_add(analyzer, &event, &err), "events in order are taken");
     }
     if (analyzer && again) {
@@ -144,18 +179,7 @@ static void fill_file(uint8_t *file, const struct flight_plan *plan, const uint8
                       size_t count, uint8_t what)
 {
     struct flight_header *header = (struct flight_header *)file;
-    *header = (struct flight_header){ .version = FLIGHT_VERSION,
-                                      .header_bytes = FLIGHT_HEADER_BYTES,
-                                      .record_bytes = sizeof(struct flight_record),
-                                      .event_bytes = sizeof(struct event),
-                                      .allocation_bytes = sizeof(struct flight_entry),
-                                      .checkpoint_bytes = sizeof(struct flight_checkpoint_slot),
-                                      .record_count = RECORDS,
-                                      .allocation_count = ALLOCATIONS,
-                                      .graph_record_count = GRAPH_RECORDS,
-                                      .ring_offset = plan->ring_offset,
-                                      .file_bytes = plan->file_bytes };
-    memcpy(header->magic, FLIGHT_MAGIC, sizeof(header->magic));
+    flight_file_begin(file, plan, RECORDS, ALLOCATIONS, GRAPH_RECORDS, (what & FOREIGN) != 0);
     header->checksum = flight_header_checksum(header);
     ((struct flight_counters *)(file + FLIGHT_COUNTERS_OFFSET))->closed = (what & CLOSED) != 0;
     uint64_t first = what & OLD_IDS ? 1000 : 1;
@@ -163,7 +187,7 @@ static void fill_file(uint8_t *file, const struct flight_plan *plan, const uint8
     struct flight_record *graphs = (struct flight_record *)(file + plan->graph_offset);
     struct flight_entry *entries = (struct flight_entry *)(file + plan->allocation_offset);
     for (size_t i = 0; i < count; i++) {
-        struct event event = make_event(data + i * EVENT_BYTES, first + i);
+        struct event event = make_event(data, i, first + i, what);
         put_record(&ring[event.id % RECORDS], &event);
         if (i < GRAPH_RECORDS) {
             event.id = i + 1;
@@ -183,7 +207,7 @@ static void fill_file(uint8_t *file, const struct flight_plan *plan, const uint8
         (struct flight_checkpoint_slot *)(file + plan->checkpoint_offset);
     slot->sequence = 1;
     slot->analysed_id = first + count / 2;
-    slot->count = count * EVENT_BYTES < sizeof(slot->bytes) ? count * EVENT_BYTES : 0;
+    slot->count = count * event_bytes(what) < sizeof(slot->bytes) ? count * event_bytes(what) : 0;
     memcpy(slot->bytes, data, (size_t)slot->count);
     static const uint8_t magic[] = { 'G', 'R', 'A', '1' };
     if (slot->count >= sizeof(magic))
@@ -195,7 +219,8 @@ static void fill_file(uint8_t *file, const struct flight_plan *plan, const uint8
 static void read_file(const uint8_t *data, size_t count, uint8_t what,
                       const struct crumb_page *crumbs)
 {
-    struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS, false);
+    struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS,
+                                             (what & FOREIGN) != 0);
     uint8_t *file = calloc(1, (size_t)plan.file_bytes);
     struct analyzer *analyzer = create();
     struct flight_reader *reader;
@@ -215,9 +240,9 @@ static void read_file(const uint8_t *data, size_t count, uint8_t what,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct crumb_page crumbs;
-    if (size < 1 + EVENT_BYTES)
+    if (size < 1 + event_bytes(size ? data[0] : 0))
         return 0;
-    size_t count = (size - 1) / EVENT_BYTES;
+    size_t count = (size - 1) / event_bytes(data[0]);
     if (count > 512)
         count = 512;
     memset(&crumbs, 0, sizeof(crumbs));

@@ -218,6 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t rule_count = 0;
     while (tokenizer_pre_name(rule_count).bytes)
         rule_count++;
+    require(rule_count > 0, "there are rules");
     bool spm = kind == 1;
     /* SentencePiece writes spaces as U+2581, which then cannot come back. */
     run_text(find_made(spm, kind % rule_count), rest, data[1] & TOKENIZER_PARSE_SPECIAL,

@@ -136,8 +136,9 @@ enum status child_read_results(const char *path, struct child_outcome *outcome, 
 {
     struct mapfile map;
     TRY(mapfile_open(&map, path, err));
-    const char *at = (const char *)map.data, *end = at + map.size;
-    while (at && at < end) {
+    const char *at = (const char *)map.data; /* NULL where nothing is written yet */
+    const char *end = at ? at + map.size : NULL;
+    while (at != end) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
         if (!line_end)
             break; /* cut by the end of the process */

@@ -2,6 +2,7 @@
 #include "cli/audit_workload.h"
 
 #include "cli/device_choice.h"
+#include "cli/infer_run.h"
 #include "cli/token_input.h"
 #include "generate/generate.h"
 #include "tokenizer/tokenizer.h"
@@ -49,22 +50,6 @@ static enum status read_prompt(struct audit_workload *workload, const char *path
                          "%s: expected a prompt of 1 to %u bytes without NUL, found something else",
                          path, TOKENIZER_TEXT_LIMIT_BYTES);
     return STATUS_OK;
-}
-
-static void take_sampling(const struct infer_settings *settings, struct campaign_options *options)
-{
-    uint32_t last_n = settings->repeat_last_n < 0 ? UINT32_MAX : (uint32_t)settings->repeat_last_n;
-    options->sampling = (struct sampler_settings){
-        .temperature = settings->greedy ? 0 : settings->temperature,
-        .top_k = settings->top_k,
-        .top_p = settings->top_p,
-        .min_p = settings->min_p,
-        .repeat_penalty = settings->repeat_penalty,
-        .presence_penalty = settings->presence_penalty,
-        .frequency_penalty = settings->frequency_penalty,
-        .repeat_last_n = last_n,
-        .seed = settings->seed >= 0 ? (uint64_t)settings->seed : options->seed,
-    };
 }
 
 static enum status take_prompt(struct audit_workload *workload, const char *prompt_file,
@@ -117,6 +102,7 @@ enum status audit_workload_read(struct audit_workload *workload,
             options->d2h_mode = (enum device_d2h_mode)i;
     if (!options->inject)
         options->inject = settings->inject;
-    take_sampling(settings, options);
+    uint64_t seed = settings->seed >= 0 ? (uint64_t)settings->seed : options->seed;
+    options->sampling = infer_sampling(settings, UINT32_MAX, seed);
     return take_prompt(workload, prompt_file, options, err);
 }

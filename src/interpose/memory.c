@@ -223,9 +223,8 @@ void translate_settle(struct interpose *interpose, struct interpose_call *call)
     bool done = event->outcome == EVENT_DONE;
     if (event->kind == EVENT_BUFFER_DESTROY)
         settle_free(interpose, call);
-    else if (done && (event->kind == EVENT_STREAM_SYNC || event->kind == EVENT_MARK_SYNC))
-        pending_done(interpose, (size_t)call->argument[0], call->argument[1]);
-    else if (done && (event->flags & EVENT_SYNCHRONOUS))
+    else if (done && (event->kind == EVENT_STREAM_SYNC || event->kind == EVENT_MARK_SYNC ||
+                      (event->flags & EVENT_SYNCHRONOUS)))
         pending_done(interpose, (size_t)call->argument[0], call->argument[1]);
     else if (event->kind == EVENT_GRAPH_END || event->kind == EVENT_GRAPH_BEGIN)
         graph_settle(interpose, call);

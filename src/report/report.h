@@ -118,6 +118,8 @@ struct report_frame {
     char function[200]; /* "" where only the file is known */
     char file[200];     /* without its folder; "" */
     uint64_t offset;    /* from the function's start, else the file's */
+    char source[200];   /* where it has debug information: the source file; "" */
+    uint32_t line;      /* of it; 0: not known */
 };
 struct report_callers {
     /* Fills at most capacity frames of the stack with that number (struct analyze_place), the

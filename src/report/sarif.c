@@ -43,11 +43,13 @@ static json_t *driver_json(struct text *out, const struct report_identity *ident
 
 /* ---- Places --------------------------------------------------------------------------------- */
 
-/* A path as a relative reference: bytes that a URI cannot have become %HH. */
+/* A path as a reference, relative where it is: bytes that a URI cannot have become %HH. */
 static void put_uri(struct text *out, json_t *object, const char *path)
 {
     struct text uri;
     text_init(&uri);
+    if (path[0] == '/')
+        text_add(&uri, "file://");
     for (; *path; path++)
         if (isalnum((unsigned char)*path) || strchr("-._~/", *path))
             text_add_bytes(&uri, path, 1);
@@ -66,19 +68,49 @@ static void add_logical(struct text *out, json_t *list, const char *kind, const 
     json_add(out, list, item);
 }
 
-static json_t *location_json(struct text *out, const struct analyze_place *place)
+static void put_physical(struct text *out, json_t *location, const char *file, uint32_t line)
+{
+    json_t *physical = json_object(), *artifact = json_object(), *region = json_object();
+    put_uri(out, artifact, file);
+    json_put(out, physical, "artifactLocation", artifact);
+    /* Lines count from 1 in SARIF. */
+    json_put_count(out, region, "startLine", line ? line : 1);
+    json_put(out, physical, "region", region);
+    json_put(out, location, "physicalLocation", physical);
+}
+
+/* It starts programs and threads, so it is in every stack, and never to blame. */
+static bool is_of_c_library(const struct report_frame *frame)
+{
+    return strncmp(frame->file, "libc.so", 7) == 0 ||
+           strncmp(frame->file, "libpthread.so", 13) == 0;
+}
+
+/* Of a foreign call: the innermost caller whose source line is known. */
+static void put_caller(struct text *out, json_t *location, const struct report_facts *facts,
+                       size_t analysis, const struct analyze_place *place)
+{
+    struct report_frame frames[REPORT_FRAME_LIMIT];
+    if (!facts->callers.stack || !place->stack_index)
+        return;
+    size_t count = facts->callers.stack(facts->callers.context, analysis, place->stack_index,
+                                        frames, COUNT_OF(frames));
+    for (size_t i = 0; i < count; i++)
+        if (frames[i].line && !is_of_c_library(&frames[i])) {
+            put_physical(out, location, frames[i].source, frames[i].line);
+            return;
+        }
+}
+
+static json_t *location_json(struct text *out, const struct report_facts *facts, size_t analysis,
+                             const struct analyze_place *place)
 {
     json_t *location = json_object(), *logical = json_array();
     char number[24];
-    if (place->file[0]) {
-        json_t *physical = json_object(), *artifact = json_object(), *region = json_object();
-        put_uri(out, artifact, place->file);
-        json_put(out, physical, "artifactLocation", artifact);
-        /* Lines count from 1 in SARIF. */
-        json_put_count(out, region, "startLine", place->line ? place->line : 1);
-        json_put(out, physical, "region", region);
-        json_put(out, location, "physicalLocation", physical);
-    }
+    if (place->file[0])
+        put_physical(out, location, place->file, place->line);
+    else if (place->foreign)
+        put_caller(out, location, facts, analysis, place);
     add_logical(out, logical, "function", place->op[0] ? place->op : event_kind_name(place->kind));
     if (place->scope.layer >= 0) {
         snprintf(number, sizeof(number), "%" PRId32, place->scope.layer);
@@ -95,12 +127,12 @@ static json_t *location_json(struct text *out, const struct analyze_place *place
 }
 
 /* A finding's other places, each with what it is. */
-static void add_related(struct text *out, json_t *list, const struct analyze_place *place,
-                        const char *what)
+static void add_related(struct text *out, json_t *list, const struct report_facts *facts,
+                        size_t analysis, const struct analyze_place *place, const char *what)
 {
     if (place->event_id == 0)
         return;
-    json_t *location = location_json(out, place);
+    json_t *location = location_json(out, facts, analysis, place);
     json_put_count(out, location, "id", json_array_size(list));
     json_put(out, location, "message", message_json(out, what));
     json_add(out, list, location);
@@ -120,9 +152,10 @@ static json_t *result_json(struct text *out, enum hypothesis hypothesis, const c
     return result;
 }
 
-static json_t *finding_result(struct text *out, const struct report_facts *facts,
-                              const struct finding *finding)
+static json_t *finding_result(struct text *out, const struct report_facts *facts, size_t analysis,
+                              size_t index)
 {
+    const struct finding *finding = &facts->analyses[analysis]->findings[index];
     bool direct = finding->certainty == FINDING_DIRECT;
     bool consequence = finding->consequence_of >= 0;
     struct text words, key;
@@ -139,10 +172,10 @@ static json_t *finding_result(struct text *out, const struct report_facts *facts
     json_t *locations = json_array(), *related = json_array(), *prints = json_object();
     json_t *properties = json_object();
     if (finding->cause.event_id)
-        json_add(out, locations, location_json(out, &finding->cause));
+        json_add(out, locations, location_json(out, facts, analysis, &finding->cause));
     json_put(out, result, "locations", locations);
-    add_related(out, related, &finding->other, "other side");
-    add_related(out, related, &finding->seen, "seen here");
+    add_related(out, related, facts, analysis, &finding->other, "other side");
+    add_related(out, related, facts, analysis, &finding->seen, "seen here");
     json_put(out, result, "relatedLocations", related);
     json_put_text(out, prints, "gretaFindingKey/v1", text_get(&key));
     json_put(out, result, "partialFingerprints", prints);
@@ -182,7 +215,7 @@ static json_t *results_json(struct text *out, const struct report_facts *facts)
     json_t *list = json_array();
     for (size_t i = 0; i < facts->analysis_count; i++)
         for (size_t j = 0; facts->analyses[i] && j < facts->analyses[i]->finding_count; j++)
-            json_add(out, list, finding_result(out, facts, &facts->analyses[i]->findings[j]));
+            json_add(out, list, finding_result(out, facts, i, j));
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct hypothesis_verdict *one = &facts->verdict.hypotheses[i];
         /* Its findings are results already. */

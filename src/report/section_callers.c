@@ -15,13 +15,18 @@ static void print_frames(struct doc *doc, const struct report_facts *facts, size
                                         frames, COUNT_OF(frames));
     doc_list_begin(doc);
     for (size_t i = 0; i < count; i++) {
-        char offset[32];
+        char offset[32], line[sizeof(frames[i].source) + 16];
         snprintf(offset, sizeof(offset), "+0x%" PRIx64 " ", frames[i].offset);
         doc_item_begin(doc);
         doc_code(doc, frames[i].function[0] ? frames[i].function : frames[i].file);
         doc_text(doc, offset);
         if (frames[i].function[0])
             doc_code(doc, frames[i].file);
+        if (frames[i].line) {
+            snprintf(line, sizeof(line), "%s:%" PRIu32, frames[i].source, frames[i].line);
+            doc_text(doc, " ");
+            doc_code(doc, line);
+        }
         doc_item_end(doc);
     }
     doc_list_end(doc);

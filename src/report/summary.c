@@ -68,6 +68,8 @@ static void put_callers(struct text *out, const struct report_facts *facts, size
         json_put_text(out, frame, "function", frames[i].function[0] ? frames[i].function : NULL);
         json_put_text(out, frame, "file", frames[i].file);
         json_put_count(out, frame, "offset", frames[i].offset);
+        json_put_text(out, frame, "source", frames[i].line ? frames[i].source : NULL);
+        json_put_count(out, frame, "line", frames[i].line);
         json_add(out, stack, frame);
     }
     json_put(out, item, "stack", stack);

@@ -80,11 +80,11 @@ expect_same_bytes()
     cmp -s "$1" "$2" || fail "expected $1 and $2 to be the same"
 }
 
-# wait_for_file PATTERN: until it is there, ten seconds at most.
+# wait_for_file PATTERN: until it is there, a minute at most (sanitized builds beside other work).
 wait_for_file()
 {
     local i
-    for ((i = 0; i < 200; i++)); do
+    for ((i = 0; i < 1200; i++)); do
         compgen -G "$1" >/dev/null && return
         sleep 0.05
     done

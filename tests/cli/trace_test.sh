@@ -120,6 +120,33 @@ for name in manifest.json summary.json report.en.md report.es.md report.html tim
     [ -s "$kept/$name" ] || fail "expected $kept/$name"
 done
 grep -q "unordered+0x" "$kept/findings.txt" || fail "expected call stacks in findings.txt"
+
+# Source lines, of a program built with -g: of the very call, in every file that shows stacks.
+line=$(grep -n "cuMemcpyDtoHAsync_v2(scene->pinned, scene->b, BYTES, scene->second);" \
+    "$GRETA_SOURCE/tests/fake_trace/program.c" | sed -n 2p | cut -d: -f1)
+grep -q "unordered+0x.* (trace_program), .*tests/fake_trace/program.c:$line\$" "$kept/findings.txt" ||
+    fail "expected program.c:$line in findings.txt"
+for name in report.en.md report.es.md report.html; do
+    grep -q "tests/fake_trace/program.c:$line\>" "$kept/$name" || fail "expected program.c:$line in $name"
+done
+cp "$kept/summary.json" "$captured/out"
+expect_json "any(f['function'] == 'unordered' and f['line'] == $line and f['source'].endswith('program.c')
+                 for x in j['findings'] for f in x['cause']['stack'])"
+cp "$kept/findings.sarif" "$captured/out"
+expect_json "any(l['physicalLocation']['region']['startLine'] == $line for r in j['runs'][0]['results']
+                 for l in r.get('locations', []) if 'physicalLocation' in l)"
+
+# Without debug information functions, of a stripped program its file and an offset.
+strip --strip-debug -o without_lines "$program"
+expect_exit 0 trace -- ./without_lines unordered
+expect_stderr "CONFIRMED overlapping-copies"
+grep -q "unordered+0x[0-9a-f]* (without_lines)\$" "$captured/err" || fail "expected a function without a line"
+grep -q "program\.c:" "$captured/err" && fail "expected no line"
+strip -o without_names "$program"
+expect_exit 0 trace -- ./without_names unordered
+expect_stderr "without_names+0x"
+grep -q "unordered+0x" "$captured/err" && fail "expected no function"
+rm without_lines without_names
 expect_exit 0 "$GRETA" flight show "$kept"/run/*.cuda.flight
 expect_stdout "cuMemcpyDtoHAsync"
 expect_exit 0 trace --json -- "$program" leak

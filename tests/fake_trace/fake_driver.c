@@ -82,8 +82,8 @@ static size_t block_count;
 /* Addresses are never given twice, so that freed ones stay freed. */
 static result make(address *pointer, size_t bytes)
 {
-    void *memory = calloc(1, bytes + 64);
-    if (!memory || block_count == BLOCK_LIMIT)
+    void *memory = block_count < BLOCK_LIMIT ? calloc(1, bytes + 64) : NULL;
+    if (!memory)
         return INVALID_VALUE;
     blocks[block_count].start = (address)(uintptr_t)memory;
     blocks[block_count].bytes = bytes;

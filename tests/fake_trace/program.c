@@ -205,7 +205,7 @@ static const struct {
 int main(int count, char **arguments)
 {
     const char *name = count > 1 ? arguments[1] : "nothing";
-    int code = count > 2 ? atoi(arguments[2]) : 0; /* of "then": not used */
+    int code = count > 2 ? (int)strtol(arguments[2], NULL, 10) : 0; /* of "then": not used */
     printf("out of %s\n", name);
     fprintf(stderr, "err of %s\n", name);
     if (strcmp(name, "no-gpu") == 0)

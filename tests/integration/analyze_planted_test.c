@@ -1,16 +1,14 @@
 /* Faults planted in a whole model: each is found, under the right hypothesis, at the right call;
  * live and from the flight file. Without one there is no finding. */
 #include "device_fixture.h"
-#include "small_model.h"
+#include "planted_engine.h"
 
 #include "analyze/analyze.h"
 #include "base/text.h"
-#include "inject/inject.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CONTEXT 32u
 #define STEPS 4
 #define RUNS 4u
 
@@ -20,13 +18,8 @@ struct scene {
     struct temp_path path;
     struct flight *flight;
     struct analyze_live *live;
-    struct device *device;
-    struct inject *inject;
+    struct planted_engine planted;
     struct inject_record record;
-    struct ops ops;
-    struct engine *engine;
-    struct error err;
-    float logits[SMALL_MODEL_VOCABULARY];
 };
 
 /* A machine may be so busy that nothing moves for a while: only the planted hang is to be one. */
@@ -41,8 +34,7 @@ static void scene_open(struct scene *scene, const char *plan_text)
 {
     struct flight_options flight_options = { .device = "host", .command = "test --audit verify" };
     struct analyze_options options = options_of(plan_text);
-    struct engine_options engine_options = { .context = CONTEXT };
-    struct error *err = &scene->err;
+    struct error *err = &scene->planted.err;
     memset(scene, 0, sizeof(*scene));
     scene->path = temp_folder_path(&model.folder, "run.flight");
     CHECK_OK(flight_create(scene->path.text, &flight_options, &scene->flight, err), err);
@@ -58,30 +50,18 @@ static void scene_open(struct scene *scene, const char *plan_text)
                                              .verify = true,
                                              .scan_every = 1,
                                              .thread_count = 2 };
-    CHECK_OK(host_device_open(&device_options, &scene->device, err), err);
-    if (plan_text[0]) {
-        struct inject_plan plan;
-        CHECK_OK(inject_parse(plan_text, &plan, err), err);
-        CHECK_OK(inject_install(scene->device, &plan, &scene->inject, err), err);
-    }
-    CHECK_OK(ops_load(&scene->ops, scene->device, CPU_PATH_COUNT, err), err);
-    CHECK_OK(
-        engine_open(&scene->ops, model.file, &model.report, &engine_options, &scene->engine, err),
-        err);
+    planted_open(&scene->planted, &device_options, plan_text);
 }
 
 /* Decodes STEPS tokens, RUNS times; stops at the first error. */
 static void scene_run(struct scene *scene)
 {
     for (uint64_t run = 1; run <= RUNS; run++) {
-        device_run_begin(scene->device, run, 1);
-        engine_rewind(scene->engine, 0, 0);
-        for (int32_t step = 0; step < STEPS; step++) {
-            struct engine_token token = { 7 + step, 0, true };
-            if (engine_forward(scene->engine, &token, 1, &scene->err) ||
-                engine_logits(scene->engine, 0, scene->logits, &scene->err))
+        device_run_begin(scene->planted.device, run, 1);
+        engine_rewind(scene->planted.engine, 0, 0);
+        for (int32_t step = 0; step < STEPS; step++)
+            if (planted_step(&scene->planted, 7 + step))
                 return;
-        }
     }
 }
 
@@ -90,13 +70,14 @@ static void scene_close(struct scene *scene, const char *plan_text, struct analy
                         struct analyzer **ret_dead)
 {
     struct analyze_options options = options_of(plan_text);
-    engine_close(scene->engine);
-    if (scene->inject)
-        scene->record = *inject_record(scene->inject);
-    device_close(scene->device);
-    CHECK_OK(analyze_live_stop(scene->live, ret_live, &scene->err), &scene->err);
+    struct error err;
+    engine_close(scene->planted.engine);
+    if (scene->planted.inject)
+        scene->record = *inject_record(scene->planted.inject);
+    device_close(scene->planted.device);
+    CHECK_OK(analyze_live_stop(scene->live, ret_live, &err), &err);
     flight_close(scene->flight);
-    CHECK_OK(analyze_flight(scene->path.text, &options, ret_dead, &scene->err), &scene->err);
+    CHECK_OK(analyze_flight(scene->path.text, &options, ret_dead, &err), &err);
     assert_int_equal(analyzer_result(*ret_live)->lost_count, 0);
 }
 
@@ -234,7 +215,7 @@ static void clean_model_has_no_finding(void **state)
     struct analyzer *live, *dead;
     scene_open(&scene, "");
     scene_run(&scene);
-    assert_int_equal(scene.err.status, STATUS_OK);
+    assert_int_equal(scene.planted.err.status, STATUS_OK);
     scene_close(&scene, "", &live, &dead);
     show("clean", analyzer_result(live));
     assert_int_equal(analyzer_result(live)->finding_count, 0);

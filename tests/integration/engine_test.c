@@ -31,16 +31,6 @@ static void run_chunks(struct scene *scene, uint32_t sequence, size_t chunk, flo
     }
 }
 
-static double normalised_error(const float *found, const double *wanted, size_t count)
-{
-    double error = 0, power = 0;
-    for (size_t i = 0; i < count; i++) {
-        error += ((double)found[i] - wanted[i]) * ((double)found[i] - wanted[i]);
-        power += wanted[i] * wanted[i];
-    }
-    return error / power;
-}
-
 /* ---- The engine's own rows ------------------------------------------------------------------ */
 
 #define ROWS_LIMIT 64

@@ -47,7 +47,7 @@ static void run_model(const char *device, const struct gguf_file *file,
     device_close(run.device);
 }
 
-static double normalised_error(const float *found, const float *wanted, size_t count)
+static double error_against(const float *found, const float *wanted, size_t count)
 {
     double error = 0, power = 0;
     for (size_t i = 0; i < count; i++) {
@@ -93,7 +93,7 @@ static void check_model(enum model_arch arch, enum convert_type type, enum dtype
     snprintf(name, sizeof(name), "%s, %s, cache %s", model_arch_info(shape.arch)->name,
              convert_type_name(type), dtype_name(kv_dtype));
     for (size_t row = 0; row < ROWS; row++) {
-        double error = normalised_error(gpu + row * vocab, host + row * vocab, vocab);
+        double error = error_against(gpu + row * vocab, host + row * vocab, vocab);
         /* The host rounds activations to 8 bits, a GPU those of a prompt to 11: what differs is
          * mostly the host's, and more of it in narrow models. */
         if (!(error < (shape_name ? 1e-4 : 2e-4)))
@@ -124,11 +124,7 @@ static void test_models(void **state)
 
 int main(int argument_count, char **arguments)
 {
-    if (argument_count < 2) {
-        printf("skipped: no device was named\n");
-        return LAB_SKIPPED;
-    }
-    if (!lab_choose(argument_count, arguments))
+    if (!lab_choose_named(argument_count, arguments))
         return LAB_SKIPPED;
     shape_name = argument_count > 2 ? arguments[2] : NULL;
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_models) };

@@ -259,100 +259,109 @@ static struct device_graph record_adds(struct lab *lab, const struct device_view
     return graph;
 }
 
-static void replay(struct lab *lab, struct device_graph graph)
+/* A scene with such a graph. */
+struct replays {
+    struct scene scene;
+    float *values;
+    struct device_view x, y;
+    struct device_graph graph;
+};
+
+static void open_replays(struct replays *replays)
 {
-    LAB_OK(lab,
-           device_graph_replay(lab->device, lab->target.stream, graph, DEVICE_HERE, &lab->err));
+    struct lab *lab = &replays->scene.lab;
+    open_scene(&replays->scene, false, NULL);
+    replays->values = lab_floats(lab, REPLAY_WIDTH);
+    replays->x = lab_put_new(lab, DTYPE_F32, REPLAY_WIDTH, 1, replays->values);
+    replays->y = lab_put_new(lab, DTYPE_F32, REPLAY_WIDTH, 1, replays->values);
+    replays->graph = record_adds(lab, &replays->x, &replays->y);
+}
+
+static void close_replays(struct replays *replays)
+{
+    struct lab *lab = &replays->scene.lab;
+    LAB_OK(lab, device_graph_destroy(lab->device, replays->graph, DEVICE_HERE, &lab->err));
+    free(replays->values);
+    close_scene(&replays->scene);
+}
+
+static void replay(struct replays *replays)
+{
+    struct lab *lab = &replays->scene.lab;
+    LAB_OK(lab, device_graph_replay(lab->device, lab->target.stream, replays->graph, DEVICE_HERE,
+                                    &lab->err));
 }
 
 /* A GPU sweeps once at the end; from the first alarm on, it looks behind every launch. */
 static void test_replays(void **state)
 {
     (void)state;
-    struct scene scene;
-    open_scene(&scene, false, NULL);
-    struct lab *lab = &scene.lab;
-    const struct watch *watch = &scene.watch;
+    struct replays replays;
+    open_replays(&replays);
+    struct lab *lab = &replays.scene.lab;
+    const struct watch *watch = &replays.scene.watch;
     uint64_t swept = lab_is_host() ? REPLAY_LAUNCHES : 1;
-    float *values = lab_floats(lab, REPLAY_WIDTH);
-    struct device_view x = lab_put_new(lab, DTYPE_F32, REPLAY_WIDTH, 1, values);
-    struct device_view y = lab_put_new(lab, DTYPE_F32, REPLAY_WIDTH, 1, values);
-    struct device_graph graph = record_adds(lab, &x, &y);
     /* Two at once: the first is told before the second may use its slots. */
-    replay(lab, graph);
-    replay(lab, graph);
-    wait_for(&scene);
+    replay(&replays);
+    replay(&replays);
+    wait_for(&replays.scene);
     assert_int_equal(watch->scans, 2 * swept);
     assert_int_equal(watch->bad_scans, 0);
     assert_int_equal(watch->scan.expected, REPLAY_WIDTH);
     assert_true(watch->scan.cause_id == watch->replay.id);
-    values[REPLAY_WIDTH - 3] = INFINITY;
-    lab_put(lab, &y, values);
-    replay(lab, graph);
-    lab_get(lab, &x, values); /* a ticket's wait tells as well */
+    replays.values[REPLAY_WIDTH - 3] = INFINITY;
+    lab_put(lab, &replays.y, replays.values);
+    replay(&replays);
+    lab_get(lab, &replays.x, replays.values); /* a ticket's wait tells as well */
     assert_int_equal(watch->scans, 3 * swept);
     assert_int_equal(watch->bad_scans, swept);
     assert_int_equal(watch->bad_scan.host_address, REPLAY_WIDTH - 3);
     assert_true(watch->bad_scan.cause_id == watch->replay.id);
     assert_int_equal(watch->bad_scan.scope.layer, REPLAY_LAUNCHES - 1);
-    replay(lab, graph);
-    wait_for(&scene);
+    replay(&replays);
+    wait_for(&replays.scene);
     assert_int_equal(watch->scans, 3 * swept + REPLAY_LAUNCHES);
     assert_int_equal(watch->bad_scans, swept + REPLAY_LAUNCHES);
     assert_true(watch->bad_scan.cause_id == watch->replay.id);
     assert_int_equal(watch->canaries, 0);
-    LAB_OK(lab, device_graph_destroy(lab->device, graph, DEVICE_HERE, &lab->err));
-    free(values);
-    close_scene(&scene);
+    close_replays(&replays);
 }
 
 /* Bytes beside a buffer of a graph, overwritten by hand where this process can. */
 static void test_canary_of_replay(void **state)
 {
     (void)state;
-    struct scene scene;
-    open_scene(&scene, false, NULL);
-    struct lab *lab = &scene.lab;
-    float *values = lab_floats(lab, REPLAY_WIDTH);
-    struct device_view x = lab_put_new(lab, DTYPE_F32, REPLAY_WIDTH, 1, values);
-    struct device_view y = lab_put_new(lab, DTYPE_F32, REPLAY_WIDTH, 1, values);
-    struct device_graph graph = record_adds(lab, &x, &y);
-    replay(lab, graph);
-    wait_for(&scene);
+    struct replays replays;
+    open_replays(&replays);
+    struct lab *lab = &replays.scene.lab;
+    replay(&replays);
+    wait_for(&replays.scene);
     if (lab_is_host() || strncmp(device_info(lab->device)->name, "Fake", 4) == 0) {
-        uint64_t address = scene.watch.scan.accesses[0].address;
+        uint64_t address = replays.scene.watch.scan.accesses[0].address;
         ((uint8_t *)(uintptr_t)address)[REPLAY_WIDTH * sizeof(float) + 1] = 0;
-        replay(lab, graph);
-        replay(lab, graph); /* put back: told once */
-        wait_for(&scene);
-        assert_int_equal(scene.watch.canaries, 1);
-        assert_int_equal(scene.watch.canary.bytes, 1);
-        assert_int_equal(scene.watch.canary.found, REPLAY_WIDTH * sizeof(float) + 1);
+        replay(&replays);
+        replay(&replays); /* put back: told once */
+        wait_for(&replays.scene);
+        assert_int_equal(replays.scene.watch.canaries, 1);
+        assert_int_equal(replays.scene.watch.canary.bytes, 1);
+        assert_int_equal(replays.scene.watch.canary.found, REPLAY_WIDTH * sizeof(float) + 1);
         /* Three launches write there: which one it was is not known of a sweep. */
-        assert_string_equal(scene.watch.canary.op, lab_is_host() ? "add" : "");
+        assert_string_equal(replays.scene.watch.canary.op, lab_is_host() ? "add" : "");
     }
-    LAB_OK(lab, device_graph_destroy(lab->device, graph, DEVICE_HERE, &lab->err));
-    free(values);
-    close_scene(&scene);
+    close_replays(&replays);
 }
 
 /* A stream that goes before its graph, with a replay nobody waited for. */
 static void test_stream_before_graph(void **state)
 {
     (void)state;
-    struct scene scene;
-    open_scene(&scene, false, NULL);
-    struct lab *lab = &scene.lab;
-    float *values = lab_floats(lab, REPLAY_WIDTH);
-    struct device_view x = lab_put_new(lab, DTYPE_F32, REPLAY_WIDTH, 1, values);
-    struct device_view y = lab_put_new(lab, DTYPE_F32, REPLAY_WIDTH, 1, values);
-    struct device_graph graph = record_adds(lab, &x, &y);
-    replay(lab, graph);
+    struct replays replays;
+    open_replays(&replays);
+    struct lab *lab = &replays.scene.lab;
+    replay(&replays);
     LAB_OK(lab, device_stream_destroy(lab->device, lab->target.stream, DEVICE_HERE, &lab->err));
-    assert_true(scene.watch.scans > 0);
-    LAB_OK(lab, device_graph_destroy(lab->device, graph, DEVICE_HERE, &lab->err));
-    free(values);
-    close_scene(&scene);
+    assert_true(replays.scene.watch.scans > 0);
+    close_replays(&replays);
 }
 
 int main(int argument_count, char **arguments)

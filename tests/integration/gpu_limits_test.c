@@ -143,12 +143,8 @@ static void test_vanished(void **state)
 
 int main(int argument_count, char **arguments)
 {
-    if (argument_count < 2) {
-        printf("skipped: no device was named\n");
-        return LAB_SKIPPED;
-    }
     setenv("FAKE_GPU_MIB", FAKE_MEMORY_MIB, 0);
-    if (!lab_choose(argument_count, arguments))
+    if (!lab_choose_named(argument_count, arguments))
         return LAB_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_memory),

@@ -6,16 +6,6 @@
 
 static struct lab gpu;
 
-static double normalised_error(const float *found, const double *wanted, size_t count)
-{
-    double error = 0, power = 0;
-    for (size_t i = 0; i < count; i++) {
-        error += ((double)found[i] - wanted[i]) * ((double)found[i] - wanted[i]);
-        power += wanted[i] * wanted[i];
-    }
-    return error / power;
-}
-
 /* ---- Products ------------------------------------------------------------------------------- */
 
 struct product {
@@ -413,11 +403,7 @@ static int close_lab(void **state)
 
 int main(int argument_count, char **arguments)
 {
-    if (argument_count < 2) {
-        printf("skipped: no device was named\n");
-        return LAB_SKIPPED;
-    }
-    if (!lab_choose(argument_count, arguments))
+    if (!lab_choose_named(argument_count, arguments))
         return LAB_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),    cmocka_unit_test(test_not_finite),

@@ -352,11 +352,7 @@ static int close_labs(void **state)
 
 int main(int argument_count, char **arguments)
 {
-    if (argument_count < 2) {
-        printf("skipped: no device was named\n");
-        return LAB_SKIPPED;
-    }
-    if (!lab_choose(argument_count, arguments))
+    if (!lab_choose_named(argument_count, arguments))
         return LAB_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_embed),     cmocka_unit_test(test_norms),

@@ -1,68 +1,47 @@
 /* inject_engine_test.c - faults planted in a whole model: where the real ones were. What an
  * observer sees names the op, the layer and the step, whatever the engine does around it. */
 #include "device_fixture.h"
-#include "small_model.h"
-
-#include "inject/inject.h"
+#include "planted_engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CONTEXT 32u
+#define CONTEXT PLANTED_CONTEXT
 #define STEPS 5
 
 /* ---- An engine on it ------------------------------------------------------------------------ */
 
 struct scene {
     struct recorder recorder;
-    struct device *device;
-    struct inject *inject;
-    struct ops ops;
-    struct engine *engine;
-    struct error err, first;
-    float logits[SMALL_MODEL_VOCABULARY];
+    struct planted_engine planted;
+    struct error first;
 };
 
 static void scene_open(struct scene *scene, const char *plan_text, bool guarded)
 {
-    struct device_options options = { .guards = guarded,
+    memset(scene, 0, sizeof(*scene));
+    pthread_mutex_init(&scene->recorder.lock, NULL);
+    struct device_options options = { .observer = { recorder_notify, &scene->recorder },
+                                      .guards = guarded,
                                       .poison = guarded,
                                       .quarantine_bytes = guarded ? 1 << 24 : 0,
                                       .hash_results = true,
                                       .scan_every = 1,
                                       .thread_count = 2 };
-    struct engine_options engine_options = { .context = CONTEXT };
-    struct inject_plan plan;
-    struct error *err = &scene->err;
-    memset(scene, 0, sizeof(*scene));
-    pthread_mutex_init(&scene->recorder.lock, NULL);
-    options.observer = (struct event_observer){ recorder_notify, &scene->recorder };
-    CHECK_OK(host_device_open(&options, &scene->device, err), err);
-    CHECK_OK(inject_parse(plan_text, &plan, err), err);
-    CHECK_OK(inject_install(scene->device, &plan, &scene->inject, err), err);
-    CHECK_OK(ops_load(&scene->ops, scene->device, CPU_PATH_COUNT, err), err);
-    CHECK_OK(
-        engine_open(&scene->ops, model.file, &model.report, &engine_options, &scene->engine, err),
-        err);
+    planted_open(&scene->planted, &options, plan_text);
 }
 
 /* Decodes STEPS tokens; stops at the first error. */
 static void scene_run(struct scene *scene)
 {
-    for (int32_t step = 0; step < STEPS && !scene->first.status; step++) {
-        struct engine_token token = { 7 + step, 0, true };
-        enum status status = engine_forward(scene->engine, &token, 1, &scene->err);
-        if (!status)
-            status = engine_logits(scene->engine, 0, scene->logits, &scene->err);
-        if (status)
-            scene->first = scene->err;
-    }
+    for (int32_t step = 0; step < STEPS && !scene->first.status; step++)
+        if (planted_step(&scene->planted, 7 + step))
+            scene->first = scene->planted.err;
 }
 
 static void scene_close(struct scene *scene)
 {
-    engine_close(scene->engine);
-    device_close(scene->device);
+    planted_close(&scene->planted);
     pthread_mutex_destroy(&scene->recorder.lock);
 }
 
@@ -97,7 +76,7 @@ static void test_indices(void **state)
     for (size_t i = 0; i < COUNT_OF(traps); i++) {
         scene_open(&scene, traps[i].plan, false);
         scene_run(&scene);
-        const struct inject_record *record = inject_record(scene.inject);
+        const struct inject_record *record = inject_record(scene.planted.inject);
         const struct event *trap = first_of(&scene.recorder, EVENT_TRAP);
         if (!record->planted || !trap)
             fail_msg("%s: planted %d, trap %d", traps[i].plan, record->planted, trap != NULL);
@@ -169,7 +148,7 @@ static void test_nan(void **state)
     assert_string_equal(bad->op, "swiglu");
     assert_int_equal(bad->scope.layer, 1);
     assert_int_equal(bad->scope.step, 2);
-    assert_int_equal(bad->cause_id, inject_record(scene.inject)->place.event_id);
+    assert_int_equal(bad->cause_id, inject_record(scene.planted.inject)->place.event_id);
     scene_close(&scene);
 }
 
@@ -181,15 +160,13 @@ static void test_unequal_runs(void **state)
     uint64_t hashes[4] = { 0 };
     scene_open(&scene, "unequal-runs@tensor=logits,run=2", false);
     for (uint64_t run = 0; run < COUNT_OF(hashes); run++) {
-        device_run_begin(scene.device, run, 1);
-        engine_rewind(scene.engine, 0, 0);
-        struct engine_token token = { 7, 0, true };
-        CHECK_OK(engine_forward(scene.engine, &token, 1, &scene.err), &scene.err);
-        CHECK_OK(engine_logits(scene.engine, 0, scene.logits, &scene.err), &scene.err);
+        device_run_begin(scene.planted.device, run, 1);
+        engine_rewind(scene.planted.engine, 0, 0);
+        CHECK_OK(planted_step(&scene.planted, 7), &scene.planted.err);
         hashes[run] = recorder_last(&scene.recorder, EVENT_TICKET_REDEEM)->expected;
     }
     assert_true(hashes[0] == hashes[1] && hashes[0] == hashes[3] && hashes[0] != hashes[2]);
-    assert_string_equal(inject_record(scene.inject)->place.op, "matmul_group");
+    assert_string_equal(inject_record(scene.planted.inject)->place.op, "matmul_group");
     scene_close(&scene);
 }
 
@@ -200,7 +177,7 @@ static void test_clean(void **state)
     scene_open(&scene, "bad-index@layer=77", true);
     scene_run(&scene);
     assert_int_equal(scene.first.status, STATUS_OK);
-    assert_false(inject_record(scene.inject)->planted);
+    assert_false(inject_record(scene.planted.inject)->planted);
     assert_null(first_of(&scene.recorder, EVENT_TRAP));
     assert_null(first_of(&scene.recorder, EVENT_CANARY));
     for (size_t i = 0, kept = recorder_kept(&scene.recorder); i < kept; i++)

@@ -128,7 +128,7 @@ int main(int argument_count, char **arguments)
     } else {
         char *found = calloc(1, wanted.length + 2);
         size_t length = found ? fread(found, 1, wanted.length + 1, file) : 0;
-        status = length != wanted.length || memcmp(found, wanted.bytes, length) != 0;
+        status = !found || length != wanted.length || memcmp(found, wanted.bytes, length) != 0;
         printf("%s: %s\n", path,
                status ? "does not say what the code says; write it anew" : "is what the code says");
         free(found);

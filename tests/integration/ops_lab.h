@@ -74,6 +74,14 @@ static inline bool lab_choose(int argument_count, char **arguments)
 }
 #define LAB_SKIPPED 77
 
+/* Of tests that are only for what the first argument names. */
+static inline bool lab_choose_named(int argument_count, char **arguments)
+{
+    if (argument_count < 2)
+        printf("skipped: no device was named\n");
+    return argument_count >= 2 && lab_choose(argument_count, arguments);
+}
+
 /* Of the numbers a test draws: the same each time, unless GRETA_TEST_SEED says otherwise. */
 static inline uint64_t lab_seed(void)
 {

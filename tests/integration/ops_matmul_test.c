@@ -67,16 +67,6 @@ static void multiply(struct lab *lab, const struct device_view *weights, const f
     lab_drop(lab, result);
 }
 
-static double normalised_error(const float *found, const double *wanted, size_t count)
-{
-    double error = 0, power = 0;
-    for (size_t i = 0; i < count; i++) {
-        error += ((double)found[i] - wanted[i]) * ((double)found[i] - wanted[i]);
-        power += wanted[i] * wanted[i];
-    }
-    return error / power;
-}
-
 static void reference(const float *weights, const float *x, const float *bias, size_t k,
                       size_t rows, size_t tokens, double *out)
 {

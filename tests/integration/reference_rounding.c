@@ -43,7 +43,7 @@ void reference_round_q8(double *x, size_t count, const float *witness)
         float other = witness ? largest_of_floats(witness + first) : 0;
         for (size_t i = 0; i < BLOCK; i++) {
             double level = (double)rintf((float)x[i] * factor);
-            if (other > 0)
+            if (witness && other > 0)
                 level = choose(x[i] * (double)factor, level,
                                (double)rintf(witness[first + i] * (127.0f / other)));
             x[i] = level * (double)(largest / 127.0f);

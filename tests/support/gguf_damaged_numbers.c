@@ -230,7 +230,7 @@ static void set_dims(struct gguf_build *build, damaged_visit visit, void *contex
         for (uint32_t j = 0; j < layouts[i].rank * COUNT_OF(extremes); j++) {
             const struct gguf_field *first = gguf_build_find(build, layouts[i].tensor, "dims[0]");
             uint32_t which = j / COUNT_OF(extremes);
-            uint64_t value = extremes[j % COUNT_OF(extremes)], dims[4];
+            uint64_t value = extremes[j % COUNT_OF(extremes)], dims[4] = { 0 };
             for (uint32_t k = 0; k < layouts[i].rank; k++)
                 dims[k] = field_value(build, first + k);
             if (dims[which] == value)

@@ -32,6 +32,7 @@ static uint64_t address_space_bytes(void)
     FILE *in = fopen("/proc/self/statm", "r");
     ASSERT(in != NULL);
     unsigned long long pages = 0;
+    /* NOLINTNEXTLINE(cert-err34-c): the kernel's own number */
     ASSERT(fscanf(in, "%llu", &pages) == 1);
     fclose(in);
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);

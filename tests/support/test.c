@@ -16,3 +16,13 @@ uint64_t processor_ns(void)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+
+double normalised_error(const float *found, const double *wanted, size_t count)
+{
+    double error = 0, power = 0;
+    for (size_t i = 0; i < count; i++) {
+        error += ((double)found[i] - wanted[i]) * ((double)found[i] - wanted[i]);
+        power += wanted[i] * wanted[i];
+    }
+    return error / power;
+}

@@ -5,9 +5,9 @@
 
 #include "base/mapfile.h"
 #include "base/symbols.h"
+#include "own_address.h"
 #include "temp_folder.h"
 
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,18 +19,9 @@ __attribute__((noinline)) int symbols_test_landmark(int value)
     return value * 3 + 1;
 }
 
-static int take_first(struct dl_phdr_info *info, size_t bytes, void *context)
-{
-    (void)bytes;
-    *(uint64_t *)context = info->dlpi_addr;
-    return 1;
-}
-
 static uint64_t landmark_address(void)
 {
-    uint64_t added = 0;
-    dl_iterate_phdr(take_first, &added);
-    return (uint64_t)(uintptr_t)symbols_test_landmark - added;
+    return address_in_file((const void *)(uintptr_t)symbols_test_landmark);
 }
 
 static void test_own_function(void **state)

@@ -8,7 +8,7 @@
 #endif
 
 #include "device/hip/hip_api.h"
-#include "test.h"
+#include "hip_header.h"
 
 #if defined(GRETA_HAS_HIP_H)
 
@@ -69,9 +69,6 @@ HIP_NUMBERS(HIP_NUMBER)
 #undef hipKernelNodeParams
 #undef hipPointerAttribute_t
 
-#define SAME_SIZE(type) _Static_assert(sizeof(type) == sizeof(our_##type), #type " has its size")
-#define SAME_PLACE(type, member)                                                                   \
-    _Static_assert(offsetof(type, member) == offsetof(our_##type, member), #member " is in place")
 SAME_SIZE(hipError_t);
 SAME_SIZE(hipDevice_t);
 SAME_SIZE(hipDeviceAttribute_t);
@@ -98,20 +95,6 @@ SAME_PLACE(hipKernelNodeParams, func);
 SAME_PLACE(hipKernelNodeParams, gridDim);
 SAME_PLACE(hipKernelNodeParams, kernelParams);
 SAME_PLACE(hipKernelNodeParams, sharedMemBytes);
-
-static void test_header(void **state)
-{
-    (void)state; /* held by the compiler, above */
-}
-
-#else
-
-static void test_header(void **state)
-{
-    (void)state;
-    print_message("skipped: hip/hip_runtime_api.h (libamdhip64-dev) is not installed\n");
-    skip();
-}
 
 #endif
 

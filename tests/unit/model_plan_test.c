@@ -90,6 +90,7 @@ static void test_types_allowed(void **state)
 
 static struct model_config config_of(const struct model_shape *shape)
 {
+    assert_non_null(shape);
     return (struct model_config){ .arch = shape->arch,
                                   .embedding_length = shape->embedding_length,
                                   .block_count = shape->block_count,

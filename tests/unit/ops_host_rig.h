@@ -214,7 +214,8 @@ static inline void rig_check_near(const struct rig *rig, uint64_t row, uint64_t 
 static inline uint8_t *rig_copy(const struct rig *rig, size_t index)
 {
     size_t count = rig->memory[index].byte_count; /* 0: an absent operand */
-    uint8_t *copy = malloc(count + 1);
+    uint8_t *copy = calloc(1, count + 1);
+    assert_non_null(copy);
     if (count)
         memcpy(copy, rig->memory[index].bytes, count);
     return copy;

@@ -180,6 +180,44 @@ static void test_sarif_uri(void **state)
     free(specimen);
 }
 
+/* Of a foreign program: a runtime without debug information, called by a program that has some. */
+static size_t three_callers(void *context, size_t analysis, uint32_t stack_index,
+                            struct report_frame *ret_frames, size_t capacity)
+{
+    (void)context;
+    (void)analysis;
+    assert_int_equal(stack_index, 3);
+    assert_true(capacity >= 3);
+    ret_frames[0] = (struct report_frame){ .function = "cudaFree", .file = "app", .offset = 8 };
+    ret_frames[1] = (struct report_frame){ .file = "libc.so.6", .source = "start.c", .line = 58 };
+    ret_frames[2] = (struct report_frame){
+        .function = "give_back", .file = "app", .source = "/a b/app.cu", .line = 31
+    };
+    return 3;
+}
+
+static void test_sarif_caller(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    struct analyze_place *cause = &specimen->findings[0].cause;
+    cause->file[0] = '\0';
+    cause->foreign = true;
+    cause->stack_index = 3;
+    specimen->facts.callers.stack = three_callers;
+    json_t *root = parse(report_sarif, &specimen->facts);
+    json_t *run = json_array_get(json_object_get(root, "runs"), 0);
+    json_t *first = json_array_get(json_object_get(run, "results"), 0);
+    json_t *location = json_array_get(json_object_get(first, "locations"), 0);
+    json_t *physical = json_object_get(location, "physicalLocation");
+    assert_string_equal(text_at(json_object_get(physical, "artifactLocation"), "uri"),
+                        "file:///a%20b/app.cu");
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(physical, "region"), "startLine")), 31);
+    json_decref(root);
+    free(specimen);
+}
+
 /* A confirmed hypothesis without a finding (an intervention proved it) is a failure too. */
 static void test_sarif_without_finding(void **state)
 {
@@ -265,8 +303,9 @@ int main(void)
         cmocka_unit_test(test_summary),   cmocka_unit_test(test_manifest),
         cmocka_unit_test(test_empty),     cmocka_unit_test(test_self_test),
         cmocka_unit_test(test_sarif),     cmocka_unit_test(test_sarif_without_finding),
-        cmocka_unit_test(test_sarif_uri), cmocka_unit_test(test_junit),
-        cmocka_unit_test(test_severity),  cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_sarif_uri), cmocka_unit_test(test_sarif_caller),
+        cmocka_unit_test(test_junit),     cmocka_unit_test(test_severity),
+        cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

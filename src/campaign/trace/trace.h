@@ -3,6 +3,7 @@
 #ifndef GRETA_CAMPAIGN_TRACE_TRACE_H
 #define GRETA_CAMPAIGN_TRACE_TRACE_H
 
+#include "base/lines.h"
 #include "base/symbols.h"
 #include "campaign/campaign.h"
 #include "campaign/files.h"
@@ -67,6 +68,7 @@ struct trace {
     char note[512]; /* what a library said of why it cannot record; "" */
     char why[512];  /* why nothing could be seen; "" */
     struct symbols *symbols;
+    struct lines *lines;
 };
 
 /* trace_run.c: the program and its recordings, to its end. narrow: "FIRST-LAST", or NULL. */

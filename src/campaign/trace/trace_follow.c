@@ -223,13 +223,16 @@ size_t trace_stack(struct trace *trace, const struct trace_process *process, uin
         *frame = (struct report_frame){ .offset = frames[i] - module.bias };
         event_set_text(frame->file, sizeof(frame->file), slash ? slash + 1 : module.path);
         /* The return address is behind the call, which may be a function's last instruction. */
-        if (symbols_find(trace->symbols, module.path, frame->offset - 1, name, sizeof(name),
-                         &frame->offset)) {
+        uint64_t call = frame->offset - 1;
+        if (symbols_find(trace->symbols, module.path, call, name, sizeof(name), &frame->offset)) {
             frame->offset++;
             symbols_demangle(name, true, frame->function, sizeof(frame->function));
         }
-        if (!is_noise(frame))
-            kept++;
+        if (is_noise(frame))
+            continue;
+        (void)lines_find(trace->lines, module.path, call, frame->source, sizeof(frame->source),
+                         &frame->line);
+        kept++;
     }
     return kept;
 }

@@ -111,6 +111,11 @@ static void add_side(struct trace *trace, const struct trace_process *process, c
             text_add_printable(text, text_view_of(frames[i].file), 200);
             text_add(text, ")");
         }
+        if (frames[i].line) {
+            text_add(text, ", ");
+            text_add_printable(text, text_view_of(frames[i].source), 200);
+            text_addf(text, ":%" PRIu32, frames[i].line);
+        }
         text_add(text, "\n");
     }
 }

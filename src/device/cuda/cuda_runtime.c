@@ -125,7 +125,14 @@ static int create_pinned(void *self, uint64_t bytes, void **ret_memory, uint64_t
 {
     int code = (int)api_of(self)->cuMemHostAlloc(ret_memory, (size_t)bytes,
                                                  CUDA_HOST_PORTABLE | CUDA_HOST_MAPPED);
-    return code ? code : find_address(self, *ret_memory, ret_address);
+    if (code)
+        return code;
+    code = find_address(self, *ret_memory, ret_address);
+    if (code) {
+        api_of(self)->cuMemFreeHost(*ret_memory);
+        *ret_memory = NULL;
+    }
+    return code;
 }
 
 static int destroy_pinned(void *self, void *memory)
@@ -136,7 +143,12 @@ static int destroy_pinned(void *self, void *memory)
 static int pin(void *self, void *memory, uint64_t bytes, uint64_t *ret_address)
 {
     int code = (int)api_of(self)->cuMemHostRegister_v2(memory, (size_t)bytes, CUDA_REGISTER_MAPPED);
-    return code ? code : find_address(self, memory, ret_address);
+    if (code)
+        return code;
+    code = find_address(self, memory, ret_address);
+    if (code)
+        api_of(self)->cuMemHostUnregister(memory);
+    return code;
 }
 
 static int unpin(void *self, void *memory)

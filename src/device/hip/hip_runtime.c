@@ -120,7 +120,14 @@ static int create_pinned(void *self, uint64_t bytes, void **ret_memory, uint64_t
     /* Coherent: what a kernel wrote can be read while it runs, and after it faulted. */
     int code = (int)api_of(self)->hipHostMalloc(
         ret_memory, (size_t)bytes, HIP_HOST_PORTABLE | HIP_HOST_MAPPED | HIP_HOST_COHERENT);
-    return code ? code : find_address(self, *ret_memory, ret_address);
+    if (code)
+        return code;
+    code = find_address(self, *ret_memory, ret_address);
+    if (code) {
+        api_of(self)->hipHostFree(*ret_memory);
+        *ret_memory = NULL;
+    }
+    return code;
 }
 
 static int destroy_pinned(void *self, void *memory)
@@ -131,7 +138,12 @@ static int destroy_pinned(void *self, void *memory)
 static int pin(void *self, void *memory, uint64_t bytes, uint64_t *ret_address)
 {
     int code = (int)api_of(self)->hipHostRegister(memory, (size_t)bytes, HIP_REGISTER_MAPPED);
-    return code ? code : find_address(self, memory, ret_address);
+    if (code)
+        return code;
+    code = find_address(self, memory, ret_address);
+    if (code)
+        api_of(self)->hipHostUnregister(memory);
+    return code;
 }
 
 static int unpin(void *self, void *memory)

@@ -1,0 +1,130 @@
+# audit_ends_test.sh - greta audit: held against what was expected and against an earlier one, killed
+# and resumed, interrupted, locked, with a worker that dies or hangs, with nowhere to write; its copies.
+source "$(dirname "$0")/audit_lib.sh"
+
+# Kept for all that follow: none of them then begins with it.
+expect_exit 0 "${audit[@]}" --self-test
+
+# ---- Expected, and not there -------------------------------------------------------------------
+expect_exit 4 "${audit[@]}" --matrix B:audit:3 --expect-fault "illegal memory access"
+expect_stdout "NOT"
+expect_summary "j['outcome'] == 'NOT_REPRODUCED'"
+expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions \
+    --expect-fault "illegal memory access" --inject wild-pointer@op=rope,layer=1,step=2
+expect_summary "j['outcome'] == 'ROOT_CAUSE'"
+
+# A plan that fits no call plants nothing, and says so.
+expect_exit 4 "${audit[@]}" --matrix B:audit:1 --inject rope-position@layer=2,step=77
+expect_summary "'never planted' in j['rows'][0]['missing']"
+
+# ---- An instrument nobody vouches for proves nothing -------------------------------------------
+expect_exit 4 env XDG_CACHE_HOME="$captured/empty" "${audit[@]}" --matrix B:audit:3 --no-self-test
+expect_stdout "INCONCLUSIVE"
+expect_stdout "self-test"
+
+# ---- Against an earlier audit ------------------------------------------------------------------
+expect_exit 0 "${audit[@]}" --matrix B:audit:4
+clean=$(newest)
+expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions --inject rope-position@layer=2,step=3
+faulty=$(newest)
+expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions --baseline "$clean" \
+    --inject rope-position@layer=1,step=1
+cp "$(newest)/summary.json" "$captured/out"
+expect_json "'new' in json.dumps(j).lower() and '$(basename "$clean")' in json.dumps(j)"
+expect_exit 0 "${audit[@]}" --matrix B:audit:4 --baseline "$faulty"
+expect_exit 3 "${audit[@]}" --matrix B:audit:1 --baseline nowhere
+expect_one_line_error "nowhere/summary.json"
+mkdir damaged
+head -c 200 "$clean/summary.json" >damaged/summary.json
+expect_exit 3 "${audit[@]}" --matrix B:audit:1 --baseline damaged
+expect_one_line_error "damaged/summary.json"
+echo '{"id": 7}' >damaged/summary.json
+expect_exit 3 "${audit[@]}" --matrix B:audit:1 --baseline damaged
+expect_one_line_error "damaged/summary.json"
+
+# ---- Killed, and finished later ----------------------------------------------------------------
+rm -rf artifacts
+"${audit[@]}" --matrix A:baseline:1,B:audit:2,C:audit:4000 >"$captured/out" 2>"$captured/err" &
+auditor=$!
+wait_for_file "artifacts/*/*/run/C.results.jsonl"
+worker=$(pgrep -P "$auditor" | head -1)
+kill -9 "$auditor"
+wait "$auditor" 2>/dev/null
+killed=$(newest)
+expect_artifacts "$killed"
+expect_summary "j['partial'] and [r['label'] for r in j['rows'] if r['done']][:2] == ['A', 'B']" "$killed"
+for ((i = 0; i < 200; i++)); do
+    [ -n "$worker" ] && kill -0 "$worker" 2>/dev/null || break
+    sleep 0.05
+done
+[ "$i" -lt 200 ] || fail "expected the worker to end with its auditor"
+before=$(stat -c %Y%s "$killed/run/B.flight")
+sed -i 's/C:audit:4000/C:audit:3/' "$killed/state.json"
+expect_exit 0 "${audit[@]}" --resume "$killed"
+expect_stdout "CLEAN"
+expect_artifacts "$killed"
+expect_summary "not j['partial'] and len(j['rows']) == 3" "$killed"
+[ "$(stat -c %Y%s "$killed/run/B.flight")" = "$before" ] || fail "expected row B not to run again"
+expect_exit 3 "${audit[@]}" --resume nowhere
+expect_one_line_error "nowhere/state.json"
+echo '{}' >"$killed/state.json"
+expect_exit 3 "${audit[@]}" --resume "$killed"
+expect_one_line_error "state.json"
+
+# ---- A worker that dies, and one that hangs ----------------------------------------------------
+rm -rf artifacts
+last="audit, its worker killed"
+"${audit[@]}" --matrix B:audit:4000,C:audit:3 --no-interventions >"$captured/out" 2>"$captured/err" &
+auditor=$!
+wait_for_file "artifacts/*/*/run/B.results.jsonl"
+for ((i = 0; i < 200; i++)); do
+    worker=$(pgrep -P "$auditor" | head -1)
+    [ -n "$worker" ] && break
+    sleep 0.05
+done
+kill -9 "$worker"
+wait "$auditor"
+[ $? -eq 4 ] || fail "expected exit status 4"
+expect_summary "j['outcome'] == 'INCONCLUSIVE' and [r['crashed'] for r in j['rows']] == [True, False]"
+expect_exit 1 "${audit[@]}" --matrix B:audit:1 --no-interventions --hang-limit 1 --inject lost-wakeup
+expect_stdout "hang"
+expect_summary "[r['hung'] for r in j['rows']] == [True]"
+
+# ---- Interrupted -------------------------------------------------------------------------------
+rm -rf artifacts
+last="audit, interrupted"
+"${audit[@]}" --matrix B:audit:4000 >"$captured/out" 2>"$captured/err" &
+auditor=$!
+wait_for_file "artifacts/*/*/run/B.results.jsonl"
+kill -INT "$auditor"
+wait "$auditor"
+[ $? -eq 130 ] || fail "expected exit status 130"
+expect_stderr "--resume"
+
+# ---- One at a time -----------------------------------------------------------------------------
+rm -rf artifacts
+"${audit[@]}" --locked --matrix B:audit:4000 >"$captured/first" 2>&1 &
+auditor=$!
+wait_for_file "artifacts/*/*/run/B.results.jsonl"
+expect_exit 3 "${audit[@]}" --locked --matrix B:audit:1
+expect_one_line_error "expected no other audit of this device, found one (process $auditor)"
+expect_exit 0 "${audit[@]}" --matrix B:audit:4
+kill -9 "$auditor"
+wait "$auditor" 2>/dev/null
+expect_exit 0 "${audit[@]}" --locked --matrix B:audit:4
+grep -q "AMD_SERIALIZE_KERNEL=3" "$(newest)/manifest.json" || fail "expected the environment"
+
+# ---- Nowhere to write --------------------------------------------------------------------------
+rm -rf artifacts
+: >artifacts
+expect_exit 3 "${audit[@]}" --matrix B:audit:1
+expect_one_line_error "artifacts"
+rm artifacts
+
+# ---- Copies ------------------------------------------------------------------------------------
+expect_exit 0 "${audit[@]}" --transfers --copies 16 --json
+expect_json "j['passed'] and j['mismatches'] == 0 and j['copies'] >= 16 * 36 and len(j['paths']) == 36 + 25 + 1"
+expect_json "[p['mismatches'] for p in j['paths'] if p['path'] == 'model'] == [0]"
+expect_exit 1 "${audit[@]}" --transfers --copies 4 --inject flipped-bit
+expect_stdout "findings"
+finish
