@@ -99,12 +99,11 @@ static bool fill_attention(struct device_gpu_step *step, struct walk_needs *need
     return step->grid_y == 1 && step->threads == WALK_ATTENTION_THREADS;
 }
 
-static bool fill_small(enum walk_kind kind, const struct device_host_operand *out,
-                       struct device_gpu_step *step)
+static bool fill_small(enum walk_kind kind, uint64_t rows, struct device_gpu_step *step)
 {
     step->words[WALK_KIND] = kind;
     step->words[WALK_MEET] = 1;
-    return rows_of(out) == 1;
+    return rows == 1 || kind == WALK_ADD;
 }
 
 /* One step of a launch on its own, or 0 where it has none or more. */
@@ -144,9 +143,11 @@ static bool fill_row(const struct device_gpu_request *requests, const device_gpu
         return fill_product(request, behind_norm, &row->step, needs);
     switch (steps[0].kernel) {
     case KERNEL_embed:
-        return fill_small(WALK_EMBED, &request->operands[2], &row->step);
+        return fill_small(WALK_EMBED, rows_of(&request->operands[2]), &row->step);
     case KERNEL_swiglu:
-        return fill_small(WALK_SWIGLU, &request->operands[2], &row->step);
+        return fill_small(WALK_SWIGLU, rows_of(&request->operands[2]), &row->step);
+    case KERNEL_add:
+        return fill_small(WALK_ADD, rows_of(&request->operands[0]), &row->step);
     case KERNEL_rms_norm_by_four:
         return fill_norm(request,
                          at + 1 < count && is_in_front(request, &requests[at + 1], plans[at + 1]),
@@ -176,8 +177,9 @@ static bool lay_out(const struct walk_needs *needs, struct device_gpu_step *walk
     uint64_t others = 0, stage_bytes = round_up(needs->stage_bytes);
     for (uint32_t i = 0; i < COUNT_OF(sizes); i++)
         others += round_up(sizes[i]);
-    if (stage_bytes == 0 || others > needs->chip->shared_bytes)
+    if (others > needs->chip->shared_bytes)
         return false;
+    stage_bytes = stage_bytes ? stage_bytes : 128; /* no products, and nothing to fetch */
     uint64_t stages = (needs->chip->shared_bytes - others) / (WALK_TEAMS * stage_bytes);
     stages = stages < WALK_STAGES_WANTED ? stages : WALK_STAGES_WANTED;
     uint64_t at = stages * WALK_TEAMS * stage_bytes;

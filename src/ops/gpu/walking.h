@@ -18,7 +18,7 @@
 #define WALK_ATTENTION_THREADS 256u
 #define WALK_STAGES_MOST 16u
 
-enum walk_kind { WALK_EMBED, WALK_NORM, WALK_PRODUCT, WALK_ATTENTION, WALK_SWIGLU };
+enum walk_kind { WALK_EMBED, WALK_NORM, WALK_PRODUCT, WALK_ATTENTION, WALK_SWIGLU, WALK_ADD };
 
 /* Words of a row; those before WALK_KIND are of its kind. */
 enum walk_row_word {

@@ -38,18 +38,10 @@ INLINE void full_expect(SHARED uint64_t *full, uint32_t bytes)
 INLINE void bulk_copy(SHARED uint8_t *target, const GLOBAL uint8_t *source, uint32_t bytes,
                       SHARED uint64_t *full)
 {
-#if defined(WALK_EVICT_FIRST)
-    __asm__ volatile("{\n.reg .b64 p;\ncreatepolicy.fractional.L2::evict_first.b64 p, 1.0;\n"
-                     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                     ".L2::cache_hint [%0], [%1], %2, [%3], p;\n}" ::"r"(shared_place(target)),
-                     "l"(source), "r"(bytes), "r"(shared_place(full))
-                     : "memory");
-#else
     __asm__ volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                      "[%0], [%1], %2, [%3];" ::"r"(shared_place(target)),
                      "l"(source), "r"(bytes), "r"(shared_place(full))
                      : "memory");
-#endif
 }
 /* Whether what was expected has come; parity: of how often that was waited for before. */
 INLINE bool full_ready(SHARED uint64_t *full, uint32_t parity)

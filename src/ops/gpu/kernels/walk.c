@@ -164,6 +164,14 @@ INLINE void walk_embed(const struct gpu_call *call)
         out[i] = decode_value(table->dtype, row_at(table, id), i);
 }
 
+INLINE void walk_add(const struct gpu_call *call)
+{
+    const struct gpu_operand *x = &call->operands[0]; /* both [width, rows] */
+    for (uint64_t row = block_x(); row < x->rows; row += block_count_x())
+        for (uint32_t i = thread_index(); i < x->width; i += thread_count())
+            row_f32(x, row)[i] += row_f32(&call->operands[1], row)[i];
+}
+
 /* A team does 32 neighbouring values, the teams of all blocks in turn. */
 INLINE void walk_swiglu(const struct gpu_call *call)
 {
@@ -221,8 +229,11 @@ INLINE void walk_do_row(const struct walk *walk, const struct gpu_call *call)
     case WALK_ATTENTION:
         walk_attention(walk, call);
         break;
-    default:
+    case WALK_SWIGLU:
         walk_swiglu(call);
+        break;
+    default:
+        walk_add(call);
         break;
     }
 }
