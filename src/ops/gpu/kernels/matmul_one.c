@@ -161,7 +161,6 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
 {
     uint32_t teams = thread_count() / TEAM;
     struct one_work work = { .call = call,
-                             .packed = (const uint8_t *)row_at(&call->operands[0], 0),
                              .members = call->words[1],
                              .member = team_index() % call->words[1],
                              .slots = teams / call->words[1],

@@ -20,7 +20,7 @@ struct one_acts {
 /* What a team does. */
 struct one_work {
     const struct gpu_call *call;
-    const uint8_t *packed;    /* the row of activations, in whatever memory */
+    const uint8_t *packed;    /* activations, where they are not the call's operand 0 */
     uint32_t k;               /* its columns */
     uint32_t members, member; /* teams of a row, and which of them this is */
     uint32_t slots;           /* groups of rows that the block does at once */
@@ -39,7 +39,8 @@ INLINE words4 one_words(const uint8_t *at)
 
 INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct one_acts *acts)
 {
-    const uint8_t *row = work->packed;
+    const uint8_t *row = work->packed ? work->packed
+                                      : (const uint8_t *)row_at(&work->call->operands[0], 0);
     uint32_t k = work->k;
     uint32_t lane = lane_index(), column = work->member * one_columns(dtype);
     if (dtype == DTYPE_BF16 || dtype == DTYPE_F16) {

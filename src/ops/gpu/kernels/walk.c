@@ -125,9 +125,8 @@ INLINE struct one_work walk_work(const struct walk *walk, const struct gpu_call 
                              .first = product->first,
                              .end = product->end,
                              .sums = (SHARED float *)walk_place(walk, WALK_AT_SCRATCH) };
-    work.packed = call->words[WALK_PRODUCT_SHARED]
-                      ? (const uint8_t *)walk_place(walk, WALK_AT_PACKED)
-                      : (const uint8_t *)row_at(&call->operands[0], 0);
+    if (call->words[WALK_PRODUCT_SHARED])
+        work.packed = (const uint8_t *)walk_place(walk, WALK_AT_PACKED);
     UNROLL
     for (uint32_t part = 0; part < 3; part++)
         work.counts[part] = walk_part_groups(product, part);
