@@ -237,7 +237,7 @@ typedef uint32_t (*device_gpu_join)(const struct device_gpu_request *requests,
                                     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT],
                                     uint32_t *ret_taken);
 
-/* All launches of a graph as one kernel that walks through them. The device lays a table of calls
+/* The launches of a graph as one kernel that walks through them. The device lays a table of calls
  * (struct gpu_call) into memory, one for each row that is filled here, in order; the kernel is
  * launched once, with the table and 64-bit counter words as its operands 0 and 1, and does the
  * rows. The counters are zero before the first launch. Its blocks may wait for each other: there
@@ -247,11 +247,12 @@ struct device_gpu_walk_row {
     struct device_gpu_step step;
 };
 #define DEVICE_GPU_WALK_COUNTERS 32u
-/* Fills no more than `count` rows and returns how many; 0: it cannot be done, each on its own. */
+/* Fills no more than `count` rows and returns how many, for the first *ret_taken launches; those
+ * behind them follow, each on its own. 0: it cannot be done, or is not worth it. */
 typedef uint32_t (*device_gpu_walk)(const struct device_gpu_request *requests,
                                     const device_gpu_plan *plans, uint32_t count,
                                     struct device_gpu_walk_row *rows,
-                                    struct device_gpu_step *ret_walk);
+                                    struct device_gpu_step *ret_walk, uint32_t *ret_taken);
 
 /* Machine code or PTX for one chip. */
 struct device_gpu_code {

@@ -237,6 +237,16 @@ static void test_biases(void **state)
     check_scene(&(struct scene){ shape, CONVERT_Q8_0, DTYPE_F16, 5, 3, true });
 }
 
+/* What is left at the end is done behind the walk: the output is the table of tokens, as it lies in
+ * the file. */
+static void test_tail(void **state)
+{
+    (void)state;
+    struct model_shape shape = narrow_shape();
+    shape.tied_embeddings = true;
+    check_scene(&(struct scene){ shape, CONVERT_Q8_0, DTYPE_F16, 5, 3, true });
+}
+
 /* Inspections between launches are not for one kernel. */
 static void test_inspected(void **state)
 {
@@ -347,9 +357,10 @@ int main(int argument_count, char **arguments)
         return LAB_SKIPPED;
     planted = argument_count > 2 ? arguments[2] : NULL;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),  cmocka_unit_test(test_k_types),
-        cmocka_unit_test(test_others), cmocka_unit_test(test_long),
-        cmocka_unit_test(test_biases), cmocka_unit_test(test_inspected)
+        cmocka_unit_test(test_types),    cmocka_unit_test(test_k_types),
+        cmocka_unit_test(test_others),   cmocka_unit_test(test_long),
+        cmocka_unit_test(test_biases),   cmocka_unit_test(test_tail),
+        cmocka_unit_test(test_inspected)
     };
     const struct CMUnitTest fault[] = { cmocka_unit_test(test_fault) };
     const struct CMUnitTest lost[] = { cmocka_unit_test(test_lost_block) };

@@ -44,13 +44,15 @@ static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *str
     return capture_prepared(gpu, stream, recording, &prepared, command->contract->name, err);
 }
 
+/* The commands behind those that are walked. */
 static enum status capture(struct gpu_device *gpu, struct gpu_stream *stream,
                            const struct gpu_graph *graph, struct gpu_recording *recording,
                            struct error *err)
 {
     struct gpu_graph_inspections *inspections = recording->inspections;
-    uint64_t node = 0; /* inspections do not count: they belong to the command before them */
-    for (size_t i = 0; i < graph->command_count; i++) {
+    /* Inspections do not count: they belong to the command before them. */
+    uint64_t node = recording->walked;
+    for (size_t i = recording->walked; i < graph->command_count; i++) {
         const struct device_command *command = &graph->commands[i];
         if (command->kind == DEVICE_COMMAND_INSPECT) {
             GPU_TRY(gpu, gpu_inspect_graph_add(gpu, inspections, command), "graph", err);
@@ -100,9 +102,11 @@ static enum status record(struct gpu_device *gpu, struct gpu_stream *stream,
                                                       graph->command_count, sweep);
     TRY(gpu_walk_create(gpu, stream, graph, recording, &walk, err));
     GPU_TRY(gpu, runtime->capture_begin(runtime->self, stream->handle), "graph", err);
-    enum status status = recording->walk
-                             ? capture_prepared(gpu, stream, recording, &walk, "graph", err)
-                             : capture(gpu, stream, graph, recording, err);
+    enum status status = STATUS_OK;
+    if (recording->walk)
+        status = capture_prepared(gpu, stream, recording, &walk, "graph", err);
+    if (!status)
+        status = capture(gpu, stream, graph, recording, err);
     int code = runtime->capture_end(runtime->self, stream->handle, &recording->graph,
                                     &recording->exec);
     if (!status && code)

@@ -52,7 +52,8 @@ struct gpu_recording {
     struct gpu_grid first_grid;
     struct gpu_call first_call;
     struct gpu_graph_inspections *inspections; /* NULL: none */
-    uint64_t walk; /* memory of the table the one kernel walks through; 0: a kernel for each */
+    uint64_t walk; /* memory of the table one kernel walks through; 0: a kernel for each launch */
+    size_t walked; /* launches it stands for, the first ones */
 };
 
 struct gpu_graph {
@@ -225,7 +226,7 @@ void gpu_stream_note(struct gpu_stream *stream, uint64_t event_id, const char *o
 
 /* ---- Walks (gpu_walk.c) --------------------------------------------------------------------- */
 
-/* Before the capture begins: if the whole graph can be one kernel, makes its table
+/* Before the capture begins: if the graph, or the most of it, can be one kernel, makes its table
  * (recording->walk) and prepares its one launch. Where it cannot, recording->walk stays 0. */
 enum status gpu_walk_create(struct gpu_device *gpu, const struct gpu_stream *stream,
                             const struct gpu_graph *graph, struct gpu_recording *recording,

@@ -19,7 +19,7 @@ struct walk_plan {
     struct device_gpu_request *requests;
     device_gpu_plan *plans;
     struct device_gpu_walk_row *rows;
-    uint32_t row_count;
+    uint32_t row_count, taken;
     struct device_gpu_step step;
 };
 
@@ -57,8 +57,9 @@ static void make_plan(const struct gpu_device *gpu, const struct gpu_graph *grap
         plan->plans[i] = graph->commands[i].kernel.gpu;
     }
     device_gpu_walk walk = gpu->modules[graph->commands[0].kernel.module_index].walk;
-    plan->row_count = walk(plan->requests, plan->plans, (uint32_t)count, plan->rows, &plan->step);
-    ASSERT(plan->row_count <= count);
+    plan->row_count = walk(plan->requests, plan->plans, (uint32_t)count, plan->rows, &plan->step,
+                           &plan->taken);
+    ASSERT(plan->row_count <= count && plan->taken <= count);
 }
 
 /* Fills the table and gives it to the device at `address`. */
@@ -109,6 +110,7 @@ enum status gpu_walk_create(struct gpu_device *gpu, const struct gpu_stream *str
     /* Where there is no memory for it there is another way. */
     if (table && gpu->runtime.memory_create(gpu->runtime.self, bytes, &address) == 0) {
         recording->walk = address;
+        recording->walked = plan.taken;
         status = upload(gpu, stream, graph, &plan, table, bytes, address, err);
         prepare(gpu, stream, graph, &plan, address, ret_prepared);
     }

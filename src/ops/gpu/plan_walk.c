@@ -195,20 +195,29 @@ static bool lay_out(const struct walk_needs *needs, struct device_gpu_step *walk
 
 uint32_t plan_walk(const struct device_gpu_request *requests, const device_gpu_plan *plans,
                    uint32_t count, struct device_gpu_walk_row *rows,
-                   struct device_gpu_step *ret_walk)
+                   struct device_gpu_step *ret_walk, uint32_t *ret_taken)
 {
     struct walk_needs needs = { .chip = requests[0].chip };
-    uint32_t row_count = 0;
+    uint32_t row_count = 0, at = 0;
     bool behind_norm = false;
     if (!(needs.chip->features & DEVICE_GPU_WALKS) || needs.chip->thread_limit < WALK_THREADS)
         return 0;
-    for (uint32_t at = 0; at < count; at += rows[row_count++].count) {
+    while (at < count) {
         struct device_gpu_walk_row *row = &rows[row_count];
         if (!fill_row(requests, plans, at, count, behind_norm, &needs, row))
-            return 0;
+            break;
         behind_norm = row->step.words[WALK_KIND] == WALK_NORM &&
                       row->step.words[WALK_NORM_EVERYWHERE];
+        at += row->count;
+        row_count++;
     }
+    if (2 * at < count + 1)
+        return 0;
+    if (behind_norm) { /* its product is not there: others read what it packs */
+        rows[row_count - 1].step.words[WALK_NORM_EVERYWHERE] = 0;
+        rows[row_count - 1].step.words[WALK_MEET] = 1;
+    }
+    *ret_taken = at;
     *ret_walk = step_of(KERNEL_walk_graph, needs.chip->processor_count, 1, WALK_THREADS);
     ret_walk->words[WALK_ROWS] = row_count;
     ret_walk->words[WALK_PRODUCTS] = needs.products;
