@@ -59,8 +59,11 @@ if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
     foreach(chip IN LISTS nvidia_chips)
         set(file ${greta_kernel_folder}/${chip}.ptx)
         set(features DEVICE_GPU_TEAM_MATRIX)
+        if(chip MATCHES "^sm_90")
+            set(features "${features} | DEVICE_GPU_WALKS")
+        endif()
         if(chip STREQUAL "sm_90a")
-            set(features "DEVICE_GPU_TEAM_MATRIX | DEVICE_GPU_WARPGROUPS")
+            set(features "${features} | DEVICE_GPU_WARPGROUPS")
         endif()
         greta_kernel_command(OUTPUT ${file}
             COMMAND ${GRETA_GPU_CLANG} --target=nvptx64-nvidia-cuda -march=${chip}

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "cli/audit_options.h"
+#include "cli/device_choice.h"
 #include "cli/engine_load.h"
 #include "device/all/all.h"
 
@@ -37,10 +38,7 @@ struct runner {
 static enum status open_runner(struct runner *runner, const struct bench_cost_request *request,
                                struct error *err)
 {
-    struct device_options options = {
-        .thread_count = request->threads,
-        .trial_kernels = request->invocation->environment->trial_kernels,
-    };
+    struct device_options options = cli_device_options(request->invocation, request->threads);
     snprintf(runner->path, sizeof(runner->path), "greta-cost-%s.flight",
              audit_level_name(runner->level));
     TRY(cli_audit_open(request->invocation, audit_level_name(runner->level), runner->path,

@@ -19,6 +19,10 @@ static const struct cli_variable variables[] = {
     { "GRETA_GPU_MANY", "1",
       "On a GPU, infer, bench and eval also use kernels that have not been measured yet against "
       "those they are to replace: products and attention of several sequences at once." },
+    { "GRETA_GPU_WALK", "1",
+      "On NVIDIA chips of compute capability 9.0 the decoding of one sequence is one kernel for a "
+      "token, where the model allows, with the same results. Of infer, bench and eval; not yet "
+      "measured, so off by default." },
     { "XDG_CACHE_HOME", "DIR",
       "Results of self-tests are kept in DIR/greta (default: ~/.cache/greta)." },
     { "HOME", "DIR", "The default of the one above." },

@@ -21,9 +21,11 @@
 
 typedef void (*emulated_kernel)(struct gpu_call call);
 
-/* Runs a whole grid. */
+/* Runs a whole grid, block by block, or all blocks at once where they wait for each other. */
 void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
                   uint32_t grid_y, uint32_t threads, uint32_t shared_bytes);
+void emulator_run_together(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
+                           uint32_t threads, uint32_t shared_bytes);
 
 /* What the running thread sees. */
 struct emulator_view {
@@ -41,6 +43,15 @@ void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8]);
 void emulator_copy_async(uint8_t *target, const uint8_t *source, uint32_t bytes);
 void emulator_copy_commit(void);
 void emulator_copy_wait(uint32_t pending);
+/* bulk.h */
+void emulator_full_init(uint64_t *full);
+void emulator_full_expect(uint64_t *full, uint32_t bytes);
+void emulator_bulk_copy(uint8_t *target, const uint8_t *source, uint32_t bytes, uint64_t *full);
+bool emulator_full_ready(uint64_t *full, uint32_t parity);
+void emulator_part_sync(uint32_t threads);
+void emulator_pause(void);
+uint64_t emulator_clock_ns(void);
+void emulator_give_up(void); /* SIGILL */
 
 #define EMULATED_INLINE static inline __attribute__((always_inline))
 

@@ -36,10 +36,10 @@ static CUresult sticky;
 /* ---- What a test may ask of it ----------------------------------------------------------------
  */
 
-/* FAKE_GPU_MIB: how much memory the device has (default: 4096). FAKE_GPU_LEFT: a file that is told,
- * at the end of the process, what was made and not given back. FAKE_GPU_IDLE: kernels do
- * nothing and inspections find nothing, a graph takes so many microseconds: to measure what the
- * host does beside them. */
+/* FAKE_GPU_PROCESSORS: how many processors the device has (default: 2). FAKE_GPU_MIB: how much
+ * memory (default: 4096). FAKE_GPU_LEFT: a file that is told, at the end of the process, what was
+ * made and not given back. FAKE_GPU_IDLE: kernels do nothing and inspections find nothing, a graph
+ * takes so many microseconds: to measure what the host does beside them. */
 enum thing {
     THING_MEMORY,
     THING_RANGE,
@@ -108,6 +108,7 @@ CUresult cuDriverGetVersion(int *version)
 CUresult cuGetErrorName(CUresult error, const char **name)
 {
     *name = error == CUDA_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : error == CUDA_LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED"
             : error == NO_MEMORY          ? "CUDA_ERROR_OUT_OF_MEMORY"
             : error == INVALID_IMAGE      ? "CUDA_ERROR_INVALID_IMAGE"
             : error == INVALID_VALUE      ? "CUDA_ERROR_INVALID_VALUE"
@@ -463,7 +464,7 @@ enum work_kind { WORK_KERNEL, WORK_COPY, WORK_FILL };
 
 struct CUgraphNode_st {
     enum work_kind kind;
-    const struct fake_kernel *kernel;
+    struct fake_kernel *kernel;
     uint32_t grid_x, grid_y, threads, shared_bytes;
     struct gpu_call call;
     void *target;
@@ -483,14 +484,16 @@ struct CUstream_st {
 
 static sigjmp_buf fault_jump;
 static _Thread_local bool running; /* work, in this thread */
-static struct sigaction before_segv, before_bus;
+static struct sigaction before_segv, before_bus, before_ill;
 
 /* A fault of another thread is none of ours. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    const struct sigaction *before = number == SIGBUS ? &before_bus : &before_segv;
+    const struct sigaction *before = number == SIGBUS   ? &before_bus
+                                     : number == SIGILL ? &before_ill
+                                                        : &before_segv;
     if (running)
-        siglongjmp(fault_jump, 1);
+        siglongjmp(fault_jump, number);
     if (before->sa_flags & SA_SIGINFO)
         before->sa_sigaction(number, info, context);
     else
@@ -501,6 +504,12 @@ static void do_work(const struct CUgraphNode_st *work)
 {
     switch (work->kind) {
     case WORK_KERNEL:
+        work->kernel->ran++;
+        if (strcmp(work->kernel->name, "walk_graph") == 0) {
+            emulator_run_together(work->kernel->run, &work->call, work->grid_x, work->threads,
+                                  work->shared_bytes);
+            break;
+        }
         emulator_run(work->kernel->run, &work->call, work->grid_x, work->grid_y, work->threads,
                      work->shared_bytes);
         break;
@@ -549,13 +558,22 @@ static CUresult run_work(const struct CUgraphNode_st *work)
         sigaction(SIGSEGV, &action, &before_segv);
         sigaction(SIGBUS, &action, &before_bus);
         running = true;
-        if (sigsetjmp(fault_jump, 0) == 0)
+        sigaction(SIGILL, &action, &before_ill);
+        switch (sigsetjmp(fault_jump, 0)) {
+        case 0:
             do_work(work);
-        else
+            break;
+        case SIGILL:
+            sticky = CUDA_LAUNCH_FAILED;
+            break;
+        default:
             sticky = CUDA_ILLEGAL_ADDRESS;
+            break;
+        }
         running = false;
         sigaction(SIGSEGV, &before_segv, NULL);
         sigaction(SIGBUS, &before_bus, NULL);
+        sigaction(SIGILL, &before_ill, NULL);
     }
     pthread_mutex_unlock(&lock);
     return 0; /* as a GPU does, it is told by a later call */
@@ -711,6 +729,14 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     return sticky;
 }
 
+/* For tests: how often a kernel ran, whatever stream it was given to. */
+EXPORT long fake_gpu_ran(const char *name);
+long fake_gpu_ran(const char *name)
+{
+    const struct fake_kernel *kernel = fake_kernel_find(name);
+    return kernel ? kernel->ran : 0;
+}
+
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
 {
     bool shared = attribute == CUDA_FUNCTION_SHARED && value <= 232448;
@@ -722,7 +748,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
                           void **extra)
 {
     struct CUgraphNode_st work = { .kind = WORK_KERNEL,
-                                   .kernel = (const struct fake_kernel *)(uintptr_t)function,
+                                   .kernel = (struct fake_kernel *)(uintptr_t)function,
                                    .grid_x = config->gridDimX,
                                    .grid_y = config->gridDimY,
                                    .threads = config->blockDimX,

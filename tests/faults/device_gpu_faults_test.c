@@ -271,6 +271,7 @@ static void test_serialised(void **state)
 {
     (void)state;
     sweep("serialised", (struct device_options){ .serialise = true,
+                                                 .walk = true,
                                                  .poison = true,
                                                  .staging = DEVICE_STAGING_PAGEABLE,
                                                  .d2h_mode = DEVICE_D2H_EVENT });

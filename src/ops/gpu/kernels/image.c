@@ -21,3 +21,4 @@
 #include "ops/gpu/kernels/rope_append.c"
 #include "ops/gpu/kernels/rows.c"
 #include "ops/gpu/kernels/unpack.c"
+#include "ops/gpu/kernels/walk.c"

@@ -66,9 +66,9 @@ INLINE uint32_t one_kept(uint32_t dtype)
 
 /* Multiplies the slices of a group's rows, which are in the stage. */
 INLINE void one_add(const struct one_work *work, uint32_t dtype, const SHARED uint8_t *stage,
-                    uint32_t k, const struct one_acts *acts, float sums[ONE_ROWS_MOST])
+                    const struct one_acts *acts, float sums[ONE_ROWS_MOST])
 {
-    uint32_t left = k - work->member * one_columns(dtype);
+    uint32_t left = work->k - work->member * one_columns(dtype);
     UNROLL
     for (uint32_t r = 0; r < one_rows(dtype); r++)
         sums[r] = one_dot(dtype, stage + r * one_slice_bytes(dtype), left, acts);
@@ -138,11 +138,11 @@ INLINE void one_finish(const struct one_work *work, uint32_t dtype)
 
 /* The same where the type may be that of the group's part: loaded says for which type acts are. */
 INLINE void one_add_any(const struct one_work *work, uint32_t dtype, uint32_t group,
-                        const SHARED uint8_t *stage, uint32_t k, uint32_t *loaded,
-                        struct one_acts *acts, float sums[ONE_ROWS_MOST])
+                        const SHARED uint8_t *stage, uint32_t *loaded, struct one_acts *acts,
+                        float sums[ONE_ROWS_MOST])
 {
     if (dtype != ONE_ANY) {
-        one_add(work, dtype, stage, k, acts, sums);
+        one_add(work, dtype, stage, acts, sums);
         return;
     }
     uint32_t before, found = work->call->operands[1 + one_part(work, group, &before)].dtype;
@@ -150,11 +150,11 @@ INLINE void one_add_any(const struct one_work *work, uint32_t dtype, uint32_t gr
         one_load_acts(work, found, acts);
     *loaded = found;
     if (found == DTYPE_Q4_K)
-        one_add(work, DTYPE_Q4_K, stage, k, acts, sums);
+        one_add(work, DTYPE_Q4_K, stage, acts, sums);
     else if (found == DTYPE_Q6_K_X8)
-        one_add(work, DTYPE_Q6_K_X8, stage, k, acts, sums);
+        one_add(work, DTYPE_Q6_K_X8, stage, acts, sums);
     else
-        one_add(work, DTYPE_Q8_0_X8, stage, k, acts, sums);
+        one_add(work, DTYPE_Q8_0_X8, stage, acts, sums);
 }
 
 INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
@@ -167,14 +167,14 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
                              .ring = shared_memory() + team_index() * call->words[0],
                              .sums = (SHARED float *)(shared_memory() + teams * call->words[0]) };
     early_allow();
-    uint32_t count = 0, k = 0;
+    uint32_t count = 0;
     UNROLL
     for (uint32_t part = 0; part < 3; part++) {
         const struct gpu_operand *weights = &call->operands[1 + part];
         uint32_t rows = one_rows(dtype == ONE_ANY ? weights->dtype : dtype);
         work.counts[part] = weights->address ? ((uint32_t)weights->rows + rows - 1) / rows : 0;
         count += work.counts[part];
-        k |= (uint32_t)weights->width; /* the same for every part; some may be absent */
+        work.k |= (uint32_t)weights->width; /* the same for every part; some may be absent */
     }
     work.first = (uint32_t)((uint64_t)count * block_x() / block_count_x());
     work.end = (uint32_t)((uint64_t)count * (block_x() + 1) / block_count_x());
@@ -212,7 +212,7 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
                 if (ahead < work.end)
                     one_fetch(&work, dtype, ahead, empty);
                 copy_commit();
-                one_add_any(&work, dtype, now, full, k, &loaded, &acts, sums + n * together);
+                one_add_any(&work, dtype, now, full, &loaded, &acts, sums + n * together);
                 empty = full;
                 full = full + stage_bytes < behind ? full + stage_bytes : work.ring;
                 now += work.slots;

@@ -35,18 +35,10 @@ INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint
     }
 }
 
-/* The same for four neighbouring values from i on, a multiple of 4: eight lanes share a block
- * of 32. All lanes of a team are here together; those past the row have zeros.
- */
-INLINE void pack_four(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint64_t i,
-                      floats4 values)
+/* Four neighbouring values of a row as levels; eight lanes share a block of 32, all of a team are
+ * here together. *ret_pair: of the block. */
+INLINE uint32_t four_levels(floats4 values, floats2 *ret_pair)
 {
-    bool there = i < k;
-    if (format == PACK_F32) {
-        if (there)
-            *(GLOBAL floats4 *)(packed + 4 * i) = values;
-        return;
-    }
     uint32_t largest = 0;
     UNROLL
     for (uint32_t n = 0; n < 4; n++) {
@@ -68,12 +60,27 @@ INLINE void pack_four(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint6
         sum += level;
     }
     sum = team_sum_int(sum, 8);
+    *ret_pair = (floats2){ scale, scale * (float)sum };
+    return levels;
+}
+
+/* The same for four neighbouring values from i on, a multiple of 4. All lanes of a team are here
+ * together; those past the row have zeros. */
+INLINE void pack_four(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint64_t i,
+                      floats4 values)
+{
+    bool there = i < k;
+    if (format == PACK_F32) {
+        if (there)
+            *(GLOBAL floats4 *)(packed + 4 * i) = values;
+        return;
+    }
+    floats2 pair;
+    uint32_t levels = four_levels(values, &pair);
     if (there)
         *(GLOBAL uint32_t *)(packed + i) = levels;
-    if (there && i % 32 == 0) {
-        floats2 pair = { scale, scale * (float)sum };
+    if (there && i % 32 == 0)
         *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
-    }
 }
 
 #endif

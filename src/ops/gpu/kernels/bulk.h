@@ -1,0 +1,154 @@
+/* bulk.h - what sm_90 has for a kernel that stays: copies of whole slices in the background, told
+ * by barriers in shared memory, and counters on which all blocks of a grid meet; and the same for
+ * the emulator. Other chips have none of it (HAS_BULK). */
+#ifndef GRETA_OPS_GPU_KERNELS_BULK_H
+#define GRETA_OPS_GPU_KERNELS_BULK_H
+
+#include "ops/gpu/kernels/portable.h"
+
+#if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
+#define HAS_BULK 1
+
+INLINE uint32_t shared_place(const SHARED void *at)
+{
+    return (uint32_t)(uintptr_t)at;
+}
+
+/* One thread of a block, before a block_sync: a barrier that is full once what was expected has
+ * come. */
+INLINE void full_init(SHARED uint64_t *full)
+{
+    __asm__ volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_place(full)) : "memory");
+}
+/* Behind the last full_init: copies in the background see the barriers. */
+INLINE void full_publish(void)
+{
+    __asm__ volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+/* One thread: so many bytes will come, by bulk_copy. */
+INLINE void full_expect(SHARED uint64_t *full, uint32_t bytes)
+{
+    __asm__ volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_place(full)),
+        "r"(bytes)
+        : "memory");
+}
+/* Multiples of 16 bytes, at multiples of 16, from memory that does not change. */
+INLINE void bulk_copy(SHARED uint8_t *target, const GLOBAL uint8_t *source, uint32_t bytes,
+                      SHARED uint64_t *full)
+{
+    __asm__ volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1], %2, [%3];" ::"r"(shared_place(target)),
+                     "l"(source), "r"(bytes), "r"(shared_place(full))
+                     : "memory");
+}
+/* Whether what was expected has come; parity: of how often that was waited for before. */
+INLINE bool full_ready(SHARED uint64_t *full, uint32_t parity)
+{
+    uint32_t ready;
+    __asm__ volatile("{\n.reg .pred p;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(ready)
+                     : "r"(shared_place(full)), "r"(parity)
+                     : "memory");
+    return ready;
+}
+
+/* A counter of the device: what was written before is seen by whoever loads what this makes of it.
+ */
+INLINE void counter_add(GLOBAL uint64_t *counter)
+{
+    __asm__ volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(counter) : "memory");
+}
+INLINE uint64_t counter_load(GLOBAL uint64_t *counter)
+{
+    uint64_t value;
+    __asm__ volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(counter) : "memory");
+    return value;
+}
+
+/* Of the block's first `threads` threads, a multiple of TEAM. */
+INLINE void part_sync(uint32_t threads)
+{
+    __asm__ volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+}
+
+/* Asks the second-level cache for a line that is read soon. */
+INLINE void ask_line(const GLOBAL void *at)
+{
+    __asm__ volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
+
+INLINE void pause_here(void)
+{
+}
+INLINE uint64_t clock_ns(void)
+{
+    uint64_t now;
+    __asm__ volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+/* The kernel fails, and the device with it. */
+INLINE void give_up(void)
+{
+    __asm__ volatile("trap;");
+}
+
+#elif defined(__NVPTX__) || defined(__AMDGCN__)
+#define HAS_BULK 0
+
+#else
+#define HAS_BULK 1
+
+INLINE void full_init(uint64_t *full)
+{
+    emulator_full_init(full);
+}
+INLINE void full_publish(void)
+{
+}
+INLINE void full_expect(uint64_t *full, uint32_t bytes)
+{
+    emulator_full_expect(full, bytes);
+}
+INLINE void bulk_copy(uint8_t *target, const uint8_t *source, uint32_t bytes, uint64_t *full)
+{
+    emulator_bulk_copy(target, source, bytes, full);
+}
+INLINE bool full_ready(uint64_t *full, uint32_t parity)
+{
+    return emulator_full_ready(full, parity);
+}
+INLINE void counter_add(uint64_t *counter)
+{
+    __atomic_fetch_add(counter, 1, __ATOMIC_RELEASE);
+}
+INLINE uint64_t counter_load(const uint64_t *counter)
+{
+    return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+}
+INLINE void part_sync(uint32_t threads)
+{
+    emulator_part_sync(threads);
+}
+INLINE void ask_line(const void *at)
+{
+    (void)at;
+}
+INLINE void pause_here(void)
+{
+    emulator_pause();
+}
+INLINE uint64_t clock_ns(void)
+{
+    return emulator_clock_ns();
+}
+INLINE void give_up(void)
+{
+    emulator_give_up();
+}
+
+#endif
+#endif
