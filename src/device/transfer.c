@@ -92,6 +92,7 @@ static enum status queue_piece(struct call *call, struct stream_slot *stream, st
 {
     struct device *device = call->device;
     struct staging_slot *slot = piece->slot;
+    ASSERT(slot); /* a piece is only queued when its slot is filled */
     struct device_ticket place = staging_ticket(device, slot);
     call->event.object = place.index;
     call->event.epoch = (uint16_t)place.generation;
