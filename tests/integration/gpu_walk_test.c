@@ -53,7 +53,7 @@ static struct model_shape k_shape(void)
     struct model_shape shape = narrow_shape();
     shape.embedding_length = shape.feed_forward_length = 2048;
     shape.vocab_size = 261;
-    shape.block_count = 2;
+    shape.block_count = 1;
     return shape;
 }
 
@@ -180,7 +180,7 @@ static void check_scene(const struct scene *scene)
 static void test_types(void **state)
 {
     (void)state;
-    check_scene(&(struct scene){ narrow_shape(), CONVERT_Q8_0, DTYPE_F16, 11, 6, true });
+    check_scene(&(struct scene){ narrow_shape(), CONVERT_Q8_0, DTYPE_F16, 11, 3, true });
     check_scene(&(struct scene){ narrow_shape(), CONVERT_F16, DTYPE_F16, 3, 3, true });
     check_scene(&(struct scene){ wide_shape(), CONVERT_Q8_0, DTYPE_F16, 3, 3, true });
     check_scene(&(struct scene){ wide_shape(), CONVERT_BF16, DTYPE_F16, 3, 3, true });
@@ -190,7 +190,7 @@ static void test_types(void **state)
 static void test_k_types(void **state)
 {
     (void)state;
-    check_scene(&(struct scene){ k_shape(), CONVERT_Q4_K_M, DTYPE_F16, 3, 3, true });
+    check_scene(&(struct scene){ k_shape(), CONVERT_Q4_K_M, DTYPE_F16, 3, 2, true });
     struct model_shape shape = k_shape();
     shape.head_count = 32; /* so that the output's rows are long enough */
     shape.head_count_kv = 4;
@@ -220,11 +220,11 @@ static void test_long(void **state)
 {
     (void)state;
     setenv("FAKE_GPU_PROCESSORS", "5", 1);
-    check_scene(&(struct scene){ narrow_shape(), CONVERT_Q8_0, DTYPE_F16, 300, 5, true });
+    check_scene(&(struct scene){ narrow_shape(), CONVERT_Q8_0, DTYPE_F16, 140, 3, true });
     setenv("FAKE_GPU_PROCESSORS", "3", 1);
-    check_scene(&(struct scene){ narrow_shape(), CONVERT_F16, DTYPE_F16, 100, 40, true });
+    check_scene(&(struct scene){ narrow_shape(), CONVERT_F16, DTYPE_F16, 8, 30, true });
     setenv("FAKE_GPU_PROCESSORS", "1", 1);
-    check_scene(&(struct scene){ narrow_shape(), CONVERT_BF16, DTYPE_F16, 9, 4, true });
+    check_scene(&(struct scene){ narrow_shape(), CONVERT_BF16, DTYPE_F16, 3, 2, true });
     unsetenv("FAKE_GPU_PROCESSORS");
 }
 
