@@ -99,20 +99,22 @@ foreach(source IN LISTS integration_tests)
         "GRETA=$<TARGET_FILE:greta>;GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
-# Every header compiles alone.
-file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS src/*.h)
-list(FILTER headers EXCLUDE REGEX "/kernels/") # for other machines
-set(alone_sources "")
-foreach(header IN LISTS headers)
-    string(MAKE_C_IDENTIFIER ${header} identifier)
-    set(alone ${CMAKE_BINARY_DIR}/headers/${identifier}.c)
-    file(CONFIGURE OUTPUT ${alone}
-         CONTENT "#include \"@header@\"\nextern int greta_header_@identifier@;\n" @ONLY)
-    list(APPEND alone_sources ${alone})
-endforeach()
-add_library(greta_headers_alone OBJECT ${alone_sources})
-target_include_directories(greta_headers_alone PRIVATE src)
-target_link_libraries(greta_headers_alone PRIVATE greta_warnings)
+# Every header compiles alone. (All builds would say the same.)
+if(NOT GRETA_SANITIZE)
+    file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS src/*.h)
+    list(FILTER headers EXCLUDE REGEX "/kernels/") # for other machines
+    set(alone_sources "")
+    foreach(header IN LISTS headers)
+        string(MAKE_C_IDENTIFIER ${header} identifier)
+        set(alone ${CMAKE_BINARY_DIR}/headers/${identifier}.c)
+        file(CONFIGURE OUTPUT ${alone}
+             CONTENT "#include \"@header@\"\nextern int greta_header_@identifier@;\n" @ONLY)
+        list(APPEND alone_sources ${alone})
+    endforeach()
+    add_library(greta_headers_alone OBJECT ${alone_sources})
+    target_include_directories(greta_headers_alone PRIVATE src)
+    target_link_libraries(greta_headers_alone PRIVATE greta_warnings)
+endif()
 
 # Replays a fuzzing corpus without a fuzzer, so that any compiler can.
 file(GLOB fuzzers CONFIGURE_DEPENDS fuzz/fuzz_*.c)
@@ -156,15 +158,15 @@ add_test(NAME report/files
                  ${CMAKE_SOURCE_DIR} $<TARGET_FILE:report_write_test>)
 set_tests_properties(report/files PROPERTIES SKIP_RETURN_CODE 77)
 
-# The program as people call it. Not unoptimised: that takes minutes and shows nothing more. Where
-# ThreadSanitizer watches, only the commands that run a device in their own process: how audits end
-# and what is traced is about other processes.
+# The program as people call it. Where ThreadSanitizer watches, only the commands that run a device in
+# their own process: how audits end and what is traced is about other processes.
 file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*_test.sh)
-if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-    set(scripts "")
-elseif(GRETA_SANITIZE MATCHES "thread")
+if(GRETA_SANITIZE MATCHES "thread")
     list(FILTER scripts EXCLUDE REGEX
-         "/(absurd_models|audit_ends|general|gpu_walk|inspect|quantize|synth|tokenize|trace|trace_hip)_test\\.sh$")
+         "/(absurd_models|audit_ends|general|inspect|quantize|synth|tokenize|trace|trace_hip)_test\\.sh$")
+endif()
+if(GRETA_SANITIZE) # about kernels on the emulated driver
+    list(FILTER scripts EXCLUDE REGEX "/gpu_walk_test\\.sh$")
 endif()
 foreach(script IN LISTS scripts)
     get_filename_component(name ${script} NAME_WE)
@@ -254,12 +256,9 @@ if(greta_kernel_count GREATER 0)
             list(GET way 0 group)
             list(GET way 1 device)
             list(GET way 2 path)
-            # The emulated driver is the same in every build and never sanitized. So nothing on it
-            # unoptimised; what tests kernels rather than the code around them in one build only;
-            # and through HIP's table, where the launches are the same, once too.
-            if(group MATCHES "^fake" AND CMAKE_BUILD_TYPE STREQUAL "Debug")
-                continue()
-            endif()
+            # The emulated driver is the same in every build and never sanitized. So what tests kernels
+            # rather than the code around them is not run in sanitized builds; nor is what goes
+            # through HIP's table, where the launches are the same.
             if(GRETA_SANITIZE AND (group STREQUAL "fake_hip" OR
                (group STREQUAL "fake_gpu" AND name MATCHES "^(gpu_many_test|gpu_walk_test|walk_.*)$")))
                 continue()
@@ -282,10 +281,12 @@ if(greta_kernel_count GREATER 0)
         greta_gpu_test(${name} ${name})
     endforeach()
     # A chip with many processors cuts products in other ways.
-    if(NOT GRETA_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    if(NOT GRETA_SANITIZE)
         add_test(NAME fake_gpu/gpu_many_wide_test COMMAND gpu_many_test cuda:0)
         set_tests_properties(fake_gpu/gpu_many_wide_test PROPERTIES TIMEOUT ${greta_test_timeout}
                              ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_PROCESSORS=132")
+        # Much of the same again: run by ./test --long.
+        set_tests_properties(fake_gpu/gpu_many_wide_test fake_hip/gpu_many_test PROPERTIES LABELS long)
     endif()
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
@@ -310,6 +311,7 @@ target_link_libraries(greta_fail_nth PUBLIC greta_test_support PkgConfig::XXHASH
 target_link_options(greta_fail_nth PUBLIC ${fault_options})
 # Modules are linked whole, so that a call nobody makes is seen too.
 set(fault_triples "")
+set(fault_programs "")
 foreach(row gguf:gguf:gguf device_host:device:device,device_host analyze:analyze:analyze)
     string(REPLACE ":" ";" row ${row})
     list(GET row 0 module)
@@ -318,6 +320,7 @@ foreach(row gguf:gguf:gguf device_host:device:device,device_host analyze:analyze
     string(REPLACE "," ";" whole ${whole})
     set(name ${module}_faults_test)
     add_executable(${name} tests/faults/${name}.c)
+    list(APPEND fault_programs ${name})
     target_include_directories(${name} PRIVATE tests/faults tests/unit)
     foreach(library IN LISTS whole)
         target_link_options(${name} PRIVATE
@@ -335,6 +338,10 @@ endforeach()
 if(greta_kernel_count GREATER 0 AND (CMAKE_BUILD_TYPE STREQUAL "Debug" OR GRETA_COVERAGE))
     set(name device_gpu_faults_test)
     add_executable(${name} tests/faults/${name}.c)
+    list(APPEND fault_programs ${name} greta_hip_over_cuda greta_fake_hsa)
+    if(TARGET greta_fake_cuda)
+        list(APPEND fault_programs greta_fake_cuda)
+    endif()
     target_include_directories(${name} PRIVATE tests/faults)
     target_link_options(${name} PRIVATE LINKER:--wrap=dlsym)
     foreach(library device_gpu device_cuda device_hip)
@@ -353,8 +360,9 @@ if(greta_kernel_count GREATER 0 AND (CMAKE_BUILD_TYPE STREQUAL "Debug" OR GRETA_
              device/${kind}:$<TARGET_FILE:${name}>:${sites})
     endforeach()
 endif()
-# Only an unoptimised build says which line calls.
+# Only an unoptimised build says which line calls; ./test builds and runs these of it, and no others.
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    add_custom_target(fault_tests DEPENDS ${fault_programs})
     add_test(NAME faults/sites COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/faults/sites.py
              ${CMAKE_SOURCE_DIR}/tests/faults/unreached.txt ${fault_triples})
     set_tests_properties(faults/sites PROPERTIES FIXTURES_REQUIRED fault_sites)
@@ -388,9 +396,4 @@ if(GRETA_CUPTI_INCLUDE)
     target_include_directories(cupti_layout_test SYSTEM PRIVATE ${GRETA_CUPTI_INCLUDE})
     target_include_directories(cupti_layout_test PRIVATE src)
     add_test(NAME source/cupti_layout COMMAND cupti_layout_test)
-endif()
-
-# A long one that the optimised builds run, sanitized too, and that takes minutes in this one.
-if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-    set_tests_properties(integration/engine_soak_test PROPERTIES DISABLED TRUE)
 endif()
