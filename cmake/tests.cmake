@@ -158,12 +158,12 @@ add_test(NAME report/files
                  ${CMAKE_SOURCE_DIR} $<TARGET_FILE:report_write_test>)
 set_tests_properties(report/files PROPERTIES SKIP_RETURN_CODE 77)
 
-# The program as people call it. Where ThreadSanitizer watches, only the commands that run a device in
-# their own process: how audits end and what is traced is about other processes.
+# The program as people call it. Where ThreadSanitizer watches, only some of the commands that run a
+# device in their own process: how audits end and what is traced is about other processes.
 file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*_test.sh)
 if(GRETA_SANITIZE MATCHES "thread")
     list(FILTER scripts EXCLUDE REGEX
-         "/(absurd_models|audit_ends|general|inspect|quantize|synth|tokenize|trace|trace_hip)_test\\.sh$")
+         "/(absurd_models|audit_ends|eval|general|gpu_limits|infer_taps|inspect|quantize|synth|tokenize|trace|trace_hip)_test\\.sh$")
 endif()
 if(GRETA_SANITIZE) # about kernels on the emulated driver
     list(FILTER scripts EXCLUDE REGEX "/gpu_walk_test\\.sh$")
@@ -286,7 +286,8 @@ if(greta_kernel_count GREATER 0)
         set_tests_properties(fake_gpu/gpu_many_wide_test PROPERTIES TIMEOUT ${greta_test_timeout}
                              ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_PROCESSORS=132")
         # Much of the same again: run by ./test --long.
-        set_tests_properties(fake_gpu/gpu_many_wide_test fake_hip/gpu_many_test PROPERTIES LABELS long)
+        set_tests_properties(fake_gpu/gpu_many_wide_test fake_hip/gpu_many_test
+                             fake_hip/gpu_engine_test PROPERTIES LABELS long)
     endif()
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
