@@ -1,4 +1,4 @@
-/* upload.c - weights to a device that has memory of its own, at the speed of the link.
+/* upload.c - weights to a device that has memory of its own, on a stream of their own.
  *
  * Copies in follow each other on a stream of their own. A tensor that the device likes laid out
  * anew goes to one of two raw buffers, a run of rows at a time, and is laid out from there by the

@@ -314,19 +314,8 @@ INLINE void join_parts(const struct gpu_call *call, const struct share *share, u
 /* Whether this block is the last of its parts to come here. */
 INLINE bool is_last(const struct gpu_call *call, const struct share *share)
 {
-    SHARED uint32_t *flag = (SHARED uint32_t *)shared_memory();
-    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + share->counter;
-    fence_device();
-    block_sync();
-    if (thread_index() == 0) {
-        uint32_t before = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
-        *flag = before == share->parts - 1;
-        if (*flag)
-            *counter = 0;
-    }
-    block_sync();
-    fence_device();
-    return *flag != 0;
+    return block_is_last((GLOBAL uint32_t *)call->workspace + share->counter, share->parts,
+                         (SHARED uint32_t *)shared_memory());
 }
 
 INLINE void clear_heads(const struct gpu_call *call, const struct share *share)

@@ -257,20 +257,9 @@ INLINE void join_apart(const struct gpu_call *call, const struct apart_share *sh
 INLINE bool is_last_apart(const struct gpu_call *call, const struct apart_share *share,
                           uint32_t head_dim)
 {
-    SHARED uint32_t *flag = (SHARED uint32_t *)shared_memory();
-    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + share->token;
     uint32_t blocks = (uint32_t)call->operands[0].width / (share->group * head_dim);
-    fence_device();
-    block_sync();
-    if (thread_index() == 0) {
-        uint32_t before = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
-        *flag = before == blocks - 1;
-        if (*flag)
-            *counter = 0;
-    }
-    block_sync();
-    fence_device();
-    return *flag != 0;
+    return block_is_last((GLOBAL uint32_t *)call->workspace + share->token, blocks,
+                         (SHARED uint32_t *)shared_memory());
 }
 
 /* Fours of a row that a thread keeps in registers; those of longer rows are read again. */

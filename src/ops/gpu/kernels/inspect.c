@@ -113,18 +113,8 @@ INLINE GLOBAL uint64_t *part_of(const struct gpu_call *call, uint32_t part)
 /* True in the block that is done last, for all its threads; it sees what the others stored. */
 INLINE bool is_last_part(const struct gpu_call *call)
 {
-    SHARED uint32_t *flag = (SHARED uint32_t *)shared_memory();
-    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + block_y();
-    fence_device();
-    block_sync();
-    if (thread_index() == 0) {
-        *flag = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED) == block_count_x() - 1;
-        if (*flag)
-            *counter = 0;
-    }
-    block_sync();
-    fence_device();
-    return *flag != 0;
+    return block_is_last((GLOBAL uint32_t *)call->workspace + block_y(), block_count_x(),
+                         (SHARED uint32_t *)shared_memory());
 }
 
 INLINE void tell(const struct gpu_call *call, struct seen seen)

@@ -337,17 +337,7 @@ INLINE void join_lanes(const struct gpu_call *call, const struct lanes_share *sh
 {
     uint32_t tiles = block_count_x() / share->splits;
     GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + share->tile + tiles * block_y();
-    fence_device();
-    block_sync();
-    if (thread_index() == 0) {
-        uint32_t before = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
-        *flag = before == share->splits - 1;
-        if (*flag)
-            *counter = 0;
-    }
-    block_sync();
-    fence_device();
-    if (*flag == 0)
+    if (!block_is_last(counter, share->splits, flag))
         return;
     const uint64_t apart = (uint64_t)(LANES_GROUPS / share->shares) * LANES_FOURS * WARPGROUP;
     uint32_t from = first_lanes_four(share);

@@ -154,17 +154,7 @@ INLINE void join_splits(const struct gpu_call *call, const struct tile_share *sh
     uint32_t tiles_x = block_count_x() / call->words[0];
     GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + share->tile +
                                tiles_x * block_y();
-    fence_device();
-    block_sync();
-    if (thread_index() == 0) {
-        uint32_t before = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
-        *flag = before == call->words[0] - 1;
-        if (*flag)
-            *counter = 0;
-    }
-    block_sync();
-    fence_device();
-    if (*flag == 0)
+    if (!block_is_last(counter, call->words[0], flag))
         return;
     const uint64_t apart = (uint64_t)tile_rows * TILE_TOKENS_WIDE / 4;
     volatile GLOBAL floats4 *first = (volatile GLOBAL floats4 *)split_at(call, share, tile_rows, 0);

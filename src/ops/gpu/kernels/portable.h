@@ -514,6 +514,24 @@ INLINE bool index_ok(const struct gpu_call *call, uint32_t operand, uint64_t ind
     return index_of_ok(call, call->trap_id, operand, index, bound);
 }
 
+/* ---- Blocks that share an output ------------------------------------------------------------ */
+
+/* True in the last of `count` blocks to come here, for all its threads; it sees what the others
+ * stored before. Leaves the counter 0, for the next launch. */
+INLINE bool block_is_last(GLOBAL uint32_t *counter, uint32_t count, SHARED uint32_t *flag)
+{
+    fence_device();
+    block_sync();
+    if (thread_index() == 0) {
+        *flag = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED) == count - 1;
+        if (*flag)
+            *counter = 0;
+    }
+    block_sync();
+    fence_device();
+    return *flag != 0;
+}
+
 /* ---- Operands ------------------------------------------------------------------------------- */
 
 INLINE GLOBAL uint8_t *row_at(const struct gpu_operand *operand, uint64_t row)
