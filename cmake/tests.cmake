@@ -398,3 +398,12 @@ if(GRETA_CUPTI_INCLUDE)
     target_include_directories(cupti_layout_test PRIVATE src)
     add_test(NAME source/cupti_layout COMMAND cupti_layout_test)
 endif()
+
+# AddressSanitizer's leak check of clang 14 takes a block of thread-local memory whose address ends in
+# 010 for one of glibc 2.19 and reads its size and place from the allocator's own header: one run in
+# 256 dies of "Tracer caught signal 11" at exit. Such blocks are found through glibc's table anyway.
+if(GRETA_SANITIZE MATCHES "address")
+    get_property(greta_tests DIRECTORY PROPERTY TESTS)
+    set_property(TEST ${greta_tests} APPEND PROPERTY ENVIRONMENT
+                 "ASAN_OPTIONS=intercept_tls_get_addr=0")
+endif()
