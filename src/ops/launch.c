@@ -320,7 +320,8 @@ enum status ops_attention(const struct ops_target *target, const struct device_v
             packed = packing->packed;
     }
     const struct device_view *operands[] = { q, keys, values, starts, positions, out, packed };
-    TRY(launch(target, OPS_ATTENTION, &params, operands, q->shape.dims[1] * kv_heads, err));
+    uint64_t token_tiles = tiles(q->shape.dims[1], attention_tile_tokens(&params));
+    TRY(launch(target, OPS_ATTENTION, &params, operands, token_tiles * kv_heads, err));
     return packing && !packed
                ? ops_act_pack(target, out, packing->packed, packing->weight_dtype, err)
                : STATUS_OK;

@@ -1,5 +1,5 @@
 /* ops_host_attention_edge_test.c - attention on every path: that it reads its own slots only,
- * scores that rise or fall, NaN, and bad indices. */
+ * scores that rise or fall, NaN, tokens taken together, and bad indices. */
 #include "ops_host_attention_setup.h"
 
 /* ---- Special contexts ----------------------------------------------------------------------- */
@@ -99,6 +99,62 @@ static void test_nan(void **state)
 {
     (void)state;
     each_path(check_nans);
+}
+
+/* ---- Tokens taken together ------------------------------------------------------------------- */
+
+/* Two sequences whose tokens meet in every way a tile can have them: in order across the end of a
+ * chunk, out of order, twice the same, far apart, a bad one between them, the other sequence
+ * between them, and a tile that is not full. */
+static const struct span mixed[] = {
+    { 3, 250 }, { 3, 251 }, { 3, 252 },   { 3, 253 },   { 3, 254 }, { 3, 255 },   { 3, 256 },
+    { 3, 257 }, { 3, 258 }, { 3, 259 },   { 600, 0 },   { 3, 260 }, { 600, 1 },   { 600, 2 },
+    { 600, 3 }, { 600, 4 }, { 600, 300 }, { 600, 7 },   { 600, 7 }, { 600, -1 },  { 600, 255 },
+    { 600, 9 }, { 600, 1 }, { 3, 0 },     { 600, 423 }, { 3, 595 }, { 600, 256 },
+};
+/* Only the one token that looks at 423 slots behind its first sees this. */
+#define SEEN_ONCE (600u + 423u)
+
+/* The results of tokens taken together, or each alone; the caller frees them. */
+static float *run_mixed(enum cpu_path path, const struct setup *setup, bool together)
+{
+    struct attention attention;
+    uint64_t width = (uint64_t)setup->head_dim * setup->heads;
+    attention_init(&attention, setup, mixed, COUNT_OF(mixed), SLOT_COUNT);
+    attention.params.together = together;
+    if (setup->dtype == DTYPE_F32)
+        rig_row(&attention.rig, VALUES, SEEN_ONCE)[0] = NAN;
+    attention_run(&attention, path, false);
+    rig_check_margins(&attention.rig);
+    assert_int_equal(attention.rig.crumbs->trap_count, setup->kv_heads);
+    float *results = malloc(COUNT_OF(mixed) * width * sizeof(float));
+    for (uint64_t t = 0; t < COUNT_OF(mixed); t++)
+        memcpy(results + t * width, rig_row(&attention.rig, OUT, t), width * sizeof(float));
+    rig_release(&attention.rig);
+    return results;
+}
+
+static void check_together(enum cpu_path path)
+{
+    static const struct setup setups[] = { { DTYPE_F16, 64, 8, 1, 1 },
+                                           { DTYPE_F32, 40, 6, 2, 1 },
+                                           { DTYPE_Q8_0, 32, 2, 2, 3 },
+                                           { DTYPE_F32, 8, 3, 1, 1 } };
+    for (size_t s = 0; s < COUNT_OF(setups); s++) {
+        uint64_t width = (uint64_t)setups[s].head_dim * setups[s].heads;
+        float *alone = run_mixed(path, &setups[s], false);
+        float *together = run_mixed(path, &setups[s], true);
+        for (uint64_t t = 0; t < COUNT_OF(mixed); t++)
+            assert_memory_equal(together + t * width, alone + t * width, width * sizeof(float));
+        free(alone);
+        free(together);
+    }
+}
+
+static void test_together(void **state)
+{
+    (void)state;
+    each_path(check_together);
 }
 
 /* ---- Every value a cache can hold ------------------------------------------------------------ */
@@ -207,9 +263,9 @@ static void test_traps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_slots), cmocka_unit_test(test_slopes),
-        cmocka_unit_test(test_nan),       cmocka_unit_test(test_all_values),
-        cmocka_unit_test(test_traps),
+        cmocka_unit_test(test_own_slots),  cmocka_unit_test(test_slopes),
+        cmocka_unit_test(test_nan),        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_all_values), cmocka_unit_test(test_traps),
     };
     return cmocka_run_group_tests_name("ops_host_attention_edge", tests, NULL, NULL);
 }

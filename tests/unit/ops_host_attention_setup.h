@@ -84,8 +84,9 @@ static inline void attention_run(struct attention *attention, enum cpu_path path
              "%s %s head_dim %u, %u on %u heads, size %g", cpu_path_name(path),
              dtype_name(setup->dtype), setup->head_dim, setup->heads, setup->kv_heads,
              (double)setup->query_size);
+    uint64_t tile_tokens = attention_tile_tokens(&attention->params);
     rig_run(&attention->rig, rig_kernel(path, "attention"),
-            attention->token_count * setup->kv_heads, backwards);
+            (attention->token_count + tile_tokens - 1) / tile_tokens * setup->kv_heads, backwards);
 }
 
 /* ---- Against float64 ------------------------------------------------------------------------ */

@@ -1,9 +1,10 @@
 /* attention.c - the driver of attention: from a tile to rows of the cache, chunk by chunk. The
  * order of all sums is in attention.h.
  *
- * A tile does one token and the query heads that share one kv head, so that each cache row is read
- * and decoded once for all of them. Where the scratch does not hold all heads of the group, it does
- * as many as fit at a time; that changes no result. */
+ * A tile does a few tokens and the query heads that share one kv head. Tokens of one sequence go
+ * together: each cache row that all of them look at is read and decoded once for all their heads;
+ * what only some look at, each does for itself. Where the scratch does not hold all heads, it does
+ * as many as fit at a time. Nothing of this changes a result. */
 #include "ops/host/attention.h"
 
 #include "base/status.h"
@@ -15,17 +16,19 @@
 
 #define SCRATCH_FLOATS (DEVICE_SCRATCH_BYTES / sizeof(float))
 
-/* The part of the cache a token looks at. */
+/* The part of the cache that tokens of one sequence look at. */
 struct context {
     const struct device_host_operand *keys, *values; /* [kv_dim, slot_count] */
     uint64_t start;                                  /* first slot */
-    uint64_t count;                                  /* slots, at least 1 */
-    size_t first_value;                              /* of the kv head, in a cache row */
+    uint64_t counts[ATTENTION_TILE_TOKENS];          /* slots of each token, at least 1 */
+    size_t token_count;
+    uint64_t most;      /* slots that any token looks at */
+    size_t first_value; /* of the kv head, in a cache row */
     size_t head_dim;
     float scale;
 };
 
-/* Everything in the scratch of the call. */
+/* Everything in the scratch of the call: the heads of each token follow those of the one before. */
 struct work {
     struct attention_heads heads;
     float *rows;   /* [ATTENTION_ROWS][dims] */
@@ -42,7 +45,7 @@ static size_t round_up_to_lanes(size_t count)
 /* Floats of scratch that each head needs, and all need together. */
 static size_t floats_per_head(size_t dims)
 {
-    return 3 * dims + ATTENTION_CHUNK + 2;
+    return 3 * dims + ATTENTION_SCORES + 2;
 }
 
 static size_t floats_shared(size_t dims)
@@ -58,7 +61,7 @@ static struct work work_make(float *scratch, size_t count, size_t dims)
     work.heads.queries = work.rows + ATTENTION_ROWS * dims;
     work.heads.chunk = work.heads.queries + count * dims;
     work.heads.scores = work.heads.chunk + count * dims;
-    work.totals = work.heads.scores + count * ATTENTION_CHUNK;
+    work.totals = work.heads.scores + count * ATTENTION_SCORES;
     work.maxima = work.totals + count * dims;
     work.sums = work.maxima + count;
     return work;
@@ -87,7 +90,7 @@ static size_t decode_rows(const struct context *context, const struct attention_
     size_t part_offset = context->first_value / info->block_elements * info->block_bytes;
     size_t part_bytes = context->head_dim * info->block_bytes / info->block_elements;
     for (size_t r = 0; r < count; r++) {
-        if (slot + r + PREFETCH_ROWS < context->count)
+        if (slot + r + PREFETCH_ROWS < context->most)
             prefetch_row(context, cache, slot + r + PREFETCH_ROWS, part_bytes, part_offset);
         methods->decode(cache->dtype, row_bytes(cache, context->start + slot + r),
                         context->first_value, context->head_dim, work->rows + r * work->heads.dims);
@@ -99,7 +102,7 @@ static size_t decode_rows(const struct context *context, const struct attention_
 static void weigh_chunk(const struct attention_methods *methods, const struct work *work,
                         size_t head, size_t slot_count)
 {
-    float *scores = work->heads.scores + head * ATTENTION_CHUNK;
+    float *scores = work->heads.scores + head * ATTENTION_SCORES;
     float *totals = work->totals + head * work->heads.dims;
     size_t padded = round_up_to_lanes(slot_count);
     for (size_t i = slot_count; i < padded; i++)
@@ -112,60 +115,167 @@ static void weigh_chunk(const struct attention_methods *methods, const struct wo
         totals[d] *= factor;
 }
 
-static void add_chunk(const struct context *context, const struct attention_methods *methods,
-                      const struct work *work, uint64_t first, uint64_t end)
+/* The heads of some of the tokens. */
+static struct attention_heads heads_of(const struct context *context, const struct work *work,
+                                       size_t first_token, size_t token_count)
 {
-    const struct attention_heads *heads = &work->heads;
-    for (uint64_t slot = first; slot < end; slot += ATTENTION_ROWS) {
-        decode_rows(context, methods, context->keys, slot, end, work);
-        methods->score(heads, work->rows, (size_t)(slot - first), context->scale);
-    }
-    for (size_t head = 0; head < heads->count; head++)
-        weigh_chunk(methods, work, head, (size_t)(end - first));
-    memset(heads->chunk, 0, heads->count * heads->dims * sizeof(float));
-    for (uint64_t slot = first; slot < end; slot += ATTENTION_ROWS) {
-        size_t rows = decode_rows(context, methods, context->values, slot, end, work);
-        methods->gather(heads, work->rows, rows, (size_t)(slot - first));
-    }
-    for (size_t i = 0; i < heads->count * heads->dims; i++)
-        work->totals[i] += heads->chunk[i];
+    size_t group = work->heads.count / context->token_count, first = first_token * group;
+    return (struct attention_heads){ .count = token_count * group,
+                                     .dims = work->heads.dims,
+                                     .queries = work->heads.queries + first * work->heads.dims,
+                                     .scores = work->heads.scores + first * ATTENTION_SCORES,
+                                     .chunk = work->heads.chunk + first * work->heads.dims };
 }
 
-/* Heads q[0 .. count - 1] and the same of out, each of head_dim values. */
-static void attend(const struct context *context, const struct attention_methods *methods,
-                   float *scratch, const float *q, float *out, size_t count)
+/* Slots of a chunk, for some heads. */
+struct span {
+    uint64_t chunk; /* where the chunk begins */
+    uint64_t first, end;
+};
+
+static void score_span(const struct context *context, const struct attention_methods *methods,
+                       const struct work *work, const struct attention_heads *heads,
+                       struct span span)
 {
-    size_t dims = round_up_to_lanes(context->head_dim);
-    struct work work = work_make(scratch, count, dims);
-    for (size_t head = 0; head < count; head++) {
-        memcpy(work.heads.queries + head * dims, q + head * context->head_dim,
-               context->head_dim * sizeof(float));
+    for (uint64_t slot = span.first; slot < span.end; slot += ATTENTION_ROWS) {
+        decode_rows(context, methods, context->keys, slot, span.end, work);
+        methods->score(heads, work->rows, (size_t)(slot - span.chunk), context->scale);
+    }
+}
+
+static void gather_span(const struct context *context, const struct attention_methods *methods,
+                        const struct work *work, const struct attention_heads *heads,
+                        struct span span)
+{
+    for (uint64_t slot = span.first; slot < span.end; slot += ATTENTION_ROWS) {
+        size_t rows = decode_rows(context, methods, context->values, slot, span.end, work);
+        methods->gather(heads, work->rows, rows, (size_t)(slot - span.chunk));
+    }
+}
+
+/* Where a chunk ends for a token. */
+static uint64_t chunk_end(const struct context *context, size_t token, uint64_t chunk)
+{
+    uint64_t left = context->counts[token] - chunk;
+    return chunk + (left < ATTENTION_CHUNK ? left : ATTENTION_CHUNK);
+}
+
+/* A chunk of which each of the tokens sees something. */
+static void add_chunk(const struct context *context, const struct attention_methods *methods,
+                      const struct work *work, size_t first_token, size_t token_count,
+                      uint64_t chunk)
+{
+    struct attention_heads all = heads_of(context, work, first_token, token_count);
+    size_t group = all.count / token_count, first_head = first_token * group;
+    struct span seen_by_all = { chunk, chunk, UINT64_MAX };
+    for (size_t t = 0; t < token_count; t++) {
+        uint64_t end = chunk_end(context, first_token + t, chunk);
+        seen_by_all.end = seen_by_all.end < end ? seen_by_all.end : end;
+    }
+    /* Whole groups of rows: each token goes on with a group. */
+    seen_by_all.end -= (seen_by_all.end - chunk) % ATTENTION_ROWS;
+    score_span(context, methods, work, &all, seen_by_all);
+    for (size_t t = 0; t < token_count; t++) {
+        struct attention_heads own = heads_of(context, work, first_token + t, 1);
+        uint64_t end = chunk_end(context, first_token + t, chunk);
+        score_span(context, methods, work, &own, (struct span){ chunk, seen_by_all.end, end });
+        for (size_t head = 0; head < group; head++)
+            weigh_chunk(methods, work, first_head + t * group + head, (size_t)(end - chunk));
+    }
+    memset(all.chunk, 0, all.count * all.dims * sizeof(float));
+    gather_span(context, methods, work, &all, seen_by_all);
+    for (size_t t = 0; t < token_count; t++) {
+        struct attention_heads own = heads_of(context, work, first_token + t, 1);
+        uint64_t end = chunk_end(context, first_token + t, chunk);
+        gather_span(context, methods, work, &own, (struct span){ chunk, seen_by_all.end, end });
+    }
+    float *totals = work->totals + first_head * all.dims;
+    for (size_t i = 0; i < all.count * all.dims; i++)
+        totals[i] += all.chunk[i];
+}
+
+/* All chunks, in order. Those that not all tokens see are taken for each alone. */
+static void add_chunks(const struct context *context, const struct attention_methods *methods,
+                       const struct work *work)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t t = 0; t < context->token_count; t++)
+        least = context->counts[t] < least ? context->counts[t] : least;
+    for (uint64_t chunk = 0; chunk < least; chunk += ATTENTION_CHUNK)
+        add_chunk(context, methods, work, 0, context->token_count, chunk);
+    uint64_t rest = (least + ATTENTION_CHUNK - 1) / ATTENTION_CHUNK * ATTENTION_CHUNK;
+    for (size_t t = 0; t < context->token_count; t++) {
+        for (uint64_t chunk = rest; chunk < context->counts[t]; chunk += ATTENTION_CHUNK)
+            add_chunk(context, methods, work, t, 1, chunk);
+    }
+}
+
+/* `count` heads of each token: q[token][0 .. count - 1] and the same of out, of head_dim values. */
+static void attend(const struct context *context, const struct attention_methods *methods,
+                   float *scratch, float *const q[], float *const out[], size_t count)
+{
+    size_t head_dim = context->head_dim, dims = round_up_to_lanes(head_dim);
+    struct work work = work_make(scratch, context->token_count * count, dims);
+    for (size_t head = 0; head < work.heads.count; head++) {
+        memcpy(work.heads.queries + head * dims, q[head / count] + head % count * head_dim,
+               head_dim * sizeof(float));
         work.maxima[head] = -INFINITY;
     }
-    for (uint64_t slot = 0; slot < context->count; slot += ATTENTION_CHUNK) {
-        uint64_t left = context->count - slot;
-        add_chunk(context, methods, &work, slot,
-                  slot + (left < ATTENTION_CHUNK ? left : ATTENTION_CHUNK));
-    }
-    for (size_t head = 0; head < count; head++) {
-        for (size_t d = 0; d < context->head_dim; d++)
-            out[head * context->head_dim + d] = work.totals[head * dims + d] / work.sums[head];
+    add_chunks(context, methods, &work);
+    for (size_t head = 0; head < work.heads.count; head++) {
+        for (size_t d = 0; d < head_dim; d++)
+            out[head / count][head % count * head_dim + d] = work.totals[head * dims + d] /
+                                                             work.sums[head];
     }
 }
 
 /* False if the token's slots are not all in the cache; a trap says which number is wrong. */
-static bool find_context(const struct device_host_call *call, uint64_t token,
-                         struct context *context)
+static bool find_slots(const struct device_host_call *call, uint64_t token, uint64_t *ret_start,
+                       uint64_t *ret_count)
 {
-    uint64_t slot_count = context->keys->shape.dims[1];
+    uint64_t slot_count = call->operands[1].shape.dims[1];
     uint64_t start = list_index(&call->operands[3], token);
     uint64_t position = list_index(&call->operands[4], token);
     if (!device_index_ok(call, 3, start, slot_count) ||
         !device_index_ok(call, 4, position, slot_count - start))
         return false;
-    context->start = start;
-    context->count = position + 1;
+    *ret_start = start;
+    *ret_count = position + 1;
     return true;
+}
+
+/* The heads of a group, `values` floats from `first` on in the rows of a few tokens. */
+struct group {
+    size_t heads, first, values;
+    float *queries[ATTENTION_TILE_TOKENS];
+    float *results[ATTENTION_TILE_TOKENS];
+};
+
+/* Heads the scratch holds. */
+static size_t heads_limit(size_t head_dim)
+{
+    size_t dims = round_up_to_lanes(head_dim);
+    ASSERT(floats_shared(dims) + floats_per_head(dims) <= SCRATCH_FLOATS);
+    return (SCRATCH_FLOATS - floats_shared(dims)) / floats_per_head(dims);
+}
+
+/* All heads of the tokens at hand, as many at a time as the scratch holds; then there are none. */
+static void attend_group(const struct device_host_call *call, struct context *context,
+                         const struct attention_methods *methods, struct group *group)
+{
+    if (context->token_count == 0)
+        return;
+    size_t at_once = heads_limit(context->head_dim) / context->token_count;
+    for (size_t head = 0; head < group->heads; head += at_once) {
+        size_t count = group->heads - head < at_once ? group->heads - head : at_once;
+        attend(context, methods, call->scratch, group->queries, group->results, count);
+        for (size_t t = 0; t < context->token_count; t++) {
+            group->queries[t] += count * context->head_dim;
+            group->results[t] += count * context->head_dim;
+        }
+    }
+    context->token_count = 0;
+    context->most = 0;
 }
 
 void host_attention_tile(const struct device_host_call *call, uint64_t tile,
@@ -180,25 +290,29 @@ void host_attention_tile(const struct device_host_call *call, uint64_t tile,
                                .head_dim = params->head_dim,
                                .scale = params->scale };
     uint64_t kv_heads = context.keys->shape.dims[0] / context.head_dim;
-    size_t group = q->shape.dims[0] / context.keys->shape.dims[0];
-    uint64_t token = tile / kv_heads;
     uint64_t kv_head = tile % kv_heads;
     context.first_value = kv_head * context.head_dim;
-    size_t group_values = group * context.head_dim;
-    const float *queries = row_f32(q, token) + kv_head * group_values;
-    float *results = row_f32(out, token) + kv_head * group_values;
-    if (!find_context(call, token, &context)) {
-        memset(results, 0, group_values * sizeof(float));
-        host_pack_part(&params->packing, out, packed, token, kv_head * group_values, group_values);
-        return;
+    struct group group = { .heads = q->shape.dims[0] / context.keys->shape.dims[0] };
+    group.values = group.heads * context.head_dim;
+    group.first = kv_head * group.values;
+    struct row_range tokens = tile_range(tile / kv_heads, attention_tile_tokens(params),
+                                         q->shape.dims[1]);
+    for (uint64_t t = tokens.first; t < tokens.end; t++) {
+        uint64_t start, count;
+        float *results = row_f32(out, t) + group.first;
+        if (!find_slots(call, t, &start, &count)) {
+            memset(results, 0, group.values * sizeof(float));
+            continue;
+        }
+        if (start != context.start || context.token_count == heads_limit(context.head_dim))
+            attend_group(call, &context, methods, &group);
+        context.start = start;
+        context.most = count > context.most ? count : context.most;
+        context.counts[context.token_count] = count;
+        group.queries[context.token_count] = row_f32(q, t) + group.first;
+        group.results[context.token_count++] = results;
     }
-    size_t dims = round_up_to_lanes(context.head_dim);
-    ASSERT(floats_shared(dims) + floats_per_head(dims) <= SCRATCH_FLOATS);
-    size_t at_once = (SCRATCH_FLOATS - floats_shared(dims)) / floats_per_head(dims);
-    for (size_t head = 0; head < group; head += at_once) {
-        size_t count = group - head < at_once ? group - head : at_once;
-        attend(&context, methods, call->scratch, queries + head * context.head_dim,
-               results + head * context.head_dim, count);
-    }
-    host_pack_part(&params->packing, out, packed, token, kv_head * group_values, group_values);
+    attend_group(call, &context, methods, &group);
+    for (uint64_t t = tokens.first; t < tokens.end; t++)
+        host_pack_part(&params->packing, out, packed, t, group.first, group.values);
 }

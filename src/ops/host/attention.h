@@ -30,16 +30,19 @@
 #define ATTENTION_LANES 16u
 /* Cache rows decoded and used at a time; part of no result. */
 #define ATTENTION_ROWS 4u
+/* From the scores of a head to those of the next: not a power of two, or those of all heads would
+ * want the same few places of the cache. */
+#define ATTENTION_SCORES (ATTENTION_CHUNK + ATTENTION_LANES)
 
 _Static_assert(ATTENTION_CHUNK % ATTENTION_LANES == 0, "a chunk is whole vectors");
 _Static_assert(ATTENTION_CHUNK % ATTENTION_ROWS == 0, "a chunk is whole groups of rows");
 
-/* Heads of one group, side by side. */
+/* Heads of one group, of one token or of several, side by side. */
 struct attention_heads {
     size_t count;
     size_t dims;
     float *queries; /* [count][dims] */
-    float *scores;  /* [count][ATTENTION_CHUNK], then weights */
+    float *scores;  /* [count][ATTENTION_SCORES], then weights */
     float *chunk;   /* [count][dims]: sums of the weighted values of this chunk */
 };
 

@@ -105,7 +105,7 @@ INLINE_AVX2 void score_heads(const struct attention_heads *heads, size_t first, 
         }
     }
     for (size_t h = 0; h < head_count; h++)
-        _mm_store_ps(heads->scores + (first + h) * ATTENTION_CHUNK + slot,
+        _mm_store_ps(heads->scores + (first + h) * ATTENTION_SCORES + slot,
                      _mm_mul_ps(sum_rows(sums[h]), _mm_set1_ps(scale)));
 }
 
@@ -157,7 +157,7 @@ INLINE_AVX2 void gather_heads(const struct attention_heads *heads, size_t first,
     float *chunk = heads->chunk + first * dims;
     for (size_t h = 0; h < head_count; h++)
         for (size_t r = 0; r < row_count; r++)
-            weights[h][r] = _mm256_broadcast_ss(heads->scores + (first + h) * ATTENTION_CHUNK +
+            weights[h][r] = _mm256_broadcast_ss(heads->scores + (first + h) * ATTENTION_SCORES +
                                                 slot + r);
     for (size_t d = 0; d < dims; d += 8) {
         __m256 sums[2];

@@ -113,7 +113,7 @@ INLINE_AVX512 void score_heads(const struct attention_heads *heads, size_t first
         }
     }
     for (size_t h = 0; h < head_count; h++)
-        _mm_store_ps(heads->scores + (first + h) * ATTENTION_CHUNK + slot,
+        _mm_store_ps(heads->scores + (first + h) * ATTENTION_SCORES + slot,
                      _mm_mul_ps(sum_rows(sums[h]), _mm_set1_ps(scale)));
 }
 
@@ -164,7 +164,8 @@ INLINE_AVX512 void gather_heads(const struct attention_heads *heads, size_t firs
     __m512 weights[4][ATTENTION_ROWS];
     for (size_t h = 0; h < head_count; h++) {
         for (size_t r = 0; r < row_count; r++)
-            weights[h][r] = _mm512_set1_ps(heads->scores[(first + h) * ATTENTION_CHUNK + slot + r]);
+            weights[h][r] = _mm512_set1_ps(
+                heads->scores[(first + h) * ATTENTION_SCORES + slot + r]);
     }
     for (size_t d = 0; d < dims; d += 16) {
         __m512 values[ATTENTION_ROWS];

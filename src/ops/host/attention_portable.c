@@ -83,7 +83,7 @@ static void score(const struct attention_heads *heads, const float *rows, size_t
 {
     for (size_t head = 0; head < heads->count; head++) {
         const float *query = heads->queries + head * heads->dims;
-        float *scores = heads->scores + head * ATTENTION_CHUNK + slot;
+        float *scores = heads->scores + head * ATTENTION_SCORES + slot;
         for (size_t r = 0; r < ATTENTION_ROWS; r++)
             scores[r] = dot(query, rows + r * heads->dims, heads->dims) * scale;
     }
@@ -117,7 +117,7 @@ static void gather(const struct attention_heads *heads, const float *rows, size_
                    size_t slot)
 {
     for (size_t head = 0; head < heads->count; head++) {
-        const float *weights = heads->scores + head * ATTENTION_CHUNK + slot;
+        const float *weights = heads->scores + head * ATTENTION_SCORES + slot;
         float *chunk = heads->chunk + head * heads->dims;
         for (size_t r = 0; r < row_count; r++) {
             for (size_t d = 0; d < heads->dims; d++)
