@@ -75,6 +75,18 @@ add_test(NAME fake_gpu/hsa_faults COMMAND device_hip_fault_test libhsa-runtime64
 set_tests_properties(fake_gpu/hsa_faults PROPERTIES TIMEOUT 60 ENVIRONMENT
                      "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_hsa")
 
+# Is the driver itself: what the emulated CUPTI calls there is the test's.
+file(GLOB cuda_trace_sources CONFIGURE_DEPENDS src/interpose/cuda/*.c)
+foreach(subject calls memory graphs)
+    set(name interpose_cuda_${subject}_test)
+    target_sources(${name} PRIVATE ${cuda_trace_sources})
+    target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
+    set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
+    add_dependencies(${name} greta_fake_trace_cupti)
+    set_property(TEST unit/${name} APPEND PROPERTY ENVIRONMENT
+                 "GRETA_TRACE_CUPTI=$<TARGET_FILE:greta_fake_trace_cupti>")
+endforeach()
+
 target_link_libraries(interpose_hip_code_object_test PRIVATE greta_code_object)
 target_sources(interpose_hip_kernels_test PRIVATE src/interpose/hip/kernels.c)
 target_link_libraries(interpose_hip_kernels_test PRIVATE greta_code_object)
