@@ -175,7 +175,7 @@ set_tests_properties(report/files PROPERTIES SKIP_RETURN_CODE 77)
 file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*_test.sh)
 if(GRETA_SANITIZE MATCHES "thread")
     list(FILTER scripts EXCLUDE REGEX
-         "/(absurd_models|audit_ends|eval|general|gpu_limits|infer_taps|inspect|quantize|synth|tokenize|trace|trace_hip)_test\\.sh$")
+         "/(absurd_models|audit_ends|eval|general|gpu_limits|infer_taps|inspect|quantize|synth|tokenize|trace|trace_calls|trace_hip)_test\\.sh$")
 endif()
 if(GRETA_SANITIZE) # about kernels on the emulated driver
     list(FILTER scripts EXCLUDE REGEX "/gpu_walk_test\\.sh$")
@@ -383,13 +383,14 @@ endif()
 
 # A CUDA driver and a CUPTI for greta trace: the driver's calls are told as CUPTI tells them. Like
 # the library under test they are never sanitized: the traced program is not.
-add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c)
+add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c
+            tests/fake_trace/fake_kinds.c tests/fake_trace/fake_shapes.c)
 set_target_properties(greta_fake_trace_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
 add_library(greta_fake_trace_cupti SHARED tests/fake_trace/fake_cupti.c)
 set_target_properties(greta_fake_trace_cupti PROPERTIES OUTPUT_NAME cupti SOVERSION 13
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
-add_executable(trace_program tests/fake_trace/program.c)
+add_executable(trace_program tests/fake_trace/program.c tests/fake_trace/scenes.c)
 set_target_properties(trace_program PROPERTIES
                       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
 foreach(target greta_fake_trace_driver greta_fake_trace_cupti trace_program)
