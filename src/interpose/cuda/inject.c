@@ -75,9 +75,9 @@ static void leave(const struct cuda_entry *entry, const struct cupti_callback *d
     if (open_count == 0)
         return; /* the call began before the callbacks did */
     unsigned depth = --open_count;
-    struct cuda_call *call = &open_calls[depth];
-    if (depth >= DEPTH_LIMIT || call->entry != entry)
+    if (depth >= DEPTH_LIMIT || open_calls[depth].entry != entry)
         return;
+    struct cuda_call *call = &open_calls[depth];
     call->data = data;
     call->code = data->return_value ? *(const int32_t *)data->return_value : 0;
     entry->end(call);
