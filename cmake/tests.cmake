@@ -77,10 +77,12 @@ set_tests_properties(fake_gpu/hsa_faults PROPERTIES TIMEOUT 60 ENVIRONMENT
 
 # Is the driver itself: what the emulated CUPTI calls there is the test's.
 file(GLOB cuda_trace_sources CONFIGURE_DEPENDS src/interpose/cuda/*.c)
+add_library(greta_test_trace_cuda STATIC ${cuda_trace_sources})
+target_link_libraries(greta_test_trace_cuda PUBLIC greta_interpose ${CMAKE_DL_LIBS}
+                      PRIVATE greta_warnings)
 foreach(subject calls memory graphs)
     set(name interpose_cuda_${subject}_test)
-    target_sources(${name} PRIVATE ${cuda_trace_sources})
-    target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
+    target_link_libraries(${name} PRIVATE greta_test_trace_cuda)
     set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
     add_dependencies(${name} greta_fake_trace_cupti)
     set_property(TEST unit/${name} APPEND PROPERTY ENVIRONMENT

@@ -108,7 +108,7 @@ static void test_old_runtime(void **state)
 enum { BYTES = 4096 };
 static unsigned char memory[2 * BYTES], other[BYTES], pinned[BYTES];
 static char stream_place;
-static hipStream_t const stream = &stream_place;
+static void *const stream = &stream_place;
 
 /* Where the emulated runtime leaves the result pointer alone, so the address is the test's. */
 static void make(void *address)
