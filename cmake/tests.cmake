@@ -75,6 +75,20 @@ add_test(NAME fake_gpu/hsa_faults COMMAND device_hip_fault_test libhsa-runtime64
 set_tests_properties(fake_gpu/hsa_faults PROPERTIES TIMEOUT 60 ENVIRONMENT
                      "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_hsa")
 
+# Is the driver itself: what the emulated CUPTI calls there is the test's.
+file(GLOB cuda_trace_sources CONFIGURE_DEPENDS src/interpose/cuda/*.c)
+add_library(greta_test_trace_cuda STATIC ${cuda_trace_sources})
+target_link_libraries(greta_test_trace_cuda PUBLIC greta_interpose ${CMAKE_DL_LIBS}
+                      PRIVATE greta_warnings)
+foreach(subject calls memory graphs)
+    set(name interpose_cuda_${subject}_test)
+    target_link_libraries(${name} PRIVATE greta_test_trace_cuda)
+    set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
+    add_dependencies(${name} greta_fake_trace_cupti)
+    set_property(TEST unit/${name} APPEND PROPERTY ENVIRONMENT
+                 "GRETA_TRACE_CUPTI=$<TARGET_FILE:greta_fake_trace_cupti>")
+endforeach()
+
 target_link_libraries(interpose_hip_code_object_test PRIVATE greta_code_object)
 target_sources(interpose_hip_kernels_test PRIVATE src/interpose/hip/kernels.c)
 target_link_libraries(interpose_hip_kernels_test PRIVATE greta_code_object)
@@ -163,7 +177,7 @@ set_tests_properties(report/files PROPERTIES SKIP_RETURN_CODE 77)
 file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*_test.sh)
 if(GRETA_SANITIZE MATCHES "thread")
     list(FILTER scripts EXCLUDE REGEX
-         "/(absurd_models|audit_ends|eval|general|gpu_limits|infer_taps|inspect|quantize|synth|tokenize|trace|trace_hip)_test\\.sh$")
+         "/(absurd_models|audit_ends|eval|general|gpu_limits|infer_taps|inspect|quantize|synth|tokenize|trace|trace_calls|trace_hip)_test\\.sh$")
 endif()
 if(GRETA_SANITIZE) # about kernels on the emulated driver
     list(FILTER scripts EXCLUDE REGEX "/gpu_walk_test\\.sh$")
@@ -292,6 +306,11 @@ if(greta_kernel_count GREATER 0)
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
     endforeach()
+    if(NOT GRETA_SANITIZE) # with the runtime below HIP, which tells of the address
+        add_test(NAME fake_hip/fault_told COMMAND gpu_fault_test hip:0 wild-pointer@op=add,layer=3)
+        set_tests_properties(fake_hip/fault_told PROPERTIES TIMEOUT ${greta_test_timeout} ENVIRONMENT
+            "LD_LIBRARY_PATH=${over_path}:${fake_path}:${CMAKE_BINARY_DIR}/fake_hsa")
+    endif()
     # In a walk: an operand is nowhere, of the last op that did not touch it yet; a block never comes.
     foreach(fault embed:-1:2 rms_norm:1:2 matmul_group:1:7 rope:1:2 kv_append:1:1 attention:1:5
                   swiglu:1:2 lost-block)
@@ -371,13 +390,14 @@ endif()
 
 # A CUDA driver and a CUPTI for greta trace: the driver's calls are told as CUPTI tells them. Like
 # the library under test they are never sanitized: the traced program is not.
-add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c)
+add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c
+            tests/fake_trace/fake_kinds.c tests/fake_trace/fake_shapes.c)
 set_target_properties(greta_fake_trace_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
 add_library(greta_fake_trace_cupti SHARED tests/fake_trace/fake_cupti.c)
 set_target_properties(greta_fake_trace_cupti PROPERTIES OUTPUT_NAME cupti SOVERSION 13
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
-add_executable(trace_program tests/fake_trace/program.c)
+add_executable(trace_program tests/fake_trace/program.c tests/fake_trace/scenes.c)
 set_target_properties(trace_program PROPERTIES
                       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
 foreach(target greta_fake_trace_driver greta_fake_trace_cupti trace_program)
@@ -388,6 +408,29 @@ endforeach()
 target_link_libraries(greta_fake_trace_driver PRIVATE ${CMAKE_DL_LIBS})
 target_link_libraries(greta_fake_trace_cupti PRIVATE greta_fake_trace_driver)
 target_link_libraries(trace_program PRIVATE greta_fake_trace_driver)
+
+# The preload library over a libamdhip64 that only answers, and over one that has next to nothing.
+# Like the library the program is never sanitized, so there is none where all others are.
+if(NOT GRETA_SANITIZE AND NOT GRETA_FUZZ)
+    foreach(version now old)
+        add_library(greta_fake_hip_${version} SHARED tests/fake_trace/fake_hip.c)
+        set_target_properties(greta_fake_hip_${version} PROPERTIES OUTPUT_NAME amdhip64
+            LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_hip_${version})
+        target_include_directories(greta_fake_hip_${version} PRIVATE src tests/fake_trace)
+        target_link_libraries(greta_fake_hip_${version} PRIVATE greta_warnings)
+    endforeach()
+    target_compile_definitions(greta_fake_hip_old PRIVATE FAKE_HIP_OLD)
+    add_executable(hip_calls_test tests/fake_trace/hip_calls_test.c)
+    target_include_directories(hip_calls_test PRIVATE src tests/fake_trace)
+    target_link_libraries(hip_calls_test PRIVATE greta_fake_hip_now greta_event greta_test_support
+                          greta_warnings)
+    add_dependencies(hip_calls_test greta_fake_hip_old greta_trace_hip)
+    foreach(version now old)
+        add_test(NAME trace/hip_calls_${version} COMMAND hip_calls_test ${version})
+        set_tests_properties(trace/hip_calls_${version} PROPERTIES TIMEOUT 60 ENVIRONMENT
+            "LD_PRELOAD=$<TARGET_FILE:greta_trace_hip>;LD_LIBRARY_PATH=$<TARGET_FILE_DIR:greta_fake_hip_${version}>")
+    endforeach()
+endif()
 
 # Our own declarations of CUPTI's structs against the toolkit's, where there is one.
 find_path(GRETA_CUPTI_INCLUDE cupti.h PATHS /usr/local/cuda/include

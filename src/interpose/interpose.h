@@ -105,12 +105,23 @@ void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *c
 void interpose_alloc_end(struct interpose *interpose, struct interpose_call *call, uint64_t address,
                          int32_t code);
 
+/* Told between the two: which context or device the memory goes with; any number but 0. */
+void interpose_alloc_context(struct interpose *interpose, struct interpose_call *call,
+                             uint64_t context);
+
 /* Registered and mapped memory too (cuMemHostUnregister, cuMemUnmap). stream: of a free in stream
  * order; NULL: the runtime frees at once. bytes: of cuMemUnmap, which may name several mappings; 0:
  * the whole allocation. Of address 0 nothing is told: that free does nothing. */
 void interpose_free_begin(struct interpose *interpose, struct interpose_call *call,
                           const char *name, enum interpose_memory memory, uint64_t address,
                           uint64_t bytes, const struct interpose_stream *stream);
+
+/* A context is destroyed, a device reset: all work is waited for, and its memory goes. Which
+ * contexts went is told after a successful call, before interpose_end. */
+void interpose_reset_begin(struct interpose *interpose, struct interpose_call *call,
+                           const char *name);
+void interpose_context_gone(struct interpose *interpose, const struct interpose_call *call,
+                            uint64_t context);
 
 /* ---- Copies and fills ----------------------------------------------------------------------- */
 

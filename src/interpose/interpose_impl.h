@@ -18,6 +18,7 @@ struct block {
     uint64_t address, bytes;
     uint64_t created_id, freed_id; /* events; freed_id 0: alive */
     uint32_t index;                /* as events name it */
+    uint64_t context;              /* it goes with; 0: not known */
     uint8_t memory;                /* enum interpose_memory */
     bool parted; /* a kernel was given a pointer into its middle: it is cut into parts */
 };
@@ -150,6 +151,8 @@ struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_
 const struct block *translate_access(struct interpose *interpose, struct interpose_call *call,
                                      uint8_t operand, uint8_t mode, uint64_t address,
                                      uint64_t bytes);
+/* A stream's destroy is over. */
+void stream_settle(struct interpose *interpose, const struct interpose_call *call);
 /* One more piece of work on a stream; what waits for it, or it for, by itself. */
 void stream_queue(struct interpose *interpose, struct tracked_stream *stream);
 /* A copy reads pinned memory, the block; its content is remembered, unless the device may change

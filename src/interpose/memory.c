@@ -82,11 +82,13 @@ void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *c
     translate_tell(interpose, call);
 }
 
-/* Memory that is given out again was freed in a way that was not seen. */
-static void tell_unseen_free(struct interpose *interpose, const struct block *block)
+/* Memory that went in a call that is not its own free, or that was given out again: then it was
+ * freed in a way that was not seen. */
+static void tell_unseen_free(struct interpose *interpose, const struct block *block,
+                             const char *name)
 {
     struct interpose_call call;
-    if (!translate_open(interpose, &call, EVENT_BUFFER_DESTROY, "(unseen free)", 0))
+    if (!translate_open(interpose, &call, EVENT_BUFFER_DESTROY, name, 0))
         return;
     call.event.bytes = block->bytes;
     call.event.flags |= EVENT_SYNCHRONOUS;
@@ -100,13 +102,15 @@ static void add_block(struct interpose *interpose, struct interpose_call *call, 
     struct event *event = &call->event;
     struct block *lost;
     while ((lost = block_overlapped(&interpose->blocks, address, event->bytes)) != NULL) {
+        pending_forget(interpose, lost->address, lost->bytes);
         block_free(&interpose->blocks, lost, event->id);
-        tell_unseen_free(interpose, lost);
+        tell_unseen_free(interpose, lost, "(unseen free)");
     }
     struct block block = { .address = address,
                            .bytes = event->bytes,
                            .created_id = event->id,
                            .index = ++interpose->blocks.next_index,
+                           .context = call->argument[1],
                            .memory = (uint8_t)call->argument[0] };
     snprintf(event->scope.tensor, sizeof(event->scope.tensor), "%s#%" PRIu32, event->op,
              block.index);
@@ -118,6 +122,13 @@ static void add_block(struct interpose *interpose, struct interpose_call *call, 
         interpose->highest = address + event->bytes;
     if (!block_add(&interpose->blocks, &block))
         event->flags |= EVENT_PARTIAL; /* calls with this memory will not know it */
+}
+
+void interpose_alloc_context(struct interpose *interpose, struct interpose_call *call,
+                             uint64_t context)
+{
+    if (interpose && call->open)
+        call->argument[1] = context;
 }
 
 void interpose_alloc_end(struct interpose *interpose, struct interpose_call *call, uint64_t address,
@@ -192,7 +203,7 @@ void interpose_free_begin(struct interpose *interpose, struct interpose_call *ca
         if (!other || other->freed_id)
             break;
         block_free(&interpose->blocks, other, event->id);
-        tell_unseen_free(interpose, other);
+        tell_unseen_free(interpose, other, "(unseen free)");
         at = next;
         block = other;
     }
@@ -201,6 +212,35 @@ void interpose_free_begin(struct interpose *interpose, struct interpose_call *ca
         free_block(interpose, call, block);
     pthread_mutex_unlock(&interpose->lock);
     translate_tell(interpose, call);
+}
+
+void interpose_reset_begin(struct interpose *interpose, struct interpose_call *call,
+                           const char *name)
+{
+    interpose_sync_begin(interpose, call, name, NULL);
+    if (!call->open)
+        return;
+    /* What copies read may go in the call: looked at for the last time. */
+    pthread_mutex_lock(&interpose->lock);
+    pending_done(interpose, SIZE_MAX, 0);
+    pthread_mutex_unlock(&interpose->lock);
+}
+
+void interpose_context_gone(struct interpose *interpose, const struct interpose_call *call,
+                            uint64_t context)
+{
+    if (!interpose || !call->open || !context)
+        return;
+    pthread_mutex_lock(&interpose->lock);
+    for (size_t i = 0; i < interpose->blocks.count; i++) {
+        struct block *block = &interpose->blocks.list[i];
+        if (block->freed_id || block->context != context)
+            continue;
+        pending_forget(interpose, block->address, block->bytes);
+        block_free(&interpose->blocks, block, call->event.id);
+        tell_unseen_free(interpose, block, call->event.op);
+    }
+    pthread_mutex_unlock(&interpose->lock);
 }
 
 /* ---- The end -------------------------------------------------------------------------------- */
@@ -223,6 +263,8 @@ void translate_settle(struct interpose *interpose, struct interpose_call *call)
     bool done = event->outcome == EVENT_DONE;
     if (event->kind == EVENT_BUFFER_DESTROY)
         settle_free(interpose, call);
+    else if (event->kind == EVENT_STREAM_DESTROY)
+        stream_settle(interpose, call);
     else if (done && (event->kind == EVENT_STREAM_SYNC || event->kind == EVENT_MARK_SYNC ||
                       (event->flags & EVENT_SYNCHRONOUS)))
         pending_done(interpose, (size_t)call->argument[0], call->argument[1]);

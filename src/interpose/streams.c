@@ -121,10 +121,20 @@ void interpose_stream_destroy_begin(struct interpose *interpose, struct interpos
     struct tracked_stream *used = find_stream(interpose, &key);
     if (used && used->index != UINT32_MAX) /* else nothing was ever given to it */
         stream_use(interpose, call, stream);
-    if (used)
+    if (used && !used->destroyed) {
         used->destroyed = true;
+        call->argument[0] = (uint64_t)(used - interpose->streams) + 1;
+    }
     pthread_mutex_unlock(&interpose->lock);
     translate_tell(interpose, call);
+}
+
+void stream_settle(struct interpose *interpose, const struct interpose_call *call)
+{
+    /* It is still there if the runtime refused. A lost device keeps nothing. */
+    if (call->argument[0] && call->event.outcome == EVENT_FAILED &&
+        call->event.check != EVENT_CHECK_LOST)
+        interpose->streams[call->argument[0] - 1].destroyed = false;
 }
 
 /* ---- Waits of the host ---------------------------------------------------------------------- */

@@ -1,18 +1,15 @@
 /* fake_driver.c - see fake_trace.h. Everything happens at once: order is what the recording says of
  * it, not what this driver does. */
-#include "fake_trace.h"
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#include "fake_driver.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#define EXPORT __attribute__((visibility("default")))
-
-struct fake_stream {
-    int capturing, destroyed;
-};
 struct fake_event {
-    int unused;
+    int asked; /* how often it was asked whether it has passed */
 };
 struct fake_graph {
     int unused;
@@ -37,8 +34,9 @@ struct callback_data {
 
 static fake_callback told;
 static void *told_context;
+static uint32_t context_uid = 1;
 static unsigned char enabled[1024];
-static int lost;
+int fake_lost;
 
 EXPORT void fake_driver_subscribe(fake_callback callback, void *context)
 {
@@ -52,22 +50,15 @@ EXPORT void fake_driver_enable(uint32_t id, int on)
         enabled[id] = (unsigned char)on;
 }
 
-static void tell(int site, uint32_t id, const char *name, const void *parameters, result *code,
-                 const char *symbol)
+void fake_tell(int site, uint32_t id, const char *name, const void *parameters, result *code,
+               const char *symbol)
 {
     static uint64_t correlation;
-    struct callback_data data = { site, name, parameters, code, symbol, &told, 1, &correlation, 1 };
+    struct callback_data data = { site,  name,        parameters,   code, symbol,
+                                  &told, context_uid, &correlation, 1 };
     if (told && enabled[id])
         told(told_context, 1, id, &data);
 }
-
-/* CALL(id, name, struct of the arguments, what it does): tells, does, tells. */
-#define CALL(id, name, arguments, symbol, does)                                                    \
-    result code = OK;                                                                              \
-    tell(0, (id), name, &(arguments), &code, (symbol));                                            \
-    code = lost ? ILLEGAL_ADDRESS : (does);                                                        \
-    tell(1, (id), name, &(arguments), &code, (symbol));                                            \
-    return code
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
@@ -79,36 +70,50 @@ static struct {
 } blocks[BLOCK_LIMIT];
 static size_t block_count;
 
-/* Addresses are never given twice, so that freed ones stay freed. */
-static result make(address *pointer, size_t bytes)
+result fake_make(address *pointer, size_t bytes)
 {
     void *memory = block_count < BLOCK_LIMIT ? calloc(1, bytes + 64) : NULL;
     if (!memory)
         return INVALID_VALUE;
-    blocks[block_count].start = (address)(uintptr_t)memory;
-    blocks[block_count].bytes = bytes;
-    blocks[block_count++].alive = 1;
     *pointer = (address)(uintptr_t)memory;
-    return OK;
+    return fake_set_alive(*pointer, bytes, 1);
 }
 
-static result drop(address pointer)
+result fake_drop(address pointer)
 {
     for (size_t i = 0; i < block_count; i++)
         if (blocks[i].start == pointer && blocks[i].alive) {
             blocks[i].alive = 0;
             return OK;
         }
-    return INVALID_VALUE;
+    return pointer ? INVALID_VALUE : OK;
 }
 
-static int is_device(address pointer, size_t bytes)
+result fake_set_alive(address pointer, size_t bytes, int alive)
 {
-    for (size_t i = 0; i < block_count; i++)
-        if (blocks[i].alive && pointer >= blocks[i].start &&
-            pointer - blocks[i].start <= blocks[i].bytes &&
-            bytes <= blocks[i].bytes - (pointer - blocks[i].start))
-            return 1;
+    if (alive) {
+        if (block_count == BLOCK_LIMIT)
+            return INVALID_VALUE;
+        blocks[block_count].start = pointer;
+        blocks[block_count].bytes = bytes;
+        blocks[block_count++].alive = 1;
+    }
+    for (size_t i = 0; i < block_count && !alive; i++)
+        if (blocks[i].start >= pointer && blocks[i].start - pointer < bytes)
+            blocks[i].alive = 0;
+    return OK;
+}
+
+/* Mappings side by side are one range. */
+int fake_is_device(address pointer, size_t bytes)
+{
+    for (size_t i = 0; i < block_count; i++) {
+        if (!blocks[i].alive || pointer < blocks[i].start ||
+            pointer - blocks[i].start >= blocks[i].bytes)
+            continue;
+        size_t room = blocks[i].bytes - (pointer - blocks[i].start);
+        return bytes <= room || fake_is_device(pointer + room, bytes - room);
+    }
     return 0;
 }
 
@@ -118,12 +123,12 @@ EXPORT result cuMemAlloc_v2(address *pointer, size_t bytes)
         address *pointer;
         size_t bytes;
     } arguments = { pointer, bytes };
-    CALL(243, "cuMemAlloc_v2", arguments, NULL, make(pointer, bytes));
+    CALL(243, "cuMemAlloc_v2", arguments, NULL, fake_make(pointer, bytes));
 }
 
 EXPORT result cuMemFree_v2(address pointer)
 {
-    CALL(245, "cuMemFree_v2", pointer, NULL, drop(pointer));
+    CALL(245, "cuMemFree_v2", pointer, NULL, fake_drop(pointer));
 }
 
 EXPORT result cuMemAllocAsync(address *pointer, size_t bytes, stream on)
@@ -133,7 +138,7 @@ EXPORT result cuMemAllocAsync(address *pointer, size_t bytes, stream on)
         size_t bytes;
         stream on;
     } arguments = { pointer, bytes, on };
-    CALL(598, "cuMemAllocAsync", arguments, NULL, make(pointer, bytes));
+    CALL(598, "cuMemAllocAsync", arguments, NULL, fake_make(pointer, bytes));
 }
 
 EXPORT result cuMemFreeAsync(address pointer, stream on)
@@ -142,13 +147,24 @@ EXPORT result cuMemFreeAsync(address pointer, stream on)
         address pointer;
         stream on;
     } arguments = { pointer, on };
-    CALL(600, "cuMemFreeAsync", arguments, NULL, drop(pointer));
+    CALL(600, "cuMemFreeAsync", arguments, NULL, fake_drop(pointer));
 }
+
+/* Memory that is gone cannot be read, and is not given again. */
+static struct {
+    void *memory;
+    size_t bytes;
+} pinned[BLOCK_LIMIT];
+static size_t pinned_count;
 
 static result host_alloc(void **pointer, size_t bytes)
 {
-    *pointer = calloc(1, bytes);
-    return *pointer ? OK : INVALID_VALUE;
+    *pointer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*pointer == MAP_FAILED || pinned_count == BLOCK_LIMIT)
+        return INVALID_VALUE;
+    pinned[pinned_count].memory = *pointer;
+    pinned[pinned_count++].bytes = bytes;
+    return OK;
 }
 
 EXPORT result cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flags)
@@ -161,10 +177,21 @@ EXPORT result cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flags)
     CALL(39, "cuMemHostAlloc", arguments, NULL, host_alloc(pointer, bytes));
 }
 
-static result host_free(void *pointer)
+/* All of them for NULL. */
+static result host_free(const void *pointer)
 {
-    free(pointer);
+    for (size_t i = 0; i < pinned_count; i++)
+        if (!pointer || pinned[i].memory == pointer)
+            mprotect(pinned[i].memory, pinned[i].bytes, PROT_NONE);
     return OK;
+}
+
+result fake_reset(void)
+{
+    for (size_t i = 0; i < block_count; i++)
+        blocks[i].alive = 0;
+    context_uid++;
+    return host_free(NULL);
 }
 
 EXPORT result cuMemFreeHost(void *pointer)
@@ -182,8 +209,8 @@ struct copy {
 
 static result move(const struct copy *copy, int to_device, int from_device)
 {
-    if ((to_device && !is_device(copy->target, copy->bytes)) ||
-        (from_device && !is_device(copy->source, copy->bytes)))
+    if ((to_device && !fake_is_device(copy->target, copy->bytes)) ||
+        (from_device && !fake_is_device(copy->source, copy->bytes)))
         return INVALID_VALUE;
     if (!copy->on || !copy->on->capturing)
         memmove((void *)(uintptr_t)copy->target, (const void *)(uintptr_t)copy->source,
@@ -228,7 +255,7 @@ EXPORT result cuMemcpyDtoDAsync_v2(address target, address source, size_t bytes,
 
 static result fill(address target, unsigned char value, size_t count)
 {
-    if (!is_device(target, count))
+    if (!fake_is_device(target, count))
         return INVALID_VALUE;
     memset((void *)(uintptr_t)target, value, count);
     return OK;
@@ -286,10 +313,46 @@ EXPORT result cuStreamSynchronize(stream on)
     CALL(126, "cuStreamSynchronize", on, NULL, use(on));
 }
 
+/* It has no arguments to show. */
 EXPORT result cuCtxSynchronize(void)
 {
-    uint64_t nothing = 0;
-    CALL(17, "cuCtxSynchronize", nothing, NULL, OK);
+    result code = OK;
+    fake_tell(0, 17, "cuCtxSynchronize", NULL, &code, NULL);
+    code = fake_lost ? ILLEGAL_ADDRESS : OK;
+    fake_tell(1, 17, "cuCtxSynchronize", NULL, &code, NULL);
+    return code;
+}
+
+/* Done when it is asked for the second time. */
+static result passed(int *asked)
+{
+    return (*asked)++ ? OK : NOT_READY;
+}
+
+EXPORT result cuStreamQuery(stream on)
+{
+    CALL(125, "cuStreamQuery", on, NULL, passed(&on->asked));
+}
+
+EXPORT result cuEventQuery(event mark)
+{
+    CALL(120, "cuEventQuery", mark, NULL, passed(&mark->asked));
+}
+
+static result run(void (*host)(void *), void *data)
+{
+    host(data);
+    return OK;
+}
+
+EXPORT result cuLaunchHostFunc(stream on, void (*host)(void *), void *data)
+{
+    struct {
+        stream on;
+        void (*host)(void *);
+        void *data;
+    } arguments = { on, host, data };
+    CALL(527, "cuLaunchHostFunc", arguments, NULL, run(host, data));
 }
 
 EXPORT result cuEventCreate(event *made, unsigned int flags)
@@ -353,7 +416,7 @@ static result launch(const struct fake_kernel *kernel, stream on)
     if (on && on->capturing)
         return OK;
     if (strcmp(kernel->name, "out_of_bounds") == 0)
-        lost = 1;
+        fake_lost = 1;
     return OK;
 }
 
@@ -375,9 +438,9 @@ EXPORT result cuLaunchKernel(function kernel, unsigned int grid_x, unsigned int 
                     parameters,
                     extra };
     result code = OK;
-    tell(0, 307, "cuLaunchKernel", &arguments, &code, kernel->name);
+    fake_tell(0, 307, "cuLaunchKernel", &arguments, &code, kernel->name);
     code = launch(kernel, on);
-    tell(1, 307, "cuLaunchKernel", &arguments, &code, kernel->name);
+    fake_tell(1, 307, "cuLaunchKernel", &arguments, &code, kernel->name);
     return code;
 }
 

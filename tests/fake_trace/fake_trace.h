@@ -17,7 +17,49 @@ typedef struct fake_event *event;
 typedef struct fake_graph *graph;
 typedef struct fake_kernel *function;
 
-enum { OK = 0, INVALID_VALUE = 1, INVALID_HANDLE = 400, NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
+enum {
+    OK = 0,
+    INVALID_VALUE = 1,
+    INVALID_HANDLE = 400,
+    NOT_READY = 600,
+    ILLEGAL_ADDRESS = 700,
+    ALREADY_REGISTERED = 712,
+    NOT_REGISTERED = 713
+};
+enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2 };
+
+/* As cuda.h has them. */
+struct end_2d {
+    size_t x, y;
+    unsigned int kind;
+    const void *host;
+    address device;
+    void *array;
+    size_t pitch;
+};
+struct copy_2d {
+    struct end_2d source, target;
+    size_t width, height;
+};
+struct end_3d {
+    size_t x, y, z, level;
+    unsigned int kind;
+    const void *host;
+    address device;
+    void *array, *reserved;
+    size_t pitch, height;
+};
+struct copy_3d {
+    struct end_3d source, target;
+    size_t width, height, depth;
+};
+struct fill_node {
+    address target;
+    size_t pitch;
+    unsigned int value, element_bytes;
+    size_t width, height;
+};
+
 enum { STREAM_DEFAULT = 0, STREAM_NON_BLOCKING = 1 };
 
 result cuInit(unsigned int flags);
@@ -50,6 +92,44 @@ result cuStreamBeginCapture_v2(stream on, int mode);
 result cuStreamEndCapture(stream on, graph *made);
 result cuGraphInstantiateWithFlags(graph *made, graph from, unsigned long long flags);
 result cuGraphLaunch(graph executable, stream on);
+
+result cuStreamQuery(stream on);
+result cuEventQuery(event mark);
+result cuLaunchHostFunc(stream on, void (*host)(void *), void *data);
+
+/* fake_kinds.c */
+result cuMemAllocManaged(address *pointer, size_t bytes, unsigned int flags);
+result cuMemAllocPitch_v2(address *pointer, size_t *pitch, size_t width, size_t height,
+                          unsigned int element_bytes);
+result cuMemAllocFromPoolAsync(address *pointer, size_t bytes, void *pool, stream on);
+result cuMemAddressReserve(address *pointer, size_t bytes, size_t alignment, address wanted,
+                           unsigned long long flags);
+result cuMemMap(address pointer, size_t bytes, size_t offset, unsigned long long memory,
+                unsigned long long flags);
+result cuMemUnmap(address pointer, size_t bytes);
+result cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags);
+result cuMemHostUnregister(void *pointer);
+result cuCtxGetDevice(int *device);
+result cuDevicePrimaryCtxReset_v2(int device);
+
+/* fake_shapes.c */
+result cuMemcpy2D_v2(const struct copy_2d *copy);
+result cuMemcpy2DAsync_v2(const struct copy_2d *copy, stream on);
+result cuMemcpy3DAsync_v2(const struct copy_3d *copy, stream on);
+result cuMemcpyPeerAsync(address target, void *target_context, address source, void *source_context,
+                         size_t bytes, stream on);
+result cuMemsetD32Async(address target, unsigned int value, size_t count, stream on);
+result cuMemsetD2D16Async(address target, size_t pitch, unsigned short value, size_t width,
+                          size_t height, stream on);
+result cuGraphCreate(graph *made, unsigned int flags);
+result cuGraphAddMemcpyNode(void **node, graph into, void **behind, size_t behind_count,
+                            const struct copy_3d *copy, void *context);
+result cuGraphAddMemsetNode(void **node, graph into, void **behind, size_t behind_count,
+                            const struct fill_node *parameters, void *context);
+result cuGraphExecMemcpyNodeSetParams(graph executable, void *node, const struct copy_3d *copy,
+                                      void *context);
+result cuGraphExecDestroy(graph executable);
+result cuGraphDestroy(graph made);
 
 /* Between the two libraries: who is told of calls. */
 typedef void (*fake_callback)(void *context, int32_t domain, uint32_t id, const void *data);

@@ -1,6 +1,6 @@
 /* program.c - a small program over the driver API with one thing wrong, by name; what greta trace
- * must say of each is in tests/cli/trace_test.sh. */
-#include "fake_trace.h"
+ * must say of each is in tests/cli/trace_test.sh. More of them are in scenes.c. */
+#include "scenes.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,23 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BYTES = 1 << 16 };
-
-struct scene {
-    address a, b;
-    stream first, second;
-    unsigned char *pinned;
-    function add;
-};
-
-static function kernel(const char *name)
+function kernel(const char *name)
 {
     function found = NULL;
     cuModuleGetFunction(&found, NULL, name);
     return found;
 }
 
-static void open_scene(struct scene *scene)
+void open_scene(struct scene *scene)
 {
     cuMemAlloc_v2(&scene->a, BYTES);
     cuMemAlloc_v2(&scene->b, BYTES);
@@ -44,7 +35,7 @@ static void close_scene(struct scene *scene)
     cuMemFree_v2(scene->a);
 }
 
-static void launch(function which, address target, address source, stream on)
+void launch(function which, address target, address source, stream on)
 {
     int count = 16;
     void *parameters[] = { &target, &source, &count };
@@ -184,22 +175,24 @@ static void many(struct scene *scene)
 static const struct {
     const char *name;
     void (*run)(struct scene *scene);
-} scenes[] = {
-    { "nothing", nothing },
-    { "past-end", past_end },
-    { "double-free", double_free },
-    { "rewritten", rewritten },
-    { "unordered", unordered },
-    { "unordered-kernel", unordered_kernel },
-    { "wrong-way", wrong_way },
-    { "freed-async", freed_async },
-    { "host-freed", host_freed },
-    { "stale-graph", stale_graph },
-    { "leak", leak },
-    { "fault", fault },
-    { "crash", crash },
-    { "destroyed-stream", destroyed_stream },
-    { "many", many },
+} scenes[] = { { "nothing", nothing },
+               { "past-end", past_end },
+               { "double-free", double_free },
+               { "rewritten", rewritten },
+               { "unordered", unordered },
+               { "unordered-kernel", unordered_kernel },
+               { "wrong-way", wrong_way },
+               { "freed-async", freed_async },
+               { "host-freed", host_freed },
+               { "stale-graph", stale_graph },
+               { "leak", leak },
+               { "fault", fault },
+               { "crash", crash },
+               { "destroyed-stream", destroyed_stream },
+               { "many", many },
+#define SCENE(name, function) { name, function },
+               SCENES
+#undef SCENE
 };
 
 int main(int count, char **arguments)

@@ -2,10 +2,15 @@
  * the op, layer, step and tensor of the launch that did it, not of the one that noticed. A faulted
  * context cannot be used again in its process, so each kind of fault is a run of its own:
  *
- *     gpu_fault_test DEVICE PLAN      PLAN as for inject_parse, of op add */
+ *     gpu_fault_test DEVICE PLAN      PLAN as for inject_parse, of op add
+ *
+ * Where the emulated runtime below HIP is loaded (tests/fake_gpu/fake_hsa.c) it tells of the fault,
+ * and what it says of the address is shown. */
 #include "ops_lab.h"
 
 #include "inject/inject.h"
+
+#include <dlfcn.h>
 
 #define LAYERS 6
 #define WIDTH 4096u
@@ -31,12 +36,23 @@ static void open_with_plan(struct lab *lab, struct inject **ret_inject)
     LAB_OK(lab, device_stream_create(lab->device, DEVICE_HERE, &lab->target.stream, &lab->err));
 }
 
+/* True if there is a runtime that tells, and it told. */
+static bool tell_of_fault(void)
+{
+    void *library = dlopen("libhsa-runtime64.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    int (*raise_fault)(int, uint64_t, uint32_t) = NULL;
+    if (library)
+        *(void **)&raise_fault = dlsym(library, "fake_hsa_raise");
+    return raise_fault && raise_fault(0, 0x7f0012345000, 1 << 1) == 0;
+}
+
 static void test_fault(void **state)
 {
     (void)state;
     struct lab lab;
     struct inject *inject;
     open_with_plan(&lab, &inject);
+    bool told = tell_of_fault();
     float *values = lab_floats(&lab, WIDTH * ROWS), *found = malloc(WIDTH * ROWS * sizeof(float));
     struct device_view x = lab_put_new(&lab, DTYPE_F32, WIDTH, ROWS, values);
     struct device_view added = lab_put_new(&lab, DTYPE_F32, WIDTH, ROWS, values);
@@ -52,6 +68,10 @@ static void test_fault(void **state)
     assert_int_equal(status, STATUS_LOST);
     check_contains("the fault", lab.err.text, "an illegal memory access was encountered");
     check_contains("the launch", lab.err.text, "first fault: add, layer 3, step 7, tensor stream");
+    if (told)
+        check_contains("the address", lab.err.text,
+                       "address 0x7f0012345000 (of the page, told by the runtime: a write to "
+                       "memory to be read)");
     assert_int_equal(device_check(lab.device, &lab.err), STATUS_LOST);
     free(values);
     free(found);

@@ -60,6 +60,7 @@ SAME(args_graph_node, parameters, cuGraphAddMemsetNode_params, memsetParams);
 SAME(args_graph_node, parameters, cuGraphAddKernelNode_v2_params, nodeParams);
 SAME(cuda_kernel_node, parameters, CUDA_KERNEL_NODE_PARAMS, kernelParams);
 SAME(cuda_kernel_node, extra, CUDA_KERNEL_NODE_PARAMS, extra);
+SAME(cuda_kernel_node, kernel, CUDA_KERNEL_NODE_PARAMS_v2, kern);
 SAME(cuda_fill_node, element_bytes, CUDA_MEMSET_NODE_PARAMS, elementSize);
 SAME(cuda_fill_node, height, CUDA_MEMSET_NODE_PARAMS, height);
 SAME(cuda_copy_2d, target, CUDA_MEMCPY2D, dstXInBytes);

@@ -13,6 +13,7 @@ static void begin_alloc(struct cuda_call *call, uint64_t bytes,
 {
     interpose_alloc_begin(call->trace, &call->call, call->entry->name,
                           (enum interpose_memory)memory_of(call), bytes, stream);
+    interpose_alloc_context(call->trace, &call->call, cuda_context(call));
 }
 
 void cuda_begin_alloc(struct cuda_call *call)

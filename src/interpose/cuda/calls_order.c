@@ -32,17 +32,20 @@ void cuda_begin_nothing(struct cuda_call *call)
     (void)call;
 }
 
-void cuda_end_plain(struct cuda_call *call)
-{
-    interpose_end(call->trace, &call->call, call->code);
-}
-
 /* For calls told after success only: a failure is told as such. */
 static bool succeeded(struct cuda_call *call)
 {
     if (call->code)
         interpose_failed(call->trace, call->entry->name, call->code);
     return call->code == 0;
+}
+
+void cuda_end_plain(struct cuda_call *call)
+{
+    if (call->call.open)
+        interpose_end(call->trace, &call->call, call->code);
+    else
+        (void)succeeded(call); /* there was nothing to tell of, as of a free at address 0 */
 }
 
 /* ---- Launches ------------------------------------------------------------------------------- */
@@ -80,7 +83,9 @@ void cuda_begin_graph_kernel(struct cuda_call *call)
     const struct cuda_kernel_node *node = args->parameters;
     if (!node)
         return;
-    struct interpose_launch launch = { .function = node->function,
+    bool has_kernel = call->entry->argument >= 2;
+    struct interpose_launch launch = { .function = node->function || !has_kernel ? node->function
+                                                                                 : node->kernel,
                                        .shared_bytes = node->shared_bytes,
                                        .graph = args->graph };
     memcpy(launch.grid, node->grid, sizeof(launch.grid));
@@ -90,7 +95,7 @@ void cuda_begin_graph_kernel(struct cuda_call *call)
 
 void cuda_end_unload(struct cuda_call *call)
 {
-    (void)call;
+    (void)succeeded(call);
     cuda_parameters_forget();
 }
 

@@ -121,6 +121,7 @@ struct cuda_kernel_node {
     uint32_t grid[3], block[3], shared_bytes;
     void *const *parameters;
     void *const *extra;
+    uint64_t kernel; /* where function is 0; not there in the struct of cuGraphAddKernelNode */
 };
 struct cuda_fill_node {
     uint64_t target;
@@ -189,7 +190,10 @@ struct interpose_stream cuda_stream(const struct cuda_call *call, uint64_t handl
 struct cuda_driver {
     int32_t (*func_get_param_info)(uint64_t function, size_t index, size_t *offset, size_t *size);
     int32_t (*kernel_get_param_info)(uint64_t kernel, size_t index, size_t *offset, size_t *size);
-    int32_t (*ctx_synchronize)(void); /* only in a rerun that narrows */
+    int32_t (*ctx_synchronize)(void);           /* only in a rerun that narrows */
+    int32_t (*ctx_get_device)(int32_t *device); /* once for each context */
+    /* When a primary context was released: is it still there? */
+    int32_t (*primary_ctx_get_state)(int32_t device, uint32_t *flags, int32_t *active);
 };
 extern struct cuda_driver cuda_driver;
 
@@ -198,6 +202,9 @@ void cuda_parameters_forget(void);
 /* Tells of a launch: parameters as the call has them. */
 void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
                       void *const *parameters, void *const *extra);
+
+/* The context that a call is made in, as allocations are told of it; 0: not known. */
+uint64_t cuda_context(const struct cuda_call *call);
 
 /* A handle of libcupti, opened and complete; NULL, and why. */
 void *cuda_open_cupti(char *why, size_t why_bytes);

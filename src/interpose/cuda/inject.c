@@ -15,12 +15,29 @@
 struct cuda_driver cuda_driver;
 static struct interpose *trace;
 
-/* Codes after which a context answers nothing any more: of CUDA, errors of kernels (illegal address
- * 700 and those around it), of the hardware and of NVLink. */
+/* Codes after which a context answers nothing else any more, by the documentation. Between them
+ * stand harmless ones: 712 is memory registered twice, which programs try and pass over. */
 static bool is_fatal(int32_t code)
 {
-    return code == 700 || code == 702 || (code >= 710 && code <= 719) || code == 214 ||
-           code == 219 || code == 220 || code == 226;
+    static const int32_t codes[] = {
+        214, /* memory error that could not be corrected */
+        220, /* the same of NVLink */
+        226, /* contained by the hardware */
+        700, /* illegal address */
+        702, /* launch timed out */
+        710, /* assert */
+        714, /* stack error */
+        715, /* illegal instruction */
+        716, /* misaligned address */
+        717, /* invalid address space */
+        718, /* invalid program counter */
+        719, /* launch failure */
+        721, /* tensor memory not given back */
+    };
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (codes[i] == code)
+            return true;
+    return false;
 }
 
 static int32_t synchronise(void)
@@ -58,9 +75,9 @@ static void leave(const struct cuda_entry *entry, const struct cupti_callback *d
     if (open_count == 0)
         return; /* the call began before the callbacks did */
     unsigned depth = --open_count;
-    struct cuda_call *call = &open_calls[depth];
-    if (depth >= DEPTH_LIMIT || call->entry != entry)
+    if (depth >= DEPTH_LIMIT || open_calls[depth].entry != entry)
         return;
+    struct cuda_call *call = &open_calls[depth];
     call->data = data;
     call->code = data->return_value ? *(const int32_t *)data->return_value : 0;
     entry->end(call);
@@ -71,7 +88,8 @@ static void called(void *context, int32_t domain, uint32_t id, const void *data)
     (void)context;
     const struct cuda_entry *entry = domain == CUPTI_DOMAIN_DRIVER ? cuda_entry(id) : NULL;
     const struct cupti_callback *callback = data;
-    if (!entry || !callback->parameters || inside)
+    /* A call without arguments may have none to show. */
+    if (!entry || inside || (!callback->parameters && entry->begin != cuda_begin_sync_all))
         return;
     inside = true;
     if (callback->site == CUPTI_SITE_ENTER)
@@ -91,6 +109,8 @@ static void open_driver(void)
     *(void **)&cuda_driver.func_get_param_info = dlsym(library, "cuFuncGetParamInfo");
     *(void **)&cuda_driver.kernel_get_param_info = dlsym(library, "cuKernelGetParamInfo");
     *(void **)&cuda_driver.ctx_synchronize = dlsym(library, "cuCtxSynchronize");
+    *(void **)&cuda_driver.ctx_get_device = dlsym(library, "cuCtxGetDevice");
+    *(void **)&cuda_driver.primary_ctx_get_state = dlsym(library, "cuDevicePrimaryCtxGetState");
 }
 
 static void stop(void)

@@ -45,6 +45,7 @@
         BEGIN(name, parameters, arguments);                                                        \
         struct interpose_call call;                                                                \
         interpose_alloc_begin(trace, &call, #name, memory_kind, byte_count, on);                   \
+        interpose_alloc_context(trace, &call, hip_context());                                      \
         hipError_t code = real arguments;                                                          \
         interpose_alloc_end(trace, &call, code ? 0 : hip_number(address_made), (int32_t)code);     \
         END;                                                                                       \
@@ -60,7 +61,10 @@
             interpose_free_begin(trace, &call, #name, memory_kind, hip_number(address_freed),      \
                                  byte_count, on);                                                  \
         hipError_t code = real arguments;                                                          \
-        interpose_end(trace, &call, (int32_t)code);                                                \
+        if (call.open)                                                                             \
+            interpose_end(trace, &call, (int32_t)code);                                            \
+        else                                                                                       \
+            interpose_failed(trace, #name, (int32_t)code);                                         \
         END;                                                                                       \
     }
 

@@ -13,6 +13,7 @@ static void end_rows(struct interpose *trace, struct interpose_call *call, const
     uint64_t bytes;
     if (code == 0 && call->open && !__builtin_mul_overflow(pitch, rows, &bytes))
         call->event.bytes = bytes;
+    interpose_alloc_context(trace, call, hip_context());
     interpose_alloc_end(trace, call, code ? 0 : hip_number(address), (int32_t)code);
     hip_leave();
 }
@@ -113,6 +114,21 @@ hipError_t hipSetDevice(int device)
     if (code == 0)
         hip_device_set(device);
     return end_other(trace, "hipSetDevice", code);
+}
+
+/* All memory of the calling thread's device goes. */
+hipError_t hipDeviceReset(void)
+{
+    hipError_t (*real)(void) = REAL(hipDeviceReset, (void));
+    struct interpose *trace = real ? hip_enter() : NULL;
+    if (!trace)
+        return real ? real() : HIP_NOT_FOUND;
+    struct interpose_call call;
+    interpose_reset_begin(trace, &call, "hipDeviceReset");
+    hipError_t code = real();
+    if (code == 0)
+        interpose_context_gone(trace, &call, hip_context());
+    return end_call(trace, &call, code);
 }
 
 /* ---- Code ----------------------------------------------------------------------------------- */

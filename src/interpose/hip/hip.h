@@ -50,6 +50,12 @@ void hip_leave(void);
 void hip_device_set(int device); /* of the calling thread */
 uint64_t hip_device_get(void);
 
+/* What memory goes with when a device is reset. */
+static inline uint64_t hip_context(void)
+{
+    return hip_device_get() + 1;
+}
+
 #define ON(stream)                                                                                 \
     (&(struct interpose_stream){ hip_device_get(), hip_stream_number(stream, false) })
 #define ON_THREAD(stream)                                                                          \

@@ -224,7 +224,7 @@ static bool block_of(void *const *extra, struct interpose_parameter *ret_block)
         uintptr_t key = (uintptr_t)extra[2 * i];
         if (key == POINTER)
             ret_block->bytes = extra[2 * i + 1];
-        else if (key == SIZE)
+        else if (key == SIZE && extra[2 * i + 1])
             ret_block->count = *(const size_t *)extra[2 * i + 1];
         else
             break;

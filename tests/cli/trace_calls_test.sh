@@ -1,0 +1,78 @@
+# trace_calls_test.sh - greta trace: the more uncommon calls of the CUDA driver, used rightly and with
+# one thing wrong, in a program over an emulated driver (tests/fake_trace/scenes.c).
+source "$(dirname "$0")/lib.sh"
+fake=$GRETA_BUILD/fake_trace
+program=$fake/trace_program
+[ -x "$program" ] || exit 77
+export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+unset CUDA_INJECTION64_PATH CUDA_PATH CUDA_HOME
+trace() { "$GRETA" trace --backend cuda --records 4096 --error-exitcode 99 "$@"; }
+with_cupti() { trace --cupti "$fake/libcupti.so.13" -- "$program" "$@"; }
+
+# found SCENE WORDS...: a certain finding.
+found()
+{
+    local scene=$1
+    shift
+    expect_exit 99 with_cupti "$scene"
+    expect_stderr "verdict: ROOT_CAUSE"
+    for words in "$@"; do expect_stderr "$words"; done
+    [ "$(grep -c CONFIRMED "$captured/err")" -eq 1 ] || fail "expected one finding"
+}
+
+clean()
+{
+    expect_exit 0 with_cupti "$1"
+    expect_stderr "verdict: CLEAN"
+}
+
+# Kinds of memory.
+clean all-kinds
+clean registered-twice
+found pool-freed "CONFIRMED use-after-free: cuMemcpyDtoHAsync" "freed by cuMemFree"
+found pool-freed-elsewhere "CONFIRMED use-after-free: cuMemcpyDtoHAsync" "freed by cuMemFreeAsync"
+found unmapped "CONFIRMED use-after-free: cuMemcpyDtoH" "freed by cuMemUnmap"
+found unregistered "CONFIRMED use-after-free: cuMemcpyDtoHAsync" "freed by cuMemHostUnregister"
+
+# Shapes of copies and fills.
+clean all-shapes
+found rows-past-end "CONFIRMED size-mismatch: cuMemcpy2DAsync" "of 65536 bytes, up to byte 65792"
+found planes-past-end "CONFIRMED size-mismatch: cuMemcpy3DAsync" "of 65536 bytes, up to byte 68864"
+found fill-past-end "CONFIRMED size-mismatch: cuMemsetD32Async" "of 65536 bytes, up to byte 262144"
+found peers-unordered "CONFIRMED overlapping-copies: cuMemcpyDtoHAsync" "cuMemcpyPeerAsync"
+
+# Order.
+clean waits
+clean host-function
+found asked-too-early "CONFIRMED overlapping-copies: cuMemcpyDtoHAsync" "cuMemcpyDtoDAsync"
+
+# Graphs whose nodes were added by hand.
+found stale-node "CONFIRMED stale-graph: cuGraphAddMemcpyNode" "destroyed after the graph was recorded"
+expect_exit 0 with_cupti changed-node # what it does now is not known
+expect_stderr "verdict: INCONCLUSIVE"
+
+# Memory that goes with its context is no leak, is not read any more, and is gone.
+clean reset
+found after-reset "CONFIRMED use-after-free: cuMemcpyDtoH" "freed by cuDevicePrimaryCtxReset"
+
+# Whichever call is the first to be told of a fault.
+found fault-at-free "CONFIRMED kernel-fault: seen at cuMemFree, caused by out_of_bounds"
+
+# Where CUPTI is found if nobody names it: on the library path, in a toolkit that the environment
+# names, beside the program's own CUDA runtime.
+expect_exit 0 trace -- "$program" nothing
+expect_stderr "verdict: CLEAN"
+mkdir -p driver toolkit/extras/CUPTI/lib64 beside
+cp -P "$fake"/libcuda.so* driver/
+cp -L "$fake/libcupti.so.13" toolkit/extras/CUPTI/lib64/
+cp -L "$fake/libcupti.so.13" beside/
+cp -L "$fake/libcupti.so.13" beside/libcudart.so.13 # any library will do
+export LD_LIBRARY_PATH=$PWD/driver
+for variable in CUDA_PATH CUDA_HOME; do
+    expect_exit 0 env "$variable=$PWD/toolkit" "$GRETA" trace --backend cuda -- "$program" nothing
+    expect_stderr "verdict: CLEAN"
+done
+expect_exit 0 trace -- env "LD_PRELOAD=$PWD/beside/libcudart.so.13" "$program" nothing
+expect_stderr "verdict: CLEAN"
+rm -r driver toolkit beside
+finish

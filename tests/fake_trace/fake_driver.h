@@ -1,0 +1,43 @@
+/* fake_driver.h - what the files of the emulated driver share (fake_trace.h). */
+#ifndef GRETA_TESTS_FAKE_DRIVER_H
+#define GRETA_TESTS_FAKE_DRIVER_H
+
+#include "fake_trace.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct fake_stream {
+    int capturing, destroyed;
+    int asked; /* how often it was asked whether it is done */
+};
+
+/* Once a kernel was out of bounds. */
+extern int fake_lost;
+
+/* As CUPTI does, if it is asked for that call. */
+void fake_tell(int site, uint32_t id, const char *name, const void *parameters, result *code,
+               const char *symbol);
+
+/* CALL(id, name, struct of the arguments, kernel's name, what it does): tells, does, tells. */
+#define CALL(id, name, arguments, symbol, does)                                                    \
+    result code = OK;                                                                              \
+    fake_tell(0, (id), name, &(arguments), &code, (symbol));                                       \
+    code = fake_lost ? ILLEGAL_ADDRESS : (does);                                                   \
+    fake_tell(1, (id), name, &(arguments), &code, (symbol));                                       \
+    return code
+
+/* ---- Device memory -------------------------------------------------------------------------- */
+
+/* Addresses are never given twice, so that freed ones stay freed. */
+result fake_make(address *pointer, size_t bytes);
+result fake_drop(address pointer);
+int fake_is_device(address pointer, size_t bytes);
+/* It was given out by fake_make in parts: mapped and unmapped. */
+result fake_set_alive(address pointer, size_t bytes, int alive);
+
+/* ---- A context's end ------------------------------------------------------------------------ */
+
+/* All memory of the device and all that it pinned goes. */
+result fake_reset(void);
+
+#endif

@@ -1,0 +1,46 @@
+/* scenes.h - what the scenes of the traced program share. */
+#ifndef GRETA_TESTS_SCENES_H
+#define GRETA_TESTS_SCENES_H
+
+#include "fake_trace.h"
+
+enum { BYTES = 1 << 16 };
+
+struct scene {
+    address a, b;
+    stream first, second;
+    unsigned char *pinned;
+    function add;
+};
+
+void open_scene(struct scene *scene);
+function kernel(const char *name);
+void launch(function which, address target, address source, stream on);
+
+/* Of scenes.c. SCENE(its name, its function). */
+#define SCENES                                                                                     \
+    SCENE("all-kinds", all_kinds)                                                                  \
+    SCENE("pool-freed", pool_freed)                                                                \
+    SCENE("pool-freed-elsewhere", pool_freed_elsewhere)                                            \
+    SCENE("unmapped", unmapped)                                                                    \
+    SCENE("unregistered", unregistered)                                                            \
+    SCENE("registered-twice", registered_twice)                                                    \
+    SCENE("all-shapes", all_shapes)                                                                \
+    SCENE("rows-past-end", rows_past_end)                                                          \
+    SCENE("planes-past-end", planes_past_end)                                                      \
+    SCENE("fill-past-end", fill_past_end)                                                          \
+    SCENE("peers-unordered", peers_unordered)                                                      \
+    SCENE("waits", waits)                                                                          \
+    SCENE("asked-too-early", asked_too_early)                                                      \
+    SCENE("host-function", host_function)                                                          \
+    SCENE("stale-node", stale_node)                                                                \
+    SCENE("changed-node", changed_node)                                                            \
+    SCENE("fault-at-free", fault_at_free)                                                          \
+    SCENE("reset", reset)                                                                          \
+    SCENE("after-reset", after_reset)
+
+#define SCENE(name, function) void function(struct scene *scene);
+SCENES
+#undef SCENE
+
+#endif

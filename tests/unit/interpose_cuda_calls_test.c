@@ -1,0 +1,321 @@
+/* interpose_cuda_calls_test.c - calls of the CUDA driver as events: which are looked at, what is
+ * told of those that fail, streams and waits, and contexts that go. */
+#include "interpose_cuda.h"
+
+/* ---- Which calls ---------------------------------------------------------------------------- */
+
+static const struct {
+    uint32_t id;
+    const char *name;
+} all_calls[] = {
+#define CALL(id, name, begin, end, argument) { id, #name },
+#include "interpose/cuda/calls.def"
+#undef CALL
+};
+#define CALL_COUNT (sizeof(all_calls) / sizeof(*all_calls))
+
+static void test_asked_for(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    for (uint32_t id = 0; id < CUDA_CALL_LIMIT; id++)
+        count += enabled[id];
+    assert_int_equal(count, CALL_COUNT);
+    for (size_t i = 0; i < CALL_COUNT; i++)
+        assert_true(enabled[all_calls[i].id]);
+    assert_null(cuda_entry(CUDA_CALL_LIMIT));
+    assert_null(cuda_entry(0));
+}
+
+/* Whatever call fails first is told, also one that was given nothing: a device that is lost shows
+ * in any of them. The name is the one of the documentation. */
+static void test_failures(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CALL_COUNT; i++) {
+        uint64_t nothing[16] = { 0 };
+        struct event event = tell(all_calls[i].id, nothing, 1);
+        assert_int_equal(event.outcome, EVENT_FAILED);
+        assert_int_equal(event.code, 1);
+        if (event.kind == EVENT_LAUNCH)
+            continue; /* has the kernel's name */
+        char name[64];
+        snprintf(name, sizeof(name), "%s", all_calls[i].name);
+        for (char *at; (at = strstr(name, "_v2")) || (at = strstr(name, "_pt"));)
+            *at = '\0';
+        assert_memory_equal(event.op, name, strnlen(name, EVENT_OP_BYTES - 1));
+    }
+}
+
+/* Calls within a call are the driver's own as far as they nest; what does not fit is left out, and
+ * nothing is mixed up. */
+static void test_nesting(void **state)
+{
+    (void)state;
+    uint64_t stream = STREAM;
+    enum { SYNC = 126, DEEPER = 10 };
+    struct event event;
+    callback(CUPTI_SITE_EXIT, SYNC, &stream, 0, NULL); /* began before anybody looked */
+    nothing_told();
+    for (int i = 0; i < DEEPER; i++)
+        callback(CUPTI_SITE_ENTER, SYNC, &stream, 0, NULL);
+    for (int i = 0; i < DEEPER; i++)
+        callback(CUPTI_SITE_EXIT, SYNC, &stream, 0, NULL);
+    int count = 0;
+    while (next(&event))
+        count += event.outcome == EVENT_DONE;
+    assert_in_range(count, 1, DEEPER - 1);
+    event = tell(SYNC, &stream, 0);
+    assert_int_equal(event.kind, EVENT_STREAM_SYNC);
+    assert_int_equal(event.outcome, EVENT_DONE);
+
+    /* Of another domain, or a number nobody asked for. */
+    struct cupti_callback data = { .parameters = &stream };
+    called(NULL, CUPTI_DOMAIN_DRIVER + 1, SYNC, &data);
+    called(NULL, CUPTI_DOMAIN_DRIVER, 5, &data);
+    nothing_told();
+}
+
+/* ---- Streams, events, waits ----------------------------------------------------------------- */
+
+static void test_streams(void **state)
+{
+    (void)state;
+    uint64_t handle = 0x6100;
+    struct args_stream_create made = { &handle, CUDA_STREAM_NON_BLOCKING };
+    tell_named(124, &made, 0, NULL);
+    nothing_told(); /* until it is used */
+    struct args_fill fill = { DEVICE, 0, 16, handle };
+    struct event event = tell(216, &fill, 0);
+    assert_false(event.flags & (EVENT_BLOCKING | EVENT_LEGACY_STREAM));
+    uint32_t index = event.stream_index;
+    event = tell(126, &handle, 0);
+    assert_int_equal(event.kind, EVENT_STREAM_SYNC);
+    assert_int_equal(event.stream_index, index);
+
+    /* A query that says "not yet" is nothing, one that says "done" was a wait. */
+    tell_named(125, &handle, 600, NULL);
+    nothing_told();
+    event = tell(125, &handle, 0);
+    assert_int_equal(event.kind, EVENT_STREAM_SYNC);
+    assert_int_equal(event.stream_index, index);
+
+    /* A destroy that the driver refuses leaves the stream. */
+    assert_int_equal(tell(326, &handle, 400).outcome, EVENT_FAILED);
+    assert_int_equal(tell(126, &handle, 0).check, EVENT_CHECK_NONE);
+    assert_int_equal(tell(326, &handle, 0).kind, EVENT_STREAM_DESTROY);
+    assert_int_equal(tell(126, &handle, 400).check, EVENT_CHECK_HANDLE);
+    /* Its handle is given again, to another one. */
+    made.flags = 0;
+    tell_named(367, &made, 0, NULL);
+    event = tell(216, &fill, 0);
+    assert_int_equal(event.check, EVENT_CHECK_NONE);
+    assert_true(event.flags & EVENT_BLOCKING);
+
+    tell_named(124, &made, 2, NULL);
+    event = only();
+    assert_int_equal(event.kind, EVENT_CALL);
+    assert_int_equal(event.code, 2);
+}
+
+static void test_waits(void **state)
+{
+    (void)state;
+    uint64_t mark = 0x7100, nothing = 0;
+    struct args_pair record = { mark, STREAM }, wait = { STREAM + 1, mark };
+    struct event event = tell(119, &record, 0);
+    assert_int_equal(event.kind, EVENT_MARK_RECORD);
+    assert_int_equal(event.object, mark);
+    event = tell(295, &wait, 0);
+    assert_int_equal(event.kind, EVENT_MARK_WAIT);
+    assert_int_equal(event.object, mark);
+    event = tell(121, &mark, 0);
+    assert_int_equal(event.kind, EVENT_MARK_SYNC);
+    tell_named(120, &mark, 600, NULL);
+    nothing_told();
+    event = tell(120, &mark, 0);
+    assert_int_equal(event.kind, EVENT_MARK_SYNC);
+    event = tell(800, &nothing, 0);
+    assert_int_equal(event.kind, EVENT_STREAM_SYNC);
+    assert_true(event.flags & EVENT_ALL_STREAMS);
+    /* The one without arguments has none to show. */
+    event = tell(17, NULL, 0);
+    assert_int_equal(event.kind, EVENT_STREAM_SYNC);
+    assert_true(event.flags & EVENT_ALL_STREAMS);
+    tell_named(126, NULL, 0, NULL);
+    nothing_told();
+}
+
+/* Order that nobody sees: host functions, values in memory, other processes. */
+static void test_hidden_order(void **state)
+{
+    (void)state;
+    static const uint32_t ids[] = { 527, 346, 458, 460, 462, 473, 475, 659, 661, 663, 665, 667 };
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        uint64_t arguments[4] = { STREAM };
+        assert_int_equal(tell(ids[i], arguments, 0).kind, EVENT_HIDDEN_ORDER);
+    }
+    uint64_t of_stream[4] = { STREAM }, last[4] = { 0, 0, 1, STREAM };
+    uint32_t index = tell(527, of_stream, 0).stream_index;
+    struct event event = tell(492, last, 0); /* its stream comes last */
+    assert_int_equal(event.kind, EVENT_HIDDEN_ORDER);
+    assert_int_equal(event.stream_index, index);
+}
+
+/* ---- Contexts ------------------------------------------------------------------------------- */
+
+static int32_t device_now, state_code, still_active;
+
+static int32_t get_device(int32_t *ret_device)
+{
+    *ret_device = device_now;
+    return device_now < 0;
+}
+
+static int32_t get_state(int32_t device, uint32_t *ret_flags, int32_t *ret_active)
+{
+    assert_int_equal(device, 1);
+    *ret_flags = 0;
+    *ret_active = still_active;
+    return state_code;
+}
+
+static void enter_context(const void *handle, uint32_t uid, int32_t device)
+{
+    cuda_driver.ctx_get_device = get_device;
+    cuda_driver.primary_ctx_get_state = get_state;
+    context.handle = handle;
+    context.uid = uid;
+    device_now = device;
+}
+
+/* Of a call that takes contexts along: how many allocations went with them. */
+static size_t gone_with(uint32_t id, const void *arguments)
+{
+    struct event event;
+    size_t count = 0;
+    tell_named(id, arguments, 0, NULL);
+    assert_true(next(&event));
+    assert_int_equal(event.kind, EVENT_STREAM_SYNC);
+    assert_true(event.flags & EVENT_ALL_STREAMS);
+    assert_int_equal(event.outcome, EVENT_DONE);
+    while (next(&event)) {
+        assert_int_equal(event.kind, EVENT_BUFFER_DESTROY);
+        assert_true(event.flags & EVENT_SYNCHRONOUS);
+        count++;
+    }
+    return count;
+}
+
+/* What was made in a context goes with it, and nothing else does. */
+static void test_contexts(void **state)
+{
+    (void)state;
+    enum { DESTROY = 322, RESET = 545 };
+    static const char one, two, three;
+    const void *handle = &two, *unknown = &three;
+    int32_t device = 1;
+    enter_context(&one, 11, 0);
+    make(ALLOC, DEVICE, BYTES);
+    enter_context(&two, 12, 0);
+    make(ALLOC, OTHER, BYTES);
+    make(ALLOC_HOST, host_address(), BYTES);
+    /* A copy that nobody waited for: its source is memory of the context. */
+    struct args_copy copy = { OTHER, host_address(), BYTES, STREAM };
+    tell(277, &copy, 0);
+    pinned[0]++;
+
+    tell_named(DESTROY, &handle, 201, NULL); /* refused: all is as it was */
+    struct event event;
+    assert_true(next(&event));
+    assert_int_equal(event.outcome, EVENT_FAILED);
+    while (next(&event))
+        assert_int_equal(event.kind, EVENT_SOURCE_CHANGED);
+    assert_int_equal(gone_with(DESTROY, &unknown), 0);
+    assert_int_equal(gone_with(DESTROY, &handle), 2);
+    assert_int_equal(tell(FREE, &(uint64_t){ OTHER }, 1).check, EVENT_CHECK_GENERATION);
+    drop(FREE, DEVICE);
+
+    /* A device's by its number; the other device keeps its own. */
+    enter_context(&one, 21, 0);
+    make(ALLOC, DEVICE, BYTES);
+    enter_context(&two, 22, 1);
+    make(ALLOC, OTHER, BYTES);
+    assert_int_equal(gone_with(RESET, &device), 1);
+    assert_int_equal(gone_with(RESET, &device), 0);
+    drop(FREE, DEVICE);
+}
+
+/* A primary context goes with the last who had it. */
+static void test_releases(void **state)
+{
+    (void)state;
+    enum { RELEASE = 544 };
+    static const char one;
+    int32_t device = 1;
+    enter_context(&one, 31, 1);
+    make(ALLOC, DEVICE, BYTES);
+    still_active = 1;
+    assert_int_equal(gone_with(RELEASE, &device), 0);
+    still_active = 0;
+    state_code = 1; /* the driver does not say */
+    assert_int_equal(gone_with(RELEASE, &device), 0);
+    state_code = 0;
+    cuda_driver.primary_ctx_get_state = NULL;
+    assert_int_equal(gone_with(RELEASE, &device), 0);
+    cuda_driver.primary_ctx_get_state = get_state;
+    assert_int_equal(gone_with(RELEASE, &device), 1);
+}
+
+/* More than are remembered: of those nothing is said. */
+static void test_many_contexts(void **state)
+{
+    (void)state;
+    enum { MANY = 100, FIRST = 1000 };
+    static const char handles[MANY];
+    const void *last = &handles[MANY - 1], *first = &handles[0];
+    for (uint32_t i = 0; i < MANY; i++) {
+        enter_context(&handles[i], FIRST + i, -1);
+        make(ALLOC, DEVICE + i * BYTES, BYTES);
+    }
+    assert_int_equal(gone_with(322, &last), 0);
+    assert_int_equal(gone_with(322, &first), 1);
+    for (uint32_t i = 1; i < MANY; i++)
+        drop(FREE, DEVICE + i * BYTES);
+}
+
+/* ---- The end -------------------------------------------------------------------------------- */
+
+/* After these codes a context answers nothing else; after others it does. */
+static void test_fatal_codes(void **state)
+{
+    (void)state;
+    static const int32_t fatal[] = {
+        214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721
+    };
+    static const int32_t harmless[] = { 1, 2, 219, 400, 701, 704, 711, 712, 713, 720, 900, 999 };
+    uint64_t stream = STREAM;
+    struct event event;
+    for (size_t i = 0; i < sizeof(harmless) / sizeof(*harmless); i++)
+        assert_int_equal(tell(126, &stream, harmless[i]).check, EVENT_CHECK_NONE);
+    for (size_t i = 0; i < sizeof(fatal) / sizeof(*fatal); i++) {
+        tell_named(126, &stream, fatal[i], NULL);
+        assert_true(next(&event));
+        assert_int_equal(event.check, EVENT_CHECK_LOST);
+        /* That it is lost is told once. */
+        assert_int_equal(next(&event), i == 0);
+        assert_int_equal(event.kind, i == 0 ? EVENT_FAULT : EVENT_STREAM_SYNC);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_asked_for),     cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_nesting),       IN_SCENE(test_streams),
+        cmocka_unit_test(test_waits),         cmocka_unit_test(test_hidden_order),
+        cmocka_unit_test(test_contexts),      cmocka_unit_test(test_releases),
+        cmocka_unit_test(test_many_contexts), cmocka_unit_test(test_fatal_codes),
+    };
+    return cmocka_run_group_tests(tests, open_recording, close_recording);
+}

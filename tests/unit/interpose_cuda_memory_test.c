@@ -1,0 +1,329 @@
+/* interpose_cuda_memory_test.c - calls of the CUDA driver that make, copy and fill memory, as
+ * events: which bytes of which memory, on which stream, and whether the host waits. */
+#include "interpose_cuda.h"
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+static void test_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t make, drop;
+        uint16_t made, dropped; /* flags beside EVENT_FOREIGN */
+        const char *name;
+    } rows[] = {
+        { 243, 245, 0, EVENT_SYNCHRONOUS, "cuMemAlloc" },
+        { 371, 245, 0, EVENT_SYNCHRONOUS, "cuMemAllocManaged" },
+        { 294, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY, "cuMemAllocHost" },
+        { 39, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY, "cuMemHostAlloc" },
+        { 271, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY, "cuMemHostAlloc" },
+        { 598, 600, EVENT_STREAM_ORDERED | EVENT_BLOCKING, EVENT_STREAM_ORDERED | EVENT_BLOCKING,
+          "cuMemAllocAsync" },
+        { 599, 601, EVENT_STREAM_ORDERED | EVENT_BLOCKING, EVENT_STREAM_ORDERED | EVENT_BLOCKING,
+          "cuMemAllocAsync" },
+        /* Memory of a pool that a plain free gives back: that one waits for nobody. */
+        { 598, 245, EVENT_STREAM_ORDERED | EVENT_BLOCKING, 0, "cuMemAllocAsync" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        uint64_t address = 0x700000;
+        struct args_alloc asked = { &address, 640, STREAM };
+        struct event event = tell(rows[i].make, &asked, 0);
+        assert_int_equal(event.kind, EVENT_BUFFER_CREATE);
+        assert_string_equal(event.op, rows[i].name);
+        assert_int_equal(event.bytes, 640);
+        assert_int_equal(event.accesses[0].address, 0x700000);
+        assert_int_equal(event.flags, EVENT_FOREIGN | rows[i].made);
+        struct args_pair freed = { address, STREAM };
+        event = tell(rows[i].drop, &freed, 0);
+        assert_int_equal(event.kind, EVENT_BUFFER_DESTROY);
+        assert_int_equal(event.check, EVENT_CHECK_NONE);
+        assert_int_equal(event.bytes, 640);
+        assert_int_equal(event.flags, EVENT_FOREIGN | rows[i].dropped);
+    }
+}
+
+static void test_more_memory(void **state)
+{
+    (void)state;
+    uint64_t address = 0x800000, null = 0;
+    size_t pitch = 512;
+    struct args_alloc_pool pooled = { &address, 100, 0x9000, STREAM };
+    struct event event = tell(611, &pooled, 0);
+    assert_string_equal(event.op, "cuMemAllocFromPoolAsync");
+    assert_true(event.flags & EVENT_STREAM_ORDERED);
+    drop(600, address);
+    /* The rows take what the driver says, not what was asked for. */
+    struct args_alloc_pitch pitched = { &address, &pitch, 500, 10, 4 };
+    event = tell(244, &pitched, 0);
+    assert_int_equal(event.bytes, 5120);
+    drop(FREE, address);
+    pitch = SIZE_MAX; /* makes no sense: what was asked for stands */
+    event = tell(244, &pitched, 0);
+    assert_int_equal(event.bytes, 5000);
+    drop(FREE, address);
+    /* An allocation that failed is no memory. */
+    struct args_alloc failing = { &address, 64, 0 };
+    event = tell(ALLOC, &failing, 2);
+    assert_int_equal(event.outcome, EVENT_FAILED);
+    assert_int_equal(event.access_count, 0);
+    event = tell(FREE, &address, 1);
+    assert_int_equal(event.check, EVENT_CHECK_GENERATION); /* the one that was there before */
+    /* Nothing is freed at address 0. */
+    tell_named(FREE, &null, 0, NULL);
+    nothing_told();
+}
+
+/* Two mappings side by side are one memory to who copies; an unmap may name both. */
+static void test_mappings(void **state)
+{
+    (void)state;
+    enum { MAP = 551, UNMAP = 552, AT = 0x900000 };
+    struct args_range first = { AT, 4096 }, second = { AT + 4096, 4096 }, both = { AT, 8192 };
+    assert_int_equal(tell(MAP, &first, 0).accesses[0].address, AT);
+    assert_int_equal(tell(MAP, &second, 0).bytes, 4096);
+    struct args_copy across = { host_address(), AT + 2048, 4096, 0 };
+    assert_int_equal(tell(278, &across, 0).check, EVENT_CHECK_NONE);
+    tell_named(UNMAP, &both, 0, NULL);
+    struct event event;
+    uint64_t bytes = 0;
+    while (next(&event)) {
+        assert_int_equal(event.kind, EVENT_BUFFER_DESTROY);
+        assert_int_equal(event.check, EVENT_CHECK_NONE);
+        bytes += event.accesses[0].bytes;
+    }
+    assert_int_equal(bytes, 8192);
+    assert_int_equal(tell(278, &across, 1).check, EVENT_CHECK_GENERATION);
+}
+
+/* Memory of the program's own, registered: twice is refused, and no sign of a lost device. */
+static void test_registered(void **state)
+{
+    (void)state;
+    static unsigned char memory[256];
+    enum { REGISTER = 379, UNREGISTER = 302, ALREADY = 712, NOT_THERE = 713 };
+    struct args_range range = { (uint64_t)(uintptr_t)memory, sizeof(memory) };
+    struct event event = tell(REGISTER, &range, 0);
+    assert_int_equal(event.kind, EVENT_BUFFER_CREATE);
+    assert_true(event.flags & EVENT_HOST_MEMORY);
+    event = tell(REGISTER, &range, ALREADY);
+    assert_int_equal(event.outcome, EVENT_FAILED);
+    assert_int_equal(event.check, EVENT_CHECK_NONE);
+    event = tell(UNREGISTER, &range, 0);
+    assert_int_equal(event.check, EVENT_CHECK_NONE);
+    event = tell(UNREGISTER, &range, NOT_THERE);
+    assert_int_equal(event.check, EVENT_CHECK_GENERATION);
+}
+
+/* ---- Copies and fills ----------------------------------------------------------------------- */
+
+enum { PLAIN = EVENT_LEGACY_STREAM, THREAD = EVENT_BLOCKING };
+
+static void test_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t id;
+        enum event_kind kind;
+        uint16_t flags; /* of stream 0, and whether the host waits */
+    } rows[] = {
+        { 276, EVENT_COPY_IN, PLAIN | EVENT_SYNCHRONOUS },
+        { 397, EVENT_COPY_IN, THREAD | EVENT_SYNCHRONOUS },
+        { 277, EVENT_COPY_IN, PLAIN },
+        { 421, EVENT_COPY_IN, THREAD },
+        { 278, EVENT_COPY_OUT, PLAIN | EVENT_SYNCHRONOUS },
+        { 398, EVENT_COPY_OUT, THREAD | EVENT_SYNCHRONOUS },
+        { 279, EVENT_COPY_OUT, PLAIN },
+        { 422, EVENT_COPY_OUT, THREAD },
+        /* Within the device the host waits for nothing, whatever the name says. */
+        { 280, EVENT_COPY_WITHIN, PLAIN },
+        { 399, EVENT_COPY_WITHIN, THREAD },
+        { 281, EVENT_COPY_WITHIN, PLAIN },
+        { 423, EVENT_COPY_WITHIN, THREAD },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct args_copy copy = { DEVICE + 64, OTHER, 128, 0 };
+        if (rows[i].kind == EVENT_COPY_IN)
+            copy.source = host_address();
+        if (rows[i].kind == EVENT_COPY_OUT)
+            copy.target = host_address();
+        struct event event = tell(rows[i].id, &copy, 0);
+        assert_int_equal(event.kind, rows[i].kind);
+        assert_int_equal(event.bytes, 128);
+        assert_int_equal(event.flags & ~EVENT_HOST_SOURCE, EVENT_FOREIGN | rows[i].flags);
+        assert_int_equal(event.access_count, 2);
+        assert_int_equal(event.check, EVENT_CHECK_NONE);
+    }
+}
+
+/* Copies that leave it to the addresses which way they go. */
+static void test_any_way(void **state)
+{
+    (void)state;
+    static unsigned char pageable[128];
+    uint64_t host = (uint64_t)(uintptr_t)pageable;
+    const struct {
+        uint64_t target, source;
+        enum event_kind kind;
+    } rows[] = {
+        { DEVICE, host, EVENT_COPY_IN },
+        { host, DEVICE, EVENT_COPY_OUT },
+        { DEVICE, OTHER, EVENT_COPY_WITHIN },
+        { host, host + 64, EVENT_COPY_WITHIN },
+    };
+    static const uint32_t ids[] = { 305, 408, 306, 418 };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        for (size_t j = 0; j < sizeof(ids) / sizeof(*ids); j++) {
+            struct args_copy copy = { rows[i].target, rows[i].source, 64, STREAM };
+            assert_int_equal(tell(ids[j], &copy, 0).kind, rows[i].kind);
+        }
+    static const uint32_t peers[] = { 318, 409, 319, 426 };
+    for (size_t j = 0; j < sizeof(peers) / sizeof(*peers); j++) {
+        struct args_copy_peer copy = { DEVICE, 1, OTHER, 2, 256, STREAM };
+        struct event event = tell(peers[j], &copy, 0);
+        assert_int_equal(event.kind, EVENT_COPY_WITHIN);
+        assert_int_equal(event.accesses[0].address, DEVICE);
+        assert_int_equal(event.accesses[1].address, OTHER);
+        assert_int_equal(event.accesses[1].bytes, 256);
+        copy.bytes = BYTES + 1;
+        assert_int_equal(tell(peers[j], &copy, 1).check, EVENT_CHECK_VIEW_END);
+    }
+}
+
+/* Rows: from the first byte of the first to the last of the last, and a byte more is one too many.
+ */
+static void test_rows(void **state)
+{
+    (void)state;
+    static const uint32_t ids[] = { 287, 405, 288, 406, 289, 424 };
+    struct cuda_copy_2d copy = {
+        .source = { .x = 16, .y = 2, .memory = CUDA_MEMORY_DEVICE, .device = DEVICE, .pitch = 256 },
+        .target = { .memory = CUDA_MEMORY_HOST, .host = host_address() },
+        .width = 64,
+        .height = 4,
+    };
+    struct args_copy_pitched arguments = { &copy, STREAM };
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        copy.source.y = 2;
+        struct event event = tell(ids[i], &arguments, 0);
+        assert_int_equal(event.kind, EVENT_COPY_OUT);
+        assert_int_equal(event.bytes, 256);
+        assert_int_equal(event.accesses[0].address, DEVICE + 2 * 256 + 16);
+        assert_int_equal(event.accesses[0].bytes, 3 * 256 + 64);
+        assert_int_equal(event.accesses[0].mode, EVENT_READ | EVENT_MAYBE); /* gaps */
+        assert_int_equal(event.accesses[1].bytes, 256);                     /* no pitch: none */
+        assert_int_equal(event.accesses[1].mode, EVENT_WRITE);
+        copy.source.y = 13; /* rows 13 to 16 of 16 */
+        event = tell(ids[i], &arguments, 1);
+        assert_int_equal(event.check, EVENT_CHECK_VIEW_END);
+        assert_int_equal(event.found, 16 * 256 + 16 + 64);
+    }
+    copy.source.y = 0;
+    copy.height = SIZE_MAX / 2; /* no sensible number of bytes: nothing is said of them */
+    assert_int_equal(tell(287, &arguments, 1).access_count, 0);
+}
+
+static void test_planes(void **state)
+{
+    (void)state;
+    static const uint32_t ids[] = { 290, 407, 291, 425 };
+    struct cuda_copy_3d copy = {
+        .source = { .memory = CUDA_MEMORY_HOST, .host = host_address() },
+        .target = { .x = 8,
+                    .z = 1,
+                    .memory = CUDA_MEMORY_DEVICE,
+                    .device = DEVICE,
+                    .pitch = 64,
+                    .height = 8 },
+        .width = 32,
+        .height = 4,
+        .depth = 3,
+    };
+    struct args_copy_pitched arguments = { &copy, STREAM };
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        struct event event = tell(ids[i], &arguments, 0);
+        assert_int_equal(event.kind, EVENT_COPY_IN);
+        assert_int_equal(event.bytes, 32 * 4 * 3);
+        assert_int_equal(event.accesses[0].address, DEVICE + 512 + 8);
+        assert_int_equal(event.accesses[0].bytes, 2 * 512 + 3 * 64 + 32);
+        assert_int_equal(event.accesses[1].bytes, 32 * 4 * 3); /* packed */
+    }
+    copy.depth = 9; /* planes 1 to 9 of 8 */
+    assert_int_equal(tell(290, &arguments, 1).check, EVENT_CHECK_VIEW_END);
+    copy.depth = SIZE_MAX / 2;
+    assert_int_equal(tell(290, &arguments, 1).access_count, 0);
+}
+
+/* Arrays have no addresses, unified ones say themselves what they are. */
+static void test_kinds_of_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t source, target;
+        enum event_kind kind;
+        uint8_t access_count;
+    } rows[] = {
+        { CUDA_MEMORY_ARRAY, CUDA_MEMORY_HOST, EVENT_COPY_OUT, 1 },
+        { CUDA_MEMORY_HOST, CUDA_MEMORY_ARRAY, EVENT_COPY_IN, 1 },
+        { CUDA_MEMORY_ARRAY, CUDA_MEMORY_DEVICE, EVENT_COPY_WITHIN, 1 },
+        { CUDA_MEMORY_ARRAY, CUDA_MEMORY_ARRAY, EVENT_COPY_WITHIN, 0 },
+        { CUDA_MEMORY_UNIFIED, CUDA_MEMORY_UNIFIED, EVENT_COPY_WITHIN, 2 },
+        { CUDA_MEMORY_UNIFIED, CUDA_MEMORY_HOST, EVENT_COPY_OUT, 2 },
+        { CUDA_MEMORY_HOST, CUDA_MEMORY_HOST, EVENT_COPY_WITHIN, 2 },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct cuda_copy_2d copy = {
+            .source = { .memory = rows[i].source, .host = host_address(), .device = DEVICE },
+            .target = { .memory = rows[i].target, .host = host_address(), .device = OTHER },
+            .width = 64,
+            .height = 2,
+        };
+        struct args_copy_pitched arguments = { &copy, 0 };
+        struct event event = tell(287, &arguments, 0);
+        assert_int_equal(event.kind, rows[i].kind);
+        assert_int_equal(event.access_count, rows[i].access_count);
+        assert_int_equal(event.check, EVENT_CHECK_NONE);
+    }
+}
+
+static void test_fills(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t id, element;
+    } lines[] = { { 249, 1 }, { 411, 1 }, { 216, 1 }, { 428, 1 }, { 250, 2 }, { 412, 2 },
+                  { 218, 2 }, { 429, 2 }, { 251, 4 }, { 413, 4 }, { 220, 4 }, { 430, 4 } },
+      rows[] = { { 252, 1 }, { 414, 1 }, { 222, 1 }, { 431, 1 }, { 253, 2 }, { 415, 2 },
+                 { 224, 2 }, { 432, 2 }, { 254, 4 }, { 416, 4 }, { 226, 4 }, { 433, 4 } };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        struct args_fill fill = { DEVICE, 7, BYTES / lines[i].element, STREAM };
+        struct event event = tell(lines[i].id, &fill, 0);
+        assert_int_equal(event.kind, EVENT_FILL);
+        assert_int_equal(event.accesses[0].bytes, BYTES);
+        assert_int_equal(event.accesses[0].mode, EVENT_WRITE);
+        assert_int_equal(event.check, EVENT_CHECK_NONE);
+        fill.count++;
+        assert_int_equal(tell(lines[i].id, &fill, 1).check, EVENT_CHECK_VIEW_END);
+    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct args_fill_2d fill = { DEVICE, 256, 7, 128 / rows[i].element, 16, STREAM };
+        struct event event = tell(rows[i].id, &fill, 0);
+        assert_int_equal(event.kind, EVENT_FILL);
+        assert_int_equal(event.bytes, 128 * 16);
+        assert_int_equal(event.accesses[0].bytes, 15 * 256 + 128);
+        assert_int_equal(event.accesses[0].mode, EVENT_WRITE | EVENT_MAYBE);
+        fill.height = 17;
+        assert_int_equal(tell(rows[i].id, &fill, 1).check, EVENT_CHECK_VIEW_END);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_more_memory),
+        IN_SCENE(test_mappings),       cmocka_unit_test(test_registered),
+        IN_SCENE(test_lines),          IN_SCENE(test_any_way),
+        IN_SCENE(test_rows),           IN_SCENE(test_planes),
+        IN_SCENE(test_kinds_of_ends),  IN_SCENE(test_fills),
+    };
+    return cmocka_run_group_tests(tests, open_recording, close_recording);
+}
