@@ -198,10 +198,12 @@ static int read_arguments(int count, char **arguments, struct settings *settings
 {
     int i = 1;
     for (; i < count && strncmp(arguments[i], "--", 2) == 0; i++) {
-        if (strcmp(arguments[i], "--json") == 0) {
-            settings->json = true;
+        bool json = strcmp(arguments[i], "--json") == 0;
+        bool plain = strcmp(arguments[i], "--plain") == 0;
+        settings->json |= json;
+        settings->lengths.plain |= plain;
+        if (json || plain)
             continue;
-        }
         if (i + 1 >= count || !read_option(settings, arguments[i], arguments[i + 1]))
             return count;
         i++;
@@ -223,7 +225,7 @@ int main(int count, char **arguments)
             stderr,
             "usage: bench_peers --libraries FOLDER [--device host|cuda:N] [--peer-device D]\n"
             "                   [--seconds N] [--decode N] [--prompt N] [--sequences N] "
-            "[--json] FILE...\n"
+            "[--plain] [--json] FILE...\n"
             "       bench_peers [--libraries FOLDER] --first-token greta|llama.cpp [--device D] "
             "[--prompt N] FILE\n"
             "       bench_peers [--libraries FOLDER] --generate greta|llama.cpp [--device D] "

@@ -39,6 +39,7 @@ struct peers_plan {
 /* What may be chosen; 0: as the device has it. */
 struct peers_lengths {
     uint32_t decode, prompt, sequences;
+    bool plain; /* llama.cpp as it is by default: no other way is tried */
 };
 
 /* STATUS_USAGE where lengths do not fit. */

@@ -85,7 +85,9 @@ static struct peers_plan plan_gpu(const struct peers_lengths *lengths)
     }
     for (size_t i = 0; i < plan.test_count; i++) {
         struct peers_test *test = &plan.tests[i];
-        test->ways = WAY(PEERS_PLAIN) | WAY(test->at_once > 1 ? PEERS_WIDE : PEERS_CHOOSING);
+        test->ways = WAY(PEERS_PLAIN);
+        if (!lengths->plain)
+            test->ways |= WAY(test->at_once > 1 ? PEERS_WIDE : PEERS_CHOOSING);
         plan.settings[test->setting].ways |= test->ways;
     }
     return plan;
