@@ -166,6 +166,11 @@ add_test(NAME source/bench_page
          COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/bench_page_test.py
                  ${CMAKE_SOURCE_DIR})
 
+# Machine code put into a library of llama.cpp's for chips it has none for.
+add_test(NAME source/assemble
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/assemble_test.py
+                 ${CMAKE_SOURCE_DIR})
+
 # The files of an audit as other programs see them.
 add_test(NAME report/files
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py

@@ -11,6 +11,7 @@ from page import machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIBRARIES = "node_modules/@node-llama-cpp/linux-x64/bins/linux-x64"
+CUDA_LIBRARIES = "node_modules/@node-llama-cpp/linux-x64-cuda/bins/linux-x64-cuda"
 BUNDLED = ROOT / "models/greta-stories-14m-q8_0.gguf"
 
 
@@ -83,10 +84,11 @@ class Bench:
 
 # ---- The processor -----------------------------------------------------------------------------
 
-def peers_ready(bench, *kinds):
+def peers_ready(bench, *words):
+    """Libraries and models; words: further options of peers.sh, and types."""
     if not (bench.build / "bench_peers").exists():
         raise Skipped(f"{bench.build}/bench_peers is not built")
-    bench.prepare(ROOT / "bench/peers.sh", "--prepare", "--build", bench.build, "--folder", bench.models, *kinds)
+    bench.prepare(ROOT / "bench/peers.sh", "--prepare", "--build", bench.build, "--folder", bench.models, *words)
 
 
 def peers(bench):
@@ -133,6 +135,21 @@ def gpu_speed(bench):
                                ("llama3-8b", "bf16", "512,4096"), ("llama3-1b", "q4_k_m", "4096")]:
         bench.run(f"{shape} {kind}", "greta", "bench", "-m", bench.model(shape, kind), "--device", bench.gpu,
                   "-p", tests, "-n", "128", "-r", bench.times(3, 7), "--json")
+
+
+def gpu_peers(bench):
+    if not bench.gpu.startswith("cuda:"):
+        raise Skipped(f"llama.cpp's libraries are for CUDA, and the GPU is {bench.gpu}")
+    kinds = [kind for kind in ["q4_k_m", "q8_0", "bf16"] if bench.only in kind]
+    if not kinds:
+        return
+    peers_ready(bench, "--cuda", *kinds)
+    # A token of llama.cpp alone: a library it misses, or a driver it does not run on, is told here.
+    bench.prepare(bench.build / "bench_peers", "--libraries", bench.models / CUDA_LIBRARIES, "--device", bench.gpu,
+                  "--first-token", "llama.cpp", "--prompt", "1", bench.models / f"llama3-8b-{kinds[0]}.gguf")
+    for kind in kinds:
+        bench.run(kind, "bench_peers", "--libraries", CUDA_LIBRARIES, "--device", bench.gpu,
+                  "--seconds", str(bench.seconds or bench.times(10, 30)), "--json", f"llama3-8b-{kind}.gguf")
 
 
 def gpu_sequences(bench):
@@ -188,6 +205,7 @@ SECTIONS = {section.name: section for section in [
     Section("context", "host", "speed with ever more tokens before", context),
     Section("sequences", "host", "several sequences at once", sequences),
     Section("gpu-speed", "gpu", "decoding and reading prompts", gpu_speed),
+    Section("gpu-peers", "gpu", "greta and llama.cpp in turn on the same files", gpu_peers),
     Section("gpu-sequences", "gpu", "several sequences at once", gpu_sequences),
     Section("gpu-audit-cost", "gpu", "what an audit level adds to a token", gpu_audit_cost),
     Section("gpu-context", "gpu", "speed with ever more tokens before", gpu_context),

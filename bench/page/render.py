@@ -13,7 +13,7 @@ again, a test compares). Figures of a processor are ratios within one run, becau
 absolute ones are of GPUs only. Every figure is of the machine its part names. How things are measured, and figures whose raw
 output was not kept: [README.md](README.md)."""
 
-ORDER = ["peers", "start", "audit-cost", "context", "sequences", "gpu-speed", "gpu-sequences",
+ORDER = ["peers", "start", "audit-cost", "context", "sequences", "gpu-speed", "gpu-peers", "gpu-sequences",
          "gpu-audit-cost", "gpu-context", "gpu-start", "gpu-sanitizer"]
 
 
@@ -151,6 +151,31 @@ def gpu_speed(raw):
         "gpu-speed": plot.bars("Decoding, one sequence", "tokens a second", groups, ["decode"], [decode])}
 
 
+def gpu_test(t):
+    if t["test"] == "prefill":
+        return f"prompt of {t['tokens']:,}"
+    return "decode" if t["sequences"] == 1 else f"{t['sequences']} sequences"
+
+
+def gpu_peers(raw):
+    rows, groups, found = [], [], {}
+    for run in raw["runs"]:
+        for file in run["output"]["files"]:
+            groups.append(named(run["key"]))
+            for t in file["tests"]:
+                ours, theirs = (f"{t[name]:,.0f} ({t[name + '_low']:,.0f} to {t[name + '_high']:,.0f})" for name in ("greta", "llama_cpp"))
+                rows.append([named(run["key"]), gpu_test(t), ours, theirs, f"**{t['ratio']:.2f}** ({t['ratio_low']:.2f} to {t['ratio_high']:.2f})",
+                             t["llama_cpp_way"], str(t["pairs"]), f"{file['logits_nmse']:.1e}"])
+                found.setdefault(gpu_test(t), {})[len(groups) - 1] = (t["ratio"], t["ratio_low"], t["ratio_high"])
+    lines = ["Tokens a second of greta and of llama.cpp (August 2026) on the same file of the Llama-3-8B shape, in one process, in turn, everything on the",
+             "GPU, and the medians of the pairs' ratios (tenth to ninth tenth of the pairs). Of llama.cpp's settings the one that was fastest for the test",
+             "is taken, and named. The last column compares the logits of both (normalised mean square error).", ""]
+    lines += table(["file", "test", "greta", "llama.cpp", "greta / llama.cpp", "llama.cpp with", "pairs", "logits"], rows)
+    bars = [[values.get(group) for group in range(len(groups))] for values in found.values()]
+    return "Beside llama.cpp", lines, {
+        "gpu-peers": plot.bars("greta / llama.cpp, same file, in turn", "times as fast", groups, list(found), bars, (1.0, "llama.cpp"))}
+
+
 def gpu_sequences(raw):
     rows = sequence_rows(raw)
     lines = ["Tokens a second of all sequences together, Llama-3-8B shape, Q4_K_M.", ""]
@@ -201,7 +226,7 @@ def gpu_sanitizer(raw):
 
 
 SECTIONS = {"peers": peers, "start": starts, "audit-cost": audit_cost, "context": context, "sequences": sequences,
-            "gpu-speed": gpu_speed, "gpu-sequences": gpu_sequences, "gpu-audit-cost": audit_cost,
+            "gpu-speed": gpu_speed, "gpu-peers": gpu_peers, "gpu-sequences": gpu_sequences, "gpu-audit-cost": audit_cost,
             "gpu-context": gpu_context, "gpu-start": gpu_starts, "gpu-sanitizer": gpu_sanitizer}
 
 
@@ -283,7 +308,19 @@ def readme_audit(raw, rows):
     rows.append(["what an audit adds to a token", text, f"[`bench/run {raw['section']}`](bench/RESULTS.md)"])
 
 
+def readme_gpu_peers(raw, rows):
+    found = {}
+    for run in raw["runs"]:
+        for t in (t for file in run["output"]["files"] for t in file["tests"]):
+            found.setdefault(gpu_test(t), {})[named(run["key"])] = t["ratio"]
+    for name, kinds in found.items():
+        rows.append([f"{name}, Llama-3-8B shape, {', '.join(kinds)}", f"{several(kinds.values(), '{:.2f}'.format)} x as fast as llama.cpp",
+                     "[`bench/run gpu-peers`](bench/RESULTS.md)"])
+
+
 def readme_gpu(raws, rows):
+    if "gpu-peers" in raws:
+        readme_gpu_peers(raws["gpu-peers"], rows)
     for run in raws.get("gpu-speed", {"runs": []})["runs"]:
         shape, kind = run["key"].split(" ")
         if shape != "llama3-8b":

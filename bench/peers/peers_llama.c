@@ -1,299 +1,325 @@
-/* peers_llama.c - llama.cpp's prebuilt libraries behind peers_engine.h, loaded when asked for.
- *
- * Only what is needed of its interface is declared here. Of its parameter structures just the first
- * members are named, which have stood there for years; the rest is kept as the library's own
- * defaults, in room that is larger than the structure has ever been (the platform's calling
- * convention passes such structures in memory, so that a longer copy is harmless). What was set is
- * asked back through the library's functions before anything is measured. */
+/* peers_llama.c - llama.cpp behind peers_engine.h: one model, and a context for every setting and
+ * way, as its own benchmarks have them. */
 #include "peers_engine.h"
+#include "peers_library.h"
 
-#include <dirent.h>
-#include <dlfcn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Its interface -------------------------------------------------------------------------- */
-
-struct opaque_params {
-    uint64_t words[128];
+/* Of what the library says: whether everything is on the GPU cannot be asked. */
+struct said {
+    unsigned layers_there, layers;
+    bool without_flash_attention;
 };
 
-struct context_params {
-    uint32_t context, batch, micro_batch;
-    uint32_t rest[253];
-};
-
-struct batch {
-    int32_t token_count;
-    int32_t *tokens;
-    float *embeddings;
-    int32_t *positions;
-    int32_t *sequence_counts;
-    int32_t **sequences;
-    int8_t *wants_logits;
-};
-
-struct interface {
-    void (*log_set)(void (*log)(int level, const char *text, void *data), void *data);
-    void (*load_backends)(const char *folder);
-    void (*backend_init)(void);
-    struct opaque_params (*model_default_params)(void);
-    void *(*model_load)(const char *path, struct opaque_params params);
-    void (*model_free)(void *model);
-    struct context_params (*context_default_params)(void);
-    void *(*context_open)(void *model, struct context_params params);
-    void (*context_free)(void *context);
-    uint32_t (*context_length)(const void *context);
-    uint32_t (*batch_length)(const void *context);
-    uint32_t (*micro_batch_length)(const void *context);
-    void (*set_threads)(void *context, int32_t threads, int32_t batch_threads);
-    int32_t (*threads)(void *context);
-    void (*attach_pool)(void *context, void *pool, void *batch_pool);
-    void *(*memory)(const void *context);
-    void (*memory_clear)(void *memory, bool data_too);
-    struct batch (*batch_of)(int32_t *tokens, int32_t count);
-    int32_t (*decode)(void *context, struct batch batch);
-    void (*synchronize)(void *context);
-    float *(*logits)(void *context, int32_t place);
-    struct opaque_params (*pool_default_params)(int threads);
-    void *(*pool_create)(struct opaque_params *params);
-    void (*pool_free)(void *pool);
-    void (*pool_pause)(void *pool);
-    void (*pool_resume)(void *pool);
-};
-
-#define AT(member) offsetof(struct interface, member)
-
-static const struct {
-    size_t place;
-    const char *name;
-} symbols[] = {
-    { AT(log_set), "llama_log_set" },
-    { AT(load_backends), "ggml_backend_load_all_from_path" },
-    { AT(backend_init), "llama_backend_init" },
-    { AT(model_default_params), "llama_model_default_params" },
-    { AT(model_load), "llama_model_load_from_file" },
-    { AT(model_free), "llama_model_free" },
-    { AT(context_default_params), "llama_context_default_params" },
-    { AT(context_open), "llama_init_from_model" },
-    { AT(context_free), "llama_free" },
-    { AT(context_length), "llama_n_ctx" },
-    { AT(batch_length), "llama_n_batch" },
-    { AT(micro_batch_length), "llama_n_ubatch" },
-    { AT(set_threads), "llama_set_n_threads" },
-    { AT(threads), "llama_n_threads" },
-    { AT(attach_pool), "llama_attach_threadpool" },
-    { AT(memory), "llama_get_memory" },
-    { AT(memory_clear), "llama_memory_clear" },
-    { AT(batch_of), "llama_batch_get_one" },
-    { AT(decode), "llama_decode" },
-    { AT(synchronize), "llama_synchronize" },
-    { AT(logits), "llama_get_logits_ith" },
-    { AT(pool_default_params), "ggml_threadpool_params_default" },
-};
-
-/* Of the processor's own library, which is chosen when backends are loaded. */
-static const struct {
-    size_t place;
-    const char *name;
-} processor_symbols[] = {
-    { AT(pool_create), "ggml_threadpool_new" },
-    { AT(pool_free), "ggml_threadpool_free" },
-    { AT(pool_pause), "ggml_threadpool_pause" },
-    { AT(pool_resume), "ggml_threadpool_resume" },
+struct post { /* a context, and what belongs to it */
+    void *context;
+    void **samplers; /* one for each sequence, where the device chooses */
 };
 
 struct llama {
     struct interface call;
-    void *model, *context, *pools[PEERS_THREAD_LIMIT];
-    int32_t *tokens;
-    uint32_t vocab_size, micro_batch;
+    struct said said;
+    void *devices[2]; /* of the model, ends with NULL */
+    void *model;
+    struct peers_setting settings[PEERS_SETTING_LIMIT];
+    size_t setting_count;
+    struct post posts[PEERS_SETTING_LIMIT][PEERS_WAY_COUNT];
+    void *pools[PEERS_SETTING_LIMIT];
+    size_t current; /* setting and way that were begun, and steps since */
+    enum peers_way way;
+    int32_t steps;
+    struct batch batch; /* room for a token of every sequence */
+    int32_t *sequence_ids;
 };
 
-/* ---- Loading -------------------------------------------------------------------------------- */
+static const uint32_t micro_batches[] = {
+    [PEERS_PLAIN] = 512, [PEERS_WIDE] = 2048, [PEERS_CHOOSING] = 512
+};
+static const char *const way_names[] = {
+    [PEERS_PLAIN] = "micro batches of 512",
+    [PEERS_WIDE] = "micro batches of 2048",
+    [PEERS_CHOOSING] = "sampler on the device",
+};
+_Static_assert(COUNT_OF(way_names) == PEERS_WAY_COUNT, "every way has a name");
 
-#define PATH_BYTES 4096
-
-/* The library whose name is base.so, or base.v1.2.3.so, in folder. */
-static bool find_library(const char *folder, const char *base, char path[PATH_BYTES])
+const char *peers_way_name(enum peers_way way)
 {
-    size_t length = strlen(base);
-    bool found = false;
-    DIR *directory = opendir(folder);
-    for (struct dirent *entry; directory && !found && (entry = readdir(directory));) {
-        const char *name = entry->d_name;
-        size_t name_length = strlen(name);
-        found = name_length > 3 && strncmp(name, base, length) == 0 && name[length] == '.' &&
-                strcmp(name + name_length - 3, ".so") == 0 &&
-                snprintf(path, PATH_BYTES, "%s/%s", folder, name) < PATH_BYTES;
-    }
-    if (directory)
-        closedir(directory);
-    return found;
+    return way_names[way];
 }
 
-static enum status load(const char *folder, const char *base, void **ret_library, struct error *err)
+static void listen(int level, const char *text, void *data)
 {
-    char path[PATH_BYTES];
-    if (!find_library(folder, base, path))
-        return error_set(err, STATUS_NOT_FOUND,
-                         "%s: expected %s.so, found none (run bench/peers.sh)", folder, base);
-    *ret_library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    return *ret_library ? STATUS_OK : error_set(err, STATUS_UNSUPPORTED, "%s", dlerror());
-}
-
-static enum status bind(void *library, const char *name, struct interface *call, size_t place,
-                        struct error *err)
-{
-    void *found = dlsym(library, name);
-    if (!found)
-        return error_set(err, STATUS_UNSUPPORTED, "expected a library with %s, found none", name);
-    memcpy((char *)call + place, &found, sizeof(found));
-    return STATUS_OK;
-}
-
-static void keep_silent(int level, const char *text, void *data)
-{
-    (void)data;
+    struct said *said = data;
+    const char *found = strstr(text, "offloaded ");
+    if (said && found)
+        (void)sscanf(found, "offloaded %u/%u layers to GPU", &said->layers_there, &said->layers);
+    if (said && strstr(text, "Flash Attention") && strstr(text, "disabled"))
+        said->without_flash_attention = true;
     if (level == 4) /* errors */
         fputs(text, stderr);
 }
 
-/* The library for this processor is the one that was loaded: it alone can be had without loading.
- */
-static void *find_processor_library(const char *folder)
-{
-    void *library = NULL;
-    DIR *directory = opendir(folder);
-    for (struct dirent *entry; directory && !library && (entry = readdir(directory));) {
-        char path[PATH_BYTES];
-        if (strncmp(entry->d_name, "libggml-cpu", 11) == 0 &&
-            snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < PATH_BYTES)
-            library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    }
-    if (directory)
-        closedir(directory);
-    return library;
-}
+/* ---- Opening -------------------------------------------------------------------------------- */
 
-static enum status load_interface(struct llama *llama, const char *folder, struct error *err)
+static enum status open_model(struct llama *llama, const struct peers_request *request,
+                              struct error *err)
 {
-    void *libraries[3];
-    TRY(load(folder, "libggml-base", &libraries[0], err));
-    TRY(load(folder, "libggml", &libraries[1], err));
-    TRY(load(folder, "libllama", &libraries[2], err));
-    for (size_t i = 0; i < COUNT_OF(symbols); i++)
-        TRY(bind(libraries[strncmp(symbols[i].name, "llama", 5) == 0 ? 2
-                           : strstr(symbols[i].name, "threadpool")   ? 0
-                                                                     : 1],
-                 symbols[i].name, &llama->call, symbols[i].place, err));
-    llama->call.log_set(keep_silent, NULL);
-    llama->call.load_backends(folder);
-    llama->call.backend_init();
-    void *processor = find_processor_library(folder);
-    if (!processor)
-        return error_set(err, STATUS_UNSUPPORTED, "%s: no library for this processor was loaded",
-                         folder);
-    for (size_t i = 0; i < COUNT_OF(processor_symbols); i++)
-        TRY(bind(processor, processor_symbols[i].name, &llama->call, processor_symbols[i].place,
-                 err));
+    const struct interface *call = &llama->call;
+    struct model_params params = call->model_default_params();
+    if (params.devices || params.overrides || params.gpu_layers != -1)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "llama.cpp: expected all layers on a GPU by default (-1), found %d: "
+                         "another interface",
+                         params.gpu_layers);
+    TRY(library_device(call, request->folder, request->device, &llama->devices[0], err));
+    params.devices = llama->devices;
+    llama->model = call->model_load(request->model, params);
+    if (!llama->model)
+        return error_set(err, STATUS_UNSUPPORTED, "%s: llama.cpp does not load it", request->model);
+    const struct said *said = &llama->said;
+    if (llama->devices[0] && (said->layers == 0 || said->layers_there != said->layers))
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "llama.cpp: expected all layers on the GPU, found %u of %u",
+                         said->layers_there, said->layers);
     return STATUS_OK;
 }
 
-/* ---- Opening -------------------------------------------------------------------------------- */
-
-static enum status open_context(struct llama *llama, const char *model, uint32_t context,
-                                struct error *err)
+/* False where the device cannot choose: then the way is not there. */
+static enum status give_samplers(struct llama *llama, struct post *post, uint32_t sequences,
+                                 bool *ret_taken, struct error *err)
 {
     const struct interface *call = &llama->call;
-    llama->model = call->model_load(model, call->model_default_params());
-    if (!llama->model)
-        return error_set(err, STATUS_UNSUPPORTED, "%s: llama.cpp does not load it", model);
-    struct context_params params = call->context_default_params();
-    if (params.context != 512 || params.batch != 2048 || params.micro_batch != 512)
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "llama.cpp: expected default lengths 512, 2048, 512, found %u, %u, %u: "
-                         "another interface",
-                         params.context, params.batch, params.micro_batch);
-    params.context = context;
-    llama->context = call->context_open(llama->model, params);
-    if (!llama->context || call->context_length(llama->context) < context ||
-        call->micro_batch_length(llama->context) != params.micro_batch)
-        return error_set(err, STATUS_UNSUPPORTED, "llama.cpp: no context of %u tokens", context);
-    llama->micro_batch = params.micro_batch;
-    for (uint32_t threads = 1; threads <= PEERS_THREAD_LIMIT; threads++) {
-        struct opaque_params pool = call->pool_default_params((int)threads);
-        llama->pools[threads - 1] = call->pool_create(&pool);
-        if (!llama->pools[threads - 1])
-            return error_set(err, STATUS_NO_MEMORY, "llama.cpp: no pool of threads");
-        call->pool_pause(llama->pools[threads - 1]);
+    post->samplers = calloc(sequences, sizeof(*post->samplers));
+    if (!post->samplers)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for samplers");
+    *ret_taken = true;
+    for (uint32_t i = 0; i < sequences && *ret_taken; i++) {
+        post->samplers[i] = call->chain_create(call->chain_default_params());
+        call->chain_take(post->samplers[i], call->greedy_create());
+        *ret_taken = call->set_sampler(post->context, (int32_t)i, post->samplers[i]);
     }
-    llama->tokens = calloc(context, sizeof(*llama->tokens));
-    return llama->tokens ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for tokens");
+    return STATUS_OK;
+}
+
+static void close_post(struct llama *llama, struct post *post, uint32_t sequences)
+{
+    if (post->context)
+        llama->call.context_free(post->context);
+    for (uint32_t i = 0; post->samplers && i < sequences; i++)
+        if (post->samplers[i])
+            llama->call.sampler_free(post->samplers[i]);
+    free(post->samplers);
+    *post = (struct post){ 0 };
+}
+
+static enum status open_post(struct llama *llama, size_t index, enum peers_way way,
+                             struct error *err)
+{
+    const struct interface *call = &llama->call;
+    const struct peers_setting *setting = &llama->settings[index];
+    struct post *post = &llama->posts[index][way];
+    struct context_params params = call->context_default_params();
+    if (params.context != 512 || params.batch != 2048 || params.micro_batch != 512 ||
+        params.sequences != 1)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "llama.cpp: expected default lengths 512, 2048, 512, 1, found %u, %u, %u, "
+                         "%u: another interface",
+                         params.context, params.batch, params.micro_batch, params.sequences);
+    params.context = setting->context * setting->sequences;
+    params.batch = setting->batch > params.batch ? setting->batch : params.batch;
+    params.micro_batch = micro_batches[way];
+    params.sequences = setting->sequences;
+    post->context = call->context_open(llama->model, params);
+    if (!post->context || call->context_length(post->context) < setting->context ||
+        call->sequence_limit(post->context) != setting->sequences ||
+        call->micro_batch_length(post->context) > params.micro_batch ||
+        call->batch_length(post->context) < setting->batch)
+        return error_set(err, STATUS_UNSUPPORTED, "llama.cpp: no context of %u x %u tokens",
+                         setting->sequences, setting->context);
+    if (llama->devices[0] && llama->said.without_flash_attention)
+        return error_set(err, STATUS_UNSUPPORTED, "llama.cpp: no flash attention on this GPU");
+    if (way == PEERS_CHOOSING) {
+        bool taken;
+        TRY(give_samplers(llama, post, setting->sequences, &taken, err));
+        if (!taken)
+            close_post(llama, post, setting->sequences);
+    }
+    return STATUS_OK;
+}
+
+static enum status open_setting(struct llama *llama, size_t index, struct error *err)
+{
+    const struct interface *call = &llama->call;
+    const struct peers_setting *setting = &llama->settings[index];
+    for (int way = 0; way < PEERS_WAY_COUNT; way++)
+        if (setting->ways & 1u << way)
+            TRY(open_post(llama, index, (enum peers_way)way, err));
+    struct opaque_params pool = call->pool_default_params((int)setting->threads);
+    llama->pools[index] = call->pool_create(&pool);
+    if (!llama->pools[index])
+        return error_set(err, STATUS_NO_MEMORY, "llama.cpp: no pool of threads");
+    call->pool_pause(llama->pools[index]);
+    return STATUS_OK;
+}
+
+/* A batch of a token for every sequence: only their ids and positions change. */
+static enum status make_batch(struct llama *llama, struct error *err)
+{
+    struct batch *batch = &llama->batch;
+    size_t count = 1, tokens = 1;
+    for (size_t i = 0; i < llama->setting_count; i++) {
+        const struct peers_setting *setting = &llama->settings[i];
+        count = setting->sequences > count ? setting->sequences : count;
+        tokens = setting->batch > tokens ? setting->batch : tokens;
+    }
+    llama->sequence_ids = calloc(count, sizeof(*llama->sequence_ids));
+    batch->tokens = calloc(tokens > count ? tokens : count, sizeof(*batch->tokens));
+    batch->positions = calloc(count, sizeof(*batch->positions));
+    batch->sequence_counts = calloc(count, sizeof(*batch->sequence_counts));
+    batch->sequences = calloc(count, sizeof(*batch->sequences));
+    batch->wants_logits = calloc(count, sizeof(*batch->wants_logits));
+    if (!llama->sequence_ids || !batch->tokens || !batch->positions || !batch->sequence_counts ||
+        !batch->sequences || !batch->wants_logits)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for tokens");
+    for (size_t i = 0; i < count; i++) {
+        llama->sequence_ids[i] = (int32_t)i;
+        batch->sequence_counts[i] = 1;
+        batch->sequences[i] = &llama->sequence_ids[i];
+        batch->wants_logits[i] = 1;
+    }
+    return STATUS_OK;
 }
 
 static void close_llama(void *self)
 {
     struct llama *llama = self;
-    if (llama->context)
-        llama->call.context_free(llama->context);
-    for (size_t i = 0; i < PEERS_THREAD_LIMIT; i++)
+    struct batch *batch = &llama->batch;
+    for (size_t i = 0; i < PEERS_SETTING_LIMIT; i++) {
+        for (int way = 0; way < PEERS_WAY_COUNT; way++)
+            close_post(llama, &llama->posts[i][way], llama->settings[i].sequences);
         if (llama->pools[i])
             llama->call.pool_free(llama->pools[i]);
+    }
     if (llama->model)
         llama->call.model_free(llama->model);
-    free(llama->tokens);
+    if (llama->call.log_set)
+        llama->call.log_set(listen, NULL); /* it outlives this */
+    free(llama->sequence_ids);
+    free(batch->tokens);
+    free(batch->positions);
+    free(batch->sequence_counts);
+    free((void *)batch->sequences);
+    free(batch->wants_logits);
     free(llama);
 }
 
-/* Its threads spin between graphs, so they are put to sleep when this is over. */
-static enum status run_llama(void *self, uint32_t threads, uint32_t count, uint32_t at_once,
-                             struct error *err)
+/* ---- Running -------------------------------------------------------------------------------- */
+
+static void *current_context(const struct llama *llama)
+{
+    return llama->posts[llama->current][llama->way].context;
+}
+
+static bool has_way(void *self, size_t setting, enum peers_way way)
+{
+    return ((struct llama *)self)->posts[setting][way].context != NULL;
+}
+
+static enum status begin_llama(void *self, size_t setting, enum peers_way way, struct error *err)
 {
     struct llama *llama = self;
     const struct interface *call = &llama->call;
-    void *pool = llama->pools[threads - 1];
-    enum status status = STATUS_OK;
+    (void)err;
+    llama->current = setting;
+    llama->way = way;
+    llama->steps = 0;
+    void *context = current_context(llama), *pool = llama->pools[setting];
+    int32_t threads = (int32_t)llama->settings[setting].threads;
     call->pool_resume(pool);
-    call->attach_pool(llama->context, pool, pool);
-    call->set_threads(llama->context, (int32_t)threads, (int32_t)threads);
-    call->memory_clear(call->memory(llama->context), false);
-    for (uint32_t first = 0; first < count && !status; first += at_once) {
-        uint32_t batch = count - first < at_once ? count - first : at_once;
-        for (uint32_t i = 0; i < batch; i++)
-            llama->tokens[i] = peers_token(first + i, llama->vocab_size);
-        if (call->decode(llama->context, call->batch_of(llama->tokens, (int32_t)batch)))
-            status = error_set(err, STATUS_UNSUPPORTED, "llama.cpp: a batch of %u failed", batch);
-        call->synchronize(llama->context);
-    }
-    if (call->threads(llama->context) != (int32_t)threads)
-        status = error_set(err, STATUS_UNSUPPORTED, "llama.cpp: expected %u threads", threads);
-    call->pool_pause(pool);
-    return status;
+    call->attach_pool(context, pool, pool);
+    call->set_threads(context, threads, threads);
+    call->memory_clear(call->memory(context), false);
+    return STATUS_OK;
 }
 
-static const float *llama_logits(void *self)
+/* Without positions the library counts itself, for one sequence; only the last wants logits. */
+static enum status step_llama(void *self, const int32_t *tokens, uint32_t count, struct error *err)
 {
     struct llama *llama = self;
-    return llama->call.logits(llama->context, -1);
+    const struct interface *call = &llama->call;
+    void *context = current_context(llama);
+    bool several = llama->settings[llama->current].sequences > 1;
+    struct batch batch = several ? llama->batch : (struct batch){ .tokens = llama->batch.tokens };
+    batch.token_count = (int32_t)count;
+    memcpy(batch.tokens, tokens, count * sizeof(*tokens));
+    for (uint32_t i = 0; several && i < count; i++)
+        batch.positions[i] = llama->steps;
+    if (call->decode(context, batch))
+        return error_set(err, STATUS_UNSUPPORTED, "llama.cpp: a batch of %u failed", count);
+    call->synchronize(context);
+    llama->steps++;
+    for (uint32_t i = 0; llama->way == PEERS_CHOOSING && i < (several ? count : 1); i++)
+        if (call->sampled(context, several ? (int32_t)i : -1) < 0)
+            return error_set(err, STATUS_UNSUPPORTED, "llama.cpp: its sampler chose nothing");
+    return STATUS_OK;
 }
 
-enum status peers_open_llama(const char *folder, const char *model, uint32_t context,
-                             uint32_t vocab_size, struct peers_engine *ret, struct error *err)
+/* Its threads spin between graphs, so they are put to sleep when this is over. */
+static enum status end_llama(void *self, struct error *err)
+{
+    struct llama *llama = self;
+    uint32_t threads = llama->settings[llama->current].threads;
+    llama->call.pool_pause(llama->pools[llama->current]);
+    if (llama->call.threads(current_context(llama)) != (int32_t)threads)
+        return error_set(err, STATUS_UNSUPPORTED, "llama.cpp: expected %u threads", threads);
+    return STATUS_OK;
+}
+
+static const float *llama_logits(void *self, uint32_t sequence)
+{
+    struct llama *llama = self;
+    bool several = llama->settings[llama->current].sequences > 1;
+    if (llama->way == PEERS_CHOOSING)
+        return NULL;
+    return llama->call.logits(current_context(llama), several ? (int32_t)sequence : -1);
+}
+
+static enum status fill_llama(struct llama *llama, const struct peers_request *request,
+                              struct error *err)
+{
+    llama->setting_count = request->setting_count;
+    memcpy(llama->settings, request->settings, request->setting_count * sizeof(*request->settings));
+    TRY(make_batch(llama, err));
+    TRY(library_load(request->folder, listen, &llama->said, &llama->call, err));
+    TRY(open_model(llama, request, err));
+    for (size_t i = 0; i < request->setting_count; i++)
+        TRY(open_setting(llama, i, err));
+    return STATUS_OK;
+}
+
+enum status peers_open_llama(const struct peers_request *request, struct peers_engine *ret,
+                             struct error *err)
 {
     struct llama *llama = calloc(1, sizeof(*llama));
     if (!llama)
         return error_set(err, STATUS_NO_MEMORY, "no memory for an engine");
-    llama->vocab_size = vocab_size;
-    enum status status = load_interface(llama, folder, err);
-    if (!status)
-        status = open_context(llama, model, context, err);
+    enum status status = fill_llama(llama, request, err);
     if (status) {
         close_llama(llama);
         return status;
     }
-    *ret = (struct peers_engine){ "llama.cpp", llama, run_llama, llama_logits, close_llama };
+    *ret = (struct peers_engine){
+        .name = "llama.cpp",
+        .self = llama,
+        .vocab_size = (uint32_t)llama->call.vocabulary_size(llama->call.vocabulary(llama->model)),
+        .has = has_way,
+        .begin = begin_llama,
+        .step = step_llama,
+        .end = end_llama,
+        .logits = llama_logits,
+        .close = close_llama,
+    };
     return STATUS_OK;
 }

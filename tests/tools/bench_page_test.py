@@ -31,6 +31,11 @@ def test(name, threads, ratio):
             "ratio_low": ratio - 0.1, "ratio_high": ratio + 0.1}
 
 
+def gpu_test(name, sequences, tokens, ratio):
+    return {"test": name, "sequences": sequences, "tokens": tokens, "llama_cpp_way": "micro batches of 512", "pairs": 4, "of": 4,
+            **{f"{of}{end}": value for of, value in (("greta", 1000 * ratio), ("llama_cpp", 1000.0), ("ratio", ratio)) for end in ("", "_low", "_high")}}
+
+
 COST = {"tokens": 16, "rounds": 5, "levels": [
     {"level": "off", "added_percent": 0, "added_percent_low": 0, "added_percent_high": 0, "cpu_added_percent": 0},
     {"level": "log", "added_percent": 1.9, "added_percent_low": -0.4, "added_percent_high": 3.0, "cpu_added_percent": 1.5}]}
@@ -42,6 +47,9 @@ RAW = {
     "context": [("q4_k_m", [speed(0, 0, 8, 10.0), speed(512, 0, 8, 9.0)])],
     "sequences": [("1", infer(10.0)), ("4", infer(35.0))],
     "gpu-speed": [("llama3-8b q4_k_m", [speed(0, 512, 0, 9000.0), speed(0, 0, 128, 700.0, 701.0, 690.0)])],
+    "gpu-peers": [("q4_k_m", {"files": [{"logits_nmse": 2e-5, "tests": [
+        gpu_test("decode", 1, 64, 2.5), gpu_test("decode", 64, 64, 1.75), gpu_test("prefill", 1, 4096, 2.25)]}]}),
+                  ("bf16", {"files": [{"logits_nmse": 1e-6, "tests": [gpu_test("decode", 1, 64, 1.25)]}]})],
     "gpu-sequences": [("1", infer(700.0)), ("64", infer(9000.0))],
     "gpu-audit-cost": [("q4_k_m", COST)],
     "gpu-context": [("q4_k_m", [speed(0, 0, 64, 700.0), speed(8192, 0, 64, 600.0)])],
@@ -80,11 +88,14 @@ class Page(unittest.TestCase):
         page = (self.folder / "R.md").read_text()
         for figure in ["**1.25** (1.15 to 1.35)", "**3.00** (3.00 to 3.00; 1)", "**+1.9 %** (-0.4 to +3.0)", "| speed | 1.00 | 0.90 |",
                        "| speed | 1.00 | 3.50 |", "**700** (690 to 701)", "| tokens a second | 700 | 9,000 |", "| 10.0 | 50.00 |",
+                       "| Q4_K_M | 64 sequences | 1,750 (1,750 to 1,750) | 1,000 (1,000 to 1,000) | **1.75** (1.75 to 1.75) | micro batches of 512 | 4 | 2.0e-05 |",
+                       "| Q4_K_M | prompt of 4,096 | 2,250", "| BF16 | decode | 1,250",
                        "2 cores of Test (AVX2)", "**Test GPU**", "commit abc"]:
             self.assertIn(figure, page)
         readme = (self.folder / "README.md").read_text()
         self.assertTrue(readme.startswith("before\n") and readme.endswith("after\n") and "old" not in readme)
         self.assertIn("9,000 tokens a second; llama.cpp 4,406 *", readme)
+        self.assertIn("decode, Llama-3-8B shape, Q4_K_M, BF16 | 1.25 to 2.50 x as fast as llama.cpp", readme)
         plots = list((self.folder / "results").glob("*/*.svg"))
         self.assertGreater(len(plots), 6)
         for path in plots:
@@ -119,6 +130,29 @@ class Page(unittest.TestCase):
         self.assertIn("failed: greta bench -m tinyllama-q4_k_m.gguf", done.stdout)
         self.assertIn("exit 3: broken", done.stdout)
         self.assertEqual((self.folder / "results/cpu-avx2/context.json").read_text(), before)
+
+    def test_peers_on_a_gpu(self):
+        devices = '{"devices": [{"device": "%s", "available": true, "name": "Test GPU", "driver": "1.0"}]}'
+        script = f"[ $1 = devices ] && echo '{devices % 'cuda:0'}' && exit 0; exit 1"
+        self.assertIn("bench_peers is not built", self.measure(script, "gpu-peers").stdout)
+        models = self.folder / "models"
+        (models / measure.CUDA_LIBRARIES).mkdir(parents=True)
+        for kind in ["q4_k_m", "q8_0", "bf16"]:
+            (models / f"llama3-8b-{kind}.gguf").touch()
+        peers = self.folder / "build/bench_peers"
+        peers.write_text("#!/bin/sh\necho 'bench_peers: llama.cpp: no CUDA0' >&2\nexit 3\n")
+        peers.chmod(0o755)
+        done = self.measure(script, "gpu-peers")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("skipped: bench_peers: llama.cpp: no CUDA0", done.stdout)
+        output = {"words": "WORDS", "files": [{"logits_nmse": 1e-6, "tests": [gpu_test("decode", 1, 64, 1.5)]}]}
+        peers.write_text(f"#!/bin/sh\nsed \"s#WORDS#$*#\" <<'END'\n{json.dumps(output)}\nEND\n")
+        done = self.measure(script, "gpu-peers", "--only", "q8_0", "--seconds", "3")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        runs = json.loads((self.folder / "results/test-gpu/gpu-peers.json").read_text())["runs"]
+        made = next(run["output"] for run in runs if run["key"] == "q8_0")
+        self.assertEqual(made["words"], f"--libraries {measure.CUDA_LIBRARIES} --device cuda:0 --seconds 3 --json llama3-8b-q8_0.gguf")
+        self.assertIn("for CUDA, and the GPU is hip:0", self.measure(script.replace("cuda:0", "hip:0"), "gpu-peers").stdout)
 
     def test_raw_output_is_kept_as_it_was(self):
         done = self.measure("[ $1 = infer ] && echo '{\"token\": 1}' && echo '{\"decode_per_second\": 5.5, \"memory\": {}}'; exit 0", "sequences", "--only", "16")
