@@ -59,7 +59,9 @@ INLINE void find_lanes_rows(const struct gpu_call *call, struct lanes_share *sha
 INLINE struct lanes_share find_lanes(const struct gpu_call *call)
 {
     struct lanes_share share = { .splits = call->words[0], .shares = call->words[2] };
-    uint32_t group = thread_index() / WARPGROUP, units = LANES_GROUPS / share.shares;
+    /* The same for the whole team, and said so that the assembler knows: what follows from it is
+     * kept once for all lanes. */
+    uint32_t group = team_pick(thread_index() / WARPGROUP, 0), units = LANES_GROUPS / share.shares;
     share.split = block_x() % share.splits;
     share.tile = block_x() / share.splits;
     share.share = group / units;
@@ -243,6 +245,23 @@ INLINE void begin_lanes(const struct gpu_call *call, uint32_t dtype, struct lane
                                   2 * share->weights->width);
 }
 
+/* Of both rows of a lane. */
+INLINE void load_lanes_scales(uint32_t dtype, const SHARED uint8_t *raw, uint32_t in_eight,
+                              struct lane_scales scales[2])
+{
+    UNROLL
+    for (uint32_t which = 0; which < 2; which++)
+        scales[which] = load_lane_scales(dtype, raw, lane_index() / 4 + 8 * which, in_eight);
+}
+INLINE void load_lanes_quarters(uint32_t dtype, const SHARED uint8_t *raw, uint32_t q,
+                                const struct lane_scales scales[2], struct lane_quarter quarters[2])
+{
+    UNROLL
+    for (uint32_t which = 0; which < 2; which++)
+        quarters[which] = load_lane_quarter(dtype, raw, q, lane_index() / 4 + 8 * which,
+                                            &scales[which]);
+}
+
 INLINE void walk_lanes(const struct gpu_call *call, uint32_t dtype, struct lanes_share *share,
                        float sums[WARPGROUP_FEW_SUMS])
 {
@@ -258,17 +277,14 @@ INLINE void walk_lanes(const struct gpu_call *call, uint32_t dtype, struct lanes
     for (uint32_t n = 0; n < share->blocks; n++) {
         const SHARED uint8_t *raw = walk.ring + raw_full.at;
         struct lane_scales scales[2];
+        struct lane_quarter quarters[2];
         UNROLL
         for (uint32_t q = 0; q < 4; q++) {
             if (two || q % 2 == 0)
                 enter_lanes_stage(dtype, share, &walk, q == 0);
-            struct lane_quarter quarters[2];
-            UNROLL
-            for (uint32_t which = 0; which < 2; which++) {
-                uint32_t row = lane_index() / 4 + 8 * which;
-                if (q == 0)
-                    scales[which] = load_lane_scales(dtype, raw, row, block.at % 8);
-                quarters[which] = load_lane_quarter(dtype, raw, q, row, &scales[which]);
+            if (q == 0) {
+                load_lanes_scales(dtype, raw, block.at % 8, scales);
+                load_lanes_quarters(dtype, raw, 0, scales, quarters);
             }
             uint64_t panel = acts +
                              (walk.full.at + (two ? share->share : q % 2) * LANES_PANEL_BYTES) /
@@ -278,6 +294,8 @@ INLINE void walk_lanes(const struct gpu_call *call, uint32_t dtype, struct lanes
                 hold_lane_group(dtype, &quarters[0], q, g, 0, words[g]);
                 hold_lane_group(dtype, &quarters[1], q, g, 1, words[g]);
                 warpgroup_multiply_held(sums, words[g], panel + g * (64 / WARPGROUP_PLACE_BYTES));
+                if (g == 1 && q < 3) /* before the next stage is waited for */
+                    load_lanes_quarters(dtype, raw, q + 1, scales, quarters);
                 warpgroup_wait(1); /* the words of the one before are free */
             }
         }
