@@ -14,6 +14,8 @@
 #define FIBER_LIMIT (TOGETHER_LIMIT * 512u)
 #define STACK_BYTES 65536u
 #define COPY_LIMIT 256u
+#define PRODUCT_LIMIT 4u
+#define PRODUCT_BYTES 128u
 #define SHARED_LIMIT 232448u
 #define SHARED_POISON 0xEE
 #define BULK_LIMIT 4096u
@@ -41,6 +43,8 @@ struct fiber {
     uint32_t group; /* of copies, being filled */
     uint32_t copy_count;
     struct copy copies[COPY_LIMIT];
+    uint32_t product_count;
+    _Alignas(16) uint8_t products[PRODUCT_LIMIT][PRODUCT_BYTES];
 };
 
 /* A copy of any size that a barrier tells of. */
@@ -142,6 +146,8 @@ static void yield(enum fiber_state state)
 static void run_fiber(void)
 {
     kernel_now(*call_now);
+    if (now->product_count)
+        fail("a thread ended with products under way");
     yield(FIBER_DONE);
     abort();
 }
@@ -220,6 +226,28 @@ void emulator_copy_wait(uint32_t pending)
             now->copies[kept++] = *copy;
     }
     now->copy_count = kept;
+}
+
+/* ---- Products under way -------------------------------------------------------------------- */
+
+void emulator_product_begin(struct emulator_product *product, uint32_t bytes)
+{
+    if (now->product_count == PRODUCT_LIMIT || bytes > PRODUCT_BYTES)
+        fail("too many products under way");
+    product->began_with = product->digest(product);
+    memcpy(now->products[now->product_count++], product, bytes);
+}
+
+void emulator_product_wait(uint32_t pending)
+{
+    while (now->product_count > pending) {
+        struct emulator_product *product = (void *)now->products[0];
+        if (product->digest(product) != product->began_with)
+            fail("what a product is made of changed before it was waited for");
+        product->multiply(product);
+        now->product_count--;
+        memmove(now->products[0], now->products[1], (size_t)now->product_count * PRODUCT_BYTES);
+    }
 }
 
 /* ---- bulk.h --------------------------------------------------------------------------------- */
@@ -388,7 +416,7 @@ static void prepare_fibers(uint32_t place, uint32_t x, uint32_t y, uint32_t grid
     for (uint32_t i = 0; i < threads; i++) {
         struct fiber *fiber = &fibers[place * threads + i];
         fiber->state = FIBER_READY;
-        fiber->swaps = fiber->group = fiber->copy_count = 0;
+        fiber->swaps = fiber->group = fiber->copy_count = fiber->product_count = 0;
         fiber->view = (struct emulator_view){ i, threads, x, y, grid_x, shared[place] };
     }
 }

@@ -2,7 +2,9 @@
  * tests without one. Each thread of a block is a fiber; team and block operations switch between
  * them. It is stricter than a GPU: a team operation that not all 32 threads reach, or a barrier
  * that some never reach, ends the program with words; a background copy shows its bytes only once
- * it is waited for. */
+ * it is waited for, a product of matrix units its sums, and what it is made of must stay until
+ * then.
+ */
 #ifndef GRETA_TESTS_FAKE_GPU_EMULATOR_H
 #define GRETA_TESTS_FAKE_GPU_EMULATOR_H
 
@@ -43,6 +45,16 @@ void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8]);
 void emulator_copy_async(uint8_t *target, const uint8_t *source, uint32_t bytes);
 void emulator_copy_commit(void);
 void emulator_copy_wait(uint32_t pending);
+/* warpgroup.h: what a product under way begins with. digest: of its operands as they are now. */
+struct emulator_product {
+    uint64_t (*digest)(const struct emulator_product *product);
+    void (*multiply)(const struct emulator_product *product);
+    uint64_t began_with;
+};
+/* The product is copied: `bytes` of it. */
+void emulator_product_begin(struct emulator_product *product, uint32_t bytes);
+/* Does those that are waited for, in order, if their operands have not changed. */
+void emulator_product_wait(uint32_t pending);
 /* bulk.h */
 void emulator_full_init(uint64_t *full);
 void emulator_full_expect(uint64_t *full, uint32_t bytes);

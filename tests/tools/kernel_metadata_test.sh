@@ -21,6 +21,12 @@ for ptx in "$folder"/*.ptx; do
     entries=$(grep -c '^\.visible \.entry ' "$ptx")
     [ "$entries" = "$(echo "$names" | wc -l)" ] || fail "$ptx: $entries kernels, not those of kernels.def"
     ! grep -q '^	\.local ' "$ptx" || fail "$ptx: an array in local memory"
+    # Products ask for weights before they wait: what may write weights lets nobody begin before its end.
+    for name in relay store_bytes; do
+        body=$(sed -n "/^\.visible \.entry $name(/,/^}/p" "$ptx")
+        ! echo "$body" | grep -q 'griddepcontrol\.launch_dependents' ||
+            fail "$ptx: $name: expected that it lets no kernel begin before its end"
+    done
     [ "$(grep -c '^\.maxntid ' "$ptx")" = "$entries" ] || fail "$ptx: a kernel without launch bounds"
 done
 for object in "$folder"/*.co; do

@@ -233,7 +233,8 @@ static struct device_gpu_step plan_attention_tiles(const struct device_gpu_reque
 /* Query heads that share a kv head, at most, where a block does them all. */
 #define APART_GROUP_MOST 8u
 
-/* Whether a block for each token and kv head can do it, and is worth it: blocks for all processors.
+/* Whether a block for each token and kv head can do it, and is worth it: blocks for most
+ * processors.
  */
 static bool has_attention_apart(const struct device_gpu_request *request)
 {
@@ -246,7 +247,8 @@ static bool has_attention_apart(const struct device_gpu_request *request)
            (params->head_dim == 64 || params->head_dim == 128) &&
            width_of(q) / width_of(keys) <= APART_GROUP_MOST && is_aligned(q) &&
            is_aligned(&request->operands[5]) && is_aligned_f16(keys) &&
-           is_aligned_f16(&request->operands[2]) && rows_of(q) * kv_heads >= chip->processor_count;
+           is_aligned_f16(&request->operands[2]) &&
+           4 * rows_of(q) * kv_heads >= 3 * (uint64_t)chip->processor_count;
 }
 
 static struct device_gpu_step plan_attention_apart(const struct device_gpu_request *request)

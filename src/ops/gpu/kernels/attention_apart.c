@@ -311,7 +311,7 @@ INLINE void attend_apart_token(const struct gpu_call *call, const struct apart_s
 INLINE void attend_apart(const struct gpu_call *call, uint32_t head_dim)
 {
     struct apart_share share = {
-        .group = (uint32_t)(call->operands[0].width / call->operands[1].width),
+        .group = (uint32_t)call->operands[0].width / (uint32_t)call->operands[1].width,
         .kv_head = block_x(),
         .token = block_y(),
     };

@@ -170,11 +170,12 @@ KERNEL(inspect)
 
 KERNEL(store_bytes)
 {
-    ENTER(call);
+    ENTER_ALONE(call);
     const struct gpu_operand *target = &call.operands[0];
     uint64_t step = (uint64_t)block_count_x() * thread_count();
     uint64_t from = (uint64_t)block_x() * thread_count() + thread_index();
     for (uint64_t row = 0; row < target->rows; row++)
         for (uint64_t i = from; i < target->width; i += step)
             row_at(target, row)[i] = (uint8_t)target->unused;
+    fence_device();
 }

@@ -59,7 +59,9 @@ INLINE void find_lanes_rows(const struct gpu_call *call, struct lanes_share *sha
 INLINE struct lanes_share find_lanes(const struct gpu_call *call)
 {
     struct lanes_share share = { .splits = call->words[0], .shares = call->words[2] };
-    uint32_t group = thread_index() / WARPGROUP, units = LANES_GROUPS / share.shares;
+    /* The same for the whole team, and said so that the assembler knows: what follows from it is
+     * kept once for all lanes. */
+    uint32_t group = team_pick(thread_index() / WARPGROUP, 0), units = LANES_GROUPS / share.shares;
     share.split = block_x() % share.splits;
     share.tile = block_x() / share.splits;
     share.share = group / units;
@@ -243,46 +245,88 @@ INLINE void begin_lanes(const struct gpu_call *call, uint32_t dtype, struct lane
                                   2 * share->weights->width);
 }
 
+/* Of both rows of a lane. */
+INLINE void load_lanes_scales(uint32_t dtype, const SHARED uint8_t *raw, uint32_t in_eight,
+                              struct lane_scales scales[2])
+{
+    UNROLL
+    for (uint32_t which = 0; which < 2; which++)
+        scales[which] = load_lane_scales(dtype, raw, lane_index() / 4 + 8 * which, in_eight);
+}
+INLINE void load_lanes_quarters(uint32_t dtype, const SHARED uint8_t *raw, uint32_t q,
+                                const struct lane_scales scales[2], struct lane_quarter quarters[2])
+{
+    UNROLL
+    for (uint32_t which = 0; which < 2; which++)
+        quarters[which] = load_lane_quarter(dtype, raw, q, lane_index() / 4 + 8 * which,
+                                            &scales[which]);
+}
+
+/* What a team unpacks: the block of its ring, and in registers what comes next of it. */
+struct lanes_unpacking {
+    struct lanes_place raw, block;
+    struct lane_scales scales[2];
+    struct lane_quarter quarters[2];
+};
+
+INLINE void load_lanes_first(uint32_t dtype, const struct lanes_walk *walk,
+                             struct lanes_unpacking *unpacking)
+{
+    const SHARED uint8_t *raw = walk->ring + unpacking->raw.at;
+    load_lanes_scales(dtype, raw, unpacking->block.at % 8, unpacking->scales);
+    load_lanes_quarters(dtype, raw, 0, unpacking->scales, unpacking->quarters);
+}
+
+/* Of a block of 256 values, whose first stage is at hand. What is multiplied next is loaded before
+ * it is waited for; `more`: so is the next block's beginning, whose bytes came a stage ago. */
+INLINE void multiply_lanes_block(uint32_t dtype, const struct lanes_share *share,
+                                 struct lanes_walk *walk, bool more,
+                                 struct lanes_unpacking *unpacking, uint32_t words[2][8],
+                                 float sums[WARPGROUP_FEW_SUMS])
+{
+    const SHARED uint8_t *raw = walk->ring + unpacking->raw.at;
+    bool two = share->shares == 2;
+    advance_lanes(&unpacking->raw, 16 * lanes_raw_bytes(dtype));
+    advance_lanes(&unpacking->block, 1);
+    UNROLL
+    for (uint32_t q = 0; q < 4; q++) {
+        if (q > 0 && (two || q % 2 == 0))
+            enter_lanes_stage(dtype, share, walk, false);
+        uint64_t panel = warpgroup_place(walk->acts) +
+                         (walk->full.at + (two ? share->share : q % 2) * LANES_PANEL_BYTES) /
+                             WARPGROUP_PLACE_BYTES;
+        UNROLL
+        for (uint32_t g = 0; g < 2; g++) {
+            hold_lane_group(dtype, &unpacking->quarters[0], q, g, 0, words[g]);
+            hold_lane_group(dtype, &unpacking->quarters[1], q, g, 1, words[g]);
+            warpgroup_multiply_held(sums, words[g], panel + g * (64 / WARPGROUP_PLACE_BYTES));
+            if (g == 1 && q < 3)
+                load_lanes_quarters(dtype, raw, q + 1, unpacking->scales, unpacking->quarters);
+            else if (g == 1 && more)
+                load_lanes_first(dtype, walk, unpacking);
+            warpgroup_wait(1); /* the words of the one before are free */
+        }
+    }
+}
+
 INLINE void walk_lanes(const struct gpu_call *call, uint32_t dtype, struct lanes_share *share,
                        float sums[WARPGROUP_FEW_SUMS])
 {
-    const uint32_t raw_bytes = 16 * lanes_raw_bytes(dtype), rounds = lanes_rounds(dtype);
+    /* Bytes of a block come with the activations of the stage before it, or with those of its own.
+     */
+    const bool ahead = lanes_rounds(dtype) == 3;
     struct lanes_walk walk;
-    uint32_t words[2][8];
-    bool two = share->shares == 2;
+    struct lanes_unpacking unpacking;
+    uint32_t words[2][8], unused;
     begin_lanes(call, dtype, share, &walk);
-    struct lanes_place raw_full = { 0, 0, rounds * raw_bytes };
-    uint64_t acts = warpgroup_place(walk.acts);
-    uint32_t unused;
-    struct lanes_place block = find_lanes_blocks(call, share, share->share, &unused);
+    unpacking.raw = (struct lanes_place){ 0, 0, lanes_rounds(dtype) * 16 * lanes_raw_bytes(dtype) };
+    unpacking.block = find_lanes_blocks(call, share, share->share, &unused);
     for (uint32_t n = 0; n < share->blocks; n++) {
-        const SHARED uint8_t *raw = walk.ring + raw_full.at;
-        struct lane_scales scales[2];
-        UNROLL
-        for (uint32_t q = 0; q < 4; q++) {
-            if (two || q % 2 == 0)
-                enter_lanes_stage(dtype, share, &walk, q == 0);
-            struct lane_quarter quarters[2];
-            UNROLL
-            for (uint32_t which = 0; which < 2; which++) {
-                uint32_t row = lane_index() / 4 + 8 * which;
-                if (q == 0)
-                    scales[which] = load_lane_scales(dtype, raw, row, block.at % 8);
-                quarters[which] = load_lane_quarter(dtype, raw, q, row, &scales[which]);
-            }
-            uint64_t panel = acts +
-                             (walk.full.at + (two ? share->share : q % 2) * LANES_PANEL_BYTES) /
-                                 WARPGROUP_PLACE_BYTES;
-            UNROLL
-            for (uint32_t g = 0; g < 2; g++) {
-                hold_lane_group(dtype, &quarters[0], q, g, 0, words[g]);
-                hold_lane_group(dtype, &quarters[1], q, g, 1, words[g]);
-                warpgroup_multiply_held(sums, words[g], panel + g * (64 / WARPGROUP_PLACE_BYTES));
-                warpgroup_wait(1); /* the words of the one before are free */
-            }
-        }
-        advance_lanes(&raw_full, raw_bytes);
-        advance_lanes(&block, 1);
+        enter_lanes_stage(dtype, share, &walk, true);
+        if (n == 0 || !ahead)
+            load_lanes_first(dtype, &walk, &unpacking);
+        multiply_lanes_block(dtype, share, &walk, ahead && n + 1 < share->blocks, &unpacking, words,
+                             sums);
     }
     warpgroup_wait(0);
     while (walk.stage < share->stages) /* the others go on */

@@ -480,6 +480,14 @@ INLINE void store_crumb(uint64_t address, uint64_t value)
         leave_crumbs(&(call));                                                                     \
     } while (0)
 
+/* The same in a kernel that may write weights, which others ask for before they wait for the
+ * kernels before them: none begins until this one has ended. What it stores is to be fenced. */
+#define ENTER_ALONE(call)                                                                          \
+    do {                                                                                           \
+        early_wait();                                                                              \
+        leave_crumbs(&(call));                                                                     \
+    } while (0)
+
 INLINE void leave_crumbs(const struct gpu_call *call)
 {
     if ((block_x() | block_y() | thread_index()) != 0 || call->crumbs == 0)

@@ -23,7 +23,7 @@ INLINE uint32_t source_q6_k(uint32_t at)
 
 KERNEL(relay)
 {
-    ENTER(call);
+    ENTER_ALONE(call);
     const struct gpu_operand *source = &call.operands[0], *target = &call.operands[1];
     bool is_q8_0 = target->dtype == DTYPE_Q8_0_X8;
     uint32_t block_bytes = is_q8_0 ? 272 : 1680;
@@ -36,4 +36,5 @@ KERNEL(relay)
         *(GLOBAL uint16_t *)(row_at(target, row) + at) = *(
             const GLOBAL uint16_t *)(row_at(source, row) + block +
                                      (is_q8_0 ? source_q8_0(within) : source_q6_k(within)));
+    fence_device();
 }

@@ -127,31 +127,93 @@ INLINE float half_at(bool is_bf16, const uint8_t *panel, uint32_t row, uint32_t 
     return is_bf16 ? float_of((uint32_t)bits << 16) : f16_value(bits);
 }
 
-INLINE void emulated_multiply(bool is_bf16, float *sums, uint32_t count, const uint8_t *a,
-                              const uint8_t *b)
+/* A product is done when it is waited for, from what its operands are then; if that is not what
+ * they were when it began, they were changed under way. */
+struct emulated_product {
+    struct emulator_product base;
+    float *sums;
+    const uint8_t *a, *b;  /* panels */
+    const uint32_t *words; /* or a in registers; b then from value `from` on */
+    uint32_t count, from;
+    bool is_bf16;
+};
+
+INLINE uint64_t digest_bytes(uint64_t digest, const void *bytes, uint32_t count)
 {
-    float rows[2][64];
+    for (uint32_t i = 0; i < count; i += 4) {
+        uint32_t word;
+        memcpy(&word, (const uint8_t *)bytes + i, sizeof(word));
+        digest = device_digest_word(digest ^ word, i);
+    }
+    return digest;
+}
+/* Panels are the same for all threads: the first of a warpgroup looks at them. */
+INLINE uint64_t digest_product(const struct emulator_product *base)
+{
+    const struct emulated_product *product = (const void *)base;
+    uint64_t digest = product->words ? digest_bytes(0, product->words, 8 * sizeof(uint32_t)) : 0;
+    if (thread_index() % WARPGROUP)
+        return digest;
+    if (product->a)
+        digest = digest_bytes(digest, product->a, WARPGROUP_ROWS * 128);
+    return digest_bytes(digest, product->b, product->count / 4 * 8 * 128);
+}
+
+INLINE void multiply_panels_now(const struct emulator_product *base)
+{
+    const struct emulated_product *product = (const void *)base;
+    float rows[2][64], *sums = product->sums;
     for (uint32_t r = 0; r < 2; r++)
         for (uint32_t k = 0; k < 64; k++)
-            rows[r][k] = half_at(is_bf16, a, 16 * (team_index() % 4) + lane_index() / 4 + 8 * r, k);
-    for (uint32_t j = 0; j < count / 4; j++)
+            rows[r][k] = half_at(product->is_bf16, product->a,
+                                 16 * (team_index() % 4) + lane_index() / 4 + 8 * r, k);
+    for (uint32_t j = 0; j < product->count / 4; j++)
         for (uint32_t c = 0; c < 2; c++)
             for (uint32_t k = 0; k < 64; k++) {
-                float value = half_at(is_bf16, b, 8 * j + 2 * (lane_index() % 4) + c, k);
+                float value = half_at(product->is_bf16, product->b,
+                                      8 * j + 2 * (lane_index() % 4) + c, k);
                 sums[4 * j + c] += rows[0][k] * value;
                 sums[4 * j + 2 + c] += rows[1][k] * value;
             }
 }
+INLINE void multiply_held_now(const struct emulator_product *base)
+{
+    const struct emulated_product *product = (const void *)base;
+    uint32_t all[TEAM][8];
+    emulator_team_gather(product->words, all);
+    for (uint32_t i = 0; i < product->count; i++)
+        for (uint32_t k = 0; k < 32; k++) {
+            const uint32_t *words = all[lane_index() / 4 * 4 + k % 8 / 2] + k / 16 * 4;
+            uint16_t bits = (uint16_t)(words[i / 2 % 2 + 2 * (k % 16 / 8)] >> (16 * (k % 2)));
+            product->sums[i] += f16_value(bits) *
+                                half_at(false, product->b,
+                                        i / 4 * 8 + 2 * (lane_index() % 4) + i % 2,
+                                        product->from + k);
+        }
+}
+INLINE void begin_panels(bool is_bf16, float *sums, uint32_t count, const uint8_t *a,
+                         const uint8_t *b)
+{
+    struct emulated_product product = {
+        .base = { digest_product, multiply_panels_now, 0 },
+        .sums = sums,
+        .a = a,
+        .b = b,
+        .count = count,
+        .is_bf16 = is_bf16,
+    };
+    emulator_product_begin(&product.base, sizeof(product));
+}
 INLINE void warpgroup_multiply(bool is_bf16, float sums[WARPGROUP_SUMS], const SHARED uint8_t *a,
                                const SHARED uint8_t *b)
 {
-    emulated_multiply(is_bf16, sums, WARPGROUP_SUMS, a, b);
+    begin_panels(is_bf16, sums, WARPGROUP_SUMS, a, b);
 }
 #define WARPGROUP_FEW_SUMS 32
 INLINE void warpgroup_multiply_few(float sums[WARPGROUP_FEW_SUMS], const SHARED uint8_t *a,
                                    const SHARED uint8_t *b)
 {
-    emulated_multiply(false, sums, WARPGROUP_FEW_SUMS, a, b);
+    begin_panels(false, sums, WARPGROUP_FEW_SUMS, a, b);
 }
 #define WARPGROUP_PLACE_BYTES 16u
 INLINE uint64_t warpgroup_place(const SHARED uint8_t *panel)
@@ -161,18 +223,18 @@ INLINE uint64_t warpgroup_place(const SHARED uint8_t *panel)
 INLINE void warpgroup_multiply_held(float sums[WARPGROUP_FEW_SUMS], const uint32_t a[8],
                                     uint64_t place)
 {
-    uint32_t all[TEAM][8], further = place * WARPGROUP_PLACE_BYTES % 128 ? 32 : 0;
-    const uint8_t *b = (const uint8_t *)(uintptr_t)(place * WARPGROUP_PLACE_BYTES) - 2 * further;
-    emulator_team_gather(a, all);
-    for (uint32_t i = 0; i < WARPGROUP_FEW_SUMS; i++)
-        for (uint32_t k = 0; k < 32; k++) {
-            const uint32_t *words = all[lane_index() / 4 * 4 + k % 8 / 2] + k / 16 * 4;
-            uint16_t bits = (uint16_t)(words[i / 2 % 2 + 2 * (k % 16 / 8)] >> (16 * (k % 2)));
-            sums[i] += f16_value(bits) *
-                       half_at(false, b, i / 4 * 8 + 2 * (lane_index() % 4) + i % 2, further + k);
-        }
+    uint32_t from = place * WARPGROUP_PLACE_BYTES % 128 ? 32 : 0;
+    struct emulated_product product = {
+        .base = { digest_product, multiply_held_now, 0 },
+        .sums = sums,
+        .b = (const uint8_t *)(uintptr_t)(place * WARPGROUP_PLACE_BYTES) - 2 * from,
+        .words = a,
+        .count = WARPGROUP_FEW_SUMS,
+        .from = from,
+    };
+    emulator_product_begin(&product.base, sizeof(product));
 }
-#define warpgroup_wait(pending) ((void)(pending))
+#define warpgroup_wait(pending) emulator_product_wait(pending)
 INLINE void warpgroup_publish(void)
 {
 }
