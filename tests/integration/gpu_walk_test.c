@@ -225,6 +225,8 @@ static void test_long(void **state)
     check_scene(&(struct scene){ narrow_shape(), CONVERT_F16, DTYPE_F16, 8, 30, true });
     setenv("FAKE_GPU_PROCESSORS", "1", 1);
     check_scene(&(struct scene){ narrow_shape(), CONVERT_BF16, DTYPE_F16, 3, 2, true });
+    /* More slots than a block weighs at once. */
+    check_scene(&(struct scene){ narrow_shape(), CONVERT_BF16, DTYPE_F16, 270, 2, true });
     unsetenv("FAKE_GPU_PROCESSORS");
 }
 

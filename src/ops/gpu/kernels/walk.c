@@ -232,6 +232,8 @@ INLINE void walk_leave_row(const struct walk *walk, uint32_t row)
     const struct gpu_call *next = (const struct gpu_call *)walk_row(walk, last ? row : row + 1);
     if (next->words[WALK_KIND] == WALK_NORM)
         walk_norm_ask(next);
+    else if (next->words[WALK_KIND] == WALK_ATTENTION)
+        walk_attention_ask(walk, next);
     walk_await(walk, next);
     walk_store_kept(walk);
 }

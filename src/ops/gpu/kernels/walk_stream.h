@@ -98,6 +98,7 @@ INLINE void walk_begin(const struct walk *walk)
         walk_state(walk)->node = walk->call->node;
         walk_state(walk)->goal = count - count % block_count_x();
         walk_state(walk)->kept_count = 0;
+        walk_state(walk)->lists.from[0] = 0;
     }
 }
 
