@@ -69,6 +69,13 @@ INLINE uint64_t counter_load(GLOBAL uint64_t *counter)
     return value;
 }
 
+/* Before a counter is touched, and behind: what was written before it is seen by whoever finds what
+ * this made of it. Less than fence_device, which also orders what different counters say. */
+INLINE void fence_counter(void)
+{
+    __asm__ volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
 /* True for one lane of a team; all are here together. Better than to ask for a lane's number: the
  * assembler knows that it is one, and needs no loop over lanes to start a copy. */
 INLINE bool team_elect(void)
@@ -155,6 +162,10 @@ INLINE void counter_add(uint64_t *counter)
 INLINE uint64_t counter_load(const uint64_t *counter)
 {
     return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+}
+INLINE void fence_counter(void)
+{
+    __atomic_thread_fence(__ATOMIC_ACQ_REL);
 }
 INLINE bool team_elect(void)
 {

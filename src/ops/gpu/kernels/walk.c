@@ -31,7 +31,7 @@ INLINE void walk_keep(const struct one_work *work, uint32_t group, bool one_grou
         work->sums[row * work->members + work->member] = sum;
 }
 
-/* Groups of one type from `now` to `end`, as long as the ring knows what it fetches; says how far
+/* Groups of one type from `now` to `end`, as long as the ring knows what is to come; says how far
  * it came. A loop for each type, with registers for what it needs. */
 INLINE uint32_t walk_rows(const struct walk *walk, const struct one_work *work, uint32_t type,
                           uint32_t now, uint32_t end, struct walk_ring *ring)
@@ -55,7 +55,7 @@ INLINE uint32_t walk_rows(const struct walk *walk, const struct one_work *work, 
         walk_ring_go_on(walk, ring, stages);
         walk_keep(work, now, one_group, both, sums[0], sums[1]);
         now += stages * work->slots;
-    } while (now < end && ring->left);
+    } while (now < end && (ring->left || ring->done));
     return now;
 }
 

@@ -3,9 +3,10 @@
  * The first WALK_ATTENTION_THREADS threads of a block do it.
  *
  * Few blocks have something to do here, and what they do is one wait for memory after the other. So
- * all that does not depend on the token's own query is asked for before: positions and angles while
- * the blocks meet, keys with the query, values with the scores. Query and key are rotated for
- * attention alone and stay as they are in memory: nothing behind it reads them. */
+ * all that does not depend on the token's own query is asked for before: lists and angles are kept
+ * from the first layer on, lines of the cache are asked for while the blocks meet, keys come with
+ * the query, values with the scores. Query and key are rotated for attention alone and stay as they
+ * are in memory: nothing behind it reads them. */
 #ifndef GRETA_OPS_GPU_KERNELS_WALK_ATTENTION_H
 #define GRETA_OPS_GPU_KERNELS_WALK_ATTENTION_H
 
@@ -100,12 +101,17 @@ INLINE void walk_check_lists(const struct gpu_call *call, uint64_t start, uint64
         index_of_ok(call, call->more_trap_ids[1], 4, position, rows - start);
 }
 
-/* Lists and angles to the block's memory. */
+/* Lists and angles to the block's memory, unless they are there. */
 INLINE void walk_read_lists(const struct walk *walk, const struct gpu_call *call)
 {
     const struct gpu_operand *table = &call->operands[10];
-    uint64_t position = list_index(&call->operands[4], 0);
     uint32_t i = thread_index();
+    if (walk_knows_lists(walk, call))
+        return;
+    uint64_t position = list_index(&call->operands[4], 0);
+    walk_part_sync(); /* all have looked */
+    if (i < 4)
+        walk_lists(walk)->from[i] = call->operands[walk_list_operand(i)].address;
     if (i == 0) {
         walk_lists(walk)->start = list_index(&call->operands[3], 0);
         walk_lists(walk)->position = position;
@@ -113,21 +119,18 @@ INLINE void walk_read_lists(const struct walk *walk, const struct gpu_call *call
     }
     if (position < table->rows && i < table->width)
         walk_lists(walk)->angles[i] = row_f32(table, position)[i];
+    walk_part_sync();
 }
 
-/* While the blocks meet before the row, what it reads and no row has written: lists and angles, and
- * the lines of its first unit's keys and values but the newest. */
+/* While the blocks meet before the row: the lines of the first unit's keys and values, if it is
+ * known which they are. */
 INLINE void walk_attention_ask(const struct walk *walk, const struct gpu_call *call)
 {
-    if (block_x() >= call->words[WALK_ATTENTION_UNITS])
-        return;
-    bool known = walk_knows_lists(walk, call);
-    if (!known)
-        walk_read_lists(walk, call);
-    uint64_t start = known ? walk_lists(walk)->start : list_index(&call->operands[3], 0);
-    uint64_t position = known ? walk_lists(walk)->position : list_index(&call->operands[4], 0);
+    const SHARED struct walk_lists *lists = walk_lists(walk);
     struct share share;
-    if (!walk_find_share(call, block_x(), start, position, &share) || share.part >= share.parts)
+    if (block_x() >= call->words[WALK_ATTENTION_UNITS] || !walk_knows_lists(walk, call) ||
+        !walk_find_share(call, block_x(), lists->start, lists->position, &share) ||
+        share.part >= share.parts)
         return;
     /* A cache row of a head is 256 bytes or fewer. */
     for (uint64_t n = thread_index(); n < 4 * (share.end - share.first); n += WALK_THREADS) {
@@ -370,7 +373,7 @@ INLINE void walk_finish(const struct gpu_call *call, const struct share *share,
     }
     if (share->parts == 1)
         return;
-    fence_device();
+    fence_counter();
     walk_part_sync();
     if (at == 0) {
         GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + share->counter;
@@ -379,7 +382,7 @@ INLINE void walk_finish(const struct gpu_call *call, const struct share *share,
             *counter = 0;
     }
     walk_part_sync();
-    fence_device();
+    fence_counter();
     if (*flag)
         join_parts(call, share, 1);
 }
@@ -429,13 +432,11 @@ INLINE void walk_attention_unit(const struct walk *walk, const struct gpu_call *
 
 INLINE void walk_attention(const struct walk *walk, const struct gpu_call *call)
 {
-    if (thread_index() >= WALK_ATTENTION_THREADS)
+    uint32_t units = call->words[WALK_ATTENTION_UNITS];
+    if (thread_index() >= WALK_ATTENTION_THREADS || block_x() >= units)
         return;
-    if (thread_index() < 4) /* what was asked for has come; nobody looks there now */
-        walk_lists(walk)->from[thread_index()] =
-            call->operands[walk_list_operand(thread_index())].address;
-    for (uint32_t unit = block_x(); unit < call->words[WALK_ATTENTION_UNITS];
-         unit += block_count_x()) {
+    walk_read_lists(walk, call);
+    for (uint32_t unit = block_x(); unit < units; unit += block_count_x()) {
         walk_name(call, 0);
         walk_attention_unit(walk, call, unit);
         walk_part_sync(); /* its memory is the next one's */

@@ -109,8 +109,10 @@ struct walk_ring {
     SHARED uint64_t *full;
     uint32_t at, parity; /* the stage that is read next, and of which round it is */
     uint32_t fill, owed; /* the stage that is filled next, and how many may be */
-    /* What is fetched next: `left` groups of rows, `advance` bytes apart; 0: to be sought. */
+    /* What is fetched next: `left` groups of rows, `advance` bytes apart. 0: to be sought, unless
+     * nothing is to come. */
     uint32_t left, advance;
+    bool done;
     uint32_t bytes;  /* of the slice of a row */
     uint32_t second; /* from a group's first row to its second; 0: there is none */
     uint64_t source;
@@ -138,6 +140,7 @@ INLINE struct walk_ring walk_ring_take(const struct walk *walk)
                                .fill = team_same(cursor->at),
                                .parity = team_same(cursor->parity),
                                .left = team_same(cursor->left),
+                               .done = team_same(cursor->left) == 0,
                                .advance = team_same(cursor->advance),
                                .bytes = team_same(cursor->bytes),
                                .second = team_same(cursor->second),
@@ -146,15 +149,16 @@ INLINE struct walk_ring walk_ring_take(const struct walk *walk)
 INLINE void walk_ring_leave(const struct walk *walk, const struct walk_ring *ring)
 {
     SHARED struct walk_cursor *cursor = walk_cursor(walk);
-    if (lane_index() != 0)
-        return;
-    cursor->at = ring->at;
-    cursor->parity = ring->parity;
-    cursor->left = ring->left;
-    cursor->advance = ring->advance;
-    cursor->bytes = ring->bytes;
-    cursor->second = ring->second;
-    cursor->source = ring->source;
+    if (lane_index() == 0) {
+        cursor->at = ring->at;
+        cursor->parity = ring->parity;
+        cursor->left = ring->left;
+        cursor->advance = ring->advance;
+        cursor->bytes = ring->bytes;
+        cursor->second = ring->second;
+        cursor->source = ring->source;
+    }
+    team_sync(); /* it may be taken at once */
 }
 
 /* Groups of a part. */
@@ -247,13 +251,14 @@ INLINE void walk_ring_fill(const struct walk *walk, struct walk_ring *ring)
     }
 }
 
-/* The same with whatever there is. Behind it all stages are on their way, and more is known that
- * follows, or nothing follows. */
+/* The same with whatever there is: behind it what follows is known, or nothing does. */
 INLINE void walk_ring_fill_all(const struct walk *walk, struct walk_ring *ring)
 {
     walk_ring_fill(walk, ring);
-    while (ring->left == 0 && walk_ring_seek(walk, ring))
+    while (ring->left == 0 && !ring->done) {
+        ring->done = !walk_ring_seek(walk, ring);
         walk_ring_fill(walk, ring);
+    }
 }
 
 /* Waits for the stage that is read next. */
@@ -322,6 +327,7 @@ INLINE void walk_ring_start(const struct walk *walk)
 {
     struct walk_ring ring = walk_ring_take(walk);
     ring.owed = walk->call->words[WALK_STAGES];
+    ring.done = false;
     walk_ring_fill_all(walk, &ring);
     walk_ring_leave(walk, &ring);
 }
