@@ -172,9 +172,9 @@ struct device_host_call {
     void *scratch; /* DEVICE_SCRATCH_BYTES of this worker, 64-byte aligned */
     struct crumb_page *crumbs;
     uint64_t launch_id;
-    /* The worker's tiles are tile_index .. run_end - 1. Then it goes on with next_run, if that is
-     * not DEVICE_NO_TILE; before, it did a run that ended at previous_end, if that is not 0, and
-     * its scratch is as it was left then. */
+    /* The worker's tiles are tile_index .. run_end - 1. Then it most likely goes on with next_run,
+     * if that is not DEVICE_NO_TILE; before, it did a run that ended at previous_end, if that is
+     * not 0, and its scratch is as it was left then. */
     uint64_t run_end, next_run, previous_end;
 };
 #define DEVICE_NO_TILE UINT64_MAX

@@ -47,7 +47,8 @@ struct host_pool {
 
 /* A run is what a worker claims at a time: neighbouring tiles, a part of what is left; so claims
  * are few, and the last ones small enough that all workers end together. The next run is claimed
- * before the one in hand is done, so that a kernel can fetch its beginning in time. */
+ * before the one in hand is done, so that a kernel can fetch its beginning in time; but the last
+ * tiles are left for whoever has nothing in hand. */
 #define RUNS_PER_WORKER 3u
 
 struct tile_run {
@@ -91,8 +92,10 @@ static uint64_t run_length(const struct host_pool *pool, uint64_t tiles_left)
     return length ? length : 1;
 }
 
-/* Takes the next tiles; false if there are none. */
-static bool claim_run(const struct host_pool *pool, struct host_job *job, struct tile_run *run)
+/* Takes the next tiles, unless `kept` or fewer are left: then false, and run->first is the one that
+ * would have been next. */
+static bool claim_run(const struct host_pool *pool, struct host_job *job, uint64_t kept,
+                      struct tile_run *run)
 {
     uint64_t claim = __atomic_load_n(&job->claim, __ATOMIC_ACQUIRE);
     for (;;) {
@@ -100,7 +103,8 @@ static bool claim_run(const struct host_pool *pool, struct host_job *job, struct
         /* Acquire: a count of the next launch comes with that launch's claim, and the swap fails.
          */
         uint64_t tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_ACQUIRE);
-        if (tile >= tile_count)
+        run->first = tile;
+        if (tile >= tile_count || tile_count - tile <= kept)
             return false;
         uint64_t length = run_length(pool, tile_count - tile);
         if (__atomic_compare_exchange_n(&job->claim, &claim, claim + length, true, __ATOMIC_ACQ_REL,
@@ -115,7 +119,7 @@ static void do_tiles(const struct host_pool *pool, struct host_job *job, void *s
 {
     struct tile_work work = { .job = job, .scratch = scratch };
     uint64_t done = 0;
-    bool going = claim_run(pool, job, &work.run);
+    bool going = claim_run(pool, job, 0, &work.run);
     if (!going)
         return;
     /* From here to the end of this function the launch cannot be over, nor its counts change. */
@@ -123,8 +127,8 @@ static void do_tiles(const struct host_pool *pool, struct host_job *job, void *s
     while (going) {
         struct tile_run next;
         struct fault_info info;
-        going = claim_run(pool, job, &next);
-        work.next_run = going ? next.first : DEVICE_NO_TILE;
+        bool ahead = claim_run(pool, job, (uint64_t)pool->thread_count + 1, &next);
+        work.next_run = next.first < tile_count ? next.first : DEVICE_NO_TILE;
         /* After a fault the rest of the tiles are not run, only counted. */
         if (!__atomic_load_n(&job->faulted, __ATOMIC_ACQUIRE) &&
             !fault_run(run_tiles, &work, &info) &&
@@ -132,6 +136,7 @@ static void do_tiles(const struct host_pool *pool, struct host_job *job, void *s
             job->fault = info;
         done += work.run.end - work.run.first;
         work.previous_end = work.run.end;
+        going = ahead || claim_run(pool, job, 0, &next);
         work.run = next;
     }
     if (__atomic_add_fetch(&job->done_count, done, __ATOMIC_ACQ_REL) == tile_count)
