@@ -225,6 +225,12 @@ static void test_long(void **state)
     check_scene(&(struct scene){ narrow_shape(), CONVERT_F16, DTYPE_F16, 8, 30, true });
     setenv("FAKE_GPU_PROCESSORS", "1", 1);
     check_scene(&(struct scene){ narrow_shape(), CONVERT_BF16, DTYPE_F16, 3, 2, true });
+    /* More slots than a block weighs at once. */
+    struct model_shape shape = narrow_shape();
+    shape.block_count = shape.head_count_kv = 1;
+    shape.head_count = 2;
+    shape.head_dim = 128;
+    check_scene(&(struct scene){ shape, CONVERT_BF16, DTYPE_F16, 270, 1, true });
     unsetenv("FAKE_GPU_PROCESSORS");
 }
 

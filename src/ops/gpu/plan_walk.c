@@ -74,7 +74,9 @@ static bool fill_product(const struct device_gpu_request *request, bool behind_n
         type = dtype;
         groups += divide_up(rows_of(weights), one_rows(dtype));
         raise_to(&needs->stage_bytes, (uint64_t)one_rows(dtype) * one_slice_bytes(dtype));
-        if (weights->row_stride_bytes > UINT32_MAX || rows_of(weights) > UINT32_MAX)
+        /* A step of the ring is WALK_TEAMS groups at most. */
+        if (weights->row_stride_bytes > UINT32_MAX / (WALK_TEAMS * ONE_ROWS_MOST) ||
+            rows_of(weights) > UINT32_MAX)
             return false;
     }
     if (members > WALK_TEAMS || groups * (needs->chip->processor_count + 1) > UINT32_MAX)
@@ -90,13 +92,19 @@ static bool fill_product(const struct device_gpu_request *request, bool behind_n
     return true;
 }
 
-static bool fill_attention(struct device_gpu_step *step, struct walk_needs *needs)
+/* requests: of rope, kv_append and attention. */
+static bool fill_attention(const struct device_gpu_request *requests, struct device_gpu_step *step,
+                           struct walk_needs *needs)
 {
+    const struct params_attention *params = requests[2].params;
+    uint64_t angles = width_of(&requests[0].operands[2]), slots = rows_of(&requests[1].operands[3]);
     step->words[WALK_KIND] = WALK_ATTENTION;
     step->words[WALK_ATTENTION_UNITS] = step->grid_x;
     step->words[WALK_MEET] = 1;
     raise_to(&needs->scratch_bytes, step->shared_bytes);
-    return step->grid_y == 1 && step->threads == WALK_ATTENTION_THREADS;
+    return step->grid_y == 1 && step->threads == WALK_ATTENTION_THREADS &&
+           params->head_dim <= WALK_HEAD_MOST && angles <= WALK_HEAD_MOST &&
+           slots <= UINT32_MAX - WALK_THREADS;
 }
 
 static bool fill_small(enum walk_kind kind, uint64_t rows, struct device_gpu_step *step)
@@ -138,7 +146,8 @@ static bool fill_row(const struct device_gpu_request *requests, const device_gpu
     *row = (struct device_gpu_walk_row){ .first = at, .count = joined ? taken : 1 };
     row->step = steps[0];
     if (joined)
-        return steps[0].kernel == KERNEL_attention_step && fill_attention(&row->step, needs);
+        return steps[0].kernel == KERNEL_attention_step &&
+               fill_attention(request, &row->step, needs);
     if (is_one_kernel(steps[0].kernel))
         return fill_product(request, behind_norm, &row->step, needs);
     switch (steps[0].kernel) {
@@ -155,6 +164,20 @@ static bool fill_row(const struct device_gpu_request *requests, const device_gpu
     default:
         return false;
     }
+}
+
+/* Whether a row may stand behind those before it. What attention asks for is asked for while blocks
+ * meet before it. A norm of every block stores the stream it added to behind the meeting of its
+ * product: the row that begins there must not touch it. */
+static bool may_follow(const struct device_gpu_walk_row *rows, uint32_t count,
+                       const struct device_gpu_walk_row *row)
+{
+    uint32_t kind = row->step.words[WALK_KIND];
+    if (kind == WALK_ATTENTION)
+        return count > 0 && rows[count - 1].step.words[WALK_MEET];
+    bool kept = count > 1 && rows[count - 2].step.words[WALK_KIND] == WALK_NORM &&
+                rows[count - 2].step.words[WALK_NORM_EVERYWHERE];
+    return !kept || kind == WALK_PRODUCT || kind == WALK_SWIGLU;
 }
 
 /* ---- The walk ------------------------------------------------------------------------------- */
@@ -204,7 +227,8 @@ uint32_t plan_walk(const struct device_gpu_request *requests, const device_gpu_p
         return 0;
     while (at < count) {
         struct device_gpu_walk_row *row = &rows[row_count];
-        if (!fill_row(requests, plans, at, count, behind_norm, &needs, row))
+        if (!fill_row(requests, plans, at, count, behind_norm, &needs, row) ||
+            !may_follow(rows, row_count, row))
             break;
         behind_norm = row->step.words[WALK_KIND] == WALK_NORM &&
                       row->step.words[WALK_NORM_EVERYWHERE];

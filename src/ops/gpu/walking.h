@@ -71,6 +71,16 @@ struct walk_cursor {
     uint64_t source;
 };
 
+/* The largest heads of a walk's attention. */
+#define WALK_HEAD_MOST 128u
+
+/* What attention's lists and its table of angles say of the token: the same in every layer. */
+struct walk_lists {
+    uint64_t from[4]; /* their addresses; other ones: it must be read again */
+    uint64_t start, position, slot;
+    float angles[WALK_HEAD_MOST];
+};
+
 /* What a block knows of itself. Kept here and not by its threads: it would cost each of them
  * registers, of which attention and products have none to spare. */
 struct walk_state {
@@ -78,6 +88,7 @@ struct walk_state {
     uint64_t goal;    /* the counter, when all have come to the last meeting */
     uint64_t kept_at; /* where fours of a row go, once no block reads the old ones */
     uint32_t kept_count, unused;
+    struct walk_lists lists;
     struct walk_cursor cursors[WALK_TEAMS];
 };
 

@@ -69,6 +69,40 @@ INLINE uint64_t counter_load(GLOBAL uint64_t *counter)
     return value;
 }
 
+/* Before a counter is touched, and behind: what was written before it is seen by whoever finds what
+ * this made of it. Less than fence_device, which also orders what different counters say. */
+INLINE void fence_counter(void)
+{
+    __asm__ volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
+/* True for one lane of a team; all are here together. Better than to ask for a lane's number: the
+ * assembler knows that it is one, and needs no loop over lanes to start a copy. */
+INLINE bool team_elect(void)
+{
+    uint32_t elected;
+    __asm__ volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(elected)
+                     :
+                     : "memory");
+    return elected;
+}
+/* A value that all lanes of a team have: said so, it takes a register of the team's and not one of
+ * each lane. */
+INLINE uint32_t team_same(uint32_t value)
+{
+    return team_pick(value, 0);
+}
+
+/* The value; but what is computed from it is not computed far ahead, and takes no registers there.
+ */
+INLINE uint32_t from_here(uint32_t value)
+{
+    uint32_t same;
+    __asm__ volatile("mov.u32 %0, %1;" : "=r"(same) : "r"(value));
+    return same;
+}
+
 /* Of the block's first `threads` threads, a multiple of TEAM. */
 INLINE void part_sync(uint32_t threads)
 {
@@ -128,6 +162,22 @@ INLINE void counter_add(uint64_t *counter)
 INLINE uint64_t counter_load(const uint64_t *counter)
 {
     return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+}
+INLINE void fence_counter(void)
+{
+    __atomic_thread_fence(__ATOMIC_ACQ_REL);
+}
+INLINE bool team_elect(void)
+{
+    return emulator_view()->thread % TEAM == 0;
+}
+INLINE uint32_t team_same(uint32_t value)
+{
+    return value;
+}
+INLINE uint32_t from_here(uint32_t value)
+{
+    return value;
 }
 INLINE void part_sync(uint32_t threads)
 {

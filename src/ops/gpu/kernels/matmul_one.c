@@ -189,7 +189,7 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
     }
     early_wait();
     leave_crumbs(call);
-    struct one_acts acts;
+    struct one_acts acts = { .lane = lane_index() };
     uint32_t loaded = dtype;
     if (dtype == ONE_ANY) {
         uint32_t before;

@@ -12,6 +12,7 @@
 /* A lane's activations. Levels: 64 columns, and of the blocks they are in {scale, scaled sum} or
  * scales; for Q6_K also what 32 too much in each weight amounts to. Floats: 32 of them. */
 struct one_acts {
+    uint32_t lane; /* whose they are */
     words4 words[8];
     floats4 scales;
     int32_t excess[4];
@@ -42,7 +43,7 @@ INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct on
     const uint8_t *row = work->packed ? work->packed
                                       : (const uint8_t *)row_at(&work->call->operands[0], 0);
     uint32_t k = work->k;
-    uint32_t lane = lane_index(), column = work->member * one_columns(dtype);
+    uint32_t lane = acts->lane, column = work->member * one_columns(dtype);
     if (dtype == DTYPE_BF16 || dtype == DTYPE_F16) {
         UNROLL
         for (uint32_t j = 0; j < 4; j++) {
@@ -89,18 +90,13 @@ INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct on
 
 /* ---- A slice of a row ----------------------------------------------------------------------- */
 
-INLINE words4 one_shared(const SHARED uint8_t *at)
-{
-    return *(const SHARED words4 *)at;
-}
-
 /* Four lanes for each block, 32 columns of two groups for each lane. */
 INLINE float one_dot_q4_k(const SHARED uint8_t *row, const struct one_acts *acts)
 {
-    uint32_t lane = lane_index(), p = lane % 4, odd = 2 * (p % 2);
+    uint32_t lane = acts->lane, p = lane % 4, odd = 2 * (p % 2);
     const SHARED uint8_t *block = row + 144 * (lane / 4);
-    words4 head = one_shared(block);
-    words4 nibbles[2] = { one_shared(block + 16 + 32 * p), one_shared(block + 32 + 32 * p) };
+    words4 head = load_shared(block);
+    words4 nibbles[2] = { load_shared(block + 16 + 32 * p), load_shared(block + 32 + 32 * p) };
     int32_t low = 0, high = 0;
     UNROLL
     for (uint32_t j = 0; j < 2; j++) {
@@ -130,10 +126,10 @@ INLINE float one_dot_q4_k(const SHARED uint8_t *row, const struct one_acts *acts
  * lanes for each block, sixteen columns of four groups for each lane. */
 INLINE float one_dot_q6_k(const SHARED uint8_t *row, const struct one_acts *acts)
 {
-    uint32_t lane = lane_index(), block = lane / 4, half = lane % 4 / 2, side = lane % 2;
+    uint32_t lane = acts->lane, block = lane / 4, half = lane % 4 / 2, side = lane % 2;
     const SHARED uint8_t *nibbles = row + 128 * block + 64 * half + 16 * side;
-    words4 low[2] = { one_shared(nibbles), one_shared(nibbles + 32) };
-    words4 top = one_shared(row + 1024 + 64 * block + 32 * half + 16 * side);
+    words4 low[2] = { load_shared(nibbles), load_shared(nibbles + 32) };
+    words4 top = load_shared(row + 1024 + 64 * block + 32 * half + 16 * side);
     words2 scales = *(const SHARED words2 *)(row + 1536 + 16 * block + 8 * half);
     float d = f16_value(*(const SHARED uint16_t *)(row + 1664 + 2 * block));
     float sum = 0;
@@ -155,13 +151,13 @@ INLINE float one_dot_q6_k(const SHARED uint8_t *row, const struct one_acts *acts
 /* Eight times 256 levels and their eight scales. Four lanes for each, two blocks for each lane. */
 INLINE float one_dot_q8_0(const SHARED uint8_t *row, const struct one_acts *acts)
 {
-    uint32_t lane = lane_index(), q = lane % 4, other = lane & 2;
+    uint32_t lane = acts->lane, q = lane % 4, other = lane & 2;
     const SHARED uint8_t *block = row + 272 * (lane / 4);
     const SHARED uint16_t *d = (const SHARED uint16_t *)(block + 256) + 2 * q;
     int32_t dots[2] = { 0, 0 };
     UNROLL
     for (uint32_t j = 0; j < 4; j++) {
-        words4 levels = one_shared(block + 64 * q + 16 * (j ^ other));
+        words4 levels = load_shared(block + 64 * q + 16 * (j ^ other));
         UNROLL
         for (uint32_t i = 0; i < 4; i++)
             dots[j / 2] = dot4(levels[i], acts->words[j][i], dots[j / 2]);
@@ -177,7 +173,7 @@ INLINE float one_dot_halves(const SHARED uint8_t *row, bool is_f16, uint32_t lef
     float sums[2] = { 0, 0 };
     UNROLL
     for (uint32_t j = 0; j < 4; j++) {
-        words4 words = one_shared(row + 512 * j + 16 * lane_index());
+        words4 words = load_shared(row + 512 * j + 16 * acts->lane);
         if (256 * j >= left)
             words = (words4){ 0, 0, 0, 0 };
         UNROLL
@@ -202,7 +198,7 @@ INLINE float one_dot(uint32_t dtype, const SHARED uint8_t *row, uint32_t left,
     float dot = dtype == DTYPE_Q4_K      ? one_dot_q4_k(row, acts)
                 : dtype == DTYPE_Q8_0_X8 ? one_dot_q8_0(row, acts)
                                          : one_dot_q6_k(row, acts);
-    return 64 * lane_index() < left ? dot : 0.0f;
+    return 64 * acts->lane < left ? dot : 0.0f;
 }
 
 #endif

@@ -18,98 +18,84 @@
 
 /* ---- Products ------------------------------------------------------------------------------- */
 
-/* Two rows of a type: both of a group's, or of two groups. halves: it is one of those; they and the
- * others have loops of their own, with registers for what they need. */
-INLINE void walk_dots(bool halves, uint32_t type, const SHARED uint8_t *first,
-                      const SHARED uint8_t *second, uint32_t left, const struct one_acts *acts,
-                      float sums[2])
-{
-#define WALK_DOTS(name)                                                                            \
-    do {                                                                                           \
-        sums[0] = one_dot(name, first, left, acts);                                                \
-        sums[1] = one_dot(name, second, left, acts);                                               \
-    } while (0)
-    if (halves && type == DTYPE_BF16)
-        WALK_DOTS(DTYPE_BF16);
-    else if (halves)
-        WALK_DOTS(DTYPE_F16);
-    else if (type == DTYPE_Q4_K)
-        WALK_DOTS(DTYPE_Q4_K);
-    else if (type == DTYPE_Q6_K_X8)
-        WALK_DOTS(DTYPE_Q6_K_X8);
-    else
-        WALK_DOTS(DTYPE_Q8_0_X8);
-#undef WALK_DOTS
-}
-
-INLINE void walk_load_acts(const struct one_work *work, bool halves, uint32_t type,
-                           struct one_acts *acts)
-{
-    if (halves)
-        one_load_acts(work, DTYPE_BF16, acts); /* floats, whatever they meet */
-    else if (type == DTYPE_Q4_K)
-        one_load_acts(work, DTYPE_Q4_K, acts);
-    else if (type == DTYPE_Q6_K_X8)
-        one_load_acts(work, DTYPE_Q6_K_X8, acts);
-    else
-        one_load_acts(work, DTYPE_Q8_0_X8, acts);
-}
-
-/* The type of the part that a group is of. */
-INLINE uint32_t walk_type(const struct one_work *work, uint32_t group)
-{
-    uint32_t before;
-    if (work->call->words[WALK_PRODUCT_TYPE] != ONE_ANY)
-        return work->call->words[WALK_PRODUCT_TYPE];
-    return work->call->operands[1 + one_part(work, group, &before)].dtype;
-}
-
 /* The sums of two rows: of a group that has two, or of it and the one behind it. */
 INLINE void walk_keep(const struct one_work *work, uint32_t group, bool one_group, bool both,
-                      float sums[2])
+                      float first, float second)
 {
     bool upper = lane_index() & 16;
-    float sum = (upper ? sums[1] : sums[0]) + team_swap_float(upper ? sums[0] : sums[1], 16);
+    float sum = (upper ? second : first) + team_swap_float(upper ? first : second, 16);
     sum = team_sum(sum, 16);
-    uint32_t place = group + (upper && !one_group ? work->slots : 0);
-    uint32_t row = (place - work->first) * ONE_ROWS_MOST + (upper && one_group);
+    uint32_t behind = one_group ? 1 : work->slots * ONE_ROWS_MOST;
+    uint32_t row = (group - work->first) * ONE_ROWS_MOST + (upper ? behind : 0);
     if (lane_index() % 16 == 0 && (both || !upper))
         work->sums[row * work->members + work->member] = sum;
 }
 
-INLINE void walk_rows(const struct walk *walk, const struct one_work *work, bool halves)
+/* Groups of one type from `now` to `end`, as long as the ring knows what is to come; says how far
+ * it came. A loop for each type, with registers for what it needs. */
+INLINE uint32_t walk_rows(const struct walk *walk, const struct one_work *work, uint32_t type,
+                          uint32_t now, uint32_t end, struct walk_ring *ring)
 {
-    uint32_t now = work->first + team_index() / work->members;
-    if (team_index() >= work->slots * work->members || now >= work->end)
-        return;
-    struct walk_ring taken = walk_ring_take(walk), *ring = &taken;
-    struct one_acts acts;
-    uint32_t type = walk_type(work, now), loaded = type;
-    walk_load_acts(work, halves, type, &acts);
-    while (now < work->end) {
-        uint32_t at = ring->at, parity = ring->parity, behind = now + work->slots;
-        bool one_group = !halves && type == DTYPE_Q4_K; /* as one_rows */
-        const SHARED uint8_t *first = walk_ring_read(walk, ring, at, parity);
-        bool both = one_group || (behind < work->end && walk_type(work, behind) == type);
-        const SHARED uint8_t *second = first + (one_group ? WALK_SECOND_ROW : 0);
-        if (both && !one_group) {
+    const bool one_group = one_rows(type) > 1;
+    uint32_t left = work->k - work->member * one_columns(type);
+    struct one_acts acts = { .lane = from_here(lane_index()) };
+    one_load_acts(work, type, &acts);
+    do {
+        uint32_t at = ring->at, parity = ring->parity;
+        bool both = one_group || now + work->slots < end;
+        const SHARED uint8_t *first = walk_ring_read(walk, ring, at, parity), *second = first;
+        if (one_group) {
+            second += WALK_SECOND_ROW;
+        } else if (both) {
             walk_ring_step(walk, &at, &parity);
             second = walk_ring_read(walk, ring, at, parity);
         }
-        float sums[2] = { 0, 0 };
-        uint32_t left = work->k - work->member * one_columns(halves ? DTYPE_BF16 : DTYPE_Q4_K);
-        walk_dots(halves, type, first, second, left, &acts, sums);
+        float sums[2] = { one_dot(type, first, left, &acts), one_dot(type, second, left, &acts) };
         uint32_t stages = both && !one_group ? 2 : 1;
         walk_ring_go_on(walk, ring, stages);
-        walk_keep(work, now, one_group, both, sums);
+        walk_keep(work, now, one_group, both, sums[0], sums[1]);
         now += stages * work->slots;
-        if (now < work->end)
-            type = walk_type(work, now);
-        if (type != loaded)
-            walk_load_acts(work, halves, type, &acts);
-        loaded = type;
+    } while (now < end && (ring->left || ring->done));
+    return now;
+}
+
+/* The team's share of a product. type: of all parts, or ONE_ANY. */
+INLINE void walk_multiply(const struct walk *walk, const struct one_work *work, uint32_t only)
+{
+    uint32_t team = team_same(team_index());
+    uint32_t now = work->first + team / work->members;
+    if (team >= work->slots * work->members || now >= work->end)
+        return;
+    struct walk_ring ring = walk_ring_take(walk);
+    while (now < work->end) {
+        uint32_t type = only, end = work->end;
+        if (only == ONE_ANY) { /* of a part */
+            uint32_t before, part = one_part(work, now, &before);
+            uint32_t two = work->counts[0] + work->counts[1];
+            uint32_t behind = part == 0 ? work->counts[0] : part == 1 ? two : end;
+            type = team_same(work->call->operands[1 + part].dtype);
+            end = behind < end ? behind : end;
+        }
+        switch (type) {
+        case DTYPE_BF16:
+            now = walk_rows(walk, work, DTYPE_BF16, now, end, &ring);
+            break;
+        case DTYPE_F16:
+            now = walk_rows(walk, work, DTYPE_F16, now, end, &ring);
+            break;
+        case DTYPE_Q4_K:
+            now = walk_rows(walk, work, DTYPE_Q4_K, now, end, &ring);
+            break;
+        case DTYPE_Q6_K_X8:
+            now = walk_rows(walk, work, DTYPE_Q6_K_X8, now, end, &ring);
+            break;
+        default:
+            now = walk_rows(walk, work, DTYPE_Q8_0_X8, now, end, &ring);
+            break;
+        }
+        walk_ring_fill_all(walk, &ring);
     }
-    walk_ring_leave(walk, ring);
+    walk_ring_leave(walk, &ring);
 }
 
 INLINE struct one_work walk_work(const struct walk *walk, const struct gpu_call *call)
@@ -117,13 +103,14 @@ INLINE struct one_work walk_work(const struct walk *walk, const struct gpu_call 
     const SHARED struct walk_product *product = (const SHARED struct walk_product *)walk_place(
                                                     walk, WALK_AT_PRODUCTS) +
                                                 call->words[WALK_PRODUCT_NUMBER];
+    uint32_t members = team_same(product->members);
     struct one_work work = { .call = call,
-                             .k = product->k,
-                             .members = product->members,
-                             .member = team_index() % product->members,
-                             .slots = WALK_TEAMS / product->members,
-                             .first = product->first,
-                             .end = product->end,
+                             .k = team_same(product->k),
+                             .members = members,
+                             .member = team_same(team_index()) % members,
+                             .slots = WALK_TEAMS / members,
+                             .first = team_same(product->first),
+                             .end = team_same(product->end),
                              .sums = (SHARED float *)walk_place(walk, WALK_AT_SCRATCH) };
     if (call->words[WALK_PRODUCT_SHARED])
         work.packed = (const uint8_t *)walk_place(walk, WALK_AT_PACKED);
@@ -136,11 +123,7 @@ INLINE struct one_work walk_work(const struct walk *walk, const struct gpu_call 
 INLINE void walk_product(const struct walk *walk, const struct gpu_call *call)
 {
     struct one_work work = walk_work(walk, call);
-    uint32_t type = call->words[WALK_PRODUCT_TYPE];
-    if (type == DTYPE_BF16 || type == DTYPE_F16)
-        walk_rows(walk, &work, true);
-    else
-        walk_rows(walk, &work, false);
+    walk_multiply(walk, &work, team_same(call->words[WALK_PRODUCT_TYPE]));
     block_sync();
     work = walk_work(walk, call);
     one_finish(&work, ONE_ANY); /* rows of a group by the part's own type */
@@ -249,6 +232,8 @@ INLINE void walk_leave_row(const struct walk *walk, uint32_t row)
     const struct gpu_call *next = (const struct gpu_call *)walk_row(walk, last ? row : row + 1);
     if (next->words[WALK_KIND] == WALK_NORM)
         walk_norm_ask(next);
+    else if (next->words[WALK_KIND] == WALK_ATTENTION)
+        walk_attention_ask(walk, next);
     walk_await(walk, next);
     walk_store_kept(walk);
 }

@@ -98,6 +98,7 @@ INLINE void walk_begin(const struct walk *walk)
         walk_state(walk)->node = walk->call->node;
         walk_state(walk)->goal = count - count % block_count_x();
         walk_state(walk)->kept_count = 0;
+        walk_state(walk)->lists.from[0] = 0;
     }
 }
 
@@ -107,8 +108,11 @@ struct walk_ring {
     SHARED uint8_t *stages;
     SHARED uint64_t *full;
     uint32_t at, parity; /* the stage that is read next, and of which round it is */
-    /* What is fetched next: `left` groups of rows, `advance` bytes apart. */
+    uint32_t fill, owed; /* the stage that is filled next, and how many may be */
+    /* What is fetched next: `left` groups of rows, `advance` bytes apart. 0: to be sought, unless
+     * nothing is to come. */
     uint32_t left, advance;
+    bool done;
     uint32_t bytes;  /* of the slice of a row */
     uint32_t second; /* from a group's first row to its second; 0: there is none */
     uint64_t source;
@@ -119,34 +123,42 @@ INLINE SHARED struct walk_cursor *walk_cursor(const struct walk *walk)
     return &walk_state(walk)->cursors[team_index()];
 }
 
+INLINE uint64_t walk_same(uint64_t value)
+{
+    return (uint64_t)team_same((uint32_t)(value >> 32)) << 32 | team_same((uint32_t)value);
+}
+
 /* The team's ring, as it was left. Between products it takes no registers. */
 INLINE struct walk_ring walk_ring_take(const struct walk *walk)
 {
     const SHARED struct walk_cursor *cursor = walk_cursor(walk);
-    uint32_t first = team_index() * walk->call->words[WALK_STAGES];
+    uint32_t first = team_same(team_index()) * walk->call->words[WALK_STAGES];
     return (struct walk_ring){ .stages = shared_memory() +
                                          first * walk->call->words[WALK_STAGE_BYTES],
                                .full = (SHARED uint64_t *)walk_place(walk, WALK_AT_FULL) + first,
-                               .at = cursor->at,
-                               .parity = cursor->parity,
-                               .left = cursor->left,
-                               .advance = cursor->advance,
-                               .bytes = cursor->bytes,
-                               .second = cursor->second,
-                               .source = cursor->source };
+                               .at = team_same(cursor->at),
+                               .fill = team_same(cursor->at),
+                               .parity = team_same(cursor->parity),
+                               .left = team_same(cursor->left),
+                               .done = team_same(cursor->left) == 0,
+                               .advance = team_same(cursor->advance),
+                               .bytes = team_same(cursor->bytes),
+                               .second = team_same(cursor->second),
+                               .source = walk_same(cursor->source) };
 }
 INLINE void walk_ring_leave(const struct walk *walk, const struct walk_ring *ring)
 {
     SHARED struct walk_cursor *cursor = walk_cursor(walk);
-    if (lane_index() != 0)
-        return;
-    cursor->at = ring->at;
-    cursor->parity = ring->parity;
-    cursor->left = ring->left;
-    cursor->advance = ring->advance;
-    cursor->bytes = ring->bytes;
-    cursor->second = ring->second;
-    cursor->source = ring->source;
+    if (lane_index() == 0) {
+        cursor->at = ring->at;
+        cursor->parity = ring->parity;
+        cursor->left = ring->left;
+        cursor->advance = ring->advance;
+        cursor->bytes = ring->bytes;
+        cursor->second = ring->second;
+        cursor->source = ring->source;
+    }
+    team_sync(); /* it may be taken at once */
 }
 
 /* Groups of a part. */
@@ -172,19 +184,19 @@ INLINE void walk_ring_open(const SHARED struct walk_product *product,
     uint32_t skipped = team_index() % product->members * slice;
     uint32_t last = before + whole < cursor->end ? before + whole : cursor->end;
     bool both = group < before + whole;
-    ring->left = both ? (last - group + slots - 1) / slots : 1;
-    ring->advance = slots * rows * stride;
-    ring->bytes = row_bytes - skipped < slice ? row_bytes - skipped : slice;
-    ring->second = both && rows > 1 ? stride : 0;
-    ring->source = product->addresses[part] + (uint64_t)first * stride + skipped;
+    ring->left = team_same(both ? (last - group + slots - 1) / slots : 1);
+    ring->advance = team_same(slots * rows * stride);
+    ring->bytes = team_same(row_bytes - skipped < slice ? row_bytes - skipped : slice);
+    ring->second = team_same(both && rows > 1 ? stride : 0);
+    ring->source = walk_same(product->addresses[part] + (uint64_t)first * stride + skipped);
     team_sync(); /* the cursor was read by all */
     if (lane_index() == 0)
         cursor->group = group + ring->left * slots;
     team_sync();
 }
 
-/* Finds what comes next; left 0: nothing does. */
-INLINE void walk_ring_seek(const struct walk *walk, struct walk_ring *ring)
+/* Finds what comes next; false: nothing does. */
+INLINE bool walk_ring_seek(const struct walk *walk, struct walk_ring *ring)
 {
     const SHARED struct walk_product *products = (const SHARED struct walk_product *)walk_place(
         walk, WALK_AT_PRODUCTS);
@@ -199,7 +211,6 @@ INLINE void walk_ring_seek(const struct walk *walk, struct walk_ring *ring)
                     ? product->first + team_index() / members
                     : end;
     }
-    ring->left = 0;
     team_sync();
     if (lane_index() == 0) {
         cursor->number = number;
@@ -207,27 +218,47 @@ INLINE void walk_ring_seek(const struct walk *walk, struct walk_ring *ring)
         cursor->end = end;
     }
     team_sync();
-    if (group < end)
-        walk_ring_open(&products[number - 1], cursor, ring);
+    if (group >= end)
+        return false;
+    walk_ring_open(&products[number - 1], cursor, ring);
+    return true;
 }
 
-/* Fills a stage that no lane reads any longer. */
-INLINE void walk_ring_fetch(const struct walk *walk, struct walk_ring *ring, uint32_t stage)
+INLINE void walk_ring_step(const struct walk *walk, uint32_t *at, uint32_t *parity)
 {
-    if (ring->left == 0)
-        return;
-    if (lane_index() == 0) {
-        SHARED uint8_t *target = ring->stages + stage * walk->call->words[WALK_STAGE_BYTES];
-        full_expect(ring->full + stage, ring->second ? 2 * ring->bytes : ring->bytes);
-        bulk_copy(target, (const GLOBAL uint8_t *)ring->source, ring->bytes, ring->full + stage);
-        if (ring->second)
-            bulk_copy(target + WALK_SECOND_ROW,
-                      (const GLOBAL uint8_t *)(ring->source + ring->second), ring->bytes,
-                      ring->full + stage);
+    bool last = *at + 1 == walk->call->words[WALK_STAGES];
+    *at = last ? 0 : *at + 1;
+    *parity ^= last;
+}
+
+/* Fills stages that no lane reads any longer, as far as is known with what. */
+INLINE void walk_ring_fill(const struct walk *walk, struct walk_ring *ring)
+{
+    uint32_t unused = 0;
+    for (; ring->owed && ring->left; ring->owed--, ring->left--) {
+        if (team_elect()) {
+            SHARED uint8_t *target = ring->stages +
+                                     ring->fill * walk->call->words[WALK_STAGE_BYTES];
+            SHARED uint64_t *full = ring->full + ring->fill;
+            full_expect(full, ring->second ? 2 * ring->bytes : ring->bytes);
+            bulk_copy(target, (const GLOBAL uint8_t *)ring->source, ring->bytes, full);
+            if (ring->second)
+                bulk_copy(target + WALK_SECOND_ROW,
+                          (const GLOBAL uint8_t *)(ring->source + ring->second), ring->bytes, full);
+        }
+        ring->source += ring->advance;
+        walk_ring_step(walk, &ring->fill, &unused);
     }
-    ring->source += ring->advance;
-    if (--ring->left == 0)
-        walk_ring_seek(walk, ring);
+}
+
+/* The same with whatever there is: behind it what follows is known, or nothing does. */
+INLINE void walk_ring_fill_all(const struct walk *walk, struct walk_ring *ring)
+{
+    walk_ring_fill(walk, ring);
+    while (ring->left == 0 && !ring->done) {
+        ring->done = !walk_ring_seek(walk, ring);
+        walk_ring_fill(walk, ring);
+    }
 }
 
 /* Waits for the stage that is read next. */
@@ -241,21 +272,14 @@ INLINE const SHARED uint8_t *walk_ring_read(const struct walk *walk, const struc
     return ring->stages + at * walk->call->words[WALK_STAGE_BYTES];
 }
 
-INLINE void walk_ring_step(const struct walk *walk, uint32_t *at, uint32_t *parity)
-{
-    bool last = *at + 1 == walk->call->words[WALK_STAGES];
-    *at = last ? 0 : *at + 1;
-    *parity ^= last;
-}
-
 /* All lanes have read `count` stages. */
 INLINE void walk_ring_go_on(const struct walk *walk, struct walk_ring *ring, uint32_t count)
 {
     team_sync();
-    for (uint32_t i = 0; i < count; i++) {
-        walk_ring_fetch(walk, ring, ring->at);
+    for (uint32_t i = 0; i < count; i++)
         walk_ring_step(walk, &ring->at, &ring->parity);
-    }
+    ring->owed += count;
+    walk_ring_fill(walk, ring);
 }
 
 /* A product of the table, for the block. */
@@ -302,9 +326,9 @@ INLINE void walk_list_products(const struct walk *walk)
 INLINE void walk_ring_start(const struct walk *walk)
 {
     struct walk_ring ring = walk_ring_take(walk);
-    walk_ring_seek(walk, &ring);
-    for (uint32_t stage = 0; stage < walk->call->words[WALK_STAGES]; stage++)
-        walk_ring_fetch(walk, &ring, stage);
+    ring.owed = walk->call->words[WALK_STAGES];
+    ring.done = false;
+    walk_ring_fill_all(walk, &ring);
     walk_ring_leave(walk, &ring);
 }
 
