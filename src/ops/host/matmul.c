@@ -36,7 +36,7 @@ static const struct host_matmul_kernel portable_kernels[DTYPE_COUNT] = {
 #if defined(__x86_64__)
 
 /* Rows from which unpacking a panel, or converting a tile to f32, pays for itself, measured. */
-#define AVX2_PANEL_FROM 2
+#define AVX2_PANEL_FROM 4
 #define AVX2_FLOAT_FROM 6
 
 static const struct host_matmul_kernel avx2_decoded = {
