@@ -241,20 +241,20 @@ typedef uint32_t (*device_gpu_join)(const struct device_gpu_request *requests,
 
 /* The launches of a graph as one kernel that walks through them. The device lays a table of calls
  * (struct gpu_call) into memory, one for each row that is filled here, in order; the kernel is
- * launched once, with the table and 64-bit counter words as its operands 0 and 1, and does the
- * rows. The counters are zero before the first launch. Its blocks may wait for each other: there
- * are no more of them than processors, and each fits one. */
+ * launched once, with the table and *ret_words 64-bit words as its operands 0 and 1, and does the
+ * rows. The words are zero before the first launch. Its blocks may wait for each other: there are
+ * no more of them than processors, and each fits one. */
 struct device_gpu_walk_row {
     uint32_t first, count; /* launches it stands for; step's operands count over all of them */
     struct device_gpu_step step;
 };
-#define DEVICE_GPU_WALK_COUNTERS 32u
 /* Fills no more than `count` rows and returns how many, for the first *ret_taken launches; those
  * behind them follow, each on its own. 0: it cannot be done, or is not worth it. */
 typedef uint32_t (*device_gpu_walk)(const struct device_gpu_request *requests,
                                     const device_gpu_plan *plans, uint32_t count,
                                     struct device_gpu_walk_row *rows,
-                                    struct device_gpu_step *ret_walk, uint32_t *ret_taken);
+                                    struct device_gpu_step *ret_walk, uint32_t *ret_taken,
+                                    uint64_t *ret_words);
 
 /* Machine code or PTX for one chip. */
 struct device_gpu_code {

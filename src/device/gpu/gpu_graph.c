@@ -52,7 +52,7 @@ static enum status capture(struct gpu_device *gpu, struct gpu_stream *stream,
     struct gpu_graph_inspections *inspections = recording->inspections;
     /* Inspections do not count: they belong to the command before them. */
     uint64_t node = recording->walked;
-    for (size_t i = recording->walked; i < graph->command_count; i++) {
+    for (size_t i = recording->walked_commands; i < graph->command_count; i++) {
         const struct device_command *command = &graph->commands[i];
         if (command->kind == DEVICE_COMMAND_INSPECT) {
             GPU_TRY(gpu, gpu_inspect_graph_add(gpu, inspections, command), "graph", err);
@@ -100,7 +100,7 @@ static enum status record(struct gpu_device *gpu, struct gpu_stream *stream,
     struct gpu_prepared walk;
     recording->inspections = gpu_inspect_graph_create(gpu, stream, graph->commands,
                                                       graph->command_count, sweep);
-    TRY(gpu_walk_create(gpu, stream, graph, recording, &walk, err));
+    TRY(gpu_walk_create(gpu, stream, graph, sweep, recording, &walk, err));
     GPU_TRY(gpu, runtime->capture_begin(runtime->self, stream->handle), "graph", err);
     enum status status = STATUS_OK;
     if (recording->walk)

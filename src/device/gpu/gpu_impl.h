@@ -53,7 +53,8 @@ struct gpu_recording {
     struct gpu_call first_call;
     struct gpu_graph_inspections *inspections; /* NULL: none */
     uint64_t walk; /* memory of the table one kernel walks through; 0: a kernel for each launch */
-    size_t walked; /* launches it stands for, the first ones */
+    size_t walked; /* launches it stands for, the first ones, */
+    size_t walked_commands; /* and the commands up to the last of them */
 };
 
 struct gpu_graph {
@@ -225,8 +226,9 @@ void gpu_stream_note(struct gpu_stream *stream, uint64_t event_id, const char *o
 /* Before the capture begins: if the graph, or the most of it, can be one kernel, makes its table
  * (recording->walk) and prepares its one launch. Where it cannot, recording->walk stays 0. */
 enum status gpu_walk_create(struct gpu_device *gpu, const struct gpu_stream *stream,
-                            const struct gpu_graph *graph, struct gpu_recording *recording,
-                            struct gpu_prepared *ret_prepared, struct error *err);
+                            const struct gpu_graph *graph, bool sweep,
+                            struct gpu_recording *recording, struct gpu_prepared *ret_prepared,
+                            struct error *err);
 void gpu_walk_destroy(struct gpu_device *gpu, struct gpu_recording *recording);
 
 /* ---- Inspections (gpu_inspect.c) ------------------------------------------------------------ */

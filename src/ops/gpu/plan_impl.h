@@ -104,7 +104,7 @@ uint32_t plan_join_many(const struct device_gpu_request *requests, const device_
 /* plan_walk.c: see device_gpu_walk. */
 uint32_t plan_walk(const struct device_gpu_request *requests, const device_gpu_plan *plans,
                    uint32_t count, struct device_gpu_walk_row *rows,
-                   struct device_gpu_step *ret_walk, uint32_t *ret_taken);
+                   struct device_gpu_step *ret_walk, uint32_t *ret_taken, uint64_t *ret_words);
 
 /* plan.c: those that are joined with others. */
 uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps);

@@ -38,9 +38,11 @@ INLINE void full_expect(SHARED uint64_t *full, uint32_t bytes)
 INLINE void bulk_copy(SHARED uint8_t *target, const GLOBAL uint8_t *source, uint32_t bytes,
                       SHARED uint64_t *full)
 {
-    __asm__ volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                     "[%0], [%1], %2, [%3];" ::"r"(shared_place(target)),
-                     "l"(source), "r"(bytes), "r"(shared_place(full))
+    /* What is read once leaves the second-level cache first. */
+    const uint64_t once = 0x12F0000000000000u;
+    __asm__ volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                     ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(shared_place(target)),
+                     "l"(source), "r"(bytes), "r"(shared_place(full)), "l"(once)
                      : "memory");
 }
 /* Whether what was expected has come; parity: of how often that was waited for before. */
@@ -67,6 +69,34 @@ INLINE uint64_t counter_load(GLOBAL uint64_t *counter)
     uint64_t value;
     __asm__ volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(counter) : "memory");
     return value;
+}
+
+/* A cell: 32 bits, and above them a number that says of when they are. Both are seen together or
+ * not at all. */
+INLINE void cell_store(GLOBAL uint64_t *cell, uint32_t value, uint32_t tag)
+{
+    __asm__ volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(cell),
+                     "l"((uint64_t)tag << 32 | value)
+                     : "memory");
+}
+INLINE uint64_t cell_load(const GLOBAL uint64_t *cell)
+{
+    uint64_t value;
+    __asm__ volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(cell) : "memory");
+    return value;
+}
+/* Two neighbours, the first of an even number. */
+struct cells {
+    uint64_t first, second;
+};
+INLINE struct cells cells_load(const GLOBAL uint64_t *cells)
+{
+    struct cells two;
+    __asm__ volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                     : "=l"(two.first), "=l"(two.second)
+                     : "l"(cells)
+                     : "memory");
+    return two;
 }
 
 /* Before a counter is touched, and behind: what was written before it is seen by whoever finds what
@@ -162,6 +192,21 @@ INLINE void counter_add(uint64_t *counter)
 INLINE uint64_t counter_load(const uint64_t *counter)
 {
     return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+}
+struct cells {
+    uint64_t first, second;
+};
+INLINE void cell_store(uint64_t *cell, uint32_t value, uint32_t tag)
+{
+    __atomic_store_n(cell, (uint64_t)tag << 32 | value, __ATOMIC_RELAXED);
+}
+INLINE uint64_t cell_load(const uint64_t *cell)
+{
+    return __atomic_load_n(cell, __ATOMIC_RELAXED);
+}
+INLINE struct cells cells_load(const uint64_t *cells)
+{
+    return (struct cells){ cell_load(cells), cell_load(cells + 1) };
 }
 INLINE void fence_counter(void)
 {

@@ -9,6 +9,22 @@
 #include "ops/gpu/kernels/portable.h"
 #include "ops/gpu/packing.h"
 
+/* The level of a value among 32 neighbours of a row, which all lanes of a team have together.
+ * *ret_pair: of all of them. */
+INLINE int32_t pack_level(float value, floats2 *ret_pair)
+{
+    uint32_t largest = team_max_bits(bits_of(value) & 0x7FFFFFFFu, TEAM);
+    bool finite = largest < 0x7F800000u;
+    float magnitude = float_of(largest);
+    bool usable = finite && magnitude >= 0x1p-110f;
+    float scale = usable ? magnitude / 127.0f : finite ? 0.0f : float_of(0x7FC00000u);
+    float factor = usable ? 127.0f / magnitude : 0.0f;
+    int32_t level = usable ? (int32_t)__builtin_rintf(value * factor) : 0;
+    int32_t sum = team_sum_int(level, TEAM);
+    *ret_pair = (floats2){ scale, scale * (float)sum };
+    return level;
+}
+
 /* Packs value i of a row of k values. For PACK_LEVELS all lanes of a team are here together, with
  * 32 neighbouring values that begin at a multiple of 32. */
 INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint64_t i, float value)
@@ -20,19 +36,10 @@ INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint
     }
     if (i >= k)
         return; /* the whole team, since k is a multiple of 32 */
-    uint32_t largest = team_max_bits(bits_of(value) & 0x7FFFFFFFu, TEAM);
-    bool finite = largest < 0x7F800000u;
-    float magnitude = float_of(largest);
-    bool usable = finite && magnitude >= 0x1p-110f;
-    float scale = usable ? magnitude / 127.0f : finite ? 0.0f : float_of(0x7FC00000u);
-    float factor = usable ? 127.0f / magnitude : 0.0f;
-    int32_t level = usable ? (int32_t)__builtin_rintf(value * factor) : 0;
-    int32_t sum = team_sum_int(level, TEAM);
-    ((GLOBAL int8_t *)packed)[i] = (int8_t)level;
-    if (lane_index() == 0) {
-        floats2 pair = { scale, scale * (float)sum };
+    floats2 pair;
+    ((GLOBAL int8_t *)packed)[i] = (int8_t)pack_level(value, &pair);
+    if (lane_index() == 0)
         *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
-    }
 }
 
 /* Four neighbouring values of a row as levels; eight lanes share a block of 32, all of a team are

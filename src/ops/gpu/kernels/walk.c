@@ -2,14 +2,14 @@
  *
  * As many blocks as there are processors go through the rows of a table (walking.h) together. A row
  * is done as its own kernel does it, value by value in the same order: the bits are the same.
- * Weights stream into the teams' rings all the while (walk_stream.h). Before a row the first block
- * leaves its number, so that a fault has its op's name; blocks are never more than one meeting
- * apart.
+ * Weights stream into the teams' rings all the while (walk_stream.h), and what blocks need of each
+ * other comes through cells (walk_cells.h). The first block leaves a row's number, so that a fault
+ * has its op's name.
  *
  * Every wait is bounded: a block that waits for longer than WALK_LIMIT_MS ends the kernel with an
  * error, under the number of the row it was at.
  *
- * Operands: the table, the counter of the meetings. */
+ * Operands: the table, the walk's memory. */
 #include "ops/gpu/kernels/walk_attention.h"
 #include "ops/gpu/kernels/walk_norm.h"
 #include "ops/gpu/kernels/walk_stream.h"
@@ -18,63 +18,56 @@
 
 /* ---- Products ------------------------------------------------------------------------------- */
 
-/* The sums of two rows: of a group that has two, or of it and the one behind it. */
-INLINE void walk_keep(const struct one_work *work, uint32_t group, bool one_group, bool both,
-                      float first, float second)
+/* The sums of two rows, the second `slots` behind the first. */
+INLINE void walk_keep(const struct one_work *work, uint32_t row, bool both, float first,
+                      float second)
 {
     bool upper = lane_index() & 16;
     float sum = (upper ? second : first) + team_swap_float(upper ? first : second, 16);
     sum = team_sum(sum, 16);
-    uint32_t behind = one_group ? 1 : work->slots * ONE_ROWS_MOST;
-    uint32_t row = (group - work->first) * ONE_ROWS_MOST + (upper ? behind : 0);
+    row += upper ? work->slots : 0;
     if (lane_index() % 16 == 0 && (both || !upper))
         work->sums[row * work->members + work->member] = sum;
 }
 
-/* Groups of one type from `now` to `end`, as long as the ring knows what is to come; says how far
- * it came. A loop for each type, with registers for what it needs. */
+/* Rows of one type from `now` to `end`, as long as the ring knows what is to come; says how far it
+ * came. A loop for each type, with registers for what it needs. */
 INLINE uint32_t walk_rows(const struct walk *walk, const struct one_work *work, uint32_t type,
                           uint32_t now, uint32_t end, struct walk_ring *ring)
 {
-    const bool one_group = one_rows(type) > 1;
     uint32_t left = work->k - work->member * one_columns(type);
     struct one_acts acts = { .lane = from_here(lane_index()) };
     one_load_acts(work, type, &acts);
     do {
         uint32_t at = ring->at, parity = ring->parity;
-        bool both = one_group || now + work->slots < end;
+        bool both = now + work->slots < end;
         const SHARED uint8_t *first = walk_ring_read(walk, ring, at, parity), *second = first;
-        if (one_group) {
-            second += WALK_SECOND_ROW;
-        } else if (both) {
+        if (both) {
             walk_ring_step(walk, &at, &parity);
             second = walk_ring_read(walk, ring, at, parity);
         }
         float sums[2] = { one_dot(type, first, left, &acts), one_dot(type, second, left, &acts) };
-        uint32_t stages = both && !one_group ? 2 : 1;
+        uint32_t stages = both ? 2 : 1;
         walk_ring_go_on(walk, ring, stages);
-        walk_keep(work, now, one_group, both, sums[0], sums[1]);
+        walk_keep(work, now, both, sums[0], sums[1]);
         now += stages * work->slots;
     } while (now < end && (ring->left || ring->done));
     return now;
 }
 
 /* The team's share of a product. type: of all parts, or ONE_ANY. */
-INLINE void walk_multiply(const struct walk *walk, const struct one_work *work, uint32_t only)
+INLINE void walk_multiply(const struct walk *walk, const struct walk_shares *shares,
+                          const struct one_work *work, uint32_t now, uint32_t only)
 {
-    uint32_t team = team_same(team_index());
-    uint32_t now = work->first + team / work->members;
-    if (team >= work->slots * work->members || now >= work->end)
+    if (now >= work->end)
         return;
     struct walk_ring ring = walk_ring_take(walk);
     while (now < work->end) {
         uint32_t type = only, end = work->end;
         if (only == ONE_ANY) { /* of a part */
-            uint32_t before, part = one_part(work, now, &before);
-            uint32_t two = work->counts[0] + work->counts[1];
-            uint32_t behind = part == 0 ? work->counts[0] : part == 1 ? two : end;
-            type = team_same(work->call->operands[1 + part].dtype);
-            end = behind < end ? behind : end;
+            uint32_t part = walk_part_of(shares, now);
+            type = walk_choose(shares->types, part);
+            end = walk_choose(shares->ends, part);
         }
         switch (type) {
         case DTYPE_BF16:
@@ -98,78 +91,118 @@ INLINE void walk_multiply(const struct walk *walk, const struct one_work *work, 
     walk_ring_leave(walk, &ring);
 }
 
-INLINE struct one_work walk_work(const struct walk *walk, const struct gpu_call *call)
+/* The sum of a row of the block. */
+INLINE float walk_row_sum(const struct walk *walk, uint32_t members, uint32_t row)
 {
-    const SHARED struct walk_product *product = (const SHARED struct walk_product *)walk_place(
-                                                    walk, WALK_AT_PRODUCTS) +
-                                                call->words[WALK_PRODUCT_NUMBER];
-    uint32_t members = team_same(product->members);
-    struct one_work work = { .call = call,
-                             .k = team_same(product->k),
-                             .members = members,
-                             .member = team_same(team_index()) % members,
-                             .slots = WALK_TEAMS / members,
-                             .first = team_same(product->first),
-                             .end = team_same(product->end),
-                             .sums = (SHARED float *)walk_place(walk, WALK_AT_SCRATCH) };
-    if (call->words[WALK_PRODUCT_SHARED])
-        work.packed = (const uint8_t *)walk_place(walk, WALK_AT_PACKED);
-    UNROLL
-    for (uint32_t part = 0; part < 3; part++)
-        work.counts[part] = walk_part_groups(product, part);
-    return work;
+    const SHARED float *sums = (const SHARED float *)walk_place(walk, WALK_AT_SCRATCH);
+    float sum = 0;
+    for (uint32_t m = 0; m < members; m++)
+        sum += sums[row * members + m];
+    return sum;
+}
+
+/* Sums to the outputs and, for the row behind, to cells. */
+INLINE void walk_finish_product(const struct walk *walk, const struct gpu_call *call,
+                                const SHARED struct walk_product *product)
+{
+    struct walk_shares shares = walk_shares(product);
+    uint32_t target = call->words[WALK_TARGET], tag = walk_state(walk)->tag;
+    for (uint32_t i = thread_index(); i < shares.ends[2]; i += thread_count()) {
+        uint32_t part = walk_part_of(&shares, i);
+        const struct gpu_operand *bias = &call->operands[4 + part];
+        const struct gpu_operand *out = &call->operands[7 + part];
+        uint32_t row = product->firsts[part] + i -
+                       (part == 0   ? 0
+                        : part == 1 ? shares.ends[0]
+                                    : shares.ends[1]);
+        float sum = walk_row_sum(walk, product->members, i);
+        if (bias->address)
+            sum += row_f32(bias, 0)[row];
+        row_f32(out, 0)[row] = sum;
+        if (target == WALK_NOWHERE)
+            continue;
+        uint32_t before = part > 0 ? (uint32_t)call->operands[7].width : 0;
+        before += part > 1 ? (uint32_t)call->operands[8].width : 0;
+        cell_store(walk_cells(walk, target + before + row), bits_of(sum), tag);
+    }
 }
 
 INLINE void walk_product(const struct walk *walk, const struct gpu_call *call)
 {
-    struct one_work work = walk_work(walk, call);
-    walk_multiply(walk, &work, team_same(call->words[WALK_PRODUCT_TYPE]));
+    const SHARED struct walk_product *product = walk_products(walk) +
+                                                call->words[WALK_PRODUCT_NUMBER];
+    if (call->words[WALK_SOURCE] != WALK_NOWHERE) {
+        walk_take_words(walk, walk_cells(walk, call->words[WALK_SOURCE]),
+                        call->words[WALK_PRODUCT_WORDS],
+                        (SHARED uint32_t *)walk_place(walk, WALK_AT_PACKED));
+        walk_name(call, 0);
+        block_sync();
+    } else {
+        walk_name(call, 0);
+    }
+    struct walk_shares shares = walk_shares(product);
+    struct walk_seat_of_team seat = walk_team_seat(product, team_same(team_index()));
+    struct one_work work = { .call = call,
+                             .packed = (const uint8_t *)walk_place(walk, WALK_AT_PACKED),
+                             .k = team_same(product->k),
+                             .members = team_same(product->members),
+                             .member = team_same(seat.member),
+                             .slots = team_same(product->slots),
+                             .end = shares.ends[2],
+                             .sums = (SHARED float *)walk_place(walk, WALK_AT_SCRATCH) };
+    /* A team without a place among whole rows has nothing to do. */
+    uint32_t slot = team_same(seat.slot);
+    walk_multiply(walk, &shares, &work, slot < work.slots ? slot : work.end,
+                  team_same(call->words[WALK_PRODUCT_TYPE]));
+    if (call->words[WALK_PRODUCT_GATED])
+        return; /* the next row takes the sums */
     block_sync();
-    work = walk_work(walk, call);
-    one_finish(&work, ONE_ANY); /* rows of a group by the part's own type */
+    walk_finish_product(walk, call, product);
 }
 
 /* ---- Small rows ----------------------------------------------------------------------------- */
 
-INLINE void walk_embed(const struct gpu_call *call)
+/* Every block has all of it. */
+INLINE void walk_embed(const struct walk *walk, const struct gpu_call *call)
 {
     const struct gpu_operand *table = &call->operands[0]; /* [width, vocab] */
+    walk_name(call, 0);
     uint64_t id = list_index(&call->operands[1], 0);
     if (id >= table->rows) {
         if (block_x() == 0 && thread_index() == 0)
             index_ok(call, 1, id, table->rows);
-        return;
+        id = 0; /* what comes of it is not used */
     }
+    SHARED float *stream = (SHARED float *)walk_place(walk, WALK_AT_STREAM);
     GLOBAL float *out = row_f32(&call->operands[2], 0); /* [width] */
-    for (uint32_t i = block_x() * thread_count() + thread_index(); i < table->width;
-         i += block_count_x() * thread_count())
-        out[i] = decode_value(table->dtype, row_at(table, id), i);
+    uint32_t width = (uint32_t)table->width, first = width * block_x() / block_count_x();
+    uint32_t end = width * (block_x() + 1) / block_count_x();
+    for (uint32_t i = thread_index(); i < width; i += thread_count()) {
+        stream[i] = decode_value(table->dtype, row_at(table, id), i);
+        if (i >= first && i < end)
+            out[i] = stream[i];
+    }
 }
 
-INLINE void walk_add(const struct gpu_call *call)
-{
-    const struct gpu_operand *x = &call->operands[0]; /* both [width, rows] */
-    for (uint64_t row = block_x(); row < x->rows; row += block_count_x())
-        for (uint32_t i = thread_index(); i < x->width; i += thread_count())
-            row_f32(x, row)[i] += row_f32(&call->operands[1], row)[i];
-}
-
-/* A team does 32 neighbouring values, the teams of all blocks in turn. */
-INLINE void walk_swiglu(const struct gpu_call *call)
+/* Behind its product: a team does 32 neighbouring values. */
+INLINE void walk_swiglu(const struct walk *walk, const struct gpu_call *call)
 {
     const struct params_swiglu *params = (const void *)call->params;
+    const SHARED struct walk_product *product = walk_products(walk) +
+                                                call->words[WALK_SWIGLU_NUMBER];
     uint32_t width = (uint32_t)call->operands[2].width; /* all [width] */
-    const GLOBAL float *gate = row_f32(&call->operands[0], 0), *up = row_f32(&call->operands[1], 0);
-    for (uint32_t unit = team_index() * block_count_x() + block_x(); unit * TEAM < width;
-         unit += WALK_TEAMS * block_count_x()) {
-        uint32_t i = unit * TEAM + lane_index();
-        float value = 0;
-        if (i < width) {
-            value = silu(gate[i]) * up[i];
-            row_f32(&call->operands[2], 0)[i] = value;
-        }
-        if (call->operands[3].address)
-            pack_value(params->packing.format, row_at(&call->operands[3], 0), width, i, value);
+    uint32_t count = product->counts[0], members = product->members;
+    GLOBAL uint8_t *packed = call->operands[3].address ? row_at(&call->operands[3], 0) : 0;
+    walk_name(call, 0);
+    for (uint32_t n = thread_index(); n < count; n += thread_count()) {
+        uint32_t i = product->firsts[0] + n;
+        float gate = walk_row_sum(walk, members, n), up = walk_row_sum(walk, members, count + n);
+        float value = silu(gate) * up;
+        row_f32(&call->operands[0], 0)[i] = gate;
+        row_f32(&call->operands[1], 0)[i] = up;
+        row_f32(&call->operands[2], 0)[i] = value;
+        walk_put_packed(walk, params->packing.format, packed, call->words[WALK_TARGET], width, i,
+                        value);
     }
 }
 
@@ -200,7 +233,7 @@ INLINE void walk_do_row(const struct walk *walk, const struct gpu_call *call)
 {
     switch (call->words[WALK_KIND]) {
     case WALK_EMBED:
-        walk_embed(call);
+        walk_embed(walk, call);
         break;
     case WALK_NORM:
         walk_norm(walk, call);
@@ -211,31 +244,22 @@ INLINE void walk_do_row(const struct walk *walk, const struct gpu_call *call)
     case WALK_ATTENTION:
         walk_attention(walk, call);
         break;
-    case WALK_SWIGLU:
-        walk_swiglu(call);
-        break;
     default:
-        walk_add(call);
+        walk_swiglu(walk, call);
         break;
     }
 }
 
-/* Behind a row. */
-INLINE void walk_leave_row(const struct walk *walk, uint32_t row)
+/* What the next row reads and is there already: asked for before the others are waited for. */
+INLINE void walk_ask_ahead(const struct walk *walk, uint32_t row)
 {
-    if (!walk_row(walk, row)->words[WALK_MEET]) {
-        block_sync();
+    if (row + 1 == walk->call->words[WALK_ROWS])
         return;
-    }
-    walk_arrive(walk);
-    bool last = row + 1 == walk->call->words[WALK_ROWS];
-    const struct gpu_call *next = (const struct gpu_call *)walk_row(walk, last ? row : row + 1);
+    const struct gpu_call *next = (const struct gpu_call *)walk_row(walk, row + 1);
     if (next->words[WALK_KIND] == WALK_NORM)
         walk_norm_ask(next);
     else if (next->words[WALK_KIND] == WALK_ATTENTION)
         walk_attention_ask(walk, next);
-    walk_await(walk, next);
-    walk_store_kept(walk);
 }
 
 KERNEL(walk_graph)
@@ -253,12 +277,13 @@ KERNEL(walk_graph)
         const struct gpu_call *now = (const struct gpu_call *)walk_row(&walk, row);
         if (thread_index() == 0)
             walk_state(&walk)->node = now->node;
-        walk_name(now, 0);
         walk_ask_row(&walk, row + 1);
         walk_do_row(&walk, now);
         walk_keep_row();
-        walk_leave_row(&walk, row);
+        block_sync();
+        walk_ask_ahead(&walk, row);
     }
+    walk_end(&walk);
 }
 
 #else

@@ -10,7 +10,7 @@
 #ifndef GRETA_OPS_GPU_KERNELS_WALK_ATTENTION_H
 #define GRETA_OPS_GPU_KERNELS_WALK_ATTENTION_H
 
-#include "ops/gpu/kernels/walk_stream.h"
+#include "ops/gpu/kernels/walk_cells.h"
 
 #if HAS_BULK
 
@@ -25,6 +25,7 @@ INLINE void walk_part_sync(void)
 struct walk_heads {
     struct places places;
     SHARED float *query;
+    SHARED float *raw; /* query, key and value as they came: where totals are later */
     SHARED uint32_t *flag;
 };
 
@@ -40,6 +41,7 @@ INLINE struct walk_heads walk_heads(const struct walk *walk, uint32_t head_dim)
                                             .fresh_key = query + head_dim,
                                             .fresh_value = query + 2 * head_dim },
                                 .query = query,
+                                .raw = memory + CHUNK + 12,
                                 .flag = (SHARED uint32_t *)(query + 3 * head_dim) };
 }
 
@@ -314,7 +316,7 @@ INLINE void walk_attend(const struct gpu_call *call, const struct share *share,
 
 /* Value i of a head, rotated, as step_rotated does; angles 0: not rotated. */
 INLINE float walk_rotated(const struct gpu_call *call, const SHARED float *angles,
-                          const GLOBAL float *head, uint32_t i)
+                          const SHARED float *head, uint32_t i)
 {
     uint32_t pairs = (uint32_t)call->operands[10].width / 2;
     bool adjacent = call->words[3];
@@ -327,24 +329,43 @@ INLINE float walk_rotated(const struct gpu_call *call, const SHARED float *angle
     return second ? x0 * sine + x1 * cosine : x0 * cosine - x1 * sine;
 }
 
-/* Query, key and value of the unit's head to the block's memory; key and value to the cache. */
-INLINE void walk_take_heads(const struct gpu_call *call, const struct share *share,
+/* Query, key and value of the unit's head, as the product before it left them, to the block's
+ * memory: where the rotated ones go, but for the query, whose place the totals have later. */
+INLINE void walk_take_heads(const struct walk *walk, const struct gpu_call *call, uint32_t unit)
+{
+    const struct params_attention *params = (const void *)call->params;
+    const GLOBAL uint64_t *cells = walk_cells(walk, call->words[WALK_SOURCE]);
+    uint32_t tag = walk_state(walk)->tag, head_dim = params->head_dim;
+    uint32_t queries = (uint32_t)call->operands[0].width, keys = (uint32_t)call->operands[1].width;
+    uint32_t head = unit % (queries / head_dim), kv_head = head / (queries / keys);
+    SHARED float *raw = walk_heads(walk, head_dim).raw;
+    for (uint32_t i = from_here(thread_index()); i < 3 * head_dim; i += WALK_ATTENTION_THREADS) {
+        uint32_t which = i / head_dim, n = i % head_dim;
+        uint32_t first = which == 0   ? head * head_dim
+                         : which == 1 ? queries + kv_head * head_dim
+                                      : queries + keys + kv_head * head_dim;
+        raw[i] = float_of(walk_take_cell(walk, cells + first + n, tag));
+    }
+    walk_part_sync();
+}
+
+/* The same rotated, as the cache has them; key and value to the cache. */
+INLINE void walk_turn_heads(const struct gpu_call *call, const struct share *share,
                             const struct walk_heads *heads, const SHARED float *angles,
                             uint64_t slot)
 {
     const struct gpu_operand *keys = &call->operands[1], *values = &call->operands[2];
     uint32_t i = from_here(thread_index()), head_dim = share->head_dim;
     if (i < head_dim)
-        heads->query[i] = walk_rotated(
-            call, angles, row_f32(&call->operands[0], 0) + share->first_head * head_dim, i);
+        heads->query[i] = walk_rotated(call, angles, heads->raw, i);
     walk_name(call, 1); /* the row stands for three launches */
     uint32_t n = i - WALK_ATTENTION_THREADS / 2;
     if (i < WALK_ATTENTION_THREADS / 2 || n >= head_dim)
         return;
     uint32_t at = share->kv_head * head_dim;
     uint32_t group = (uint32_t)(call->operands[0].width / keys->width);
-    uint16_t key = f16_bits(walk_rotated(call, angles, row_f32(&call->operands[7], 0) + at, n));
-    uint16_t value = f16_bits(row_f32(&call->operands[8], 0)[at + n]);
+    uint16_t key = f16_bits(walk_rotated(call, angles, heads->raw + head_dim, n));
+    uint16_t value = f16_bits(heads->raw[2 * head_dim + n]);
     heads->places.fresh_key[n] = f16_value(key);
     heads->places.fresh_value[n] = f16_value(value);
     if (slot < keys->rows && share->part == 0 && share->first_head == share->kv_head * group) {
@@ -353,15 +374,53 @@ INLINE void walk_take_heads(const struct gpu_call *call, const struct share *sha
     }
 }
 
+/* As store_out, and to cells for the product behind. Whole teams, of 32 neighbours each. */
+INLINE void walk_store_out(const struct walk *walk, const struct gpu_call *call,
+                           const struct share *share, uint32_t at, float value)
+{
+    const struct params_attention *params = (const void *)call->params;
+    uint32_t i = share->first_head * share->head_dim + at;
+    uint32_t width = (uint32_t)call->operands[5].width;
+    row_f32(&call->operands[5], 0)[i] = value;
+    walk_put_packed(walk, call->words[2] ? params->packing.format : PACK_F32,
+                    call->words[2] ? row_at(&call->operands[6], 0) : 0, call->words[WALK_TARGET],
+                    width, i, value);
+}
+
+/* As join_parts, for one head. */
+INLINE void walk_join_parts(const struct walk *walk, const struct gpu_call *call,
+                            const struct share *share)
+{
+    uint32_t at = thread_index();
+    if (at >= share->head_dim)
+        return;
+    float largest = -F32_INFINITY, sum = 0, total = 0;
+    for (uint32_t part = 0; part < share->parts; part++) {
+        float maximum = *(volatile GLOBAL float *)part_at(call, share, part, 1, 0);
+        largest = maximum > largest ? maximum : largest;
+    }
+    for (uint32_t part = 0; part < share->parts; part++) {
+        volatile GLOBAL float *stored = part_at(call, share, part, 1, 0);
+        float part_sum = stored[1];
+        if (part_sum == 0.0f)
+            continue; /* no slots */
+        float factor = exp_value(stored[0] - largest);
+        sum += part_sum * factor;
+        total += stored[2 + at] * factor;
+    }
+    walk_store_out(walk, call, share, at, total / sum);
+}
+
 /* As finish: the parts of a head meet in the workspace. */
-INLINE void walk_finish(const struct gpu_call *call, const struct share *share,
-                        const struct places *places, SHARED uint32_t *flag)
+INLINE void walk_finish(const struct walk *walk, const struct gpu_call *call,
+                        const struct share *share, const struct places *places,
+                        SHARED uint32_t *flag)
 {
     uint32_t at = thread_index();
     if (at < share->head_dim) { /* whole teams */
         float total = sum_of_teams(share, places, 1, 0, at);
         if (share->parts == 1) {
-            store_out(call, share, at, total / places->sums[0]);
+            walk_store_out(walk, call, share, at, total / places->sums[0]);
         } else {
             GLOBAL float *part = part_at(call, share, share->part, 1, 0);
             part[2 + at] = total;
@@ -384,11 +443,14 @@ INLINE void walk_finish(const struct gpu_call *call, const struct share *share,
     walk_part_sync();
     fence_counter();
     if (*flag)
-        join_parts(call, share, 1);
+        walk_join_parts(walk, call, share);
 }
 
 INLINE void walk_attention_unit(const struct walk *walk, const struct gpu_call *call, uint32_t unit)
 {
+    walk_take_heads(walk, call, unit);
+    walk_name(call, 0);
+    unit = from_here(unit);
     const struct gpu_operand *keys = &call->operands[1];
     uint64_t start = walk_lists(walk)->start, position = walk_lists(walk)->position;
     uint64_t slot = walk_lists(walk)->slot;
@@ -405,7 +467,7 @@ INLINE void walk_attention_unit(const struct walk *walk, const struct gpu_call *
     struct walk_cached loaded;
     if (share.first < share.end)
         walk_load_cached(keys, &share, seat, (uint32_t)share.first, (uint32_t)share.end, &loaded);
-    walk_take_heads(call, &share, &heads,
+    walk_turn_heads(call, &share, &heads,
                     position < call->operands[10].rows ? walk_lists(walk)->angles : 0, slot);
     if (thread_index() == 0) {
         places->maxima[0] = -F32_INFINITY;
@@ -414,7 +476,7 @@ INLINE void walk_attention_unit(const struct walk *walk, const struct gpu_call *
     walk_part_sync();
     if (!valid) {
         if (thread_index() < head_dim)
-            store_out(call, &share, thread_index(), 0);
+            walk_store_out(walk, call, &share, thread_index(), 0);
         return;
     }
     if (slot < keys->rows && slot >= start)
@@ -427,7 +489,7 @@ INLINE void walk_attention_unit(const struct walk *walk, const struct gpu_call *
     }
     walk_name(call, 2);
     walk_attend(call, &share, places, seat, &loaded, q);
-    walk_finish(call, &share, places, heads.flag);
+    walk_finish(walk, call, &share, places, heads.flag);
 }
 
 INLINE void walk_attention(const struct walk *walk, const struct gpu_call *call)
@@ -437,7 +499,6 @@ INLINE void walk_attention(const struct walk *walk, const struct gpu_call *call)
         return;
     walk_read_lists(walk, call);
     for (uint32_t unit = block_x(); unit < units; unit += block_count_x()) {
-        walk_name(call, 0);
         walk_attention_unit(walk, call, unit);
         walk_part_sync(); /* its memory is the next one's */
     }

@@ -1,13 +1,12 @@
 /* walk_norm.h - rms_norm in a walk: the sums of rms_norm_by_four, thread by thread.
  *
- * In front of a product every block does all of it for itself: it packs the row into its shared
- * memory, and stores its share of the outputs. The stream x is read by all blocks, so that what was
- * added to it may be stored only when they have met again. Otherwise the first block does it. */
+ * Every block does all of it for itself: it has the stream x in its shared memory, adds to it what
+ * came of the product before, packs the row for the product behind it, and stores its share of the
+ * outputs. */
 #ifndef GRETA_OPS_GPU_KERNELS_WALK_NORM_H
 #define GRETA_OPS_GPU_KERNELS_WALK_NORM_H
 
-#include "ops/gpu/kernels/pack.h"
-#include "ops/gpu/kernels/walk_stream.h"
+#include "ops/gpu/kernels/walk_cells.h"
 #include "ops/params.h"
 
 #if HAS_BULK
@@ -21,11 +20,11 @@ INLINE void walk_pack(const struct walk *walk, const struct gpu_call *call, uint
 {
     const struct params_norm *params = (const void *)call->params;
     uint32_t width = (uint32_t)call->operands[0].width;
-    bool there = 4 * i < width, everywhere = call->words[WALK_NORM_EVERYWHERE];
+    bool there = 4 * i < width;
     SHARED uint8_t *kept = walk_place(walk, WALK_AT_PACKED);
     GLOBAL uint8_t *packed = row_at(&call->operands[4], 0);
     if (params->packing.format == PACK_F32) {
-        if (there && everywhere)
+        if (there)
             ((SHARED floats4 *)kept)[i] = values;
         if (there && mine)
             ((GLOBAL floats4 *)packed)[i] = values;
@@ -33,7 +32,7 @@ INLINE void walk_pack(const struct walk *walk, const struct gpu_call *call, uint
     }
     floats2 pair;
     uint32_t levels = four_levels(values, &pair);
-    if (there && everywhere) {
+    if (there) {
         ((SHARED uint32_t *)kept)[i] = levels;
         if (i % 8 == 0)
             *(SHARED floats2 *)(kept + width + i / 8 * 8) = pair;
@@ -45,29 +44,50 @@ INLINE void walk_pack(const struct walk *walk, const struct gpu_call *call, uint
     }
 }
 
+/* What the product before made, for the thread's fours. All lanes of a team are here together. */
+INLINE void walk_take_added(const struct walk *walk, const struct gpu_call *call, uint32_t fours,
+                            floats4 more[WALK_FOURS])
+{
+    uint32_t tag = walk_state(walk)->tag, step = call->words[WALK_NORM_THREADS];
+    uint32_t thread = from_here(thread_index());
+    const GLOBAL uint64_t *cells = walk_cells(walk, call->words[WALK_SOURCE]);
+    bool here = thread < step && thread < fours;
+    walk_look(walk, cells + 4 * thread, here, tag);
+    if (!here)
+        return;
+    words2 values[WALK_PAIRS]; /* low and high pairs of a four are neighbours */
+    walk_take_pairs(walk, cells, 4 * thread, 2, 4 * step, 4 * fours, tag, values);
+    UNROLL
+    for (uint32_t n = 0; n < WALK_FOURS; n++)
+        more[n] = (floats4){ float_of(values[2 * n][0]), float_of(values[2 * n][1]),
+                             float_of(values[2 * n + 1][0]), float_of(values[2 * n + 1][1]) };
+}
+
 INLINE void walk_norm(const struct walk *walk, const struct gpu_call *call)
 {
     const struct params_norm *params = (const void *)call->params;
     uint32_t width = (uint32_t)call->operands[0].width, fours = width / 4;
     uint32_t step = call->words[WALK_NORM_THREADS];
-    bool everywhere = call->words[WALK_NORM_EVERYWHERE], has_added = call->operands[1].address;
-    if (!everywhere && block_x() != 0)
-        return;
+    bool has_added = call->words[WALK_SOURCE] != WALK_NOWHERE;
+    SHARED floats4 *stream = (SHARED floats4 *)walk_place(walk, WALK_AT_STREAM);
     GLOBAL floats4 *x = (GLOBAL floats4 *)row_at(&call->operands[0], 0);
-    const GLOBAL floats4 *added = (const GLOBAL floats4 *)row_at(&call->operands[1], 0);
     const GLOBAL floats4 *weight = (const GLOBAL floats4 *)row_at(&call->operands[2], 0);
     GLOBAL floats4 *out = (GLOBAL floats4 *)row_at(&call->operands[3], 0);
-    uint32_t first = everywhere ? fours * block_x() / block_count_x() : 0;
-    uint32_t end = everywhere ? fours * (block_x() + 1) / block_count_x() : fours;
+    uint32_t thread = from_here(thread_index());
+    uint32_t first = fours * block_x() / block_count_x();
+    uint32_t end = fours * (block_x() + 1) / block_count_x();
     const floats4 zero = { 0 };
-    floats4 values[WALK_FOURS], more[WALK_FOURS], weights[WALK_FOURS], squares = zero;
+    floats4 values[WALK_FOURS], more[WALK_FOURS] = { zero, zero }, weights[WALK_FOURS];
+    floats4 squares = zero;
+    if (has_added)
+        walk_take_added(walk, call, fours, more);
+    walk_name(call, 0);
     UNROLL
     for (uint32_t n = 0; n < WALK_FOURS; n++) {
-        uint32_t i = n * step + thread_index();
-        bool there = thread_index() < step && i < fours;
+        uint32_t i = n * step + thread;
+        bool there = thread < step && i < fours;
         weights[n] = there ? weight[i] : zero;
-        values[n] = there ? x[i] : zero;
-        more[n] = there && has_added ? added[i] : zero;
+        values[n] = there ? stream[i] : zero;
     }
     UNROLL
     for (uint32_t n = 0; n < WALK_FOURS; n++) {
@@ -78,51 +98,31 @@ INLINE void walk_norm(const struct walk *walk, const struct gpu_call *call)
                            (SHARED float *)walk_place(walk, WALK_AT_SCRATCH)) /
                  (float)width;
     float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
-    SHARED floats4 *kept = (SHARED floats4 *)walk_place(walk, WALK_AT_KEPT);
     UNROLL
     for (uint32_t n = 0; n < WALK_FOURS; n++) {
-        uint32_t i = n * step + thread_index();
-        bool mine = thread_index() < step && i >= first && i < end;
+        uint32_t i = n * step + thread;
+        bool there = thread < step && i < fours;
+        bool mine = thread < step && i >= first && i < end;
         floats4 value = values[n] * scale * weights[n];
-        if (mine)
+        if (there && has_added)
+            stream[i] = values[n];
+        if (mine) {
             out[i] = value;
-        if (mine && has_added) {
-            if (everywhere)
-                kept[i - first] = values[n];
-            else
+            if (has_added)
                 x[i] = values[n];
         }
         /* Whole teams: step is a multiple of TEAM, as the row's fours need not be. */
-        if (call->operands[4].address && thread_index() < step)
+        if (thread < step)
             walk_pack(walk, call, i, mine, value);
     }
-    if (everywhere && has_added && thread_index() == 0) {
-        walk_state(walk)->kept_at = (uint64_t)(x + first);
-        walk_state(walk)->kept_count = end - first;
-    }
 }
 
-/* Behind the meeting that follows. */
-INLINE void walk_store_kept(const struct walk *walk)
-{
-    uint32_t count = walk_state(walk)->kept_count;
-    if (count == 0)
-        return;
-    const SHARED floats4 *kept = (const SHARED floats4 *)walk_place(walk, WALK_AT_KEPT);
-    GLOBAL floats4 *target = (GLOBAL floats4 *)walk_state(walk)->kept_at;
-    for (uint32_t i = thread_index(); i < count; i += thread_count())
-        target[i] = kept[i];
-    block_sync(); /* all have read the count */
-    if (thread_index() == 0)
-        walk_state(walk)->kept_count = 0;
-}
-
-/* What the next row reads and no row writes: asked for while the block waits. */
+/* What the next row reads and no row writes: asked for before others' work is waited for. */
 INLINE void walk_norm_ask(const struct gpu_call *call)
 {
     const GLOBAL uint8_t *weight = row_at(&call->operands[2], 0);
     uint64_t bytes = call->operands[2].width * sizeof(float);
-    if (call->words[WALK_NORM_EVERYWHERE] && block_x() != 0)
+    if (block_x() != 0)
         return; /* the cache is everybody's */
     for (uint32_t at = 128 * thread_index(); at < bytes; at += 128 * thread_count())
         ask_line(weight + at);
