@@ -317,7 +317,7 @@ if(greta_kernel_count GREATER 0)
             "LD_LIBRARY_PATH=${over_path}:${fake_path}:${CMAKE_BINARY_DIR}/fake_hsa")
     endif()
     # In a walk: an operand is nowhere, of the last op that did not touch it yet; a block never comes.
-    foreach(fault embed:-1:2 rms_norm:1:2 matmul_group:1:7 rope:1:2 kv_append:1:1 attention:1:5
+    foreach(fault embed:-1:0 rms_norm:1:2 matmul_group:1:7 rope:1:2 kv_append:1:2 attention:1:3
                   swiglu:1:2 lost-block)
         string(REPLACE ":" "_" name ${fault})
         greta_gpu_test(walk_${name} gpu_walk_test ${fault})

@@ -103,28 +103,34 @@ INLINE void walk_check_lists(const struct gpu_call *call, uint64_t start, uint64
         index_of_ok(call, call->more_trap_ids[1], 4, position, rows - start);
 }
 
-/* Lists and angles to the block's memory, unless they are there. */
+/* Lists and angles to the block's memory, unless they are there; each under the name of the launch
+ * whose it is. */
 INLINE void walk_read_lists(const struct walk *walk, const struct gpu_call *call)
 {
     const struct gpu_operand *table = &call->operands[10];
+    SHARED struct walk_lists *lists = walk_lists(walk);
     uint32_t i = thread_index();
     if (walk_knows_lists(walk, call))
         return;
     uint64_t position = list_index(&call->operands[4], 0);
-    walk_part_sync(); /* all have looked */
-    if (i < 4)
-        walk_lists(walk)->from[i] = call->operands[walk_list_operand(i)].address;
-    if (i == 0) {
-        walk_lists(walk)->start = list_index(&call->operands[3], 0);
-        walk_lists(walk)->position = position;
-        walk_lists(walk)->slot = list_index(&call->operands[9], 0);
-    }
     if (position < table->rows && i < table->width)
-        walk_lists(walk)->angles[i] = row_f32(table, position)[i];
+        lists->angles[i] = row_f32(table, position)[i];
+    walk_part_sync(); /* all have looked */
+    walk_name(call, 1);
+    if (i == 0)
+        lists->slot = list_index(&call->operands[9], 0);
+    walk_name(call, 2);
+    if (i == 0) {
+        lists->start = list_index(&call->operands[3], 0);
+        lists->position = position;
+    }
+    if (i < 4)
+        lists->from[i] = call->operands[walk_list_operand(i)].address;
     walk_part_sync();
+    walk_name(call, 0);
 }
 
-/* While the blocks meet before the row: the lines of the first unit's keys and values, if it is
+/* Before the query is waited for: the lines of the first unit's keys and values, if it is
  * known which they are. */
 INLINE void walk_attention_ask(const struct walk *walk, const struct gpu_call *call)
 {
@@ -450,6 +456,7 @@ INLINE void walk_attention_unit(const struct walk *walk, const struct gpu_call *
 {
     walk_take_heads(walk, call, unit);
     walk_name(call, 0);
+    walk_read_lists(walk, call);
     unit = from_here(unit);
     const struct gpu_operand *keys = &call->operands[1];
     uint64_t start = walk_lists(walk)->start, position = walk_lists(walk)->position;
@@ -497,7 +504,6 @@ INLINE void walk_attention(const struct walk *walk, const struct gpu_call *call)
     uint32_t units = call->words[WALK_ATTENTION_UNITS];
     if (thread_index() >= WALK_ATTENTION_THREADS || block_x() >= units)
         return;
-    walk_read_lists(walk, call);
     for (uint32_t unit = block_x(); unit < units; unit += block_count_x()) {
         walk_attention_unit(walk, call, unit);
         walk_part_sync(); /* its memory is the next one's */

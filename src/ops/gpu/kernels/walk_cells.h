@@ -30,7 +30,7 @@ INLINE SHARED struct walk_state *walk_state(const struct walk *walk)
  * of others. Then no block is at a row before it. */
 INLINE void walk_name(const struct gpu_call *call, uint32_t launch)
 {
-    if (block_x() == 0 && thread_index() == TEAM && call->crumbs)
+    if (block_x() == 0 && thread_index() == 0 && call->crumbs)
         store_crumb(call->crumbs + GPU_CRUMB_NODE, call->node + launch);
 }
 
