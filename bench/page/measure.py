@@ -120,12 +120,17 @@ def context(bench):
               "-d", "0,256,512,1024,1792", "-r", bench.times(3, 5), "--json")
 
 
+def many(bench, counts, *words):
+    """Runs for each number of sequences, several of each, in turn: what changes with time meets all of them."""
+    for i in range(int(bench.times(3, 7))):
+        for count in counts:
+            bench.run(f"{count} {i + 1}", "greta", "infer", *words, "--greedy", "--ignore-eos", "-np", str(count), "--json",
+                      last_line=True)
+
+
 def sequences(bench):
     model = bench.model("tinyllama", "q4_k_m")
-    for count in [1, 2, 4, 8, 16]:
-        bench.run(f"{count}", "greta", "infer", "-m", model, "--device", "host", "-t", "2", "-p", "Once upon a time", "-n",
-                  bench.times(12, 32), "--greedy", "--ignore-eos", "-np", str(count), "-c", "256", "--json",
-                  last_line=True)
+    many(bench, [1, 2, 4, 8, 16], "-m", model, "--device", "host", "-t", "2", "-p", "Once upon a time", "-n", bench.times(12, 32), "-c", "256")
 
 
 # ---- The GPU -----------------------------------------------------------------------------------
@@ -155,10 +160,7 @@ def gpu_peers(bench):
 def gpu_sequences(bench):
     model = bench.model("llama3-8b", "q4_k_m")
     prompt = "Once upon a time there was a little girl who lived near the woods. " * 8
-    for count in [1, 8, 32, 64]:
-        bench.run(f"{count}", "greta", "infer", "-m", model, "--device", bench.gpu, "-p", prompt.strip(), "-n",
-                  bench.times(64, 128), "--greedy", "--ignore-eos", "-np", str(count), "-c", "1024", "--json",
-                  last_line=True)
+    many(bench, [1, 8, 32, 64], "-m", model, "--device", bench.gpu, "-p", prompt.strip(), "-n", bench.times(64, 128), "-c", "1024")
 
 
 def gpu_audit_cost(bench):
