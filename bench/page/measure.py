@@ -1,5 +1,6 @@
 """The sections of the page: which commands are run. What they print is kept, not interpreted."""
 import datetime
+import functools
 import json
 import pathlib
 import shlex
@@ -26,7 +27,9 @@ class Failed(Exception):
 class Bench:
     """What a section uses to run commands."""
 
-    def __init__(self, options, machines):
+    def __init__(self, options, machines, keep):
+        """keep: called with the runs so far after each of them, so that those before one that is cut off stay."""
+        self.keep = keep
         self.build = pathlib.Path(options.build).resolve()
         self.models = pathlib.Path(options.models).resolve()
         self.full = options.full
@@ -79,6 +82,7 @@ class Bench:
             "key": key, "command": command, "commit": self.commit,
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "seconds": round(time.monotonic() - begin, 1), "output": output})
+        self.keep(self.runs)
         print(f"  {command}: {self.runs[-1]['seconds']} s", flush=True)
 
 
@@ -243,15 +247,12 @@ def run(options, machines):
         if section.device == "gpu" and not machines["gpu"]:
             print(f"  skipped: {machines['gpu_missing']}")
             continue
-        bench = Bench(options, machines)
+        bench = Bench(options, machines, functools.partial(store, options, machines, section))
         try:
             section.function(bench)
         except Skipped as reason:
             print(f"  skipped: {reason}")
-            continue
         except Failed as reason:
             print(f"  failed: {reason}")
             failed += 1
-        if bench.runs:
-            store(options, machines, section, bench.runs)
     return failed

@@ -165,6 +165,14 @@ class Page(unittest.TestCase):
         self.assertNotIn(str(self.folder), made[0]["command"])
 
 
+    def test_runs_before_one_that_fails_are_kept(self):
+        done = self.measure("case \"$*\" in *'-np 4 '*) exit 3;; infer*) echo '{\"decode_per_second\": 5.5, \"memory\": {}}';; esac; exit 0", "sequences")
+        self.assertEqual(done.returncode, 1)
+        made = [r["key"] for path in (self.folder / "results").glob("*/sequences.json") for r in json.loads(path.read_text())["runs"]
+                if r["output"]["decode_per_second"] == 5.5]
+        self.assertEqual(made, ["1 1", "2 1"])
+
+
 class Plots(unittest.TestCase):
     def test_ticks(self):
         for most in [0.001, 0.97, 1.3, 9, 101, 428, 22000]:
