@@ -26,6 +26,21 @@ static uint8_t *random_rows(enum dtype dtype, uint64_t k, uint64_t rows, float *
     return bytes;
 }
 
+/* Lays weights out as an engine does. A buffer is gone at once, whatever is queued: the kernel that
+ * reads it is waited for. */
+static void hold_as_engine(struct device_view *weights)
+{
+    uint64_t k = weights->shape.dims[0], rows = weights->shape.dims[1];
+    enum dtype held = ops_weight_dtype(&gpu.ops, weights->dtype, k);
+    if (held == weights->dtype)
+        return;
+    struct device_view relaid = lab_view(&gpu, held, k, rows);
+    LAB_OK(&gpu, ops_relay(&gpu.target, weights, &relaid, &gpu.err));
+    LAB_OK(&gpu, device_stream_sync(gpu.device, gpu.target.stream, DEVICE_HERE, &gpu.err));
+    lab_drop(&gpu, *weights);
+    *weights = relaid;
+}
+
 static void multiply(const struct device_view *weights, const struct device_view *input,
                      const struct device_view *bias, float *out)
 {
@@ -59,13 +74,7 @@ static void check_product(const struct product *p, double tolerance)
     struct device_view weights = lab_put_new(&gpu, p->dtype, p->k, p->rows, bytes);
     struct device_view bias = lab_put_new(&gpu, DTYPE_F32, p->rows, 1, bias_values);
     struct device_view input = lab_put_new(&gpu, DTYPE_F32, p->k, p->tokens, x);
-    enum dtype held = ops_weight_dtype(&gpu.ops, p->dtype, p->k);
-    if (held != p->dtype) {
-        struct device_view relaid = lab_view(&gpu, held, p->k, p->rows);
-        LAB_OK(&gpu, ops_relay(&gpu.target, &weights, &relaid, &gpu.err));
-        lab_drop(&gpu, weights);
-        weights = relaid;
-    }
+    hold_as_engine(&weights);
     for (size_t t = 0; t < p->tokens; t++)
         for (size_t r = 0; r < p->rows; r++) {
             double sum = (double)bias_values[r];
@@ -153,13 +162,7 @@ static void check_group(uint64_t k, const enum dtype types[3], const uint64_t ro
         assert_non_null(decoded[part]);
         uint8_t *bytes = random_rows(types[part], k, rows[part], decoded[part]);
         weights[part] = lab_put_new(&gpu, types[part], k, rows[part], bytes);
-        enum dtype held = ops_weight_dtype(&gpu.ops, types[part], k);
-        if (held != types[part]) {
-            struct device_view relaid = lab_view(&gpu, held, k, rows[part]);
-            LAB_OK(&gpu, ops_relay(&gpu.target, &weights[part], &relaid, &gpu.err));
-            lab_drop(&gpu, weights[part]);
-            weights[part] = relaid;
-        }
+        hold_as_engine(&weights[part]);
         outs[part] = lab_view(&gpu, DTYPE_F32, rows[part], tokens);
         weight_list[part] = &weights[part];
         out_list[part] = &outs[part];

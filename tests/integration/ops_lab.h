@@ -92,7 +92,8 @@ static inline uint64_t lab_seed(void)
     return given ? strtoull(given, NULL, 10) : 1;
 }
 
-/* Guards stand beside every operand: reading or writing one byte too far is a fault. */
+/* Guards stand beside every operand: reading or writing one byte too far is a fault. So is reading
+ * one that is no more: freed addresses are not used again soon. */
 static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread_count)
 {
     memset(lab, 0, sizeof(*lab));
@@ -101,6 +102,7 @@ static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread
     struct device_options options = { .observer = { lab_notify, lab },
                                       .guards = true,
                                       .poison = true,
+                                      .quarantine_bytes = UINT64_C(64) << 20,
                                       .thread_count = thread_count,
                                       .trial_kernels = lab_trial };
     CHECK_OK(all_open(lab_device, &options, &lab->device, &lab->err), &lab->err);
