@@ -292,6 +292,9 @@ if(greta_kernel_count GREATER 0)
             if(group STREQUAL "fake_gpu")
                 list(APPEND environment "FAKE_GPU_LATE=1")
             endif()
+            if(name STREQUAL "gpu_ops_test") # kernels for a few tokens, as on a chip that is not small
+                list(APPEND environment "FAKE_GPU_PROCESSORS=132")
+            endif()
             if(path)
                 set_tests_properties(${group}/${name} PROPERTIES ENVIRONMENT "${environment}")
             endif()
@@ -308,6 +311,10 @@ if(greta_kernel_count GREATER 0)
         add_test(NAME fake_gpu/gpu_many_wide_test COMMAND gpu_many_test cuda:0)
         set_tests_properties(fake_gpu/gpu_many_wide_test PROPERTIES TIMEOUT ${greta_test_timeout}
                              ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_PROCESSORS=132")
+        # So does one of another kind.
+        add_test(NAME fake_gpu/gpu_many_older_test COMMAND gpu_many_test cuda:0)
+        set_tests_properties(fake_gpu/gpu_many_older_test PROPERTIES TIMEOUT ${greta_test_timeout}
+                             ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_CHIP=80")
         # Much of the same again: run by ./test --long.
         set_tests_properties(fake_gpu/gpu_many_wide_test fake_hip/gpu_many_test
                              fake_hip/gpu_engine_test PROPERTIES LABELS long)

@@ -40,7 +40,8 @@ static CUresult sticky;
 /* FAKE_GPU_PROCESSORS: how many processors the device has (default: 2). FAKE_GPU_MIB: how much
  * memory (default: 4096). FAKE_GPU_LEFT: a file that is told, at the end of the process, what was
  * made and not given back. FAKE_GPU_IDLE: kernels do nothing and inspections find nothing, a graph
- * takes so many microseconds: to measure what the host does beside them. FAKE_GPU_LATE: late.h. */
+ * takes so many microseconds: to measure what the host does beside them. FAKE_GPU_LATE: late.h.
+ * FAKE_GPU_CHIP: its compute capability, times ten (default: 90). */
 enum thing {
     THING_MEMORY,
     THING_RANGE,
@@ -143,6 +144,12 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
     return 0;
 }
 
+static int chip(void)
+{
+    const char *wanted = getenv("FAKE_GPU_CHIP");
+    return wanted ? (int)strtol(wanted, NULL, 10) : 90;
+}
+
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
     (void)device;
@@ -153,10 +160,10 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
         break;
     }
     case CUDA_MAJOR:
-        *value = 9;
+        *value = chip() / 10;
         break;
     case CUDA_MINOR:
-        *value = 0;
+        *value = chip() % 10;
         break;
     case CUDA_BLOCK_SHARED:
         *value = 232448;
@@ -755,8 +762,10 @@ CUresult cuEventQuery(CUevent event)
 /* A module is its PTX: a kernel is found if its entry is in the text and in the emulator. */
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
+    static const char target[] = ".target sm_";
+    const char *wanted = strncmp(image, "//", 2) == 0 ? strstr(image, target) : NULL;
     *module = (CUmodule)(uintptr_t)image;
-    return strncmp(image, "//", 2) == 0 || strstr(image, ".version") ? sticky : INVALID_IMAGE;
+    return wanted && strtol(wanted + strlen(target), NULL, 10) <= chip() ? sticky : INVALID_IMAGE;
 }
 
 CUresult cuModuleUnload(CUmodule module)

@@ -2,6 +2,10 @@
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
 
+/* Of how many tokens: fewer are faster read by kernels for a few, more as halves that are unpacked
+ * first. */
+#define LANES_TOKENS_LEAST 5u
+#define LANES_TOKENS_MOST 576u
 /* Splits of k over blocks at most. */
 #define LANES_SPLITS_MOST 16u
 /* What a wave of blocks costs beside its bytes, as bytes of one block. */
@@ -14,14 +18,20 @@ struct lanes_cut {
     uint64_t cost; /* bytes that the busiest processor moves */
 };
 
+bool plan_wants_lanes(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens)
+{
+    return features & DEVICE_GPU_WARPGROUPS && tile_raw_bytes((uint32_t)weight_dtype) && k > 0 &&
+           k % 256 == 0 && k < UINT32_MAX / 1024 && tokens >= LANES_TOKENS_LEAST &&
+           tokens <= LANES_TOKENS_MOST;
+}
+
 bool plan_has_lanes(const struct device_gpu_request *request,
-                    const struct device_host_operand *weights)
+                    const struct device_host_operand *weights, uint64_t tokens)
 {
     const struct device_gpu_chip *chip = request->chip;
-    const uint32_t wanted = DEVICE_GPU_WARPGROUPS | DEVICE_GPU_TRIAL;
     uint32_t dtype = (uint32_t)weights->dtype;
-    return (chip->features & wanted) == wanted && tile_raw_bytes(dtype) && is_aligned(weights) &&
-           width_of(weights) % 256 == 0 && rows_of(weights) >= 16 &&
+    return plan_wants_lanes(chip->features, weights->dtype, width_of(weights), tokens) &&
+           is_aligned(weights) && rows_of(weights) >= 16 &&
            rows_of(weights) * weights->row_stride_bytes <= UINT32_MAX &&
            lanes_shared_bytes(dtype) <= chip->shared_bytes;
 }

@@ -20,8 +20,10 @@
 #define SPLITS_MOST 16u
 #define SPLIT_K_LEAST 512u
 
-bool plan_is_many(enum dtype weight_dtype, uint64_t k, uint64_t tokens)
+bool plan_is_many(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens)
 {
+    if (plan_wants_lanes(features, weight_dtype, k, tokens))
+        return true;
     /* F32 stays with sums of f32. */
     return tokens > MATMUL_TOKENS && k >= 64 && k % 64 == 0 && k < UINT32_MAX / 1024 &&
            weight_dtype != DTYPE_F32 && gpu_can_multiply(weight_dtype);
@@ -210,7 +212,7 @@ uint32_t plan_many_products(const struct device_gpu_request *request,
         if (!weights[part].data || rows_of(&weights[part]) == 0)
             continue;
         uint32_t raw_bytes = tile_raw_bytes((uint32_t)weights[part].dtype);
-        if (!wide && plan_has_lanes(request, &weights[part]))
+        if (plan_has_lanes(request, &weights[part], tokens))
             lanes |= 1u << part;
         else if (!wide && is_aligned(&weights[part]) && level_tile_rows(request->chip, raw_bytes))
             levels |= 1u << part;
