@@ -157,8 +157,6 @@ static void check_group(uint64_t k, const enum dtype types[3], const uint64_t ro
     const struct device_view *weight_list[3], *out_list[3], *bias_list[3] = { NULL, NULL, NULL };
     float *decoded[3], *x = lab_floats(&gpu, k * tokens), *bias_values = lab_floats(&gpu, rows[1]);
     struct device_view input = lab_put_new(&gpu, DTYPE_F32, k, tokens, x);
-    struct device_view packed = lab_view(
-        &gpu, DTYPE_I8, ops_packed_row_bytes(&gpu.ops, types[0], k, tokens), tokens);
     for (size_t part = 0; part < 3; part++) {
         decoded[part] = malloc(k * rows[part] * sizeof(float));
         assert_non_null(decoded[part]);
@@ -172,7 +170,9 @@ static void check_group(uint64_t k, const enum dtype types[3], const uint64_t ro
     }
     bias = lab_put_new(&gpu, DTYPE_F32, rows[1], 1, bias_values);
     bias_list[1] = &bias;
-    LAB_OK(&gpu, ops_act_pack(&gpu.target, &input, &packed, types[0], &gpu.err));
+    struct device_view packed = lab_view(
+        &gpu, DTYPE_I8, ops_packed_row_bytes(&gpu.ops, weights[0].dtype, k, tokens), tokens);
+    LAB_OK(&gpu, ops_act_pack(&gpu.target, &input, &packed, weights[0].dtype, &gpu.err));
     LAB_OK(&gpu,
            ops_matmul_group(&gpu.target, 3, weight_list, &packed, bias_list, out_list, &gpu.err));
     for (size_t part = 0; part < 3; part++) {
@@ -291,6 +291,25 @@ static void check_packed(const char *name, const struct device_view *packed, con
     free(bytes);
 }
 
+/* What packs rows as it gives them packs them as act_pack does: the same bytes, in any order. */
+static void check_same_packing(const char *name, const struct device_view *rows,
+                               const struct device_view *packed, enum dtype dtype)
+{
+    uint64_t bytes = packed->shape.dims[0] * packed->shape.dims[1];
+    struct device_view again = lab_view(&gpu, DTYPE_I8, packed->shape.dims[0],
+                                        packed->shape.dims[1]);
+    uint8_t *found = malloc(bytes), *wanted = malloc(bytes);
+    assert_true(found && wanted);
+    LAB_OK(&gpu, ops_act_pack(&gpu.target, rows, &again, dtype, &gpu.err));
+    lab_get(&gpu, packed, found);
+    lab_get(&gpu, &again, wanted);
+    if (memcmp(found, wanted, bytes) != 0)
+        fail_msg("%s, %s: other bytes than act_pack's", name, dtype_name(dtype));
+    lab_drop(&gpu, again);
+    free(found);
+    free(wanted);
+}
+
 static void check_packing(uint64_t k)
 {
     enum { TOKENS = 9 };
@@ -314,6 +333,11 @@ static void check_packing(uint64_t k)
     LAB_OK(&gpu, ops_rms_norm(&gpu.target, &x, &up, &weight, &out, &packing, 1e-5f, &gpu.err));
     lab_get(&gpu, &out, result);
     check_packed("rms_norm", &packed, result, k, TOKENS);
+    packing.weight_dtype = DTYPE_Q8_0_X8; /* in another order, where the chip has lanes for it */
+    LAB_OK(&gpu, ops_swiglu(&gpu.target, &x, &up, &out, &packing, &gpu.err));
+    check_same_packing("swiglu", &out, &packed, packing.weight_dtype);
+    LAB_OK(&gpu, ops_rms_norm(&gpu.target, &x, &up, &weight, &out, &packing, 1e-5f, &gpu.err));
+    check_same_packing("rms_norm", &out, &packed, packing.weight_dtype);
     lab_drop(&gpu, x);
     lab_drop(&gpu, weight);
     lab_drop(&gpu, up);
@@ -425,6 +449,10 @@ static void check_attention(const struct scene *scene, bool together)
         LAB_OK(&gpu, ops_attention(&gpu.target, &q, &keys, &keys, &start, &position, &out, &packing,
                                    (uint32_t)scene->head_dim, 0.2f, together, &gpu.err));
         check_packed(name, &packed, out_values, width, scene->tokens);
+        packing.weight_dtype = DTYPE_Q8_0_X8;
+        LAB_OK(&gpu, ops_attention(&gpu.target, &q, &keys, &keys, &start, &position, &out, &packing,
+                                   (uint32_t)scene->head_dim, 0.2f, together, &gpu.err));
+        check_same_packing(name, &out, &packed, packing.weight_dtype);
         lab_drop(&gpu, packed);
     }
     lab_drop(&gpu, keys);

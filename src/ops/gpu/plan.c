@@ -46,7 +46,7 @@ static uint32_t plan_add(const struct device_gpu_request *request, struct device
 
 static bool is_halves(uint32_t format)
 {
-    return format == PACK_F16 || format == PACK_BF16;
+    return format == PACK_F16 || format == PACK_BF16 || format == PACK_LANES;
 }
 
 /* Rows of one operand to halves of another. */

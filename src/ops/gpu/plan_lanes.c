@@ -26,14 +26,12 @@ bool plan_wants_lanes(uint32_t features, enum dtype weight_dtype, uint64_t k, ui
 }
 
 bool plan_has_lanes(const struct device_gpu_request *request,
-                    const struct device_host_operand *weights, uint64_t tokens)
+                    const struct device_host_operand *weights)
 {
-    const struct device_gpu_chip *chip = request->chip;
     uint32_t dtype = (uint32_t)weights->dtype;
-    return plan_wants_lanes(chip->features, weights->dtype, width_of(weights), tokens) &&
-           is_aligned(weights) && rows_of(weights) >= 16 &&
+    return tile_raw_bytes(dtype) && is_aligned(weights) && rows_of(weights) >= 16 &&
            rows_of(weights) * weights->row_stride_bytes <= UINT32_MAX &&
-           lanes_shared_bytes(dtype) <= chip->shared_bytes;
+           lanes_shared_bytes(dtype) <= request->chip->shared_bytes;
 }
 
 static uint64_t lanes_tiles(const struct device_host_operand *weights, uint32_t count,

@@ -15,7 +15,7 @@
  * the row, on the chip's number of processors, and on how many rows and tokens the product has, by
  * the number of splits and shares; not on what the other tokens are.
  *
- * Operands: packed (PACK_F16), three weights, three biases, three outputs. words[0]: splits of k
+ * Operands: packed (PACK_LANES), three weights, three biases, three outputs. words[0]: splits of k
  * over blocks, words[1]: blocks of 256 values of a share, words[2]: shares. x counts splits, then
  * tiles of rows of all parts; y tiles of tokens. */
 #include "ops/gpu/kernels/lane_levels.h"
@@ -105,15 +105,14 @@ INLINE struct lanes_place find_lanes_blocks(const struct gpu_call *call,
 
 /* ---- Activations ---------------------------------------------------------------------------- */
 
-/* A thread copies a word of four tokens' rows, of both panels. */
-#define LANES_TOKENS_OF_TEAM (LANES_TOKENS / (LANES_THREADS / TEAM))
+/* A thread copies 16 bytes of a token's row, of both panels. */
+_Static_assert(LANES_THREADS * 16 == LANES_PANEL_BYTES, "a panel is a piece of each thread");
 
 struct lanes_tokens {
-    const GLOBAL uint8_t *first;       /* of the tile */
-    uint32_t at[LANES_TOKENS_OF_TEAM]; /* the thread's words behind it */
-    uint32_t target;                   /* in a panel, of the first of them */
-    struct lanes_place panels[2];      /* bytes of a row, of the stage to ask for next */
-    uint32_t step;                     /* from stage to stage */
+    const GLOBAL uint8_t *mine;   /* the thread's piece of its row */
+    uint32_t target;              /* in a panel */
+    struct lanes_place panels[2]; /* bytes of a row, of the stage to ask for next */
+    uint32_t step;                /* from stage to stage */
 };
 
 /* Panels of a stage: one share's next two quarters of a block, or each share's next. */
@@ -121,16 +120,12 @@ INLINE struct lanes_tokens find_lanes_tokens(const struct gpu_call *call,
                                              const struct lanes_share *share)
 {
     const struct gpu_operand *packed = &call->operands[0];
-    uint32_t row = team_index() * LANES_TOKENS_OF_TEAM;
+    uint32_t row = thread_index() / 8, piece = thread_index() % 8;
     bool two = share->shares == 2;
     struct lanes_tokens tokens = { .step = two ? 128 : 256 };
-    tokens.first = row_at(packed, share->first_token);
-    tokens.target = row * PANEL_ROW_BYTES + lane_place(lane_index(), row);
-    UNROLL
-    for (uint32_t n = 0; n < LANES_TOKENS_OF_TEAM; n++) {
-        uint32_t from = row + n < share->tokens ? row + n : share->tokens - 1;
-        tokens.at[n] = from * (uint32_t)packed->row_stride_bytes + 4 * lane_index();
-    }
+    uint32_t from = row < share->tokens ? row : share->tokens - 1;
+    tokens.mine = row_at(packed, share->first_token + from) + 16 * piece;
+    tokens.target = panel_piece(row, piece);
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
         uint32_t unused, behind = two ? 0 : 128 * n;
@@ -147,12 +142,8 @@ INLINE void copy_lanes_tokens(struct lanes_tokens *tokens, SHARED uint8_t *targe
 {
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
-        const GLOBAL uint8_t *source = tokens->first + tokens->panels[n].at;
-        SHARED uint8_t *panel = target + n * LANES_PANEL_BYTES;
-        UNROLL
-        for (uint32_t i = 0; i < LANES_TOKENS_OF_TEAM; i++) /* row % 8 has i as its low bits */
-            copy_async_word(panel + ((tokens->target + i * PANEL_ROW_BYTES) ^ (16 * i)),
-                            source + tokens->at[i]);
+        copy_async(target + n * LANES_PANEL_BYTES + tokens->target,
+                   tokens->mine + tokens->panels[n].at);
         advance_lanes(&tokens->panels[n], tokens->step);
     }
 }
