@@ -132,9 +132,9 @@ static void test_products(void **state)
         { DTYPE_F16, 1088, 130, 70 },
         { DTYPE_Q4_0, 192, 37, 19 },
         /* warpgroups: the same */
-        { DTYPE_Q4_K, 512, 257, 577 },
-        { DTYPE_Q6_K, 2048, 5, 640 },
-        { DTYPE_Q8_0, 256, 256, 641 },
+        { DTYPE_Q4_K, 512, 257, 769 },
+        { DTYPE_Q6_K, 2048, 5, 832 },
+        { DTYPE_Q8_0, 256, 256, 833 },
         { DTYPE_Q4_0, 64, 100, 384 },
         { DTYPE_F16, 320, 259, 400 },
     };
@@ -229,7 +229,7 @@ static void test_levels(void **state)
         { DTYPE_Q6_K, 6144, 79, 10 },   { DTYPE_Q8_0, 256, 47, 64 },   { DTYPE_Q8_0, 3328, 19, 9 },
         { DTYPE_Q8_0, 1024, 256, 128 }, { DTYPE_Q4_K, 8192, 16, 9 },   { DTYPE_Q4_K, 512, 80, 5 },
         { DTYPE_Q6_K, 2048, 70, 8 },    { DTYPE_Q8_0, 512, 33, 6 },    { DTYPE_Q5_K, 256, 15, 7 },
-        { DTYPE_Q4_K, 256, 70, 576 },   { DTYPE_Q8_0, 256, 3, 40 },
+        { DTYPE_Q4_K, 256, 70, 768 },   { DTYPE_Q8_0, 256, 3, 40 },
     };
     for (size_t i = 0; i < COUNT_OF(products); i++)
         check_product(&products[i], products[i].tokens > 8 ? F16_TOLERANCE : FEW_TOLERANCE);

@@ -32,39 +32,51 @@ struct lane_rows {
     uint32_t first_bytes, stride_bytes;
 };
 
-/* Asks for 256 values of all 16 rows. */
-INLINE void copy_lane_levels(uint32_t dtype, const struct lane_rows *rows, uint32_t block,
-                             SHARED uint8_t *target)
+/* In how many copies of each lane 256 values of all 16 rows come: levels, at_once rows of them at a
+ * time, then the rest. */
+INLINE uint32_t lane_level_pieces(uint32_t dtype)
 {
-    const uint32_t pieces = dtype == DTYPE_Q8_0_X8 ? 16 : 8; /* of 16 bytes, of levels of a row */
-    const uint32_t at_once = TEAM / pieces;                  /* rows */
+    return dtype == DTYPE_Q8_0_X8 ? 8 : 4;
+}
+INLINE uint32_t lane_pieces(uint32_t dtype)
+{
+    return lane_level_pieces(dtype) + (dtype == DTYPE_Q6_K_X8 ? 3 : dtype == DTYPE_Q5_K ? 2 : 1);
+}
+
+/* Asks for one of them. */
+INLINE void copy_lane_piece(uint32_t dtype, const struct lane_rows *rows, uint32_t block,
+                            uint32_t piece, SHARED uint8_t *target)
+{
+    const uint32_t level_pieces = lane_level_pieces(dtype), at_once = 16 / level_pieces;
+    const uint32_t across = TEAM / at_once; /* lanes of a row, 16 bytes each */
     uint32_t lane = lane_index(), in = block % 8, stride = rows->stride_bytes;
     uint32_t at = rows->first_bytes +
                   (dtype == DTYPE_Q6_K_X8 ? block / 8 * 1680 : block * tile_raw_bytes(dtype));
-    uint32_t levels = at + (dtype == DTYPE_Q4_K      ? 16
-                            : dtype == DTYPE_Q5_K    ? 48
-                            : dtype == DTYPE_Q6_K_X8 ? in * 128
-                                                     : 0);
-    levels += lane / pieces * stride + lane % pieces * 16;
-    SHARED uint8_t *to = target + lane / pieces * LANE_LEVELS_APART(dtype) + lane % pieces * 16;
-    UNROLL
-    for (uint32_t n = 0; n < 16 / at_once; n++)
-        copy_async_kept(to + n * at_once * LANE_LEVELS_APART(dtype),
-                        rows->weights + (levels + n * at_once * stride));
-    target += LANE_BEHIND(dtype) + lane * 16;
-    uint32_t head = at + lane % 16 * stride;
-    if (dtype == DTYPE_Q6_K_X8) {
-        copy_async_kept(target, rows->weights + (head + (lane < 16 ? 1536 + in * 16 : 1664)));
-        target += 512 + lane / 4 * LANE_TOPS_APART + lane % 4 * 16 - lane * 16;
-        at += 1024 + in * 64 + lane / 4 * stride + lane % 4 * 16;
-        copy_async_kept(target, rows->weights + at);
-        copy_async_kept(target + 8 * LANE_TOPS_APART, rows->weights + (at + 8 * stride));
+    if (piece < level_pieces) {
+        uint32_t row = lane / across + piece * at_once;
+        uint32_t levels = dtype == DTYPE_Q4_K      ? 16
+                          : dtype == DTYPE_Q5_K    ? 48
+                          : dtype == DTYPE_Q6_K_X8 ? in * 128
+                                                   : 0;
+        copy_async_kept(target + row * LANE_LEVELS_APART(dtype) + lane % across * 16,
+                        rows->weights + (at + levels + row * stride + lane % across * 16));
         return;
     }
-    if (lane < 16)
-        copy_async_kept(target, rows->weights + (head + (dtype == DTYPE_Q8_0_X8 ? 256 : 0)));
-    if (dtype == DTYPE_Q5_K)
-        copy_async_kept(target + 256,
+    piece -= level_pieces;
+    target += LANE_BEHIND(dtype);
+    uint32_t head = at + lane % 16 * stride;
+    if (piece == 0 && dtype == DTYPE_Q6_K_X8)
+        copy_async_kept(target + lane * 16,
+                        rows->weights + (head + (lane < 16 ? 1536 + in * 16 : 1664)));
+    else if (piece == 0 && lane < 16)
+        copy_async_kept(target + lane * 16,
+                        rows->weights + (head + (dtype == DTYPE_Q8_0_X8 ? 256 : 0)));
+    else if (piece > 0 && dtype == DTYPE_Q6_K_X8) {
+        uint32_t row = lane / 4 + 8 * (piece - 1);
+        copy_async_kept(target + 512 + row * LANE_TOPS_APART + lane % 4 * 16,
+                        rows->weights + (at + 1024 + in * 64 + row * stride + lane % 4 * 16));
+    } else if (piece > 0) /* Q5_K */
+        copy_async_kept(target + 256 + lane * 16,
                         rows->weights + (at + 16 + lane / 2 * stride + lane % 2 * 16));
 }
 

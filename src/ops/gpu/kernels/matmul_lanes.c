@@ -1,5 +1,6 @@
 /* matmul_lanes.c - products of levels (Q4_K, Q5_K, Q6_K_X8, Q8_0_X8) with up to LANES_TOKENS rows
- * of activations at a time, on the matrix units of sm_90a, weights straight from registers.
+ * of activations at a time, or LANES_TOKENS_FEW, on the matrix units of sm_90a, weights straight
+ * from registers.
  *
  * A block has four warpgroups. Each has LANES_ROWS rows of weights and a share of k: four times as
  * many rows and one share (words[2] is 1), or twice as many and two shares, which meet in shared
@@ -25,6 +26,7 @@
 
 /* What a warpgroup does. */
 struct lanes_share {
+    uint32_t columns; /* tokens of a tile, as the kernel is made for */
     const struct gpu_operand *weights, *bias, *out;
     uint32_t tile, split, splits;
     uint32_t shares, share, unit;                  /* unit: which rows of the tile */
@@ -56,9 +58,11 @@ INLINE void find_lanes_rows(const struct gpu_call *call, struct lanes_share *sha
     share->team_row = share->team_row + 16 < all ? share->team_row : all - 16;
 }
 
-INLINE struct lanes_share find_lanes(const struct gpu_call *call)
+INLINE struct lanes_share find_lanes(const struct gpu_call *call, uint32_t columns)
 {
-    struct lanes_share share = { .splits = call->words[0], .shares = call->words[2] };
+    struct lanes_share share = { .columns = columns,
+                                 .splits = call->words[0],
+                                 .shares = call->words[2] };
     /* The same for the whole team, and said so that the assembler knows: what follows from it is
      * kept once for all lanes. */
     uint32_t group = team_pick(thread_index() / WARPGROUP, 0), units = LANES_GROUPS / share.shares;
@@ -67,9 +71,9 @@ INLINE struct lanes_share find_lanes(const struct gpu_call *call)
     share.share = group / units;
     share.unit = group % units;
     find_lanes_rows(call, &share);
-    share.first_token = block_y() * LANES_TOKENS;
+    share.first_token = block_y() * columns;
     uint32_t left = (uint32_t)call->operands[0].rows - share.first_token;
-    share.tokens = left < LANES_TOKENS ? left : LANES_TOKENS;
+    share.tokens = left < columns ? left : columns;
     return share;
 }
 
@@ -105,11 +109,14 @@ INLINE struct lanes_place find_lanes_blocks(const struct gpu_call *call,
 
 /* ---- Activations ---------------------------------------------------------------------------- */
 
-/* A thread copies 16 bytes of a token's row, of both panels. */
-_Static_assert(LANES_THREADS * 16 == LANES_PANEL_BYTES, "a panel is a piece of each thread");
+/* A thread copies 16 bytes of a token's row, of both panels, or of one where half the threads fill
+ * it. */
+_Static_assert(LANES_THREADS == LANES_TOKENS * 8 && LANES_THREADS == 2 * LANES_TOKENS_FEW * 8,
+               "pieces of a panel for all threads, or for half of them");
 
 struct lanes_tokens {
     const GLOBAL uint8_t *mine;   /* the thread's piece of its row */
+    bool there;                   /* else the row is none, and what is multiplied is not stored */
     uint32_t target;              /* in a panel */
     struct lanes_place panels[2]; /* bytes of a row, of the stage to ask for next */
     uint32_t step;                /* from stage to stage */
@@ -120,11 +127,11 @@ INLINE struct lanes_tokens find_lanes_tokens(const struct gpu_call *call,
                                              const struct lanes_share *share)
 {
     const struct gpu_operand *packed = &call->operands[0];
-    uint32_t row = thread_index() / 8, piece = thread_index() % 8;
+    uint32_t row = thread_index() / 8 % share->columns, piece = thread_index() % 8;
     bool two = share->shares == 2;
     struct lanes_tokens tokens = { .step = two ? 128 : 256 };
-    uint32_t from = row < share->tokens ? row : share->tokens - 1;
-    tokens.mine = row_at(packed, share->first_token + from) + 16 * piece;
+    tokens.there = row < share->tokens;
+    tokens.mine = row_at(packed, share->first_token + (tokens.there ? row : 0)) + 16 * piece;
     tokens.target = panel_piece(row, piece);
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
@@ -135,17 +142,6 @@ INLINE struct lanes_tokens find_lanes_tokens(const struct gpu_call *call,
                                                  blocks.end * 512 + behind };
     }
     return tokens;
-}
-
-/* Asks for the next stage. */
-INLINE void copy_lanes_tokens(struct lanes_tokens *tokens, SHARED uint8_t *target)
-{
-    UNROLL
-    for (uint32_t n = 0; n < 2; n++) {
-        copy_async(target + n * LANES_PANEL_BYTES + tokens->target,
-                   tokens->mine + tokens->panels[n].at);
-        advance_lanes(&tokens->panels[n], tokens->step);
-    }
 }
 
 /* ---- Walking -------------------------------------------------------------------------------- */
@@ -161,48 +157,58 @@ struct lanes_walk {
     struct lanes_place full, empty, raw; /* of stages: at hand, to fill next; of weights: to fill */
 };
 
-INLINE void copy_lanes_block(uint32_t dtype, const struct lanes_share *share,
-                             struct lanes_walk *walk)
+/* Asks for the next block of 256 values of weights, or a share of it: copies `part` and every
+ * `parts` further. The last of them moves on. */
+INLINE void ask_lanes_block(uint32_t dtype, const struct lanes_share *share,
+                            struct lanes_walk *walk, uint32_t part, uint32_t parts)
 {
-    if (walk->asked++ >= share->blocks)
+    if (walk->asked >= share->blocks)
         return;
-    copy_lane_levels(dtype, &walk->rows, walk->blocks.at, walk->ring + walk->raw.at);
+    UNROLL
+    for (uint32_t piece = part; piece < lane_pieces(dtype); piece += parts)
+        copy_lane_piece(dtype, &walk->rows, walk->blocks.at, piece, walk->ring + walk->raw.at);
+    if (part < parts - 1)
+        return;
+    walk->asked++;
     advance_lanes(&walk->blocks, 1);
     advance_lanes(&walk->raw, 16 * lanes_raw_bytes(dtype));
 }
 
-INLINE void ask_lanes_stage(const struct lanes_share *share, struct lanes_walk *walk,
-                            uint32_t stage)
+/* Asks for panel n of a stage; the second moves on. */
+INLINE void ask_lanes_panel(const struct lanes_share *share, struct lanes_walk *walk,
+                            uint32_t stage, uint32_t n)
 {
-    if (stage < share->stages)
-        copy_lanes_tokens(&walk->tokens, walk->acts + walk->empty.at);
-    advance_lanes(&walk->empty, LANES_STAGE_BYTES);
+    struct lanes_tokens *tokens = &walk->tokens;
+    bool mine = share->columns == LANES_TOKENS || n == thread_index() / (LANES_THREADS / 2);
+    if (stage < share->stages && tokens->there && mine)
+        copy_async(walk->acts + walk->empty.at + n * lanes_panel_bytes(share->columns) +
+                       tokens->target,
+                   tokens->mine + tokens->panels[n].at);
+    advance_lanes(&tokens->panels[n], tokens->step);
+    if (n == 1)
+        advance_lanes(&walk->empty, lanes_stage_bytes(share->columns));
 }
 
-/* Waits for the next stage, and asks for one further on: its place was multiplied from two stages
- * ago, and all have waited for that. */
+/* Waits for the next stage. What is asked for in it has the place that was multiplied from two
+ * stages ago, and all have waited for that. */
 INLINE void enter_lanes_stage(uint32_t dtype, const struct lanes_share *share,
-                              struct lanes_walk *walk, bool begins_block)
+                              struct lanes_walk *walk)
 {
-    const uint32_t rounds = lanes_rounds(dtype);
-    uint32_t stage = walk->stage++;
-    advance_lanes(&walk->full, LANES_STAGE_BYTES);
-    if (rounds == 3) /* rounds - 1, which must be a number */
+    walk->stage++;
+    advance_lanes(&walk->full, lanes_stage_bytes(share->columns));
+    if (lanes_rounds(dtype) == 3) /* rounds - 1, which must be a number */
         copy_wait(2);
     else
         copy_wait(1);
     warpgroup_publish();
     block_sync();
-    ask_lanes_stage(share, walk, stage + rounds);
-    if (begins_block)
-        copy_lanes_block(dtype, share, walk);
-    copy_commit();
 }
 
 INLINE void begin_lanes(const struct gpu_call *call, uint32_t dtype, struct lanes_share *share,
                         struct lanes_walk *walk)
 {
-    const uint32_t rounds = lanes_rounds(dtype), ring = (rounds + 2) * LANES_STAGE_BYTES;
+    const uint32_t rounds = lanes_rounds(dtype), stage_bytes = lanes_stage_bytes(share->columns);
+    const uint32_t ring = (rounds + 2) * stage_bytes;
     const uint32_t raw_bytes = 16 * lanes_raw_bytes(dtype);
     uint32_t stride = (uint32_t)share->weights->row_stride_bytes, counts[2];
     SHARED float *factors = (SHARED float *)(shared_memory() + ring);
@@ -217,17 +223,18 @@ INLINE void begin_lanes(const struct gpu_call *call, uint32_t dtype, struct lane
     walk->blocks = share->share ? second : first;
     walk->acts = shared_memory();
     walk->ring = shared_memory() + ring + LANES_EXTRA_BYTES + team_index() * rounds * raw_bytes;
-    walk->full = (struct lanes_place){ ring - LANES_STAGE_BYTES, 0, ring };
+    walk->full = (struct lanes_place){ ring - stage_bytes, 0, ring };
     walk->empty = (struct lanes_place){ 0, 0, ring };
     walk->raw = (struct lanes_place){ 0, 0, rounds * raw_bytes };
     walk->stage = walk->asked = 0;
     for (uint32_t n = 0; n < rounds - 1; n++)
-        copy_lanes_block(dtype, share, walk);
+        ask_lanes_block(dtype, share, walk, 0, 1);
     early_wait();
     leave_crumbs(call);
     walk->tokens = find_lanes_tokens(call, share);
     for (uint32_t stage = 0; stage < rounds; stage++) {
-        ask_lanes_stage(share, walk, stage);
+        ask_lanes_panel(share, walk, stage, 0);
+        ask_lanes_panel(share, walk, stage, 1);
         copy_commit();
     }
     if (thread_index() < share->tokens)
@@ -268,33 +275,46 @@ INLINE void load_lanes_first(uint32_t dtype, const struct lanes_walk *walk,
     load_lanes_quarters(dtype, raw, 0, unpacking->scales, unpacking->quarters);
 }
 
-/* Of a block of 256 values, whose first stage is at hand. What is multiplied next is loaded before
- * it is waited for; `more`: so is the next block's beginning, whose bytes came a stage ago. */
+/* Of a block of 256 values. What is multiplied next is loaded before it is waited for; `more`: so
+ * is the next block's beginning, whose bytes came a stage ago. Copies are asked for behind that, a
+ * few at a time: many at once would keep the loads waiting. */
 INLINE void multiply_lanes_block(uint32_t dtype, const struct lanes_share *share,
                                  struct lanes_walk *walk, bool more,
                                  struct lanes_unpacking *unpacking, uint32_t words[2][8],
                                  float sums[WARPGROUP_FEW_SUMS])
 {
     const SHARED uint8_t *raw = walk->ring + unpacking->raw.at;
+    const uint32_t rounds = lanes_rounds(dtype);
     bool two = share->shares == 2;
     advance_lanes(&unpacking->raw, 16 * lanes_raw_bytes(dtype));
     advance_lanes(&unpacking->block, 1);
     UNROLL
     for (uint32_t q = 0; q < 4; q++) {
-        if (q > 0 && (two || q % 2 == 0))
-            enter_lanes_stage(dtype, share, walk, false);
+        if (q > 0 && (two || q % 2 == 0)) {
+            copy_commit();
+            enter_lanes_stage(dtype, share, walk);
+        }
         uint64_t panel = warpgroup_place(walk->acts) +
-                         (walk->full.at + (two ? share->share : q % 2) * LANES_PANEL_BYTES) /
+                         (walk->full.at +
+                          (two ? share->share : q % 2) * lanes_panel_bytes(share->columns)) /
                              WARPGROUP_PLACE_BYTES;
         UNROLL
         for (uint32_t g = 0; g < 2; g++) {
             hold_lane_group(dtype, &unpacking->quarters[0], q, g, 0, words[g]);
             hold_lane_group(dtype, &unpacking->quarters[1], q, g, 1, words[g]);
-            warpgroup_multiply_held(sums, words[g], panel + g * (64 / WARPGROUP_PLACE_BYTES));
+            uint64_t b = panel + g * (64 / WARPGROUP_PLACE_BYTES);
+            if (share->columns == LANES_TOKENS)
+                warpgroup_multiply_held(sums, words[g], b);
+            else
+                warpgroup_multiply_held_32(sums, words[g], b);
             if (g == 1 && q < 3)
                 load_lanes_quarters(dtype, raw, q + 1, unpacking->scales, unpacking->quarters);
             else if (g == 1 && more)
                 load_lanes_first(dtype, walk, unpacking);
+            if (two || q % 2 == 0)
+                ask_lanes_panel(share, walk, walk->stage - 1 + rounds, g);
+            if (q < 2) /* early enough for all types, however k is shared */
+                ask_lanes_block(dtype, share, walk, 2 * q + g, 4);
             warpgroup_wait(1); /* the words of the one before are free */
         }
     }
@@ -313,22 +333,27 @@ INLINE void walk_lanes(const struct gpu_call *call, uint32_t dtype, struct lanes
     unpacking.raw = (struct lanes_place){ 0, 0, lanes_rounds(dtype) * 16 * lanes_raw_bytes(dtype) };
     unpacking.block = find_lanes_blocks(call, share, share->share, &unused);
     for (uint32_t n = 0; n < share->blocks; n++) {
-        enter_lanes_stage(dtype, share, &walk, true);
+        enter_lanes_stage(dtype, share, &walk);
         if (n == 0 || !ahead)
             load_lanes_first(dtype, &walk, &unpacking);
         multiply_lanes_block(dtype, share, &walk, ahead && n + 1 < share->blocks, &unpacking, words,
                              sums);
+        copy_commit();
     }
     warpgroup_wait(0);
-    while (walk.stage < share->stages) /* the others go on */
-        enter_lanes_stage(dtype, share, &walk, false);
+    while (walk.stage < share->stages) { /* the others go on */
+        enter_lanes_stage(dtype, share, &walk);
+        ask_lanes_panel(share, &walk, walk.stage - 1 + lanes_rounds(dtype), 0);
+        ask_lanes_panel(share, &walk, walk.stage - 1 + lanes_rounds(dtype), 1);
+        copy_commit();
+    }
     copy_wait(0);
     block_sync();
 }
 
 /* ---- Results -------------------------------------------------------------------------------- */
 
-/* Four sums, the n-th of eight fours of a thread: two rows, two tokens. */
+/* Four sums, the n-th four of a thread, of columns / 8: two rows, two tokens. */
 INLINE void store_lanes_four(const struct lanes_share *share, const SHARED float *factors,
                              uint32_t n, floats4 sums)
 {
@@ -354,17 +379,20 @@ INLINE GLOBAL floats4 *lanes_split_at(const struct gpu_call *call, const struct 
     uint64_t tile = share->tile + tiles * block_y();
     uint32_t units = LANES_GROUPS / share->shares;
     return (GLOBAL floats4 *)(call->workspace + GPU_COUNTER_BYTES) +
-           ((tile * share->splits + split) * units + share->unit) * (LANES_FOURS * WARPGROUP) +
+           ((tile * share->splits + split) * units + share->unit) *
+               (share->columns / 8 * WARPGROUP) +
            thread_index() % WARPGROUP;
 }
 
 /* Which of a thread's fours it puts together and stores: warpgroups with the same rows share. */
 INLINE uint32_t first_lanes_four(const struct lanes_share *share)
 {
-    return LANES_FOURS / share->shares * share->share;
+    return share->columns / 8 / share->shares * share->share;
 }
 
+/* Splits that are asked for together, and fours of a thread: those it has where shares are two. */
 #define LANES_JOINED_AT_ONCE 4
+#define LANES_FOURS_AT_ONCE (LANES_TOKENS / 16)
 
 /* Adds the splits of a tile, in their order; the block that comes last does it, all its threads. */
 INLINE void join_lanes(const struct gpu_call *call, const struct lanes_share *share,
@@ -374,21 +402,29 @@ INLINE void join_lanes(const struct gpu_call *call, const struct lanes_share *sh
     GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + share->tile + tiles * block_y();
     if (!block_is_last(counter, share->splits, flag))
         return;
-    const uint64_t apart = (uint64_t)(LANES_GROUPS / share->shares) * LANES_FOURS * WARPGROUP;
+    const uint32_t fours = share->columns / 8, at_once = fours / 2;
+    const uint64_t apart = (uint64_t)(LANES_GROUPS / share->shares) * fours * WARPGROUP;
     uint32_t from = first_lanes_four(share);
-    for (uint32_t n = from; n < from + LANES_FOURS / share->shares; n++) {
+    for (uint32_t n = from; n < from + fours / share->shares; n += at_once) {
         volatile GLOBAL floats4 *first = lanes_split_at(call, share, 0) + n * WARPGROUP;
-        floats4 sum = { 0 }, parts[LANES_JOINED_AT_ONCE];
+        floats4 sums[LANES_FOURS_AT_ONCE] = { { 0 } };
         for (uint32_t split = 0; split < share->splits; split += LANES_JOINED_AT_ONCE) {
+            floats4 parts[LANES_JOINED_AT_ONCE][LANES_FOURS_AT_ONCE];
             UNROLL
-            for (uint32_t i = 0; i < LANES_JOINED_AT_ONCE; i++) /* asked for together */
-                parts[i] = first[apart * (split + i < share->splits ? split + i : split)];
+            for (uint32_t i = 0; i < LANES_JOINED_AT_ONCE * at_once; i++) {
+                uint32_t which = split + i / at_once;
+                parts[i / at_once][i % at_once] =
+                    first[apart * (which < share->splits ? which : split) +
+                          i % at_once * WARPGROUP];
+            }
             UNROLL
-            for (uint32_t i = 0; i < LANES_JOINED_AT_ONCE; i++)
-                if (split + i < share->splits)
-                    sum += parts[i];
+            for (uint32_t i = 0; i < LANES_JOINED_AT_ONCE * at_once; i++)
+                if (split + i / at_once < share->splits)
+                    sums[i % at_once] += parts[i / at_once][i % at_once];
         }
-        store_lanes_four(share, factors, n, sum);
+        UNROLL
+        for (uint32_t i = 0; i < at_once; i++)
+            store_lanes_four(share, factors, n + i, sums[i]);
     }
 }
 
@@ -398,25 +434,26 @@ INLINE void store_lanes(const struct gpu_call *call, const struct lanes_share *s
                         uint32_t rounds, const float sums[WARPGROUP_FEW_SUMS])
 {
     SHARED floats4 *all = (SHARED floats4 *)shared_memory() + thread_index() % WARPGROUP;
-    const SHARED float *factors = (const SHARED float *)(shared_memory() +
-                                                         (rounds + 2) * LANES_STAGE_BYTES);
+    const SHARED float *factors =
+        (const SHARED float *)(shared_memory() + (rounds + 2) * lanes_stage_bytes(share->columns));
+    const uint32_t fours = share->columns / 8;
     SHARED uint32_t *flag = (SHARED uint32_t *)(factors + LANES_TOKENS);
     UNROLL
-    for (uint32_t n = 0; n < LANES_FOURS; n++) {
+    for (uint32_t n = 0; n < fours; n++) {
         floats4 four;
         UNROLL
         for (uint32_t i = 0; i < 4; i++)
             four[i] = sums[4 * n + i];
-        all[(thread_index() / WARPGROUP * LANES_FOURS + n) * WARPGROUP] = four;
+        all[(thread_index() / WARPGROUP * fours + n) * WARPGROUP] = four;
     }
     if (share->shares == 2)
         block_sync(); /* else each has its own */
     GLOBAL floats4 *split = lanes_split_at(call, share, share->split);
     uint32_t from = first_lanes_four(share), units = LANES_GROUPS / share->shares;
-    for (uint32_t n = from; n < from + LANES_FOURS / share->shares; n++) {
-        floats4 four = all[(share->unit * LANES_FOURS + n) * WARPGROUP];
+    for (uint32_t n = from; n < from + fours / share->shares; n++) {
+        floats4 four = all[(share->unit * fours + n) * WARPGROUP];
         if (share->shares == 2)
-            four += all[((units + share->unit) * LANES_FOURS + n) * WARPGROUP];
+            four += all[((units + share->unit) * fours + n) * WARPGROUP];
         if (share->splits == 1)
             store_lanes_four(share, factors, n, four);
         else
@@ -436,58 +473,47 @@ INLINE void multiply_lanes(const struct gpu_call *call, struct lanes_share *shar
     store_lanes(call, share, lanes_rounds(dtype), sums);
 }
 
-/* All parts of one type, or of any: short code is fetched faster. */
-KERNEL(matmul_lanes_q4_k)
+/* Parts of any type. */
+INLINE void multiply_any_lanes(const struct gpu_call *call, struct lanes_share *share,
+                               uint32_t unused)
 {
-    early_allow();
-    struct lanes_share share = find_lanes(&call);
-    multiply_lanes(&call, &share, DTYPE_Q4_K);
-}
-KERNEL(matmul_lanes_q6_k)
-{
-    early_allow();
-    struct lanes_share share = find_lanes(&call);
-    multiply_lanes(&call, &share, DTYPE_Q6_K_X8);
-}
-KERNEL(matmul_lanes_q8_0)
-{
-    early_allow();
-    struct lanes_share share = find_lanes(&call);
-    multiply_lanes(&call, &share, DTYPE_Q8_0_X8);
-}
-KERNEL(matmul_lanes)
-{
-    early_allow();
-    struct lanes_share share = find_lanes(&call);
-    uint32_t dtype = share.weights->dtype;
+    (void)unused;
+    uint32_t dtype = share->weights->dtype;
     if (dtype == DTYPE_Q4_K)
-        multiply_lanes(&call, &share, DTYPE_Q4_K);
+        multiply_lanes(call, share, DTYPE_Q4_K);
     else if (dtype == DTYPE_Q6_K_X8)
-        multiply_lanes(&call, &share, DTYPE_Q6_K_X8);
+        multiply_lanes(call, share, DTYPE_Q6_K_X8);
     else if (dtype == DTYPE_Q8_0_X8)
-        multiply_lanes(&call, &share, DTYPE_Q8_0_X8);
+        multiply_lanes(call, share, DTYPE_Q8_0_X8);
     else
-        multiply_lanes(&call, &share, DTYPE_Q5_K);
+        multiply_lanes(call, share, DTYPE_Q5_K);
 }
+
+#define LANES_KERNEL(name, columns, multiply, dtype)                                               \
+    KERNEL(name)                                                                                   \
+    {                                                                                              \
+        early_allow();                                                                             \
+        struct lanes_share share = find_lanes(&call, columns);                                     \
+        multiply(&call, &share, dtype);                                                            \
+    }
 
 #else
 
 /* Never planned on these chips; the image has all names. */
-KERNEL(matmul_lanes_q4_k)
-{
-    ENTER(call);
-}
-KERNEL(matmul_lanes_q6_k)
-{
-    ENTER(call);
-}
-KERNEL(matmul_lanes_q8_0)
-{
-    ENTER(call);
-}
-KERNEL(matmul_lanes)
-{
-    ENTER(call);
-}
+#define LANES_KERNEL(name, columns, multiply, dtype)                                               \
+    KERNEL(name)                                                                                   \
+    {                                                                                              \
+        ENTER(call);                                                                               \
+    }
 
 #endif
+
+/* All parts of one type, or of any: short code is fetched faster. */
+LANES_KERNEL(matmul_lanes_q4_k, LANES_TOKENS, multiply_lanes, DTYPE_Q4_K)
+LANES_KERNEL(matmul_lanes_q6_k, LANES_TOKENS, multiply_lanes, DTYPE_Q6_K_X8)
+LANES_KERNEL(matmul_lanes_q8_0, LANES_TOKENS, multiply_lanes, DTYPE_Q8_0_X8)
+LANES_KERNEL(matmul_lanes, LANES_TOKENS, multiply_any_lanes, 0)
+LANES_KERNEL(matmul_lanes_few_q4_k, LANES_TOKENS_FEW, multiply_lanes, DTYPE_Q4_K)
+LANES_KERNEL(matmul_lanes_few_q6_k, LANES_TOKENS_FEW, multiply_lanes, DTYPE_Q6_K_X8)
+LANES_KERNEL(matmul_lanes_few_q8_0, LANES_TOKENS_FEW, multiply_lanes, DTYPE_Q8_0_X8)
+LANES_KERNEL(matmul_lanes_few, LANES_TOKENS_FEW, multiply_any_lanes, 0)

@@ -136,11 +136,12 @@ KERNEL(swiglu_halves)
     UNROLL
     for (uint32_t n = 0; n < KEPT_OF_SWIGLU; n++) {
         uint32_t i = n * step + thread_index();
+        if (i >= fours)
+            continue;
         UNROLL
         for (uint32_t v = 0; v < 4; v++)
             kept[n][v] = silu(kept[n][v]) * more[n][v];
-        if (i < fours)
-            out[i] = kept[n];
+        out[i] = kept[n];
         largest = largest_of_four(kept[n], largest);
     }
     for (uint32_t i = KEPT_OF_SWIGLU * step + thread_index(); i < fours; i += step) {
