@@ -1,5 +1,6 @@
 """The sections of the page: which commands are run. What they print is kept, not interpreted."""
 import datetime
+import functools
 import json
 import pathlib
 import shlex
@@ -26,7 +27,9 @@ class Failed(Exception):
 class Bench:
     """What a section uses to run commands."""
 
-    def __init__(self, options, machines):
+    def __init__(self, options, machines, keep):
+        """keep: called with the runs so far after each of them, so that those before one that is cut off stay."""
+        self.keep = keep
         self.build = pathlib.Path(options.build).resolve()
         self.models = pathlib.Path(options.models).resolve()
         self.full = options.full
@@ -79,6 +82,7 @@ class Bench:
             "key": key, "command": command, "commit": self.commit,
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "seconds": round(time.monotonic() - begin, 1), "output": output})
+        self.keep(self.runs)
         print(f"  {command}: {self.runs[-1]['seconds']} s", flush=True)
 
 
@@ -120,12 +124,17 @@ def context(bench):
               "-d", "0,256,512,1024,1792", "-r", bench.times(3, 5), "--json")
 
 
+def many(bench, counts, *words):
+    """Runs for each number of sequences, several of each, in turn: what changes with time meets all of them."""
+    for i in range(int(bench.times(3, 7))):
+        for count in counts:
+            bench.run(f"{count} {i + 1}", "greta", "infer", *words, "--greedy", "--ignore-eos", "-np", str(count), "--json",
+                      last_line=True)
+
+
 def sequences(bench):
     model = bench.model("tinyllama", "q4_k_m")
-    for count in [1, 2, 4, 8, 16]:
-        bench.run(f"{count}", "greta", "infer", "-m", model, "--device", "host", "-t", "2", "-p", "Once upon a time", "-n",
-                  bench.times(12, 32), "--greedy", "--ignore-eos", "-np", str(count), "-c", "256", "--json",
-                  last_line=True)
+    many(bench, [1, 2, 4, 8, 16], "-m", model, "--device", "host", "-t", "2", "-p", "Once upon a time", "-n", bench.times(12, 32), "-c", "256")
 
 
 # ---- The GPU -----------------------------------------------------------------------------------
@@ -155,10 +164,7 @@ def gpu_peers(bench):
 def gpu_sequences(bench):
     model = bench.model("llama3-8b", "q4_k_m")
     prompt = "Once upon a time there was a little girl who lived near the woods. " * 8
-    for count in [1, 8, 32, 64]:
-        bench.run(f"{count}", "greta", "infer", "-m", model, "--device", bench.gpu, "-p", prompt.strip(), "-n",
-                  bench.times(64, 128), "--greedy", "--ignore-eos", "-np", str(count), "-c", "1024", "--json",
-                  last_line=True)
+    many(bench, [1, 8, 32, 64], "-m", model, "--device", bench.gpu, "-p", prompt.strip(), "-n", bench.times(64, 128), "-c", "1024")
 
 
 def gpu_audit_cost(bench):
@@ -241,15 +247,12 @@ def run(options, machines):
         if section.device == "gpu" and not machines["gpu"]:
             print(f"  skipped: {machines['gpu_missing']}")
             continue
-        bench = Bench(options, machines)
+        bench = Bench(options, machines, functools.partial(store, options, machines, section))
         try:
             section.function(bench)
         except Skipped as reason:
             print(f"  skipped: {reason}")
-            continue
         except Failed as reason:
             print(f"  failed: {reason}")
             failed += 1
-        if bench.runs:
-            store(options, machines, section, bench.runs)
     return failed

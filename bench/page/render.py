@@ -117,19 +117,36 @@ def context(raw):
                               [d for d, _ in rows], ["Q4_K_M"], [[s / first for _, s in rows]])}
 
 
+def sequence_rounds(raw):
+    """{number of sequences: {round: output}}, the numbers in order. A key is a number and a round."""
+    found = {}
+    for run in raw["runs"]:
+        count, _, turn = run["key"].partition(" ")
+        found.setdefault(int(count), {})[turn] = run["output"]
+    return dict(sorted(found.items()))
+
+
 def sequence_rows(raw):
-    return sorted(((int(run["key"]), run["output"]["decode_per_second"], run["output"]["memory"]) for run in raw["runs"]),
-                  key=lambda row: row[0])
+    """(number of sequences, speed as median, lowest and highest, memory) each."""
+    return [(count, spread([o["decode_per_second"] for o in turns.values()]), next(iter(turns.values()))["memory"])
+            for count, turns in sequence_rounds(raw).items()]
+
+
+def ranged(values, form):
+    """Median in bold, lowest and highest behind it."""
+    return f"**{form(values[0])}** ({form(values[1])} to {form(values[2])})"
 
 
 def sequences(raw):
-    rows = sequence_rows(raw)
-    first = rows[0][1]
-    lines = ["Tokens a second of all sequences together, relative to one sequence alone.", ""]
-    lines += table(["sequences"] + [str(n) for n, _, _ in rows], [["speed"] + [f"{s / first:.2f}" for _, s, _ in rows]])
+    found = sequence_rounds(raw)
+    alone = next(iter(found.values()))
+    rows = [(count, spread([o["decode_per_second"] / alone[turn]["decode_per_second"] for turn, o in turns.items() if turn in alone]))
+            for count, turns in found.items()]
+    lines = [f"Tokens a second of all sequences together, relative to one sequence alone in the same round: median of {len(alone)} rounds (lowest to", "highest).", ""]
+    lines += table(["sequences"] + [str(n) for n, _ in rows], [["speed"] + [ranged(s, "{:.2f}".format) for _, s in rows]])
     return "Scaling with sequences", lines, {
         "sequences": plot.lines("Several sequences at once", "times one sequence", "sequences",
-                                [n for n, _, _ in rows], ["Q4_K_M"], [[s / first for _, s, _ in rows]])}
+                                [n for n, _ in rows], ["Q4_K_M"], [[s[0] for _, s in rows]])}
 
 
 def gpu_speed(raw):
@@ -139,7 +156,7 @@ def gpu_speed(raw):
         for row in run["output"]:
             name = f"tg{row['n_gen']}" if row["n_gen"] else f"pp{row['n_prompt']}"
             cells[name] = spread(row["samples_ts"])
-        shown = [f"**{cells[n][0]:,.0f}** ({cells[n][1]:,.0f} to {cells[n][2]:,.0f})" if n in cells else "" for n in ("tg128", "pp512", "pp4096")]
+        shown = [ranged(cells[n], "{:,.0f}".format) if n in cells else "" for n in ("tg128", "pp512", "pp4096")]
         shape, kind = run["key"].split(" ")
         rows.append([shape, named(kind)] + shown)
         if "tg128" in cells:
@@ -178,13 +195,14 @@ def gpu_peers(raw):
 
 def gpu_sequences(raw):
     rows = sequence_rows(raw)
-    lines = ["Tokens a second of all sequences together, Llama-3-8B shape, Q4_K_M.", ""]
+    turns = max(len(of) for of in sequence_rounds(raw).values())
+    lines = [f"Tokens a second of all sequences together, Llama-3-8B shape, Q4_K_M: median of {turns} runs (lowest to highest).", ""]
     lines += table(["sequences"] + [str(n) for n, _, _ in rows],
-                   [["tokens a second"] + [f"{s:,.0f}" for _, s, _ in rows],
+                   [["tokens a second"] + [ranged(s, "{:,.0f}".format) for _, s, _ in rows],
                     ["cache of keys and values"] + [gib(m["kv_cache"]) for _, _, m in rows]])
     return "Scaling with sequences", lines, {
         "gpu-sequences": plot.lines("Several sequences at once", "tokens a second", "sequences",
-                                    [n for n, _, _ in rows], ["Q4_K_M"], [[s for _, s, _ in rows]])}
+                                    [n for n, _, _ in rows], ["Q4_K_M"], [[s[0] for _, s, _ in rows]])}
 
 
 def gpu_context(raw):
@@ -331,7 +349,7 @@ def readme_gpu(raws, rows):
                      "[`bench/run gpu-speed`](bench/RESULTS.md)"])
     if "gpu-sequences" in raws:
         last = sequence_rows(raws["gpu-sequences"])[-1]
-        rows.append([f"{last[0]} sequences at once, Q4_K_M", f"{last[1]:,.0f} tokens a second; llama.cpp {EARLIER['sequences'].get(last[0], 0):,} *", "[`bench/run gpu-sequences`](bench/RESULTS.md)"])
+        rows.append([f"{last[0]} sequences at once, Q4_K_M", f"{last[1][0]:,.0f} tokens a second; llama.cpp {EARLIER['sequences'].get(last[0], 0):,} *", "[`bench/run gpu-sequences`](bench/RESULTS.md)"])
     if "gpu-audit-cost" in raws:
         readme_audit(raws["gpu-audit-cost"], rows)
     if "gpu-sanitizer" in raws:

@@ -42,7 +42,6 @@ enum status cli_device_name(const char *name, const char *gpu_layers, char *ret_
 struct device_options cli_device_options(const struct cli_invocation *invocation, uint32_t threads)
 {
     return (struct device_options){ .thread_count = threads,
-                                    .trial_kernels = invocation->environment->trial_kernels,
                                     .walk = invocation->environment->gpu_walk };
 }
 

@@ -61,7 +61,6 @@ struct device_options {
     uint64_t staging_slot_bytes; /* 0: 1 MiB, on a GPU 2 */
     uint32_t thread_count;       /* of the host device; 0: all processors */
     enum device_imports imports; /* of the host device */
-    bool trial_kernels;          /* of a GPU: also kernels that have not been measured yet */
     bool serialise;              /* every call waits for its work: faults show where they happen */
     bool completions;            /* tell the observer when queued work is done */
     bool copy_completions;       /* the same, of copies in and out only; on a GPU, in only */
@@ -202,7 +201,6 @@ struct device_gpu_chip {
 #define DEVICE_GPU_TEAM_MATRIX 1u /* matrix units of 32 threads */
 #define DEVICE_GPU_WARPGROUPS 2u  /* and those of 128 */
 #define DEVICE_GPU_WALKS 4u       /* device_gpu_walk */
-#define DEVICE_GPU_TRIAL 8u       /* asked for: see device_options.trial_kernels */
 
 struct device_gpu_request {
     const void *params;
@@ -307,6 +305,7 @@ struct device_info {
     uint64_t alignment;    /* of a buffer's first byte */
     bool replay_pays;      /* replaying a graph costs much less than its launches */
     bool own_memory;       /* across a link: much is better copied in by a stream than imported */
+    uint32_t gpu_features; /* DEVICE_GPU_ bits of the kernels that were loaded */
 };
 
 const struct device_info *device_info(const struct device *device);

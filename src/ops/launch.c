@@ -43,7 +43,7 @@ static uint32_t pack_format(const struct ops *ops, enum dtype weight_dtype, uint
                             uint64_t tokens)
 {
     if (ops->on_gpu)
-        return gpu_pack_format(weight_dtype, k, tokens);
+        return gpu_pack_format(device_info(ops->device)->gpu_features, weight_dtype, k, tokens);
     const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weight_dtype);
     ASSERT(kernel);
     return (uint32_t)kernel->act_format;

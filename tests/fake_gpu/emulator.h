@@ -150,10 +150,6 @@ EMULATED_INLINE void copy_async_kept(uint8_t *target, const uint8_t *source)
 {
     emulator_copy_async(target, source, 16);
 }
-EMULATED_INLINE void copy_async_word(uint8_t *target, const uint8_t *source)
-{
-    emulator_copy_async(target, source, 4);
-}
 EMULATED_INLINE void copy_commit(void)
 {
     emulator_copy_commit();

@@ -1,11 +1,12 @@
 /* fake_cuda.c - a libcuda.so.1 for tests: the calls of cuda_api.def, and what tests/hip_over_cuda
  * needs beyond them, on a processor. Memory is mapped memory with unmapped pages beside it, kernels
- * run in the emulator, work is done when it is given. An illegal access of a kernel becomes error
- * 700, which stays, as on a real device. */
+ * run in the emulator, work is done when it is given, or when it is waited for (late.h). An illegal
+ * access of a kernel becomes error 700, which stays, as on a real device. */
 #define _GNU_SOURCE
 #include "device/cuda/cuda_api.h"
 
 #include "fake.h"
+#include "late.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -39,7 +40,8 @@ static CUresult sticky;
 /* FAKE_GPU_PROCESSORS: how many processors the device has (default: 2). FAKE_GPU_MIB: how much
  * memory (default: 4096). FAKE_GPU_LEFT: a file that is told, at the end of the process, what was
  * made and not given back. FAKE_GPU_IDLE: kernels do nothing and inspections find nothing, a graph
- * takes so many microseconds: to measure what the host does beside them. */
+ * takes so many microseconds: to measure what the host does beside them. FAKE_GPU_LATE: late.h.
+ * FAKE_GPU_CHIP: its compute capability, times ten (default: 90). */
 enum thing {
     THING_MEMORY,
     THING_RANGE,
@@ -142,6 +144,12 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
     return 0;
 }
 
+static int chip(void)
+{
+    const char *wanted = getenv("FAKE_GPU_CHIP");
+    return wanted ? (int)strtol(wanted, NULL, 10) : 90;
+}
+
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
     (void)device;
@@ -152,10 +160,10 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
         break;
     }
     case CUDA_MAJOR:
-        *value = 9;
+        *value = chip() / 10;
         break;
     case CUDA_MINOR:
-        *value = 0;
+        *value = chip() % 10;
         break;
     case CUDA_BLOCK_SHARED:
         *value = 232448;
@@ -179,6 +187,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
     (void)device;
+    late_do_all();
     return 0;
 }
 
@@ -190,6 +199,7 @@ CUresult cuCtxSetCurrent(CUcontext context)
 
 CUresult cuCtxSynchronize(void)
 {
+    late_do_all();
     return sticky;
 }
 
@@ -336,8 +346,10 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
     return 0;
 }
 
+/* Waits for all work, as cuMemFreeHost does; cuMemUnmap does not. */
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
+    late_do_all();
     size_t bytes = drop_range((uintptr_t)address);
     if (bytes >= FREED_STAYS_BYTES)
         drop_memory((void *)(uintptr_t)address);
@@ -358,6 +370,7 @@ CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags)
 
 CUresult cuMemFreeHost(void *memory)
 {
+    late_do_all();
     drop_memory(memory);
     count_thing(THING_PINNED, -1);
     return sticky;
@@ -480,6 +493,11 @@ struct CUgraph_st {
 
 struct CUstream_st {
     CUgraph capturing;
+    struct late_queue late;
+};
+
+struct CUevent_st {
+    struct late_mark mark;
 };
 
 static sigjmp_buf fault_jump;
@@ -579,17 +597,42 @@ static CUresult run_work(const struct CUgraphNode_st *work)
     return 0; /* as a GPU does, it is told by a later call */
 }
 
+static void run_late(void *work)
+{
+    run_work(work);
+}
+
+static struct CUgraphNode_st *copy_node(const struct CUgraphNode_st *work)
+{
+    struct CUgraphNode_st *node = malloc(sizeof(*node));
+    if (node)
+        *node = *work;
+    if (node)
+        node->next = NULL;
+    return node;
+}
+
+/* At once, or when the stream is waited for. */
+static CUresult do_or_keep(CUstream stream, const struct CUgraphNode_st *work)
+{
+    if (!late_wanted() || !stream)
+        return run_work(work);
+    struct CUgraphNode_st *node = copy_node(work);
+    if (node && late_give(&stream->late, run_late, node))
+        return 0;
+    free(node);
+    return NO_MEMORY;
+}
+
 static CUresult give(CUstream stream, const struct CUgraphNode_st *work)
 {
     if (sticky)
         return sticky;
     if (!stream || !stream->capturing)
-        return run_work(work);
-    struct CUgraphNode_st *node = malloc(sizeof(*node));
+        return do_or_keep(stream, work);
+    struct CUgraphNode_st *node = copy_node(work);
     if (!node)
         return NO_MEMORY;
-    *node = *work;
-    node->next = NULL;
     if (stream->capturing->last)
         stream->capturing->last->next = node;
     else
@@ -642,37 +685,45 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
     *stream = calloc(1, sizeof(**stream));
     count_thing(THING_STREAM, *stream != NULL);
+    if (*stream && late_wanted())
+        late_add_queue(&(*stream)->late);
     return !*stream ? NO_MEMORY : flags <= CUDA_STREAM_NON_BLOCKING ? sticky : INVALID_VALUE;
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
-    free(stream);
+    if (late_wanted())
+        late_do_queue(&stream->late); /* events may still name it */
+    else
+        free(stream);
     count_thing(THING_STREAM, -1);
     return sticky;
 }
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
+    if (stream)
+        late_do_queue(&stream->late);
     return stream && stream->capturing ? 900 : sticky;
 }
 
 CUresult cuStreamQuery(CUstream stream)
 {
-    (void)stream;
+    if (stream)
+        late_do_queue(&stream->late);
     return sticky;
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
-    (void)stream;
-    (void)event;
+    if (late_wanted() && !late_give_wait(&stream->late, &event->mark))
+        return NO_MEMORY;
     return flags ? INVALID_VALUE : sticky;
 }
 
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
-    *event = malloc(8);
+    *event = calloc(1, sizeof(**event));
     count_thing(THING_EVENT, *event != NULL);
     bool known = (flags & ~(unsigned)CUDA_EVENT_BLOCKING) == CUDA_EVENT_NO_TIMING;
     return !*event ? NO_MEMORY : known ? sticky : INVALID_VALUE;
@@ -687,17 +738,22 @@ CUresult cuEventDestroy_v2(CUevent event)
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-    (void)stream; /* none is the default one */
+    if (event && stream && late_wanted()) /* none is the default one */
+        late_place_mark(&stream->late, &event->mark);
     return event ? sticky : INVALID_VALUE;
 }
 
 CUresult cuEventSynchronize(CUevent event)
 {
+    if (event)
+        late_do_mark(&event->mark);
     return event ? sticky : INVALID_VALUE;
 }
 
 CUresult cuEventQuery(CUevent event)
 {
+    if (event)
+        late_do_mark(&event->mark);
     return event ? sticky : INVALID_VALUE;
 }
 
@@ -706,8 +762,10 @@ CUresult cuEventQuery(CUevent event)
 /* A module is its PTX: a kernel is found if its entry is in the text and in the emulator. */
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
+    static const char target[] = ".target sm_";
+    const char *wanted = strncmp(image, "//", 2) == 0 ? strstr(image, target) : NULL;
     *module = (CUmodule)(uintptr_t)image;
-    return strncmp(image, "//", 2) == 0 || strstr(image, ".version") ? sticky : INVALID_IMAGE;
+    return wanted && strtol(wanted + strlen(target), NULL, 10) <= chip() ? sticky : INVALID_IMAGE;
 }
 
 CUresult cuModuleUnload(CUmodule module)
@@ -808,11 +866,11 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-    (void)stream;
     if (sticky)
         return sticky;
     for (struct CUgraphNode_st *node = ((CUgraph)exec)->first; node; node = node->next)
-        run_work(node);
+        if (do_or_keep(stream, node))
+            return NO_MEMORY;
     if (idle_us() > 0)
         usleep((useconds_t)idle_us());
     return 0;

@@ -1,6 +1,5 @@
 /* gpu_engine_test.c - whole models on a GPU against the host device: logits of a prompt and of
- * single tokens behind it, and of several sequences at once, also by kernels that are on trial; two
- * runs give the same bits.
+ * single tokens behind it, and of several sequences at once; two runs give the same bits.
  *
  *     gpu_engine_test DEVICE [SHAPE]      SHAPE: of a known model, with two of its layers */
 #include "ops_lab.h"
@@ -56,10 +55,10 @@ static void run_model(const char *device, const struct gguf_file *file,
 #define SEQUENCE_ROWS (SEQUENCES * LONG)
 
 static void run_sequences(const char *device, const struct gguf_file *file,
-                          const struct model_report *report, bool trial, float *logits)
+                          const struct model_report *report, float *logits)
 {
     struct run run = { 0 };
-    struct device_options options = { .guards = true, .poison = true, .trial_kernels = trial };
+    struct device_options options = { .guards = true, .poison = true };
     struct engine_options engine_options = {
         .context = 16, .kv_dtype = DTYPE_F16, .sequence_limit = SEQUENCES, .logits_limit = SEQUENCES
     };
@@ -173,20 +172,18 @@ static void test_sequences(void **state)
     float *host = malloc(count * sizeof(float)), *gpu = malloc(count * sizeof(float));
     float *again = malloc(count * sizeof(float));
     assert_true(host && gpu && again);
-    run_sequences("host", file, &report, false, host);
-    for (int trial = 0; trial < 2; trial++) {
-        run_sequences(lab_device, file, &report, trial, gpu);
-        run_sequences(lab_device, file, &report, trial, again);
-        for (size_t row = 0; row < SEQUENCE_ROWS; row++) {
-            double error = error_against(gpu + row * vocab, host + row * vocab, vocab);
-            if (!(error < (shape_name ? 1e-4 : 2e-4)))
-                fail_msg("sequences, trial %d, row %zu: normalised error %g", trial, row, error);
-            if (row == SEQUENCE_ROWS - 1)
-                print_message("sequences, trial %d: normalised error %.2g\n", trial, error);
-        }
-        if (memcmp(gpu, again, count * sizeof(float)) != 0)
-            fail_msg("sequences, trial %d: two runs give other bits", trial);
+    run_sequences("host", file, &report, host);
+    run_sequences(lab_device, file, &report, gpu);
+    run_sequences(lab_device, file, &report, again);
+    for (size_t row = 0; row < SEQUENCE_ROWS; row++) {
+        double error = error_against(gpu + row * vocab, host + row * vocab, vocab);
+        if (!(error < (shape_name ? 1e-4 : 2e-4)))
+            fail_msg("sequences, row %zu: normalised error %g", row, error);
+        if (row == SEQUENCE_ROWS - 1)
+            print_message("sequences: normalised error %.2g\n", error);
     }
+    if (memcmp(gpu, again, count * sizeof(float)) != 0)
+        fail_msg("sequences: two runs give other bits");
     free(host);
     free(gpu);
     free(again);

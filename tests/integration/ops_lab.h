@@ -41,9 +41,6 @@ static inline void lab_notify(void *context, const struct event *event)
 /* The device under test: the host, or what the test's first argument names. */
 static const char *lab_device = "host";
 
-/* Also with the kernels that are on trial. */
-static bool lab_trial;
-
 static inline bool lab_is_host(void)
 {
     return strcmp(lab_device, "host") == 0;
@@ -92,7 +89,8 @@ static inline uint64_t lab_seed(void)
     return given ? strtoull(given, NULL, 10) : 1;
 }
 
-/* Guards stand beside every operand: reading or writing one byte too far is a fault. */
+/* Guards stand beside every operand: reading or writing one byte too far is a fault. So is reading
+ * one that is no more: freed addresses are not used again soon. */
 static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread_count)
 {
     memset(lab, 0, sizeof(*lab));
@@ -101,8 +99,8 @@ static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread
     struct device_options options = { .observer = { lab_notify, lab },
                                       .guards = true,
                                       .poison = true,
-                                      .thread_count = thread_count,
-                                      .trial_kernels = lab_trial };
+                                      .quarantine_bytes = UINT64_C(64) << 20,
+                                      .thread_count = thread_count };
     CHECK_OK(all_open(lab_device, &options, &lab->device, &lab->err), &lab->err);
     CHECK_OK(ops_load(&lab->ops, lab->device, path, &lab->err), &lab->err);
     lab->target.ops = &lab->ops;

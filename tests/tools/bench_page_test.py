@@ -45,12 +45,12 @@ RAW = {
     "start": [("q4_0 greta 1", START), ("q4_0 llama.cpp 1", {**START, "first_token_ms": 300.0})],
     "audit-cost": [("q4_k_m", COST)],
     "context": [("q4_k_m", [speed(0, 0, 8, 10.0), speed(512, 0, 8, 9.0)])],
-    "sequences": [("1", infer(10.0)), ("4", infer(35.0))],
+    "sequences": [("1 1", infer(10.0)), ("4 1", infer(35.0)), ("1 2", infer(5.0)), ("4 2", infer(20.0)), ("4 3", infer(99.0))],
     "gpu-speed": [("llama3-8b q4_k_m", [speed(0, 512, 0, 9000.0), speed(0, 0, 128, 700.0, 701.0, 690.0)])],
     "gpu-peers": [("q4_k_m", {"files": [{"logits_nmse": 2e-5, "tests": [
         gpu_test("decode", 1, 64, 2.5), gpu_test("decode", 64, 64, 1.75), gpu_test("prefill", 1, 4096, 2.25)]}]}),
                   ("bf16", {"files": [{"logits_nmse": 1e-6, "tests": [gpu_test("decode", 1, 64, 1.25)]}]})],
-    "gpu-sequences": [("1", infer(700.0)), ("64", infer(9000.0))],
+    "gpu-sequences": [("1 1", infer(700.0)), ("64 1", infer(9000.0)), ("64 2", infer(9500.0)), ("64 3", infer(8000.0))],
     "gpu-audit-cost": [("q4_k_m", COST)],
     "gpu-context": [("q4_k_m", [speed(0, 0, 64, 700.0), speed(8192, 0, 64, 600.0)])],
     "gpu-start": [("llama3-8b q4_k_m 1", infer(1.0))],
@@ -87,7 +87,7 @@ class Page(unittest.TestCase):
         self.assertEqual(run("--render", *self.words).returncode, 0)
         page = (self.folder / "R.md").read_text()
         for figure in ["**1.25** (1.15 to 1.35)", "**3.00** (3.00 to 3.00; 1)", "**+1.9 %** (-0.4 to +3.0)", "| speed | 1.00 | 0.90 |",
-                       "| speed | 1.00 | 3.50 |", "**700** (690 to 701)", "| tokens a second | 700 | 9,000 |", "| 10.0 | 50.00 |",
+                       "| speed | **1.00** (1.00 to 1.00) | **3.75** (3.50 to 4.00) |", "median of 2 rounds", "**700** (690 to 701)", "| tokens a second | **700** (700 to 700) | **9,000** (8,000 to 9,500) |", "| tokens a second | 700 | 600 |", "median of 3 runs", "| 10.0 | 50.00 |",
                        "| Q4_K_M | 64 sequences | 1,750 (1,750 to 1,750) | 1,000 (1,000 to 1,000) | **1.75** (1.75 to 1.75) | micro batches of 512 | 4 | 2.0e-05 |",
                        "| Q4_K_M | prompt of 4,096 | 2,250", "| BF16 | decode | 1,250",
                        "2 cores of Test (AVX2)", "**Test GPU**", "commit abc"]:
@@ -158,10 +158,19 @@ class Page(unittest.TestCase):
         done = self.measure("[ $1 = infer ] && echo '{\"token\": 1}' && echo '{\"decode_per_second\": 5.5, \"memory\": {}}'; exit 0", "sequences", "--only", "16")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         raw = [json.loads(path.read_text()) for path in (self.folder / "results").glob("*/sequences.json")]
-        made = [r for file in raw for r in file["runs"] if r["key"] == "16"]
-        self.assertEqual([r["output"] for r in made], [{"decode_per_second": 5.5, "memory": {}}])
+        made = [r for file in raw for r in file["runs"] if r["key"].startswith("16 ")]
+        self.assertEqual([r["key"] for r in made], ["16 1", "16 2", "16 3"])
+        self.assertEqual([r["output"] for r in made], [{"decode_per_second": 5.5, "memory": {}}] * 3)
         self.assertIn("-np 16", made[0]["command"])
         self.assertNotIn(str(self.folder), made[0]["command"])
+
+
+    def test_runs_before_one_that_fails_are_kept(self):
+        done = self.measure("case \"$*\" in *'-np 4 '*) exit 3;; infer*) echo '{\"decode_per_second\": 5.5, \"memory\": {}}';; esac; exit 0", "sequences")
+        self.assertEqual(done.returncode, 1)
+        made = [r["key"] for path in (self.folder / "results").glob("*/sequences.json") for r in json.loads(path.read_text())["runs"]
+                if r["output"]["decode_per_second"] == 5.5]
+        self.assertEqual(made, ["1 1", "2 1"])
 
 
 class Plots(unittest.TestCase):

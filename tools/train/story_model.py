@@ -120,9 +120,9 @@ def sample(model, prompts, length, temperature, generator):
     """Rows of ids as they go on after prompts [batch, time]; `model` in the type to compute in."""
     shape, device = model.shape, prompts.device
     batch, begun = prompts.shape
-    dtype = model.token_embd.dtype
+    dtype, kv_heads = model.token_embd.dtype, shape["kv_heads"]
     cos, sin = rope_tables(length, device)
-    cache = [[torch.zeros(batch, shape["kv_heads"], length, HEAD, dtype=dtype, device=device)
+    cache = [[torch.zeros(batch, kv_heads, length, HEAD, dtype=dtype, device=device)
               for _ in range(2)] for _ in model.blocks]
     ids = torch.zeros(batch, length, dtype=torch.long, device=device)
     ids[:, :begun] = prompts
@@ -133,11 +133,13 @@ def sample(model, prompts, length, temperature, generator):
             q, k, v = project(x, w, cos[at:at + 1], sin[at:at + 1])
             keys[:, :, at:at + 1] = k
             values[:, :, at:at + 1] = v
+            # Query heads that share keys stand as if they were queries of several positions:
+            # the past is the same for all of them, and nothing has to be copied.
             with sdpa_kernel(SAMPLING_KERNELS):
                 attended = F.scaled_dot_product_attention(
-                    q, spread(keys[:, :, :at + 1], shape["heads"]),
-                    spread(values[:, :, :at + 1], shape["heads"]))
-            x = finish(x, attended, w, 0.0)
+                    q.reshape(batch, kv_heads, -1, HEAD), keys[:, :, :at + 1],
+                    values[:, :, :at + 1])
+            x = finish(x, attended.reshape(batch, -1, 1, HEAD), w, 0.0)
         if at + 1 < begun:
             continue
         logits = linear(norm(x[:, 0], model.output_norm), model.token_embd).float()

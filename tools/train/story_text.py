@@ -58,6 +58,27 @@ def stream(encoded):
     return numpy.concatenate(encoded + [numpy.array([END_ID], dtype=numpy.uint16)])
 
 
+def cut(encoded, window):
+    """All of the documents as rows of `window` tokens. A document that a row cuts off begins anew in
+    the next row, unless it had the row for itself: then it goes on there."""
+    import numpy
+    ids = stream(encoded)
+    starts = numpy.cumsum([0] + [len(document) for document in encoded])
+    rows, at = [], 0
+    while at + window <= len(ids):
+        rows.append(ids[at:at + window])
+        begun = starts[numpy.searchsorted(starts, at + window - 1, "right") - 1]
+        at = int(begun) if begun > at else at + window - 1
+    return rows
+
+
+def documents(rows):
+    """The documents of rows that hold several, each from its begin token on."""
+    import numpy
+    return [part for row in rows
+            for part in numpy.split(row, numpy.flatnonzero(row == END_ID)[1:])]
+
+
 def token_bytes():
     """The characters of byte-level tokens and the byte each stands for."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]

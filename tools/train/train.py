@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""train.py - makes greta's story model: tokenizer, teacher, the teacher's own stories, student.
+"""train.py - makes greta's story model: tokenizer, teachers, the teachers' stories, student.
 
 The corpus is small (66 MB, of which 6 MB are simple stories), so a model of the size that ships
-would learn it by heart before it had learned from it. A larger teacher is trained first, with
-dropout and strong weight decay; it writes new stories; the student learns the teacher's whole
-distribution of each next token, on the corpus and on those stories.
+would learn it by heart before it had learned from it. Several larger teachers are trained first,
+with dropout and strong weight decay; they write new stories; what they foretell together for each
+next token, of the corpus and of those stories, is noted once, and the student learns from those
+notes.
 
     train.py --corpus FOLDER --out FOLDER [--settings settings.json] [--seconds N]
 
-Needs one CUDA GPU, torch, numpy and tokenizers. Where `steps` (`rounds`) in the settings is 0, it is
-chosen so that the phases share the time in proportion to their `seconds` and everything takes N
-seconds; the log and run.json say what was chosen."""
+Needs one CUDA GPU, torch, numpy and tokenizers. Where `steps` (one number for each model of a phase)
+or `rounds` in the settings is 0, it is chosen so that the phases take about their `seconds` and
+everything takes N; the log and run.json say what was chosen."""
 import argparse
 import copy
 import hashlib
@@ -25,6 +26,7 @@ import torch._dynamo
 import torch.nn.functional as F
 
 import story_model
+import story_optim
 import story_text
 
 DEVICE = "cuda"
@@ -34,7 +36,7 @@ torch._dynamo.config.recompile_limit = 64
 BEGAN = time.monotonic()
 RESHUFFLE_STEPS = 500
 REPORT_STEPS = 500
-WARMUP_STEPS = 150
+NOTED = 64  # tokens of each teachers' distribution that are noted one by one
 ENDING_SECONDS = 13  # scoring, samples and files
 
 
@@ -46,11 +48,12 @@ def say(text):
 
 
 class Group:
-    """Documents to take windows of tokens from. Short documents are put in a new order now and
-    then, and windows begin where a document does; in long ones they begin anywhere."""
+    """Documents to take windows of tokens from, in a new order now and then. A share of the windows
+    begins where a document does, the others anywhere."""
 
-    def __init__(self, encoded, short, window, random):
-        self.encoded, self.short, self.window, self.random = encoded, short, window, random
+    def __init__(self, encoded, begin_share, window, random):
+        self.encoded, self.begin_share = encoded, begin_share
+        self.window, self.random = window, random
         self.shuffle()
 
     def shuffle(self):
@@ -58,19 +61,16 @@ class Group:
         ordered = [self.encoded[i] for i in order]
         ids = story_text.stream(ordered)
         self.ids = torch.from_numpy(ids.astype(numpy.int32)).to(DEVICE)
-        last = len(ids) - self.window
-        assert last > 0
+        self.last = len(ids) - self.window
+        assert self.last > 0
         starts = numpy.cumsum([0] + [len(document) for document in ordered[:-1]])
-        starts = starts[starts <= last]
-        self.starts = torch.from_numpy(starts).to(DEVICE) if self.short else None
-        self.last = last
+        self.starts = torch.from_numpy(starts[starts <= self.last]).to(DEVICE)
 
     def take(self, count, generator):
-        if self.short:
-            chosen = torch.randint(len(self.starts), (count,), device=DEVICE, generator=generator)
-            begin = self.starts[chosen]
-        else:
-            begin = torch.randint(self.last + 1, (count,), device=DEVICE, generator=generator)
+        chosen = torch.randint(len(self.starts), (count,), device=DEVICE, generator=generator)
+        anywhere = torch.randint(self.last + 1, (count,), device=DEVICE, generator=generator)
+        at_start = torch.rand(count, device=DEVICE, generator=generator) < self.begin_share
+        begin = torch.where(at_start, self.starts[chosen], anywhere)
         return self.ids[begin[:, None] + torch.arange(self.window, device=DEVICE)].long()
 
 
@@ -84,6 +84,55 @@ def shares(first, last, progress, rows):
     return counts
 
 
+# ---- What the teachers foretell ---------------------------------------------------------------
+
+
+@torch.no_grad()
+def distribution(teachers, ids, tables):
+    """The mean of the teachers' distributions of each next token."""
+    total = 0
+    for teacher in teachers:
+        hidden = teacher.hidden(ids, *tables)
+        total = total + F.linear(hidden, teacher.token_embd.to(hidden.dtype)).float().softmax(-1)
+    return total / len(teachers)
+
+
+def in_batches(rows, batch):
+    """Rows [count, time] in batches of one shape, so that nothing is compiled again; each with how
+    many of its rows count."""
+    for at in range(0, len(rows), batch):
+        part = torch.from_numpy(numpy.asarray(rows[at:at + batch], dtype=numpy.int64)).to(DEVICE)
+        used = len(part)
+        if used < batch:
+            part = torch.cat((part, part[:1].expand(batch - used, -1)))
+        yield part, used
+
+
+class Lesson:
+    """Rows of text with the likeliest tokens the teachers foretell after each of theirs."""
+
+    def __init__(self, rows, teachers, batch, tables, generator):
+        self.generator = generator
+        self.ids, values, choices = [], [], []
+        for part, used in in_batches(rows, batch):
+            top = distribution(teachers, part[:, :-1], tables).topk(NOTED, sorted=False)
+            self.ids.append(part[:used].short())
+            values.append(top.values[:used].half())
+            choices.append(top.indices[:used].short())
+        self.ids, self.values, self.choices = map(torch.cat, (self.ids, values, choices))
+        self.at = len(self.ids)
+
+    def take(self, count):
+        if self.at + count > len(self.ids):
+            self.order = torch.randperm(len(self.ids), device=DEVICE, generator=self.generator)
+            if len(self.ids) < count:
+                self.order = self.order.repeat(count // len(self.ids) + 1)
+            self.at = 0
+        rows = self.order[self.at:self.at + count]
+        self.at += count
+        return self.ids[rows].long(), self.values[rows], self.choices[rows]
+
+
 # ---- Losses ---------------------------------------------------------------------------------
 
 
@@ -92,18 +141,22 @@ def hard_loss(hidden, head, targets):
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
-def soft_loss(hidden, head, targets, teacher_hidden, teacher_head, hard):
-    """hard: [batch], the weight of the text itself; the rest is of the teacher's distribution."""
+def lesson_loss(hidden, head, targets, values, choices, hard):
+    """hard: [batch], the weight of the text itself; the rest is of the teachers' distribution, whose
+    tokens that were not noted count as one."""
     logits = F.linear(hidden, head.to(hidden.dtype)).float()
-    teacher = F.linear(teacher_hidden, teacher_head.to(teacher_hidden.dtype)).float().softmax(-1)
     log_sum = logits.logsumexp(-1)
     from_text = log_sum - logits.gather(-1, targets[..., None])[..., 0]
-    from_teacher = log_sum - (teacher * logits).sum(-1)
-    return (hard[:, None] * from_text + (1 - hard[:, None]) * from_teacher).mean()
+    known = logits.gather(-1, choices.long()) - log_sum[..., None]
+    values = values.float()
+    rest = (1 - values.sum(-1)).clamp(min=0)
+    own_rest = (1 - known.exp().sum(-1)).clamp(min=1e-6)
+    from_teachers = -(values * known).sum(-1) - rest * own_rest.log()
+    return (hard[:, None] * from_text + (1 - hard[:, None]) * from_teachers).mean()
 
 
 compiled_hard_loss = torch.compile(hard_loss, dynamic=False)
-compiled_soft_loss = torch.compile(soft_loss, dynamic=False)
+compiled_lesson_loss = torch.compile(lesson_loss, dynamic=False)
 
 
 @torch.no_grad()
@@ -113,14 +166,10 @@ def score(model, ids, context, batch, tables, exact=False):
     model.eval()
     cos, sin = tables
     count = len(ids) // context
-    chunks = torch.from_numpy(ids[:count * context].astype(numpy.int64)).view(count, context)
+    chunks = ids[:count * context].astype(numpy.int64).reshape(count, context)
     chunks[:, 0] = story_text.END_ID
     half, total = context // 2, 0.0
-    for at in range(0, count, batch):
-        rows = chunks[at:at + batch].to(DEVICE)
-        used = len(rows)
-        if used < batch and not exact:  # one shape, so that nothing is compiled again
-            rows = torch.cat((rows, rows[:1].expand(batch - used, -1)))
+    for rows, used in in_batches(chunks, batch):
         hidden = model.hidden(rows, cos, sin, story_model.block if exact else None,
                               torch.float32 if exact else torch.bfloat16)
         hidden = hidden[:used, half:-1]
@@ -134,50 +183,66 @@ def score(model, ids, context, batch, tables, exact=False):
 
 
 class Trainer:
-    def __init__(self, model, plan, groups, held_out, settings, tables, generator, teacher=None):
-        self.model, self.plan, self.groups, self.held_out = model, plan, groups, held_out
-        self.settings, self.tables, self.generator = settings, tables, generator
-        self.teacher = teacher
-        decayed = [p for name, p in model.named_parameters()
-                   if p.ndim == 2 and name != "token_embd"]
-        plain = [p for name, p in model.named_parameters()
-                 if p.ndim != 2 or name == "token_embd"]
-        self.optimizer = torch.optim.AdamW(
-            [{"params": decayed, "weight_decay": plan["decay"]},
-             {"params": plain, "weight_decay": 0.0}],
-            lr=plan["rate"], betas=(0.9, 0.95), fused=True)
+    """One model through one phase. sources: Groups (hard labels) or Lessons (those and notes)."""
 
-    def batch(self, progress):
+    def __init__(self, model, plan, sources, held_out, settings, tables, generator):
+        self.model, self.plan, self.sources, self.held_out = model, plan, sources, held_out
+        self.settings, self.tables, self.generator = settings, tables, generator
+        self.hard = {}
+        named = list(model.named_parameters())
+        matrices = [p for name, p in named if p.ndim == 2 and name != "token_embd"]
+        others = [p for name, p in named if p.ndim != 2 or name == "token_embd"]
+        decayed = [{"params": matrices, "weight_decay": plan["decay"]}]
+        self.muon = None
+        if plan["muon"]:
+            self.muon = story_optim.Muon(matrices, plan["rate"], plan["decay"])
+            decayed = []
+        self.adam = torch.optim.AdamW(decayed + [{"params": others, "weight_decay": 0.0}],
+                                      lr=plan["rate"], betas=(0.9, 0.95), fused=DEVICE == "cuda")
+
+    def rate(self, step, steps):
+        """Warm-up, a share of the steps at full rate, then linearly to nothing."""
+        held = self.plan["hold"] * steps
+        rate = min(1.0, (steps - step) / max(1.0, steps - held))
+        return self.plan["rate"] * rate * min(1.0, (step + 1) / self.plan["warmup"])
+
+    def loss(self, progress):
         counts = shares(self.plan["first"], self.plan["last"], progress, self.settings["batch"])
-        rows = torch.cat([self.groups[key].take(count, self.generator)
-                          for key, count in counts.items() if count])
-        hard = [self.plan["hard"][key] for key, count in counts.items() for _ in range(count)] \
-            if self.teacher else None
-        return rows[:, :-1], rows[:, 1:].contiguous(), hard
+        counts = {key: count for key, count in counts.items() if count}
+        cos, sin = self.tables
+        if "hard" not in self.plan:
+            rows = torch.cat([self.sources[key].take(count, self.generator)
+                              for key, count in counts.items()])
+            hidden = self.model.hidden(rows[:, :-1], cos, sin)
+            return compiled_hard_loss(hidden, self.model.token_embd, rows[:, 1:].contiguous())
+        taken = [self.sources[key].take(count) for key, count in counts.items()]
+        rows, values, choices = (torch.cat(parts) for parts in zip(*taken))
+        hard = self.hard_weights(counts)
+        hidden = self.model.hidden(rows[:, :-1], cos, sin)
+        return compiled_lesson_loss(hidden, self.model.token_embd, rows[:, 1:].contiguous(), values,
+                                    choices, hard)
+
+    def hard_weights(self, counts):
+        """Kept on the device: a copy in every step would make the host wait for the one before."""
+        weights = tuple(self.plan["hard"][key] for key in counts for _ in range(counts[key]))
+        if weights not in self.hard:
+            self.hard[weights] = torch.tensor(weights, device=DEVICE)
+        return self.hard[weights]
 
     def step(self, step, steps):
-        progress = step / steps
-        rate = self.plan["rate"] * min(1.0, (step + 1) / WARMUP_STEPS)
-        rate *= 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * progress))
-        for group in self.optimizer.param_groups:
+        rate = self.rate(step, steps)
+        for group in self.adam.param_groups:
             group["lr"] = rate
-        ids, targets, hard = self.batch(progress)
         self.model.train()
-        cos, sin = self.tables
-        if self.teacher:
-            with torch.no_grad():
-                teacher_hidden = self.teacher.hidden(ids, cos, sin)
-            hidden = self.model.hidden(ids, cos, sin)
-            loss = compiled_soft_loss(hidden, self.model.token_embd, targets, teacher_hidden,
-                                      self.teacher.token_embd.detach(),
-                                      torch.tensor(hard, device=DEVICE))
-        else:
-            hidden = self.model.hidden(ids, cos, sin)
-            loss = compiled_hard_loss(hidden, self.model.token_embd, targets)
+        loss = self.loss(step / steps)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        if self.muon:
+            self.muon.rate = rate
+            self.muon.step()
+        self.adam.step()
+        self.adam.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)
         return loss.detach()
 
     def validate(self):
@@ -192,52 +257,53 @@ class Trainer:
         """Runs a few steps: compiles what there is to compile, and says what a step takes."""
         for step in range(3):
             self.step(step, 1000)
-        torch.cuda.synchronize()
+        synchronize()
         began = time.monotonic()
         for step in range(10):
             self.step(step, 1000)
-        torch.cuda.synchronize()
+        synchronize()
         return (time.monotonic() - began) / 10
 
     def run(self, steps, name):
-        running, best, best_state = 0.0, math.inf, None
+        running = None
         for step in range(steps):
             if step % RESHUFFLE_STEPS == 0 and step:
-                for group in self.groups.values():
-                    if group.short:
-                        group.shuffle()
+                for source in self.sources.values():
+                    if isinstance(source, Group):
+                        source.shuffle()
             loss = self.step(step, steps)
-            running = loss if step == 0 else 0.98 * running + 0.02 * loss
+            running = loss if running is None else 0.98 * running + 0.02 * loss
             if (step + 1) % REPORT_STEPS == 0 or step + 1 == steps:
                 losses = self.validate()
                 parts = " ".join(f"{key} {value:.4f}" for key, value in losses.items())
                 say(f"{name} step {step + 1}/{steps}: loss {running.item():.4f}; held out: {parts}")
-                if losses["tinystories"] < best and step > steps // 2:
-                    best = losses["tinystories"]
-                    best_state = copy.deepcopy(self.model.state_dict())
                 assert math.isfinite(running.item()), "training diverged"
-        if best_state:
-            self.model.load_state_dict(best_state)
         self.model.eval()
         return self.validate()
 
 
-# ---- The teacher's stories --------------------------------------------------------------------
+def synchronize():
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
+
+# ---- Stories of the models' own -----------------------------------------------------------------
 
 
 def half_precision(model):
     return copy.deepcopy(model).to(torch.bfloat16).eval()
 
 
-def synthesize(teacher, plan, generator):
+def synthesize(teachers, plan, generator):
     """Rows of tokens that each begin a document and go on to others. Where a row ends in the middle
-    of one, nothing false is learned: only the teacher's distribution is, never the next token."""
-    model, rows, rounds = half_precision(teacher), [], 0
+    of one, nothing false is learned: only the teachers' distribution is, never the next token."""
+    models, rows, rounds = [half_precision(teacher) for teacher in teachers], [], 0
     prompts = torch.full((plan["rows"], 1), story_text.END_ID, device=DEVICE)
     began = time.monotonic()
     while rounds < plan["rounds"] or (not plan["rounds"] and
-                                      time.monotonic() - began < plan["seconds"] or not rounds):
-        ids = story_model.sample(model, prompts, plan["length"], plan["temperature"], generator)
+                                      (time.monotonic() - began < plan["seconds"] or not rounds)):
+        ids = story_model.sample(models[rounds % len(models)], prompts, plan["length"],
+                                 plan["temperature"], generator)
         rows += list(ids.cpu().numpy().astype(numpy.uint16))
         rounds += 1
     return rows, rounds
@@ -246,101 +312,156 @@ def synthesize(teacher, plan, generator):
 # ---- Everything -------------------------------------------------------------------------------
 
 
-def fresh(settings, kind):
-    model = story_model.Llama(settings["vocab"], context=settings["context"], **settings[kind])
-    return model.to(DEVICE)
+class Run:
+    """The corpus, the settings and the clock, as all phases share them."""
+
+    def __init__(self, arguments):
+        self.settings = json.loads(pathlib.Path(arguments.settings).read_text())
+        self.seconds, self.corpus = arguments.seconds, arguments.corpus
+        self.out = pathlib.Path(arguments.out)
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.random = numpy.random.default_rng(self.settings["seed"])
+        self.generator = torch.Generator(DEVICE).manual_seed(self.settings["seed"])
+        self.window = self.settings["context"] + 1
+        self.tables = story_model.rope_tables(self.settings["context"], DEVICE)
+        self.log = {}
+
+    def left(self, phase):
+        """Seconds left for a phase: what the later ones need is kept for them."""
+        order = ["teacher_training", "synthesis", "notes", "student_training"]
+        later = order[order.index(phase) + 1:]
+        kept = ENDING_SECONDS + sum(self.settings["seconds"][key] for key in later)
+        return self.seconds - kept - (time.monotonic() - BEGAN)
+
+    def read(self):
+        settings = self.settings
+        texts = {key: story_text.read(self.corpus, key) for key in settings["groups"]}
+        self.tokenizer = story_text.make_tokenizer(
+            [document for key, group in settings["groups"].items()
+             for document in texts[key] * group["tokenizer_copies"]], settings["vocab"])
+        (self.out / "tokenizer.json").write_text(self.tokenizer.to_str())
+        say("tokenizer made")
+        self.groups = {}
+        for key, group in settings["groups"].items():
+            encoded = story_text.encode(self.tokenizer, texts[key])
+            self.groups[key] = Group(encoded, group["begin_share"], self.window, self.random)
+            say(f"{key}: {len(texts[key])} documents, {sum(map(len, texts[key])):,} bytes, "
+                f"{len(self.groups[key].ids):,} tokens")
+        self.held_streams = {
+            key: story_text.stream(story_text.encode(self.tokenizer,
+                                                     story_text.read(self.corpus, f"valid_{key}")))
+            for key in ("tinystories", "childrens_simple", "fairy_tales", "all")}
+        self.held_out = {key: self.held_streams[key][:settings["context"] * settings["batch"] * 2]
+                         for key in ("tinystories", "childrens_simple", "fairy_tales")}
+
+    def fresh(self, kind):
+        model = story_model.Llama(self.settings["vocab"], context=self.settings["context"],
+                                  **self.settings[kind])
+        return model.to(DEVICE)
+
+    def trainer(self, model, plan, sources):
+        return Trainer(model, plan, sources, self.held_out, self.settings, self.tables,
+                       self.generator)
+
+    def train(self, model, phase, sources, number=0):
+        """number: which of the models of the phase it is."""
+        plan = self.settings[phase]
+        trainer = self.trainer(model, plan, sources)
+        each = trainer.step_seconds()
+        parts_left = len(plan["steps"]) - number
+        steps = plan["steps"][number] or max(1, int(self.left(phase) / parts_left / each))
+        say(f"{phase}: {model.parameter_count():,} parameters, {each * 1e3:.1f} ms a step, "
+            f"{steps} steps")
+        self.log.setdefault(phase, []).append(
+            {"steps": steps, "held_out": trainer.run(steps, phase)})
+
+    def rehearse(self):
+        """A little of every phase: what fails, fails before the time is spent. What is compiled
+        here stays compiled."""
+        settings = self.settings
+        teachers = [self.fresh("teacher").eval().requires_grad_(False)]
+        student = self.fresh("student")
+        encoded = self.groups["tinystories"].encoded
+        synthesize(teachers, dict(settings["synthesis"], rounds=1, rows=8, length=4),
+                   self.generator)
+        lesson = self.teach(story_text.cut(encoded, self.window)[:settings["batch"] + 1], teachers)
+        plan = settings["student_training"]
+        self.trainer(student, plan, {key: lesson for key in plan["hard"]}).run(2, "rehearsal")
+        self.export(student, "rehearsal")
+
+    def train_teachers(self):
+        teachers = []
+        for number in range(len(self.settings["teacher_training"]["steps"])):
+            teacher = self.fresh("teacher")
+            self.train(teacher, "teacher_training", self.groups, number)
+            teachers.append(teacher.requires_grad_(False))
+        return teachers
+
+    def teach(self, rows, teachers):
+        return Lesson(rows, teachers, self.settings["batch"], self.tables, self.generator)
+
+    def notes(self, teachers):
+        plan = dict(self.settings["synthesis"], seconds=self.left("synthesis"))
+        own, rounds = synthesize(teachers, plan, self.generator)
+        self.log["synthesis"] = {"rounds": rounds}
+        say(f"synthesis: {rounds} rounds, {sum(map(len, own)):,} tokens")
+        texts = {key: group.encoded for key, group in self.groups.items()}
+        lessons = {key: self.teach(story_text.cut(encoded, self.window), teachers)
+                   for key, encoded in dict(texts, synthetic=story_text.documents(own)).items()}
+        say("notes: " + ", ".join(f"{key} {len(lesson.ids)} rows"
+                                  for key, lesson in lessons.items()))
+        return lessons
+
+    def export(self, student, name):
+        path = self.out / f"{name}-f32.gguf"
+        story_model.export(path, student, self.settings["name"], self.tokenizer.to_str(),
+                           "Tells simple stories in English. Trained from nothing for greta.")
+        say(f"{path.name}: {path.stat().st_size:,} bytes, "
+            f"sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}")
+
+    def score(self, student):
+        scores = {}
+        for key, ids in self.held_streams.items():
+            nats, count = score(student, ids, self.settings["context"], 16, self.tables, exact=True)
+            scores[key] = {
+                "tokens": len(ids), "ids_sha256": hashlib.sha256(ids.tobytes()).hexdigest(),
+                "scored_tokens": count, "nats": nats, "perplexity": math.exp(nats / count)}
+            say(f"{key}: {scores[key]}")
+        return scores
+
+    def show(self, student):
+        prompt = [story_text.END_ID] + self.tokenizer.encode("Once upon a time").ids
+        prompts = torch.tensor([prompt] * 4, device=DEVICE)
+        rows = story_model.sample(half_precision(student), prompts,
+                                  min(700, self.settings["context"]), 0.7, self.generator)
+        for row in rows.tolist():
+            end = row.index(story_text.END_ID, 1) if story_text.END_ID in row[1:] else len(row)
+            print(self.tokenizer.decode(row[:end], skip_special_tokens=True), "\n---", flush=True)
+
+    def write_log(self):
+        (self.out / "run.json").write_text(json.dumps(self.log, indent=2) + "\n")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--corpus", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--seconds", type=float, default=565)
+    parser.add_argument("--seconds", type=float, default=430)
     parser.add_argument("--settings", default=pathlib.Path(__file__).parent / "settings.json")
-    arguments = parser.parse_args()
-    settings = json.loads(pathlib.Path(arguments.settings).read_text())
-    out = pathlib.Path(arguments.out)
-    out.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(settings["seed"])
+    run = Run(parser.parse_args())
+    torch.manual_seed(run.settings["seed"])
     torch.set_float32_matmul_precision("highest")
-    random = numpy.random.default_rng(settings["seed"])
-    generator = torch.Generator(DEVICE).manual_seed(settings["seed"])
-    say(f"torch {torch.__version__} on {torch.cuda.get_device_name()}")
-
-    texts = {key: story_text.read(arguments.corpus, key) for key in settings["groups"]}
-    tokenizer = story_text.make_tokenizer(
-        [document for key, group in settings["groups"].items()
-         for document in texts[key] * group["tokenizer_copies"]], settings["vocab"])
-    tokenizer_json = tokenizer.to_str()
-    (out / "tokenizer.json").write_text(tokenizer_json)
-    say("tokenizer made")
-    window = settings["context"] + 1
-    groups = {}
-    for key, group in settings["groups"].items():
-        encoded = story_text.encode(tokenizer, texts[key])
-        groups[key] = Group(encoded, group["short"], window, random)
-        say(f"{key}: {len(texts[key])} documents, {sum(map(len, texts[key])):,} bytes, "
-            f"{len(groups[key].ids):,} tokens")
-    held_texts = {key: story_text.read(arguments.corpus, f"valid_{key}")
-                  for key in ("tinystories", "childrens_simple", "fairy_tales", "all")}
-    held_streams = {key: story_text.stream(story_text.encode(tokenizer, text))
-                    for key, text in held_texts.items()}
-    held_out = {key: held_streams[key][:settings["context"] * settings["batch"] * limit]
-                for key, limit in (("tinystories", 2), ("childrens_simple", 2), ("fairy_tales", 2))}
-    tables = story_model.rope_tables(settings["context"], DEVICE)
-
-    # What is left of the time is shared out when a phase begins.
-    phases = ["teacher_training", "synthesis", "student_training"]
-    run = {phase: {} for phase in phases}
-
-    def share(phase):
-        left = arguments.seconds - ENDING_SECONDS - (time.monotonic() - BEGAN)
-        later = phases[phases.index(phase):]
-        return left * settings[phase]["seconds"] / sum(settings[key]["seconds"] for key in later)
-
-    def train(model, phase, teacher=None):
-        plan = settings[phase]
-        trainer = Trainer(model, plan, groups, held_out, settings, tables, generator, teacher)
-        each = trainer.step_seconds()
-        steps = plan["steps"] or int(share(phase) / each)
-        say(f"{phase}: {model.parameter_count():,} parameters, {each * 1e3:.1f} ms a step, "
-            f"{steps} steps")
-        run[phase] = {"steps": steps, "held_out": trainer.run(steps, phase)}
-
-    teacher = fresh(settings, "teacher")
-    synthesize(teacher, dict(settings["synthesis"], rounds=1, rows=8, length=4), generator)
-    train(teacher, "teacher_training")
-    teacher.requires_grad_(False)
-
-    plan = dict(settings["synthesis"], seconds=share("synthesis"))
-    rows, run["synthesis"]["rounds"] = synthesize(teacher, plan, generator)
-    say(f"synthesis: {run['synthesis']['rounds']} rounds, {sum(map(len, rows)):,} tokens")
-    for row in rows[:3]:
-        print(tokenizer.decode(row.tolist(), skip_special_tokens=False), "\n---", flush=True)
-    groups["synthetic"] = Group(rows, True, window, random)
-
-    student = fresh(settings, "student")
-    train(student, "student_training", teacher)
-
-    path = out / f"{settings['name']}-f32.gguf"
-    story_model.export(path, student, settings["name"], tokenizer_json,
-                       "Tells simple stories in English. Trained from nothing for greta.")
-    say(f"{path.name}: {path.stat().st_size:,} bytes, "
-        f"sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}")
-    run["held_out"] = {}
-    for key, ids in held_streams.items():
-        nats, count = score(student, ids, settings["context"], 16, tables, exact=True)
-        run["held_out"][key] = {
-            "tokens": len(ids), "ids_sha256": hashlib.sha256(ids.tobytes()).hexdigest(),
-            "scored_tokens": count, "nats": nats, "perplexity": math.exp(nats / count)}
-        say(f"{key}: {run['held_out'][key]}")
-    (out / "run.json").write_text(json.dumps(run, indent=2) + "\n")
-    prompts = torch.tensor([[story_text.END_ID] + tokenizer.encode("Once upon a time").ids] * 4,
-                           device=DEVICE)
-    rows = story_model.sample(half_precision(student), prompts, 400, 0.7, generator)
-    for row in rows.tolist():
-        end = row.index(story_text.END_ID, 1) if story_text.END_ID in row[1:] else len(row)
-        print(tokenizer.decode(row[:end], skip_special_tokens=True), "\n---", flush=True)
+    say(f"torch {torch.__version__} on {DEVICE}")
+    run.read()
+    run.rehearse()
+    teachers = run.train_teachers()
+    lessons = run.notes(teachers)
+    student = run.fresh("student")
+    run.train(student, "student_training", lessons)
+    run.export(student, run.settings["name"])
+    run.log["held_out"] = run.score(student)
+    run.write_log()
+    run.show(student)
     say("done")
 
 

@@ -62,8 +62,7 @@ enum status gpu_module_load(struct device *device, const struct device_module *l
     for (size_t i = 0; i < image->code_count && !module.handle; i++) {
         if (strcmp(image->codes[i].vendor, runtime->kind) == 0)
             code = runtime->module_load(runtime->self, image->codes[i].bytes, &module.handle);
-        gpu->facts.chip.features = image->codes[i].features |
-                                   (device->options.trial_kernels ? DEVICE_GPU_TRIAL : 0);
+        gpu->facts.chip.features = image->codes[i].features;
     }
     if (!module.handle && code == 0)
         return error_set(err, STATUS_UNSUPPORTED,
@@ -83,6 +82,7 @@ enum status gpu_module_load(struct device *device, const struct device_module *l
         gpu->inspect_function = find_own(image, &module, "inspect");
     if (!gpu->store_function)
         gpu->store_function = find_own(image, &module, "store_bytes");
+    device->info.gpu_features = gpu->facts.chip.features;
     gpu->modules[index] = module;
     gpu->module_count = index + 1;
     return STATUS_OK;

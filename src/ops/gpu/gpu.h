@@ -13,8 +13,8 @@ enum dtype gpu_weight_dtype(enum dtype dtype, uint64_t k);
 /* Whether there is a kernel for weights of a type. */
 bool gpu_can_multiply(enum dtype weight_dtype);
 
-/* One of packing.h. */
-uint32_t gpu_pack_format(enum dtype weight_dtype, uint64_t k, uint64_t tokens);
+/* One of packing.h. features: of the chip, DEVICE_GPU_ bits. */
+uint32_t gpu_pack_format(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens);
 uint64_t gpu_packed_row_bytes(uint32_t format, uint64_t k);
 
 #endif

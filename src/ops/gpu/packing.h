@@ -8,5 +8,15 @@
 /* Of many, for matrix units (kernels/pack_rows.c). */
 #define PACK_F16 2u
 #define PACK_BF16 3u
+/* PACK_F16 with every 32 values in the order that lanes multiply them in (kernels/lane_levels.h).
+ */
+#define PACK_LANES 4u
+
+/* Where value i of such a row is, counted in values: of every four neighbours the first and third
+ * stand together, the second and fourth eight further on. */
+static inline unsigned lane_order(unsigned i)
+{
+    return i / 32 * 32 + i / 4 % 2 * 16 + i % 2 * 8 + i % 32 / 8 * 2 + i / 2 % 2;
+}
 
 #endif

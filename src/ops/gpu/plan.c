@@ -46,7 +46,7 @@ static uint32_t plan_add(const struct device_gpu_request *request, struct device
 
 static bool is_halves(uint32_t format)
 {
-    return format == PACK_F16 || format == PACK_BF16;
+    return format == PACK_F16 || format == PACK_BF16 || format == PACK_LANES;
 }
 
 /* Rows of one operand to halves of another. */
@@ -234,16 +234,15 @@ static struct device_gpu_step plan_attention_tiles(const struct device_gpu_reque
 #define APART_GROUP_MOST 8u
 
 /* Whether a block for each token and kv head can do it, and is worth it: blocks for most
- * processors.
+ * processors. Measured on sm_90a, and left to it.
  */
 static bool has_attention_apart(const struct device_gpu_request *request)
 {
     const struct params_attention *params = request->params;
     const struct device_gpu_chip *chip = request->chip;
     const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
-    const uint32_t wanted = DEVICE_GPU_TEAM_MATRIX | DEVICE_GPU_TRIAL;
     uint64_t kv_heads = width_of(keys) / params->head_dim;
-    return (chip->features & wanted) == wanted && rows_of(q) > 1 &&
+    return chip->features & DEVICE_GPU_WARPGROUPS && rows_of(q) > 1 &&
            (params->head_dim == 64 || params->head_dim == 128) &&
            width_of(q) / width_of(keys) <= APART_GROUP_MOST && is_aligned(q) &&
            is_aligned(&request->operands[5]) && is_aligned_f16(keys) &&

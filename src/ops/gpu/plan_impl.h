@@ -78,12 +78,15 @@ static inline void place_operands(const struct group_places *places, uint32_t pa
 /* plan_many.c: products of tokens packed as halves. */
 bool plan_is_many(enum dtype weight_dtype, uint64_t k, uint64_t tokens);
 uint32_t plan_many_products(const struct device_gpu_request *request,
-                            const struct group_places *places, struct device_gpu_step *steps);
+                            const struct group_places *places, uint32_t format,
+                            struct device_gpu_step *steps);
 struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
                                     const struct group_places *places, uint32_t part,
-                                    uint64_t tokens);
+                                    uint32_t format, uint64_t tokens);
 
-/* plan_lanes.c: those whose weights stay in registers, where the chip and the weights allow it. */
+/* plan_lanes.c: those whose weights stay in registers: whether the chip has them and they are worth
+ * it, whether the weights allow it. */
+bool plan_wants_lanes(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens);
 bool plan_has_lanes(const struct device_gpu_request *request,
                     const struct device_host_operand *weights);
 struct device_gpu_step plan_lanes(const struct device_gpu_request *request,

@@ -19,8 +19,7 @@ static bool is_rope_append(const struct device_gpu_request *requests, const devi
 uint32_t plan_join_many(const struct device_gpu_request *requests, const device_gpu_plan *plans,
                         uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken)
 {
-    if (count < 2 || !(requests[0].chip->features & DEVICE_GPU_TRIAL) ||
-        !is_rope_append(requests, plans))
+    if (count < 2 || !is_rope_append(requests, plans))
         return 0;
     const struct device_host_operand *rope = requests[0].operands;
     uint64_t pairs = width_of(&rope[0]) / 2 + width_of(&rope[3]);

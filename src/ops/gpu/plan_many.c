@@ -2,9 +2,9 @@
  * packed as halves.
  *
  * Few enough tokens for weights to be read once: tiles that unpack them as they go (to registers,
- * plan_lanes.c, or to shared memory). Many more:
- * tiles of a warpgroup where the chip has them, over halves, which are unpacked first, a chunk at a
- * time that stays in the chip's cache. What fits none of these is decoded value by value. */
+ * plan_lanes.c, which wants rows in an order of its own, or to shared memory). Many more: tiles of
+ * a warpgroup where the chip has them, over halves, which are unpacked first, a chunk at a time
+ * that stays in the chip's cache. What fits none of these is decoded value by value. */
 #include "ops/gpu/gpu.h"
 
 #include "ops/gpu/packing.h"
@@ -199,28 +199,47 @@ static uint32_t plan_chunks(const struct device_gpu_request *request,
 
 /* ---- All of it ------------------------------------------------------------------------------ */
 
+/* Of rows in the order of lanes: what has none is decoded. */
+static uint32_t plan_lane_products(const struct device_gpu_request *request,
+                                   const struct group_places *places, uint64_t tokens,
+                                   struct device_gpu_step *steps)
+{
+    const struct device_host_operand *weights = &request->operands[places->weights];
+    uint32_t lanes = 0, count = 0;
+    for (uint32_t part = 0; part < places->count; part++) {
+        if (!weights[part].data || rows_of(&weights[part]) == 0)
+            continue;
+        if (plan_has_lanes(request, &weights[part]))
+            lanes |= 1u << part;
+        else
+            steps[count++] = plan_decoded(request, places, part, PACK_LANES, tokens);
+    }
+    if (lanes)
+        steps[count++] = plan_lanes(request, places, lanes, tokens);
+    return count;
+}
+
 uint32_t plan_many_products(const struct device_gpu_request *request,
-                            const struct group_places *places, struct device_gpu_step *steps)
+                            const struct group_places *places, uint32_t format,
+                            struct device_gpu_step *steps)
 {
     const struct device_host_operand *weights = &request->operands[places->weights];
     uint64_t tokens = rows_of(&request->operands[places->packed]);
+    if (format == PACK_LANES)
+        return plan_lane_products(request, places, tokens, steps);
     bool wide = request->chip->features & DEVICE_GPU_WARPGROUPS && tokens >= WARPGROUP_TOKENS_FROM;
-    uint32_t lanes = 0, levels = 0, halves = 0, others = 0, count = 0;
+    uint32_t levels = 0, halves = 0, others = 0, count = 0;
     for (uint32_t part = 0; part < places->count; part++) {
         if (!weights[part].data || rows_of(&weights[part]) == 0)
             continue;
         uint32_t raw_bytes = tile_raw_bytes((uint32_t)weights[part].dtype);
-        if (!wide && plan_has_lanes(request, &weights[part]))
-            lanes |= 1u << part;
-        else if (!wide && is_aligned(&weights[part]) && level_tile_rows(request->chip, raw_bytes))
+        if (!wide && is_aligned(&weights[part]) && level_tile_rows(request->chip, raw_bytes))
             levels |= 1u << part;
         else if (!wide && is_halves(&weights[part]))
             halves |= 1u << part;
         else
             others |= 1u << part;
     }
-    if (lanes)
-        steps[count++] = plan_lanes(request, places, lanes, tokens);
     if (levels)
         steps[count++] = plan_tiles(request, places, levels, true, tokens);
     if (halves)
@@ -232,7 +251,7 @@ uint32_t plan_many_products(const struct device_gpu_request *request,
         uint32_t room = DEVICE_GPU_STEP_LIMIT - count - places->count;
         uint32_t more = plan_chunks(request, places, part, room, steps + count);
         if (more == 0)
-            steps[count + more++] = plan_decoded(request, places, part, tokens);
+            steps[count + more++] = plan_decoded(request, places, part, format, tokens);
         count += more;
     }
     return count;

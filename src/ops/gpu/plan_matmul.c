@@ -21,8 +21,10 @@ bool gpu_can_multiply(enum dtype weight_dtype)
     return quant_can_decode(weight_dtype) || matmul_is_direct(weight_dtype);
 }
 
-uint32_t gpu_pack_format(enum dtype weight_dtype, uint64_t k, uint64_t tokens)
+uint32_t gpu_pack_format(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens)
 {
+    if (plan_wants_lanes(features, weight_dtype, k, tokens))
+        return PACK_LANES;
     if (plan_is_many(weight_dtype, k, tokens))
         return weight_dtype == DTYPE_BF16 ? PACK_BF16 : PACK_F16;
     bool own = matmul_is_direct(weight_dtype) || matmul_chunk_bytes(weight_dtype);
@@ -34,7 +36,8 @@ uint64_t gpu_packed_row_bytes(uint32_t format, uint64_t k)
     switch (format) {
     case PACK_LEVELS:
         return (k + k / 32 * 8 + 15) / 16 * 16;
-    case PACK_F16: /* with a factor, and its place aligned */
+    case PACK_F16:
+    case PACK_LANES: /* with a factor, and its place aligned */
         return 2 * k + 16;
     case PACK_BF16:
         return 2 * k;
@@ -90,8 +93,8 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
     uint32_t ring_bytes = MATMUL_STAGES * MATMUL_ROWS * stage_bytes;
     uint32_t teams = ring_teams(chip, ring_bytes);
     uint32_t wide = tokens > 4 ? 3 : tokens > 2 ? 2 : tokens > 1 ? 1 : 0; /* log2 */
-    bool levels = gpu_pack_format(weights[first].dtype, width_of(&weights[first]), tokens) ==
-                  PACK_LEVELS;
+    bool levels = gpu_pack_format(chip->features, weights[first].dtype, width_of(&weights[first]),
+                                  tokens) == PACK_LEVELS;
     enum gpu_kernel kernel = (levels ? KERNEL_matmul_levels_1 : KERNEL_matmul_floats_1) + wide;
     if (way == WAY_RING) {
         wide = tokens > 1 ? 3 : 0;
@@ -111,14 +114,14 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
 
 struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
                                     const struct group_places *places, uint32_t part,
-                                    uint64_t tokens)
+                                    uint32_t format, uint64_t tokens)
 {
     const struct device_host_operand *weights = &request->operands[places->weights + part];
     struct device_gpu_step step = step_of(KERNEL_matmul_decoded,
                                           divide_up(rows_of(weights), TEAMS_OF_VALUES),
                                           divide_up(tokens, DECODED_TOKENS), VALUE_THREADS);
     step.words[1] = part;
-    step.words[2] = gpu_pack_format(weights->dtype, width_of(weights), tokens);
+    step.words[2] = format;
     place_operands(places, 1u << part, &step);
     return step;
 }
@@ -187,7 +190,7 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     uint64_t most = chip->thread_limit / TEAM;
     most = most < ONE_TEAMS_MOST ? most : ONE_TEAMS_MOST;
     if (members > most || groups / blocks > UINT32_MAX / 4096 ||
-        (!same && gpu_pack_format(dtype, k, 1) != PACK_LEVELS))
+        (!same && gpu_pack_format(chip->features, dtype, k, 1) != PACK_LEVELS))
         return false;
     uint64_t sums = divide_up(groups, blocks) * ONE_ROWS_MOST * members * sizeof(float);
     uint64_t room = chip->processor_shared_bytes - ONE_SPARE_BYTES;
@@ -233,8 +236,10 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     while (first + 1 < places->count && !weights[first].data)
         first++;
     /* All parts want the same packing. */
-    if (plan_is_many(weights[first].dtype, width_of(&weights[first]), tokens))
-        return plan_many_products(request, places, steps);
+    uint32_t format = gpu_pack_format(request->chip->features, weights[first].dtype,
+                                      width_of(&weights[first]), tokens);
+    if (format != PACK_LEVELS && format != PACK_F32)
+        return plan_many_products(request, places, format, steps);
     for (uint32_t part = 0; part < places->count; part++)
         if (weights[part].data && rows_of(&weights[part]) > 0)
             bits[way_of(&weights[part])] |= 1u << part;
@@ -248,7 +253,7 @@ static uint32_t plan_products(const struct device_gpu_request *request,
             steps[count++] = plan_streamed(request, places, way, bits[way], tokens);
     for (uint32_t part = 0; part < places->count; part++)
         if (bits[WAY_DECODED] >> part & 1)
-            steps[count++] = plan_decoded(request, places, part, tokens);
+            steps[count++] = plan_decoded(request, places, part, format, tokens);
     return count;
 }
 

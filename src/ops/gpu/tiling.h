@@ -50,16 +50,24 @@ static inline uint32_t tile_raw_bytes(uint32_t dtype)
 }
 
 /* Of products whose weights stay in registers (matmul_lanes.c): threads and warpgroups of a block,
- * rows of a warpgroup, tokens; a stage of activations is two panels of 64 values of k; fours of
- * sums of a thread; bytes of the tokens' factors and a flag. */
+ * rows of a warpgroup, tokens of a tile (two kinds of kernels); bytes of the tokens' factors and a
+ * flag. */
 #define LANES_THREADS 512u
 #define LANES_GROUPS 4u
 #define LANES_ROWS 64u
 #define LANES_TOKENS 64u
-#define LANES_PANEL_BYTES (LANES_TOKENS * 128u)
-#define LANES_STAGE_BYTES (2 * LANES_PANEL_BYTES)
-#define LANES_FOURS 8u
+#define LANES_TOKENS_FEW 32u
 #define LANES_EXTRA_BYTES (LANES_TOKENS * 4u + 16u)
+
+/* A panel is 64 values of k of all tokens of a tile, a stage two of them. */
+static inline uint32_t lanes_panel_bytes(uint32_t tokens)
+{
+    return tokens * 128;
+}
+static inline uint32_t lanes_stage_bytes(uint32_t tokens)
+{
+    return 2 * lanes_panel_bytes(tokens);
+}
 
 /* Blocks of 256 values of weights in a ring, and stages of activations that are on their way; two
  * more are being multiplied. Weights must have been asked for no later than the activations of
@@ -84,9 +92,9 @@ static inline uint32_t lanes_raw_bytes(uint32_t dtype)
         return 0;
     }
 }
-static inline uint32_t lanes_shared_bytes(uint32_t dtype)
+static inline uint32_t lanes_shared_bytes(uint32_t dtype, uint32_t tokens)
 {
-    return (lanes_rounds(dtype) + 2) * LANES_STAGE_BYTES + LANES_EXTRA_BYTES +
+    return (lanes_rounds(dtype) + 2) * lanes_stage_bytes(tokens) + LANES_EXTRA_BYTES +
            lanes_rounds(dtype) * LANES_GROUPS * LANES_ROWS * lanes_raw_bytes(dtype);
 }
 

@@ -3,7 +3,8 @@
  *
  * Lane l has rows l / 4 and l / 4 + 8. Of every 32 values it takes the eight from 8 * (l % 4) on,
  * which lie together in all types. What the matrix unit calls column 16 j + 8 h + 2 c + b of them
- * is value 8 c + 4 j + 2 h + b: activations are put in that order (lane_place).
+ * is value 8 c + 4 j + h + 2 b, so that bytes of a word two apart become a pair of halves:
+ * activations are packed in that order (PACK_LANES).
  *
  * Bytes of 16 rows: the levels, rows 32 bytes further apart than they are long, so that four rows
  * of a column meet different banks; behind them what else the type has, part by part. */
@@ -13,13 +14,6 @@
 #include "ops/gpu/kernels/matmul_unit.h"
 #include "ops/gpu/kernels/tile_levels.h"
 #include "ops/gpu/tiling.h"
-
-/* Where word `word` of 64 halves of a row of activations goes in its row of a panel. */
-INLINE uint32_t lane_place(uint32_t word, uint32_t row)
-{
-    uint32_t piece = word / 16 * 4 + word / 2 % 2 * 2 + word % 2;
-    return ((piece ^ (row % 8)) * 16) + word / 4 % 4 * 4;
-}
 
 /* Where the parts behind the levels begin. */
 #define LANE_LEVELS_APART(dtype) ((dtype) == DTYPE_Q8_0_X8 ? 288u : 160u)
@@ -38,39 +32,51 @@ struct lane_rows {
     uint32_t first_bytes, stride_bytes;
 };
 
-/* Asks for 256 values of all 16 rows. */
-INLINE void copy_lane_levels(uint32_t dtype, const struct lane_rows *rows, uint32_t block,
-                             SHARED uint8_t *target)
+/* In how many copies of each lane 256 values of all 16 rows come: levels, at_once rows of them at a
+ * time, then the rest. */
+INLINE uint32_t lane_level_pieces(uint32_t dtype)
 {
-    const uint32_t pieces = dtype == DTYPE_Q8_0_X8 ? 16 : 8; /* of 16 bytes, of levels of a row */
-    const uint32_t at_once = TEAM / pieces;                  /* rows */
+    return dtype == DTYPE_Q8_0_X8 ? 8 : 4;
+}
+INLINE uint32_t lane_pieces(uint32_t dtype)
+{
+    return lane_level_pieces(dtype) + (dtype == DTYPE_Q6_K_X8 ? 3 : dtype == DTYPE_Q5_K ? 2 : 1);
+}
+
+/* Asks for one of them. */
+INLINE void copy_lane_piece(uint32_t dtype, const struct lane_rows *rows, uint32_t block,
+                            uint32_t piece, SHARED uint8_t *target)
+{
+    const uint32_t level_pieces = lane_level_pieces(dtype), at_once = 16 / level_pieces;
+    const uint32_t across = TEAM / at_once; /* lanes of a row, 16 bytes each */
     uint32_t lane = lane_index(), in = block % 8, stride = rows->stride_bytes;
     uint32_t at = rows->first_bytes +
                   (dtype == DTYPE_Q6_K_X8 ? block / 8 * 1680 : block * tile_raw_bytes(dtype));
-    uint32_t levels = at + (dtype == DTYPE_Q4_K      ? 16
-                            : dtype == DTYPE_Q5_K    ? 48
-                            : dtype == DTYPE_Q6_K_X8 ? in * 128
-                                                     : 0);
-    levels += lane / pieces * stride + lane % pieces * 16;
-    SHARED uint8_t *to = target + lane / pieces * LANE_LEVELS_APART(dtype) + lane % pieces * 16;
-    UNROLL
-    for (uint32_t n = 0; n < 16 / at_once; n++)
-        copy_async_kept(to + n * at_once * LANE_LEVELS_APART(dtype),
-                        rows->weights + (levels + n * at_once * stride));
-    target += LANE_BEHIND(dtype) + lane * 16;
-    uint32_t head = at + lane % 16 * stride;
-    if (dtype == DTYPE_Q6_K_X8) {
-        copy_async_kept(target, rows->weights + (head + (lane < 16 ? 1536 + in * 16 : 1664)));
-        target += 512 + lane / 4 * LANE_TOPS_APART + lane % 4 * 16 - lane * 16;
-        at += 1024 + in * 64 + lane / 4 * stride + lane % 4 * 16;
-        copy_async_kept(target, rows->weights + at);
-        copy_async_kept(target + 8 * LANE_TOPS_APART, rows->weights + (at + 8 * stride));
+    if (piece < level_pieces) {
+        uint32_t row = lane / across + piece * at_once;
+        uint32_t levels = dtype == DTYPE_Q4_K      ? 16
+                          : dtype == DTYPE_Q5_K    ? 48
+                          : dtype == DTYPE_Q6_K_X8 ? in * 128
+                                                   : 0;
+        copy_async_kept(target + row * LANE_LEVELS_APART(dtype) + lane % across * 16,
+                        rows->weights + (at + levels + row * stride + lane % across * 16));
         return;
     }
-    if (lane < 16)
-        copy_async_kept(target, rows->weights + (head + (dtype == DTYPE_Q8_0_X8 ? 256 : 0)));
-    if (dtype == DTYPE_Q5_K)
-        copy_async_kept(target + 256,
+    piece -= level_pieces;
+    target += LANE_BEHIND(dtype);
+    uint32_t head = at + lane % 16 * stride;
+    if (piece == 0 && dtype == DTYPE_Q6_K_X8)
+        copy_async_kept(target + lane * 16,
+                        rows->weights + (head + (lane < 16 ? 1536 + in * 16 : 1664)));
+    else if (piece == 0 && lane < 16)
+        copy_async_kept(target + lane * 16,
+                        rows->weights + (head + (dtype == DTYPE_Q8_0_X8 ? 256 : 0)));
+    else if (piece > 0 && dtype == DTYPE_Q6_K_X8) {
+        uint32_t row = lane / 4 + 8 * (piece - 1);
+        copy_async_kept(target + 512 + row * LANE_TOPS_APART + lane % 4 * 16,
+                        rows->weights + (at + 1024 + in * 64 + row * stride + lane % 4 * 16));
+    } else if (piece > 0) /* Q5_K */
+        copy_async_kept(target + 256 + lane * 16,
                         rows->weights + (at + 16 + lane / 2 * stride + lane % 2 * 16));
 }
 
@@ -161,24 +167,40 @@ INLINE words2 lane_group(uint32_t dtype, const struct lane_quarter *quarter, uin
     return join_levels(quarter->bytes[0], 4 * g, fifth);
 }
 
+/* Bytes 0 and 2 of a word, or 1 and 3, as f16: the last digits of a number whose others make it
+ * `bases`. Of Q4_K the high nibbles of group 1 stay where they are: 16 of the last digit are 1 in
+ * 64 and something. */
+INLINE uint32_t lane_pair(uint32_t dtype, const struct lane_quarter *quarter, uint32_t g,
+                          words2 levels, uint32_t j, uint32_t odd)
+{
+    if (dtype == DTYPE_Q4_K)
+        return bits_under(quarter->bytes[0][j] >> (8 * odd), g ? 0x00F000F0u : 0x000F000Fu,
+                          g ? 0x54005400u : 0x64006400u);
+    return pick_bytes(levels[j], 0x64646464u,
+                      odd ? byte_selector(1, 4, 3, 4) : byte_selector(0, 4, 2, 4));
+}
+
+INLINE float lane_base(uint32_t dtype, uint32_t g)
+{
+    if (dtype == DTYPE_Q4_K)
+        return g ? 64.0f : 1024.0f;
+    return dtype == DTYPE_Q8_0_X8 ? 1152.0f : dtype == DTYPE_Q6_K_X8 ? 1056.0f : 1024.0f;
+}
+
 /* Group g of 32 values of one of the lane's rows (which: 0, or 1 for the row eight further), to the
  * words of warpgroup_multiply_held. */
 INLINE void hold_lane_group(uint32_t dtype, const struct lane_quarter *quarter, uint32_t q,
                             uint32_t g, uint32_t which, uint32_t words[8])
 {
-    const float base = dtype == DTYPE_Q8_0_X8   ? 1152.0f
-                       : dtype == DTYPE_Q6_K_X8 ? 1056.0f
-                                                : 1024.0f;
-    uint32_t bases = two_halves(base, base);
+    uint32_t bases = two_halves(lane_base(dtype, g), lane_base(dtype, g));
     uint32_t scale = half_twice(quarter->scales, g), min = half_twice(quarter->mins, g);
     words2 levels = lane_group(dtype, quarter, q, g);
     UNROLL
     for (uint32_t j = 0; j < 2; j++) {
-        /* Levels become f16 as the digits of 1024 and something. */
-        uint32_t low = pick_bytes(levels[j], 0x64646464u, byte_selector(0, 4, 1, 4));
-        uint32_t high = pick_bytes(levels[j], 0x64646464u, byte_selector(2, 4, 3, 4));
-        words[4 * j + which] = scale_halves(low, bases, scale, min);
-        words[4 * j + which + 2] = scale_halves(high, bases, scale, min);
+        uint32_t even = lane_pair(dtype, quarter, g, levels, j, 0);
+        uint32_t odd = lane_pair(dtype, quarter, g, levels, j, 1);
+        words[4 * j + which] = scale_halves(even, bases, scale, min);
+        words[4 * j + which + 2] = scale_halves(odd, bases, scale, min);
     }
 }
 

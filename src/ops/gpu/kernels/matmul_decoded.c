@@ -10,7 +10,8 @@ INLINE float packed_value(uint32_t format, const GLOBAL uint8_t *row, uint32_t i
 {
     if (format == PACK_F32)
         return ((const GLOBAL float *)row)[i];
-    uint32_t bits = load_half_bits(row + 2 * (uint64_t)i);
+    uint32_t at = format == PACK_LANES ? lane_order(i) : i;
+    uint32_t bits = load_half_bits(row + 2 * (uint64_t)at);
     return format == PACK_BF16 ? float_of(bits << 16) : f16_value((uint16_t)bits);
 }
 
@@ -40,7 +41,7 @@ KERNEL(matmul_decoded)
     UNROLL
     for (uint32_t t = 0; t < DECODED_TOKENS; t++) {
         float sum = team_sum(sums[t], TEAM);
-        if (format == PACK_F16)
+        if (format == PACK_F16 || format == PACK_LANES)
             sum *= *(const GLOBAL float *)(acts[t] + 2 * weights->width);
         if (lane_index() == 0 && t < count)
             row_f32(out, first_token + t)[row] = sum +

@@ -1,5 +1,6 @@
 /* matmul_lanes.c - products of levels (Q4_K, Q5_K, Q6_K_X8, Q8_0_X8) with up to LANES_TOKENS rows
- * of activations at a time, on the matrix units of sm_90a, weights straight from registers.
+ * of activations at a time, or LANES_TOKENS_FEW, on the matrix units of sm_90a, weights straight
+ * from registers.
  *
  * A block has four warpgroups. Each has LANES_ROWS rows of weights and a share of k: four times as
  * many rows and one share (words[2] is 1), or twice as many and two shares, which meet in shared
@@ -15,105 +16,26 @@
  * the row, on the chip's number of processors, and on how many rows and tokens the product has, by
  * the number of splits and shares; not on what the other tokens are.
  *
- * Operands: packed (PACK_F16), three weights, three biases, three outputs. words[0]: splits of k
+ * Operands: packed (PACK_LANES), three weights, three biases, three outputs. words[0]: splits of k
  * over blocks, words[1]: blocks of 256 values of a share, words[2]: shares. x counts splits, then
  * tiles of rows of all parts; y tiles of tokens. */
-#include "ops/gpu/kernels/lane_levels.h"
-#include "ops/gpu/kernels/warpgroup.h"
+#include "ops/gpu/kernels/lanes_store.h"
 
 #if HAS_WARPGROUPS
 
-/* What a warpgroup does. */
-struct lanes_share {
-    const struct gpu_operand *weights, *bias, *out;
-    uint32_t tile, split, splits;
-    uint32_t shares, share, unit;                  /* unit: which rows of the tile */
-    uint32_t first_row, rows, first_token, tokens; /* what there is of it */
-    uint32_t team_row; /* the first of 16 that the team reads: the part's last where it has fewer */
-    uint32_t blocks, stages; /* blocks of 256 values of this share; stages of activations of all */
-};
-
-INLINE void find_lanes_rows(const struct gpu_call *call, struct lanes_share *share)
-{
-    uint32_t tile = share->tile, part = 0;
-    uint32_t tile_rows = LANES_GROUPS * LANES_ROWS / share->shares;
-    for (; part < 2; part++) {
-        const struct gpu_operand *weights = &call->operands[1 + part];
-        uint32_t rows = weights->address ? (uint32_t)weights->rows : 0;
-        uint32_t tiles = (rows + tile_rows - 1) / tile_rows;
-        if (tile < tiles)
-            break;
-        tile -= tiles;
-    }
-    share->weights = &call->operands[1 + part];
-    share->bias = &call->operands[4 + part];
-    share->out = &call->operands[7 + part];
-    share->first_row = tile * tile_rows + share->unit * LANES_ROWS;
-    uint32_t all = (uint32_t)share->weights->rows;
-    uint32_t left = share->first_row < all ? all - share->first_row : 0;
-    share->rows = left < LANES_ROWS ? left : LANES_ROWS;
-    share->team_row = share->first_row + team_index() % 4 * 16;
-    share->team_row = share->team_row + 16 < all ? share->team_row : all - 16;
-}
-
-INLINE struct lanes_share find_lanes(const struct gpu_call *call)
-{
-    struct lanes_share share = { .splits = call->words[0], .shares = call->words[2] };
-    /* The same for the whole team, and said so that the assembler knows: what follows from it is
-     * kept once for all lanes. */
-    uint32_t group = team_pick(thread_index() / WARPGROUP, 0), units = LANES_GROUPS / share.shares;
-    share.split = block_x() % share.splits;
-    share.tile = block_x() / share.splits;
-    share.share = group / units;
-    share.unit = group % units;
-    find_lanes_rows(call, &share);
-    share.first_token = block_y() * LANES_TOKENS;
-    uint32_t left = (uint32_t)call->operands[0].rows - share.first_token;
-    share.tokens = left < LANES_TOKENS ? left : LANES_TOKENS;
-    return share;
-}
-
-/* ---- Shares of k ---------------------------------------------------------------------------- */
-
-/* Goes around in a range from somewhere on, in steps that end at its end. Tiles begin at different
- * places, so that they do not all ask the same part of the cache for the same activations. */
-struct lanes_place {
-    uint32_t at, begin, end;
-};
-
-INLINE void advance_lanes(struct lanes_place *place, uint32_t step)
-{
-    place->at += step;
-    if (place->at == place->end)
-        place->at = place->begin;
-}
-
-/* Blocks of 256 values of a share; *ret_count of them, of which a share has none where k ends
- * before it: then there is one that nobody uses. */
-INLINE struct lanes_place find_lanes_blocks(const struct gpu_call *call,
-                                            const struct lanes_share *share, uint32_t which,
-                                            uint32_t *ret_count)
-{
-    uint32_t each = call->words[1], all = (uint32_t)share->weights->width / 256;
-    uint32_t first = (share->split * share->shares + which) * each;
-    uint32_t left = first < all ? all - first : 0, count = left < each ? left : each;
-    *ret_count = count;
-    if (count == 0)
-        return (struct lanes_place){ 0, 0, 1 };
-    return (struct lanes_place){ first + share->tile % count, first, first + count };
-}
-
 /* ---- Activations ---------------------------------------------------------------------------- */
 
-/* A thread copies a word of four tokens' rows, of both panels. */
-#define LANES_TOKENS_OF_TEAM (LANES_TOKENS / (LANES_THREADS / TEAM))
+/* A thread copies 16 bytes of a token's row, of both panels, or of one where half the threads fill
+ * it. */
+_Static_assert(LANES_THREADS == LANES_TOKENS * 8 && LANES_THREADS == 2 * LANES_TOKENS_FEW * 8,
+               "pieces of a panel for all threads, or for half of them");
 
 struct lanes_tokens {
-    const GLOBAL uint8_t *first;       /* of the tile */
-    uint32_t at[LANES_TOKENS_OF_TEAM]; /* the thread's words behind it */
-    uint32_t target;                   /* in a panel, of the first of them */
-    struct lanes_place panels[2];      /* bytes of a row, of the stage to ask for next */
-    uint32_t step;                     /* from stage to stage */
+    const GLOBAL uint8_t *mine;   /* the thread's piece of its row */
+    bool there;                   /* else the row is none, and what is multiplied is not stored */
+    uint32_t target;              /* in a panel */
+    struct lanes_place panels[2]; /* bytes of a row, of the stage to ask for next */
+    uint32_t step;                /* from stage to stage */
 };
 
 /* Panels of a stage: one share's next two quarters of a block, or each share's next. */
@@ -121,16 +43,12 @@ INLINE struct lanes_tokens find_lanes_tokens(const struct gpu_call *call,
                                              const struct lanes_share *share)
 {
     const struct gpu_operand *packed = &call->operands[0];
-    uint32_t row = team_index() * LANES_TOKENS_OF_TEAM;
+    uint32_t row = thread_index() / 8 % share->columns, piece = thread_index() % 8;
     bool two = share->shares == 2;
     struct lanes_tokens tokens = { .step = two ? 128 : 256 };
-    tokens.first = row_at(packed, share->first_token);
-    tokens.target = row * PANEL_ROW_BYTES + lane_place(lane_index(), row);
-    UNROLL
-    for (uint32_t n = 0; n < LANES_TOKENS_OF_TEAM; n++) {
-        uint32_t from = row + n < share->tokens ? row + n : share->tokens - 1;
-        tokens.at[n] = from * (uint32_t)packed->row_stride_bytes + 4 * lane_index();
-    }
+    tokens.there = row < share->tokens;
+    tokens.mine = row_at(packed, share->first_token + (tokens.there ? row : 0)) + 16 * piece;
+    tokens.target = panel_piece(row, piece);
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
         uint32_t unused, behind = two ? 0 : 128 * n;
@@ -140,21 +58,6 @@ INLINE struct lanes_tokens find_lanes_tokens(const struct gpu_call *call,
                                                  blocks.end * 512 + behind };
     }
     return tokens;
-}
-
-/* Asks for the next stage. */
-INLINE void copy_lanes_tokens(struct lanes_tokens *tokens, SHARED uint8_t *target)
-{
-    UNROLL
-    for (uint32_t n = 0; n < 2; n++) {
-        const GLOBAL uint8_t *source = tokens->first + tokens->panels[n].at;
-        SHARED uint8_t *panel = target + n * LANES_PANEL_BYTES;
-        UNROLL
-        for (uint32_t i = 0; i < LANES_TOKENS_OF_TEAM; i++) /* row % 8 has i as its low bits */
-            copy_async_word(panel + ((tokens->target + i * PANEL_ROW_BYTES) ^ (16 * i)),
-                            source + tokens->at[i]);
-        advance_lanes(&tokens->panels[n], tokens->step);
-    }
 }
 
 /* ---- Walking -------------------------------------------------------------------------------- */
@@ -170,48 +73,58 @@ struct lanes_walk {
     struct lanes_place full, empty, raw; /* of stages: at hand, to fill next; of weights: to fill */
 };
 
-INLINE void copy_lanes_block(uint32_t dtype, const struct lanes_share *share,
-                             struct lanes_walk *walk)
+/* Asks for the next block of 256 values of weights, or a share of it: copies `part` and every
+ * `parts` further. The last of them moves on. */
+INLINE void ask_lanes_block(uint32_t dtype, const struct lanes_share *share,
+                            struct lanes_walk *walk, uint32_t part, uint32_t parts)
 {
-    if (walk->asked++ >= share->blocks)
+    if (walk->asked >= share->blocks)
         return;
-    copy_lane_levels(dtype, &walk->rows, walk->blocks.at, walk->ring + walk->raw.at);
+    UNROLL
+    for (uint32_t piece = part; piece < lane_pieces(dtype); piece += parts)
+        copy_lane_piece(dtype, &walk->rows, walk->blocks.at, piece, walk->ring + walk->raw.at);
+    if (part < parts - 1)
+        return;
+    walk->asked++;
     advance_lanes(&walk->blocks, 1);
     advance_lanes(&walk->raw, 16 * lanes_raw_bytes(dtype));
 }
 
-INLINE void ask_lanes_stage(const struct lanes_share *share, struct lanes_walk *walk,
-                            uint32_t stage)
+/* Asks for panel n of a stage; the second moves on. */
+INLINE void ask_lanes_panel(const struct lanes_share *share, struct lanes_walk *walk,
+                            uint32_t stage, uint32_t n)
 {
-    if (stage < share->stages)
-        copy_lanes_tokens(&walk->tokens, walk->acts + walk->empty.at);
-    advance_lanes(&walk->empty, LANES_STAGE_BYTES);
+    struct lanes_tokens *tokens = &walk->tokens;
+    bool mine = share->columns == LANES_TOKENS || n == thread_index() / (LANES_THREADS / 2);
+    if (stage < share->stages && tokens->there && mine)
+        copy_async(walk->acts + walk->empty.at + n * lanes_panel_bytes(share->columns) +
+                       tokens->target,
+                   tokens->mine + tokens->panels[n].at);
+    advance_lanes(&tokens->panels[n], tokens->step);
+    if (n == 1)
+        advance_lanes(&walk->empty, lanes_stage_bytes(share->columns));
 }
 
-/* Waits for the next stage, and asks for one further on: its place was multiplied from two stages
- * ago, and all have waited for that. */
+/* Waits for the next stage. What is asked for in it has the place that was multiplied from two
+ * stages ago, and all have waited for that. */
 INLINE void enter_lanes_stage(uint32_t dtype, const struct lanes_share *share,
-                              struct lanes_walk *walk, bool begins_block)
+                              struct lanes_walk *walk)
 {
-    const uint32_t rounds = lanes_rounds(dtype);
-    uint32_t stage = walk->stage++;
-    advance_lanes(&walk->full, LANES_STAGE_BYTES);
-    if (rounds == 3) /* rounds - 1, which must be a number */
+    walk->stage++;
+    advance_lanes(&walk->full, lanes_stage_bytes(share->columns));
+    if (lanes_rounds(dtype) == 3) /* rounds - 1, which must be a number */
         copy_wait(2);
     else
         copy_wait(1);
     warpgroup_publish();
     block_sync();
-    ask_lanes_stage(share, walk, stage + rounds);
-    if (begins_block)
-        copy_lanes_block(dtype, share, walk);
-    copy_commit();
 }
 
 INLINE void begin_lanes(const struct gpu_call *call, uint32_t dtype, struct lanes_share *share,
                         struct lanes_walk *walk)
 {
-    const uint32_t rounds = lanes_rounds(dtype), ring = (rounds + 2) * LANES_STAGE_BYTES;
+    const uint32_t rounds = lanes_rounds(dtype), stage_bytes = lanes_stage_bytes(share->columns);
+    const uint32_t ring = (rounds + 2) * stage_bytes;
     const uint32_t raw_bytes = 16 * lanes_raw_bytes(dtype);
     uint32_t stride = (uint32_t)share->weights->row_stride_bytes, counts[2];
     SHARED float *factors = (SHARED float *)(shared_memory() + ring);
@@ -226,17 +139,18 @@ INLINE void begin_lanes(const struct gpu_call *call, uint32_t dtype, struct lane
     walk->blocks = share->share ? second : first;
     walk->acts = shared_memory();
     walk->ring = shared_memory() + ring + LANES_EXTRA_BYTES + team_index() * rounds * raw_bytes;
-    walk->full = (struct lanes_place){ ring - LANES_STAGE_BYTES, 0, ring };
+    walk->full = (struct lanes_place){ ring - stage_bytes, 0, ring };
     walk->empty = (struct lanes_place){ 0, 0, ring };
     walk->raw = (struct lanes_place){ 0, 0, rounds * raw_bytes };
     walk->stage = walk->asked = 0;
     for (uint32_t n = 0; n < rounds - 1; n++)
-        copy_lanes_block(dtype, share, walk);
+        ask_lanes_block(dtype, share, walk, 0, 1);
     early_wait();
     leave_crumbs(call);
     walk->tokens = find_lanes_tokens(call, share);
     for (uint32_t stage = 0; stage < rounds; stage++) {
-        ask_lanes_stage(share, walk, stage);
+        ask_lanes_panel(share, walk, stage, 0);
+        ask_lanes_panel(share, walk, stage, 1);
         copy_commit();
     }
     if (thread_index() < share->tokens)
@@ -277,33 +191,46 @@ INLINE void load_lanes_first(uint32_t dtype, const struct lanes_walk *walk,
     load_lanes_quarters(dtype, raw, 0, unpacking->scales, unpacking->quarters);
 }
 
-/* Of a block of 256 values, whose first stage is at hand. What is multiplied next is loaded before
- * it is waited for; `more`: so is the next block's beginning, whose bytes came a stage ago. */
+/* Of a block of 256 values. What is multiplied next is loaded before it is waited for; `more`: so
+ * is the next block's beginning, whose bytes came a stage ago. Copies are asked for behind that, a
+ * few at a time: many at once would keep the loads waiting. */
 INLINE void multiply_lanes_block(uint32_t dtype, const struct lanes_share *share,
                                  struct lanes_walk *walk, bool more,
                                  struct lanes_unpacking *unpacking, uint32_t words[2][8],
                                  float sums[WARPGROUP_FEW_SUMS])
 {
     const SHARED uint8_t *raw = walk->ring + unpacking->raw.at;
+    const uint32_t rounds = lanes_rounds(dtype);
     bool two = share->shares == 2;
     advance_lanes(&unpacking->raw, 16 * lanes_raw_bytes(dtype));
     advance_lanes(&unpacking->block, 1);
     UNROLL
     for (uint32_t q = 0; q < 4; q++) {
-        if (q > 0 && (two || q % 2 == 0))
-            enter_lanes_stage(dtype, share, walk, false);
+        if (q > 0 && (two || q % 2 == 0)) {
+            copy_commit();
+            enter_lanes_stage(dtype, share, walk);
+        }
         uint64_t panel = warpgroup_place(walk->acts) +
-                         (walk->full.at + (two ? share->share : q % 2) * LANES_PANEL_BYTES) /
+                         (walk->full.at +
+                          (two ? share->share : q % 2) * lanes_panel_bytes(share->columns)) /
                              WARPGROUP_PLACE_BYTES;
         UNROLL
         for (uint32_t g = 0; g < 2; g++) {
             hold_lane_group(dtype, &unpacking->quarters[0], q, g, 0, words[g]);
             hold_lane_group(dtype, &unpacking->quarters[1], q, g, 1, words[g]);
-            warpgroup_multiply_held(sums, words[g], panel + g * (64 / WARPGROUP_PLACE_BYTES));
+            uint64_t b = panel + g * (64 / WARPGROUP_PLACE_BYTES);
+            if (share->columns == LANES_TOKENS)
+                warpgroup_multiply_held(sums, words[g], b);
+            else
+                warpgroup_multiply_held_32(sums, words[g], b);
             if (g == 1 && q < 3)
                 load_lanes_quarters(dtype, raw, q + 1, unpacking->scales, unpacking->quarters);
             else if (g == 1 && more)
                 load_lanes_first(dtype, walk, unpacking);
+            if (two || q % 2 == 0)
+                ask_lanes_panel(share, walk, walk->stage - 1 + rounds, g);
+            if (q < 2) /* early enough for all types, however k is shared */
+                ask_lanes_block(dtype, share, walk, 2 * q + g, 4);
             warpgroup_wait(1); /* the words of the one before are free */
         }
     }
@@ -322,117 +249,22 @@ INLINE void walk_lanes(const struct gpu_call *call, uint32_t dtype, struct lanes
     unpacking.raw = (struct lanes_place){ 0, 0, lanes_rounds(dtype) * 16 * lanes_raw_bytes(dtype) };
     unpacking.block = find_lanes_blocks(call, share, share->share, &unused);
     for (uint32_t n = 0; n < share->blocks; n++) {
-        enter_lanes_stage(dtype, share, &walk, true);
+        enter_lanes_stage(dtype, share, &walk);
         if (n == 0 || !ahead)
             load_lanes_first(dtype, &walk, &unpacking);
         multiply_lanes_block(dtype, share, &walk, ahead && n + 1 < share->blocks, &unpacking, words,
                              sums);
+        copy_commit();
     }
     warpgroup_wait(0);
-    while (walk.stage < share->stages) /* the others go on */
-        enter_lanes_stage(dtype, share, &walk, false);
+    while (walk.stage < share->stages) { /* the others go on */
+        enter_lanes_stage(dtype, share, &walk);
+        ask_lanes_panel(share, &walk, walk.stage - 1 + lanes_rounds(dtype), 0);
+        ask_lanes_panel(share, &walk, walk.stage - 1 + lanes_rounds(dtype), 1);
+        copy_commit();
+    }
     copy_wait(0);
     block_sync();
-}
-
-/* ---- Results -------------------------------------------------------------------------------- */
-
-/* Four sums, the n-th of eight fours of a thread: two rows, two tokens. */
-INLINE void store_lanes_four(const struct lanes_share *share, const SHARED float *factors,
-                             uint32_t n, floats4 sums)
-{
-    UNROLL
-    for (uint32_t i = 0; i < 4; i++) {
-        uint32_t row = share->team_row + lane_index() / 4 + 8 * (i / 2);
-        uint32_t token = 8 * n + 2 * (lane_index() % 4) + i % 2;
-        /* Rows before its own are another team's. */
-        if (row < share->first_row + team_index() % 4 * 16 || token >= share->tokens)
-            continue;
-        float sum = sums[i] * factors[token];
-        if (share->bias->address)
-            sum += row_f32(share->bias, 0)[row];
-        row_f32(share->out, share->first_token + token)[row] = sum;
-    }
-}
-
-/* The thread's fours of a split in the workspace, WARPGROUP apart. */
-INLINE GLOBAL floats4 *lanes_split_at(const struct gpu_call *call, const struct lanes_share *share,
-                                      uint32_t split)
-{
-    uint64_t tiles = block_count_x() / share->splits;
-    uint64_t tile = share->tile + tiles * block_y();
-    uint32_t units = LANES_GROUPS / share->shares;
-    return (GLOBAL floats4 *)(call->workspace + GPU_COUNTER_BYTES) +
-           ((tile * share->splits + split) * units + share->unit) * (LANES_FOURS * WARPGROUP) +
-           thread_index() % WARPGROUP;
-}
-
-/* Which of a thread's fours it puts together and stores: warpgroups with the same rows share. */
-INLINE uint32_t first_lanes_four(const struct lanes_share *share)
-{
-    return LANES_FOURS / share->shares * share->share;
-}
-
-#define LANES_JOINED_AT_ONCE 4
-
-/* Adds the splits of a tile, in their order; the block that comes last does it, all its threads. */
-INLINE void join_lanes(const struct gpu_call *call, const struct lanes_share *share,
-                       const SHARED float *factors, SHARED uint32_t *flag)
-{
-    uint32_t tiles = block_count_x() / share->splits;
-    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + share->tile + tiles * block_y();
-    if (!block_is_last(counter, share->splits, flag))
-        return;
-    const uint64_t apart = (uint64_t)(LANES_GROUPS / share->shares) * LANES_FOURS * WARPGROUP;
-    uint32_t from = first_lanes_four(share);
-    for (uint32_t n = from; n < from + LANES_FOURS / share->shares; n++) {
-        volatile GLOBAL floats4 *first = lanes_split_at(call, share, 0) + n * WARPGROUP;
-        floats4 sum = { 0 }, parts[LANES_JOINED_AT_ONCE];
-        for (uint32_t split = 0; split < share->splits; split += LANES_JOINED_AT_ONCE) {
-            UNROLL
-            for (uint32_t i = 0; i < LANES_JOINED_AT_ONCE; i++) /* asked for together */
-                parts[i] = first[apart * (split + i < share->splits ? split + i : split)];
-            UNROLL
-            for (uint32_t i = 0; i < LANES_JOINED_AT_ONCE; i++)
-                if (split + i < share->splits)
-                    sum += parts[i];
-        }
-        store_lanes_four(share, factors, n, sum);
-    }
-}
-
-/* Through shared memory, where the shares of k meet, and which can be counted through: registers
- * cannot, and long code takes long to fetch. */
-INLINE void store_lanes(const struct gpu_call *call, const struct lanes_share *share,
-                        uint32_t rounds, const float sums[WARPGROUP_FEW_SUMS])
-{
-    SHARED floats4 *all = (SHARED floats4 *)shared_memory() + thread_index() % WARPGROUP;
-    const SHARED float *factors = (const SHARED float *)(shared_memory() +
-                                                         (rounds + 2) * LANES_STAGE_BYTES);
-    SHARED uint32_t *flag = (SHARED uint32_t *)(factors + LANES_TOKENS);
-    UNROLL
-    for (uint32_t n = 0; n < LANES_FOURS; n++) {
-        floats4 four;
-        UNROLL
-        for (uint32_t i = 0; i < 4; i++)
-            four[i] = sums[4 * n + i];
-        all[(thread_index() / WARPGROUP * LANES_FOURS + n) * WARPGROUP] = four;
-    }
-    if (share->shares == 2)
-        block_sync(); /* else each has its own */
-    GLOBAL floats4 *split = lanes_split_at(call, share, share->split);
-    uint32_t from = first_lanes_four(share), units = LANES_GROUPS / share->shares;
-    for (uint32_t n = from; n < from + LANES_FOURS / share->shares; n++) {
-        floats4 four = all[(share->unit * LANES_FOURS + n) * WARPGROUP];
-        if (share->shares == 2)
-            four += all[((units + share->unit) * LANES_FOURS + n) * WARPGROUP];
-        if (share->splits == 1)
-            store_lanes_four(share, factors, n, four);
-        else
-            split[n * WARPGROUP] = four;
-    }
-    if (share->splits > 1)
-        join_lanes(call, share, factors, flag);
 }
 
 INLINE void multiply_lanes(const struct gpu_call *call, struct lanes_share *share, uint32_t dtype)
@@ -445,58 +277,47 @@ INLINE void multiply_lanes(const struct gpu_call *call, struct lanes_share *shar
     store_lanes(call, share, lanes_rounds(dtype), sums);
 }
 
-/* All parts of one type, or of any: short code is fetched faster. */
-KERNEL(matmul_lanes_q4_k)
+/* Parts of any type. */
+INLINE void multiply_any_lanes(const struct gpu_call *call, struct lanes_share *share,
+                               uint32_t unused)
 {
-    early_allow();
-    struct lanes_share share = find_lanes(&call);
-    multiply_lanes(&call, &share, DTYPE_Q4_K);
-}
-KERNEL(matmul_lanes_q6_k)
-{
-    early_allow();
-    struct lanes_share share = find_lanes(&call);
-    multiply_lanes(&call, &share, DTYPE_Q6_K_X8);
-}
-KERNEL(matmul_lanes_q8_0)
-{
-    early_allow();
-    struct lanes_share share = find_lanes(&call);
-    multiply_lanes(&call, &share, DTYPE_Q8_0_X8);
-}
-KERNEL(matmul_lanes)
-{
-    early_allow();
-    struct lanes_share share = find_lanes(&call);
-    uint32_t dtype = share.weights->dtype;
+    (void)unused;
+    uint32_t dtype = share->weights->dtype;
     if (dtype == DTYPE_Q4_K)
-        multiply_lanes(&call, &share, DTYPE_Q4_K);
+        multiply_lanes(call, share, DTYPE_Q4_K);
     else if (dtype == DTYPE_Q6_K_X8)
-        multiply_lanes(&call, &share, DTYPE_Q6_K_X8);
+        multiply_lanes(call, share, DTYPE_Q6_K_X8);
     else if (dtype == DTYPE_Q8_0_X8)
-        multiply_lanes(&call, &share, DTYPE_Q8_0_X8);
+        multiply_lanes(call, share, DTYPE_Q8_0_X8);
     else
-        multiply_lanes(&call, &share, DTYPE_Q5_K);
+        multiply_lanes(call, share, DTYPE_Q5_K);
 }
+
+#define LANES_KERNEL(name, columns, multiply, dtype)                                               \
+    KERNEL(name)                                                                                   \
+    {                                                                                              \
+        early_allow();                                                                             \
+        struct lanes_share share = find_lanes(&call, columns);                                     \
+        multiply(&call, &share, dtype);                                                            \
+    }
 
 #else
 
 /* Never planned on these chips; the image has all names. */
-KERNEL(matmul_lanes_q4_k)
-{
-    ENTER(call);
-}
-KERNEL(matmul_lanes_q6_k)
-{
-    ENTER(call);
-}
-KERNEL(matmul_lanes_q8_0)
-{
-    ENTER(call);
-}
-KERNEL(matmul_lanes)
-{
-    ENTER(call);
-}
+#define LANES_KERNEL(name, columns, multiply, dtype)                                               \
+    KERNEL(name)                                                                                   \
+    {                                                                                              \
+        ENTER(call);                                                                               \
+    }
 
 #endif
+
+/* All parts of one type, or of any: short code is fetched faster. */
+LANES_KERNEL(matmul_lanes_q4_k, LANES_TOKENS, multiply_lanes, DTYPE_Q4_K)
+LANES_KERNEL(matmul_lanes_q6_k, LANES_TOKENS, multiply_lanes, DTYPE_Q6_K_X8)
+LANES_KERNEL(matmul_lanes_q8_0, LANES_TOKENS, multiply_lanes, DTYPE_Q8_0_X8)
+LANES_KERNEL(matmul_lanes, LANES_TOKENS, multiply_any_lanes, 0)
+LANES_KERNEL(matmul_lanes_few_q4_k, LANES_TOKENS_FEW, multiply_lanes, DTYPE_Q4_K)
+LANES_KERNEL(matmul_lanes_few_q6_k, LANES_TOKENS_FEW, multiply_lanes, DTYPE_Q6_K_X8)
+LANES_KERNEL(matmul_lanes_few_q8_0, LANES_TOKENS_FEW, multiply_lanes, DTYPE_Q8_0_X8)
+LANES_KERNEL(matmul_lanes_few, LANES_TOKENS_FEW, multiply_any_lanes, 0)

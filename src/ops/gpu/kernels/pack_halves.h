@@ -3,7 +3,8 @@
  * PACK_F16: k f16 values, then the f32 that they are to be multiplied with, a power of two chosen
  * so that the largest magnitude of the row is from 2^14 up to 2^15: no value is too large for f16,
  * and only those 2^28 times smaller lose digits. A row with a NaN or infinity has the factor NaN
- * and zeros. PACK_BF16: k bf16 values. Both to nearest even. */
+ * and zeros. PACK_LANES: the same in another order (packing.h). PACK_BF16: k bf16 values. All to
+ * nearest even. */
 #ifndef GRETA_OPS_GPU_KERNELS_PACK_HALVES_H
 #define GRETA_OPS_GPU_KERNELS_PACK_HALVES_H
 
@@ -60,7 +61,6 @@ INLINE uint32_t bf16_bits(float value)
     return (bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16;
 }
 
-/* Two neighbours. */
 INLINE uint32_t halves_of(uint32_t format, float low, float high, float factor)
 {
     if (format == PACK_BF16)
@@ -68,10 +68,29 @@ INLINE uint32_t halves_of(uint32_t format, float low, float high, float factor)
     return factor == 0.0f ? 0 : two_halves(low * factor, high * factor);
 }
 
+/* Values i and the next, i even. */
+INLINE void store_two_halves(uint32_t format, GLOBAL uint8_t *packed, uint32_t i, float low,
+                             float high, float factor)
+{
+    uint32_t word = halves_of(format, low, high, factor);
+    if (format == PACK_LANES) {
+        *(GLOBAL uint16_t *)(packed + 2 * lane_order(i)) = (uint16_t)word;
+        *(GLOBAL uint16_t *)(packed + 2 * lane_order(i + 1)) = (uint16_t)(word >> 16);
+    } else {
+        *(GLOBAL uint32_t *)(packed + 2 * i) = word;
+    }
+}
+
 INLINE void store_halves(uint32_t format, GLOBAL uint8_t *packed, uint32_t four, floats4 values,
                          float factor)
 {
     words2 words;
+    if (format == PACK_LANES) {
+        GLOBAL uint8_t *first = packed + 2 * lane_order(4 * four);
+        *(GLOBAL uint32_t *)first = halves_of(format, values[0], values[2], factor);
+        *(GLOBAL uint32_t *)(first + 16) = halves_of(format, values[1], values[3], factor);
+        return;
+    }
     UNROLL
     for (uint32_t i = 0; i < 2; i++)
         words[i] = halves_of(format, values[2 * i], values[2 * i + 1], factor);

@@ -34,10 +34,10 @@ KERNEL(pack_halves)
     for (uint32_t n = 0; n < KEPT_OF_PACK; n += 2) {
         uint32_t i = n / 2 * step + 2 * thread_index();
         if (i < k)
-            *(GLOBAL uint32_t *)(packed + 2 * i) = halves_of(format, kept[n], kept[n + 1], factor);
+            store_two_halves(format, packed, i, kept[n], kept[n + 1], factor);
     }
     for (uint32_t i = kept_to + 2 * thread_index(); i < k; i += step)
-        *(GLOBAL uint32_t *)(packed + 2 * i) = halves_of(format, row[i], row[i + 1], factor);
+        store_two_halves(format, packed, i, row[i], row[i + 1], factor);
 }
 
 /* Fours of values a thread keeps in registers; those of longer rows are read again. */
@@ -126,17 +126,21 @@ KERNEL(swiglu_halves)
     GLOBAL floats4 *out = (GLOBAL floats4 *)row_at(&call.operands[2], block_x());
     GLOBAL uint8_t *packed = row_at(&call.operands[3], block_x());
     const floats4 zero = { 0 };
-    floats4 kept[KEPT_OF_SWIGLU];
+    floats4 kept[KEPT_OF_SWIGLU], more[KEPT_OF_SWIGLU];
+    UNROLL
+    for (uint32_t n = 0; n < KEPT_OF_SWIGLU; n++) { /* all before the first store */
+        uint32_t i = n * step + thread_index();
+        kept[n] = i < fours ? gate[i] : zero;
+        more[n] = i < fours ? up[i] : zero;
+    }
     UNROLL
     for (uint32_t n = 0; n < KEPT_OF_SWIGLU; n++) {
         uint32_t i = n * step + thread_index();
-        kept[n] = zero;
         if (i >= fours)
             continue;
-        floats4 x = gate[i], y = up[i];
         UNROLL
         for (uint32_t v = 0; v < 4; v++)
-            kept[n][v] = silu(x[v]) * y[v];
+            kept[n][v] = silu(kept[n][v]) * more[n][v];
         out[i] = kept[n];
         largest = largest_of_four(kept[n], largest);
     }

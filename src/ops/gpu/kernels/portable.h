@@ -150,14 +150,6 @@ INLINE void copy_async_kept(SHARED uint8_t *target, const GLOBAL uint8_t *source
         "l"(source)
         : "memory");
 }
-/* The same of 4 bytes. */
-INLINE void copy_async_word(SHARED uint8_t *target, const GLOBAL uint8_t *source)
-{
-    __asm__ volatile(
-        "cp.async.ca.shared.global.L2::128B [%0], [%1], 4;" ::"r"((uint32_t)(uintptr_t)target),
-        "l"(source)
-        : "memory");
-}
 INLINE void copy_commit(void)
 {
     __asm__ volatile("cp.async.commit_group;" ::: "memory");
@@ -305,10 +297,6 @@ INLINE void copy_async_kept(SHARED uint8_t *target, const GLOBAL uint8_t *source
 {
     copy_async(target, source);
 }
-INLINE void copy_async_word(SHARED uint8_t *target, const GLOBAL uint8_t *source)
-{
-    *(SHARED uint32_t *)target = *(const GLOBAL uint32_t *)source;
-}
 INLINE void copy_commit(void)
 {
 }
@@ -427,6 +415,18 @@ INLINE uint32_t two_halves(float low, float high)
     return word;
 #else
     return f16_bits(low) | (uint32_t)f16_bits(high) << 16;
+#endif
+}
+
+/* Some bits of a word, and others over them. */
+INLINE uint32_t bits_under(uint32_t word, uint32_t mask, uint32_t above)
+{
+#if defined(__NVPTX__)
+    uint32_t result; /* one instruction; of two known words the compiler makes two */
+    __asm__("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(result) : "r"(word), "r"(mask), "r"(above));
+    return result;
+#else
+    return (word & mask) | above;
 #endif
 }
 

@@ -106,6 +106,24 @@ INLINE void warpgroup_multiply_held(float sums[WARPGROUP_FEW_SUMS], const uint32
                        "r"(a[7]), "l"(b)
                      : "memory");
 }
+/* The same of 32 rows of b; the first half of sums. */
+#define NAMES_16 "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}"
+#define HELD_32_STEP_16(a, at)                                                                     \
+    "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 " NAMES_16 ", {" a "}, b" at               \
+    ", p, 1, 1, 0;\n"
+INLINE void warpgroup_multiply_held_32(float sums[WARPGROUP_FEW_SUMS], const uint32_t a[8],
+                                       uint64_t b)
+{
+    __asm__ volatile(
+        "{\n.reg .pred p;\n.reg .b64 b0, b1;\nsetp.ne.b32 p, 1, 0;\n"
+        "mov.b64 b0, %24;\nadd.s64 b1, %24, 2;\n"
+        "wgmma.fence.sync.aligned;\n" HELD_32_STEP_16("%16,%17,%18,%19", "0")
+            HELD_32_STEP_16("%20,%21,%22,%23", "1") "wgmma.commit_group.sync.aligned;\n}"
+        : SUMS_8(0), SUMS_8(8)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
+          "l"(b)
+        : "memory");
+}
 /* Waits until at most `pending` products are under way. */
 #define warpgroup_wait(pending)                                                                    \
     __asm__ volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory")
@@ -220,8 +238,7 @@ INLINE uint64_t warpgroup_place(const SHARED uint8_t *panel)
 {
     return (uint64_t)(uintptr_t)panel / WARPGROUP_PLACE_BYTES;
 }
-INLINE void warpgroup_multiply_held(float sums[WARPGROUP_FEW_SUMS], const uint32_t a[8],
-                                    uint64_t place)
+INLINE void begin_held(float *sums, uint32_t count, const uint32_t a[8], uint64_t place)
 {
     uint32_t from = place * WARPGROUP_PLACE_BYTES % 128 ? 32 : 0;
     struct emulated_product product = {
@@ -229,10 +246,20 @@ INLINE void warpgroup_multiply_held(float sums[WARPGROUP_FEW_SUMS], const uint32
         .sums = sums,
         .b = (const uint8_t *)(uintptr_t)(place * WARPGROUP_PLACE_BYTES) - 2 * from,
         .words = a,
-        .count = WARPGROUP_FEW_SUMS,
+        .count = count,
         .from = from,
     };
     emulator_product_begin(&product.base, sizeof(product));
+}
+INLINE void warpgroup_multiply_held(float sums[WARPGROUP_FEW_SUMS], const uint32_t a[8],
+                                    uint64_t place)
+{
+    begin_held(sums, WARPGROUP_FEW_SUMS, a, place);
+}
+INLINE void warpgroup_multiply_held_32(float sums[WARPGROUP_FEW_SUMS], const uint32_t a[8],
+                                       uint64_t place)
+{
+    begin_held(sums, WARPGROUP_FEW_SUMS / 2, a, place);
 }
 #define warpgroup_wait(pending) emulator_product_wait(pending)
 INLINE void warpgroup_publish(void)

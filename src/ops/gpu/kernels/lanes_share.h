@@ -1,0 +1,95 @@
+/* lanes_share.h - what each warpgroup does of a product of matmul_lanes.c: which rows, which
+ * tokens, which part of k. */
+#ifndef GRETA_OPS_GPU_KERNELS_LANES_SHARE_H
+#define GRETA_OPS_GPU_KERNELS_LANES_SHARE_H
+
+#include "ops/gpu/kernels/lane_levels.h"
+#include "ops/gpu/kernels/warpgroup.h"
+
+#if HAS_WARPGROUPS
+
+/* What a warpgroup does. */
+struct lanes_share {
+    uint32_t columns; /* tokens of a tile, as the kernel is made for */
+    const struct gpu_operand *weights, *bias, *out;
+    uint32_t tile, split, splits;
+    uint32_t shares, share, unit;                  /* unit: which rows of the tile */
+    uint32_t first_row, rows, first_token, tokens; /* what there is of it */
+    uint32_t team_row; /* the first of 16 that the team reads: the part's last where it has fewer */
+    uint32_t blocks, stages; /* blocks of 256 values of this share; stages of activations of all */
+};
+
+INLINE void find_lanes_rows(const struct gpu_call *call, struct lanes_share *share)
+{
+    uint32_t tile = share->tile, part = 0;
+    uint32_t tile_rows = LANES_GROUPS * LANES_ROWS / share->shares;
+    for (; part < 2; part++) {
+        const struct gpu_operand *weights = &call->operands[1 + part];
+        uint32_t rows = weights->address ? (uint32_t)weights->rows : 0;
+        uint32_t tiles = (rows + tile_rows - 1) / tile_rows;
+        if (tile < tiles)
+            break;
+        tile -= tiles;
+    }
+    share->weights = &call->operands[1 + part];
+    share->bias = &call->operands[4 + part];
+    share->out = &call->operands[7 + part];
+    share->first_row = tile * tile_rows + share->unit * LANES_ROWS;
+    uint32_t all = (uint32_t)share->weights->rows;
+    uint32_t left = share->first_row < all ? all - share->first_row : 0;
+    share->rows = left < LANES_ROWS ? left : LANES_ROWS;
+    share->team_row = share->first_row + team_index() % 4 * 16;
+    share->team_row = share->team_row + 16 < all ? share->team_row : all - 16;
+}
+
+INLINE struct lanes_share find_lanes(const struct gpu_call *call, uint32_t columns)
+{
+    struct lanes_share share = { .columns = columns,
+                                 .splits = call->words[0],
+                                 .shares = call->words[2] };
+    /* The same for the whole team, and said so that the assembler knows: what follows from it is
+     * kept once for all lanes. */
+    uint32_t group = team_pick(thread_index() / WARPGROUP, 0), units = LANES_GROUPS / share.shares;
+    share.split = block_x() % share.splits;
+    share.tile = block_x() / share.splits;
+    share.share = group / units;
+    share.unit = group % units;
+    find_lanes_rows(call, &share);
+    share.first_token = block_y() * columns;
+    uint32_t left = (uint32_t)call->operands[0].rows - share.first_token;
+    share.tokens = left < columns ? left : columns;
+    return share;
+}
+
+/* ---- Shares of k ---------------------------------------------------------------------------- */
+
+/* Goes around in a range from somewhere on, in steps that end at its end. Tiles begin at different
+ * places, so that they do not all ask the same part of the cache for the same activations. */
+struct lanes_place {
+    uint32_t at, begin, end;
+};
+
+INLINE void advance_lanes(struct lanes_place *place, uint32_t step)
+{
+    place->at += step;
+    if (place->at == place->end)
+        place->at = place->begin;
+}
+
+/* Blocks of 256 values of a share; *ret_count of them, of which a share has none where k ends
+ * before it: then there is one that nobody uses. */
+INLINE struct lanes_place find_lanes_blocks(const struct gpu_call *call,
+                                            const struct lanes_share *share, uint32_t which,
+                                            uint32_t *ret_count)
+{
+    uint32_t each = call->words[1], all = (uint32_t)share->weights->width / 256;
+    uint32_t first = (share->split * share->shares + which) * each;
+    uint32_t left = first < all ? all - first : 0, count = left < each ? left : each;
+    *ret_count = count;
+    if (count == 0)
+        return (struct lanes_place){ 0, 0, 1 };
+    return (struct lanes_place){ first + share->tile % count, first, first + count };
+}
+
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* late.h - work that lies in a stream until somebody waits for it, as on a GPU that is slow: what
+ * is freed, overwritten or read too early is then always too early. FAKE_GPU_LATE turns it on. */
+#ifndef GRETA_TESTS_FAKE_GPU_LATE_H
+#define GRETA_TESTS_FAKE_GPU_LATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct late_queue {
+    struct late_work *first, *last;
+    uint64_t given, done;
+    struct late_queue *next; /* of all: a queue is never freed, marks may name it */
+};
+
+/* A place in a queue; nowhere: nothing to wait for. */
+struct late_mark {
+    struct late_queue *queue;
+    uint64_t place;
+};
+
+bool late_wanted(void);
+void late_add_queue(struct late_queue *queue); /* all zeros */
+/* run(work), then free(work), when it is waited for. False: no memory; work is the caller's. */
+bool late_give(struct late_queue *queue, void (*run)(void *work), void *work);
+/* What is given to the queue from now on comes behind the mark. */
+bool late_give_wait(struct late_queue *queue, const struct late_mark *mark);
+void late_place_mark(struct late_queue *queue, struct late_mark *ret_mark);
+
+/* These do the work. */
+void late_do_mark(const struct late_mark *mark);
+void late_do_queue(struct late_queue *queue);
+void late_do_all(void);
+
+#endif
