@@ -146,6 +146,10 @@ EMULATED_INLINE void copy_async(uint8_t *target, const uint8_t *source)
 {
     emulator_copy_async(target, source, 16);
 }
+EMULATED_INLINE void copy_async_once(uint8_t *target, const uint8_t *source)
+{
+    emulator_copy_async(target, source, 16);
+}
 EMULATED_INLINE void copy_async_kept(uint8_t *target, const uint8_t *source)
 {
     emulator_copy_async(target, source, 16);

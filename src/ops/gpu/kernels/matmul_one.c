@@ -49,7 +49,7 @@ INLINE void one_fetch(const struct one_work *work, uint32_t dtype, uint32_t grou
         UNROLL
         for (uint32_t i = 0; i < ONE_SLICE_MOST; i += TEAM * 16)
             if (i < slice && i + lane_at < slice && i + lane_at < there)
-                copy_async(target + r * slice + i, source + r * stride + i);
+                copy_async_once(target + r * slice + i, source + r * stride + i);
     }
 }
 

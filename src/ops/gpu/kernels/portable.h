@@ -142,6 +142,14 @@ INLINE void copy_async(SHARED uint8_t *target, const GLOBAL uint8_t *source)
         "l"(source)
         : "memory");
 }
+/* The same of what is read once: it leaves the second-level cache first. */
+INLINE void copy_async_once(SHARED uint8_t *target, const GLOBAL uint8_t *source)
+{
+    __asm__ volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" ::"r"(
+                         (uint32_t)(uintptr_t)target),
+                     "l"(source), "l"(UINT64_C(0x12F0000000000000))
+                     : "memory");
+}
 /* The same through the processor's own cache, for neighbours of what is copied next. */
 INLINE void copy_async_kept(SHARED uint8_t *target, const GLOBAL uint8_t *source)
 {
@@ -292,6 +300,10 @@ INLINE words4 load_shared(const SHARED uint8_t *at)
 INLINE void copy_async(SHARED uint8_t *target, const GLOBAL uint8_t *source)
 {
     *(SHARED words4 *)target = *(const GLOBAL words4 *)source;
+}
+INLINE void copy_async_once(SHARED uint8_t *target, const GLOBAL uint8_t *source)
+{
+    copy_async(target, source);
 }
 INLINE void copy_async_kept(SHARED uint8_t *target, const GLOBAL uint8_t *source)
 {
