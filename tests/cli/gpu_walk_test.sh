@@ -12,7 +12,7 @@ for walk in 0 1; do
 done
 cmp 0.txt 1.txt || fail "the walk writes another text"
 # A block that never comes ends the run, under the name of what was waited for; only a walk waits.
-for row in 0:0: 1:1:embed; do
+for row in 0:0: 1:1:rope; do
     walk=${row%%:*} rest=${row#*:}
     expect_exit "${rest%:*}" env LD_LIBRARY_PATH="$GRETA_BUILD/fake_gpu" GRETA_GPU_WALK=$walk \
         FAKE_GPU_LOST_BLOCK=1 "$GRETA" infer -m "$GRETA_SOURCE/models/greta-stories-14m-q8_0.gguf" \
