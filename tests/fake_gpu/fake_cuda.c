@@ -501,7 +501,9 @@ struct CUevent_st {
 };
 
 static sigjmp_buf fault_jump;
-static _Thread_local bool running; /* work, in this thread */
+/* Work, in this thread. Read by the handler, in threads that may never have touched it: memory that
+ * they would be given for it at first touch must not be asked for there. */
+static _Thread_local bool running __attribute__((tls_model("initial-exec")));
 static struct sigaction before_segv, before_bus, before_ill;
 
 /* A fault of another thread is none of ours. */

@@ -146,6 +146,8 @@ static void test_stale_graph(void **state)
     struct device_graph graph;
     device_scope_set(fixture->device, fixture->stream, &scope);
     CHECK_OK(device_launch(fixture->device, fixture->stream, &add, DEVICE_HERE, err), err);
+    /* The fault frees x before the replay: the launch must not be at it then. */
+    CHECK_OK(device_stream_sync(fixture->device, fixture->stream, DEVICE_HERE, err), err);
     CHECK_OK(device_graph_begin(fixture->device, fixture->stream, DEVICE_HERE, err), err);
     CHECK_OK(device_launch(fixture->device, fixture->stream, &add, DEVICE_HERE, err), err);
     CHECK_OK(device_graph_end(fixture->device, fixture->stream, DEVICE_HERE, &graph, err), err);
