@@ -253,7 +253,7 @@ static void test_tail(void **state)
     check_scene(&(struct scene){ shape, CONVERT_Q8_0, DTYPE_F16, 5, 3, true });
 }
 
-/* A graph whose inspections are made at its end is walked, and what they find is told. */
+/* A graph whose inspections are made at its end is walked. */
 static void test_inspected(void **state)
 {
     (void)state;

@@ -126,8 +126,7 @@ enum status gpu_walk_create(struct gpu_device *gpu, const struct gpu_stream *str
     if (memory && gpu->runtime.memory_create(gpu->runtime.self, bytes, &address) == 0) {
         recording->walk = address;
         recording->walked = plan.taken;
-        recording->walked_commands =
-            (size_t)(plan.launches[plan.taken - 1] - graph->commands) + 1;
+        recording->walked_commands = (size_t)(plan.launches[plan.taken - 1] - graph->commands) + 1;
         status = upload(gpu, stream, &plan, memory, bytes, address, err);
         prepare(gpu, stream, &plan, address, ret_prepared);
     }

@@ -149,10 +149,9 @@ static bool fill_product(const struct device_gpu_request *request,
     step->words[WALK_PRODUCT_MEMBERS] = members;
     step->words[WALK_PRODUCT_NUMBER] = needs->products++;
     step->words[WALK_PRODUCT_GATED] = gated;
-    uint32_t format = one_columns(type) == 1024 ? PACK_F32 : PACK_LEVELS;
-    step->words[WALK_PRODUCT_WORDS] = there ? 0
-                                            : (uint32_t)(gpu_packed_row_bytes(format, k) /
-                                                         sizeof(uint32_t));
+    uint32_t format = gpu_pack_format(needs->chip->features, (enum dtype)type, k, 1);
+    step->words[WALK_PRODUCT_WORDS] =
+        there ? 0 : (uint32_t)(gpu_packed_row_bytes(format, k) / sizeof(uint32_t));
     step->words[WALK_SOURCE] = needs->packed_from;
     step->words[WALK_TARGET] = needs->made_from;
     raise_to(&needs->scratch_bytes, block_rows * members * sizeof(float));
@@ -174,8 +173,7 @@ static bool fill_attention(const struct device_gpu_request *requests, struct dev
     step->words[WALK_ATTENTION_UNITS] = step->grid_x;
     step->words[WALK_SOURCE] = needs->made_from;
     raise_to(&needs->scratch_bytes, step->shared_bytes);
-    bool found = needs->made_from != WALK_NOWHERE &&
-                 data_of(attention, 0) == needs->made[0] &&
+    bool found = needs->made_from != WALK_NOWHERE && data_of(attention, 0) == needs->made[0] &&
                  data_of(&requests[1], 0) == needs->made[1] &&
                  data_of(&requests[1], 1) == needs->made[2];
     needs->made_from = WALK_NOWHERE;
@@ -246,8 +244,7 @@ static bool fill_row(const struct device_gpu_request *requests, const device_gpu
 /* Whether nothing of the last row is taken by one that is not there. */
 static bool may_end(const struct device_gpu_walk_row *last)
 {
-    return last->step.words[WALK_KIND] != WALK_PRODUCT ||
-           !last->step.words[WALK_PRODUCT_GATED];
+    return last->step.words[WALK_KIND] != WALK_PRODUCT || !last->step.words[WALK_PRODUCT_GATED];
 }
 
 /* ---- The walk ------------------------------------------------------------------------------- */
@@ -294,8 +291,9 @@ uint32_t plan_walk(const struct device_gpu_request *requests, const device_gpu_p
     uint32_t row_count = 0, at = 0;
     if (!(needs.chip->features & DEVICE_GPU_WALKS) || needs.chip->thread_limit < WALK_THREADS)
         return 0;
-    while (at < count && fill_row(requests, plans, at, count, row_count ? &rows[row_count - 1] : NULL,
-                                  &needs, &rows[row_count]))
+    while (at < count &&
+           fill_row(requests, plans, at, count, row_count ? &rows[row_count - 1] : NULL, &needs,
+                    &rows[row_count]))
         at += rows[row_count++].count;
     while (row_count && !may_end(&rows[row_count - 1]))
         at -= rows[--row_count].count;

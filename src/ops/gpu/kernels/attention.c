@@ -288,27 +288,32 @@ INLINE void store_out(const struct gpu_call *call, const struct share *share, ui
                    call->operands[5].width, i, value);
 }
 
-/* Puts the parts together; all blocks have stored theirs. */
+/* Value d of head h, from all parts; all blocks have stored theirs. */
+INLINE float joined_value(const struct gpu_call *call, const struct share *share, uint32_t heads,
+                          uint32_t h, uint32_t d)
+{
+    float largest = -F32_INFINITY, sum = 0, total = 0;
+    for (uint32_t part = 0; part < share->parts; part++) {
+        float maximum = *(volatile GLOBAL float *)part_at(call, share, part, heads, h);
+        largest = maximum > largest ? maximum : largest;
+    }
+    for (uint32_t part = 0; part < share->parts; part++) {
+        volatile GLOBAL float *stored = part_at(call, share, part, heads, h);
+        float part_sum = stored[1];
+        if (part_sum == 0.0f)
+            continue; /* no slots */
+        float factor = exp_value(stored[0] - largest);
+        sum += part_sum * factor;
+        total += stored[2 + d] * factor;
+    }
+    return total / sum;
+}
+
 INLINE void join_parts(const struct gpu_call *call, const struct share *share, uint32_t heads)
 {
-    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS) {
-        uint32_t h = at / share->head_dim, d = at % share->head_dim;
-        float largest = -F32_INFINITY, sum = 0, total = 0;
-        for (uint32_t part = 0; part < share->parts; part++) {
-            float maximum = *(volatile GLOBAL float *)part_at(call, share, part, heads, h);
-            largest = maximum > largest ? maximum : largest;
-        }
-        for (uint32_t part = 0; part < share->parts; part++) {
-            volatile GLOBAL float *stored = part_at(call, share, part, heads, h);
-            float part_sum = stored[1];
-            if (part_sum == 0.0f)
-                continue; /* no slots */
-            float factor = exp_value(stored[0] - largest);
-            sum += part_sum * factor;
-            total += stored[2 + d] * factor;
-        }
-        store_out(call, share, at, total / sum);
-    }
+    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS)
+        store_out(call, share, at,
+                  joined_value(call, share, heads, at / share->head_dim, at % share->head_dim));
 }
 
 /* Whether this block is the last of its parts to come here. */

@@ -4,6 +4,7 @@
 #define GRETA_OPS_GPU_KERNELS_LANES_SHARE_H
 
 #include "ops/gpu/kernels/lane_levels.h"
+#include "ops/gpu/kernels/tile_part.h"
 #include "ops/gpu/kernels/warpgroup.h"
 
 #if HAS_WARPGROUPS
@@ -21,16 +22,8 @@ struct lanes_share {
 
 INLINE void find_lanes_rows(const struct gpu_call *call, struct lanes_share *share)
 {
-    uint32_t tile = share->tile, part = 0;
-    uint32_t tile_rows = LANES_GROUPS * LANES_ROWS / share->shares;
-    for (; part < 2; part++) {
-        const struct gpu_operand *weights = &call->operands[1 + part];
-        uint32_t rows = weights->address ? (uint32_t)weights->rows : 0;
-        uint32_t tiles = (rows + tile_rows - 1) / tile_rows;
-        if (tile < tiles)
-            break;
-        tile -= tiles;
-    }
+    uint32_t tile_rows = LANES_GROUPS * LANES_ROWS / share->shares, tile;
+    uint32_t part = part_of_tile(call, share->tile, tile_rows, &tile);
     share->weights = &call->operands[1 + part];
     share->bias = &call->operands[4 + part];
     share->out = &call->operands[7 + part];

@@ -16,6 +16,7 @@
  * tiles of rows of all parts; y tiles of tokens. */
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/kernels/tile_levels.h"
+#include "ops/gpu/kernels/tile_part.h"
 #include "ops/gpu/kernels/warpgroup.h"
 #include "ops/gpu/packing.h"
 #include "ops/gpu/tiling.h"
@@ -38,19 +39,10 @@ struct tile_share {
 
 INLINE bool find_tile(const struct gpu_call *call, uint32_t tile_rows, struct tile_share *share)
 {
-    uint32_t splits = call->words[0], tile = block_x() / splits, part = 0;
+    uint32_t splits = call->words[0], tile;
     share->split = block_x() % splits;
-    share->tile = tile;
-    for (; part < 2; part++) {
-        const struct gpu_operand *weights = &call->operands[1 + part];
-        uint32_t rows = weights->address ? (uint32_t)weights->rows : 0;
-        if (call->words[3] && rows)
-            break; /* one part alone */
-        uint32_t tiles = (rows + tile_rows - 1) / tile_rows;
-        if (tile < tiles)
-            break;
-        tile -= tiles;
-    }
+    share->tile = block_x() / splits;
+    uint32_t part = part_of_tile(call, share->tile, tile_rows, &tile);
     share->weights = &call->operands[1 + part];
     share->bias = &call->operands[4 + part];
     share->out = &call->operands[7 + part];

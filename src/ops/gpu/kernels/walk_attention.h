@@ -335,8 +335,8 @@ INLINE float walk_rotated(const struct gpu_call *call, const SHARED float *angle
     return second ? x0 * sine + x1 * cosine : x0 * cosine - x1 * sine;
 }
 
-/* Query, key and value of the unit's head, as the product before it left them, to the block's
- * memory: where the rotated ones go, but for the query, whose place the totals have later. */
+/* Query, key and value of the unit's head, as the product before left them, to the block's memory:
+ * where totals are later. */
 INLINE void walk_take_heads(const struct walk *walk, const struct gpu_call *call, uint32_t unit)
 {
     const struct params_attention *params = (const void *)call->params;
@@ -393,30 +393,6 @@ INLINE void walk_store_out(const struct walk *walk, const struct gpu_call *call,
                     width, i, value);
 }
 
-/* As join_parts, for one head. */
-INLINE void walk_join_parts(const struct walk *walk, const struct gpu_call *call,
-                            const struct share *share)
-{
-    uint32_t at = thread_index();
-    if (at >= share->head_dim)
-        return;
-    float largest = -F32_INFINITY, sum = 0, total = 0;
-    for (uint32_t part = 0; part < share->parts; part++) {
-        float maximum = *(volatile GLOBAL float *)part_at(call, share, part, 1, 0);
-        largest = maximum > largest ? maximum : largest;
-    }
-    for (uint32_t part = 0; part < share->parts; part++) {
-        volatile GLOBAL float *stored = part_at(call, share, part, 1, 0);
-        float part_sum = stored[1];
-        if (part_sum == 0.0f)
-            continue; /* no slots */
-        float factor = exp_value(stored[0] - largest);
-        sum += part_sum * factor;
-        total += stored[2 + at] * factor;
-    }
-    walk_store_out(walk, call, share, at, total / sum);
-}
-
 /* As finish: the parts of a head meet in the workspace. */
 INLINE void walk_finish(const struct walk *walk, const struct gpu_call *call,
                         const struct share *share, const struct places *places,
@@ -448,8 +424,8 @@ INLINE void walk_finish(const struct walk *walk, const struct gpu_call *call,
     }
     walk_part_sync();
     fence_counter();
-    if (*flag)
-        walk_join_parts(walk, call, share);
+    if (*flag && at < share->head_dim)
+        walk_store_out(walk, call, share, at, joined_value(call, share, 1, 0, at));
 }
 
 INLINE void walk_attention_unit(const struct walk *walk, const struct gpu_call *call, uint32_t unit)

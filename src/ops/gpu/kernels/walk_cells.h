@@ -189,7 +189,8 @@ INLINE void walk_put_packed(const struct walk *walk, uint32_t format, GLOBAL uin
     if (lane % 4 == 0)
         cell_store(cells + i / 4, word, tag);
     else if (lane % 16 == 1)
-        cell_store(cells + k / 4 + 2 * block + lane / 16, bits_of(lane < 16 ? pair[0] : pair[1]), tag);
+        cell_store(cells + k / 4 + 2 * block + lane / 16, bits_of(lane < 16 ? pair[0] : pair[1]),
+                   tag);
     if (packed) {
         ((GLOBAL int8_t *)packed)[i] = (int8_t)level;
         if (lane == 0)
