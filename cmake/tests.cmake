@@ -184,9 +184,6 @@ if(GRETA_SANITIZE MATCHES "thread")
     list(FILTER scripts EXCLUDE REGEX
          "/(absurd_models|audit_ends|eval|general|gpu_limits|infer_taps|inspect|quantize|synth|tokenize|trace|trace_calls|trace_hip)_test\\.sh$")
 endif()
-if(GRETA_SANITIZE) # about kernels on the emulated driver
-    list(FILTER scripts EXCLUDE REGEX "/gpu_walk_test\\.sh$")
-endif()
 foreach(script IN LISTS scripts)
     get_filename_component(name ${script} NAME_WE)
     add_test(NAME cli/${name} COMMAND bash ${script})
@@ -279,10 +276,7 @@ if(greta_kernel_count GREATER 0)
             # rather than the code around them is not run in sanitized builds; nor is what goes
             # through HIP's table, where the launches are the same.
             if(GRETA_SANITIZE AND (group STREQUAL "fake_hip" OR
-               (group STREQUAL "fake_gpu" AND name MATCHES "^(gpu_many_test|gpu_walk_test|walk_.*)$")))
-                continue()
-            endif()
-            if(group MATCHES "hip" AND name MATCHES "walk") # NVIDIA's alone
+               (group STREQUAL "fake_gpu" AND name STREQUAL "gpu_many_test")))
                 continue()
             endif()
             add_test(NAME ${group}/${name} COMMAND ${ARGV1} ${device} ${ARGV2})
@@ -303,7 +297,7 @@ if(greta_kernel_count GREATER 0)
             endif()
         endforeach()
     endfunction()
-    foreach(name gpu_ops_test gpu_many_test gpu_inspect_test gpu_limits_test gpu_engine_test gpu_walk_test ops_matmul_test ops_layer_test)
+    foreach(name gpu_ops_test gpu_many_test gpu_inspect_test gpu_limits_test gpu_engine_test ops_matmul_test ops_layer_test)
         greta_gpu_test(${name} ${name})
     endforeach()
     # A chip with many processors cuts products in other ways.
@@ -327,12 +321,6 @@ if(greta_kernel_count GREATER 0)
         set_tests_properties(fake_hip/fault_told PROPERTIES TIMEOUT ${greta_test_timeout} ENVIRONMENT
             "LD_LIBRARY_PATH=${over_path}:${fake_path}:${CMAKE_BINARY_DIR}/fake_hsa")
     endif()
-    # In a walk: an operand is nowhere, of the last op that did not touch it yet; a block never comes.
-    foreach(fault embed:-1:0 rms_norm:1:2 matmul_group:1:7 rope:1:2 kv_append:1:2 attention:1:3
-                  swiglu:1:2 lost-block)
-        string(REPLACE ":" "_" name ${fault})
-        greta_gpu_test(walk_${name} gpu_walk_test ${fault})
-    endforeach()
 endif()
 
 # Every call that can fail, failing once: the linker gives them to tests/faults/fail_nth.c.

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "cli/audit_options.h"
-#include "cli/device_choice.h"
 #include "cli/engine_load.h"
 #include "device/all/all.h"
 
@@ -38,7 +37,7 @@ struct runner {
 static enum status open_runner(struct runner *runner, const struct bench_cost_request *request,
                                struct error *err)
 {
-    struct device_options options = cli_device_options(request->invocation, request->threads);
+    struct device_options options = { .thread_count = request->threads };
     snprintf(runner->path, sizeof(runner->path), "greta-cost-%s.flight",
              audit_level_name(runner->level));
     TRY(cli_audit_open(request->invocation, audit_level_name(runner->level), runner->path,

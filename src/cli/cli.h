@@ -78,7 +78,6 @@ struct cli_environment {
     bool d2h_trace;            /* GRETA_TRACE_MEMCPY=1 */
     bool d2h_audit;            /* GCORE_D2H_AUDIT=1 */
     bool d2h_debug;            /* GRETA_D2H_DEBUG=1 */
-    bool gpu_walk;             /* GRETA_GPU_WALK=1 */
     const char *d2h_audit_log; /* GCORE_D2H_AUDIT_LOG: a file; NULL: stderr */
     char *const *arguments;    /* the line as it was typed */
     int argument_count;

@@ -39,12 +39,6 @@ enum status cli_device_name(const char *name, const char *gpu_layers, char *ret_
     return STATUS_OK;
 }
 
-struct device_options cli_device_options(const struct cli_invocation *invocation, uint32_t threads)
-{
-    return (struct device_options){ .thread_count = threads,
-                                    .walk = invocation->environment->gpu_walk };
-}
-
 enum status cli_cache_type(const char *both, const char *keys, const char *values,
                            enum dtype *ret_dtype, struct error *err)
 {

@@ -4,17 +4,12 @@
 #define GRETA_CLI_DEVICE_CHOICE_H
 
 #include "cli/cli.h"
-#include "device/device.h"
 #include "tensor/dtype.h"
 
 /* "CUDA0" is cuda:0, "ROCm1" hip:1, "CPU" host; other names stay. gpu_layers (may be NULL): "0"
  * makes auto the host; otherwise it must be a number, "auto" or "all". */
 MUST_CHECK enum status cli_device_name(const char *name, const char *gpu_layers, char *ret_name,
                                        size_t ret_name_bytes, struct error *err);
-
-/* What a command that runs a model asks of its device, before an audit asks for more: threads of
- * the host device (0: all processors), and what the environment says. */
-struct device_options cli_device_options(const struct cli_invocation *invocation, uint32_t threads);
 
 /* The one type of keys and values, F16 where none is given (NULL); STATUS_USAGE where two were. */
 MUST_CHECK enum status cli_cache_type(const char *both, const char *keys, const char *values,

@@ -97,7 +97,7 @@ static enum status plan_engine(const struct infer_run *run, struct engine_option
 static enum status open_engine(struct infer_run *run, struct error *err)
 {
     const struct infer_settings *settings = run->settings;
-    struct device_options device_options = cli_device_options(run->invocation, settings->threads);
+    struct device_options device_options = { .thread_count = settings->threads };
     struct engine_options engine_options;
     struct inject_plan plan;
     char device[32];

@@ -35,7 +35,6 @@ static struct cli_environment read_environment(int argument_count, char **argume
         .d2h_trace = is_set("GRETA_TRACE_MEMCPY"),
         .d2h_audit = is_set("GCORE_D2H_AUDIT"),
         .d2h_debug = is_set("GRETA_D2H_DEBUG"),
-        .gpu_walk = is_set("GRETA_GPU_WALK"),
         .d2h_audit_log = is_set("GCORE_D2H_AUDIT_LOG") ? getenv("GCORE_D2H_AUDIT_LOG") : NULL,
         .arguments = arguments,
         .argument_count = argument_count,

@@ -16,10 +16,6 @@ static const struct cli_variable variables[] = {
       "Those lines go to the end of FILE instead of standard error." },
     { "GRETA_D2H_DEBUG", "1",
       "What was checked of every copy from the device: offset, size, allocation." },
-    { "GRETA_GPU_WALK", "1",
-      "On NVIDIA chips of compute capability 9.0 the decoding of one sequence is one kernel for a "
-      "token, where the model allows, with the same results. Of infer, bench and eval; not yet "
-      "measured, so off by default." },
     { "XDG_CACHE_HOME", "DIR",
       "Results of self-tests are kept in DIR/greta (default: ~/.cache/greta)." },
     { "HOME", "DIR", "The default of the one above." },

@@ -64,7 +64,6 @@ struct device_options {
     bool serialise;              /* every call waits for its work: faults show where they happen */
     bool completions;            /* tell the observer when queued work is done */
     bool copy_completions;       /* the same, of copies in and out only; on a GPU, in only */
-    bool walk;                   /* on a GPU: a graph as one kernel, where that can be */
     /* What follows costs something and is told to the observer only. */
     bool hash_results;   /* a redeemed ticket's event has the XXH3 of its bytes */
     bool ask_errors;     /* the stream's error state is asked before and after each copy */
@@ -200,7 +199,6 @@ struct device_gpu_chip {
 /* What code for a chip may use. */
 #define DEVICE_GPU_TEAM_MATRIX 1u /* matrix units of 32 threads */
 #define DEVICE_GPU_WARPGROUPS 2u  /* and those of 128 */
-#define DEVICE_GPU_WALKS 4u       /* device_gpu_walk */
 
 struct device_gpu_request {
     const void *params;
@@ -237,23 +235,6 @@ typedef uint32_t (*device_gpu_join)(const struct device_gpu_request *requests,
                                     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT],
                                     uint32_t *ret_taken);
 
-/* The launches of a graph as one kernel that walks through them. The device lays a table of calls
- * (struct gpu_call) into memory, one for each row that is filled here, in order; the kernel is
- * launched once, with the table and *ret_words 64-bit words as its operands 0 and 1, and does the
- * rows. The words are zero before the first launch. Its blocks may wait for each other: there are
- * no more of them than processors, and each fits one. */
-struct device_gpu_walk_row {
-    uint32_t first, count; /* launches it stands for; step's operands count over all of them */
-    struct device_gpu_step step;
-};
-/* Fills no more than `count` rows and returns how many, for the first *ret_taken launches; those
- * behind them follow, each on its own. 0: it cannot be done, or is not worth it. */
-typedef uint32_t (*device_gpu_walk)(const struct device_gpu_request *requests,
-                                    const device_gpu_plan *plans, uint32_t count,
-                                    struct device_gpu_walk_row *rows,
-                                    struct device_gpu_step *ret_walk, uint32_t *ret_taken,
-                                    uint64_t *ret_words);
-
 /* Machine code or PTX for one chip. */
 struct device_gpu_code {
     const char *vendor;      /* "cuda" or "hip" */
@@ -274,7 +255,6 @@ struct device_gpu_image {
     const char *const *kernels; /* names of all kernels in the code */
     size_t kernel_count;
     device_gpu_join join; /* NULL: nothing is joined */
-    device_gpu_walk walk; /* NULL: no graph is walked */
 };
 
 /* Where a tile begins to read memory that no launch before it writes: worth asking for while a

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "emulator.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -10,23 +9,14 @@
 
 #define TEAM 32u
 #define THREAD_LIMIT 1024u
-#define TOGETHER_LIMIT 8u /* blocks that run at once */
-#define FIBER_LIMIT (TOGETHER_LIMIT * 512u)
 #define STACK_BYTES 65536u
 #define COPY_LIMIT 256u
 #define PRODUCT_LIMIT 4u
 #define PRODUCT_BYTES 128u
 #define SHARED_LIMIT 232448u
 #define SHARED_POISON 0xEE
-#define BULK_LIMIT 4096u
 
-enum fiber_state {
-    FIBER_READY,
-    FIBER_IN_BLOCK_SYNC,
-    FIBER_IN_PART_SYNC,
-    FIBER_IN_TEAM_SYNC,
-    FIBER_DONE
-};
+enum fiber_state { FIBER_READY, FIBER_IN_BLOCK_SYNC, FIBER_IN_TEAM_SYNC, FIBER_DONE };
 
 struct copy {
     uint8_t *target;
@@ -38,7 +28,6 @@ struct fiber {
     void *stack_pointer; /* while it does not run */
     enum fiber_state state;
     struct emulator_view view;
-    uint32_t part;  /* threads of the block that a part_sync waits for */
     uint32_t swaps; /* team operations so far: which half of the team's slots is used */
     uint32_t group; /* of copies, being filled */
     uint32_t copy_count;
@@ -47,25 +36,14 @@ struct fiber {
     _Alignas(16) uint8_t products[PRODUCT_LIMIT][PRODUCT_BYTES];
 };
 
-/* A copy of any size that a barrier tells of. */
-struct bulk {
-    uint8_t *target;
-    const uint8_t *source;
-    uint32_t bytes;
-    const uint64_t *full;
-};
-
-static struct fiber fibers[FIBER_LIMIT];
-static uint32_t team_slots[FIBER_LIMIT / TEAM][2][TEAM];
-static uint32_t team_words[FIBER_LIMIT / TEAM][2][TEAM][8];
-static struct bulk bulks[BULK_LIMIT];
-static uint32_t bulk_count;
-static uint64_t rounds; /* of the scheduler */
+static struct fiber fibers[THREAD_LIMIT];
+static uint32_t team_slots[THREAD_LIMIT / TEAM][2][TEAM];
+static uint32_t team_words[THREAD_LIMIT / TEAM][2][TEAM][8];
 static struct fiber *now;
 static void *scheduler_stack;
 static uint8_t *stacks;
 /* Not on the heap: a kernel that faults is left by a jump. */
-static _Alignas(1024) uint8_t shared[TOGETHER_LIMIT][SHARED_LIMIT];
+static _Alignas(1024) uint8_t shared[SHARED_LIMIT];
 static emulated_kernel kernel_now;
 static const struct gpu_call *call_now;
 
@@ -170,15 +148,10 @@ void emulator_team_sync(void)
     yield(FIBER_IN_TEAM_SYNC);
 }
 
-static size_t team_now(void)
-{
-    return (size_t)(now - fibers) / TEAM;
-}
-
 uint32_t emulator_team_swap(uint32_t value, uint32_t distance)
 {
     uint32_t lane = now->view.thread % TEAM;
-    uint32_t(*slots)[TEAM] = &team_slots[team_now()][now->swaps++ % 2];
+    uint32_t(*slots)[TEAM] = &team_slots[now->view.thread / TEAM][now->swaps++ % 2];
     (*slots)[lane] = value;
     yield(FIBER_IN_TEAM_SYNC);
     return (*slots)[lane ^ distance];
@@ -186,7 +159,7 @@ uint32_t emulator_team_swap(uint32_t value, uint32_t distance)
 
 uint32_t emulator_team_pick(uint32_t value, uint32_t lane)
 {
-    uint32_t(*slots)[TEAM] = &team_slots[team_now()][now->swaps++ % 2];
+    uint32_t(*slots)[TEAM] = &team_slots[now->view.thread / TEAM][now->swaps++ % 2];
     (*slots)[now->view.thread % TEAM] = value;
     yield(FIBER_IN_TEAM_SYNC);
     return (*slots)[lane % TEAM];
@@ -194,7 +167,7 @@ uint32_t emulator_team_pick(uint32_t value, uint32_t lane)
 
 void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8])
 {
-    uint32_t(*slots)[TEAM][8] = &team_words[team_now()][now->swaps++ % 2];
+    uint32_t(*slots)[TEAM][8] = &team_words[now->view.thread / TEAM][now->swaps++ % 2];
     memcpy((*slots)[now->view.thread % TEAM], words, sizeof((*slots)[0]));
     yield(FIBER_IN_TEAM_SYNC);
     memcpy(all, *slots, sizeof(*slots));
@@ -250,76 +223,6 @@ void emulator_product_wait(uint32_t pending)
     }
 }
 
-/* ---- bulk.h --------------------------------------------------------------------------------- */
-
-/* A barrier: how often it was full, and above that the bytes that are expected. */
-void emulator_full_init(uint64_t *full)
-{
-    *full = 0;
-}
-
-void emulator_full_expect(uint64_t *full, uint32_t bytes)
-{
-    if (*full >> 32)
-        fail("a barrier expects bytes while others are on their way");
-    *full |= (uint64_t)bytes << 32;
-}
-
-void emulator_bulk_copy(uint8_t *target, const uint8_t *source, uint32_t bytes, uint64_t *full)
-{
-    if (bulk_count == BULK_LIMIT)
-        fail("too many bulk copies");
-    if (((uintptr_t)target | (uintptr_t)source | bytes) % 16 || bytes == 0)
-        fail("a bulk copy that is not whole units of 16 bytes");
-    bulks[bulk_count++] = (struct bulk){ target, source, bytes, full };
-    memset(target, SHARED_POISON, bytes);
-}
-
-bool emulator_full_ready(uint64_t *full, uint32_t parity)
-{
-    uint32_t completed = (uint32_t)*full, kept = 0;
-    uint64_t expected = *full >> 32, coming = 0;
-    if (completed % 2 != parity)
-        return true;
-    for (uint32_t i = 0; i < bulk_count; i++)
-        coming += bulks[i].full == full ? bulks[i].bytes : 0;
-    if (coming > expected)
-        fail("more bytes come than a barrier expects");
-    if (expected == 0 || coming < expected)
-        return false;
-    for (uint32_t i = 0; i < bulk_count; i++) {
-        if (bulks[i].full == full)
-            memcpy(bulks[i].target, bulks[i].source, bulks[i].bytes);
-        else
-            bulks[kept++] = bulks[i];
-    }
-    bulk_count = kept;
-    *full = completed + 1;
-    return true;
-}
-
-void emulator_part_sync(uint32_t threads)
-{
-    now->part = threads;
-    yield(FIBER_IN_PART_SYNC);
-}
-
-void emulator_pause(void)
-{
-    yield(FIBER_READY);
-}
-
-/* Time that does not depend on the machine: a microsecond for each round. */
-uint64_t emulator_clock_ns(void)
-{
-    return (rounds + 1) * 1000;
-}
-
-void emulator_give_up(void)
-{
-    raise(SIGILL);
-}
-
 /* ---- Blocks --------------------------------------------------------------------------------- */
 
 /* Lets teams go on that all came to a team operation; true if one did. */
@@ -344,80 +247,53 @@ static bool release_teams(uint32_t threads)
     return released;
 }
 
-static uint32_t count_state(const struct fiber *block, uint32_t threads, enum fiber_state state)
+/* The same for the block; threads that ended do not count. */
+static bool release_block(uint32_t threads)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < threads; i++)
-        count += block[i].state == state;
-    return count;
-}
-
-static void make_ready(struct fiber *block, uint32_t threads, enum fiber_state from)
-{
-    for (uint32_t i = 0; i < threads; i++)
-        if (block[i].state == from)
-            block[i].state = FIBER_READY;
-}
-
-/* The same for a block; threads that ended do not count. */
-static bool release_block(struct fiber *block, uint32_t threads)
-{
-    uint32_t waiting = count_state(block, threads, FIBER_IN_BLOCK_SYNC);
-    bool released = waiting && waiting + count_state(block, threads, FIBER_DONE) == threads;
-    if (released)
-        make_ready(block, threads, FIBER_IN_BLOCK_SYNC);
-    uint32_t part = block[0].state == FIBER_IN_PART_SYNC ? block[0].part : 0;
-    if (part && count_state(block, part, FIBER_IN_PART_SYNC) == part) {
-        make_ready(block, part, FIBER_IN_PART_SYNC);
-        released = true;
+    uint32_t waiting = 0, done = 0;
+    for (uint32_t i = 0; i < threads; i++) {
+        waiting += fibers[i].state == FIBER_IN_BLOCK_SYNC;
+        done += fibers[i].state == FIBER_DONE;
     }
-    return released;
+    if (waiting == 0 || waiting + done < threads)
+        return false;
+    for (uint32_t i = 0; i < threads; i++)
+        if (fibers[i].state == FIBER_IN_BLOCK_SYNC)
+            fibers[i].state = FIBER_READY;
+    return true;
 }
 
-static bool release(uint32_t blocks, uint32_t threads)
+static void run_block(uint32_t threads)
 {
-    bool released = release_teams(blocks * threads);
-    for (uint32_t i = 0; i < blocks; i++)
-        released = release_block(fibers + i * threads, threads) || released;
-    return released;
-}
-
-static void run_blocks(uint32_t blocks, uint32_t threads)
-{
-    uint32_t count = blocks * threads;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < threads; i++)
         fibers[i].stack_pointer = prepare_stack(stacks + (size_t)i * STACK_BYTES);
-    bulk_count = 0;
-    for (;; rounds++) {
-        uint32_t done = 0, ready = 0;
-        for (uint32_t i = 0; i < count; i++) {
+    bool going = true;
+    while (going) {
+        uint32_t done = 0;
+        for (uint32_t i = 0; i < threads; i++) {
             if (fibers[i].state == FIBER_READY) {
                 now = &fibers[i];
                 emulator_switch(&scheduler_stack, now->stack_pointer);
             }
             done += fibers[i].state == FIBER_DONE;
-            ready += fibers[i].state == FIBER_READY; /* it paused */
         }
-        if (done == count)
-            break;
-        if (!release(blocks, threads) && ready == 0) {
+        going = done < threads;
+        if (going && !release_teams(threads) && !release_block(threads)) {
             now = &fibers[0];
             fail("threads wait for each other at different places");
         }
     }
-    if (bulk_count)
-        fail("a bulk copy that nobody waited for");
 }
 
-static void prepare_fibers(uint32_t place, uint32_t x, uint32_t y, uint32_t grid_x,
-                           uint32_t threads, uint32_t shared_bytes)
+static void prepare_fibers(uint32_t x, uint32_t y, uint32_t grid_x, uint32_t threads,
+                           uint32_t shared_bytes)
 {
-    memset(shared[place], SHARED_POISON, shared_bytes);
+    memset(shared, SHARED_POISON, shared_bytes);
     for (uint32_t i = 0; i < threads; i++) {
-        struct fiber *fiber = &fibers[place * threads + i];
+        struct fiber *fiber = &fibers[i];
         fiber->state = FIBER_READY;
         fiber->swaps = fiber->group = fiber->copy_count = fiber->product_count = 0;
-        fiber->view = (struct emulator_view){ i, threads, x, y, grid_x, shared[place] };
+        fiber->view = (struct emulator_view){ i, threads, x, y, grid_x, shared };
     }
 }
 
@@ -425,13 +301,13 @@ static void prepare(emulated_kernel kernel, const struct gpu_call *call, uint32_
                     uint32_t shared_bytes)
 {
     if (!stacks) {
-        stacks = mmap(NULL, (size_t)FIBER_LIMIT * STACK_BYTES, PROT_READ | PROT_WRITE,
+        stacks = mmap(NULL, (size_t)THREAD_LIMIT * STACK_BYTES, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (stacks == MAP_FAILED)
             abort();
         fill_f16_values();
     }
-    if (shared_bytes > sizeof(shared[0]) || threads > THREAD_LIMIT || threads % TEAM)
+    if (shared_bytes > sizeof(shared) || threads > THREAD_LIMIT || threads % TEAM)
         abort();
     kernel_now = kernel;
     call_now = call;
@@ -443,20 +319,8 @@ void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t 
     prepare(kernel, call, threads, shared_bytes);
     for (uint32_t y = 0; y < grid_y; y++) {
         for (uint32_t x = 0; x < grid_x; x++) {
-            prepare_fibers(0, x, y, grid_x, threads, shared_bytes);
-            run_blocks(1, threads);
+            prepare_fibers(x, y, grid_x, threads, shared_bytes);
+            run_block(threads);
         }
     }
-}
-
-/* FAKE_GPU_LOST_BLOCK: the last block never comes, as on a GPU without room for it. */
-void emulator_run_together(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
-                           uint32_t threads, uint32_t shared_bytes)
-{
-    prepare(kernel, call, threads, shared_bytes);
-    if (grid_x > TOGETHER_LIMIT || grid_x * threads > FIBER_LIMIT)
-        abort();
-    for (uint32_t x = 0; x < grid_x; x++)
-        prepare_fibers(x, x, 0, grid_x, threads, shared_bytes);
-    run_blocks(getenv("FAKE_GPU_LOST_BLOCK") ? grid_x - 1 : grid_x, threads);
 }

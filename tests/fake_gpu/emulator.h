@@ -23,11 +23,9 @@
 
 typedef void (*emulated_kernel)(struct gpu_call call);
 
-/* Runs a whole grid, block by block, or all blocks at once where they wait for each other. */
+/* Runs a whole grid, block by block. */
 void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
                   uint32_t grid_y, uint32_t threads, uint32_t shared_bytes);
-void emulator_run_together(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
-                           uint32_t threads, uint32_t shared_bytes);
 
 /* What the running thread sees. */
 struct emulator_view {
@@ -55,15 +53,6 @@ struct emulator_product {
 void emulator_product_begin(struct emulator_product *product, uint32_t bytes);
 /* Does those that are waited for, in order, if their operands have not changed. */
 void emulator_product_wait(uint32_t pending);
-/* bulk.h */
-void emulator_full_init(uint64_t *full);
-void emulator_full_expect(uint64_t *full, uint32_t bytes);
-void emulator_bulk_copy(uint8_t *target, const uint8_t *source, uint32_t bytes, uint64_t *full);
-bool emulator_full_ready(uint64_t *full, uint32_t parity);
-void emulator_part_sync(uint32_t threads);
-void emulator_pause(void);
-uint64_t emulator_clock_ns(void);
-void emulator_give_up(void); /* SIGILL */
 
 #define EMULATED_INLINE static inline __attribute__((always_inline))
 

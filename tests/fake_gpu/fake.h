@@ -8,7 +8,6 @@ struct fake_kernel {
     const char *name;
     emulated_kernel run;
     uint32_t thread_limit; /* of a block, as its code says; 0: not known yet */
-    long ran;              /* how often */
 };
 struct fake_kernel *fake_kernel_find(const char *name); /* or NULL */
 

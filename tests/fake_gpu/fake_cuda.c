@@ -110,7 +110,6 @@ CUresult cuDriverGetVersion(int *version)
 CUresult cuGetErrorName(CUresult error, const char **name)
 {
     *name = error == CUDA_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
-            : error == CUDA_LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED"
             : error == NO_MEMORY          ? "CUDA_ERROR_OUT_OF_MEMORY"
             : error == INVALID_IMAGE      ? "CUDA_ERROR_INVALID_IMAGE"
             : error == INVALID_VALUE      ? "CUDA_ERROR_INVALID_VALUE"
@@ -504,14 +503,12 @@ static sigjmp_buf fault_jump;
 /* Work, in this thread. Read by the handler, in threads that may never have touched it: memory that
  * they would be given for it at first touch must not be asked for there. */
 static _Thread_local bool running __attribute__((tls_model("initial-exec")));
-static struct sigaction before_segv, before_bus, before_ill;
+static struct sigaction before_segv, before_bus;
 
 /* A fault of another thread is none of ours. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    const struct sigaction *before = number == SIGBUS   ? &before_bus
-                                     : number == SIGILL ? &before_ill
-                                                        : &before_segv;
+    const struct sigaction *before = number == SIGBUS ? &before_bus : &before_segv;
     if (running)
         siglongjmp(fault_jump, number);
     if (before->sa_flags & SA_SIGINFO)
@@ -524,12 +521,6 @@ static void do_work(const struct CUgraphNode_st *work)
 {
     switch (work->kind) {
     case WORK_KERNEL:
-        work->kernel->ran++;
-        if (strcmp(work->kernel->name, "walk_graph") == 0) {
-            emulator_run_together(work->kernel->run, &work->call, work->grid_x, work->threads,
-                                  work->shared_bytes);
-            break;
-        }
         emulator_run(work->kernel->run, &work->call, work->grid_x, work->grid_y, work->threads,
                      work->shared_bytes);
         break;
@@ -578,22 +569,13 @@ static CUresult run_work(const struct CUgraphNode_st *work)
         sigaction(SIGSEGV, &action, &before_segv);
         sigaction(SIGBUS, &action, &before_bus);
         running = true;
-        sigaction(SIGILL, &action, &before_ill);
-        switch (sigsetjmp(fault_jump, 0)) {
-        case 0:
+        if (sigsetjmp(fault_jump, 0) == 0)
             do_work(work);
-            break;
-        case SIGILL:
-            sticky = CUDA_LAUNCH_FAILED;
-            break;
-        default:
+        else
             sticky = CUDA_ILLEGAL_ADDRESS;
-            break;
-        }
         running = false;
         sigaction(SIGSEGV, &before_segv, NULL);
         sigaction(SIGBUS, &before_bus, NULL);
-        sigaction(SIGILL, &before_ill, NULL);
     }
     pthread_mutex_unlock(&lock);
     return 0; /* as a GPU does, it is told by a later call */
@@ -787,14 +769,6 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     kernel->thread_limit = (uint32_t)strtoul(limit + strlen(".maxntid "), NULL, 10);
     *function = (CUfunction)(uintptr_t)kernel;
     return sticky;
-}
-
-/* For tests: how often a kernel ran, whatever stream it was given to. */
-EXPORT long fake_gpu_ran(const char *name);
-long fake_gpu_ran(const char *name)
-{
-    const struct fake_kernel *kernel = fake_kernel_find(name);
-    return kernel ? kernel->ran : 0;
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)

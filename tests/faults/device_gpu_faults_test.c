@@ -153,14 +153,12 @@ static void ignore(void *context, const struct event *event)
 }
 
 struct stage {
-    bool walked; /* its graph is one kernel, where that can be */
     struct device *device;
     struct ops ops;
     struct ops_target target;
     struct device_stream other;
     struct device_mark mark;
     struct device_view x, added, copy;
-    struct device_view ids, row; /* of a walk: a token's number, its row of `added` */
 };
 
 static float weights[WIDTH * ROWS];
@@ -181,43 +179,20 @@ static enum status furnish(struct stage *stage, struct error *err)
                              err));
     TRY(device_buffer_create(stage->device, sizeof(weights), "copy", DEVICE_HERE,
                              &stage->copy.buffer, err));
-    if (stage->walked) {
-        const uint64_t row_dims[] = { WIDTH, 1 }, id_dims[] = { 1 };
-        stage->row = (struct device_view){ .dtype = DTYPE_F32, .shape = shape_make(2, row_dims) };
-        stage->ids = (struct device_view){ .dtype = DTYPE_I32, .shape = shape_make(1, id_dims) };
-        TRY(device_buffer_create(stage->device, WIDTH * sizeof(float), "row", DEVICE_HERE,
-                                 &stage->row.buffer, err));
-        TRY(device_buffer_create(stage->device, sizeof(int32_t), "ids", DEVICE_HERE,
-                                 &stage->ids.buffer, err));
-    }
     return device_buffer_import(stage->device, weights, sizeof(weights), "added", DEVICE_HERE,
                                 &stage->added.buffer, err);
 }
 
-/* Of a walk: the first row of the table `added`. With a copy in it a graph would not be one. */
-static enum status record_walk(const struct stage *stage, struct error *err)
-{
-    return ops_embed(&stage->target, &stage->added, &stage->ids, &stage->row, err);
-}
-
-static enum status record_sum(const struct stage *stage, struct error *err)
-{
-    TRY(ops_add(&stage->target, &stage->x, &stage->added, err));
-    return device_copy_within(stage->device, stage->target.stream, &stage->copy, &stage->x,
-                              DEVICE_HERE, err);
-}
-
-/* x = 0 + weights, REPLAYS times, then once more on its own; and its copy. A walk does not add. */
+/* x = 0 + weights, REPLAYS times, then once more on its own; and its copy. */
 static enum status work(const struct stage *stage, struct error *err)
 {
     struct device *device = stage->device;
     struct device_stream stream = stage->target.stream;
     struct device_graph graph;
     TRY(device_fill(device, stream, &stage->x, 0, DEVICE_HERE, err));
-    if (stage->walked)
-        TRY(device_fill(device, stream, &stage->ids, 0, DEVICE_HERE, err));
     TRY(device_graph_begin(device, stream, DEVICE_HERE, err));
-    TRY(stage->walked ? record_walk(stage, err) : record_sum(stage, err));
+    TRY(ops_add(&stage->target, &stage->x, &stage->added, err));
+    TRY(device_copy_within(device, stream, &stage->copy, &stage->x, DEVICE_HERE, err));
     TRY(device_graph_end(device, stream, DEVICE_HERE, &graph, err));
     for (int i = 0; i < REPLAYS; i++)
         TRY(device_graph_replay(device, stream, graph, DEVICE_HERE, err));
@@ -236,13 +211,8 @@ static enum status look(const struct stage *stage, struct error *err)
     struct device *device = stage->device;
     struct device_stream stream = stage->target.stream;
     TRY(device_read(device, stream, &stage->copy, found, DEVICE_HERE, err));
-    float times = stage->walked ? 1 : REPLAYS + 1;
     for (size_t i = 0; i < COUNT_OF(found); i++)
-        assert_true(found[i] == times * weights[i]);
-    if (stage->walked) {
-        TRY(device_read(device, stream, &stage->row, found, DEVICE_HERE, err));
-        assert_memory_equal(found, weights, WIDTH * sizeof(float));
-    }
+        assert_true(found[i] == (REPLAYS + 1) * weights[i]);
     TRY(device_copy_in(device, stream, &stage->x, weights, sizeof(weights), DEVICE_HERE, err));
     TRY(device_read(device, stream, &stage->x, found, DEVICE_HERE, err));
     assert_memory_equal(found, weights, sizeof(found));
@@ -254,7 +224,7 @@ static enum status look(const struct stage *stage, struct error *err)
 static enum status live(void *context, struct error *err)
 {
     const struct device_options *options = context;
-    struct stage stage = { .walked = options->walk };
+    struct stage stage = { 0 };
     enum status status = all_open(device_name, options, &stage.device, err);
     if (!status)
         status = furnish(&stage, err);
@@ -301,7 +271,6 @@ static void test_serialised(void **state)
 {
     (void)state;
     sweep("serialised", (struct device_options){ .serialise = true,
-                                                 .walk = true,
                                                  .poison = true,
                                                  .staging = DEVICE_STAGING_PAGEABLE,
                                                  .d2h_mode = DEVICE_D2H_EVENT });

@@ -6,28 +6,6 @@
 
 #include <stdlib.h>
 
-/* Launches what was prepared while a stream captures. */
-static enum status capture_prepared(struct gpu_device *gpu, struct gpu_stream *stream,
-                                    struct gpu_recording *recording, struct gpu_prepared *prepared,
-                                    const char *name, struct error *err)
-{
-    const struct gpu_runtime *runtime = &gpu->runtime;
-    for (uint32_t i = 0; i < prepared->count; i++) {
-        GPU_TRY(gpu,
-                runtime->launch(runtime->self, prepared->functions[i], &prepared->grids[i],
-                                stream->handle, &prepared->calls[i]),
-                name, err);
-        if (recording->first_node)
-            continue;
-        GPU_TRY(gpu, runtime->capture_node(runtime->self, stream->handle, &recording->first_node),
-                "graph", err);
-        recording->first_function = prepared->functions[i];
-        recording->first_grid = prepared->grids[i];
-        recording->first_call = prepared->calls[i];
-    }
-    return STATUS_OK;
-}
-
 /* One launch, or several of the `count` commands from this one on that can be one; says how many. A
  * kernel of several leaves the number of the first. */
 static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *stream,
@@ -35,24 +13,37 @@ static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *str
                                   const struct device_command *command, size_t count, uint64_t node,
                                   size_t *ret_taken, struct error *err)
 {
+    const struct gpu_runtime *runtime = &gpu->runtime;
     struct gpu_prepared prepared; /* large: only what is used is written */
     *ret_taken = gpu_prepare_joined(gpu, stream, command, count, node, &prepared);
     if (*ret_taken == 0) {
         gpu_prepare(gpu, stream, command, node, &prepared);
         *ret_taken = 1;
     }
-    return capture_prepared(gpu, stream, recording, &prepared, command->contract->name, err);
+    for (uint32_t i = 0; i < prepared.count; i++) {
+        GPU_TRY(gpu,
+                runtime->launch(runtime->self, prepared.functions[i], &prepared.grids[i],
+                                stream->handle, &prepared.calls[i]),
+                command->contract->name, err);
+        if (recording->first_node)
+            continue;
+        GPU_TRY(gpu, runtime->capture_node(runtime->self, stream->handle, &recording->first_node),
+                "graph", err);
+        recording->first_function = prepared.functions[i];
+        recording->first_grid = prepared.grids[i];
+        recording->first_call = prepared.calls[i];
+    }
+    return STATUS_OK;
 }
 
-/* The commands behind those that are walked. */
 static enum status capture(struct gpu_device *gpu, struct gpu_stream *stream,
                            const struct gpu_graph *graph, struct gpu_recording *recording,
                            struct error *err)
 {
     struct gpu_graph_inspections *inspections = recording->inspections;
     /* Inspections do not count: they belong to the command before them. */
-    uint64_t node = recording->walked;
-    for (size_t i = recording->walked_commands; i < graph->command_count; i++) {
+    uint64_t node = 0;
+    for (size_t i = 0; i < graph->command_count; i++) {
         const struct device_command *command = &graph->commands[i];
         if (command->kind == DEVICE_COMMAND_INSPECT) {
             GPU_TRY(gpu, gpu_inspect_graph_add(gpu, inspections, command), "graph", err);
@@ -79,7 +70,6 @@ static void release_recording(struct gpu_device *gpu, struct gpu_recording *reco
     const struct gpu_runtime *runtime = &gpu->runtime;
     if (recording->graph || recording->exec)
         runtime->graph_destroy(runtime->self, recording->graph, recording->exec);
-    gpu_walk_destroy(gpu, recording);
     gpu_inspect_graph_destroy(gpu, recording->inspections);
     *recording = (struct gpu_recording){ 0 };
 }
@@ -97,16 +87,10 @@ static enum status record(struct gpu_device *gpu, struct gpu_stream *stream,
                           struct gpu_recording *recording, struct error *err)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
-    struct gpu_prepared walk;
     recording->inspections = gpu_inspect_graph_create(gpu, stream, graph->commands,
                                                       graph->command_count, sweep);
-    TRY(gpu_walk_create(gpu, stream, graph, sweep, recording, &walk, err));
     GPU_TRY(gpu, runtime->capture_begin(runtime->self, stream->handle), "graph", err);
-    enum status status = STATUS_OK;
-    if (recording->walk)
-        status = capture_prepared(gpu, stream, recording, &walk, "graph", err);
-    if (!status)
-        status = capture(gpu, stream, graph, recording, err);
+    enum status status = capture(gpu, stream, graph, recording, err);
     int code = runtime->capture_end(runtime->self, stream->handle, &recording->graph,
                                     &recording->exec);
     if (!status && code)

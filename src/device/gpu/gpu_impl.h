@@ -36,7 +36,6 @@ struct gpu_module {
     void *handle;
     void **functions; /* kernel_count of the image; owned */
     device_gpu_join join;
-    device_gpu_walk walk;
 };
 
 struct gpu_graph_node {
@@ -52,9 +51,6 @@ struct gpu_recording {
     struct gpu_grid first_grid;
     struct gpu_call first_call;
     struct gpu_graph_inspections *inspections; /* NULL: none */
-    uint64_t walk; /* memory of the table one kernel walks through; 0: a kernel for each launch */
-    size_t walked; /* launches it stands for, the first ones, */
-    size_t walked_commands; /* and the commands up to the last of them */
 };
 
 struct gpu_graph {
@@ -148,10 +144,6 @@ enum status gpu_memory_create(struct device *device, uint64_t bytes,
                               struct device_memory *ret_memory, struct error *err);
 enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t count,
                               struct device_memory *ret_memory, struct error *err);
-/* Copies memory of the host to the device by the runtime's own way for memory that is not pinned:
- * waited for, and slower than a copy in. */
-enum status gpu_upload(struct gpu_device *gpu, uint64_t target, const void *source, uint64_t bytes,
-                       struct error *err);
 void gpu_memory_destroy(struct device *device, struct device_memory *memory);
 uint64_t gpu_memory_damage(struct device *device, const struct device_memory *memory,
                            int64_t *ret_offset);
@@ -206,13 +198,6 @@ void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
 uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *stream,
                             const struct device_command *commands, size_t count, uint64_t node,
                             struct gpu_prepared *ret_prepared);
-/* The same for steps that are known: of `count` launches together. */
-void gpu_prepare_steps(struct gpu_device *gpu, const struct gpu_stream *stream,
-                       const struct device_command *commands, uint32_t count, uint64_t node,
-                       const struct device_gpu_step *steps, uint32_t step_count,
-                       struct gpu_prepared *ret_prepared);
-struct device_gpu_request gpu_request(const struct gpu_device *gpu,
-                                      const struct device_command *command);
 /* Copies and fills. */
 int gpu_transfer(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command);
@@ -220,16 +205,6 @@ const char *gpu_command_name(const struct device_command *command);
 /* Notes a command as given. */
 void gpu_stream_note(struct gpu_stream *stream, uint64_t event_id, const char *op,
                      const struct event_scope *scope, const struct gpu_graph *graph);
-
-/* ---- Walks (gpu_walk.c) --------------------------------------------------------------------- */
-
-/* Before the capture begins: if the graph, or the most of it, can be one kernel, makes its table
- * (recording->walk) and prepares its one launch. Where it cannot, recording->walk stays 0. */
-enum status gpu_walk_create(struct gpu_device *gpu, const struct gpu_stream *stream,
-                            const struct gpu_graph *graph, bool sweep,
-                            struct gpu_recording *recording, struct gpu_prepared *ret_prepared,
-                            struct error *err);
-void gpu_walk_destroy(struct gpu_device *gpu, struct gpu_recording *recording);
 
 /* ---- Inspections (gpu_inspect.c) ------------------------------------------------------------ */
 

@@ -224,8 +224,9 @@ enum status gpu_memory_create(struct device *device, uint64_t bytes,
     return create(gpu_of(device), bytes, true, ret_memory, err);
 }
 
-enum status gpu_upload(struct gpu_device *gpu, uint64_t target, const void *source, uint64_t bytes,
-                       struct error *err)
+/* By the runtime's own way for memory that is not pinned: waited for, and slower than a copy in. */
+static enum status upload(struct gpu_device *gpu, uint64_t target, const void *source,
+                          uint64_t bytes, struct error *err)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
     pthread_mutex_lock(&gpu->lock);
@@ -242,7 +243,7 @@ enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t
     struct gpu_device *gpu = gpu_of(device);
     struct device_memory memory = { .address = 0 };
     TRY(create(gpu, count, false, &memory, err));
-    enum status status = gpu_upload(gpu, memory.address, bytes, count, err);
+    enum status status = upload(gpu, memory.address, bytes, count, err);
     if (!status)
         status = device_check(device, err);
     if (status) {

@@ -56,7 +56,7 @@ enum status gpu_module_load(struct device *device, const struct device_module *l
     if (!image)
         return error_set(err, STATUS_UNSUPPORTED,
                          "kernels: expected those of a GPU, found those of the host");
-    struct gpu_module module = { .join = image->join, .walk = image->walk };
+    struct gpu_module module = { .join = image->join };
     int code = 0;
     gpu_enter(gpu);
     for (size_t i = 0; i < image->code_count && !module.handle; i++) {

@@ -73,8 +73,8 @@ enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream
     return STATUS_OK;
 }
 
-struct device_gpu_request gpu_request(const struct gpu_device *gpu,
-                                      const struct device_command *command)
+static struct device_gpu_request request_of(const struct gpu_device *gpu,
+                                            const struct device_command *command)
 {
     return (struct device_gpu_request){ .params = command->params,
                                         .operands = command->operands,
@@ -94,7 +94,7 @@ static const struct device_host_operand *find_operand(const struct device_comman
     return NULL;
 }
 
-void gpu_prepare_steps(struct gpu_device *gpu, const struct gpu_stream *stream,
+static void fill_calls(struct gpu_device *gpu, const struct gpu_stream *stream,
                        const struct device_command *commands, uint32_t count, uint64_t node,
                        const struct device_gpu_step *steps, uint32_t step_count,
                        struct gpu_prepared *ret_prepared)
@@ -126,10 +126,10 @@ void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command, uint64_t node,
                  struct gpu_prepared *ret_prepared)
 {
-    struct device_gpu_request request = gpu_request(gpu, command);
+    struct device_gpu_request request = request_of(gpu, command);
     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT];
     uint32_t count = command->kernel.gpu(&request, steps);
-    gpu_prepare_steps(gpu, stream, command, 1, node, steps, count, ret_prepared);
+    fill_calls(gpu, stream, command, 1, node, steps, count, ret_prepared);
 }
 
 uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *stream,
@@ -145,14 +145,14 @@ uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *str
         const struct device_command *command = &commands[launches];
         if (command->kind != DEVICE_COMMAND_LAUNCH || command->kernel.module_index != module_index)
             break;
-        requests[launches] = gpu_request(gpu, command);
+        requests[launches] = request_of(gpu, command);
         plans[launches++] = command->kernel.gpu;
     }
     uint32_t step_count = join && launches > 1 ? join(requests, plans, launches, steps, &taken) : 0;
     if (step_count == 0)
         return 0;
     ASSERT(taken > 0 && taken <= launches);
-    gpu_prepare_steps(gpu, stream, commands, launches, node, steps, step_count, ret_prepared);
+    fill_calls(gpu, stream, commands, launches, node, steps, step_count, ret_prepared);
     return taken;
 }
 

@@ -380,7 +380,6 @@ const struct device_gpu_image *gpu_kernels_image(void)
         .kernels = kernel_names,
         .kernel_count = COUNT_OF(kernel_names),
         .join = plan_join,
-        .walk = plan_walk,
     };
     return &image;
 }

@@ -104,11 +104,6 @@ uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_p
 uint32_t plan_join_many(const struct device_gpu_request *requests, const device_gpu_plan *plans,
                         uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken);
 
-/* plan_walk.c: see device_gpu_walk. */
-uint32_t plan_walk(const struct device_gpu_request *requests, const device_gpu_plan *plans,
-                   uint32_t count, struct device_gpu_walk_row *rows,
-                   struct device_gpu_step *ret_walk, uint32_t *ret_taken, uint64_t *ret_words);
-
 /* plan.c: those that are joined with others. */
 uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps);
 uint32_t plan_kv_append(const struct device_gpu_request *request, struct device_gpu_step *steps);

@@ -21,4 +21,3 @@
 #include "ops/gpu/kernels/rope_append.c"
 #include "ops/gpu/kernels/rows.c"
 #include "ops/gpu/kernels/unpack.c"
-#include "ops/gpu/kernels/walk.c"

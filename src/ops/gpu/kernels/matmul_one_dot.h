@@ -21,7 +21,6 @@ struct one_acts {
 /* What a team does. */
 struct one_work {
     const struct gpu_call *call;
-    const uint8_t *packed;    /* activations, where they are not the call's operand 0 */
     uint32_t k;               /* its columns */
     uint32_t members, member; /* teams of a row, and which of them this is */
     uint32_t slots;           /* groups of rows that the block does at once */
@@ -33,15 +32,14 @@ struct one_work {
 
 /* ---- Activations to registers --------------------------------------------------------------- */
 
-INLINE words4 one_words(const uint8_t *at)
+INLINE words4 one_words(const GLOBAL uint8_t *at)
 {
-    return *(const words4 *)(const void *)at;
+    return *(const GLOBAL words4 *)at;
 }
 
 INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct one_acts *acts)
 {
-    const uint8_t *row = work->packed ? work->packed
-                                      : (const uint8_t *)row_at(&work->call->operands[0], 0);
+    const GLOBAL uint8_t *row = row_at(&work->call->operands[0], 0);
     uint32_t k = work->k;
     uint32_t lane = acts->lane, column = work->member * one_columns(dtype);
     if (dtype == DTYPE_BF16 || dtype == DTYPE_F16) {
@@ -56,12 +54,12 @@ INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct on
     }
     column += 64 * lane;
     column = column < k ? column : 0; /* a lane without weights reads the first */
-    const float *scales = (const float *)(const void *)(row + k) + column / 32 * 2;
+    const GLOBAL float *scales = (const GLOBAL float *)(row + k) + column / 32 * 2;
     if (dtype == DTYPE_Q4_K) {
         UNROLL
         for (uint32_t j = 0; j < 4; j++)
             acts->words[j] = one_words(row + column + 16 * j);
-        acts->scales = *(const floats4 *)(const void *)scales;
+        acts->scales = *(const GLOBAL floats4 *)scales;
         acts->scales[2] *= 0.0625f; /* upper nibbles are taken sixteenfold */
     } else if (dtype == DTYPE_Q8_0_X8) {
         /* Lanes of an odd pair take the second block first: no two read one bank. */
