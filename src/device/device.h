@@ -384,6 +384,18 @@ MUST_CHECK enum status device_mark_sync(struct device *device, struct device_mar
 MUST_CHECK enum status device_copy_in(struct device *device, struct device_stream stream,
                                       const struct device_view *target, const void *source,
                                       uint64_t bytes, struct device_site site, struct error *err);
+/* The same, with bytes that somebody reads straight into staging: [at, at + bytes) of them, into
+ * target. In the calling thread, in order, at most a slot's worth at a time; the stream is locked
+ * meanwhile. Who has much to copy does it from several threads, on a stream each. */
+struct device_reader {
+    enum status (*read)(void *context, uint64_t at, void *target, uint64_t bytes,
+                        struct error *err);
+    void *context;
+};
+MUST_CHECK enum status device_copy_in_read(struct device *device, struct device_stream stream,
+                                           const struct device_view *target,
+                                           const struct device_reader *reader, uint64_t bytes,
+                                           struct device_site site, struct error *err);
 /* Both views have the same size. */
 MUST_CHECK enum status device_copy_within(struct device *device, struct device_stream stream,
                                           const struct device_view *target,

@@ -59,6 +59,20 @@ void staging_destroy(struct device *device)
     device->staging = NULL;
 }
 
+/* With the lock held: of the stream's copies in the one that was queued first. NULL: none. */
+static struct staging_slot *find_own_leaving(const struct device_staging_ring *ring,
+                                             const void *stream)
+{
+    struct staging_slot *oldest = NULL;
+    for (uint32_t i = 0; stream && i < ring->count; i++) {
+        struct staging_slot *slot = &ring->slots[i];
+        if (slot->state == STAGING_LEAVING && slot->stream == stream &&
+            (!oldest || slot->order < oldest->order))
+            oldest = slot;
+    }
+    return oldest;
+}
+
 /* With the lock held: the slot whose copy in was queued first, of those behind `after`; NULL: none.
  */
 static struct staging_slot *find_oldest_leaving(const struct device_staging_ring *ring,
@@ -86,16 +100,18 @@ static struct staging_slot *find_left(struct device *device, const struct stagin
 }
 
 /* With the lock held. The oldest copy is asked first: of one stream none is done before, and its
- * memory is still in the processor's caches where copies are few and small. */
-static struct staging_slot *find_free(struct device *device)
+ * memory is still in the processor's caches where copies are few and small. A stream that has
+ * copies of its own under way leaves those of others to them. */
+static struct staging_slot *find_free(struct device *device, const void *stream)
 {
     struct device_staging_ring *ring = device->staging;
-    struct staging_slot *oldest = find_oldest_leaving(ring, NULL);
+    struct staging_slot *own = find_own_leaving(ring, stream);
+    struct staging_slot *oldest = own ? own : find_oldest_leaving(ring, NULL);
     if (!oldest || !device->methods->mark_passed(device, oldest->mark)) {
         for (uint32_t i = 0; i < ring->count; i++)
             if (ring->slots[i].state == STAGING_FREE)
                 return &ring->slots[i];
-        oldest = oldest ? find_left(device, oldest) : NULL;
+        oldest = oldest && !own ? find_left(device, oldest) : NULL;
         if (!oldest)
             return NULL;
     }
@@ -127,8 +143,8 @@ static struct staging_slot *take_again(struct device *device)
     return last;
 }
 
-struct staging_slot *staging_take(struct device *device, enum staging_state state, bool waits,
-                                  uint32_t *ret_in_use)
+struct staging_slot *staging_take(struct device *device, enum staging_state state,
+                                  const void *stream, bool waits, uint32_t *ret_in_use)
 {
     struct device_staging_ring *ring = device->staging;
     struct error unused;
@@ -136,8 +152,9 @@ struct staging_slot *staging_take(struct device *device, enum staging_state stat
     if (slot)
         return slot;
     pthread_mutex_lock(&ring->lock);
-    while (!(slot = find_free(device)) && waits) {
-        struct staging_slot *oldest = find_oldest_leaving(ring, NULL);
+    while (!(slot = find_free(device, stream)) && waits) {
+        struct staging_slot *own = find_own_leaving(ring, stream);
+        struct staging_slot *oldest = own ? own : find_oldest_leaving(ring, NULL);
         if (!oldest && !is_any_filling(ring))
             break;
         if (!oldest) {

@@ -34,9 +34,11 @@ struct staging_slot {
 
 /* A free slot, now in `state`: STAGING_FILLING or STAGING_LANDING. If none is free: waits for the
  * oldest copy in, or NULL where all belong to tickets (*ret_in_use of them). Who fills slots
- * already does not wait, so that he goes on with those: NULL then. */
-struct staging_slot *staging_take(struct device *device, enum staging_state state, bool waits,
-                                  uint32_t *ret_in_use);
+ * already does not wait, so that he goes on with those: NULL then. stream: of a copy in, the
+ * backend's: its own earlier copies are asked and waited for before those of others, so that
+ * threads with a stream each do not all ask for the same. NULL: of none. */
+struct staging_slot *staging_take(struct device *device, enum staging_state state,
+                                  const void *stream, bool waits, uint32_t *ret_in_use);
 /* The copy in from a filled slot is queued, and its mark behind it. */
 void staging_queued(struct device *device, struct staging_slot *slot);
 void staging_give_back(struct device *device, struct staging_slot *slot);
