@@ -124,6 +124,8 @@ struct device_methods {
     enum status (*module_load)(struct device *device, const struct device_module *module,
                                uint32_t index, struct error *err);
 
+    /* A hint: buffers of so many bytes in all are made next. */
+    void (*memory_reserve)(struct device *device, uint64_t bytes);
     enum status (*memory_create)(struct device *device, uint64_t bytes,
                                  struct device_memory *ret_memory, struct error *err);
     enum status (*memory_import)(struct device *device, const void *bytes, uint64_t count,

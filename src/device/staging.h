@@ -5,7 +5,10 @@
  *
  * A slot of a copy in belongs to whoever fills it until it is queued, then to the queue until its
  * mark is passed; one of a copy out belongs to its ticket until that is released. Nobody waits for
- * a ticket of his own: with all slots held a copy is told to come back later. */
+ * a ticket of his own: with all slots held a copy is told to come back later.
+ *
+ * Pinned memory takes milliseconds to make, so most slots get theirs when they are wanted for the
+ * first time. One that cannot have any is not used. */
 #ifndef GRETA_DEVICE_STAGING_H
 #define GRETA_DEVICE_STAGING_H
 
@@ -16,13 +19,14 @@ enum staging_state {
     STAGING_FILLING,
     STAGING_LEAVING,
     STAGING_LANDING,
-    STAGING_HELD
+    STAGING_HELD,
+    STAGING_UNUSABLE
 };
 
 struct staging_slot {
     enum staging_state state;
     uint32_t generation;          /* odd while taken */
-    void *memory;                 /* staging_slot_bytes of it */
+    void *memory;                 /* staging_slot_bytes of it; NULL: not made yet */
     void *mark;                   /* the backend's: passed when the queued copy is done */
     uint64_t bytes;               /* of the copy */
     uint64_t event_id;            /* of the copy */

@@ -99,6 +99,9 @@ MUST_CHECK enum status engine_upload_add(struct engine_upload *upload,
 /* Returns when all is there. */
 MUST_CHECK enum status engine_upload_finish(struct engine_upload *upload, struct error *err);
 
+/* memory.c: what a buffer takes of device_reserve's bytes. */
+uint64_t engine_reserved_bytes(const struct engine *engine, uint64_t bytes);
+
 /* memory.c: caches, scratch, tables. */
 MUST_CHECK enum status engine_make_memory(struct engine *engine, struct error *err);
 

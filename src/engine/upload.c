@@ -84,6 +84,19 @@ static uint32_t choose_lane_count(uint64_t bytes)
     return worth < most ? (uint32_t)worth : most;
 }
 
+static enum status open_lane(struct lane *lane, struct error *err)
+{
+    const struct engine_upload *upload = lane->upload;
+    struct device *device = upload->engine->device;
+    TRY(device_stream_create(device, DEVICE_HERE, &lane->stream, err));
+    if (upload->raw_bytes == 0)
+        return STATUS_OK;
+    TRY(device_mark_create(device, &lane->filled, err));
+    TRY(device_mark_create(device, &lane->read, err));
+    return device_buffer_create(device, upload->raw_bytes, "weights.raw", DEVICE_HERE, &lane->raw,
+                                err);
+}
+
 enum status engine_upload_create(struct engine *engine, const struct gguf_file *file,
                                  size_t tensor_limit, uint64_t raw_bytes,
                                  struct engine_upload **ret_upload, struct error *err)
@@ -104,10 +117,18 @@ enum status engine_upload_create(struct engine *engine, const struct gguf_file *
     pthread_mutex_init(&upload->relay_lock, NULL);
     pthread_mutex_init(&upload->lock, NULL);
     pthread_cond_init(&upload->changed, NULL);
-    for (uint32_t i = 0; i < upload->lane_count; i++)
+    device_reserve(engine->device,
+                   upload->lane_count * engine_reserved_bytes(engine, upload->raw_bytes));
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < upload->lane_count && !status; i++) {
         upload->lanes[i].upload = upload;
-    *ret_upload = upload;
-    return STATUS_OK;
+        status = open_lane(&upload->lanes[i], err);
+    }
+    if (status)
+        engine_upload_destroy(upload);
+    else
+        *ret_upload = upload;
+    return status;
 }
 
 static void close_lane(struct device *device, struct lane *lane)
@@ -263,19 +284,6 @@ static bool take_chunk(struct engine_upload *upload, struct chunk *ret_chunk)
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
-static enum status open_lane(struct lane *lane, struct error *err)
-{
-    struct engine_upload *upload = lane->upload;
-    struct device *device = upload->engine->device;
-    TRY(device_stream_create(device, DEVICE_HERE, &lane->stream, err));
-    if (upload->raw_bytes == 0)
-        return STATUS_OK;
-    TRY(device_mark_create(device, &lane->filled, err));
-    TRY(device_mark_create(device, &lane->read, err));
-    return device_buffer_create(device, upload->raw_bytes, "weights.raw", DEVICE_HERE, &lane->raw,
-                                err);
-}
-
 static enum status load_chunk(struct lane *lane, const struct chunk *chunk, struct error *err)
 {
     struct engine_upload *upload = lane->upload;
@@ -305,7 +313,7 @@ static void run_lane(struct lane *lane, bool tells)
 {
     struct chunk chunk;
     struct error err;
-    enum status status = open_lane(lane, &err);
+    enum status status = STATUS_OK;
     while (!status && take_chunk(lane->upload, &chunk)) {
         status = load_chunk(lane, &chunk, &err);
         if (!status && tells)
@@ -375,8 +383,7 @@ enum status engine_upload_finish(struct engine_upload *upload, struct error *err
     TRY(find_failure(upload, err));
     TRY(tell(upload, err));
     for (uint32_t i = 0; i < upload->lane_count; i++)
-        if (upload->lanes[i].stream.index)
-            TRY(device_stream_sync(device, upload->lanes[i].stream, DEVICE_HERE, err));
+        TRY(device_stream_sync(device, upload->lanes[i].stream, DEVICE_HERE, err));
     device_scope_set(device, engine->stream, NULL);
     if (upload->raw_bytes)
         TRY(device_stream_sync(device, engine->stream, DEVICE_HERE, err));

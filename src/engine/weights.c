@@ -56,6 +56,7 @@ static enum status visit_all(struct binding *binding, weight_visitor visit, void
 /* Of all that is uploaded. */
 struct upload_size {
     size_t count;
+    uint64_t bytes;     /* of memory */
     uint64_t raw_bytes; /* the most that one wants */
 };
 
@@ -63,9 +64,9 @@ static enum status measure(struct binding *binding, const struct planned_weight 
                                void *context, struct error *err)
 {
     struct upload_size *size = context;
-    (void)binding;
     (void)err;
     size->count++;
+    size->bytes += engine_reserved_bytes(binding->engine, weight->tensor->bytes);
     if (weight->dtype == weight->tensor->dtype)
         return STATUS_OK;
     uint64_t bytes = engine_upload_raw_bytes(weight->tensor->dtype, &weight->planned.shape);
@@ -107,6 +108,7 @@ static enum status upload_all(struct binding *binding, struct error *err)
     TRY(visit_all(binding, measure, &size, err));
     TRY(engine_upload_create(binding->engine, binding->file, size.count, size.raw_bytes,
                              &binding->upload, err));
+    device_reserve(binding->engine->device, size.bytes);
     enum status status = visit_all(binding, bind, NULL, err);
     if (!status)
         status = engine_upload_finish(binding->upload, err);
