@@ -39,7 +39,7 @@ enum status staging_create(struct device *device, struct error *err)
     enum status status = STATUS_OK;
     while (ring->count < count && !status) {
         struct staging_slot *slot = &ring->slots[ring->count++];
-        if (ring->count <= MADE_AT_ONCE)
+        if (ring->count <= MADE_AT_ONCE || !device->staging_late)
             status = make_memory(device, slot, err);
         if (!status)
             status = device->methods->mark_create(device, &slot->mark, err);

@@ -7,8 +7,8 @@
  * mark is passed; one of a copy out belongs to its ticket until that is released. Nobody waits for
  * a ticket of his own: with all slots held a copy is told to come back later.
  *
- * Pinned memory takes milliseconds to make, so most slots get theirs when they are wanted for the
- * first time. One that cannot have any is not used. */
+ * Pinned memory takes milliseconds to make: where nobody said how many slots he wants, most get
+ * theirs when they are wanted for the first time. One that cannot have any is not used. */
 #ifndef GRETA_DEVICE_STAGING_H
 #define GRETA_DEVICE_STAGING_H
 

@@ -6,7 +6,6 @@
 #include "base/fault.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum status transfer_refuse_staging(struct call *call, uint32_t in_use, struct error *err)
@@ -273,41 +272,32 @@ static enum status give_copy_in(struct device *device, struct device_stream stre
     return status;
 }
 
-enum status device_copy_in(struct device *device, struct device_stream stream,
-                           const struct device_view *target, const void *source, uint64_t bytes,
+static enum status copy_in(struct device *device, struct device_stream stream,
+                           const struct device_view *target, const void *source,
+                           const struct device_reader *reader, uint64_t bytes,
                            struct device_site site, struct error *err)
 {
     uint64_t event_id = 0;
     if (!device_is_tampered(device))
-        return give_copy_in(device, stream, target, source, NULL, bytes, site, &event_id, err);
+        return give_copy_in(device, stream, target, source, reader, bytes, site, &event_id, err);
     struct device_view changed = *target;
     struct device_tampered call = { .kind = EVENT_COPY_IN,
                                     .stream = stream,
                                     .view = &changed,
-                                    .bytes = source,
                                     .byte_count = &bytes };
     if (!tamper_before(device, &call))
         return STATUS_OK;
-    enum status status = give_copy_in(device, call.stream, &changed, source, NULL, bytes, site,
+    enum status status = give_copy_in(device, call.stream, &changed, source, reader, bytes, site,
                                       &event_id, err);
     tamper_after(device, &call, status, event_id);
     return status;
 }
 
-/* Where bugs are planted: what is planted wants to see the bytes. */
-static enum status copy_in_from_memory(struct device *device, struct device_stream stream,
-                                       const struct device_view *target,
-                                       const struct device_reader *reader, uint64_t bytes,
-                                       struct device_site site, struct error *err)
+enum status device_copy_in(struct device *device, struct device_stream stream,
+                           const struct device_view *target, const void *source, uint64_t bytes,
+                           struct device_site site, struct error *err)
 {
-    void *source = malloc(bytes ? (size_t)bytes : 1);
-    if (!source)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %" PRIu64 " bytes to copy", bytes);
-    enum status status = reader->read(reader->context, 0, source, bytes, err);
-    if (!status)
-        status = device_copy_in(device, stream, target, source, bytes, site, err);
-    free(source);
-    return status;
+    return copy_in(device, stream, target, source, NULL, bytes, site, err);
 }
 
 enum status device_copy_in_read(struct device *device, struct device_stream stream,
@@ -315,10 +305,7 @@ enum status device_copy_in_read(struct device *device, struct device_stream stre
                                 const struct device_reader *reader, uint64_t bytes,
                                 struct device_site site, struct error *err)
 {
-    uint64_t event_id = 0;
-    if (device_is_tampered(device))
-        return copy_in_from_memory(device, stream, target, reader, bytes, site, err);
-    return give_copy_in(device, stream, target, NULL, reader, bytes, site, &event_id, err);
+    return copy_in(device, stream, target, NULL, reader, bytes, site, err);
 }
 
 /* ---- Within --------------------------------------------------------------------------------- */

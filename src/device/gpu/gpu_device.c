@@ -10,7 +10,8 @@
 /* Of a slot where nothing is asked for: what is paid for each copy is little beside its time on the
  * link. */
 #define SLOT_BYTES ((uint64_t)2 << 20)
-/* Two for each of twelve threads that upload weights; made when they are wanted. */
+/* Where no number is asked for: two for each of twelve threads that upload weights, made when they
+ * are wanted. */
 #define SLOT_COUNT 24u
 
 /* ---- Staging -------------------------------------------------------------------------------- */
@@ -196,8 +197,10 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
     struct device_options chosen = *options;
     if (!chosen.staging_slot_bytes)
         chosen.staging_slot_bytes = SLOT_BYTES;
-    if (!chosen.staging_slot_count)
+    if (!chosen.staging_slot_count) {
         chosen.staging_slot_count = SLOT_COUNT;
+        gpu->device.staging_late = true;
+    }
     if (!status)
         status = device_init(&gpu->device, &chosen, err);
     if (status)
