@@ -51,9 +51,9 @@ struct bench {
     CUcontext context;
     int descriptor;
     uint64_t bytes;
-    uint8_t *map;      /* made anew for each run */
+    uint8_t *map;       /* made anew for each run */
     CUdeviceptr target; /* bytes of it */
-    uint8_t *pinned;   /* THREAD_LIMIT * SLOT_LIMIT * 4 MiB */
+    uint8_t *pinned;    /* THREAD_LIMIT * SLOT_LIMIT * 4 MiB */
     uint32_t repeats;
     /* Of the run under way: */
     const struct way *way;
@@ -111,8 +111,8 @@ static void fill_slot(struct bench *bench, uint8_t *slot, uint64_t at, uint64_t 
     }
     if (source == FROM_MAPPING || source == FROM_POPULATED)
         memcpy(slot, bench->map + at, (size_t)bytes);
-    if (source == FROM_FILE && pread(bench->descriptor, slot, (size_t)bytes, (off_t)at) !=
-                                   (ssize_t)bytes)
+    if (source == FROM_FILE &&
+        pread(bench->descriptor, slot, (size_t)bytes, (off_t)at) != (ssize_t)bytes)
         note(bench, -1);
 }
 
@@ -144,8 +144,8 @@ static void *work(void *argument)
         fill_slot(bench, slot, at, bytes);
         if (way->only_filling)
             continue;
-        note(bench, (int)api->cuMemcpyHtoDAsync_v2(bench->target + at, slot, (size_t)bytes,
-                                                   stream));
+        note(bench,
+             (int)api->cuMemcpyHtoDAsync_v2(bench->target + at, slot, (size_t)bytes, stream));
         note(bench, (int)api->cuEventRecord(events[place], stream));
     }
     note(bench, (int)api->cuStreamSynchronize(stream));
@@ -203,8 +203,8 @@ static void time_pinned(struct bench *bench, uint32_t count, uint64_t bytes)
     begin_ns = clock_ns();
     for (uint32_t i = 0; i < count; i++)
         bench->api.cuMemFreeHost(blocks[i]);
-    printf("pinned    %u x %" PRIu64 " MiB: %.2f ms, given back in %.2f\n", count, bytes / MIB, made,
-           ms_since(begin_ns));
+    printf("pinned    %u x %" PRIu64 " MiB: %.2f ms, given back in %.2f\n", count, bytes / MIB,
+           made, ms_since(begin_ns));
 }
 
 static void time_registered(struct bench *bench, uint64_t bytes, bool huge)
@@ -241,7 +241,8 @@ static void time_file_registered(struct bench *bench)
     double copied = ms_since(begin_ns);
     begin_ns = clock_ns();
     bench->api.cuMemHostUnregister(map);
-    printf("pinned    %" PRIu64 " MiB of the file: %.2f ms, copied in %.2f, given back in %.2f (result "
+    printf("pinned    %" PRIu64
+           " MiB of the file: %.2f ms, copied in %.2f, given back in %.2f (result "
            "%d)\n",
            bytes / MIB, registered, copied, ms_since(begin_ns), code);
     munmap(map, (size_t)bytes);
@@ -266,9 +267,10 @@ static void time_buffers(struct bench *bench)
     begin_ns = clock_ns();
     for (uint32_t i = 0; i < BUFFER_COUNT; i++)
         api->cuMemFree_v2(buffers[i]);
-    printf("buffers   %u of %.1f MiB: made in %.2f ms, filled and waited for in %.2f, given back in "
-           "%.2f\n",
-           BUFFER_COUNT, (double)bytes / (double)MIB, made, filled, ms_since(begin_ns));
+    printf(
+        "buffers   %u of %.1f MiB: made in %.2f ms, filled and waited for in %.2f, given back in "
+        "%.2f\n",
+        BUFFER_COUNT, (double)bytes / (double)MIB, made, filled, ms_since(begin_ns));
 }
 
 /* Copies from pinned memory, nothing else. */

@@ -180,8 +180,8 @@ struct device_tampered {
     struct event_scope scope;
     struct device_stream stream;
     struct device_launch *launch;
-    struct device_view *view; /* of a copy or fill: the target; of a copy out: the source */
-    uint64_t *byte_count;     /* of a copy in */
+    struct device_view *view;    /* of a copy or fill: the target; of a copy out: the source */
+    uint64_t *byte_count;        /* of a copy in */
     struct device_buffer buffer; /* of a destroy; behind a create: the new one */
     const char *name;            /* of a create */
     struct device_mark mark;

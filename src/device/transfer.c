@@ -64,10 +64,10 @@ struct copy_in {
     struct device_rows rows; /* of the whole copy */
     const uint8_t *source;   /* its bytes; NULL: */
     const struct device_reader *reader;
-    uint64_t given;          /* bytes that have a slot; of what has none: */
-    uint64_t run, at;        /* of which run of bytes, and how far into it */
-    uint64_t first_id;       /* event of the first piece; 0: none yet */
-    uint64_t taken, queued;  /* pieces; those between have slots */
+    uint64_t given;         /* bytes that have a slot; of what has none: */
+    uint64_t run, at;       /* of which run of bytes, and how far into it */
+    uint64_t first_id;      /* event of the first piece; 0: none yet */
+    uint64_t taken, queued; /* pieces; those between have slots */
     struct piece pieces[PIECE_LIMIT];
 };
 
@@ -281,10 +281,9 @@ static enum status copy_in(struct device *device, struct device_stream stream,
     if (!device_is_tampered(device))
         return give_copy_in(device, stream, target, source, reader, bytes, site, &event_id, err);
     struct device_view changed = *target;
-    struct device_tampered call = { .kind = EVENT_COPY_IN,
-                                    .stream = stream,
-                                    .view = &changed,
-                                    .byte_count = &bytes };
+    struct device_tampered call = {
+        .kind = EVENT_COPY_IN, .stream = stream, .view = &changed, .byte_count = &bytes
+    };
     if (!tamper_before(device, &call))
         return STATUS_OK;
     enum status status = give_copy_in(device, call.stream, &changed, source, reader, bytes, site,

@@ -83,8 +83,8 @@ MUST_CHECK enum status engine_bind_weights(struct engine *engine, const struct g
 struct engine_upload;
 /* What a tensor that is laid out anew wants of a raw buffer. */
 uint64_t engine_upload_raw_bytes(enum dtype dtype, const struct shape *shape);
-/* Tensors of file, tensor_limit at most. raw_bytes: the most that any of them wants; 0: none is laid
- * out anew. */
+/* Tensors of file, tensor_limit at most. raw_bytes: the most that any of them wants; 0: none is
+ * laid out anew. */
 MUST_CHECK enum status engine_upload_create(struct engine *engine, const struct gguf_file *file,
                                             size_t tensor_limit, uint64_t raw_bytes,
                                             struct engine_upload **ret_upload, struct error *err);

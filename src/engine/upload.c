@@ -203,7 +203,8 @@ static enum status read_chunk(void *context, uint64_t at, void *target, uint64_t
 {
     const struct reading *reading = context;
     const struct chunk *chunk = reading->chunk;
-    ASSERT(at <= chunk->bytes && bytes <= chunk->bytes - at); /* the device checks before it reads */
+    ASSERT(at <= chunk->bytes &&
+           bytes <= chunk->bytes - at); /* the device checks before it reads */
     return gguf_tensor_read(reading->file, chunk->load.tensor, chunk->at + at, target, bytes, err);
 }
 

@@ -7,7 +7,7 @@ struct binding {
     struct engine *engine;
     const struct gguf_file *file;
     struct engine_upload *upload; /* NULL: they are imported */
-    uint64_t done_bytes; /* imported */
+    uint64_t done_bytes;          /* imported */
 };
 
 /* One of the plan that the file has. */
@@ -61,7 +61,7 @@ struct upload_size {
 };
 
 static enum status measure(struct binding *binding, const struct planned_weight *weight,
-                               void *context, struct error *err)
+                           void *context, struct error *err)
 {
     struct upload_size *size = context;
     (void)err;

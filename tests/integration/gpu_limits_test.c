@@ -140,10 +140,11 @@ static void check_parts(bool watched)
     struct device_buffer buffers[PARTS];
     open_reserving(&lab, &watch, watched);
     uint64_t bytes = PART_BYTES, alignment = device_info(lab.device)->alignment;
-    device_reserve(lab.device, (PARTS - 1) * ((PART_BYTES + alignment - 1) / alignment * alignment));
+    device_reserve(lab.device,
+                   (PARTS - 1) * ((PART_BYTES + alignment - 1) / alignment * alignment));
     for (uint32_t i = 0; i < PARTS; i++) {
-        LAB_OK(&lab, device_buffer_create(lab.device, bytes, "part", DEVICE_HERE, &buffers[i],
-                                          &lab.err));
+        LAB_OK(&lab,
+               device_buffer_create(lab.device, bytes, "part", DEVICE_HERE, &buffers[i], &lab.err));
         check_part(&lab, buffers[i], 0);
         struct device_view view = { .buffer = buffers[i],
                                     .dtype = DTYPE_I8,
@@ -181,8 +182,8 @@ static void check_room(bool watched)
         LAB_OK(&lab, device_buffer_destroy(lab.device, buffer, DEVICE_HERE, &lab.err));
     for (int round = 0; round < 3; round++) {
         device_reserve(lab.device, 5 * eighth);
-        LAB_OK(&lab, device_buffer_create(lab.device, 4096, "small", DEVICE_HERE, &buffer,
-                                          &lab.err));
+        LAB_OK(&lab,
+               device_buffer_create(lab.device, 4096, "small", DEVICE_HERE, &buffer, &lab.err));
         LAB_OK(&lab, device_buffer_destroy(lab.device, buffer, DEVICE_HERE, &lab.err));
         LAB_OK(&lab, device_buffer_create(lab.device, 6 * eighth, "large", DEVICE_HERE, &buffer,
                                           &lab.err));

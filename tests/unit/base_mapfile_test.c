@@ -149,10 +149,8 @@ static void test_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_contents),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_not_a_file),
-        cmocka_unit_test(test_drop_keeps_contents),
+        cmocka_unit_test(test_contents),   cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_not_a_file), cmocka_unit_test(test_drop_keeps_contents),
         cmocka_unit_test(test_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,7 +136,7 @@ static void test_rows_apart(void **state)
 
 struct source {
     const uint8_t *bytes;
-    uint64_t next;    /* what is asked for follows what was */
+    uint64_t next;     /* what is asked for follows what was */
     uint64_t fails_at; /* from here on nothing can be read */
     uint32_t calls;
 };
@@ -187,8 +187,8 @@ static void test_reader_fails(void **state)
     (void)state;
     struct fixture fixture;
     uint64_t count = 6 * SLOT;
-    fixture_open(&fixture, (struct device_options){ .staging_slot_count = 4,
-                                                    .staging_slot_bytes = SLOT });
+    fixture_open(&fixture,
+                 (struct device_options){ .staging_slot_count = 4, .staging_slot_bytes = SLOT });
     struct device_view view = make_view(&fixture, count);
     uint8_t *bytes = make_bytes(count, 3);
     for (uint64_t good = 0; good <= 6; good++) {

@@ -133,10 +133,8 @@ static void test_tensor_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hashing),
-        cmocka_unit_test(test_reading_goes_on),
-        cmocka_unit_test(test_cut_by_one_byte),
-        cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_hashing),         cmocka_unit_test(test_reading_goes_on),
+        cmocka_unit_test(test_cut_by_one_byte), cmocka_unit_test(test_replaced),
         cmocka_unit_test(test_tensor_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,8 +48,7 @@ static int create_pinned(struct gpu_device *gpu, uint64_t bytes, void **ret_stag
     const struct gpu_runtime *runtime = &gpu->runtime;
     uint64_t unused;
     if (gpu->staging == GPU_STAGING_UNDECIDED) /* the first slot shows which way works */
-        gpu->staging = bytes % LARGE_PAGE == 0 &&
-                               create_pinned_pages(gpu, bytes, ret_staging) == 0
+        gpu->staging = bytes % LARGE_PAGE == 0 && create_pinned_pages(gpu, bytes, ret_staging) == 0
                            ? GPU_STAGING_OWN_PAGES
                            : GPU_STAGING_RUNTIMES;
     else if (gpu->staging == GPU_STAGING_OWN_PAGES)
@@ -83,8 +82,7 @@ static void destroy_staging(struct device *device, void *staging, uint64_t bytes
     struct gpu_device *gpu = gpu_of(device);
     (void)bytes;
     gpu_enter(gpu);
-    if (device->options.staging == DEVICE_STAGING_PINNED &&
-        gpu->staging == GPU_STAGING_RUNTIMES) {
+    if (device->options.staging == DEVICE_STAGING_PINNED && gpu->staging == GPU_STAGING_RUNTIMES) {
         gpu->runtime.pinned_destroy(gpu->runtime.self, staging);
         return;
     }

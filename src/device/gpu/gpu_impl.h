@@ -100,7 +100,7 @@ struct gpu_device {
     void *internal_stream; /* for fills and copies of this layer itself */
     pthread_mutex_t lock;  /* guards the internal stream, the streams, the quarantine and blocks */
     enum gpu_staging staging; /* decided with the first slot, at open */
-    struct gpu_block *block; /* buffers are cut from it while they fit; NULL: from none */
+    struct gpu_block *block;  /* buffers are cut from it while they fit; NULL: from none */
     struct gpu_stream *streams[CRUMB_STREAM_LIMIT];
     struct gpu_quarantine_entry *oldest, *newest;
     uint64_t quarantine_bytes;
