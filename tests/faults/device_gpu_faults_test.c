@@ -361,7 +361,7 @@ int main(int argument_count, char **arguments)
         weights[i] = (float)i / 64;
     fail_nth_pause();
     /* What a process does once and keeps, as HIP's handler of faults, is done here. */
-    struct device_options once = { .staging_slot_count = 1, .staging_slot_bytes = 4096 };
+    struct device_options once = { .staging_slot_count = TICKETS, .staging_slot_bytes = 4096 };
     struct error err = { .status = STATUS_OK };
     if (live(&once, &err)) {
         fprintf(stderr, "%s: %s\n", device_name, err.text);
