@@ -290,6 +290,8 @@ static enum status load_chunk(struct lane *lane, const struct chunk *chunk, stru
 {
     struct engine_upload *upload = lane->upload;
     device_scope_set(upload->engine->device, lane->stream, &chunk->load.scope);
+    if (chunk->at == 0) /* not sooner: a file may be larger than memory */
+        gguf_tensor_ahead(upload->file, chunk->load.tensor);
     enum status status = is_laid_out(&chunk->load)
                              ? relay(lane, chunk, err)
                              : copy(lane, chunk, chunk->load.view.buffer, chunk->at, err);

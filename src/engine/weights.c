@@ -98,7 +98,6 @@ static enum status bind(struct binding *binding, const struct planned_weight *we
     *weight->view = (struct device_view){ .dtype = weight->dtype, .shape = weight->planned.shape };
     if (!binding->upload)
         return import(binding, weight, err);
-    gguf_tensor_ahead(binding->file, weight->tensor);
     return engine_upload_add(binding->upload, weight->tensor, &scope, weight->view, err);
 }
 
