@@ -48,27 +48,41 @@ void host_import_release(struct host_device *host, struct host_chunk *chunk);
 
 struct host_pool;
 
+#define HOST_THREAD_LIMIT 256u /* of the pool */
+/* What two cores write is never in one line, nor in two that are fetched together. */
+#define HOST_LINE_BYTES 128
+
+/* The tiles of a launch that are first of all one worker's. */
+struct host_share {
+    _Alignas(HOST_LINE_BYTES) uint64_t taken; /* atomic: sequence << 32 | next tile */
+};
+
 /* One launch at a time per stream; lives as long as the stream. */
 struct host_job {
-    uint64_t claim;        /* atomic: sequence << 32 | next tile; taken by adding to it */
-    uint64_t tile_count;   /* atomic */
-    uint64_t done_count;   /* atomic */
-    struct host_word done; /* bumped by whoever does the last tile */
-    /* Set before the claim is published, unchanged until all tiles are done. */
+    /* Written by the stream's thread. All but the first is set before that, and unchanged until all
+     * tiles are done. */
+    _Alignas(HOST_LINE_BYTES) uint64_t launch; /* atomic: sequence << 32 | tile count */
+    uint64_t done_target;                      /* tiles of all launches up to this one */
     const struct device_command *command;
     struct crumb_page *crumbs;
     uint32_t faulted; /* atomic */
     struct fault_info fault;
+    _Alignas(HOST_LINE_BYTES) uint64_t done_count;   /* atomic: tiles of all launches */
+    struct host_word done;                           /* bumped by whoever does the last tile */
+    struct host_share shares[HOST_THREAD_LIMIT + 1]; /* of the stream's thread, of each worker */
 };
 
 enum status host_pool_create(uint32_t thread_count, struct host_pool **ret_pool, struct error *err);
 void host_pool_destroy(struct host_pool *pool); /* NULL is fine */
+void host_job_init(struct host_job *job);
 /* The job of a stream takes part in the pool from now on, until removed. */
 void host_pool_add(struct host_pool *pool, uint32_t stream_index, struct host_job *job);
 void host_pool_remove(struct host_pool *pool, uint32_t stream_index);
-/* Does all tiles of job->command with the workers' help; the caller is one of them. scratch is the
- * caller's. */
-void host_pool_run(struct host_pool *pool, struct host_job *job, void *scratch);
+/* job->command from its first tile on: workers may take tiles at once. */
+void host_pool_begin(struct host_pool *pool, struct host_job *job);
+/* Does all tiles of what was begun, with the workers' help; the caller is one of them. scratch is
+ * the caller's. */
+void host_pool_finish(struct host_pool *pool, struct host_job *job, void *scratch);
 /* A launch that will come after those that are before it, of a kernel with `reads`: waiting workers
  * fetch what they will read first. */
 void host_pool_announce(struct host_pool *pool, const struct device_command *command);

@@ -1,18 +1,29 @@
 /* host_pool.c - the workers that share a launch's tiles.
  *
  * The stream that launches is worker 0; the pool has one thread less than there are processors to
- * use, so two cores run two threads. Every stream has one job for its whole life. Tiles are claimed
- * by a compare-and-swap on the job's claim word, which carries the launch's sequence number:
- * whoever claims tiles knows that the job cannot end, nor its data change, before they are
- * done. Workers help any stream that has tiles left. */
+ * use, so two cores run two threads. Every stream has one job for its whole life. Workers help any
+ * stream that has tiles left.
+ *
+ * The tiles of a launch are divided into shares of neighbours, one for each worker. A worker takes
+ * from its own share, whose line stays in its cache, and from those of others only when that is
+ * empty: a line that all claim from goes from core to core with every claim, and between two dies
+ * that takes as long as a small tile.
+ *
+ * Tiles are claimed by a compare-and-swap on a share's word, which carries the launch's sequence
+ * number. A share with an older number is as yet untouched: nobody has to write all of them when a
+ * launch begins. Whoever claims tiles knows that the launch cannot end, nor the job's data change,
+ * before they are done. */
 #include "device/host/host_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define THREAD_LIMIT 256u
 #define TILE_BITS 32u
 #define TILE_MASK 0xFFFFFFFFu
+/* Sequence numbers are compared by their difference; before a share's could be so old that it seems
+ * new, all are written. The first launches come past this point, so that it is no rare one. */
+#define RENEW_EVERY (1u << 30)
+#define FIRST_SEQUENCE (UINT32_MAX - 100)
 
 /* Memory a worker will read: addresses, never followed. Atomic. */
 struct fetch {
@@ -31,41 +42,128 @@ struct host_worker {
 };
 
 struct host_pool {
-    _Alignas(64) struct host_word work; /* bumped when a job has tiles, or the end has come */
-    _Alignas(64) struct fetch fetches[FETCH_LIMIT];
-    _Alignas(64) uint32_t stopping; /* atomic */
-    pthread_mutex_t lock;           /* guards the jobs; held by workers only while they look */
+    /* Bumped when a job has tiles, or the end has come. */
+    _Alignas(HOST_LINE_BYTES) struct host_word work;
+    _Alignas(HOST_LINE_BYTES) struct fetch fetches[FETCH_LIMIT];
+    _Alignas(HOST_LINE_BYTES) uint32_t stopping; /* atomic */
+    pthread_mutex_t lock; /* guards the jobs; held by workers only while they look */
     struct host_job *jobs[CRUMB_STREAM_LIMIT];
     uint32_t helpers[CRUMB_STREAM_LIMIT]; /* workers inside each job */
     pthread_cond_t left;                  /* a helper left a job */
     uint32_t thread_count;
-    pthread_t threads[THREAD_LIMIT];
-    struct host_worker workers[THREAD_LIMIT];
+    pthread_t threads[HOST_THREAD_LIMIT];
+    struct host_worker workers[HOST_THREAD_LIMIT];
 };
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
 
-/* A run is what a worker claims at a time: neighbouring tiles, a part of what is left; so claims
- * are few, and the last ones small enough that all workers end together. The next run is claimed
- * before the one in hand is done, so that a kernel can fetch its beginning in time; but the last
- * tiles are left for whoever has nothing in hand. */
-#define RUNS_PER_WORKER 3u
+/* A run is what a worker claims at a time: neighbouring tiles of one share. Of its own share a
+ * worker takes half at once, then ever smaller parts: so claims are few, and those who come to help
+ * find something until the end. A helper takes half of what it finds: each time it comes, the
+ * share's line has to come from its owner's core and go back. */
+#define RUNS_PER_HALF 3u
 
 struct tile_run {
     uint64_t first, end;
 };
 
-/* What fault_run needs: a worker's run, and those beside it. */
+/* A worker in a launch. */
 struct tile_work {
+    const struct host_pool *pool;
     struct host_job *job;
     void *scratch;
+    uint64_t launch;
+    uint32_t own; /* share */
+    bool going;   /* has a run in hand */
     struct tile_run run;
     uint64_t next_run, previous_end; /* as in struct device_host_call */
+    uint64_t done;                   /* tiles that are not in job->done_count yet */
+    uint64_t done_target;
 };
 
-static void run_tiles(void *context)
+static uint32_t share_count(const struct host_pool *pool)
 {
-    struct tile_work *work = context;
+    return pool->thread_count + 1;
+}
+
+/* The first tile of a share. Rounded up, so that the stream's thread has one of every launch. */
+static uint64_t share_begin(const struct host_pool *pool, uint64_t tile_count, uint32_t share)
+{
+    uint64_t shares = share_count(pool);
+    return (tile_count * share + shares - 1) / shares;
+}
+
+static uint64_t launch_tiles(uint64_t launch)
+{
+    return launch & TILE_MASK;
+}
+
+/* The tiles of a share that are not claimed. False: the launch is over. */
+static bool share_rest(const struct host_pool *pool, uint64_t launch, uint32_t share,
+                       uint64_t taken, struct tile_run *rest)
+{
+    int32_t newer = (int32_t)((uint32_t)(taken >> TILE_BITS) - (uint32_t)(launch >> TILE_BITS));
+    rest->first = newer ? share_begin(pool, launch_tiles(launch), share) : taken & TILE_MASK;
+    rest->end = share_begin(pool, launch_tiles(launch), share + 1);
+    return newer <= 0;
+}
+
+/* How many of the tiles that are left of a share, at least one, the next run gets. */
+static uint64_t run_length(const struct tile_work *work, uint32_t share,
+                           const struct tile_run *rest)
+{
+    uint64_t left = rest->end - rest->first;
+    if (share_count(work->pool) == 1)
+        return left;
+    if (share != work->own)
+        return (left + 1) / 2;
+    uint64_t half = (rest->end - share_begin(work->pool, launch_tiles(work->launch), share)) / 2;
+    uint64_t length = left > half ? left - half : left / RUNS_PER_HALF;
+    return length ? length : 1;
+}
+
+/* Takes the next run of a share, if anything is left. */
+static bool claim_from(struct tile_work *work, uint32_t share)
+{
+    uint64_t *word = &work->job->shares[share].taken;
+    uint64_t taken = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    struct tile_run rest;
+    while (share_rest(work->pool, work->launch, share, taken, &rest) && rest.first < rest.end) {
+        uint64_t end = rest.first + run_length(work, share, &rest);
+        uint64_t now = (work->launch & ~(uint64_t)TILE_MASK) | end;
+        if (__atomic_compare_exchange_n(word, &taken, now, true, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE)) {
+            work->run = (struct tile_run){ rest.first, end };
+            work->next_run = share == work->own && end < rest.end ? end : DEVICE_NO_TILE;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* From a share that is not the worker's own. */
+static bool claim_from_others(struct tile_work *work)
+{
+    uint32_t count = share_count(work->pool);
+    for (uint32_t i = 1; i < count; i++)
+        if (claim_from(work, (work->own + i) % count))
+            return true;
+    return false;
+}
+
+/* True: these were the launch's last. */
+static bool count_done(struct tile_work *work)
+{
+    uint64_t done = __atomic_add_fetch(&work->job->done_count, work->done, __ATOMIC_ACQ_REL);
+    work->done = 0;
+    if (done != work->done_target)
+        return false;
+    host_word_bump(&work->job->done);
+    return true;
+}
+
+static void call_kernel(const struct tile_work *work)
+{
     const struct device_command *command = work->job->command;
     struct device_host_call call = { .params = command->params,
                                      .operands = command->operands,
@@ -83,86 +181,78 @@ static void run_tiles(void *context)
         command->kernel.host->host(&call, tile);
 }
 
-/* How many of the tiles that are left, at least one, the next run gets. */
-static uint64_t run_length(const struct host_pool *pool, uint64_t tiles_left)
+/* All that is to be had, from the run in hand on; runs where a fault is caught. After a fault the
+ * rest of the tiles are not run, only counted. */
+static void run_tiles(void *context)
 {
-    /* Alone, one run is all. */
-    uint64_t workers = (uint64_t)pool->thread_count + 1;
-    uint64_t length = tiles_left / (workers > 1 ? RUNS_PER_WORKER * workers : 1);
-    return length ? length : 1;
-}
-
-/* Takes the next tiles, unless `kept` or fewer are left: then false, and run->first is the one that
- * would have been next. */
-static bool claim_run(const struct host_pool *pool, struct host_job *job, uint64_t kept,
-                      struct tile_run *run)
-{
-    uint64_t claim = __atomic_load_n(&job->claim, __ATOMIC_ACQUIRE);
-    for (;;) {
-        uint64_t tile = claim & TILE_MASK;
-        /* Acquire: a count of the next launch comes with that launch's claim, and the swap fails.
-         */
-        uint64_t tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_ACQUIRE);
-        run->first = tile;
-        if (tile >= tile_count || tile_count - tile <= kept)
-            return false;
-        uint64_t length = run_length(pool, tile_count - tile);
-        if (__atomic_compare_exchange_n(&job->claim, &claim, claim + length, true, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE)) {
-            *run = (struct tile_run){ tile, tile + length };
-            return true;
-        }
+    struct tile_work *work = context;
+    while (work->going) {
+        if (!__atomic_load_n(&work->job->faulted, __ATOMIC_ACQUIRE))
+            call_kernel(work);
+        work->done += work->run.end - work->run.first;
+        work->previous_end = work->run.end;
+        /* Counted before others' shares are looked at, which takes its time: they may wait for just
+         * these. From then on the launch may be over, and there is nothing to claim of it. */
+        work->going = claim_from(work, work->own) || (!count_done(work) && claim_from_others(work));
     }
 }
 
-static void do_tiles(const struct host_pool *pool, struct host_job *job, void *scratch)
+static void do_tiles(const struct host_pool *pool, struct host_job *job, uint32_t own,
+                     void *scratch)
 {
-    struct tile_work work = { .job = job, .scratch = scratch };
-    uint64_t done = 0;
-    bool going = claim_run(pool, job, 0, &work.run);
-    if (!going)
+    struct tile_work work = { .pool = pool, .job = job, .scratch = scratch, .own = own };
+    struct fault_info info;
+    work.launch = __atomic_load_n(&job->launch, __ATOMIC_ACQUIRE);
+    work.going = claim_from(&work, own) || claim_from_others(&work);
+    if (!work.going)
         return;
-    /* From here to the end of this function the launch cannot be over, nor its counts change. */
-    uint64_t tile_count = __atomic_load_n(&job->tile_count, __ATOMIC_RELAXED);
-    while (going) {
-        struct tile_run next;
-        struct fault_info info;
-        bool ahead = claim_run(pool, job, (uint64_t)pool->thread_count + 1, &next);
-        work.next_run = next.first < tile_count ? next.first : DEVICE_NO_TILE;
-        /* After a fault the rest of the tiles are not run, only counted. */
-        if (!__atomic_load_n(&job->faulted, __ATOMIC_ACQUIRE) &&
-            !fault_run(run_tiles, &work, &info) &&
-            !__atomic_exchange_n(&job->faulted, 1, __ATOMIC_ACQ_REL))
-            job->fault = info;
-        done += work.run.end - work.run.first;
-        work.previous_end = work.run.end;
-        going = ahead || claim_run(pool, job, 0, &next);
-        work.run = next;
-    }
-    if (__atomic_add_fetch(&job->done_count, done, __ATOMIC_ACQ_REL) == tile_count)
-        host_word_bump(&job->done);
+    /* While a claimed tile is not counted the launch cannot be over, nor the job change. */
+    work.done_target = job->done_target;
+    while (!fault_run(run_tiles, &work, &info))
+        if (!__atomic_exchange_n(&job->faulted, 1, __ATOMIC_ACQ_REL))
+            job->fault = info; /* and once more, from the run with the fault on */
 }
 
-void host_pool_run(struct host_pool *pool, struct host_job *job, void *scratch)
+/* Every share as it is at the beginning of a launch: only before that is known. */
+static void renew_shares(const struct host_pool *pool, struct host_job *job, uint64_t launch)
 {
-    const struct device_command *command = job->command;
-    ASSERT(command->tile_count <= TILE_MASK);
-    if (command->tile_count == 0)
-        return;
-    uint64_t sequence = (__atomic_load_n(&job->claim, __ATOMIC_RELAXED) >> TILE_BITS) + 1;
-    uint32_t seen = host_word_load(&job->done);
-    /* All tiles of the last launch are claimed, so nobody takes one until the claim is new. */
-    __atomic_store_n(&job->tile_count, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&job->claim, sequence << TILE_BITS, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < share_count(pool); i++)
+        __atomic_store_n(&job->shares[i].taken,
+                         (launch & ~(uint64_t)TILE_MASK) |
+                             share_begin(pool, launch_tiles(launch), i),
+                         __ATOMIC_RELAXED);
+}
+
+void host_job_init(struct host_job *job)
+{
+    *job = (struct host_job){ .launch = (uint64_t)FIRST_SEQUENCE << TILE_BITS };
+    for (size_t i = 0; i < COUNT_OF(job->shares); i++)
+        job->shares[i].taken = job->launch;
+}
+
+void host_pool_begin(struct host_pool *pool, struct host_job *job)
+{
+    uint64_t tile_count = job->command->tile_count;
+    ASSERT(tile_count <= TILE_MASK);
+    uint32_t sequence = (uint32_t)(job->launch >> TILE_BITS) + 1;
+    uint64_t launch = (uint64_t)sequence << TILE_BITS | tile_count;
+    job->done_target += tile_count;
     __atomic_store_n(&job->faulted, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&job->done_count, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&job->tile_count, command->tile_count, __ATOMIC_RELEASE);
-    if (pool->thread_count && command->tile_count > 1)
+    if (sequence % RENEW_EVERY == 0)
+        renew_shares(pool, job, launch);
+    __atomic_store_n(&job->launch, launch, __ATOMIC_RELEASE);
+    if (pool->thread_count && tile_count > 1)
         host_word_bump(&pool->work);
-    do_tiles(pool, job, scratch);
-    while (__atomic_load_n(&job->done_count, __ATOMIC_ACQUIRE) < command->tile_count) {
+}
+
+void host_pool_finish(struct host_pool *pool, struct host_job *job, void *scratch)
+{
+    do_tiles(pool, job, 0, scratch);
+    for (;;) {
+        uint32_t seen = host_word_load(&job->done);
+        if (__atomic_load_n(&job->done_count, __ATOMIC_ACQUIRE) == job->done_target)
+            return;
         host_word_wait(&job->done, seen, HOST_WAIT_SPINNING);
-        seen = host_word_load(&job->done);
     }
 }
 
@@ -172,12 +262,9 @@ void host_pool_announce(struct host_pool *pool, const struct device_command *com
 {
     struct device_host_call call = { .params = command->params, .operands = command->operands };
     uint32_t count = pool->thread_count < FETCH_LIMIT ? pool->thread_count : FETCH_LIMIT;
-    uint64_t tile = 0;
     for (uint32_t i = 0; i < count; i++) {
-        /* The stream's own thread claims first, and everybody two runs at once. */
         uint64_t address = 0, bytes = 0;
-        for (size_t run = 0; run < 2 && tile < command->tile_count; run++)
-            tile += run_length(pool, command->tile_count - tile);
+        uint64_t tile = share_begin(pool, command->tile_count, i + 1);
         if (tile < command->tile_count)
             address = (uint64_t)(uintptr_t)command->kernel.host->reads(&call, tile, &bytes);
         __atomic_store_n(&pool->fetches[i].bytes, bytes, __ATOMIC_RELAXED);
@@ -207,10 +294,16 @@ static void fetch_ahead(const struct host_pool *pool, uint32_t worker, uint32_t 
 
 /* ---- Workers -------------------------------------------------------------------------------- */
 
-static bool has_tiles(struct host_job *job)
+static bool has_tiles(const struct host_pool *pool, const struct host_job *job)
 {
-    uint64_t claim = __atomic_load_n(&job->claim, __ATOMIC_ACQUIRE);
-    return (claim & TILE_MASK) < __atomic_load_n(&job->tile_count, __ATOMIC_ACQUIRE);
+    uint64_t launch = __atomic_load_n(&job->launch, __ATOMIC_ACQUIRE);
+    struct tile_run rest;
+    for (uint32_t i = 0; i < share_count(pool); i++) {
+        uint64_t taken = __atomic_load_n(&job->shares[i].taken, __ATOMIC_ACQUIRE);
+        if (share_rest(pool, launch, i, taken, &rest) && rest.first < rest.end)
+            return true;
+    }
+    return false;
 }
 
 /* A job with tiles left, held until give_job; NULL if there is none. */
@@ -219,7 +312,7 @@ static struct host_job *take_job(struct host_pool *pool, uint32_t *ret_index)
     struct host_job *found = NULL;
     pthread_mutex_lock(&pool->lock);
     for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT && !found; i++) {
-        if (pool->jobs[i] && has_tiles(pool->jobs[i])) {
+        if (pool->jobs[i] && has_tiles(pool, pool->jobs[i])) {
             found = pool->jobs[i];
             pool->helpers[i]++;
             *ret_index = i;
@@ -247,7 +340,7 @@ static void *worker(void *argument)
         uint32_t index;
         struct host_job *job = take_job(pool, &index);
         if (job) {
-            do_tiles(pool, job, self->scratch);
+            do_tiles(pool, job, self->index + 1, self->scratch);
             give_job(pool, index);
         } else {
             fetch_ahead(pool, self->index, seen, &last_fetched);
@@ -281,8 +374,8 @@ enum status host_pool_create(uint32_t thread_count, struct host_pool **ret_pool,
     memset(pool, 0, sizeof(*pool));
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->left, NULL);
-    if (thread_count > THREAD_LIMIT)
-        thread_count = THREAD_LIMIT;
+    if (thread_count > HOST_THREAD_LIMIT)
+        thread_count = HOST_THREAD_LIMIT;
     /* A thread that cannot be started is done without: slower, not wrong. */
     while (pool->thread_count + 1 < thread_count && start_worker(pool))
         ;
