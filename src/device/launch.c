@@ -34,6 +34,14 @@ static bool find_kernel(struct device *device, const char *op, struct device_ker
     return found;
 }
 
+/* What is known of the operands' buffers, all asked for at once: between two tokens the weights
+ * went through the caches, and one after the other these lines cost more than the checks. */
+static void fetch_operands(const struct device *device, const struct device_launch *launch)
+{
+    for (uint32_t i = 0; i < launch->operand_count && i < DEVICE_OPERAND_LIMIT; i++)
+        slot_fetch(&device->buffers, launch->operands[i].buffer.index);
+}
+
 static enum status resolve_operands(struct call *call, const struct device_launch *launch,
                                     struct device_command *command, struct resolved *ret_resolved,
                                     struct error *err)
@@ -94,6 +102,7 @@ static enum status give_launch(struct device *device, struct device_stream strea
     struct call call;
     struct stream_slot *slot;
     struct resolved resolved[DEVICE_OPERAND_LIMIT];
+    fetch_operands(device, launch);
     char what[64]; /* not printed: that would cost as much as the checks */
     size_t name_length = strnlen(contract->name, sizeof(what) - sizeof(" launch"));
     memcpy(what, contract->name, name_length);

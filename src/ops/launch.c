@@ -176,9 +176,9 @@ enum status ops_act_pack(const struct ops_target *target, const struct device_vi
 
 /* Weights a tile reads: the least a worker takes at the end of a launch, when runs are short; few
  * enough that a slow core delays little. */
-#define FEW_TILE_BYTES 32768u
+#define FEW_TILE_BYTES 16384u
 /* The kernels fetch the next rows while they compute: shorter tiles end before that pays. */
-#define FEW_TILE_ROWS_MIN 16u
+#define FEW_TILE_ROWS_MIN 8u
 /* Output rows and tokens of a tile of many tokens: the packed tokens stay in the core's cache while
  * all weight rows of the tile pass by. */
 #define MANY_TILE_ROWS 64u

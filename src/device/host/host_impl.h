@@ -62,13 +62,13 @@ struct host_job {
     /* Written by the stream's thread. All but the first is set before that, and unchanged until all
      * tiles are done. */
     _Alignas(HOST_LINE_BYTES) uint64_t launch; /* atomic: sequence << 32 | tile count */
-    uint64_t done_target;                      /* tiles of all launches up to this one */
+    uint32_t done_target;                      /* what `done` is when this launch is done */
     const struct device_command *command;
     struct crumb_page *crumbs;
     uint32_t faulted; /* atomic */
     struct fault_info fault;
-    _Alignas(HOST_LINE_BYTES) uint64_t done_count;   /* atomic: tiles of all launches */
-    struct host_word done;                           /* bumped by whoever does the last tile */
+    /* Counts the tiles of all launches; whoever adds a launch's last wakes. */
+    _Alignas(HOST_LINE_BYTES) struct host_word done;
     struct host_share shares[HOST_THREAD_LIMIT + 1]; /* of the stream's thread, of each worker */
 };
 

@@ -77,8 +77,8 @@ struct tile_work {
     bool going;   /* has a run in hand */
     struct tile_run run;
     uint64_t next_run, previous_end; /* as in struct device_host_call */
-    uint64_t done;                   /* tiles that are not in job->done_count yet */
-    uint64_t done_target;
+    uint32_t done;                   /* tiles that are not in job->done yet */
+    uint32_t done_target;
 };
 
 static uint32_t share_count(const struct host_pool *pool)
@@ -154,11 +154,11 @@ static bool claim_from_others(struct tile_work *work)
 /* True: these were the launch's last. */
 static bool count_done(struct tile_work *work)
 {
-    uint64_t done = __atomic_add_fetch(&work->job->done_count, work->done, __ATOMIC_ACQ_REL);
+    uint32_t done = host_word_add(&work->job->done, work->done);
     work->done = 0;
     if (done != work->done_target)
         return false;
-    host_word_bump(&work->job->done);
+    host_word_wake(&work->job->done);
     return true;
 }
 
@@ -189,7 +189,7 @@ static void run_tiles(void *context)
     while (work->going) {
         if (!__atomic_load_n(&work->job->faulted, __ATOMIC_ACQUIRE))
             call_kernel(work);
-        work->done += work->run.end - work->run.first;
+        work->done += (uint32_t)(work->run.end - work->run.first);
         work->previous_end = work->run.end;
         /* Counted before others' shares are looked at, which takes its time: they may wait for just
          * these. From then on the launch may be over, and there is nothing to claim of it. */
@@ -236,7 +236,7 @@ void host_pool_begin(struct host_pool *pool, struct host_job *job)
     ASSERT(tile_count <= TILE_MASK);
     uint32_t sequence = (uint32_t)(job->launch >> TILE_BITS) + 1;
     uint64_t launch = (uint64_t)sequence << TILE_BITS | tile_count;
-    job->done_target += tile_count;
+    job->done_target += (uint32_t)tile_count;
     __atomic_store_n(&job->faulted, 0, __ATOMIC_RELAXED);
     if (sequence % RENEW_EVERY == 0)
         renew_shares(pool, job, launch);
@@ -249,10 +249,10 @@ void host_pool_finish(struct host_pool *pool, struct host_job *job, void *scratc
 {
     do_tiles(pool, job, 0, scratch);
     for (;;) {
-        uint32_t seen = host_word_load(&job->done);
-        if (__atomic_load_n(&job->done_count, __ATOMIC_ACQUIRE) == job->done_target)
+        uint32_t done = host_word_load(&job->done);
+        if (done == job->done_target)
             return;
-        host_word_wait(&job->done, seen, HOST_WAIT_SPINNING);
+        host_word_wait(&job->done, done, HOST_WAIT_SPINNING);
     }
 }
 
@@ -294,25 +294,28 @@ static void fetch_ahead(const struct host_pool *pool, uint32_t worker, uint32_t 
 
 /* ---- Workers -------------------------------------------------------------------------------- */
 
-static bool has_tiles(const struct host_pool *pool, const struct host_job *job)
+/* own: the share of who asks, which is looked at first. */
+static bool has_tiles(const struct host_pool *pool, const struct host_job *job, uint32_t own)
 {
     uint64_t launch = __atomic_load_n(&job->launch, __ATOMIC_ACQUIRE);
-    struct tile_run rest;
-    for (uint32_t i = 0; i < share_count(pool); i++) {
-        uint64_t taken = __atomic_load_n(&job->shares[i].taken, __ATOMIC_ACQUIRE);
-        if (share_rest(pool, launch, i, taken, &rest) && rest.first < rest.end)
+    uint32_t count = share_count(pool);
+    for (uint32_t i = 0; i < count; i++) {
+        struct tile_run rest;
+        uint32_t share = (own + i) % count;
+        uint64_t taken = __atomic_load_n(&job->shares[share].taken, __ATOMIC_ACQUIRE);
+        if (share_rest(pool, launch, share, taken, &rest) && rest.first < rest.end)
             return true;
     }
     return false;
 }
 
 /* A job with tiles left, held until give_job; NULL if there is none. */
-static struct host_job *take_job(struct host_pool *pool, uint32_t *ret_index)
+static struct host_job *take_job(struct host_pool *pool, uint32_t own, uint32_t *ret_index)
 {
     struct host_job *found = NULL;
     pthread_mutex_lock(&pool->lock);
     for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT && !found; i++) {
-        if (pool->jobs[i] && has_tiles(pool, pool->jobs[i])) {
+        if (pool->jobs[i] && has_tiles(pool, pool->jobs[i], own)) {
             found = pool->jobs[i];
             pool->helpers[i]++;
             *ret_index = i;
@@ -335,12 +338,13 @@ static void *worker(void *argument)
     const struct host_worker *self = argument;
     struct host_pool *pool = self->pool;
     uint64_t last_fetched = 0;
+    uint32_t own = self->index + 1; /* the stream's thread has share 0 */
     while (!__atomic_load_n(&pool->stopping, __ATOMIC_ACQUIRE)) {
         uint32_t seen = host_word_load(&pool->work);
         uint32_t index;
-        struct host_job *job = take_job(pool, &index);
+        struct host_job *job = take_job(pool, own, &index);
         if (job) {
-            do_tiles(pool, job, self->index + 1, self->scratch);
+            do_tiles(pool, job, own, self->scratch);
             give_job(pool, index);
         } else {
             fetch_ahead(pool, self->index, seen, &last_fetched);

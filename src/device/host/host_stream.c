@@ -16,6 +16,8 @@
 #define QUEUE_ITEMS 1024u
 /* Items behind the one at hand in which the next matrix product is looked for. */
 #define ANNOUNCE_ITEMS 8u
+#define FETCH_ITEM_BYTES 512u
+_Static_assert(FETCH_ITEM_BYTES <= sizeof(struct stream_item), "the beginning of an item");
 /* Items left that are worth spinning for. */
 #define NEARLY_DONE_ITEMS 2u
 
@@ -211,6 +213,14 @@ static void do_item(struct host_stream *stream, const struct stream_item *item, 
     }
 }
 
+/* What is looked at before the first tile of a launch: another core wrote it. */
+static void fetch_item(const struct stream_item *item)
+{
+    const uint8_t *bytes = (const uint8_t *)item;
+    for (size_t at = 0; at < FETCH_ITEM_BYTES; at += 64)
+        __builtin_prefetch(bytes + at);
+}
+
 static void *stream_thread(void *argument)
 {
     struct host_stream *stream = argument;
@@ -226,6 +236,8 @@ static void *stream_thread(void *argument)
         }
         const struct stream_item *item = &stream->items[taken % QUEUE_ITEMS];
         going = item->kind != ITEM_STOP;
+        if (taken + 1 < stream->given_seen)
+            fetch_item(&stream->items[(taken + 1) % QUEUE_ITEMS]);
         do_item(stream, item, stream->scratch);
         /* Waking a sleeper costs more than a small kernel: only when what he waits for is there.
          * The orders on both sides are such that either he sees the count or we see that he waits.
