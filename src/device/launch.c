@@ -2,6 +2,7 @@
 #include "device/device_core.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 static bool find_in_module(const struct device_module *module, const char *op,
@@ -110,11 +111,16 @@ static enum status give_launch(struct device *device, struct device_stream strea
     call_init(&call, device, EVENT_LAUNCH, site);
     event_set_text(call.event.op, sizeof(call.event.op), contract->name);
     TRY(call_lock_stream(&call, stream, what, &slot, err));
-    struct device_command command = { .kind = DEVICE_COMMAND_LAUNCH,
-                                      .contract = contract,
-                                      .scope = slot->scope,
-                                      .tile_count = launch->tile_count,
-                                      .operand_count = launch->operand_count };
+    /* Clearing all of it costs as much as a check: of its operands only those that it has are
+     * looked at. */
+    struct device_command command;
+    memset(&command, 0, offsetof(struct device_command, operands));
+    memset(command.params, 0, sizeof(command.params));
+    command.kind = DEVICE_COMMAND_LAUNCH;
+    command.contract = contract;
+    command.scope = slot->scope;
+    command.tile_count = launch->tile_count;
+    command.operand_count = launch->operand_count;
     enum status status = contract_check(&call, launch, err);
     if (status)
         goto done;

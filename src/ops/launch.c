@@ -71,13 +71,13 @@ static enum status launch(const struct ops_target *target, enum ops_op op, const
                           struct error *err)
 {
     const struct device_contract *contract = ops_contract(op);
-    struct device_launch request = { .contract = contract,
-                                     .params = params,
-                                     .operand_count = contract->operand_count,
-                                     .tile_count = tile_count };
+    struct device_launch request; /* not cleared: only as many operands as it has are looked at */
+    request.contract = contract;
+    request.params = params;
+    request.operand_count = contract->operand_count;
+    request.tile_count = tile_count;
     for (uint8_t i = 0; i < contract->operand_count; i++)
-        if (operands[i]) /* NOLINT(clang-analyzer-core.uninitialized.Branch): as many as it has */
-            request.operands[i] = *operands[i];
+        request.operands[i] = operands[i] ? *operands[i] : (struct device_view){ 0 };
     return device_launch(target->ops->device, target->stream, &request, target->site, err);
 }
 
