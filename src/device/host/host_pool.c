@@ -59,9 +59,8 @@ struct host_pool {
 
 /* A run is what a worker claims at a time: neighbouring tiles of one share. Of its own share a
  * worker takes half at once, then ever smaller parts: so claims are few, and those who come to help
- * find something until the end. A helper takes half of what it finds: each time it comes, the
- * share's line has to come from its owner's core and go back. */
-#define RUNS_PER_HALF 3u
+ * find something until the end. A helper takes what leaves as much for everybody: each time it
+ * comes, the share's line has to come from its owner's core and go back. */
 
 struct tile_run {
     uint64_t first, end;
@@ -112,13 +111,13 @@ static bool share_rest(const struct host_pool *pool, uint64_t launch, uint32_t s
 static uint64_t run_length(const struct tile_work *work, uint32_t share,
                            const struct tile_run *rest)
 {
-    uint64_t left = rest->end - rest->first;
-    if (share_count(work->pool) == 1)
+    uint64_t left = rest->end - rest->first, workers = share_count(work->pool);
+    if (workers == 1)
         return left;
     if (share != work->own)
-        return (left + 1) / 2;
+        return (left + workers - 1) / workers;
     uint64_t half = (rest->end - share_begin(work->pool, launch_tiles(work->launch), share)) / 2;
-    uint64_t length = left > half ? left - half : left / RUNS_PER_HALF;
+    uint64_t length = left > half ? left - half : left / (workers + 1);
     return length ? length : 1;
 }
 
