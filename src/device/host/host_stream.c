@@ -130,7 +130,7 @@ static void do_launch(struct host_stream *stream, const struct device_command *c
     stream->job.crumbs = stream->device->crumbs;
     host_pool_begin(pool, &stream->job);
     announce_next(stream); /* the workers have begun */
-    host_pool_finish(pool, &stream->job, scratch);
+    host_job_finish(&stream->job, scratch);
 }
 
 /* event_id: of the command, or of the replay it is part of. */
@@ -389,7 +389,7 @@ enum status host_stream_create(struct device *device, uint32_t stream_index, voi
     if (!stream)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a stream");
     memset(stream, 0, sizeof(*stream));
-    host_job_init(&stream->job);
+    host_job_init(&stream->job, host_pool_workers(host_of(device)->pool));
     stream->items = calloc(QUEUE_ITEMS, sizeof(*stream->items));
     stream->scratch = aligned_alloc(64, DEVICE_SCRATCH_BYTES);
     if (!stream->items || !stream->scratch) {
