@@ -171,6 +171,11 @@ add_test(NAME source/assemble
          COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/assemble_test.py
                  ${CMAKE_SOURCE_DIR})
 
+# The stories the bundled model is taught a page with.
+add_test(NAME source/story_long
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/story_long_test.py
+                 ${CMAKE_SOURCE_DIR})
+
 # The files of an audit as other programs see them.
 add_test(NAME report/files
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py

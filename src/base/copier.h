@@ -20,9 +20,8 @@ struct copier_job {
     uint8_t *target;
     const uint8_t *source;
     size_t bytes;
-    size_t begun, finished; /* bytes */
-    bool failed;
-    struct copier_job *next;
+    size_t finished; /* bytes; atomic */
+    bool failed;     /* atomic */
 };
 
 /* Threads are started with the first copy: at most thread_limit, and one less than processors. */

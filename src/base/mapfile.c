@@ -1,5 +1,5 @@
 /* mapfile.c - see mapfile.h. */
-#define _DEFAULT_SOURCE /* madvise */
+#define _DEFAULT_SOURCE /* madvise, pread */
 #include "base/mapfile.h"
 
 #include "base/fault.h"
@@ -39,7 +39,7 @@ static enum status map_descriptor(struct mapfile *map, int descriptor, const cha
     return STATUS_OK;
 }
 
-enum status mapfile_open(struct mapfile *map, const char *path, struct error *err)
+static enum status open_file(struct mapfile *map, const char *path, bool keep, struct error *err)
 {
     *map = (struct mapfile){ 0 };
     /* O_NONBLOCK: opening a pipe without a writer must not hang; files do not mind. */
@@ -47,10 +47,23 @@ enum status mapfile_open(struct mapfile *map, const char *path, struct error *er
     if (descriptor < 0)
         return error_set_os(err, errno, "%s: cannot open it", path);
     enum status status = map_descriptor(map, descriptor, path, err);
-    close(descriptor);
+    map->open = keep && !status;
+    map->descriptor = descriptor;
+    if (!map->open)
+        close(descriptor);
     if (status)
         *map = (struct mapfile){ 0 };
     return status;
+}
+
+enum status mapfile_open(struct mapfile *map, const char *path, struct error *err)
+{
+    return open_file(map, path, false, err);
+}
+
+enum status mapfile_open_kept(struct mapfile *map, const char *path, struct error *err)
+{
+    return open_file(map, path, true, err);
 }
 
 void mapfile_release(struct mapfile *map)
@@ -58,7 +71,35 @@ void mapfile_release(struct mapfile *map)
     fault_unwatch(map->watched);
     if (map->data)
         munmap((void *)(uintptr_t)map->data, (size_t)map->size);
+    if (map->open)
+        close(map->descriptor);
     *map = (struct mapfile){ 0 };
+}
+
+enum status mapfile_read(const struct mapfile *map, uint64_t offset, void *target, uint64_t bytes,
+                         struct error *err)
+{
+    uint8_t *at = target;
+    ASSERT(offset <= map->size && bytes <= map->size - offset);
+    if (!map->open && !fault_copy(target, map->data + offset, (size_t)bytes))
+        return error_set(err, STATUS_IO, "%" PRIu64 " bytes at %" PRIu64 " are not there any more",
+                         bytes, offset);
+    while (map->open && bytes) {
+        ssize_t got = pread(map->descriptor, at, (size_t)bytes, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return error_set_os(err, errno, "cannot read %" PRIu64 " bytes at %" PRIu64, bytes,
+                                offset);
+        if (got == 0)
+            return error_set(err, STATUS_IO,
+                             "expected %" PRIu64 " more bytes at %" PRIu64 ", found the file's end",
+                             bytes, offset);
+        at += got;
+        offset += (uint64_t)got;
+        bytes -= (uint64_t)got;
+    }
+    return STATUS_OK;
 }
 
 void mapfile_ahead(const struct mapfile *map, uint64_t offset, uint64_t bytes)

@@ -10,8 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Returns when the device is open, or cannot be. */
+static void join_opening(struct infer_run *run)
+{
+    if (run->opening.started)
+        pthread_join(run->opening.thread, NULL);
+    run->opening.started = false;
+}
+
 void infer_run_release(struct infer_run *run)
 {
+    join_opening(run);
     engine_close(run->engine);
     if (run->inject && !inject_record(run->inject)->planted)
         cli_warn(run->invocation, "no call fitted %s: the fault was never planted",
@@ -94,31 +103,87 @@ static enum status plan_engine(const struct infer_run *run, struct engine_option
     return STATUS_OK;
 }
 
-static enum status open_engine(struct infer_run *run, struct error *err)
+/* ---- The device ----------------------------------------------------------------------------- */
+
+static enum status choose_device(struct infer_run *run, struct error *err)
 {
     const struct infer_settings *settings = run->settings;
-    struct device_options device_options = cli_device_options(run->invocation, settings->threads);
-    struct engine_options engine_options;
-    struct inject_plan plan;
-    char device[32];
+    struct infer_opening *opening = &run->opening;
+    opening->options = cli_device_options(run->invocation, settings->threads);
     for (int mode = 0; mode < DEVICE_D2H_COUNT; mode++)
         if (strcmp(settings->d2h_mode, device_d2h_mode_name((enum device_d2h_mode)mode)) == 0)
-            device_options.d2h_mode = (enum device_d2h_mode)mode;
-    if (device_options.d2h_mode == DEVICE_D2H_PLAIN)
+            opening->options.d2h_mode = (enum device_d2h_mode)mode;
+    return cli_device_name(settings->device, settings->gpu_layers, opening->name,
+                           sizeof(opening->name), err);
+}
+
+/* What is recorded or planted is of a device that is opened in its turn: no file is begun for a
+ * prompt that cannot be. */
+static bool opens_in_turn(const struct infer_settings *settings)
+{
+    return settings->inject || settings->audit || settings->flight;
+}
+
+static enum status watch_device(struct infer_run *run, struct error *err)
+{
+    const struct infer_settings *settings = run->settings;
+    struct infer_opening *opening = &run->opening;
+    if (settings->inject)
+        TRY(inject_parse(settings->inject, &opening->plan, err));
+    return cli_audit_open(run->invocation, settings->audit, settings->flight, opening->name,
+                          &opening->options, &run->audit, err);
+}
+
+static enum status open_device(struct infer_run *run, struct error *err)
+{
+    const struct infer_opening *opening = &run->opening;
+    TRY(all_open(opening->name, &opening->options, &run->device, err));
+    if (run->settings->inject) {
+        TRY(inject_install(run->device, &opening->plan, &run->inject, err));
+        cli_warn(run->invocation, "a fault is planted: %s", run->settings->inject);
+    }
+    return ops_load(&run->ops, run->device, CPU_PATH_COUNT, err);
+}
+
+static void *open_in_thread(void *argument)
+{
+    struct infer_run *run = argument;
+    run->opening.status = open_device(run, &run->opening.err);
+    return NULL;
+}
+
+static enum status begin_opening(struct infer_run *run, struct error *err)
+{
+    struct infer_opening *opening = &run->opening;
+    TRY(choose_device(run, err));
+    if (opens_in_turn(run->settings))
+        return STATUS_OK;
+    TRY(watch_device(run, err));
+    opening->started = pthread_create(&opening->thread, NULL, open_in_thread, run) == 0;
+    return STATUS_OK;
+}
+
+static enum status finish_opening(struct infer_run *run, struct error *err)
+{
+    struct infer_opening *opening = &run->opening;
+    if (opening->options.d2h_mode == DEVICE_D2H_PLAIN)
         cli_warn(run->invocation, "--d2h-mode plain: copies are read before they have arrived; the "
                                   "text may be wrong");
+    if (opens_in_turn(run->settings))
+        TRY(watch_device(run, err));
+    if (!opening->started)
+        return open_device(run, err);
+    join_opening(run);
+    if (opening->status)
+        *err = opening->err;
+    return opening->status;
+}
+
+static enum status open_engine(struct infer_run *run, struct error *err)
+{
+    struct engine_options engine_options;
     TRY(plan_engine(run, &engine_options, err));
-    TRY(cli_device_name(settings->device, settings->gpu_layers, device, sizeof(device), err));
-    if (settings->inject)
-        TRY(inject_parse(settings->inject, &plan, err));
-    TRY(cli_audit_open(run->invocation, settings->audit, settings->flight, device, &device_options,
-                       &run->audit, err));
-    TRY(all_open(device, &device_options, &run->device, err));
-    if (settings->inject) {
-        TRY(inject_install(run->device, &plan, &run->inject, err));
-        cli_warn(run->invocation, "a fault is planted: %s", settings->inject);
-    }
-    TRY(ops_load(&run->ops, run->device, CPU_PATH_COUNT, err));
+    TRY(finish_opening(run, err));
     TRY(cli_engine_open(run->invocation, &run->ops, run->file, &run->report, &engine_options,
                         &run->engine, err));
     return infer_capture_attach(&run->capture, run->engine, err);
@@ -254,6 +319,7 @@ enum status infer_run_prepare(struct infer_run *run, struct error *err)
     TRY(infer_capture_open(&run->capture, &settings->taps, settings->tap_folder,
                            settings->logits_path, settings->allow_nan, err));
     TRY(check_values(run, err));
+    TRY(begin_opening(run, err));
     TRY(encode_prompts(run, err));
     TRY(open_engine(run, err));
     return check_lengths(run, err);

@@ -12,6 +12,20 @@
 #include "generate/generate.h"
 #include "inject/inject.h"
 
+#include <pthread.h>
+
+/* The device, opened by a thread of its own while prompts become tokens: a GPU's driver and a large
+ * vocabulary take their time, and neither needs the other. */
+struct infer_opening {
+    char name[32];
+    struct device_options options;
+    struct inject_plan plan; /* where a fault is planted */
+    pthread_t thread;
+    bool started; /* the thread is to be joined */
+    enum status status;
+    struct error err;
+};
+
 /* Everything a run holds, released together. */
 struct infer_run {
     const struct cli_invocation *invocation;
@@ -27,6 +41,7 @@ struct infer_run {
     struct text stops[CLI_LIST_LIMIT];
     const char *stop_texts[CLI_LIST_LIMIT];
     struct cli_audit *audit;
+    struct infer_opening opening;
     struct device *device;
     struct inject *inject; /* NULL: no fault is planted; ends with the device */
     struct ops ops;

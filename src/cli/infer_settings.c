@@ -5,7 +5,7 @@
 
 const struct infer_settings infer_defaults = { .device = "auto",
                                                .d2h_mode = "ticket",
-                                               .max_tokens = 256,
+                                               .max_tokens = 512,
                                                .seed = -1,
                                                .parallel = 1,
                                                .top_k = 40,
@@ -38,7 +38,7 @@ const struct cli_option infer_options[INFER_OPTION_COUNT] = {
       NULL, false },
     { "--no-escape", NULL, CLI_FLAG, AT(no_escape), "they stand for themselves", NULL, false },
     { "--max-tokens|-n|--n-predict|--predict", "N", CLI_I32, AT(max_tokens),
-      "tokens to write (default: 256); -1 or -2: until the context is full", NULL, false },
+      "tokens to write (default: 512); -1 or -2: until the context is full", NULL, false },
     { "--ctx-size|-c|--ctx", "N", CLI_U32, AT(context),
       "context in tokens (default: the model's, at most 4096)", NULL, false },
     { "--batch-size|-b", "N", CLI_U32, AT(batch),

@@ -80,6 +80,14 @@ static enum status create(struct device *device, const void *imported, uint64_t 
     return status;
 }
 
+void device_reserve(struct device *device, uint64_t bytes)
+{
+    /* Memory that is freed, or ends, must be seen to be gone, or to end. */
+    if (!device_is_observed(device) && !device->decorator && !device_is_tampered(device) &&
+        !device_is_lost(device))
+        device->methods->memory_reserve(device, bytes);
+}
+
 enum status device_buffer_create(struct device *device, uint64_t bytes, const char *name,
                                  struct device_site site, struct device_buffer *ret_buffer,
                                  struct error *err)

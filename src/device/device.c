@@ -13,7 +13,7 @@
 #define GRAPH_LIMIT 1024u
 
 /* So many together fill memory faster than a link empties it. */
-#define COPIER_THREADS 8u
+#define COPIER_THREADS 15u
 
 #define SLOT_COUNT_DEFAULT 16u
 #define SLOT_BYTES_DEFAULT ((uint64_t)1 << 20)

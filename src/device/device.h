@@ -57,7 +57,7 @@ struct device_options {
     uint64_t quarantine_bytes;      /* freed memory kept unusable up to this much, oldest first */
     enum device_staging staging;
     enum device_d2h_mode d2h_mode;
-    uint32_t staging_slot_count; /* 0: 16 */
+    uint32_t staging_slot_count; /* 0: 16, on a GPU 24 */
     uint64_t staging_slot_bytes; /* 0: 1 MiB, on a GPU 2 */
     uint32_t thread_count;       /* of the host device; 0: all processors */
     enum device_imports imports; /* of the host device */
@@ -328,6 +328,10 @@ uint64_t device_trap_count(const struct device *device);
 
 /* ---- Buffers -------------------------------------------------------------------------------- */
 
+/* Buffers of so many bytes in all (each counted up to info.alignment) are made next: where nobody
+ * watches the device they may lie in one allocation, which is had much faster. A hint: what cannot
+ * be had shows when they are made. */
+void device_reserve(struct device *device, uint64_t bytes);
 /* bytes > 0. The memory holds zeros or, with poison, DEVICE_POISON. */
 MUST_CHECK enum status device_buffer_create(struct device *device, uint64_t bytes, const char *name,
                                             struct device_site site,
@@ -384,6 +388,18 @@ MUST_CHECK enum status device_mark_sync(struct device *device, struct device_mar
 MUST_CHECK enum status device_copy_in(struct device *device, struct device_stream stream,
                                       const struct device_view *target, const void *source,
                                       uint64_t bytes, struct device_site site, struct error *err);
+/* The same, with bytes that somebody reads straight into staging: [at, at + bytes) of them, into
+ * target. In the calling thread, in order, at most a slot's worth at a time; the stream is locked
+ * meanwhile. Who has much to copy does it from several threads, on a stream each. */
+struct device_reader {
+    enum status (*read)(void *context, uint64_t at, void *target, uint64_t bytes,
+                        struct error *err);
+    void *context;
+};
+MUST_CHECK enum status device_copy_in_read(struct device *device, struct device_stream stream,
+                                           const struct device_view *target,
+                                           const struct device_reader *reader, uint64_t bytes,
+                                           struct device_site site, struct error *err);
 /* Both views have the same size. */
 MUST_CHECK enum status device_copy_within(struct device *device, struct device_stream stream,
                                           const struct device_view *target,

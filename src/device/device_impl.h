@@ -124,6 +124,8 @@ struct device_methods {
     enum status (*module_load)(struct device *device, const struct device_module *module,
                                uint32_t index, struct error *err);
 
+    /* A hint: buffers of so many bytes in all are made next. */
+    void (*memory_reserve)(struct device *device, uint64_t bytes);
     enum status (*memory_create)(struct device *device, uint64_t bytes,
                                  struct device_memory *ret_memory, struct error *err);
     enum status (*memory_import)(struct device *device, const void *bytes, uint64_t count,
@@ -178,9 +180,8 @@ struct device_tampered {
     struct event_scope scope;
     struct device_stream stream;
     struct device_launch *launch;
-    struct device_view *view; /* of a copy or fill: the target; of a copy out: the source */
-    const void *bytes;        /* of a copy in */
-    uint64_t *byte_count;
+    struct device_view *view;    /* of a copy or fill: the target; of a copy out: the source */
+    uint64_t *byte_count;        /* of a copy in */
     struct device_buffer buffer; /* of a destroy; behind a create: the new one */
     const char *name;            /* of a create */
     struct device_mark mark;
@@ -226,6 +227,7 @@ struct device {
     struct device_options options;
     struct crumb_page *crumbs;
     bool owns_crumbs;
+    bool staging_late; /* slots of staging get their memory when they are wanted */
     /* The backend tells completions some time after a mark behind the work is passed, at some cost.
      * Those of copies in are then told where it matters, when their slot is found free; those of
      * copies out only with options.completions: redeeming says that the copy was waited for. */

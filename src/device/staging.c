@@ -13,6 +13,16 @@ struct device_staging_ring {
     struct staging_slot *last; /* given out; NULL: none yet */
 };
 
+/* Slots that have memory from the beginning: what a loop of small copies needs, and enough to see
+ * that such memory can be had. */
+#define MADE_AT_ONCE 2u
+
+static enum status make_memory(struct device *device, struct staging_slot *slot, struct error *err)
+{
+    return device->methods->staging_create(device, device->options.staging_slot_bytes,
+                                           &slot->memory, err);
+}
+
 enum status staging_create(struct device *device, struct error *err)
 {
     struct device_staging_ring *ring = calloc(1, sizeof(*ring));
@@ -28,13 +38,11 @@ enum status staging_create(struct device *device, struct error *err)
     device->staging = ring;
     enum status status = STATUS_OK;
     while (ring->count < count && !status) {
-        struct staging_slot *slot = &ring->slots[ring->count];
-        status = device->methods->staging_create(device, device->options.staging_slot_bytes,
-                                                 &slot->memory, err);
-        if (!status) {
+        struct staging_slot *slot = &ring->slots[ring->count++];
+        if (ring->count <= MADE_AT_ONCE || !device->staging_late)
+            status = make_memory(device, slot, err);
+        if (!status)
             status = device->methods->mark_create(device, &slot->mark, err);
-            ring->count++;
-        }
     }
     if (status)
         staging_destroy(device);
@@ -50,13 +58,29 @@ void staging_destroy(struct device *device)
         struct staging_slot *slot = &ring->slots[i];
         if (slot->mark)
             device->methods->mark_destroy(device, slot->mark);
-        device->methods->staging_destroy(device, slot->memory, device->options.staging_slot_bytes);
+        if (slot->memory)
+            device->methods->staging_destroy(device, slot->memory,
+                                             device->options.staging_slot_bytes);
     }
     pthread_cond_destroy(&ring->changed);
     pthread_mutex_destroy(&ring->lock);
     free(ring->slots);
     free(ring);
     device->staging = NULL;
+}
+
+/* With the lock held: of the stream's copies in the one that was queued first. NULL: none. */
+static struct staging_slot *find_own_leaving(const struct device_staging_ring *ring,
+                                             const void *stream)
+{
+    struct staging_slot *oldest = NULL;
+    for (uint32_t i = 0; stream && i < ring->count; i++) {
+        struct staging_slot *slot = &ring->slots[i];
+        if (slot->state == STAGING_LEAVING && slot->stream == stream &&
+            (!oldest || slot->order < oldest->order))
+            oldest = slot;
+    }
+    return oldest;
 }
 
 /* With the lock held: the slot whose copy in was queued first, of those behind `after`; NULL: none.
@@ -85,17 +109,31 @@ static struct staging_slot *find_left(struct device *device, const struct stagin
     return slot;
 }
 
+/* With the lock held: a free slot, first of those that have memory. */
+static struct staging_slot *find_unused(const struct device_staging_ring *ring)
+{
+    struct staging_slot *found = NULL;
+    for (uint32_t i = 0; i < ring->count; i++) {
+        struct staging_slot *slot = &ring->slots[i];
+        if (slot->state == STAGING_FREE && (!found || (slot->memory && !found->memory)))
+            found = slot;
+    }
+    return found;
+}
+
 /* With the lock held. The oldest copy is asked first: of one stream none is done before, and its
- * memory is still in the processor's caches where copies are few and small. */
-static struct staging_slot *find_free(struct device *device)
+ * memory is still in the processor's caches where copies are few and small. A stream that has
+ * copies of its own under way leaves those of others to them. */
+static struct staging_slot *find_free(struct device *device, const void *stream)
 {
     struct device_staging_ring *ring = device->staging;
-    struct staging_slot *oldest = find_oldest_leaving(ring, NULL);
+    struct staging_slot *own = find_own_leaving(ring, stream);
+    struct staging_slot *oldest = own ? own : find_oldest_leaving(ring, NULL);
     if (!oldest || !device->methods->mark_passed(device, oldest->mark)) {
-        for (uint32_t i = 0; i < ring->count; i++)
-            if (ring->slots[i].state == STAGING_FREE)
-                return &ring->slots[i];
-        oldest = oldest ? find_left(device, oldest) : NULL;
+        struct staging_slot *slot = find_unused(ring);
+        if (slot)
+            return slot;
+        oldest = oldest && !own ? find_left(device, oldest) : NULL;
         if (!oldest)
             return NULL;
     }
@@ -127,17 +165,16 @@ static struct staging_slot *take_again(struct device *device)
     return last;
 }
 
-struct staging_slot *staging_take(struct device *device, enum staging_state state, bool waits,
-                                  uint32_t *ret_in_use)
+static struct staging_slot *take(struct device *device, enum staging_state state,
+                                 const void *stream, bool waits, uint32_t *ret_in_use)
 {
     struct device_staging_ring *ring = device->staging;
     struct error unused;
-    struct staging_slot *slot = take_again(device);
-    if (slot)
-        return slot;
+    struct staging_slot *slot;
     pthread_mutex_lock(&ring->lock);
-    while (!(slot = find_free(device)) && waits) {
-        struct staging_slot *oldest = find_oldest_leaving(ring, NULL);
+    while (!(slot = find_free(device, stream)) && waits) {
+        struct staging_slot *own = find_own_leaving(ring, stream);
+        struct staging_slot *oldest = own ? own : find_oldest_leaving(ring, NULL);
         if (!oldest && !is_any_filling(ring))
             break;
         if (!oldest) {
@@ -160,6 +197,26 @@ struct staging_slot *staging_take(struct device *device, enum staging_state stat
         ring->last = slot;
     }
     pthread_mutex_unlock(&ring->lock);
+    return slot;
+}
+
+struct staging_slot *staging_take(struct device *device, enum staging_state state,
+                                  const void *stream, bool waits, uint32_t *ret_in_use)
+{
+    struct device_staging_ring *ring = device->staging;
+    struct error unused;
+    struct staging_slot *slot = take_again(device);
+    if (slot)
+        return slot;
+    /* Without the lock: others need not wait for the memory. */
+    while ((slot = take(device, state, stream, waits, ret_in_use)) && !slot->memory &&
+           make_memory(device, slot, &unused)) {
+        pthread_mutex_lock(&ring->lock);
+        slot->state = STAGING_UNUSABLE;
+        slot->generation++;
+        pthread_cond_broadcast(&ring->changed);
+        pthread_mutex_unlock(&ring->lock);
+    }
     return slot;
 }
 

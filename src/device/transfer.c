@@ -3,6 +3,7 @@
 #include "device/transfer.h"
 
 #include "base/copier.h"
+#include "base/fault.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -39,15 +40,18 @@ static bool is_dense(const struct device_rows *rows)
 
 /* Pieces that are filled ahead of the one that is queued next, at most. */
 #define PIECE_LIMIT 8u
-/* Less is filled sooner than it is given to others. */
+/* Less is filled sooner than it is given to others: of a piece, and of a whole copy, for which they
+ * must be woken. */
 #define SHARED_BYTES ((uint64_t)512 << 10)
+#define SHARED_COPY_BYTES ((uint64_t)2 << 20)
 /* Of a piece: a large slot is not filled in full while the link has nothing to do. */
 #define PIECE_BYTES ((uint64_t)2 << 20)
 
 /* Bytes for one slot. */
 struct piece {
     struct device_rows target;
-    const uint8_t *source;
+    uint64_t source_at;
+    const uint8_t *source; /* NULL: a reader has it */
     struct staging_slot *slot;
     bool shared; /* filled by the copier's threads: */
     struct copier_job job;
@@ -58,10 +62,12 @@ struct piece {
  * while some are filled, others are on their way. */
 struct copy_in {
     struct device_rows rows; /* of the whole copy */
-    const uint8_t *source;   /* of what has no slot yet: */
-    uint64_t run, at;        /* of which run of bytes, and how far into it */
-    uint64_t first_id;       /* event of the first piece; 0: none yet */
-    uint64_t taken, queued;  /* pieces; those between have slots */
+    const uint8_t *source;   /* its bytes; NULL: */
+    const struct device_reader *reader;
+    uint64_t given;         /* bytes that have a slot; of what has none: */
+    uint64_t run, at;       /* of which run of bytes, and how far into it */
+    uint64_t first_id;      /* event of the first piece; 0: none yet */
+    uint64_t taken, queued; /* pieces; those between have slots */
     struct piece pieces[PIECE_LIMIT];
 };
 
@@ -107,7 +113,8 @@ static enum status queue_piece(struct call *call, struct stream_slot *stream, st
     slot->event_id = call->event.id;
     slot->stream_index = call->event.stream_index;
     slot->stream = stream->impl;
-    enum status status = queue_copy_in(call, stream, &piece->target, piece->source, slot, err);
+    enum status status = queue_copy_in(call, stream, &piece->target,
+                                       piece->source ? piece->source : slot->memory, slot, err);
     if (status)
         staging_give_back(device, slot);
     else
@@ -134,9 +141,11 @@ static struct piece next_piece(struct copy_in *copy, uint64_t piece_bytes)
     uint64_t run_bytes = run_bytes_of(rows), left = run_bytes - copy->at;
     uint64_t bytes = left < piece_bytes ? left : piece_bytes;
     struct piece piece = { .target = slice(rows, copy->run * rows->stride_bytes + copy->at, bytes),
-                           .source = copy->source,
-                           .shared = bytes >= SHARED_BYTES };
-    copy->source += bytes;
+                           .source_at = copy->given,
+                           .source = copy->source ? copy->source + copy->given : NULL,
+                           .shared = copy->source && bytes >= SHARED_BYTES &&
+                                     rows->row_bytes * rows->row_count >= SHARED_COPY_BYTES };
+    copy->given += bytes;
     copy->at += bytes;
     if (copy->at == run_bytes) {
         copy->at = 0;
@@ -147,17 +156,21 @@ static struct piece next_piece(struct copy_in *copy, uint64_t piece_bytes)
 
 /* Slots for the next pieces, which begin to be filled: as many as there are, but half of all at
  * most, so that others are on their way meanwhile. At least one, or refuses. */
-static enum status fill_slots(struct call *call, struct copy_in *copy, struct error *err)
+static enum status fill_slots(struct call *call, const struct stream_slot *stream,
+                              struct copy_in *copy, struct error *err)
 {
     struct device *device = call->device;
     uint64_t slot_bytes = device->options.staging_slot_bytes;
     uint64_t piece_bytes = slot_bytes < PIECE_BYTES ? slot_bytes : PIECE_BYTES;
     uint64_t limit = device->options.staging_slot_count / 2;
     limit = limit > PIECE_LIMIT ? PIECE_LIMIT : limit ? limit : 1;
+    if (copy->reader) /* nobody else fills slots meanwhile */
+        limit = 1;
     while (has_more(copy) && copy->taken - copy->queued < limit) {
         uint32_t in_use = 0;
         bool first = copy->taken == copy->queued;
-        struct staging_slot *slot = staging_take(device, STAGING_FILLING, first, &in_use);
+        struct staging_slot *slot = staging_take(device, STAGING_FILLING, stream->impl, first,
+                                                 &in_use);
         if (!slot)
             return first ? transfer_refuse_staging(call, in_use, err) : STATUS_OK;
         struct piece *piece = &copy->pieces[copy->taken++ % PIECE_LIMIT];
@@ -166,10 +179,26 @@ static enum status fill_slots(struct call *call, struct copy_in *copy, struct er
         if (piece->shared)
             copier_start(device->copier, &piece->job, slot->memory, piece->source,
                          (size_t)piece->target.row_bytes);
-        else
-            memcpy(slot->memory, piece->source, (size_t)piece->target.row_bytes);
     }
     return STATUS_OK;
+}
+
+/* Fills the piece's slot, or waits for whoever does. */
+static enum status finish_filling(struct device *device, const struct copy_in *copy,
+                                  struct piece *piece, struct error *err)
+{
+    const struct device_reader *reader = copy->reader;
+    if (reader)
+        return reader->read(reader->context, piece->source_at, piece->slot->memory,
+                            piece->target.row_bytes, err);
+    bool good = piece->shared ? copier_wait(device->copier, &piece->job)
+                              : fault_copy(piece->slot->memory, piece->source,
+                                           (size_t)piece->target.row_bytes);
+    return good ? STATUS_OK
+                : error_set(err, STATUS_IO,
+                            "copy in: %" PRIu64
+                            " bytes could not be read: is their file still whole?",
+                            piece->target.row_bytes);
 }
 
 /* The piece whose turn it is, once its slot is filled. */
@@ -179,16 +208,12 @@ static enum status send_piece(struct call *call, struct stream_slot *stream, str
     struct piece *piece = &copy->pieces[copy->queued++ % PIECE_LIMIT];
     if (copy->first_id)
         call_again(call);
-    if (!piece->shared || copier_wait(call->device->copier, &piece->job))
+    enum status status = finish_filling(call->device, copy, piece, err);
+    if (!status)
         return queue_piece(call, stream, copy, piece, err);
     staging_give_back(call->device, piece->slot);
     call_begin(call);
-    return call_end(call,
-                    error_set(err, STATUS_IO,
-                              "copy in: %" PRIu64 " bytes could not be read: is their file still "
-                              "whole?",
-                              piece->target.row_bytes),
-                    err);
+    return call_end(call, status, err);
 }
 
 /* After a failure: slots that were filled for nothing. */
@@ -207,7 +232,7 @@ static enum status copy_all_in(struct call *call, struct stream_slot *stream, st
 {
     enum status status = STATUS_OK;
     while (!status && (has_more(copy) || copy->queued < copy->taken)) {
-        status = fill_slots(call, copy, err);
+        status = fill_slots(call, stream, copy, err);
         if (!status)
             status = send_piece(call, stream, copy, err);
     }
@@ -215,10 +240,11 @@ static enum status copy_all_in(struct call *call, struct stream_slot *stream, st
     return status;
 }
 
+/* Of source, or of what the reader reads. */
 static enum status give_copy_in(struct device *device, struct device_stream stream,
                                 const struct device_view *target, const void *source,
-                                uint64_t bytes, struct device_site site, uint64_t *ret_event_id,
-                                struct error *err)
+                                const struct device_reader *reader, uint64_t bytes,
+                                struct device_site site, uint64_t *ret_event_id, struct error *err)
 {
     struct call call;
     struct stream_slot *slot;
@@ -234,7 +260,7 @@ static enum status give_copy_in(struct device *device, struct device_stream stre
     if (!status)
         status = call_ask_before(&call, slot, "copy in", err);
     if (!status) {
-        struct copy_in copy = { .rows = resolved.rows, .source = source };
+        struct copy_in copy = { .rows = resolved.rows, .source = source, .reader = reader };
         status = copy_all_in(&call, slot, &copy, err);
         if (!status && !copy.first_id) { /* of nothing: told all the same */
             call_begin(&call);
@@ -246,25 +272,39 @@ static enum status give_copy_in(struct device *device, struct device_stream stre
     return status;
 }
 
-enum status device_copy_in(struct device *device, struct device_stream stream,
-                           const struct device_view *target, const void *source, uint64_t bytes,
+static enum status copy_in(struct device *device, struct device_stream stream,
+                           const struct device_view *target, const void *source,
+                           const struct device_reader *reader, uint64_t bytes,
                            struct device_site site, struct error *err)
 {
     uint64_t event_id = 0;
     if (!device_is_tampered(device))
-        return give_copy_in(device, stream, target, source, bytes, site, &event_id, err);
+        return give_copy_in(device, stream, target, source, reader, bytes, site, &event_id, err);
     struct device_view changed = *target;
-    struct device_tampered call = { .kind = EVENT_COPY_IN,
-                                    .stream = stream,
-                                    .view = &changed,
-                                    .bytes = source,
-                                    .byte_count = &bytes };
+    struct device_tampered call = {
+        .kind = EVENT_COPY_IN, .stream = stream, .view = &changed, .byte_count = &bytes
+    };
     if (!tamper_before(device, &call))
         return STATUS_OK;
-    enum status status = give_copy_in(device, call.stream, &changed, source, bytes, site, &event_id,
-                                      err);
+    enum status status = give_copy_in(device, call.stream, &changed, source, reader, bytes, site,
+                                      &event_id, err);
     tamper_after(device, &call, status, event_id);
     return status;
+}
+
+enum status device_copy_in(struct device *device, struct device_stream stream,
+                           const struct device_view *target, const void *source, uint64_t bytes,
+                           struct device_site site, struct error *err)
+{
+    return copy_in(device, stream, target, source, NULL, bytes, site, err);
+}
+
+enum status device_copy_in_read(struct device *device, struct device_stream stream,
+                                const struct device_view *target,
+                                const struct device_reader *reader, uint64_t bytes,
+                                struct device_site site, struct error *err)
+{
+    return copy_in(device, stream, target, NULL, reader, bytes, site, err);
 }
 
 /* ---- Within --------------------------------------------------------------------------------- */

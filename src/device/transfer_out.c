@@ -76,7 +76,7 @@ static enum status give_copy_out(struct device *device, struct device_stream str
     if (!status)
         status = call_ask_before(&call, slot, "copy out", err);
     if (!status) {
-        staging = staging_take(device, STAGING_LANDING, true, &in_use);
+        staging = staging_take(device, STAGING_LANDING, NULL, true, &in_use);
         if (!staging)
             status = transfer_refuse_staging(&call, in_use, err);
     }

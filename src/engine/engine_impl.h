@@ -78,24 +78,29 @@ struct engine {
 MUST_CHECK enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,
                                            struct error *err);
 
-/* upload.c: weights copied in one after the other, and laid out anew where view and tensor have
+/* upload.c: weights copied in by several threads, and laid out anew where view and tensor have
  * different types. */
 struct engine_upload;
 /* What a tensor that is laid out anew wants of a raw buffer. */
 uint64_t engine_upload_raw_bytes(enum dtype dtype, const struct shape *shape);
-/* raw_bytes: the most that any tensor wants; 0: none is laid out anew. */
-MUST_CHECK enum status engine_upload_create(struct engine *engine, uint64_t raw_bytes,
+/* Tensors of file, tensor_limit at most. raw_bytes: the most that any of them wants; 0: none is
+ * laid out anew. */
+MUST_CHECK enum status engine_upload_create(struct engine *engine, const struct gguf_file *file,
+                                            size_t tensor_limit, uint64_t raw_bytes,
                                             struct engine_upload **ret_upload, struct error *err);
 /* Waits for what is under way; NULL is fine. */
 void engine_upload_destroy(struct engine_upload *upload);
-/* Gives the view, which has type and shape, a buffer named as the scope's tensor. Queued when it
- * returns; the tensor's bytes are not needed any more. */
+/* Gives the view, which has type and shape, a buffer named as the scope's tensor; its bytes come by
+ * and by. Tells the engine's progress how far all are. */
 MUST_CHECK enum status engine_upload_add(struct engine_upload *upload,
                                          const struct gguf_tensor *tensor,
                                          const struct event_scope *scope, struct device_view *view,
                                          struct error *err);
 /* Returns when all is there. */
 MUST_CHECK enum status engine_upload_finish(struct engine_upload *upload, struct error *err);
+
+/* memory.c: what a buffer takes of device_reserve's bytes. */
+uint64_t engine_reserved_bytes(const struct engine *engine, uint64_t bytes);
 
 /* memory.c: caches, scratch, tables. */
 MUST_CHECK enum status engine_make_memory(struct engine *engine, struct error *err);

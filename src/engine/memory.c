@@ -149,6 +149,12 @@ enum status engine_plan_make(const struct model_report *report, const struct ops
 
 /* ---- Making it ------------------------------------------------------------------------------ */
 
+uint64_t engine_reserved_bytes(const struct engine *engine, uint64_t bytes)
+{
+    uint64_t alignment = device_info(engine->device)->alignment;
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
 static enum status make(struct engine *engine, const char *name, enum dtype dtype, uint64_t width,
                         uint64_t rows, struct device_view *ret_view, struct error *err)
 {
@@ -187,6 +193,8 @@ enum status engine_make_memory(struct engine *engine, struct error *err)
     struct sizes sizes = sizes_of(&engine->config, engine->ops);
     struct scratch_row rows[SCRATCH_ROWS];
     size_t count = list_scratch(&sizes, options, rows);
+    uint64_t slack = engine_reserved_bytes(engine, 1) * (count + 2 * engine->config.block_count);
+    device_reserve(engine->device, engine->plan.scratch_bytes + engine->plan.kv_bytes + slack);
     for (size_t i = 0; i < count; i++) {
         struct device_view *view = (void *)((char *)&engine->scratch + rows[i].offset);
         TRY(make(engine, rows[i].name, rows[i].dtype, rows[i].width, rows[i].rows, view, err));

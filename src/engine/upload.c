@@ -1,30 +1,68 @@
-/* upload.c - weights to a device that has memory of its own, on a stream of their own.
+/* upload.c - weights to a device that has memory of its own, by several lanes.
  *
- * Copies in follow each other on a stream of their own. A tensor that the device likes laid out
- * anew goes to one of two raw buffers, a run of rows at a time, and is laid out from there by the
- * engine's stream while the other one fills; marks keep the streams in order. Nothing is waited for
- * but room in staging, until all is queued. Beside the weights themselves two raw buffers are all
- * the device must hold. */
+ * A lane is a thread with a stream: it takes the next chunk of a tensor, reads it from the file
+ * into staging and queues its copy in. One processor reads a file at a sixth of the link's speed,
+ * so several lanes read, each into slots of its own, while the copies of others are on their way;
+ * none of them waits for another. The caller makes buffers ahead of them, then is a lane too.
+ *
+ * A tensor that the device likes laid out anew goes to the lane's raw buffer, some rows at a time,
+ * and is laid out from there by the engine's stream; marks keep the two in order. Beside the
+ * weights themselves a raw buffer for each lane is all the device must hold.
+ *
+ * The first failure ends all lanes and is what the caller is told. */
 #include "engine/engine_impl.h"
 
+#include "base/parallel.h"
+
+#include <pthread.h>
 #include <stdlib.h>
 
-/* A raw buffer: long enough on its way that the layout of the other one is hidden. */
-#define RAW_BYTES ((uint64_t)8 << 20)
-#define RAW_COUNT 2u
+/* More do not read faster than memory lets them. */
+#define LANE_LIMIT 12u
+/* So much of weights is worth a lane. */
+#define LANE_BYTES ((uint64_t)4 << 20)
+/* What a lane takes at a time: a copy in of one piece. */
+#define CHUNK_BYTES ((uint64_t)2 << 20)
 
-struct raw {
-    struct device_buffer buffer;
+/* A tensor on its way. */
+struct load {
+    const struct gguf_tensor *tensor;
+    struct event_scope scope;
+    struct device_view view;
+    uint64_t row_bytes; /* as it is in the file */
+};
+
+struct chunk {
+    struct load load;
+    uint64_t at, bytes; /* of the tensor */
+};
+
+struct lane {
+    struct engine_upload *upload;
+    pthread_t thread;
+    bool started; /* the thread is to be joined */
+    struct device_stream stream;
+    struct device_buffer raw; /* where something is laid out anew */
     struct device_mark filled, read;
-    bool used; /* `read` stands behind its last use */
+    bool raw_used; /* `read` stands behind its last use */
 };
 
 struct engine_upload {
     struct engine *engine;
-    struct device_stream stream;
-    struct raw raws[RAW_COUNT];
-    uint64_t raw_bytes; /* of each */
-    uint64_t next;      /* raw, counted on */
+    const struct gguf_file *file;
+    uint64_t raw_bytes; /* of each raw buffer; 0: none is wanted */
+    struct lane lanes[LANE_LIMIT];
+    uint32_t lane_count;        /* the first one is the caller's */
+    pthread_mutex_t relay_lock; /* of the engine's stream: scope, wait and launch belong together */
+    pthread_mutex_t lock;       /* guards the rest */
+    pthread_cond_t changed;     /* there is a tensor more, or it is over */
+    struct load *loads;         /* owned */
+    size_t limit, count;
+    size_t next;      /* of which a chunk is taken next, */
+    uint64_t next_at; /* from here on */
+    uint64_t done_bytes;
+    bool complete; /* nothing is added any more */
+    struct error failure;
 };
 
 /* ---- Life ----------------------------------------------------------------------------------- */
@@ -34,34 +72,58 @@ uint64_t engine_upload_raw_bytes(enum dtype dtype, const struct shape *shape)
     uint64_t row_bytes = 0, bytes = 0;
     ASSERT(dtype_row_bytes(dtype, shape->dims[0], &row_bytes)); /* the guard rail has seen to it */
     ASSERT(shape_bytes(shape, dtype, &bytes));
-    uint64_t room = row_bytes > RAW_BYTES ? row_bytes : RAW_BYTES;
+    uint64_t room = row_bytes > CHUNK_BYTES ? row_bytes : CHUNK_BYTES;
     return bytes < room ? bytes : room;
 }
 
-static enum status make_raws(struct engine_upload *upload, struct error *err)
+static uint32_t choose_lane_count(uint64_t bytes)
 {
-    struct device *device = upload->engine->device;
-    for (uint32_t i = 0; upload->raw_bytes && i < RAW_COUNT; i++) {
-        struct raw *raw = &upload->raws[i];
-        TRY(device_mark_create(device, &raw->filled, err));
-        TRY(device_mark_create(device, &raw->read, err));
-        TRY(device_buffer_create(device, upload->raw_bytes, "weights.raw", DEVICE_HERE,
-                                 &raw->buffer, err));
-    }
-    return STATUS_OK;
+    uint64_t worth = bytes / LANE_BYTES + 1;
+    uint32_t processors = parallel_processor_count();
+    uint32_t most = processors < LANE_LIMIT ? processors : LANE_LIMIT;
+    return worth < most ? (uint32_t)worth : most;
 }
 
-enum status engine_upload_create(struct engine *engine, uint64_t raw_bytes,
+static enum status open_lane(struct lane *lane, struct error *err)
+{
+    const struct engine_upload *upload = lane->upload;
+    struct device *device = upload->engine->device;
+    TRY(device_stream_create(device, DEVICE_HERE, &lane->stream, err));
+    if (upload->raw_bytes == 0)
+        return STATUS_OK;
+    TRY(device_mark_create(device, &lane->filled, err));
+    TRY(device_mark_create(device, &lane->read, err));
+    return device_buffer_create(device, upload->raw_bytes, "weights.raw", DEVICE_HERE, &lane->raw,
+                                err);
+}
+
+enum status engine_upload_create(struct engine *engine, const struct gguf_file *file,
+                                 size_t tensor_limit, uint64_t raw_bytes,
                                  struct engine_upload **ret_upload, struct error *err)
 {
     struct engine_upload *upload = calloc(1, sizeof(*upload));
-    if (!upload)
+    struct load *loads = calloc(tensor_limit + 1, sizeof(*loads));
+    if (!upload || !loads) {
+        free(upload);
+        free(loads);
         return error_set(err, STATUS_NO_MEMORY, "no memory to upload weights");
+    }
     upload->engine = engine;
+    upload->file = file;
+    upload->loads = loads;
+    upload->limit = tensor_limit;
     upload->raw_bytes = raw_bytes;
-    enum status status = device_stream_create(engine->device, DEVICE_HERE, &upload->stream, err);
-    if (!status)
-        status = make_raws(upload, err);
+    upload->lane_count = choose_lane_count(engine->plan.weight_bytes);
+    pthread_mutex_init(&upload->relay_lock, NULL);
+    pthread_mutex_init(&upload->lock, NULL);
+    pthread_cond_init(&upload->changed, NULL);
+    device_reserve(engine->device,
+                   upload->lane_count * engine_reserved_bytes(engine, upload->raw_bytes));
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < upload->lane_count && !status; i++) {
+        upload->lanes[i].upload = upload;
+        status = open_lane(&upload->lanes[i], err);
+    }
     if (status)
         engine_upload_destroy(upload);
     else
@@ -69,99 +131,267 @@ enum status engine_upload_create(struct engine *engine, uint64_t raw_bytes,
     return status;
 }
 
-void engine_upload_destroy(struct engine_upload *upload)
+static void close_lane(struct device *device, struct lane *lane)
 {
     struct error unused;
+    if (lane->raw.index && device_buffer_destroy(device, lane->raw, DEVICE_HERE, &unused))
+        lane->raw.index = 0; /* cannot be given back: it goes with the device */
+    device_mark_destroy(device, lane->filled);
+    device_mark_destroy(device, lane->read);
+}
+
+/* Nothing is added any more; returns when all threads have ended. */
+static void join_lanes(struct engine_upload *upload)
+{
+    pthread_mutex_lock(&upload->lock);
+    upload->complete = true;
+    pthread_cond_broadcast(&upload->changed);
+    pthread_mutex_unlock(&upload->lock);
+    for (uint32_t i = 0; i < upload->lane_count; i++) {
+        if (upload->lanes[i].started)
+            pthread_join(upload->lanes[i].thread, NULL);
+        upload->lanes[i].started = false;
+    }
+}
+
+static void fail(struct engine_upload *upload, const struct error *err)
+{
+    pthread_mutex_lock(&upload->lock);
+    if (!upload->failure.status)
+        upload->failure = *err;
+    pthread_cond_broadcast(&upload->changed);
+    pthread_mutex_unlock(&upload->lock);
+}
+
+void engine_upload_destroy(struct engine_upload *upload)
+{
+    struct error unused, given_up = { .status = STATUS_INTERRUPTED };
     if (!upload)
         return;
     struct device *device = upload->engine->device;
-    /* A stream's destruction waits; of the engine's, only the raw buffers must be left alone. */
-    if (upload->stream.index && device_stream_destroy(device, upload->stream, DEVICE_HERE, &unused))
-        upload->stream.index = 0;
-    if (upload->next && device_stream_sync(device, upload->engine->stream, DEVICE_HERE, &unused))
-        upload->next = 0; /* lost: nothing runs any more */
-    for (uint32_t i = 0; i < RAW_COUNT; i++) {
-        struct raw *raw = &upload->raws[i];
-        if (raw->buffer.index && device_buffer_destroy(device, raw->buffer, DEVICE_HERE, &unused))
-            raw->buffer.index = 0; /* cannot be given back: it goes with the device */
-        device_mark_destroy(device, raw->filled);
-        device_mark_destroy(device, raw->read);
+    fail(upload, &given_up); /* lanes that are not done already end now */
+    join_lanes(upload);
+    bool laid_out = false;
+    for (uint32_t i = 0; i < upload->lane_count; i++) {
+        struct lane *lane = &upload->lanes[i];
+        laid_out = laid_out || lane->raw_used;
+        /* A stream's destruction waits. */
+        if (lane->stream.index && device_stream_destroy(device, lane->stream, DEVICE_HERE, &unused))
+            lane->stream.index = 0;
     }
+    /* Of the engine's stream, only the raw buffers must be left alone. */
+    if (laid_out && device_stream_sync(device, upload->engine->stream, DEVICE_HERE, &unused))
+        laid_out = false; /* lost: nothing runs any more */
+    for (uint32_t i = 0; i < upload->lane_count; i++)
+        close_lane(device, &upload->lanes[i]);
+    pthread_mutex_destroy(&upload->relay_lock);
+    pthread_mutex_destroy(&upload->lock);
+    pthread_cond_destroy(&upload->changed);
+    free(upload->loads);
     free(upload);
+}
+
+/* ---- Chunks --------------------------------------------------------------------------------- */
+
+struct reading {
+    const struct gguf_file *file;
+    const struct chunk *chunk;
+};
+
+static enum status read_chunk(void *context, uint64_t at, void *target, uint64_t bytes,
+                              struct error *err)
+{
+    const struct reading *reading = context;
+    const struct chunk *chunk = reading->chunk;
+    ASSERT(at <= chunk->bytes &&
+           bytes <= chunk->bytes - at); /* the device checks before it reads */
+    return gguf_tensor_read(reading->file, chunk->load.tensor, chunk->at + at, target, bytes, err);
+}
+
+static enum status copy(const struct lane *lane, const struct chunk *chunk,
+                        struct device_buffer target, uint64_t target_at, struct error *err)
+{
+    struct reading reading = { lane->upload->file, chunk };
+    struct device_reader reader = { read_chunk, &reading };
+    struct device_view view = { .buffer = target,
+                                .dtype = DTYPE_I8,
+                                .shape = shape_make(1, &chunk->bytes),
+                                .offset_bytes = target_at };
+    return device_copy_in_read(lane->upload->engine->device, lane->stream, &view, &reader,
+                               chunk->bytes, DEVICE_HERE, err);
+}
+
+/* With the relay's lock held: rows that are in the raw buffer, laid out by the engine's stream. */
+static enum status lay_out(const struct lane *lane, const struct chunk *chunk, struct error *err)
+{
+    struct engine *engine = lane->upload->engine;
+    const struct load *load = &chunk->load;
+    struct ops_target on = { engine->ops, engine->stream, DEVICE_HERE };
+    uint64_t dims[] = { load->view.shape.dims[0], chunk->bytes / load->row_bytes };
+    struct device_view source = { .buffer = lane->raw,
+                                  .dtype = load->tensor->dtype,
+                                  .shape = shape_make(2, dims) };
+    struct device_view part = load->view;
+    part.shape = source.shape;
+    part.offset_bytes = chunk->at;
+    device_scope_set(engine->device, engine->stream, &load->scope);
+    TRY(device_mark_wait(engine->device, engine->stream, lane->filled, DEVICE_HERE, err));
+    TRY(ops_relay(&on, &source, &part, err));
+    return device_mark_record(engine->device, engine->stream, lane->read, DEVICE_HERE, err);
+}
+
+static enum status relay(struct lane *lane, const struct chunk *chunk, struct error *err)
+{
+    struct engine_upload *upload = lane->upload;
+    struct device *device = upload->engine->device;
+    if (lane->raw_used)
+        TRY(device_mark_wait(device, lane->stream, lane->read, DEVICE_HERE, err));
+    TRY(copy(lane, chunk, lane->raw, 0, err));
+    TRY(device_mark_record(device, lane->stream, lane->filled, DEVICE_HERE, err));
+    pthread_mutex_lock(&upload->relay_lock);
+    enum status status = lay_out(lane, chunk, err);
+    pthread_mutex_unlock(&upload->relay_lock);
+    lane->raw_used = true;
+    return status;
+}
+
+static bool is_laid_out(const struct load *load)
+{
+    return load->view.dtype != load->tensor->dtype;
+}
+
+/* The next chunk, in order; waits for one. False: there is none any more. */
+static bool take_chunk(struct engine_upload *upload, struct chunk *ret_chunk)
+{
+    bool taken = false;
+    pthread_mutex_lock(&upload->lock);
+    while (!upload->failure.status && upload->next == upload->count && !upload->complete)
+        pthread_cond_wait(&upload->changed, &upload->lock);
+    if (!upload->failure.status && upload->next < upload->count) {
+        const struct load *load = &upload->loads[upload->next];
+        uint64_t left = load->tensor->bytes - upload->next_at, most = CHUNK_BYTES;
+        if (is_laid_out(load)) /* whole rows */
+            most = upload->raw_bytes / load->row_bytes * load->row_bytes;
+        *ret_chunk = (struct chunk){ *load, upload->next_at, left < most ? left : most };
+        upload->next_at += ret_chunk->bytes;
+        if (upload->next_at == load->tensor->bytes) {
+            upload->next++;
+            upload->next_at = 0;
+        }
+        taken = true;
+    }
+    pthread_mutex_unlock(&upload->lock);
+    return taken;
+}
+
+/* ---- Lanes ---------------------------------------------------------------------------------- */
+
+static enum status load_chunk(struct lane *lane, const struct chunk *chunk, struct error *err)
+{
+    struct engine_upload *upload = lane->upload;
+    device_scope_set(upload->engine->device, lane->stream, &chunk->load.scope);
+    if (chunk->at == 0) /* not sooner: a file may be larger than memory */
+        gguf_tensor_ahead(upload->file, chunk->load.tensor);
+    enum status status = is_laid_out(&chunk->load)
+                             ? relay(lane, chunk, err)
+                             : copy(lane, chunk, chunk->load.view.buffer, chunk->at, err);
+    if (status)
+        return error_wrap(err, "%s", chunk->load.scope.tensor);
+    pthread_mutex_lock(&upload->lock);
+    upload->done_bytes += chunk->bytes;
+    pthread_mutex_unlock(&upload->lock);
+    return STATUS_OK;
+}
+
+static enum status tell(struct engine_upload *upload, struct error *err)
+{
+    const struct engine_plan *plan = &upload->engine->plan;
+    pthread_mutex_lock(&upload->lock);
+    uint64_t done = upload->done_bytes;
+    pthread_mutex_unlock(&upload->lock);
+    return progress_step(plan->options.progress, done, plan->weight_bytes, err);
+}
+
+/* The caller's lane tells how far all are. */
+static void run_lane(struct lane *lane, bool tells)
+{
+    struct chunk chunk;
+    struct error err;
+    enum status status = STATUS_OK;
+    while (!status && take_chunk(lane->upload, &chunk)) {
+        status = load_chunk(lane, &chunk, &err);
+        if (!status && tells)
+            status = tell(lane->upload, &err);
+    }
+    if (status)
+        fail(lane->upload, &err);
+}
+
+static void *run_thread(void *argument)
+{
+    run_lane(argument, false);
+    return NULL;
+}
+
+/* With the first tensor; a thread that cannot be started is done without. */
+static void start_lanes(struct engine_upload *upload)
+{
+    for (uint32_t i = 1; i < upload->lane_count; i++) {
+        struct lane *lane = &upload->lanes[i];
+        lane->started = pthread_create(&lane->thread, NULL, run_thread, lane) == 0;
+    }
 }
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
-static enum status copy(struct engine_upload *upload, struct device_buffer target,
-                        const void *source, uint64_t bytes, struct error *err)
+static enum status find_failure(struct engine_upload *upload, struct error *err)
 {
-    struct device_view view = { .buffer = target,
-                                .dtype = DTYPE_I8,
-                                .shape = shape_make(1, &bytes) };
-    return device_copy_in(upload->engine->device, upload->stream, &view, source, bytes, DEVICE_HERE,
-                          err);
-}
-
-/* Rows [first, first + rows) of a tensor by way of a raw buffer. */
-static enum status relay_rows(struct engine_upload *upload, const struct gguf_tensor *tensor,
-                              const struct device_view *target, uint64_t first, uint64_t rows,
-                              struct error *err)
-{
-    struct engine *engine = upload->engine;
-    struct ops_target on = { engine->ops, engine->stream, DEVICE_HERE };
-    struct raw *raw = &upload->raws[upload->next++ % RAW_COUNT];
-    uint64_t row_bytes = 0, dims[] = { target->shape.dims[0], rows };
-    ASSERT(dtype_row_bytes(tensor->dtype, dims[0], &row_bytes));
-    struct device_view source = { .buffer = raw->buffer,
-                                  .dtype = tensor->dtype,
-                                  .shape = shape_make(2, dims) };
-    struct device_view part = *target;
-    part.shape = source.shape;
-    part.offset_bytes = first * row_bytes;
-    if (raw->used)
-        TRY(device_mark_wait(engine->device, upload->stream, raw->read, DEVICE_HERE, err));
-    TRY(copy(upload, raw->buffer, tensor->data + first * row_bytes, rows * row_bytes, err));
-    TRY(device_mark_record(engine->device, upload->stream, raw->filled, DEVICE_HERE, err));
-    TRY(device_mark_wait(engine->device, engine->stream, raw->filled, DEVICE_HERE, err));
-    TRY(ops_relay(&on, &source, &part, err));
-    raw->used = true;
-    return device_mark_record(engine->device, engine->stream, raw->read, DEVICE_HERE, err);
-}
-
-static enum status relay(struct engine_upload *upload, const struct gguf_tensor *tensor,
-                         const struct device_view *target, struct error *err)
-{
-    uint64_t row_bytes = 0, rows = target->shape.dims[1];
-    ASSERT(dtype_row_bytes(tensor->dtype, target->shape.dims[0], &row_bytes));
-    uint64_t at_once = upload->raw_bytes / row_bytes;
-    ASSERT(at_once > 0);
-    for (uint64_t first = 0; first < rows; first += at_once)
-        TRY(relay_rows(upload, tensor, target, first,
-                       rows - first < at_once ? rows - first : at_once, err));
-    return STATUS_OK;
+    pthread_mutex_lock(&upload->lock);
+    if (upload->failure.status)
+        *err = upload->failure;
+    enum status status = upload->failure.status;
+    pthread_mutex_unlock(&upload->lock);
+    return status;
 }
 
 enum status engine_upload_add(struct engine_upload *upload, const struct gguf_tensor *tensor,
                               const struct event_scope *scope, struct device_view *view,
                               struct error *err)
 {
-    struct device *device = upload->engine->device;
-    struct device_buffer buffer;
-    device_scope_set(device, upload->stream, scope);
-    device_scope_set(device, upload->engine->stream, scope);
-    TRY(device_buffer_create(device, tensor->bytes, scope->tensor, DEVICE_HERE, &buffer, err));
-    view->buffer = buffer; /* closed with the engine, whatever comes */
-    enum status status = view->dtype == tensor->dtype
-                             ? copy(upload, buffer, tensor->data, tensor->bytes, err)
-                             : relay(upload, tensor, view, err);
-    return status ? error_wrap(err, "%s", scope->tensor) : device_buffer_seal(device, buffer, err);
+    struct load load = { .tensor = tensor, .scope = *scope };
+    ASSERT(upload->count < upload->limit);
+    ASSERT(dtype_row_bytes(tensor->dtype, view->shape.dims[0], &load.row_bytes));
+    TRY(find_failure(upload, err));
+    TRY(device_buffer_create(upload->engine->device, tensor->bytes, scope->tensor, DEVICE_HERE,
+                             &view->buffer, err)); /* closed with the engine, whatever comes */
+    load.view = *view;
+    pthread_mutex_lock(&upload->lock);
+    upload->loads[upload->count++] = load;
+    pthread_cond_broadcast(&upload->changed);
+    pthread_mutex_unlock(&upload->lock);
+    if (upload->count == 1)
+        start_lanes(upload);
+    return tell(upload, err);
 }
 
 enum status engine_upload_finish(struct engine_upload *upload, struct error *err)
 {
     struct engine *engine = upload->engine;
-    TRY(device_stream_sync(engine->device, upload->stream, DEVICE_HERE, err));
-    device_scope_set(engine->device, engine->stream, NULL);
-    return upload->next ? device_stream_sync(engine->device, engine->stream, DEVICE_HERE, err)
-                        : STATUS_OK;
+    struct device *device = engine->device;
+    pthread_mutex_lock(&upload->lock);
+    upload->complete = true;
+    pthread_cond_broadcast(&upload->changed);
+    pthread_mutex_unlock(&upload->lock);
+    run_lane(&upload->lanes[0], true);
+    join_lanes(upload);
+    TRY(find_failure(upload, err));
+    TRY(tell(upload, err));
+    for (uint32_t i = 0; i < upload->lane_count; i++)
+        TRY(device_stream_sync(device, upload->lanes[i].stream, DEVICE_HERE, err));
+    device_scope_set(device, engine->stream, NULL);
+    if (upload->raw_bytes)
+        TRY(device_stream_sync(device, engine->stream, DEVICE_HERE, err));
+    for (size_t i = 0; i < upload->count; i++)
+        TRY(device_buffer_seal(device, upload->loads[i].view.buffer, err));
+    return STATUS_OK;
 }

@@ -7,7 +7,7 @@ struct binding {
     struct engine *engine;
     const struct gguf_file *file;
     struct engine_upload *upload; /* NULL: they are imported */
-    uint64_t done_bytes;
+    uint64_t done_bytes;          /* imported */
 };
 
 /* One of the plan that the file has. */
@@ -53,63 +53,68 @@ static enum status visit_all(struct binding *binding, weight_visitor visit, void
     return STATUS_OK;
 }
 
-static enum status measure_raw(struct binding *binding, const struct planned_weight *weight,
-                               void *context, struct error *err)
+/* Of all that is uploaded. */
+struct upload_size {
+    size_t count;
+    uint64_t bytes;     /* of memory */
+    uint64_t raw_bytes; /* the most that one wants */
+};
+
+static enum status measure(struct binding *binding, const struct planned_weight *weight,
+                           void *context, struct error *err)
 {
-    uint64_t *most = context;
-    (void)binding;
+    struct upload_size *size = context;
     (void)err;
+    size->count++;
+    size->bytes += engine_reserved_bytes(binding->engine, weight->tensor->bytes);
     if (weight->dtype == weight->tensor->dtype)
         return STATUS_OK;
     uint64_t bytes = engine_upload_raw_bytes(weight->tensor->dtype, &weight->planned.shape);
-    *most = bytes > *most ? bytes : *most;
+    size->raw_bytes = bytes > size->raw_bytes ? bytes : size->raw_bytes;
     return STATUS_OK;
 }
 
-static enum status import(const struct binding *binding, const struct planned_weight *weight,
+static enum status import(struct binding *binding, const struct planned_weight *weight,
                           struct error *err)
 {
-    struct device *device = binding->engine->device;
+    const struct engine *engine = binding->engine;
+    struct device *device = engine->device;
     ASSERT(weight->dtype == weight->tensor->dtype);
     TRY(device_buffer_import(device, weight->tensor->data, weight->tensor->bytes,
                              weight->planned.name, DEVICE_HERE, &weight->view->buffer, err));
     if (device_buffer_is_copy(device, weight->view->buffer))
         gguf_tensor_drop(binding->file, weight->tensor);
-    return STATUS_OK;
-}
-
-static enum status bind(struct binding *binding, const struct planned_weight *weight, void *context,
-                        struct error *err)
-{
-    const struct engine *engine = binding->engine;
-    struct event_scope scope = { .step = -1, .layer = weight->layer };
-    (void)context;
-    event_set_text(scope.tensor, sizeof(scope.tensor), weight->planned.name);
-    *weight->view = (struct device_view){ .dtype = weight->dtype, .shape = weight->planned.shape };
-    if (binding->upload)
-        gguf_tensor_ahead(binding->file, weight->tensor);
-    enum status status = binding->upload ? engine_upload_add(binding->upload, weight->tensor,
-                                                             &scope, weight->view, err)
-                                         : import(binding, weight, err);
-    struct error cut;
-    if (status == STATUS_IO && gguf_check_whole(binding->file, &cut))
-        *err = cut; /* which says more of the same */
-    if (status)
-        return status;
     binding->done_bytes += weight->tensor->bytes;
     return progress_step(engine->plan.options.progress, binding->done_bytes,
                          engine->plan.weight_bytes, err);
 }
 
+static enum status bind(struct binding *binding, const struct planned_weight *weight, void *context,
+                        struct error *err)
+{
+    struct event_scope scope = { .step = -1, .layer = weight->layer };
+    (void)context;
+    event_set_text(scope.tensor, sizeof(scope.tensor), weight->planned.name);
+    *weight->view = (struct device_view){ .dtype = weight->dtype, .shape = weight->planned.shape };
+    if (!binding->upload)
+        return import(binding, weight, err);
+    return engine_upload_add(binding->upload, weight->tensor, &scope, weight->view, err);
+}
+
 static enum status upload_all(struct binding *binding, struct error *err)
 {
-    uint64_t raw_bytes = 0;
-    TRY(visit_all(binding, measure_raw, &raw_bytes, err));
-    TRY(engine_upload_create(binding->engine, raw_bytes, &binding->upload, err));
+    struct upload_size size = { 0 };
+    TRY(visit_all(binding, measure, &size, err));
+    TRY(engine_upload_create(binding->engine, binding->file, size.count, size.raw_bytes,
+                             &binding->upload, err));
+    device_reserve(binding->engine->device, size.bytes);
     enum status status = visit_all(binding, bind, NULL, err);
     if (!status)
         status = engine_upload_finish(binding->upload, err);
     engine_upload_destroy(binding->upload);
+    struct error cut;
+    if (status == STATUS_IO && gguf_check_whole(binding->file, &cut))
+        *err = cut; /* which says more of the same */
     return status;
 }
 

@@ -42,13 +42,19 @@ static enum status create(uint32_t shard_count, struct gguf_file **ret_file, str
     return STATUS_OK;
 }
 
+/* Parts that stay open for gguf_tensor_read. Of more, the rest is read through the mapping: the
+ * files a process may have open are few. */
+#define OPEN_LIMIT 128u
+
 /* Takes path. */
-static enum status open_shard(struct gguf_shard *shard, char *take_path, struct error *err)
+static enum status open_shard(struct gguf_shard *shard, uint32_t index, char *take_path,
+                              struct error *err)
 {
     shard->path = take_path;
     if (!take_path)
         return error_set(err, STATUS_NO_MEMORY, "no memory to open a GGUF file");
-    TRY(mapfile_open(&shard->map, take_path, err));
+    TRY(index < OPEN_LIMIT ? mapfile_open_kept(&shard->map, take_path, err)
+                           : mapfile_open(&shard->map, take_path, err));
     mapfile_watch(&shard->map);
     shard->data = shard->map.data;
     shard->size = shard->map.size;
@@ -113,7 +119,7 @@ static enum status open_all(struct gguf_file *file, const char *path,
 {
     for (uint32_t i = 0; i < file->shard_count; i++) {
         char *shard_path = name ? gguf_split_path(path, name, i) : strdup(path);
-        enum status status = open_shard(&file->shards[i], shard_path, err);
+        enum status status = open_shard(&file->shards[i], i, shard_path, err);
         if (!status)
             status = settle_shard(file, i, name, err);
         if (status && name)
@@ -253,6 +259,19 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t in
 void gguf_tensor_ahead(const struct gguf_file *file, const struct gguf_tensor *tensor)
 {
     mapfile_ahead(&file->shards[tensor->shard_index].map, tensor->offset_bytes, tensor->bytes);
+}
+
+enum status gguf_tensor_read(const struct gguf_file *file, const struct gguf_tensor *tensor,
+                             uint64_t at, void *target, uint64_t bytes, struct error *err)
+{
+    const struct gguf_shard *shard = &file->shards[tensor->shard_index];
+    ASSERT(at <= tensor->bytes && bytes <= tensor->bytes - at);
+    if (!shard->map.data) { /* of a file that is in memory */
+        memcpy(target, tensor->data + at, (size_t)bytes);
+        return STATUS_OK;
+    }
+    enum status status = mapfile_read(&shard->map, tensor->offset_bytes + at, target, bytes, err);
+    return status ? error_wrap(err, "%s", shard->path) : STATUS_OK;
 }
 
 void gguf_tensor_drop(const struct gguf_file *file, const struct gguf_tensor *tensor)

@@ -114,6 +114,11 @@ const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file,
 
 /* A tensor will be read now: what is not in memory is asked for all at once. */
 void gguf_tensor_ahead(const struct gguf_file *file, const struct gguf_tensor *tensor);
+/* Bytes [at, at + bytes) of a tensor into memory of the caller, without touching the mapping: the
+ * fastest way where each is read once. STATUS_IO if the file was cut meanwhile. From any thread. */
+MUST_CHECK enum status gguf_tensor_read(const struct gguf_file *file,
+                                        const struct gguf_tensor *tensor, uint64_t at, void *target,
+                                        uint64_t bytes, struct error *err);
 /* The pages of a tensor will not be needed again soon. */
 void gguf_tensor_drop(const struct gguf_file *file, const struct gguf_tensor *tensor);
 

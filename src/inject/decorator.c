@@ -20,6 +20,11 @@ static void note_memory(struct inject *inject, const struct device_memory *memor
     pthread_mutex_unlock(&inject->lock);
 }
 
+static void memory_reserve(struct device *device, uint64_t bytes)
+{
+    of(device)->real->memory_reserve(device, bytes);
+}
+
 static enum status memory_create(struct device *device, uint64_t bytes,
                                  struct device_memory *ret_memory, struct error *err)
 {
@@ -284,6 +289,7 @@ static const struct device_methods inject_methods = {
     .kind = "inject",
     .close = close_device,
     .module_load = module_load,
+    .memory_reserve = memory_reserve,
     .memory_create = memory_create,
     .memory_import = memory_import,
     .memory_destroy = memory_destroy,

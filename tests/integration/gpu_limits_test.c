@@ -101,6 +101,107 @@ static void test_absurd_size(void **state)
     lab_close(&lab);
 }
 
+/* ---- Memory for many ------------------------------------------------------------------------ */
+
+#define PARTS 5u
+#define PART_BYTES 1001u /* not a multiple of the alignment */
+
+/* Without an observer, so that buffers may share an allocation, unless `watched`. */
+static void open_reserving(struct lab *lab, struct watch *watch, bool watched)
+{
+    struct device_options options = { .staging_slot_count = 2, .staging_slot_bytes = 65536 };
+    memset(watch, 0, sizeof(*watch));
+    if (watched)
+        options.observer = (struct event_observer){ notify, watch };
+    memset(lab, 0, sizeof(*lab));
+    pthread_mutex_init(&lab->lock, NULL);
+    LAB_OK(lab, all_open(lab_device, &options, &lab->device, &lab->err));
+    LAB_OK(lab, device_stream_create(lab->device, DEVICE_HERE, &lab->target.stream, &lab->err));
+}
+
+static void check_part(struct lab *lab, struct device_buffer buffer, uint8_t wanted)
+{
+    uint8_t found[PART_BYTES];
+    uint64_t bytes = PART_BYTES;
+    struct device_view view = { .buffer = buffer,
+                                .dtype = DTYPE_I8,
+                                .shape = shape_make(1, &bytes) };
+    LAB_OK(lab, device_read(lab->device, lab->target.stream, &view, found, DEVICE_HERE, &lab->err));
+    for (size_t i = 0; i < PART_BYTES; i++)
+        assert_int_equal(found[i], wanted);
+}
+
+/* Buffers out of one allocation hold zeros and do not touch each other; more than was reserved is
+ * had as always. */
+static void check_parts(bool watched)
+{
+    struct lab lab;
+    struct watch watch;
+    struct device_buffer buffers[PARTS];
+    open_reserving(&lab, &watch, watched);
+    uint64_t bytes = PART_BYTES, alignment = device_info(lab.device)->alignment;
+    device_reserve(lab.device,
+                   (PARTS - 1) * ((PART_BYTES + alignment - 1) / alignment * alignment));
+    for (uint32_t i = 0; i < PARTS; i++) {
+        LAB_OK(&lab,
+               device_buffer_create(lab.device, bytes, "part", DEVICE_HERE, &buffers[i], &lab.err));
+        check_part(&lab, buffers[i], 0);
+        struct device_view view = { .buffer = buffers[i],
+                                    .dtype = DTYPE_I8,
+                                    .shape = shape_make(1, &bytes) };
+        LAB_OK(&lab, device_fill(lab.device, lab.target.stream, &view, (uint8_t)(i + 1),
+                                 DEVICE_HERE, &lab.err));
+    }
+    for (uint32_t i = 0; i < PARTS; i++)
+        check_part(&lab, buffers[i], (uint8_t)(i + 1));
+    assert_int_equal(device_used_bytes(lab.device), PARTS * PART_BYTES);
+    for (uint32_t i = 0; i < PARTS; i += 2)
+        LAB_OK(&lab, device_buffer_destroy(lab.device, buffers[i], DEVICE_HERE, &lab.err));
+    for (uint32_t i = 1; i < PARTS; i += 2)
+        check_part(&lab, buffers[i], (uint8_t)(i + 1));
+    device_reserve(lab.device, 4096); /* the one before lives on with its buffers, and ends */
+    lab_close(&lab);
+}
+
+/* The allocation is given back with its last buffer, and with the device; one that cannot be had
+ * harms nobody; where somebody watches there is none. */
+static void check_room(bool watched)
+{
+    struct lab lab;
+    struct watch watch;
+    struct device_buffer buffer;
+    open_reserving(&lab, &watch, watched);
+    uint64_t eighth = device_info(lab.device)->memory_bytes / CHUNKS;
+    device_reserve(lab.device, UINT64_MAX / 2);
+    device_reserve(lab.device, 5 * eighth);
+    /* Does not fit what is reserved, nor what is left beside that. */
+    enum status status = device_buffer_create(lab.device, 6 * eighth, "large", DEVICE_HERE, &buffer,
+                                              &lab.err);
+    assert_int_equal(status, watched ? STATUS_OK : STATUS_NO_MEMORY);
+    if (watched)
+        LAB_OK(&lab, device_buffer_destroy(lab.device, buffer, DEVICE_HERE, &lab.err));
+    for (int round = 0; round < 3; round++) {
+        device_reserve(lab.device, 5 * eighth);
+        LAB_OK(&lab,
+               device_buffer_create(lab.device, 4096, "small", DEVICE_HERE, &buffer, &lab.err));
+        LAB_OK(&lab, device_buffer_destroy(lab.device, buffer, DEVICE_HERE, &lab.err));
+        LAB_OK(&lab, device_buffer_create(lab.device, 6 * eighth, "large", DEVICE_HERE, &buffer,
+                                          &lab.err));
+        LAB_OK(&lab, device_buffer_destroy(lab.device, buffer, DEVICE_HERE, &lab.err));
+    }
+    device_reserve(lab.device, 5 * eighth);
+    lab_close(&lab);
+}
+
+static void test_reserve(void **state)
+{
+    (void)state;
+    for (int watched = 0; watched < 2; watched++) {
+        check_parts(watched);
+        check_room(watched);
+    }
+}
+
 /* ---- Addresses ------------------------------------------------------------------------------ */
 
 /* Memory is given back behind the ledger's back; the copy that meets it fails, and whoever uses the
@@ -149,6 +250,7 @@ int main(int argument_count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_absurd_size),
+        cmocka_unit_test(test_reserve),
         cmocka_unit_test(test_vanished),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

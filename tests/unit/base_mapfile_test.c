@@ -1,6 +1,8 @@
 /* base_mapfile_test.c - mapping files, and everything that is not a plain file. */
+#define _DEFAULT_SOURCE /* truncate */
 #include "test.h"
 
+#include "base/fault.h"
 #include "base/mapfile.h"
 #include "temp_folder.h"
 
@@ -104,13 +106,52 @@ static void test_drop_keeps_contents(void **state)
     temp_folder_release(&folder);
 }
 
+/* The same bytes with the file kept open and through the mapping; what was cut is an error in both.
+ */
+static void test_read(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t offset, bytes;
+    } rows[] = { { 0, 200000 }, { 1, 4096 }, { 199999, 1 }, { 200000, 0 }, { 65536, 65537 } };
+    for (int kept = 0; kept < 2; kept++) {
+        struct temp_folder folder;
+        struct mapfile map;
+        struct error err;
+        static uint8_t bytes[200000], found[200000];
+        for (size_t i = 0; i < sizeof(bytes); i++)
+            bytes[i] = (uint8_t)(i * 2654435761u >> 11);
+        temp_folder_init(&folder);
+        temp_folder_write(&folder, "file", bytes, sizeof(bytes));
+        struct temp_path path = temp_folder_path(&folder, "file");
+        CHECK_OK(kept ? mapfile_open_kept(&map, path.text, &err)
+                      : mapfile_open(&map, path.text, &err),
+                 &err);
+        fault_install();
+        for (size_t i = 0; i < COUNT_OF(rows); i++) {
+            memset(found, 0xEE, sizeof(found));
+            CHECK_OK(mapfile_read(&map, rows[i].offset, found, rows[i].bytes, &err), &err);
+            assert_memory_equal(found, bytes + rows[i].offset, rows[i].bytes);
+        }
+        assert_int_equal(truncate(path.text, 100000), 0);
+        CHECK_OK(mapfile_read(&map, 0, found, 100000, &err), &err);
+        assert_memory_equal(found, bytes, 100000);
+        CHECK_FAILS(mapfile_read(&map, 98000, found, 100000, &err), STATUS_IO, &err);
+        check_contains("the message", err.text,
+                       kept ? "expected 98000 more bytes at 100000, found the file's end"
+                            : "100000 bytes at 98000 are not there any more");
+        mapfile_release(&map);
+        mapfile_release(&map);
+        temp_folder_release(&folder);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_contents),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_not_a_file),
-        cmocka_unit_test(test_drop_keeps_contents),
+        cmocka_unit_test(test_contents),   cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_not_a_file), cmocka_unit_test(test_drop_keeps_contents),
+        cmocka_unit_test(test_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

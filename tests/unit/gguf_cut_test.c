@@ -107,13 +107,35 @@ static void test_replaced(void **state)
     close_scene(&scene);
 }
 
+/* Read past the mapping: what is there, and an error that names the file for what is not. */
+static void test_tensor_read(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct error err;
+    uint8_t found[TENSOR_BYTES];
+    open_scene(&scene);
+    const struct gguf_tensor *first = gguf_tensor_find(scene.file, "first");
+    const struct gguf_tensor *second = gguf_tensor_find(scene.file, "second");
+    CHECK_OK(gguf_tensor_read(scene.file, second, 0, found, TENSOR_BYTES, &err), &err);
+    assert_memory_equal(found, second->data, TENSOR_BYTES);
+    CHECK_OK(gguf_tensor_read(scene.file, second, 1001, found, 77, &err), &err);
+    assert_memory_equal(found, second->data + 1001, 77);
+    assert_int_equal(truncate(scene.path.text, 8192), 0);
+    CHECK_OK(gguf_tensor_read(scene.file, first, 64, found, 64, &err), &err);
+    assert_int_equal(found[0], gguf_build_data(64));
+    CHECK_FAILS(gguf_tensor_read(scene.file, second, 0, found, 1, &err), STATUS_IO, &err);
+    check_contains("the message", err.text, "m.gguf");
+    check_contains("the message", err.text, "found the file's end");
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hashing),
-        cmocka_unit_test(test_reading_goes_on),
-        cmocka_unit_test(test_cut_by_one_byte),
-        cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_hashing),         cmocka_unit_test(test_reading_goes_on),
+        cmocka_unit_test(test_cut_by_one_byte), cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_tensor_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,11 +72,12 @@ def cut(encoded, window):
     return rows
 
 
-def documents(rows):
-    """The documents of rows that hold several, each from its begin token on."""
+def documents(rows, whole=False):
+    """The documents of rows that hold several, each from its begin token on. whole: without the last of
+    each row, which may have been cut off."""
     import numpy
     return [part for row in rows
-            for part in numpy.split(row, numpy.flatnonzero(row == END_ID)[1:])]
+            for part in numpy.split(row, numpy.flatnonzero(row == END_ID)[1:])[:-1 if whole else None]]
 
 
 def token_bytes():

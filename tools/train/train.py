@@ -10,8 +10,8 @@ notes.
     train.py --corpus FOLDER --out FOLDER [--settings settings.json] [--seconds N]
 
 Needs one CUDA GPU, torch, numpy and tokenizers. Where `steps` (one number for each model of a phase)
-or `rounds` in the settings is 0, it is chosen so that the phases take about their `seconds` and
-everything takes N; the log and run.json say what was chosen."""
+in the settings is 0, it is chosen so that the phases take about their `seconds` and everything takes
+N; the log and run.json say what was chosen."""
 import argparse
 import copy
 import hashlib
@@ -25,6 +25,7 @@ import torch
 import torch._dynamo
 import torch.nn.functional as F
 
+import story_long
 import story_model
 import story_optim
 import story_text
@@ -108,14 +109,29 @@ def in_batches(rows, batch):
         yield part, used
 
 
-class Lesson:
-    """Rows of text with the likeliest tokens the teachers foretell after each of theirs."""
+def with_ends(foretold, targets):
+    """The distributions with no end of a document in them but where the text has one: there, nothing
+    else."""
+    foretold[..., story_text.END_ID] = 0
+    foretold /= foretold.sum(-1, keepdim=True)
+    ends = targets == story_text.END_ID
+    foretold *= ~ends[..., None]
+    foretold[..., story_text.END_ID] = ends.float()
+    return foretold
 
-    def __init__(self, rows, teachers, batch, tables, generator):
+
+class Lesson:
+    """Rows of text with the likeliest tokens the teachers foretell after each of theirs. own_ends: that
+    a document ends is taken from the text, so that what is chosen by its length is learned with it."""
+
+    def __init__(self, rows, teachers, batch, tables, generator, own_ends=False):
         self.generator = generator
         self.ids, values, choices = [], [], []
         for part, used in in_batches(rows, batch):
-            top = distribution(teachers, part[:, :-1], tables).topk(NOTED, sorted=False)
+            foretold = distribution(teachers, part[:, :-1], tables)
+            if own_ends:
+                foretold = with_ends(foretold, part[:, 1:])
+            top = foretold.topk(NOTED, sorted=False)
             self.ids.append(part[:used].short())
             values.append(top.values[:used].half())
             choices.append(top.indices[:used].short())
@@ -294,19 +310,17 @@ def half_precision(model):
     return copy.deepcopy(model).to(torch.bfloat16).eval()
 
 
-def synthesize(teachers, plan, generator):
-    """Rows of tokens that each begin a document and go on to others. Where a row ends in the middle
-    of one, nothing false is learned: only the teachers' distribution is, never the next token."""
-    models, rows, rounds = [half_precision(teacher) for teacher in teachers], [], 0
-    prompts = torch.full((plan["rows"], 1), story_text.END_ID, device=DEVICE)
-    began = time.monotonic()
-    while rounds < plan["rounds"] or (not plan["rounds"] and
-                                      (time.monotonic() - began < plan["seconds"] or not rounds)):
-        ids = story_model.sample(models[rounds % len(models)], prompts, plan["length"],
-                                 plan["temperature"], generator)
+def synthesize(teachers, plan, prompt, generator):
+    """Rows of tokens that each go on after the prompt, to the end of a document and to others. Where a
+    row ends in the middle of one, nothing false is learned from it: only the teachers' distribution
+    is, never the next token."""
+    rows = []
+    prompts = torch.tensor([prompt], device=DEVICE).expand(plan["rows"], -1)
+    for turn in range(plan["rounds"]):
+        ids = story_model.sample(half_precision(teachers[turn % len(teachers)]), prompts,
+                                 plan["length"], plan["temperature"], generator)
         rows += list(ids.cpu().numpy().astype(numpy.uint16))
-        rounds += 1
-    return rows, rounds
+    return rows
 
 
 # ---- Everything -------------------------------------------------------------------------------
@@ -347,6 +361,12 @@ class Run:
             self.groups[key] = Group(encoded, group["begin_share"], self.window, self.random)
             say(f"{key}: {len(texts[key])} documents, {sum(map(len, texts[key])):,} bytes, "
                 f"{len(self.groups[key].ids):,} tokens")
+        plan = settings["long"]
+        stories = story_long.of_corpus([document for key in plan["of"] for document in texts[key]],
+                                       plan["least"], plan["most"])
+        self.groups["long"] = Group(story_text.encode(self.tokenizer, stories), 1.0, self.window,
+                                    self.random)
+        say(f"long: {len(stories)} documents, {len(self.groups['long'].ids):,} tokens")
         self.held_streams = {
             key: story_text.stream(story_text.encode(self.tokenizer,
                                                      story_text.read(self.corpus, f"valid_{key}")))
@@ -382,9 +402,12 @@ class Run:
         teachers = [self.fresh("teacher").eval().requires_grad_(False)]
         student = self.fresh("student")
         encoded = self.groups["tinystories"].encoded
-        synthesize(teachers, dict(settings["synthesis"], rounds=1, rows=8, length=4),
-                   self.generator)
-        lesson = self.teach(story_text.cut(encoded, self.window)[:settings["batch"] + 1], teachers)
+        self.synthesize("synthesis", teachers, rounds=1, rows=8, length=24)
+        self.synthesize("long_synthesis", teachers, rounds=1, rows=8, length=24)
+        self.good([story_text.stream(encoded[:100])])
+        rows = story_text.cut(encoded, self.window)[:settings["batch"] + 1]
+        self.teach(rows, teachers, own_ends=True)
+        lesson = self.teach(rows, teachers)
         plan = settings["student_training"]
         self.trainer(student, plan, {key: lesson for key in plan["hard"]}).run(2, "rehearsal")
         self.export(student, "rehearsal")
@@ -397,17 +420,38 @@ class Run:
             teachers.append(teacher.requires_grad_(False))
         return teachers
 
-    def teach(self, rows, teachers):
-        return Lesson(rows, teachers, self.settings["batch"], self.tables, self.generator)
+    def teach(self, rows, teachers, own_ends=False):
+        return Lesson(rows, teachers, self.settings["batch"], self.tables, self.generator, own_ends)
+
+    def synthesize(self, phase, teachers, **changes):
+        plan = dict(self.settings[phase], **changes)
+        prompt = [story_text.END_ID] + self.tokenizer.encode(plan["prompt"]).ids
+        rows = synthesize(teachers, plan, prompt, self.generator)
+        say(f"{phase}: {len(rows)} rows, {sum(map(len, rows)):,} tokens")
+        return rows
+
+    def good(self, rows):
+        """The stories in rows that are whole, and as long and as good as those of `long` should be."""
+        plan = self.settings["long_synthesis"]
+        whole = story_text.documents(rows, whole=True)
+        texts = self.tokenizer.decode_batch([document[1:].tolist() for document in whole])
+        kept = [document for document, text in zip(whole, texts)
+                if story_long.good(text, plan["least"], plan["most"], plan["repeats"])]
+        long = sum(plan["least"] <= len(text.split()) <= plan["most"] for text in texts)
+        self.log["long_synthesis"] = {"whole": len(whole), "long": long, "kept": len(kept)}
+        say(f"stories: {len(whole)} whole, {long} long, {len(kept)} kept")
+        return kept
 
     def notes(self, teachers):
-        plan = dict(self.settings["synthesis"], seconds=self.left("synthesis"))
-        own, rounds = synthesize(teachers, plan, self.generator)
-        self.log["synthesis"] = {"rounds": rounds}
-        say(f"synthesis: {rounds} rounds, {sum(map(len, own)):,} tokens")
+        """What the student learns from. `long` are the corpus's long stories and the teachers'."""
+        own = self.synthesize("synthesis", teachers)
+        opened = self.synthesize("long_synthesis", teachers)
         texts = {key: group.encoded for key, group in self.groups.items()}
-        lessons = {key: self.teach(story_text.cut(encoded, self.window), teachers)
-                   for key, encoded in dict(texts, synthetic=story_text.documents(own)).items()}
+        texts["synthetic"] = story_text.documents(own)
+        texts["long"] = texts["long"] + self.good(own + opened)
+        self.random.shuffle(texts["long"])
+        lessons = {key: self.teach(story_text.cut(encoded, self.window), teachers, key == "long")
+                   for key, encoded in texts.items()}
         say("notes: " + ", ".join(f"{key} {len(lesson.ids)} rows"
                                   for key, lesson in lessons.items()))
         return lessons

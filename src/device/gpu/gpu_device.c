@@ -1,32 +1,77 @@
 /* gpu_device.c - the GPU's method table, its staging, opening and closing. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "device/gpu/gpu_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Of a slot where nothing is asked for: what is paid for each copy is little beside its time on the
  * link. */
 #define SLOT_BYTES ((uint64_t)2 << 20)
+/* Where no number is asked for: two for each of twelve threads that upload weights, made when they
+ * are wanted. */
+#define SLOT_COUNT 24u
 
 /* ---- Staging -------------------------------------------------------------------------------- */
+
+static void *create_pages(uint64_t bytes, size_t page)
+{
+    return aligned_alloc(page, (size_t)((bytes + page - 1) / page * page));
+}
+
+/* The runtimes make pinned memory of small pages, one by one and with a lock that copies want; few
+ * large pages that are there already are pinned in a fraction of that time. */
+#define LARGE_PAGE ((size_t)2 << 20)
+
+static int create_pinned_pages(struct gpu_device *gpu, uint64_t bytes, void **ret_staging)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    uint8_t *pages = create_pages(bytes, LARGE_PAGE);
+    uint64_t unused;
+    if (!pages)
+        return -1;
+    madvise(pages, (size_t)bytes, MADV_HUGEPAGE); /* where there are none, small ones do */
+    for (uint64_t at = 0; at < bytes; at += 4096)
+        ((volatile uint8_t *)pages)[at] = 0;
+    int code = runtime->pin(runtime->self, pages, bytes, &unused);
+    if (code)
+        free(pages);
+    else
+        *ret_staging = pages;
+    return code;
+}
+
+static int create_pinned(struct gpu_device *gpu, uint64_t bytes, void **ret_staging)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    uint64_t unused;
+    if (gpu->staging == GPU_STAGING_UNDECIDED) /* the first slot shows which way works */
+        gpu->staging = bytes % LARGE_PAGE == 0 && create_pinned_pages(gpu, bytes, ret_staging) == 0
+                           ? GPU_STAGING_OWN_PAGES
+                           : GPU_STAGING_RUNTIMES;
+    else if (gpu->staging == GPU_STAGING_OWN_PAGES)
+        return create_pinned_pages(gpu, bytes, ret_staging);
+    return gpu->staging == GPU_STAGING_OWN_PAGES
+               ? 0
+               : runtime->pinned_create(runtime->self, bytes, ret_staging, &unused);
+}
 
 static enum status create_staging(struct device *device, uint64_t bytes, void **ret_staging,
                                   struct error *err)
 {
     struct gpu_device *gpu = gpu_of(device);
-    uint64_t unused;
     gpu_enter(gpu);
     if (device->options.staging == DEVICE_STAGING_PINNED) {
-        int code = gpu->runtime.pinned_create(gpu->runtime.self, bytes, ret_staging, &unused);
+        int code = create_pinned(gpu, bytes, ret_staging);
         if (code)
             return error_set(err, STATUS_NO_MEMORY,
                              "staging: expected pinned memory, found error %d of %s (%s)", code,
                              gpu->runtime.title, gpu->runtime.error_name(gpu->runtime.self, code));
         return STATUS_OK;
     }
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    *ret_staging = aligned_alloc(page, (size_t)((bytes + page - 1) / page * page));
+    *ret_staging = create_pages(bytes, (size_t)sysconf(_SC_PAGESIZE));
     if (!*ret_staging)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a staging slot");
     return STATUS_OK;
@@ -37,10 +82,13 @@ static void destroy_staging(struct device *device, void *staging, uint64_t bytes
     struct gpu_device *gpu = gpu_of(device);
     (void)bytes;
     gpu_enter(gpu);
-    if (device->options.staging == DEVICE_STAGING_PINNED)
+    if (device->options.staging == DEVICE_STAGING_PINNED && gpu->staging == GPU_STAGING_RUNTIMES) {
         gpu->runtime.pinned_destroy(gpu->runtime.self, staging);
-    else
-        free(staging);
+        return;
+    }
+    if (device->options.staging == DEVICE_STAGING_PINNED)
+        gpu->runtime.unpin(gpu->runtime.self, staging);
+    free(staging);
 }
 
 /* ---- The table ------------------------------------------------------------------------------ */
@@ -52,6 +100,7 @@ static void close_device(struct device *device)
     gpu_enter(gpu);
     gpu_completions_destroy(gpu);
     gpu_quarantine_release(gpu);
+    gpu_block_release(gpu);
     gpu_modules_release(gpu);
     gpu_crumbs_destroy(gpu);
     gpu_log_close(&gpu->log);
@@ -67,6 +116,7 @@ static const struct device_methods gpu_methods = {
     .kind = "gpu",
     .close = close_device,
     .module_load = gpu_module_load,
+    .memory_reserve = gpu_memory_reserve,
     .memory_create = gpu_memory_create,
     .memory_import = gpu_memory_import,
     .memory_destroy = gpu_memory_destroy,
@@ -99,7 +149,7 @@ static void fill_info(struct gpu_device *gpu)
     snprintf(info->name, sizeof(info->name), "%s", gpu->facts.name);
     snprintf(info->driver, sizeof(info->driver), "%s", gpu->facts.driver);
     info->memory_bytes = gpu->facts.memory_bytes;
-    info->alignment = 256;
+    info->alignment = GPU_ALIGNMENT;
     info->replay_pays = true;
     info->own_memory = true;
 }
@@ -145,6 +195,10 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
     struct device_options chosen = *options;
     if (!chosen.staging_slot_bytes)
         chosen.staging_slot_bytes = SLOT_BYTES;
+    if (!chosen.staging_slot_count) {
+        chosen.staging_slot_count = SLOT_COUNT;
+        gpu->device.staging_late = true;
+    }
     if (!status)
         status = device_init(&gpu->device, &chosen, err);
     if (status)

@@ -68,7 +68,12 @@ struct gpu_graph {
 };
 
 /* How a buffer was made. */
-enum gpu_memory_kind { GPU_MEMORY_PLAIN, GPU_MEMORY_ZONED, GPU_MEMORY_MAPPED };
+enum gpu_memory_kind { GPU_MEMORY_PLAIN, GPU_MEMORY_ZONED, GPU_MEMORY_MAPPED, GPU_MEMORY_PART };
+
+/* What the runtimes give, and what the widest loads like. */
+#define GPU_ALIGNMENT 256u
+
+struct gpu_block;
 
 struct gpu_memory {
     enum gpu_memory_kind kind;
@@ -76,7 +81,11 @@ struct gpu_memory {
     uint64_t range, range_bytes;      /* MAPPED: with the unmapped parts before and behind */
     uint64_t handle;                  /* MAPPED: the memory in it */
     uint64_t front_bytes, back_bytes; /* of canary beside the buffer */
+    struct gpu_block *block;          /* PART: what it was cut from */
 };
+
+/* Where pinned staging comes from. */
+enum gpu_staging { GPU_STAGING_UNDECIDED, GPU_STAGING_OWN_PAGES, GPU_STAGING_RUNTIMES };
 
 struct gpu_quarantine_entry;
 struct gpu_completions;
@@ -89,7 +98,9 @@ struct gpu_device {
     size_t module_count;
 
     void *internal_stream; /* for fills and copies of this layer itself */
-    pthread_mutex_t lock;  /* guards the internal stream, the streams and the quarantine */
+    pthread_mutex_t lock;  /* guards the internal stream, the streams, the quarantine and blocks */
+    enum gpu_staging staging; /* decided with the first slot, at open */
+    struct gpu_block *block;  /* buffers are cut from it while they fit; NULL: from none */
     struct gpu_stream *streams[CRUMB_STREAM_LIMIT];
     struct gpu_quarantine_entry *oldest, *newest;
     uint64_t quarantine_bytes;
@@ -144,6 +155,12 @@ void gpu_crumbs_destroy(struct gpu_device *gpu);
 
 /* ---- Memory (gpu_memory.c) ------------------------------------------------------------------ */
 
+/* gpu_block.c. A hint: buffers of so many bytes in all follow. */
+void gpu_memory_reserve(struct device *device, uint64_t bytes);
+/* False: there is no block, or no room in it. The memory holds zeros. */
+bool gpu_block_take(struct gpu_device *gpu, uint64_t bytes, struct gpu_memory *memory);
+void gpu_block_give_back(struct gpu_device *gpu, const struct gpu_memory *memory);
+void gpu_block_release(struct gpu_device *gpu); /* what is at hand, at the end */
 enum status gpu_memory_create(struct device *device, uint64_t bytes,
                               struct device_memory *ret_memory, struct error *err);
 enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t count,

@@ -16,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What the runtimes give, and what the widest loads like. */
-#define ALIGNMENT 256u
 #define CANARY 0xC7u
 #define ZONE_BYTES 4096u
 
@@ -90,7 +88,7 @@ void gpu_memory_probe(struct gpu_device *gpu)
     const struct gpu_runtime *runtime = &gpu->runtime;
     uint64_t granularity = 0, range, memory;
     if (runtime->granularity(runtime->self, &granularity) || granularity == 0 ||
-        granularity % ALIGNMENT || runtime->range_create(runtime->self, granularity, &range))
+        granularity % GPU_ALIGNMENT || runtime->range_create(runtime->self, granularity, &range))
         return;
     if (runtime->range_map(runtime->self, range, granularity, &memory) == 0 &&
         runtime->range_unmap(runtime->self, range, granularity, memory) == 0)
@@ -103,7 +101,7 @@ static int make_mapped(struct gpu_device *gpu, uint64_t bytes, struct gpu_memory
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
     uint64_t granularity = gpu->granularity;
-    uint64_t room = align_up(bytes, ALIGNMENT);
+    uint64_t room = align_up(bytes, GPU_ALIGNMENT);
     memory->kind = GPU_MEMORY_MAPPED;
     memory->base_bytes = align_up(room, granularity);
     memory->range_bytes = memory->base_bytes + 2 * granularity;
@@ -129,7 +127,7 @@ static int make_plain(struct gpu_device *gpu, uint64_t bytes, bool zones, struct
     const struct gpu_runtime *runtime = &gpu->runtime;
     memory->kind = zones ? GPU_MEMORY_ZONED : GPU_MEMORY_PLAIN;
     memory->front_bytes = zones ? ZONE_BYTES : 0;
-    memory->back_bytes = zones ? align_up(bytes, ALIGNMENT) - bytes + ZONE_BYTES : 0;
+    memory->back_bytes = zones ? align_up(bytes, GPU_ALIGNMENT) - bytes + ZONE_BYTES : 0;
     memory->base_bytes = memory->front_bytes + bytes + memory->back_bytes;
     int code = runtime->memory_create(runtime->self, memory->base_bytes, &memory->base);
     *ret_address = memory->base + memory->front_bytes;
@@ -139,7 +137,9 @@ static int make_plain(struct gpu_device *gpu, uint64_t bytes, bool zones, struct
 static void give_back(struct gpu_device *gpu, const struct gpu_memory *memory)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
-    if (memory->kind == GPU_MEMORY_MAPPED) {
+    if (memory->kind == GPU_MEMORY_PART) {
+        gpu_block_give_back(gpu, memory);
+    } else if (memory->kind == GPU_MEMORY_MAPPED) {
         if (memory->handle)
             runtime->range_unmap(runtime->self, memory->base, memory->base_bytes, memory->handle);
         runtime->range_destroy(runtime->self, memory->range, memory->range_bytes);
@@ -194,14 +194,19 @@ static enum status create(struct gpu_device *gpu, uint64_t bytes, bool contents,
     gpu_enter(gpu);
     bool guards = gpu->device.options.guards;
     uint64_t address = 0;
-    int code = guards && gpu->granularity ? make_mapped(gpu, bytes, memory, &address)
+    int code = 0;
+    bool part = gpu_block_take(gpu, bytes, memory); /* never with guards */
+    if (part)
+        address = memory->base;
+    else
+        code = guards && gpu->granularity ? make_mapped(gpu, bytes, memory, &address)
                                           : make_plain(gpu, bytes, guards, memory, &address);
     if (code) {
         free(memory);
         enum status status = gpu_no_room(gpu, code, bytes, err);
         return status ? status : device_check(&gpu->device, err);
     }
-    code = fill_fresh(gpu, memory, address, bytes, contents);
+    code = part ? 0 : fill_fresh(gpu, memory, address, bytes, contents);
     if (code) {
         give_back(gpu, memory);
         free(memory);
@@ -263,7 +268,7 @@ static uint64_t count_damage(struct gpu_device *gpu, uint64_t address, uint64_t 
                              uint64_t *first)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
-    uint8_t zone[ZONE_BYTES + ALIGNMENT];
+    uint8_t zone[ZONE_BYTES + GPU_ALIGNMENT];
     ASSERT(bytes <= sizeof(zone));
     if (bytes == 0)
         return 0;

@@ -69,10 +69,18 @@ static void ask_nobody(struct device *device, uint64_t address, uint64_t bytes,
     *ret_facts = (struct device_pointer_facts){ .asked = false };
 }
 
+/* Memory of the host is had for little. */
+static void reserve_nothing(struct device *device, uint64_t bytes)
+{
+    (void)device;
+    (void)bytes;
+}
+
 static const struct device_methods host_methods = {
     .kind = "host",
     .close = close_device,
     .module_load = load_module,
+    .memory_reserve = reserve_nothing,
     .memory_create = host_memory_create,
     .memory_import = host_memory_import,
     .memory_destroy = host_memory_destroy,
