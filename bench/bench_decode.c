@@ -10,10 +10,10 @@
  * round trip between them that told. Steps in which they moved are left out. */
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "bench_launches.h"
 #include "bench_probe.h"
 #include "device/host/host.h"
 #include "model/model.h"
-#include "ops/host/kernels.h"
 #include "ops/ops.h"
 
 #include <math.h>
@@ -21,95 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Kernels that are timed ----------------------------------------------------------------- */
-
-#define FOR_EACH_OP(DO)                                                                            \
-    DO(embed)                                                                                      \
-    DO(rms_norm)                                                                                   \
-    DO(act_pack)                                                                                   \
-    DO(matmul)                                                                                     \
-    DO(matmul_group)                                                                               \
-    DO(rope_table)                                                                                 \
-    DO(rope)                                                                                       \
-    DO(kv_append)                                                                                  \
-    DO(attention)                                                                                  \
-    DO(swiglu)                                                                                     \
-    DO(add)                                                                                        \
-    DO(argmax)
-
-#define OP_NUMBER(op) OP_##op,
-enum { FOR_EACH_OP(OP_NUMBER) OP_COUNT };
-
-/* A step's launches, by the number of their event: more in a row than a step has. */
-#define LAUNCH_LIMIT 4096
-#define LAUNCH_SLOT(call) ((call)->launch_id % LAUNCH_LIMIT)
-
-/* Ticks spent in kernels, by thread and launch: a shared counter would cost more than what it
- * measures. */
-#define THREAD_LIMIT 64
-struct thread_ticks {
-    uint64_t of[LAUNCH_LIMIT]; /* atomic; written by its thread alone */
-    uint64_t unused[8];
-};
-static struct thread_ticks kernel_time[THREAD_LIMIT];
-
-static struct thread_ticks *my_ticks(void)
-{
-    static uint32_t next;
-    static _Thread_local struct thread_ticks *mine;
-    if (!mine)
-        mine = &kernel_time[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % THREAD_LIMIT];
-    return mine;
-}
-
-/* When a launch began: written by whoever does its first tile. */
-static struct launch_start {
-    uint64_t ticks; /* 0: not in this step */
-    uint32_t op;
-} starts[LAUNCH_LIMIT];
-
-static inline uint64_t now_ticks(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#else
-    return clock_ns();
-#endif
-}
-
-static const struct device_image *timed_image;
-
-static const struct device_kernel_entry *find_kernel(const char *op)
-{
-    for (size_t i = 0; i < timed_image->count; i++)
-        if (strcmp(timed_image->entries[i].op, op) == 0)
-            return &timed_image->entries[i];
-    abort();
-}
-
-#define TIMED(op)                                                                                  \
-    static void timed_##op(const struct device_host_call *call, uint64_t tile)                     \
-    {                                                                                              \
-        static device_host_kernel kernel;                                                          \
-        device_host_kernel found = __atomic_load_n(&kernel, __ATOMIC_RELAXED);                     \
-        if (!found) {                                                                              \
-            found = find_kernel(#op)->host;                                                        \
-            __atomic_store_n(&kernel, found, __ATOMIC_RELAXED);                                    \
-        }                                                                                          \
-        uint64_t *mine = &my_ticks()->of[LAUNCH_SLOT(call)];                                       \
-        uint64_t start = now_ticks();                                                              \
-        if (tile == 0)                                                                             \
-            starts[LAUNCH_SLOT(call)] = (struct launch_start){ start, OP_##op };                   \
-        found(call, tile);                                                                         \
-        __atomic_store_n(mine, *mine + now_ticks() - start, __ATOMIC_RELAXED);                     \
-    }
-FOR_EACH_OP(TIMED)
-
-#define OP_NAME(op) #op,
-#define TIMED_ENTRY(name) { .op = #name, .host = timed_##name },
-static struct device_kernel_entry timed_entries[] = { FOR_EACH_OP(TIMED_ENTRY) };
-static const struct device_image timing_image = { timed_entries, COUNT_OF(timed_entries) };
 
 /* ---- A model -------------------------------------------------------------------------------- */
 
@@ -274,11 +185,6 @@ static const char *option(int count, char **arguments, const char *name, const c
 
 /* ---- Measuring ------------------------------------------------------------------------------ */
 
-struct launch_times {
-    uint64_t start, wall, kernel; /* ticks: until the next launch began; in tiles, of all threads */
-    uint32_t op;
-};
-
 struct step_times {
     double wall_ms, outside_percent, enqueue_ns, ping_pong_ns;
     uint64_t ticks, first_wait; /* of the step; until the first tile */
@@ -287,59 +193,27 @@ struct step_times {
     struct launch_times *launches; /* owned, in order */
 };
 
-static int by_start(const void *left, const void *right)
-{
-    const struct launch_times *a = left, *b = right;
-    return (a->start > b->start) - (a->start < b->start);
-}
-
-static void forget_launches(void)
-{
-    memset(starts, 0, sizeof(starts));
-    for (size_t i = 0; i < THREAD_LIMIT; i++)
-        for (size_t slot = 0; slot < LAUNCH_LIMIT; slot++)
-            __atomic_store_n(&kernel_time[i].of[slot], 0, __ATOMIC_RELAXED);
-}
-
-/* What the kernels of a step left behind, once the stream is idle. */
-static void collect_launches(struct step_times *times, uint64_t start_ticks, uint64_t end_ticks)
-{
-    times->launch_count = 0;
-    for (size_t slot = 0; slot < LAUNCH_LIMIT; slot++) {
-        if (starts[slot].ticks < start_ticks)
-            continue; /* none, or of the step before */
-        struct launch_times *launch = &times->launches[times->launch_count++];
-        *launch = (struct launch_times){ .start = starts[slot].ticks, .op = starts[slot].op };
-        for (size_t i = 0; i < THREAD_LIMIT; i++)
-            launch->kernel += __atomic_load_n(&kernel_time[i].of[slot], __ATOMIC_RELAXED);
-    }
-    qsort(times->launches, times->launch_count, sizeof(*times->launches), by_start);
-    for (size_t i = 0; i < times->launch_count; i++)
-        times->launches[i].wall = (i + 1 < times->launch_count ? times->launches[i + 1].start
-                                                               : end_ticks) -
-                                  times->launches[i].start;
-}
-
 static void measure_step(struct bench *bench, uint32_t threads, struct step_times *times)
 {
     struct device_stream stream = bench->target.stream;
     uint64_t in_kernels = 0;
     enum placement placement = probe_placement(&times->ping_pong_ns);
-    forget_launches();
+    launches_forget();
     /* Decoding, a step follows the one before at once: the threads are awake, and caches hold what
      * that one left. */
     step(bench);
     MUST(bench, device_stream_sync(bench->device, stream, DEVICE_HERE, &bench->err));
-    uint64_t start_ticks = now_ticks(), start = clock_ns();
+    uint64_t start_ticks = launches_now(), start = clock_ns();
     step(bench);
     uint64_t queued = clock_ns();
     MUST(bench, device_stream_sync(bench->device, stream, DEVICE_HERE, &bench->err));
-    uint64_t end = clock_ns(), end_ticks = now_ticks();
-    collect_launches(times, start_ticks, end_ticks);
+    uint64_t end = clock_ns(), end_ticks = launches_now();
+    times->launch_count = launches_collect(start_ticks, end_ticks, threads, times->launches);
     for (size_t i = 0; i < times->launch_count; i++)
-        in_kernels += times->launches[i].kernel;
+        in_kernels += times->launches[i].ticks[LAUNCH_KERNEL];
     times->ticks = end_ticks - start_ticks;
-    times->first_wait = times->launch_count ? times->launches[0].start - start_ticks : 0;
+    times->first_wait = times->launch_count ? times->launches[0].ticks[LAUNCH_START] - start_ticks
+                                            : 0;
     times->wall_ms = (double)(end - start) / 1e6;
     times->enqueue_ns = (double)(queued - start) / (double)bench->launches;
     times->outside_percent = 100 * (1 - (double)in_kernels / ((double)times->ticks * threads));
@@ -362,43 +236,59 @@ static double middle(double *values, size_t count)
     return values[count / 2];
 }
 
+/* Of a part of a launch in every step. */
+static double middle_part(const struct step_times *times, size_t steps, size_t launch,
+                          enum launch_part part, double *values)
+{
+    for (size_t i = 0; i < steps; i++)
+        values[i] = (double)times[i].launches[launch].ticks[part];
+    return middle(values, steps);
+}
+
+static void print_shares(const char *name, const double *sums, double all, uint32_t threads)
+{
+    double outside = 0;
+    for (size_t part = LAUNCH_LATE; part < LAUNCH_PART_COUNT; part++)
+        outside += sums[part] / threads;
+    printf("%-14s %10.2f %10.2f  ", name, 100 * sums[LAUNCH_WALL] / all, 100 * outside / all);
+    for (size_t part = LAUNCH_LATE; part < LAUNCH_PART_COUNT; part++)
+        printf(" %8.3f", 100 * sums[part] / threads / all);
+    printf("\n");
+}
+
 /* Where the time goes: for each launch of a step the middle of its durations and of its time
  * outside kernels over all steps, then summed by op. What disturbs a step disturbs few of its
  * launches, and each time others. */
 static void print_ops(const struct step_times *times, size_t steps, uint32_t threads)
 {
-    static const char *const names[] = { FOR_EACH_OP(OP_NAME) };
-    double wall[OP_COUNT] = { 0 }, outside[OP_COUNT] = { 0 }, all = 0, all_outside = 0;
+    size_t op_count = launches_op_count();
+    double all[LAUNCH_PART_COUNT] = { 0 };
+    double(*sums)[LAUNCH_PART_COUNT] = calloc(op_count, sizeof(*sums));
     double *values = calloc(steps, sizeof(*values));
-    if (!values)
+    if (!sums || !values)
         exit(3);
     for (size_t i = 0; i < steps; i++)
         values[i] = (double)times[i].first_wait;
     double first_wait = middle(values, steps);
     for (size_t launch = 0; launch < times[0].launch_count; launch++) {
-        uint32_t op = times[0].launches[launch].op;
-        for (size_t i = 0; i < steps; i++)
-            values[i] = (double)times[i].launches[launch].wall;
-        wall[op] += middle(values, steps);
-        for (size_t i = 0; i < steps; i++)
-            values[i] = (double)times[i].launches[launch].wall -
-                        (double)times[i].launches[launch].kernel / threads;
-        outside[op] += middle(values, steps);
+        for (size_t part = LAUNCH_WALL; part < LAUNCH_PART_COUNT; part++) {
+            double ticks = middle_part(times, steps, launch, (enum launch_part)part, values);
+            sums[times[0].launches[launch].op][part] += ticks;
+            all[part] += ticks;
+        }
     }
+    double whole = all[LAUNCH_WALL] + first_wait;
+    printf("%-14s %10s %10s   %8s %8s %8s %8s %8s   (sums of every launch's middle)\n", "op",
+           "% of step", "% outside", "late", "between", "early", "absent", "handed");
+    printf("%-14s %10.2f %10.2f\n", "(until first)", 100 * first_wait / whole,
+           100 * first_wait / whole);
+    for (uint32_t op = 0; op < op_count; op++)
+        if (sums[op][LAUNCH_WALL] > 0)
+            print_shares(launches_op_name(op), sums[op], whole, threads);
+    all[LAUNCH_WALL] = whole;
+    print_shares("all", all, whole, threads);
     free(values);
-    for (uint32_t op = 0; op < OP_COUNT; op++) {
-        all += wall[op];
-        all_outside += outside[op];
-    }
-    all += first_wait;
-    printf("%-14s %10s %12s   (sums of every launch's middle)\n", "op", "% of step", "% outside");
-    printf("%-14s %10.2f %12.2f\n", "(until first)", 100 * first_wait / all,
-           100 * first_wait / all);
-    for (uint32_t op = 0; op < OP_COUNT; op++)
-        if (wall[op] > 0)
-            printf("%-14s %10.2f %12.2f\n", names[op], 100 * wall[op] / all,
-                   100 * outside[op] / all);
-    printf("%-14s %10.2f %12.2f\n", "all", 100.0, 100 * (all_outside + first_wait) / all);
+    free(sums);
 }
 
 /* Prints the middle of a field over all steps, and what all but a tenth at each end lie within. */
@@ -452,14 +342,10 @@ int main(int count, char **arguments)
         return 2;
     }
     MUST(&bench, host_device_open(&options, &bench.device, &bench.err));
-    timed_image = host_kernels_image(cpu_path_best());
-    for (size_t i = 0; i < COUNT_OF(timed_entries); i++) {
-        timed_entries[i].takes_runs = find_kernel(timed_entries[i].op)->takes_runs;
-        timed_entries[i].reads = find_kernel(timed_entries[i].op)->reads;
-    }
     bench.ops = (struct ops){ .device = bench.device, .host_path = cpu_path_best() };
     bench.target = (struct ops_target){ &bench.ops, { 0, 0 }, DEVICE_HERE };
-    MUST(&bench, device_module_load(bench.device, &timing_image, DEVICE_HERE, &bench.err));
+    MUST(&bench, device_module_load(bench.device, launches_image(cpu_path_best()), DEVICE_HERE,
+                                    &bench.err));
     MUST(&bench, device_stream_create(bench.device, DEVICE_HERE, &bench.target.stream, &bench.err));
     make_model(&bench);
     struct step_times *times = calloc(steps, sizeof(*times));

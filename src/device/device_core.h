@@ -56,6 +56,8 @@ void slot_release(struct device_slot_table *table, uint32_t index);
 void *slot_find(const struct device_slot_table *table, uint32_t index, uint32_t generation);
 /* Any slot. Slots do not move, so this needs no lock; what is in it may. */
 void *slot_at(const struct device_slot_table *table, uint32_t index);
+/* It will be looked at soon. Any index. */
+void slot_fetch(const struct device_slot_table *table, uint32_t index);
 bool slot_is_alive(const struct device_slot_table *table, uint32_t index);
 /* Generation now in that place; 0 if there never was one. */
 uint32_t slot_generation(const struct device_slot_table *table, uint32_t index);

@@ -2,6 +2,7 @@
 #include "device/device_core.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 static bool find_in_module(const struct device_module *module, const char *op,
@@ -32,6 +33,14 @@ static bool find_kernel(struct device *device, const char *op, struct device_ker
     }
     pthread_mutex_unlock(&device->lock);
     return found;
+}
+
+/* What is known of the operands' buffers, all asked for at once: between two tokens the weights
+ * went through the caches, and one after the other these lines cost more than the checks. */
+static void fetch_operands(const struct device *device, const struct device_launch *launch)
+{
+    for (uint32_t i = 0; i < launch->operand_count && i < DEVICE_OPERAND_LIMIT; i++)
+        slot_fetch(&device->buffers, launch->operands[i].buffer.index);
 }
 
 static enum status resolve_operands(struct call *call, const struct device_launch *launch,
@@ -94,6 +103,7 @@ static enum status give_launch(struct device *device, struct device_stream strea
     struct call call;
     struct stream_slot *slot;
     struct resolved resolved[DEVICE_OPERAND_LIMIT];
+    fetch_operands(device, launch);
     char what[64]; /* not printed: that would cost as much as the checks */
     size_t name_length = strnlen(contract->name, sizeof(what) - sizeof(" launch"));
     memcpy(what, contract->name, name_length);
@@ -101,11 +111,16 @@ static enum status give_launch(struct device *device, struct device_stream strea
     call_init(&call, device, EVENT_LAUNCH, site);
     event_set_text(call.event.op, sizeof(call.event.op), contract->name);
     TRY(call_lock_stream(&call, stream, what, &slot, err));
-    struct device_command command = { .kind = DEVICE_COMMAND_LAUNCH,
-                                      .contract = contract,
-                                      .scope = slot->scope,
-                                      .tile_count = launch->tile_count,
-                                      .operand_count = launch->operand_count };
+    /* Clearing all of it costs as much as a check: of its operands only those that it has are
+     * looked at. */
+    struct device_command command;
+    memset(&command, 0, offsetof(struct device_command, operands));
+    memset(command.params, 0, sizeof(command.params));
+    command.kind = DEVICE_COMMAND_LAUNCH;
+    command.contract = contract;
+    command.scope = slot->scope;
+    command.tile_count = launch->tile_count;
+    command.operand_count = launch->operand_count;
     enum status status = contract_check(&call, launch, err);
     if (status)
         goto done;

@@ -28,6 +28,15 @@ void *slot_at(const struct device_slot_table *table, uint32_t index)
     return (char *)table->slots + index * table->slot_bytes;
 }
 
+void slot_fetch(const struct device_slot_table *table, uint32_t index)
+{
+    if (index >= table->capacity)
+        return;
+    const char *slot = slot_at(table, index);
+    for (size_t at = 0; at < table->slot_bytes; at += 64)
+        __builtin_prefetch(slot + at);
+}
+
 uint32_t slot_take(struct device_slot_table *table)
 {
     uint32_t index = table->free_head;

@@ -71,13 +71,13 @@ static enum status launch(const struct ops_target *target, enum ops_op op, const
                           struct error *err)
 {
     const struct device_contract *contract = ops_contract(op);
-    struct device_launch request = { .contract = contract,
-                                     .params = params,
-                                     .operand_count = contract->operand_count,
-                                     .tile_count = tile_count };
+    struct device_launch request; /* not cleared: only as many operands as it has are looked at */
+    request.contract = contract;
+    request.params = params;
+    request.operand_count = contract->operand_count;
+    request.tile_count = tile_count;
     for (uint8_t i = 0; i < contract->operand_count; i++)
-        if (operands[i]) /* NOLINT(clang-analyzer-core.uninitialized.Branch): as many as it has */
-            request.operands[i] = *operands[i];
+        request.operands[i] = operands[i] ? *operands[i] : (struct device_view){ 0 };
     return device_launch(target->ops->device, target->stream, &request, target->site, err);
 }
 
@@ -176,9 +176,9 @@ enum status ops_act_pack(const struct ops_target *target, const struct device_vi
 
 /* Weights a tile reads: the least a worker takes at the end of a launch, when runs are short; few
  * enough that a slow core delays little. */
-#define FEW_TILE_BYTES 32768u
+#define FEW_TILE_BYTES 16384u
 /* The kernels fetch the next rows while they compute: shorter tiles end before that pays. */
-#define FEW_TILE_ROWS_MIN 16u
+#define FEW_TILE_ROWS_MIN 8u
 /* Output rows and tokens of a tile of many tokens: the packed tokens stay in the core's cache while
  * all weight rows of the tile pass by. */
 #define MANY_TILE_ROWS 64u

@@ -1,5 +1,6 @@
 /* device_host_tiles_test.c - every tile of a launch is done once, whether its kernel takes tiles or
- * runs of them, by any number of threads, also behind a tile that faults. */
+ * runs of them, by any number of threads, also behind a tile that faults, also while workers go
+ * from the launches of one stream to those of another. */
 #include "device_fixture.h"
 
 #define TILE_LIMIT 20000u
@@ -108,11 +109,49 @@ static void test_fault_in_a_run(void **state)
     }
 }
 
+/* Two streams launch as fast as they can, so that workers often come to a launch that is just over;
+ * long enough that the numbers of their launches begin anew. */
+#define TURNS 20000u
+#define TURN_TILES 9u
+
+static void test_streams_side_by_side(void **state)
+{
+    (void)state;
+    static uint32_t counts[2][TURNS][TURN_TILES + 1];
+    for (uint32_t threads = 2; threads <= 4; threads++) {
+        struct fixture fixture;
+        struct device_stream streams[2];
+        memset(counts, 0, sizeof(counts));
+        open_counting(&fixture, threads);
+        streams[0] = fixture.stream;
+        CHECK_OK(device_stream_create(fixture.device, DEVICE_HERE, &streams[1], &fixture.err),
+                 &fixture.err);
+        for (uint32_t turn = 0; turn < TURNS; turn++) {
+            for (size_t i = 0; i < 2; i++) {
+                fixture.stream = streams[i];
+                give_count(&fixture, turn % 3 ? &run_contract : &tile_contract,
+                           (turn + i) % (TURN_TILES + 1),
+                           &(struct count_params){ counts[i][turn], UINT64_MAX, 0 });
+            }
+        }
+        fixture.stream = streams[0];
+        for (size_t i = 0; i < 2; i++)
+            CHECK_OK(device_stream_sync(fixture.device, streams[i], DEVICE_HERE, &fixture.err),
+                     &fixture.err);
+        for (size_t i = 0; i < 2; i++)
+            for (uint32_t turn = 0; turn < TURNS; turn++)
+                for (uint32_t tile = 0; tile <= TURN_TILES; tile++)
+                    assert_int_equal(counts[i][turn][tile], tile < (turn + i) % (TURN_TILES + 1));
+        fixture_close(&fixture);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_tile_once),
         cmocka_unit_test(test_fault_in_a_run),
+        cmocka_unit_test(test_streams_side_by_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

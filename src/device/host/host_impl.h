@@ -44,31 +44,58 @@ struct host_device;
 /* A buffer of the chunk is gone. */
 void host_import_release(struct host_device *host, struct host_chunk *chunk);
 
-/* ---- The pool (host_pool.c) ----------------------------------------------------------------- */
+/* ---- Tiles of a launch (host_job.c) --------------------------------------------------------- */
 
-struct host_pool;
+#define HOST_THREAD_LIMIT 256u /* of the pool */
+/* What two cores write is never in one line, nor in two that are fetched together. */
+#define HOST_LINE_BYTES 128
+
+/* The tiles of a launch that are first of all one worker's. */
+struct host_share {
+    _Alignas(HOST_LINE_BYTES) uint64_t taken; /* atomic: sequence << 32 | next tile */
+};
 
 /* One launch at a time per stream; lives as long as the stream. */
 struct host_job {
-    uint64_t claim;        /* atomic: sequence << 32 | next tile; taken by adding to it */
-    uint64_t tile_count;   /* atomic */
-    uint64_t done_count;   /* atomic */
-    struct host_word done; /* bumped by whoever does the last tile */
-    /* Set before the claim is published, unchanged until all tiles are done. */
+    /* Written by the stream's thread. All but the first is set before that, and unchanged until all
+     * tiles are done. */
+    _Alignas(HOST_LINE_BYTES) uint64_t launch; /* atomic: sequence << 32 | tile count */
+    uint32_t done_target;                      /* what `done` is when this launch is done */
+    uint32_t share_count;                      /* never changes */
     const struct device_command *command;
     struct crumb_page *crumbs;
     uint32_t faulted; /* atomic */
     struct fault_info fault;
+    /* Counts the tiles of all launches; whoever adds a launch's last wakes. */
+    _Alignas(HOST_LINE_BYTES) struct host_word done;
+    struct host_share shares[HOST_THREAD_LIMIT + 1]; /* of the stream's thread, of each worker */
 };
+
+void host_job_init(struct host_job *job, uint32_t share_count);
+/* The first tile of a share; that of the one behind the last is tile_count. */
+uint64_t host_share_begin(uint32_t share_count, uint64_t tile_count, uint32_t share);
+/* Publishes job->command. */
+void host_job_begin(struct host_job *job);
+/* Does tiles until there is none left to claim. own: the worker's share. */
+void host_job_work(struct host_job *job, uint32_t own, void *scratch);
+/* The same from the stream's thread, until all are done. */
+void host_job_finish(struct host_job *job, void *scratch);
+/* own: the share of who asks, which is looked at first. */
+bool host_job_has_tiles(const struct host_job *job, uint32_t own);
+
+/* ---- Workers (host_pool.c) ------------------------------------------------------------------ */
+
+struct host_pool;
 
 enum status host_pool_create(uint32_t thread_count, struct host_pool **ret_pool, struct error *err);
 void host_pool_destroy(struct host_pool *pool); /* NULL is fine */
 /* The job of a stream takes part in the pool from now on, until removed. */
 void host_pool_add(struct host_pool *pool, uint32_t stream_index, struct host_job *job);
 void host_pool_remove(struct host_pool *pool, uint32_t stream_index);
-/* Does all tiles of job->command with the workers' help; the caller is one of them. scratch is the
- * caller's. */
-void host_pool_run(struct host_pool *pool, struct host_job *job, void *scratch);
+/* job->command from its first tile on: workers may take tiles at once. */
+void host_pool_begin(struct host_pool *pool, struct host_job *job);
+/* Threads that do tiles of a launch, the stream's with them: as many shares a job has. */
+uint32_t host_pool_workers(const struct host_pool *pool);
 /* A launch that will come after those that are before it, of a kernel with `reads`: waiting workers
  * fetch what they will read first. */
 void host_pool_announce(struct host_pool *pool, const struct device_command *command);

@@ -8,6 +8,7 @@
 
 #include "device/host/host_stream_item.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@
 #define QUEUE_ITEMS 1024u
 /* Items behind the one at hand in which the next matrix product is looked for. */
 #define ANNOUNCE_ITEMS 8u
+#define FETCH_ITEM_BYTES 512u
+_Static_assert(FETCH_ITEM_BYTES <= sizeof(struct stream_item), "the beginning of an item");
 /* Items left that are worth spinning for. */
 #define NEARLY_DONE_ITEMS 2u
 
@@ -24,11 +27,19 @@ struct host_stream {
     pthread_t thread;
     struct host_job job;
     struct stream_item *items; /* QUEUE_ITEMS of them */
-    void *scratch;         /* of its thread, made before it: without memory there is no stream */
-    uint64_t given, taken; /* atomic: items written, items done with */
-    uint64_t awaited;      /* atomic: somebody sleeps until `taken` is this; UINT64_MAX: nobody */
-    uint64_t announced;    /* the item last announced to the pool; its thread's own */
-    struct host_word given_word, taken_word;
+    void *scratch; /* of its thread, made before it: without memory there is no stream */
+    /* Whoever gives writes these, its thread looks at them when it has done all it knows of. */
+    _Alignas(HOST_LINE_BYTES) uint64_t given; /* atomic: items written */
+    struct host_word given_word;
+    uint64_t taken_seen; /* as many items were taken, at least; the giver's own */
+    /* Its thread writes these. */
+    _Alignas(HOST_LINE_BYTES) uint64_t taken; /* atomic: items done with */
+    uint64_t given_seen;                      /* as many were given, at least; its thread's own */
+    uint64_t announced; /* the item last announced to the pool; its thread's own */
+    /* Whoever waits for its thread writes these. */
+    _Alignas(HOST_LINE_BYTES) uint64_t awaited; /* atomic: somebody sleeps until `taken` is this;
+                                                   UINT64_MAX: nobody */
+    struct host_word taken_word;
 };
 
 /* ---- Doing ---------------------------------------------------------------------------------- */
@@ -90,6 +101,38 @@ static const char *command_name(const struct device_command *command)
     return "";
 }
 
+/* Tells the pool of the next launch that has something to fetch, if it is among the items that are
+ * given already and follows soon. */
+static void announce_next(struct host_stream *stream)
+{
+    uint64_t taken = __atomic_load_n(&stream->taken, __ATOMIC_RELAXED);
+    if (stream->announced > taken)
+        return; /* still to come */
+    stream->given_seen = __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE);
+    uint64_t end = stream->given_seen;
+    end = end - taken > ANNOUNCE_ITEMS ? taken + ANNOUNCE_ITEMS : end;
+    for (uint64_t i = taken + 1; i < end; i++) {
+        const struct stream_item *item = &stream->items[i % QUEUE_ITEMS];
+        if (item->kind == ITEM_COMMAND && item->command.kind == DEVICE_COMMAND_LAUNCH &&
+            item->command.kernel.host->reads) {
+            stream->announced = i;
+            host_pool_announce(host_of(stream->device)->pool, &item->command);
+            return;
+        }
+    }
+}
+
+static void do_launch(struct host_stream *stream, const struct device_command *command,
+                      void *scratch)
+{
+    struct host_pool *pool = host_of(stream->device)->pool;
+    stream->job.command = command;
+    stream->job.crumbs = stream->device->crumbs;
+    host_pool_begin(pool, &stream->job);
+    announce_next(stream); /* the workers have begun */
+    host_job_finish(&stream->job, scratch);
+}
+
 /* event_id: of the command, or of the replay it is part of. */
 static void do_command(struct host_stream *stream, const struct device_command *command,
                        uint64_t event_id, void *scratch)
@@ -106,9 +149,7 @@ static void do_command(struct host_stream *stream, const struct device_command *
     struct fault_info info;
     crumb_enter(crumbs, event_id);
     if (command->kind == DEVICE_COMMAND_LAUNCH) {
-        stream->job.command = command;
-        stream->job.crumbs = device->crumbs;
-        host_pool_run(host_of(device)->pool, &stream->job, scratch);
+        do_launch(stream, command, scratch);
         faulted = __atomic_load_n(&stream->job.faulted, __ATOMIC_ACQUIRE) != 0;
         info = stream->job.fault;
     } else {
@@ -172,23 +213,12 @@ static void do_item(struct host_stream *stream, const struct stream_item *item, 
     }
 }
 
-/* Tells the pool of the next launch that has something to fetch, if it is among the items that are
- * given already and follows soon. */
-static void announce_next(struct host_stream *stream, uint64_t taken)
+/* What is looked at before the first tile of a launch: another core wrote it. */
+static void fetch_item(const struct stream_item *item)
 {
-    if (stream->announced > taken)
-        return; /* still to come */
-    uint64_t end = __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE);
-    end = end - taken > ANNOUNCE_ITEMS ? taken + ANNOUNCE_ITEMS : end;
-    for (uint64_t i = taken + 1; i < end; i++) {
-        const struct stream_item *item = &stream->items[i % QUEUE_ITEMS];
-        if (item->kind == ITEM_COMMAND && item->command.kind == DEVICE_COMMAND_LAUNCH &&
-            item->command.kernel.host->reads) {
-            stream->announced = i;
-            host_pool_announce(host_of(stream->device)->pool, &item->command);
-            return;
-        }
-    }
+    const uint8_t *bytes = (const uint8_t *)item;
+    for (size_t at = 0; at < FETCH_ITEM_BYTES; at += 64)
+        __builtin_prefetch(bytes + at);
 }
 
 static void *stream_thread(void *argument)
@@ -196,15 +226,18 @@ static void *stream_thread(void *argument)
     struct host_stream *stream = argument;
     bool going = true;
     while (going) {
-        uint32_t seen = host_word_load(&stream->given_word);
         uint64_t taken = __atomic_load_n(&stream->taken, __ATOMIC_RELAXED);
-        if (taken == __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE)) {
-            host_word_wait(&stream->given_word, seen, HOST_WAIT_SPINNING);
+        if (taken == stream->given_seen) {
+            uint32_t seen = host_word_load(&stream->given_word);
+            stream->given_seen = __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE);
+            if (taken == stream->given_seen)
+                host_word_wait(&stream->given_word, seen, HOST_WAIT_SPINNING);
             continue;
         }
         const struct stream_item *item = &stream->items[taken % QUEUE_ITEMS];
         going = item->kind != ITEM_STOP;
-        announce_next(stream, taken);
+        if (taken + 1 < stream->given_seen)
+            fetch_item(&stream->items[(taken + 1) % QUEUE_ITEMS]);
         do_item(stream, item, stream->scratch);
         /* Waking a sleeper costs more than a small kernel: only when what he waits for is there.
          * The orders on both sides are such that either he sees the count or we see that he waits.
@@ -244,15 +277,32 @@ static void wait_taken(struct host_stream *stream, uint64_t target)
 static struct stream_item *next_item(struct host_stream *stream)
 {
     uint64_t given = __atomic_load_n(&stream->given, __ATOMIC_RELAXED);
-    if (given - __atomic_load_n(&stream->taken, __ATOMIC_ACQUIRE) >= QUEUE_ITEMS)
-        wait_taken(stream, given - QUEUE_ITEMS / 2); /* one sleep for half a queue */
+    if (given - stream->taken_seen >= QUEUE_ITEMS) {
+        stream->taken_seen = __atomic_load_n(&stream->taken, __ATOMIC_ACQUIRE);
+        if (given - stream->taken_seen >= QUEUE_ITEMS)
+            wait_taken(stream, given - QUEUE_ITEMS / 2); /* one sleep for half a queue */
+    }
     return &stream->items[given % QUEUE_ITEMS];
 }
 
 static void give_item(struct host_stream *stream)
 {
-    __atomic_add_fetch(&stream->given, 1, __ATOMIC_RELEASE);
+    uint64_t given = __atomic_load_n(&stream->given, __ATOMIC_RELAXED);
+    __atomic_store_n(&stream->given, given + 1, __ATOMIC_RELEASE);
     host_word_bump(&stream->given_word);
+}
+
+/* Of a launch only the operands and parameters it has. */
+static void copy_command(struct device_command *target, const struct device_command *source)
+{
+    if (source->kind != DEVICE_COMMAND_LAUNCH) {
+        *target = *source;
+        return;
+    }
+    memcpy(target, source,
+           offsetof(struct device_command, operands) +
+               source->operand_count * sizeof(source->operands[0]));
+    memcpy(target->params, source->params, source->contract->params_bytes);
 }
 
 enum status host_stream_submit(struct device *device, void *stream,
@@ -262,7 +312,7 @@ enum status host_stream_submit(struct device *device, void *stream,
     (void)err;
     struct stream_item *item = next_item(stream);
     item->kind = ITEM_COMMAND;
-    item->command = *command;
+    copy_command(&item->command, command);
     give_item(stream);
     return STATUS_OK;
 }
@@ -335,9 +385,11 @@ static void release(struct host_stream *stream)
 enum status host_stream_create(struct device *device, uint32_t stream_index, void **ret_stream,
                                struct error *err)
 {
-    struct host_stream *stream = calloc(1, sizeof(*stream));
+    struct host_stream *stream = aligned_alloc(_Alignof(struct host_stream), sizeof(*stream));
     if (!stream)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a stream");
+    memset(stream, 0, sizeof(*stream));
+    host_job_init(&stream->job, host_pool_workers(host_of(device)->pool));
     stream->items = calloc(QUEUE_ITEMS, sizeof(*stream->items));
     stream->scratch = aligned_alloc(64, DEVICE_SCRATCH_BYTES);
     if (!stream->items || !stream->scratch) {

@@ -22,11 +22,16 @@ static inline void relax(void)
 #endif
 }
 
-void host_word_bump(struct host_word *word)
+void host_word_wake(struct host_word *word)
 {
-    __atomic_add_fetch(&word->value, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&word->sleepers, __ATOMIC_SEQ_CST))
         syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void host_word_bump(struct host_word *word)
+{
+    host_word_add(word, 1);
+    host_word_wake(word);
 }
 
 void host_word_wait(struct host_word *word, uint32_t seen, enum host_patience patience)

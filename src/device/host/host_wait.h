@@ -22,6 +22,13 @@ static inline uint32_t host_word_load(const struct host_word *word)
 /* Changes the word and wakes all who wait for that. What was written before is seen by them. */
 void host_word_bump(struct host_word *word);
 
+/* The two parts of it, for a word that counts: adds to it and returns what it is then; wakes. */
+static inline uint32_t host_word_add(struct host_word *word, uint32_t count)
+{
+    return __atomic_add_fetch(&word->value, count, __ATOMIC_SEQ_CST);
+}
+void host_word_wake(struct host_word *word);
+
 /* How to wait. */
 enum host_patience {
     HOST_WAIT_SPINNING,   /* spin briefly, then sleep */
