@@ -457,5 +457,5 @@ endif()
 if(GRETA_SANITIZE MATCHES "address")
     get_property(greta_tests DIRECTORY PROPERTY TESTS)
     set_property(TEST ${greta_tests} APPEND PROPERTY ENVIRONMENT
-                 "ASAN_OPTIONS=intercept_tls_get_addr=0")
+                 "ASAN_OPTIONS=intercept_tls_get_addr=0;LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/leaks.supp:print_suppressions=0")
 endif()
