@@ -352,8 +352,10 @@ int main(int count, char **arguments)
     if (!times)
         return 3;
     for (size_t i = 0; i < steps; i++)
-        if (!(times[i].launches = calloc(LAUNCH_LIMIT, sizeof(*times[i].launches))))
+        if (!(times[i].launches = calloc(LAUNCH_LIMIT, sizeof(*times[i].launches)))) {
+            free(times);
             return 3;
+        }
     for (size_t i = 0; i < steps + 2; i++)
         measure_step(&bench, threads, &times[i < 2 ? 0 : i - 2]); /* two to warm up */
     qsort(times, steps, sizeof(*times), by_place_and_wall);

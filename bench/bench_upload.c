@@ -137,7 +137,7 @@ static void *work(void *argument)
             break;
         uint64_t left = bench->bytes - at;
         uint64_t bytes = left < way->piece_bytes ? left : way->piece_bytes;
-        uint32_t place = turn % way->slots;
+        uint32_t place = way->slots ? turn % way->slots : 0;
         uint8_t *slot = slots + place * way->piece_bytes;
         if (turn >= way->slots && !way->only_filling)
             note(bench, (int)api->cuEventSynchronize(events[place]));

@@ -188,6 +188,7 @@ static enum status finish_filling(struct device *device, const struct copy_in *c
                                   struct piece *piece, struct error *err)
 {
     const struct device_reader *reader = copy->reader;
+    ASSERT(piece->slot); /* since it was taken */
     if (reader)
         return reader->read(reader->context, piece->source_at, piece->slot->memory,
                             piece->target.row_bytes, err);

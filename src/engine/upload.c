@@ -180,8 +180,11 @@ void engine_upload_destroy(struct engine_upload *upload)
             lane->stream.index = 0;
     }
     /* Of the engine's stream, only the raw buffers must be left alone. */
-    if (laid_out && device_stream_sync(device, upload->engine->stream, DEVICE_HERE, &unused))
-        laid_out = false; /* lost: nothing runs any more */
+    if (laid_out) { /* fails on a lost device, where nothing runs any more */
+        enum status status = device_stream_sync(device, upload->engine->stream, DEVICE_HERE,
+                                                &unused);
+        (void)status;
+    }
     for (uint32_t i = 0; i < upload->lane_count; i++)
         close_lane(device, &upload->lanes[i]);
     pthread_mutex_destroy(&upload->relay_lock);

@@ -77,6 +77,7 @@ static enum status launch(const struct ops_target *target, enum ops_op op, const
     request.operand_count = contract->operand_count;
     request.tile_count = tile_count;
     for (uint8_t i = 0; i < contract->operand_count; i++)
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): as many as it has */
         request.operands[i] = operands[i] ? *operands[i] : (struct device_view){ 0 };
     return device_launch(target->ops->device, target->stream, &request, target->site, err);
 }

@@ -70,6 +70,8 @@ static void do_until(struct late_queue *queue, uint64_t place)
 {
     while (queue->done < place) {
         struct late_work *item = queue->first;
+        if (!item)
+            abort(); /* a mark behind what was given */
         queue->first = item->next;
         if (!queue->first)
             queue->last = NULL;
