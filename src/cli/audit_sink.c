@@ -273,11 +273,16 @@ static uint64_t wall_offset(void)
     return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - clock_ns();
 }
 
+bool audit_sink_is_wanted(const struct cli_environment *environment)
+{
+    return environment->d2h_trace || environment->d2h_audit || environment->d2h_debug;
+}
+
 enum status audit_sink_create(const struct cli_environment *environment,
                               struct audit_sink **ret_sink, struct error *err)
 {
     *ret_sink = NULL;
-    if (!environment->d2h_trace && !environment->d2h_audit && !environment->d2h_debug)
+    if (!audit_sink_is_wanted(environment))
         return STATUS_OK;
     struct audit_sink *sink = calloc(1, sizeof(*sink));
     if (sink)

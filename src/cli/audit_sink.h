@@ -10,6 +10,9 @@
 
 struct audit_sink;
 
+/* Whether the environment asks for a log of copies. */
+bool audit_sink_is_wanted(const struct cli_environment *environment);
+
 /* *ret_sink is NULL where the environment asks for nothing. STATUS_IO where the log cannot be
  * written; the lines go to stderr then if it is called again without one. */
 MUST_CHECK enum status audit_sink_create(const struct cli_environment *environment,

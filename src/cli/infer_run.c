@@ -1,6 +1,7 @@
 /* infer_run.c - see infer_run.h. */
 #include "cli/infer_run.h"
 
+#include "cli/audit_sink.h"
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
 #include "cli/engine_load.h"
@@ -119,9 +120,11 @@ static enum status choose_device(struct infer_run *run, struct error *err)
 
 /* What is recorded or planted is of a device that is opened in its turn: no file is begun for a
  * prompt that cannot be. */
-static bool opens_in_turn(const struct infer_settings *settings)
+static bool opens_in_turn(const struct infer_run *run)
 {
-    return settings->inject || settings->audit || settings->flight;
+    const struct infer_settings *settings = run->settings;
+    return settings->inject || settings->audit || settings->flight ||
+           audit_sink_is_wanted(run->invocation->environment);
 }
 
 static enum status watch_device(struct infer_run *run, struct error *err)
@@ -156,7 +159,7 @@ static enum status begin_opening(struct infer_run *run, struct error *err)
 {
     struct infer_opening *opening = &run->opening;
     TRY(choose_device(run, err));
-    if (opens_in_turn(run->settings))
+    if (opens_in_turn(run))
         return STATUS_OK;
     TRY(watch_device(run, err));
     opening->started = pthread_create(&opening->thread, NULL, open_in_thread, run) == 0;
@@ -169,7 +172,7 @@ static enum status finish_opening(struct infer_run *run, struct error *err)
     if (opening->options.d2h_mode == DEVICE_D2H_PLAIN)
         cli_warn(run->invocation, "--d2h-mode plain: copies are read before they have arrived; the "
                                   "text may be wrong");
-    if (opens_in_turn(run->settings))
+    if (opens_in_turn(run))
         TRY(watch_device(run, err));
     if (!opening->started)
         return open_device(run, err);

@@ -60,6 +60,49 @@ static void check_pieces(struct fixture *fixture, uint64_t bytes, uint64_t slot_
     assert_int_equal(told, bytes);
 }
 
+/* Bytes that somebody reads. */
+struct source {
+    const uint8_t *bytes;
+    uint64_t next;     /* what is asked for follows what was */
+    uint64_t fails_at; /* from here on nothing can be read */
+    uint32_t calls;
+};
+
+static enum status read_source(void *context, uint64_t at, void *target, uint64_t bytes,
+                               struct error *err)
+{
+    struct source *source = context;
+    source->calls++;
+    assert_int_equal(at, source->next);
+    source->next = at + bytes;
+    if (at + bytes > source->fails_at)
+        return error_set(err, STATUS_IO, "the disk is gone");
+    memcpy(target, source->bytes + at, bytes);
+    return STATUS_OK;
+}
+
+/* From memory, or by a reader: the same pieces, the same bytes. */
+static void check_copy(uint32_t slots, uint64_t slot_bytes, uint64_t count, bool by_reader)
+{
+    struct fixture fixture;
+    fixture_open(&fixture, (struct device_options){ .staging_slot_count = slots,
+                                                    .staging_slot_bytes = slot_bytes });
+    struct device_view view = make_view(&fixture, count);
+    uint8_t *bytes = make_bytes(count, slots);
+    struct source source = { .bytes = bytes, .fails_at = UINT64_MAX };
+    struct device_reader reader = { read_source, &source };
+    CHECK_OK(by_reader ? device_copy_in_read(fixture.device, fixture.stream, &view, &reader, count,
+                                             DEVICE_HERE, &fixture.err)
+                       : device_copy_in(fixture.device, fixture.stream, &view, bytes, count,
+                                        DEVICE_HERE, &fixture.err),
+             &fixture.err);
+    assert_int_equal(source.next, by_reader ? count : 0);
+    check_pieces(&fixture, count, slot_bytes);
+    check_bytes(&fixture, &view, bytes);
+    free(bytes);
+    fixture_close(&fixture);
+}
+
 static void test_pieces(void **state)
 {
     (void)state;
@@ -73,18 +116,8 @@ static void test_pieces(void **state)
         { 5, SLOT, SLOT },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct fixture fixture;
-        fixture_open(&fixture, (struct device_options){ .staging_slot_count = rows[i].slots,
-                                                        .staging_slot_bytes = rows[i].slot_bytes });
-        struct device_view view = make_view(&fixture, rows[i].bytes);
-        uint8_t *bytes = make_bytes(rows[i].bytes, (uint32_t)i);
-        CHECK_OK(device_copy_in(fixture.device, fixture.stream, &view, bytes, rows[i].bytes,
-                                DEVICE_HERE, &fixture.err),
-                 &fixture.err);
-        check_pieces(&fixture, rows[i].bytes, rows[i].slot_bytes);
-        check_bytes(&fixture, &view, bytes);
-        free(bytes);
-        fixture_close(&fixture);
+        check_copy(rows[i].slots, rows[i].slot_bytes, rows[i].bytes, false);
+        check_copy(rows[i].slots, rows[i].slot_bytes, rows[i].bytes, true);
     }
 }
 
@@ -134,52 +167,7 @@ static void test_rows_apart(void **state)
 
 /* ---- Bytes that somebody reads -------------------------------------------------------------- */
 
-struct source {
-    const uint8_t *bytes;
-    uint64_t next;     /* what is asked for follows what was */
-    uint64_t fails_at; /* from here on nothing can be read */
-    uint32_t calls;
-};
-
-static enum status read_source(void *context, uint64_t at, void *target, uint64_t bytes,
-                               struct error *err)
-{
-    struct source *source = context;
-    source->calls++;
-    assert_int_equal(at, source->next);
-    source->next = at + bytes;
-    if (at + bytes > source->fails_at)
-        return error_set(err, STATUS_IO, "the disk is gone");
-    memcpy(target, source->bytes + at, bytes);
-    return STATUS_OK;
-}
-
 static void check_slots(struct fixture *fixture, const struct device_view *view, uint32_t slots);
-
-static void test_reader(void **state)
-{
-    (void)state;
-    static const struct {
-        uint32_t slots;
-        uint64_t slot_bytes, bytes;
-    } rows[] = { { 16, SLOT, 5 * SLOT + 3 }, { 1, SLOT, 3 * SLOT }, { 3, 4096, 10 * 4096 + 1 } };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct fixture fixture;
-        fixture_open(&fixture, (struct device_options){ .staging_slot_count = rows[i].slots,
-                                                        .staging_slot_bytes = rows[i].slot_bytes });
-        struct device_view view = make_view(&fixture, rows[i].bytes);
-        uint8_t *bytes = make_bytes(rows[i].bytes, (uint32_t)i);
-        struct source source = { .bytes = bytes, .fails_at = UINT64_MAX };
-        struct device_reader reader = { read_source, &source };
-        CHECK_OK(device_copy_in_read(fixture.device, fixture.stream, &view, &reader, rows[i].bytes,
-                                     DEVICE_HERE, &fixture.err),
-                 &fixture.err);
-        check_pieces(&fixture, rows[i].bytes, rows[i].slot_bytes);
-        check_bytes(&fixture, &view, bytes);
-        free(bytes);
-        fixture_close(&fixture);
-    }
-}
 
 /* What the reader says is what the caller is told; all slots are there afterwards. */
 static void test_reader_fails(void **state)
@@ -363,10 +351,13 @@ static void test_tickets_hold_slots(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces),     cmocka_unit_test(test_large_slots),
-        cmocka_unit_test(test_rows_apart), cmocka_unit_test(test_senders_share_slots),
-        cmocka_unit_test(test_reader),     cmocka_unit_test(test_reader_fails),
-        cmocka_unit_test(test_unreadable), cmocka_unit_test(test_tickets_hold_slots),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_large_slots),
+        cmocka_unit_test(test_rows_apart),
+        cmocka_unit_test(test_senders_share_slots),
+        cmocka_unit_test(test_reader_fails),
+        cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_tickets_hold_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

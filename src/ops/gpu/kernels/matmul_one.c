@@ -4,11 +4,11 @@
  * takes its slice of one row of weights after the other; the teams of a row (words[1] of them) each
  * have a slice. Weights come through a ring of the team's own in shared memory, 16 bytes a lane:
  * what is on its way takes no registers. It is asked for before the kernel that makes the
- * activations has ended, as much as the ring holds: weights do not change. It is asked for one group
- * after the other, each when the one before it is there: whatever the kernels before this one still
- * read stands in line behind what all processors have asked for, and 24 MB are 5 us of memory's
- * time. A block is small enough that the next kernel's block fits beside it, and fills its ring
- * while this one still computes.
+ * activations has ended, as much as the ring holds: weights do not change. It is asked for one
+ * group after the other, each when the one before it is there: whatever the kernels before this one
+ * still read stands in line behind what all processors have asked for, and 19 MB are 4 us of
+ * memory's time. A block is small enough that the next kernel's block fits beside it, and fills its
+ * ring while this one still computes.
  *
  * A block does neighbouring rows. What its teams sum up for each of them lies in shared memory
  * until all are done; so nobody waits for anybody on the way.
