@@ -93,6 +93,7 @@ struct device_command {
     struct device_kernel kernel;
     uint64_t tile_count;
     uint8_t operand_count;
+    /* Last, in this order: a queue copies of these only as many as the launch has. */
     struct device_host_operand operands[DEVICE_OPERAND_LIMIT];
     _Alignas(16) uint8_t params[DEVICE_PARAMS_LIMIT_BYTES];
 };

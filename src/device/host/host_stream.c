@@ -292,6 +292,14 @@ static void give_item(struct host_stream *stream)
     host_word_bump(&stream->given_word);
 }
 
+_Static_assert(offsetof(struct device_command, params) + DEVICE_PARAMS_LIMIT_BYTES ==
+                       sizeof(struct device_command) &&
+                   offsetof(struct device_command, params) -
+                           sizeof(((struct device_command *)0)->operands) -
+                           offsetof(struct device_command, operands) <
+                       16,
+               "nothing but operands and parameters is left out");
+
 /* Of a launch only the operands and parameters it has. */
 static void copy_command(struct device_command *target, const struct device_command *source)
 {
