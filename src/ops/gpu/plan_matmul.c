@@ -139,6 +139,7 @@ struct one_cut {
     uint32_t ring_bytes;
     uint32_t shared_bytes;
     uint32_t blocks;
+    uint32_t first_blocks[3]; /* of each part, where each has its own */
 };
 
 static enum gpu_kernel one_kernel(enum dtype dtype)
@@ -159,6 +160,40 @@ static enum gpu_kernel one_kernel(enum dtype dtype)
 
 /* Shared memory of a processor that is left for small kernels. */
 #define ONE_SPARE_BYTES 24576u
+
+/* Cuts the blocks among parts of different types, by the bytes they read. Returns how many groups
+ * of rows a block has at most. */
+static uint64_t cut_blocks(const struct device_host_operand *weights, uint32_t count,
+                           uint32_t part_bits, struct one_cut *cut)
+{
+    uint64_t bytes[3] = { 0 }, all = 0, before = 0, most = 0;
+    uint32_t parts = 0, first = 0;
+    for (uint32_t part = 0; part < count; part++) {
+        if (!(part_bits >> part & 1))
+            continue;
+        bytes[part] = rows_of(&weights[part]) * weights[part].row_stride_bytes;
+        all += bytes[part];
+        parts++;
+    }
+    cut->blocks = cut->blocks < parts ? parts : cut->blocks;
+    for (uint32_t part = 0; part < 3; part++) {
+        cut->first_blocks[part] = first;
+        if (bytes[part] == 0)
+            continue;
+        /* Each part has a block at least, and so do those behind it. */
+        parts--;
+        before += bytes[part];
+        uint64_t end = before * cut->blocks / all;
+        end = end <= first ? first + 1 : end;
+        end = end > cut->blocks - parts ? cut->blocks - parts : end;
+        uint64_t groups = divide_up(rows_of(&weights[part]),
+                                    one_rows((uint32_t)weights[part].dtype));
+        uint64_t each = divide_up(groups, end - first);
+        most = each > most ? each : most;
+        first = (uint32_t)end;
+    }
+    return most;
+}
 
 /* False where it cannot be: a type without a kernel, rows too long. A processor holds one block: if
  * there were room for two, blocks that start early would double up on processors that are free
@@ -192,7 +227,12 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     if (members > most || groups / blocks > UINT32_MAX / 4096 ||
         (!same && gpu_pack_format(chip->features, dtype, k, 1) != PACK_LEVELS))
         return false;
-    uint64_t sums = divide_up(groups, blocks) * ONE_ROWS_MOST * members * sizeof(float);
+    struct one_cut cut = { .kernel = same ? one_kernel(dtype) : KERNEL_matmul_one_levels,
+                           .members = (uint32_t)members,
+                           .blocks = (uint32_t)blocks };
+    uint64_t each = same ? divide_up(groups, blocks)
+                         : cut_blocks(weights, places->count, part_bits, &cut);
+    uint64_t sums = each * ONE_ROWS_MOST * members * sizeof(float);
     uint64_t room = chip->processor_shared_bytes - ONE_SPARE_BYTES;
     uint32_t ring_bytes = ONE_STAGES * stage_bytes;
     uint64_t teams = most / members * members;
@@ -200,12 +240,10 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
         teams -= members;
     if (teams * ring_bytes + sums > chip->shared_bytes)
         return false;
-    *ret_cut = (struct one_cut){ .kernel = same ? one_kernel(dtype) : KERNEL_matmul_one_levels,
-                                 .members = (uint32_t)members,
-                                 .teams = (uint32_t)teams,
-                                 .ring_bytes = ring_bytes,
-                                 .shared_bytes = (uint32_t)(teams * ring_bytes + sums),
-                                 .blocks = (uint32_t)blocks };
+    cut.teams = (uint32_t)teams;
+    cut.ring_bytes = ring_bytes;
+    cut.shared_bytes = (uint32_t)(teams * ring_bytes + sums);
+    *ret_cut = cut;
     return true;
 }
 
@@ -215,6 +253,8 @@ static struct device_gpu_step plan_one(const struct group_places *places, uint32
     struct device_gpu_step step = step_of(cut->kernel, cut->blocks, 1, cut->teams * TEAM);
     step.words[0] = cut->ring_bytes;
     step.words[1] = cut->members;
+    step.words[2] = cut->first_blocks[1];
+    step.words[3] = cut->first_blocks[2];
     step.shared_bytes = cut->shared_bytes;
     place_operands(places, part_bits, &step);
     return step;

@@ -17,7 +17,8 @@
  * the slices in increasing order. It depends on the type and k alone.
  *
  * Operands: packed, three weights, three biases, three outputs. words[0]: bytes of a team's ring.
- */
+ * Where parts have different types, each has blocks of its own: words[2] and words[3] are the first
+ * of the second's and the third's. */
 #include "ops/gpu/kernels/matmul_one_dot.h"
 
 /* ---- Weights to the ring -------------------------------------------------------------------- */
@@ -34,8 +35,6 @@ INLINE void one_fetch(const struct one_work *work, uint32_t dtype, uint32_t grou
 {
     uint32_t before, part = one_part(work, group, &before);
     const struct gpu_operand *weights = &work->call->operands[1 + part];
-    if (dtype == ONE_ANY)
-        dtype = weights->dtype;
     const uint32_t slice = one_slice_bytes(dtype), rows = one_rows(dtype);
     uint32_t skipped = work->member * slice, lane_at = lane_index() * 16;
     uint32_t row_bytes = (uint32_t)weights->width / 256 * (slice / (one_columns(dtype) / 256));
@@ -64,7 +63,7 @@ INLINE void one_fetch(const struct one_work *work, uint32_t dtype, uint32_t grou
 #define ONE_SUMS (ONE_KEPT_MOST * ONE_ROWS_MOST)
 INLINE uint32_t one_kept(uint32_t dtype)
 {
-    return dtype == ONE_ANY || one_rows(dtype) > 1 ? 1 : ONE_KEPT_MOST;
+    return one_rows(dtype) > 1 ? 1 : ONE_KEPT_MOST;
 }
 
 /* Multiplies the slices of a group's rows, which are in the stage. */
@@ -128,8 +127,7 @@ INLINE void one_finish(const struct one_work *work, uint32_t dtype)
         uint32_t part = one_part(work, group, &before);
         const struct gpu_operand *bias = &work->call->operands[4 + part];
         const struct gpu_operand *out = &work->call->operands[7 + part];
-        uint32_t rows = one_rows(dtype == ONE_ANY ? work->call->operands[1 + part].dtype : dtype);
-        uint32_t row = (group - before) * rows + r;
+        uint32_t rows = one_rows(dtype), row = (group - before) * rows + r;
         if (r >= rows || row >= out->width)
             continue;
         float sum = 0;
@@ -139,28 +137,24 @@ INLINE void one_finish(const struct one_work *work, uint32_t dtype)
     }
 }
 
-/* The same where the type may be that of the group's part: loaded says for which type acts are. */
-INLINE void one_add_any(const struct one_work *work, uint32_t dtype, uint32_t group,
-                        const SHARED uint8_t *stage, uint32_t *loaded, struct one_acts *acts,
-                        float sums[ONE_ROWS_MOST])
+/* Waits until they are there: a wait inside the loop is one that every round of it pays for. */
+INLINE void one_settle(const struct one_acts *acts)
 {
-    if (dtype != ONE_ANY) {
-        one_add(work, dtype, stage, acts, sums);
-        return;
-    }
-    uint32_t before, found = work->call->operands[1 + one_part(work, group, &before)].dtype;
-    if (found != *loaded)
-        one_load_acts(work, found, acts);
-    *loaded = found;
-    if (found == DTYPE_Q4_K)
-        one_add(work, DTYPE_Q4_K, stage, acts, sums);
-    else if (found == DTYPE_Q6_K_X8)
-        one_add(work, DTYPE_Q6_K_X8, stage, acts, sums);
-    else
-        one_add(work, DTYPE_Q8_0_X8, stage, acts, sums);
+#if defined(__NVPTX__)
+    __asm__ volatile("" ::"r"(acts->words[0][0]), "r"(acts->words[3][3]), "f"(acts->scales[0])
+                     : "memory");
+#else
+    (void)acts;
+#endif
 }
 
-INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
+/* Blocks that do a product, or some parts of it. */
+struct one_share {
+    uint32_t part_bits;
+    uint32_t index, count; /* of the block, of all of them */
+};
+
+INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct one_share share)
 {
     uint32_t teams = thread_count() / TEAM;
     struct one_work work = { .call = call,
@@ -174,13 +168,14 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
     UNROLL
     for (uint32_t part = 0; part < 3; part++) {
         const struct gpu_operand *weights = &call->operands[1 + part];
-        uint32_t rows = one_rows(dtype == ONE_ANY ? weights->dtype : dtype);
-        work.counts[part] = weights->address ? ((uint32_t)weights->rows + rows - 1) / rows : 0;
+        uint32_t rows = one_rows(dtype);
+        bool done = weights->address && (share.part_bits >> part & 1);
+        work.counts[part] = done ? ((uint32_t)weights->rows + rows - 1) / rows : 0;
         count += work.counts[part];
         work.k |= (uint32_t)weights->width; /* the same for every part; some may be absent */
     }
-    work.first = (uint32_t)((uint64_t)count * block_x() / block_count_x());
-    work.end = (uint32_t)((uint64_t)count * (block_x() + 1) / block_count_x());
+    work.first = (uint32_t)((uint64_t)count * share.index / share.count);
+    work.end = (uint32_t)((uint64_t)count * (share.index + 1) / share.count);
     const uint32_t stage_bytes = call->words[0] / ONE_STAGES;
     uint32_t now = work.first + team_index() / work.members, ahead = now;
     SHARED uint8_t *empty = work.ring;
@@ -194,16 +189,12 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
     early_wait();
     leave_crumbs(call);
     struct one_acts acts = { .lane = lane_index() };
-    uint32_t loaded = dtype;
-    if (dtype == ONE_ANY) {
-        uint32_t before;
-        loaded = call->operands[1 + one_part(&work, now < count ? now : 0, &before)].dtype;
-    }
-    one_load_acts(&work, loaded, &acts);
+    one_load_acts(&work, dtype, &acts);
+    one_settle(&acts);
     SHARED uint8_t *full = work.ring, *behind = work.ring + call->words[0];
     while (now < work.end) {
         uint32_t group = now;
-        const uint32_t together = dtype == ONE_ANY ? ONE_ROWS_MOST : one_rows(dtype);
+        const uint32_t together = one_rows(dtype);
         float sums[ONE_SUMS];
         UNROLL
         for (uint32_t n = 0; n < ONE_SUMS; n++)
@@ -216,7 +207,7 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
                 if (ahead < work.end)
                     one_fetch(&work, dtype, ahead, empty);
                 copy_commit();
-                one_add_any(&work, dtype, now, full, &loaded, &acts, sums + n * together);
+                one_add(&work, dtype, full, &acts, sums + n * together);
                 empty = full;
                 full = full + stage_bytes < behind ? full + stage_bytes : work.ring;
                 now += work.slots;
@@ -229,27 +220,48 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype)
     one_finish(&work, dtype);
 }
 
+/* All parts have one type. */
+INLINE void one_multiply_all(const struct gpu_call *call, uint32_t dtype)
+{
+    one_multiply(call, dtype, (struct one_share){ 7, block_x(), block_count_x() });
+}
+
 KERNEL(matmul_one_q4_k)
 {
-    one_multiply(&call, DTYPE_Q4_K);
+    one_multiply_all(&call, DTYPE_Q4_K);
 }
 KERNEL(matmul_one_q6_k)
 {
-    one_multiply(&call, DTYPE_Q6_K_X8);
+    one_multiply_all(&call, DTYPE_Q6_K_X8);
 }
 KERNEL(matmul_one_q8_0)
 {
-    one_multiply(&call, DTYPE_Q8_0_X8);
-}
-KERNEL(matmul_one_levels)
-{
-    one_multiply(&call, ONE_ANY);
+    one_multiply_all(&call, DTYPE_Q8_0_X8);
 }
 KERNEL(matmul_one_bf16)
 {
-    one_multiply(&call, DTYPE_BF16);
+    one_multiply_all(&call, DTYPE_BF16);
 }
 KERNEL(matmul_one_f16)
 {
-    one_multiply(&call, DTYPE_F16);
+    one_multiply_all(&call, DTYPE_F16);
+}
+
+/* Each part has its own type, of those packed as levels. */
+KERNEL(matmul_one_levels)
+{
+    uint32_t second = call.words[2], third = call.words[3], block = block_x();
+    uint32_t part = block < second ? 0 : block < third ? 1 : 2;
+    uint32_t first = part == 0 ? 0 : part == 1 ? second : third;
+    uint32_t end = part == 0 ? second : part == 1 ? third : block_count_x();
+    uint32_t dtype = part == 0   ? call.operands[1].dtype
+                     : part == 1 ? call.operands[2].dtype
+                                 : call.operands[3].dtype;
+    struct one_share share = { 1u << part, block - first, end - first };
+    if (dtype == DTYPE_Q4_K)
+        one_multiply(&call, DTYPE_Q4_K, share);
+    else if (dtype == DTYPE_Q6_K_X8)
+        one_multiply(&call, DTYPE_Q6_K_X8, share);
+    else
+        one_multiply(&call, DTYPE_Q8_0_X8, share);
 }

@@ -6,9 +6,6 @@
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/tiling.h"
 
-/* In the place of a type: whatever each part has, of those packed as levels. */
-#define ONE_ANY DTYPE_COUNT
-
 /* A lane's activations. Levels: 64 columns, and of the blocks they are in {scale, scaled sum} or
  * scales; for Q6_K also what 32 too much in each weight amounts to. Floats: 32 of them. */
 struct one_acts {
