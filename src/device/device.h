@@ -218,6 +218,11 @@ struct device_gpu_step {
      * launches as one, operands count on from one to the next. */
     uint8_t operands[GPU_OPERAND_LIMIT];
     uint8_t params_of; /* of several launches: whose params the kernel has */
+    /* Bit i: the kernel reads its i-th operand before the kernels before it have ended, which is
+     * right only if none of them writes it. Where that is not known the call says wait_first, and
+     * the kernel waits for them before it reads anything; only a graph knows. Weights, which
+     * nothing writes that lets a kernel begin early, need no bit. */
+    uint32_t early_operands;
 };
 
 /* How a launch is done on this chip: fills steps, returns how many. No work: 0. */

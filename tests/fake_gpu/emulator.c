@@ -28,6 +28,7 @@ struct fiber {
     void *stack_pointer; /* while it does not run */
     enum fiber_state state;
     struct emulator_view view;
+    bool waited;    /* came to early_wait */
     uint32_t swaps; /* team operations so far: which half of the team's slots is used */
     uint32_t group; /* of copies, being filled */
     uint32_t copy_count;
@@ -46,6 +47,8 @@ static uint8_t *stacks;
 static _Alignas(1024) uint8_t shared[SHARED_LIMIT];
 static emulated_kernel kernel_now;
 static const struct gpu_call *call_now;
+static bool only_early; /* no further than early_wait */
+static uint64_t early_digest;
 
 static float f16_values[65536];
 const float *emulator_f16_values = f16_values;
@@ -124,6 +127,8 @@ static void yield(enum fiber_state state)
 static void run_fiber(void)
 {
     kernel_now(*call_now);
+    if (only_early)
+        fail("a thread ended without waiting for the kernel before it");
     if (now->product_count)
         fail("a thread ended with products under way");
     yield(FIBER_DONE);
@@ -199,6 +204,23 @@ void emulator_copy_wait(uint32_t pending)
             now->copies[kept++] = *copy;
     }
     now->copy_count = kept;
+}
+
+void emulator_early_wait(void)
+{
+    now->waited = true;
+    if (only_early)
+        yield(FIBER_DONE);
+}
+
+void emulator_note_read(const void *bytes)
+{
+    uint64_t words[2];
+    if (now->waited || now->view.block_x || now->view.block_y)
+        return;
+    memcpy(words, bytes, sizeof(words));
+    for (uint32_t i = 0; i < 2; i++)
+        early_digest += device_digest_word(words[i], early_digest + now->view.thread);
 }
 
 /* ---- Products under way -------------------------------------------------------------------- */
@@ -292,6 +314,7 @@ static void prepare_fibers(uint32_t x, uint32_t y, uint32_t grid_x, uint32_t thr
     for (uint32_t i = 0; i < threads; i++) {
         struct fiber *fiber = &fibers[i];
         fiber->state = FIBER_READY;
+        fiber->waited = false;
         fiber->swaps = fiber->group = fiber->copy_count = fiber->product_count = 0;
         fiber->view = (struct emulator_view){ i, threads, x, y, grid_x, shared };
     }
@@ -311,10 +334,23 @@ static void prepare(emulated_kernel kernel, const struct gpu_call *call, uint32_
         abort();
     kernel_now = kernel;
     call_now = call;
+    only_early = false; /* a fault may have left it so */
+    early_digest = 0;
 }
 
-void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
-                  uint32_t grid_y, uint32_t threads, uint32_t shared_bytes)
+uint64_t emulator_run_early(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
+                            uint32_t threads, uint32_t shared_bytes)
+{
+    prepare(kernel, call, threads, shared_bytes);
+    prepare_fibers(0, 0, grid_x, threads, shared_bytes);
+    only_early = true;
+    run_block(threads);
+    only_early = false;
+    return early_digest;
+}
+
+uint64_t emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
+                      uint32_t grid_y, uint32_t threads, uint32_t shared_bytes)
 {
     prepare(kernel, call, threads, shared_bytes);
     for (uint32_t y = 0; y < grid_y; y++) {
@@ -323,4 +359,5 @@ void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t 
             run_block(threads);
         }
     }
+    return early_digest;
 }

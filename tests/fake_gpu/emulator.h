@@ -23,9 +23,13 @@
 
 typedef void (*emulated_kernel)(struct gpu_call call);
 
-/* Runs a whole grid, block by block. */
-void emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
-                  uint32_t grid_y, uint32_t threads, uint32_t shared_bytes);
+/* Runs a whole grid, block by block. Returns a digest of what the first block read by load_if
+ * before it came to early_wait. */
+uint64_t emulator_run(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
+                      uint32_t grid_y, uint32_t threads, uint32_t shared_bytes);
+/* Runs the first block up to early_wait and no further; the same digest, of memory as it is now. */
+uint64_t emulator_run_early(emulated_kernel kernel, const struct gpu_call *call, uint32_t grid_x,
+                            uint32_t threads, uint32_t shared_bytes);
 
 /* What the running thread sees. */
 struct emulator_view {
@@ -43,6 +47,9 @@ void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8]);
 void emulator_copy_async(uint8_t *target, const uint8_t *source, uint32_t bytes);
 void emulator_copy_commit(void);
 void emulator_copy_wait(uint32_t pending);
+void emulator_early_wait(void);
+/* 16 bytes were read. */
+void emulator_note_read(const void *bytes);
 /* warpgroup.h: what a product under way begins with. digest: of its operands as they are now. */
 struct emulator_product {
     uint64_t (*digest)(const struct emulator_product *product);
@@ -153,6 +160,7 @@ EMULATED_INLINE void early_allow(void)
 }
 EMULATED_INLINE void early_wait(void)
 {
+    emulator_early_wait();
 }
 
 /* Values of all f16, from a table: not every compiler has the type. */

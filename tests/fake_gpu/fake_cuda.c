@@ -41,7 +41,9 @@ static CUresult sticky;
  * memory (default: 4096). FAKE_GPU_LEFT: a file that is told, at the end of the process, what was
  * made and not given back. FAKE_GPU_IDLE: kernels do nothing and inspections find nothing, a graph
  * takes so many microseconds: to measure what the host does beside them. FAKE_GPU_LATE: late.h.
- * FAKE_GPU_CHIP: its compute capability, times ten (default: 90). */
+ * FAKE_GPU_CHIP: its compute capability, times ten (default: 90). FAKE_GPU_EARLY: the kernels of a
+ * graph all begin before the first has done anything: what one reads by then (load_if) must be what
+ * it would read in its turn. */
 enum thing {
     THING_MEMORY,
     THING_RANGE,
@@ -483,6 +485,8 @@ struct CUgraphNode_st {
     const void *source;
     size_t bytes;
     unsigned char byte;
+    bool began; /* early: with what it read by then */
+    uint64_t early_digest;
     struct CUgraphNode_st *next;
 };
 
@@ -519,10 +523,16 @@ static void on_fault(int number, siginfo_t *info, void *context)
 
 static void do_work(const struct CUgraphNode_st *work)
 {
+    uint64_t digest;
     switch (work->kind) {
     case WORK_KERNEL:
-        emulator_run(work->kernel->run, &work->call, work->grid_x, work->grid_y, work->threads,
-                     work->shared_bytes);
+        digest = emulator_run(work->kernel->run, &work->call, work->grid_x, work->grid_y,
+                              work->threads, work->shared_bytes);
+        if (work->began && digest != work->early_digest) {
+            fprintf(stderr, "kernel %s: what it read early is written by one before it\n",
+                    work->kernel->name);
+            abort();
+        }
         break;
     case WORK_COPY:
         memmove(work->target, work->source, work->bytes);
@@ -840,10 +850,29 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
     return sticky;
 }
 
+/* Only where work is done at once: what is kept for later has not all been done before. */
+static void begin_early(CUgraph graph)
+{
+    static int wanted = -1;
+    if (wanted < 0)
+        wanted = getenv("FAKE_GPU_EARLY") != NULL;
+    if (!wanted || late_wanted() || idle_us() >= 0)
+        return;
+    pthread_mutex_lock(&lock);
+    for (struct CUgraphNode_st *node = graph->first; node; node = node->next) {
+        node->began = node->kind == WORK_KERNEL;
+        if (node->began)
+            node->early_digest = emulator_run_early(node->kernel->run, &node->call, node->grid_x,
+                                                    node->threads, node->shared_bytes);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
     if (sticky)
         return sticky;
+    begin_early((CUgraph)exec);
     for (struct CUgraphNode_st *node = ((CUgraph)exec)->first; node; node = node->next)
         if (do_or_keep(stream, node))
             return NO_MEMORY;

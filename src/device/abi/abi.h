@@ -9,7 +9,7 @@
 
 #define GPU_OPERAND_LIMIT 12
 #define GPU_PARAMS_BYTES 128
-#define GPU_WORD_LIMIT 12
+#define GPU_WORD_LIMIT 11
 
 /* What a kernel sees of an operand; address 0: absent. */
 struct gpu_operand {
@@ -26,13 +26,16 @@ struct gpu_operand {
 struct gpu_call {
     uint64_t crumbs; /* struct crumb_stream */
     uint64_t entered;
-    uint64_t finished;              /* what the stream ran before */
-    uint64_t node;                  /* in a graph: which command of it, from 1 */
-    uint64_t page;                  /* struct crumb_page, for traps */
-    uint64_t trap_counter;          /* u64 in device memory: traps claimed so far */
-    uint64_t trap_id;               /* the launch that traps name */
-    uint64_t more_trap_ids[2];      /* where launches are joined: of the second and third */
-    uint64_t workspace;             /* GPU_WORKSPACE_BYTES of the stream */
+    uint64_t finished;         /* what the stream ran before */
+    uint64_t node;             /* in a graph: which command of it, from 1 */
+    uint64_t page;             /* struct crumb_page, for traps */
+    uint64_t trap_counter;     /* u64 in device memory: traps claimed so far */
+    uint64_t trap_id;          /* the launch that traps name */
+    uint64_t more_trap_ids[2]; /* where launches are joined: of the second and third */
+    uint64_t workspace;        /* GPU_WORKSPACE_BYTES of the stream */
+    /* Not 0: what the kernel reads early (early_operands of its step) may be written by a kernel
+     * before it, which it waits for first. */
+    uint32_t wait_first;
     uint32_t words[GPU_WORD_LIMIT]; /* of the plan, for the kernel alone */
     _Alignas(16) uint8_t params[GPU_PARAMS_BYTES];
     struct gpu_operand operands[GPU_OPERAND_LIMIT];

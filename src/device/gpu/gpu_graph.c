@@ -6,18 +6,21 @@
 
 #include <stdlib.h>
 
-/* One launch, or several of the `count` commands from this one on that can be one; says how many. A
- * kernel of several leaves the number of the first. */
+/* One launch, or several of the commands from `at` on that can be one; says how many. A kernel of
+ * several leaves the number of the first. */
 static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *stream,
-                                  struct gpu_recording *recording,
-                                  const struct device_command *command, size_t count, uint64_t node,
-                                  size_t *ret_taken, struct error *err)
+                                  const struct gpu_graph *graph, struct gpu_recording *recording,
+                                  size_t at, uint64_t node, size_t *ret_taken, struct error *err)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
+    const struct device_command *command = &graph->commands[at];
+    /* What the stream did before the graph has ended when the graph begins. */
+    struct gpu_before before = { true, graph->commands, at };
     struct gpu_prepared prepared; /* large: only what is used is written */
-    *ret_taken = gpu_prepare_joined(gpu, stream, command, count, node, &prepared);
+    *ret_taken = gpu_prepare_joined(gpu, stream, command, graph->command_count - at, node, before,
+                                    &prepared);
     if (*ret_taken == 0) {
-        gpu_prepare(gpu, stream, command, node, &prepared);
+        gpu_prepare(gpu, stream, command, node, before, &prepared);
         *ret_taken = 1;
     }
     for (uint32_t i = 0; i < prepared.count; i++) {
@@ -53,8 +56,7 @@ static enum status capture(struct gpu_device *gpu, struct gpu_stream *stream,
         node++;
         if (command->kind == DEVICE_COMMAND_LAUNCH) {
             size_t taken = 1;
-            TRY(capture_launch(gpu, stream, recording, command, graph->command_count - i, node,
-                               &taken, err));
+            TRY(capture_launch(gpu, stream, graph, recording, i, node, &taken, err));
             i += taken - 1;
             node += taken - 1;
         } else {

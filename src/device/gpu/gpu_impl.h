@@ -206,15 +206,25 @@ struct gpu_prepared {
 /* Before the first launch of a stream, and not while it captures. */
 enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream,
                                struct error *err);
+/* Commands that a launch follows. */
+struct gpu_before {
+    bool known; /* all that may still run when its kernels begin: those of its graph */
+    const struct device_command *commands;
+    size_t count;
+};
 /* node 0: outside of a graph. The stream has its workspace. */
 void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
-                 const struct device_command *command, uint64_t node,
+                 const struct device_command *command, uint64_t node, struct gpu_before before,
                  struct gpu_prepared *ret_prepared);
 /* The same for several launches of a graph that can be one, of `count` commands that follow each
  * other; returns how many of them it took, or 0. */
 uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *stream,
                             const struct device_command *commands, size_t count, uint64_t node,
-                            struct gpu_prepared *ret_prepared);
+                            struct gpu_before before, struct gpu_prepared *ret_prepared);
+/* Whether one of the commands may write some of the operand's bytes, rows and what lies between
+ * them (gpu_early.c). */
+bool gpu_is_written(const struct device_command *commands, size_t count,
+                    const struct device_host_operand *operand);
 /* Copies and fills. */
 int gpu_transfer(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command);

@@ -94,10 +94,26 @@ static const struct device_host_operand *find_operand(const struct device_comman
     return NULL;
 }
 
+/* Whether a kernel may read what it reads early only after the kernels before it. */
+static bool must_wait(const struct device_command *commands, uint32_t count,
+                      const struct gpu_before *before, const struct device_gpu_step *step)
+{
+    if (!before->known)
+        return step->early_operands != 0;
+    for (uint32_t o = 0; o < GPU_OPERAND_LIMIT; o++) {
+        const struct device_host_operand *operand = find_operand(commands, count,
+                                                                 step->operands[o]);
+        if (step->early_operands >> o & 1 && operand &&
+            gpu_is_written(before->commands, before->count, operand))
+            return true;
+    }
+    return false;
+}
+
 static void fill_calls(struct gpu_device *gpu, const struct gpu_stream *stream,
                        const struct device_command *commands, uint32_t count, uint64_t node,
-                       const struct device_gpu_step *steps, uint32_t step_count,
-                       struct gpu_prepared *ret_prepared)
+                       const struct gpu_before *before, const struct device_gpu_step *steps,
+                       uint32_t step_count, struct gpu_prepared *ret_prepared)
 {
     ASSERT(step_count <= DEVICE_GPU_STEP_LIMIT);
     ret_prepared->count = step_count;
@@ -109,6 +125,7 @@ static void fill_calls(struct gpu_device *gpu, const struct gpu_stream *stream,
         for (uint32_t more = 1; more < count && more <= COUNT_OF(call->more_trap_ids); more++)
             call->more_trap_ids[more - 1] = commands[more].event_id;
         memcpy(call->words, step->words, sizeof(call->words));
+        call->wait_first = must_wait(commands, count, before, step);
         for (uint32_t o = 0; o < GPU_OPERAND_LIMIT; o++) {
             const struct device_host_operand *operand = find_operand(commands, count,
                                                                      step->operands[o]);
@@ -123,18 +140,18 @@ static void fill_calls(struct gpu_device *gpu, const struct gpu_stream *stream,
 }
 
 void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
-                 const struct device_command *command, uint64_t node,
+                 const struct device_command *command, uint64_t node, struct gpu_before before,
                  struct gpu_prepared *ret_prepared)
 {
     struct device_gpu_request request = request_of(gpu, command);
     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT];
     uint32_t count = command->kernel.gpu(&request, steps);
-    fill_calls(gpu, stream, command, 1, node, steps, count, ret_prepared);
+    fill_calls(gpu, stream, command, 1, node, &before, steps, count, ret_prepared);
 }
 
 uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *stream,
                             const struct device_command *commands, size_t count, uint64_t node,
-                            struct gpu_prepared *ret_prepared)
+                            struct gpu_before before, struct gpu_prepared *ret_prepared)
 {
     struct device_gpu_request requests[DEVICE_GPU_JOIN_LIMIT];
     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT];
@@ -152,7 +169,7 @@ uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *str
     if (step_count == 0)
         return 0;
     ASSERT(taken > 0 && taken <= launches);
-    fill_calls(gpu, stream, commands, launches, node, steps, step_count, ret_prepared);
+    fill_calls(gpu, stream, commands, launches, node, &before, steps, step_count, ret_prepared);
     return taken;
 }
 
@@ -162,7 +179,7 @@ static enum status launch(struct gpu_device *gpu, struct gpu_stream *stream,
     const struct gpu_runtime *runtime = &gpu->runtime;
     struct gpu_prepared prepared; /* large: only what is used is written */
     TRY(gpu_make_workspace(gpu, stream, err));
-    gpu_prepare(gpu, stream, command, 0, &prepared);
+    gpu_prepare(gpu, stream, command, 0, (struct gpu_before){ 0 }, &prepared);
     for (uint32_t i = 0; i < prepared.count; i++)
         GPU_TRY(gpu,
                 runtime->launch(runtime->self, prepared.functions[i], &prepared.grids[i],

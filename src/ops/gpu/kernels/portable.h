@@ -134,6 +134,20 @@ INLINE words4 load_shared(const SHARED uint8_t *at)
     return (words4){ a, b, c, d };
 }
 
+/* 16 bytes of global memory, at a multiple of 16, where they are wanted; else zeros. It stays where
+ * it stands: what it reads is on its way while the code behind it goes on. */
+INLINE words4 load_if(bool wanted, const GLOBAL uint8_t *at)
+{
+    uint32_t a, b, c, d;
+    __asm__ volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %5, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
+                     "mov.b32 %2, 0;\nmov.b32 %3, 0;\n"
+                     "@p ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+                     : "=&r"(a), "=&r"(b), "=&r"(c), "=&r"(d)
+                     : "l"(at), "r"((uint32_t)wanted)
+                     : "memory");
+    return (words4){ a, b, c, d };
+}
+
 /* 16 bytes from global to shared memory, in the background; groups are waited for in order. */
 INLINE void copy_async(SHARED uint8_t *target, const GLOBAL uint8_t *source)
 {
@@ -296,6 +310,10 @@ INLINE words4 load_shared(const SHARED uint8_t *at)
 {
     return *(const SHARED words4 *)at;
 }
+INLINE words4 load_if(bool wanted, const GLOBAL uint8_t *at)
+{
+    return wanted ? *(const GLOBAL words4 *)at : (words4){ 0, 0, 0, 0 };
+}
 
 INLINE void copy_async(SHARED uint8_t *target, const GLOBAL uint8_t *source)
 {
@@ -345,6 +363,12 @@ INLINE uint16_t f16_bits(float value)
 INLINE words4 load_shared(const uint8_t *at)
 {
     return *(const words4 *)(const void *)at;
+}
+INLINE words4 load_if(bool wanted, const uint8_t *at)
+{
+    words4 words = wanted ? *(const words4 *)(const void *)at : (words4){ 0, 0, 0, 0 };
+    emulator_note_read(&words);
+    return words;
 }
 
 #endif
