@@ -291,7 +291,7 @@ if(greta_kernel_count GREATER 0)
             if(group STREQUAL "fake_gpu")
                 list(APPEND environment "FAKE_GPU_LATE=1")
             endif()
-            if(name MATCHES "^gpu_(ops|group)_test$") # kernels for a few tokens, as on a chip that is not small
+            if(name MATCHES "^gpu_(ops|step|group)_test$") # kernels for a few tokens, as on a chip that is not small
                 list(APPEND environment "FAKE_GPU_PROCESSORS=132")
             endif()
             if(path)
@@ -302,7 +302,7 @@ if(greta_kernel_count GREATER 0)
             endif()
         endforeach()
     endfunction()
-    foreach(name gpu_ops_test gpu_group_test gpu_many_test gpu_inspect_test gpu_limits_test
+    foreach(name gpu_ops_test gpu_step_test gpu_group_test gpu_many_test gpu_inspect_test gpu_limits_test
                  gpu_engine_test ops_matmul_test ops_layer_test)
         greta_gpu_test(${name} ${name})
     endforeach()
@@ -310,6 +310,10 @@ if(greta_kernel_count GREATER 0)
         add_test(NAME fake_gpu/gpu_group_few_test COMMAND gpu_group_test cuda:0)
         set_tests_properties(fake_gpu/gpu_group_few_test PROPERTIES TIMEOUT ${greta_test_timeout}
                              ENVIRONMENT "LD_LIBRARY_PATH=${fake_path}")
+        # The same, and kernels that begin before the ones before them have ended.
+        add_test(NAME fake_gpu/gpu_step_early_test COMMAND gpu_step_test cuda:0)
+        set_tests_properties(fake_gpu/gpu_step_early_test PROPERTIES TIMEOUT ${greta_test_timeout}
+                             ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_EARLY=1")
     endif()
     # A chip with many processors cuts products in other ways.
     if(NOT GRETA_SANITIZE)

@@ -89,6 +89,7 @@ wanted devices && { limited "$greta" devices && grep -q "^ *$device *yes" out &&
 
 # ---- Numbers ----------------------------------------------------------------------------------
 run_test ops gpu_ops_test
+run_test step gpu_step_test
 run_test groups gpu_group_test
 run_test matmul ops_matmul_test
 run_test layer ops_layer_test

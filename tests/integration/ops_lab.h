@@ -24,17 +24,20 @@ struct lab {
     uint64_t random;
     uint64_t trap_count; /* told so far */
     struct event last_trap;
+    uint64_t last_launch_id;
     pthread_mutex_t lock;
 };
 
 static inline void lab_notify(void *context, const struct event *event)
 {
     struct lab *lab = context;
-    if (event->kind != EVENT_TRAP)
-        return;
     pthread_mutex_lock(&lab->lock);
-    lab->trap_count++;
-    lab->last_trap = *event;
+    if (event->kind == EVENT_TRAP) {
+        lab->trap_count++;
+        lab->last_trap = *event;
+    } else if (event->kind == EVENT_LAUNCH) {
+        lab->last_launch_id = event->id;
+    }
     pthread_mutex_unlock(&lab->lock);
 }
 
@@ -89,24 +92,30 @@ static inline uint64_t lab_seed(void)
     return given ? strtoull(given, NULL, 10) : 1;
 }
 
-/* Guards stand beside every operand: reading or writing one byte too far is a fault. So is reading
- * one that is no more: freed addresses are not used again soon. */
-static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread_count)
+static inline void lab_open_with(struct lab *lab, enum cpu_path path,
+                                 const struct device_options *options)
 {
     memset(lab, 0, sizeof(*lab));
     pthread_mutex_init(&lab->lock, NULL);
     lab->random = lab_seed();
-    struct device_options options = { .observer = { lab_notify, lab },
-                                      .guards = true,
-                                      .poison = true,
-                                      .quarantine_bytes = UINT64_C(64) << 20,
-                                      .thread_count = thread_count };
-    CHECK_OK(all_open(lab_device, &options, &lab->device, &lab->err), &lab->err);
+    CHECK_OK(all_open(lab_device, options, &lab->device, &lab->err), &lab->err);
     CHECK_OK(ops_load(&lab->ops, lab->device, path, &lab->err), &lab->err);
     lab->target.ops = &lab->ops;
     lab->target.site = DEVICE_HERE;
     CHECK_OK(device_stream_create(lab->device, DEVICE_HERE, &lab->target.stream, &lab->err),
              &lab->err);
+}
+
+/* Guards stand beside every operand: reading or writing one byte too far is a fault. So is reading
+ * one that is no more: freed addresses are not used again soon. */
+static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread_count)
+{
+    struct device_options options = { .observer = { lab_notify, lab },
+                                      .guards = true,
+                                      .poison = true,
+                                      .quarantine_bytes = UINT64_C(64) << 20,
+                                      .thread_count = thread_count };
+    lab_open_with(lab, path, &options);
 }
 
 static inline void lab_close(struct lab *lab)

@@ -1,15 +1,12 @@
 /* plan_join.c - which launches that follow each other in a graph become one kernel. */
 #include "ops/gpu/plan_impl.h"
+#include "ops/gpu/tiling.h"
 #include "ops/params.h"
 
 static bool is_same(const struct device_host_operand *one, const struct device_host_operand *other)
 {
     return one->data && one->data == other->data;
 }
-
-/* Heads of attention_step.c. */
-#define STEP_HEAD_MOST 128u
-#define STEP_GROUP_MOST 8u
 
 /* rope, kv_append and attention of one token. */
 static bool is_attention_step(const struct device_gpu_request *requests,
@@ -39,7 +36,17 @@ static uint32_t join_attention(const struct device_gpu_request *requests,
     uint8_t append = requests[0].operand_count, attention = append + requests[1].operand_count;
     steps[0].kernel = KERNEL_attention_step;
     steps[0].words[3] = turn->adjacent;
-    steps[0].shared_bytes += (3 * params->head_dim + 4) * (uint32_t)sizeof(float);
+    /* All blocks at once, one for each processor: those of a second round would begin when the
+     * first ones have ended, with nothing read early. */
+    uint32_t heads = (uint32_t)(width_of(&requests[2].operands[0]) / params->head_dim);
+    uint32_t most = requests[2].chip->processor_count / heads;
+    uint32_t parts = steps[0].words[0];
+    parts = parts < most ? parts : most > 1 ? most : 1;
+    steps[0].grid_x = parts * heads;
+    steps[0].words[0] = parts;
+    steps[0].shared_bytes = STEP_SHARED_BYTES;
+    /* keys, values, starts, positions, slots, table. */
+    steps[0].early_operands = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 9 | 1u << 10;
     steps[0].params_of = 2;
     for (uint8_t i = 0; i < 7; i++)
         steps[0].operands[i] = attention + i;

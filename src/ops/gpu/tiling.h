@@ -103,6 +103,14 @@ static inline uint32_t lanes_shared_bytes(uint32_t dtype, uint32_t tokens)
 #define ATTENTION_ROWS 128u
 #define ATTENTION_SLOTS 64u
 
+/* Of attention as one kernel with what comes before it: values of a head and heads of a kv head, at
+ * most, and shared memory: queries and the key, what each team has, the new key and value. */
+#define STEP_HEAD_MOST 128u
+#define STEP_GROUP_MOST 8u
+#define STEP_TEAMS 8u
+#define STEP_SHARED_BYTES                                                                          \
+    ((STEP_GROUP_MOST + 1 + STEP_TEAMS + 1) * STEP_HEAD_MOST * 4u + (2 * STEP_TEAMS + 4) * 4u)
+
 /* Types whose blocks lie at multiples of 16 bytes are read straight to registers. */
 static inline bool matmul_is_direct(uint32_t dtype)
 {

@@ -68,7 +68,6 @@ INLINE void load8(uint32_t dtype, const GLOBAL uint8_t *row, uint32_t first, flo
 struct share {
     uint32_t head_dim, kv_head, first_head, heads; /* heads: 1 .. HEADS */
     uint64_t start, first, end;                    /* slots [first, end) behind start */
-    uint64_t fresh; /* slot behind start whose row is in places, not in the cache yet */
     uint32_t token, part, parts, counter;
 };
 
@@ -77,13 +76,10 @@ struct places {
     SHARED float *scores;                  /* [HEADS][CHUNK] */
     SHARED float *maxima, *sums, *factors; /* [HEADS] */
     SHARED float *totals;                  /* [TEAMS][HEADS][head_dim] */
-    SHARED float *fresh_key, *fresh_value; /* [head_dim], if there is a fresh slot */
 };
 
-#define NOT_FRESH UINT64_MAX
-
-/* launch: the one that traps name. */
-INLINE bool find_share(const struct gpu_call *call, uint64_t launch, uint32_t heads_most,
+/* part_slots: worth a block of their own. False: the token's slots are not all in the cache. */
+INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, uint64_t part_slots,
                        struct share *share)
 {
     const struct params_attention *params = (const void *)call->params;
@@ -102,41 +98,28 @@ INLINE bool find_share(const struct gpu_call *call, uint64_t launch, uint32_t he
         (uint32_t)(share->token * (keys->width / share->head_dim) + share->kv_head) * sets + set;
     uint64_t start = list_index(&call->operands[3], share->token);
     uint64_t position = list_index(&call->operands[4], share->token);
-    bool first_thread = block_x() == 0 && thread_index() == 0;
-    if (start >= keys->rows) {
-        if (first_thread)
-            index_of_ok(call, launch, 3, start, keys->rows);
+    if (start >= keys->rows || position >= keys->rows - start)
         return false;
-    }
-    if (position >= keys->rows - start) {
-        if (first_thread)
-            index_of_ok(call, launch, 4, position, keys->rows - start);
-        return false;
-    }
     uint64_t count = position + 1;
     /* Of few slots, fewer parts: to join them costs more than to read them. */
-    uint64_t worth = (count + PART_SLOTS - 1) / PART_SLOTS;
+    uint64_t worth = (count + part_slots - 1) / part_slots;
     share->parts = worth < parts ? (uint32_t)worth : parts;
     uint64_t each = (count + share->parts - 1) / share->parts;
     each = (each + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE * ROWS_AT_ONCE;
     share->start = start;
-    share->fresh = NOT_FRESH;
     share->first = share->part * each < count ? share->part * each : count;
     share->end = share->first + each < count ? share->first + each : count;
     return true;
 }
 
-/* Eight values of a head's row in a slot, of the cache or fresh. */
-INLINE void load_cached(uint32_t dtype, const GLOBAL uint8_t *row, const struct share *share,
-                        uint64_t slot, const SHARED float *fresh, uint32_t at, float values[8])
+/* Says why find_share was false, once for a token. launch: the one that the trap names. */
+INLINE void trap_share(const struct gpu_call *call, uint64_t launch)
 {
-    if (slot != share->fresh) {
-        load8(dtype, row, share->kv_head * share->head_dim + at, values);
+    if (block_x() != 0 || thread_index() != 0)
         return;
-    }
-    UNROLL
-    for (uint32_t i = 0; i < 8; i++)
-        values[i] = fresh[at + i];
+    uint64_t start = list_index(&call->operands[3], block_y()), rows = call->operands[1].rows;
+    if (index_of_ok(call, launch, 3, start, rows))
+        index_of_ok(call, launch, 4, list_index(&call->operands[4], block_y()), rows - start);
 }
 
 INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
@@ -160,7 +143,7 @@ INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
             uint32_t at = 8 * (lane + ROW_LANES * p);
             float values[8];
             if (at < share->head_dim) {
-                load_cached(dtype, row, share, slot, places->fresh_key, at, values);
+                load8(dtype, row, share->kv_head * share->head_dim + at, values);
                 UNROLL
                 for (uint32_t h = 0; h < heads; h++) {
                     UNROLL
@@ -226,7 +209,7 @@ INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
             uint32_t at = 8 * (lane + ROW_LANES * p);
             float values[8];
             if (at < share->head_dim) {
-                load_cached(dtype, row, share, slot, places->fresh_value, at, values);
+                load8(dtype, row, share->kv_head * share->head_dim + at, values);
                 UNROLL
                 for (uint32_t h = 0; h < heads; h++) {
                     float weight = places->scores[h * CHUNK + (uint32_t)(slot - first)];
@@ -394,7 +377,8 @@ INLINE void attend_share(const struct gpu_call *call, const struct share *share,
 INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces, uint32_t dtype)
 {
     struct share share;
-    if (!find_share(call, call->trap_id, heads, &share)) {
+    if (!find_share(call, heads, PART_SLOTS, &share)) {
+        trap_share(call, call->trap_id);
         if (share.part == 0)
             clear_heads(call, &share);
         return;

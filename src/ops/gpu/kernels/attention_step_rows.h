@@ -1,0 +1,216 @@
+/* attention_step_rows.h - what threads of attention_step.c do with rows of the cache: pieces of
+ * keys and values in registers, scores, and sums of values with their weights. Behind attention.c,
+ * whose blocks these are. */
+#ifndef GRETA_OPS_GPU_KERNELS_ATTENTION_STEP_ROWS_H
+#define GRETA_OPS_GPU_KERNELS_ATTENTION_STEP_ROWS_H
+
+#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/tiling.h"
+#include "ops/params.h"
+
+/* Lanes of a row of the cache, each with a piece of eight values. */
+#define STEP_LANES 16u
+/* Rows of a pass over the block's threads, and passes of a chunk: what a thread's registers hold of
+ * keys and values at a time. */
+#define STEP_ROWS_AT_ONCE (THREADS / STEP_LANES)
+#define STEP_ROWS 7u
+#define STEP_CHUNK (STEP_ROWS * STEP_ROWS_AT_ONCE)
+_Static_assert(STEP_LANES * 8 >= STEP_HEAD_MOST && TEAMS == STEP_TEAMS,
+               "a row, as tiling.h has it");
+
+/* What a thread has of a chunk, of keys or values. */
+struct step_rows {
+    words4 pieces[STEP_ROWS];
+};
+
+/* Shared memory. */
+struct step_places {
+    SHARED float *queries;        /* [heads of the kv head][head_dim], rotated, then the new key */
+    SHARED float *totals;         /* [TEAMS][STEP_HEAD_MOST] */
+    SHARED uint16_t *key, *value; /* [head_dim], F16: the new ones */
+    SHARED float *maxima, *sums;  /* [TEAMS] */
+    SHARED uint32_t *flag;
+};
+
+/* The same places for all shapes: their addresses take no registers. */
+INLINE struct step_places step_make_places(void)
+{
+    SHARED float *memory = (SHARED float *)shared_memory();
+    struct step_places places = { .queries = memory };
+    places.totals = places.queries + (STEP_GROUP_MOST + 1) * STEP_HEAD_MOST;
+    places.maxima = places.totals + TEAMS * STEP_HEAD_MOST;
+    places.sums = places.maxima + TEAMS;
+    places.flag = (SHARED uint32_t *)(places.sums + TEAMS);
+    places.key = (SHARED uint16_t *)(places.flag + 4);
+    places.value = places.key + STEP_HEAD_MOST;
+    return places;
+}
+
+/* ---- The cache ------------------------------------------------------------------------------ */
+
+/* Slots of the block's part, counted from the sequence's first, which is `start`, and the new one,
+ * which may be elsewhere; UINT32_MAX: before `start`, or nowhere. */
+struct step_slots {
+    uint32_t start, first, end, fresh;
+    uint32_t value; /* of a row: the head's first */
+};
+
+/* The slot of row r of a chunk. */
+INLINE uint32_t step_slot(uint32_t first, uint32_t r)
+{
+    return first + r * STEP_ROWS_AT_ONCE + thread_index() / STEP_LANES;
+}
+
+/* The thread's place in a row. */
+INLINE uint32_t step_at(void)
+{
+    return 8 * (thread_index() % STEP_LANES);
+}
+
+/* What a thread has of the rows of a chunk: those past the end are zeros, and the new one. */
+INLINE void step_fetch(const struct gpu_operand *cache, uint32_t head_dim,
+                       const struct step_slots *slots, uint32_t first, struct step_rows *rows)
+{
+    uint32_t slot = step_slot(first, 0);
+    uint64_t stride_bytes = cache->row_stride_bytes;
+    const GLOBAL uint8_t *row = row_at(cache, slots->start + slot) + 2 * (slots->value + step_at());
+    UNROLL
+    for (uint32_t r = 0; r < STEP_ROWS; r++) {
+        bool there = slot < slots->end && slot != slots->fresh && step_at() < head_dim;
+        rows->pieces[r] = load_if(there, row);
+        row += STEP_ROWS_AT_ONCE * stride_bytes;
+        slot += STEP_ROWS_AT_ONCE;
+    }
+}
+
+INLINE float step_half(words4 piece, uint32_t i)
+{
+    return f16_value((uint16_t)(piece[i / 2] >> (16 * (i % 2))));
+}
+
+INLINE float step_dot(const float q[8], words4 piece)
+{
+    float sum = 0;
+    UNROLL
+    for (uint32_t i = 0; i < 8; i++)
+        sum = __builtin_fmaf(q[i], step_half(piece, i), sum);
+    return sum;
+}
+
+/* What the thread multiplies of the query. */
+INLINE void step_load_query(const SHARED float *query, uint32_t head_dim, float q[8])
+{
+    bool there = step_at() < head_dim;
+    UNROLL
+    for (uint32_t i = 0; i < 8; i++)
+        q[i] = there ? query[step_at() + i] : 0.0f;
+}
+
+/* Scores of the chunk's rows but the new one; all lanes of a row have them. */
+INLINE void step_score(const struct gpu_call *call, const float q[8],
+                       const struct step_slots *slots, uint32_t first, const struct step_rows *keys,
+                       float scores[STEP_ROWS])
+{
+    const struct params_attention *params = (const void *)call->params;
+    UNROLL
+    for (uint32_t r = 0; r < STEP_ROWS; r++)
+        scores[r] = step_dot(q, keys->pieces[r]);
+    UNROLL
+    for (uint32_t r = 0; r < STEP_ROWS; r++)
+        scores[r] = team_sum(scores[r], STEP_LANES) * params->scale;
+    UNROLL
+    for (uint32_t r = 0; r < STEP_ROWS; r++) {
+        uint32_t slot = step_slot(first, r);
+        bool there = slot < slots->end && slot != slots->fresh;
+        scores[r] = there ? scores[r] : -F32_INFINITY;
+    }
+}
+
+/* What a team has of its rows: the largest score, the sum of weights of the lanes' own rows, and
+ * the values with their weights. */
+struct step_sums {
+    float largest, sum;
+    float totals[8];
+};
+
+/* e to the power of x: what is lost by the product is far less than what the scores have lost. */
+INLINE float step_exp(float x)
+{
+    return exp2_fast(x * 1.4426950408889634f);
+}
+
+/* Takes a new largest score: what was added so far shrinks. Returns what scores are measured from.
+ */
+INLINE float step_raise(float largest, struct step_sums *sums)
+{
+    float other = team_swap_float(largest, STEP_LANES);
+    largest = other > largest ? other : largest;
+    largest = sums->largest > largest ? sums->largest : largest;
+    float base = largest > -F32_INFINITY ? largest : 0.0f;
+    float factor = step_exp(sums->largest - base);
+    sums->largest = largest;
+    sums->sum *= factor;
+    UNROLL
+    for (uint32_t i = 0; i < 8; i++)
+        sums->totals[i] *= factor;
+    return base;
+}
+
+INLINE void step_add_row(float weight, words4 piece, struct step_sums *sums)
+{
+    sums->sum += weight;
+    UNROLL
+    for (uint32_t i = 0; i < 8; i++)
+        sums->totals[i] = __builtin_fmaf(weight, step_half(piece, i), sums->totals[i]);
+}
+
+INLINE void step_add(const struct step_rows *values, const float scores[STEP_ROWS],
+                     struct step_sums *sums)
+{
+    float largest = scores[0];
+    UNROLL
+    for (uint32_t r = 1; r < STEP_ROWS; r++)
+        largest = scores[r] > largest ? scores[r] : largest;
+    float base = step_raise(largest, sums);
+    UNROLL
+    for (uint32_t r = 0; r < STEP_ROWS; r++)
+        step_add_row(step_exp(scores[r] - base), values->pieces[r], sums);
+}
+
+/* The new row, which the first row of the first team adds. */
+INLINE void step_add_new(const struct gpu_call *call, const float q[8],
+                         const struct step_places *places, struct step_sums *sums)
+{
+    const struct params_attention *params = (const void *)call->params;
+    words4 key = { 0, 0, 0, 0 }, value = { 0, 0, 0, 0 };
+    if (lane_index() < STEP_LANES && step_at() < params->head_dim) {
+        key = load_shared((const SHARED uint8_t *)(places->key + step_at()));
+        value = load_shared((const SHARED uint8_t *)(places->value + step_at()));
+    }
+    float score = team_sum(step_dot(q, key), STEP_LANES) * params->scale;
+    score = lane_index() < STEP_LANES ? score : -F32_INFINITY;
+    float base = step_raise(score, sums);
+    step_add_row(step_exp(score - base), value, sums);
+}
+
+/* Both rows of the team together, to its place. */
+INLINE void step_store_sums(uint32_t head_dim, const struct step_places *places,
+                            const struct step_sums *sums)
+{
+    float sum = sums->sum + team_swap_float(sums->sum, STEP_LANES), totals[8];
+    UNROLL
+    for (uint32_t i = 0; i < 8; i++)
+        totals[i] = sums->totals[i] + team_swap_float(sums->totals[i], STEP_LANES);
+    if (lane_index() < STEP_LANES && step_at() < head_dim) {
+        SHARED floats4 *place = (SHARED floats4 *)(places->totals + team_index() * STEP_HEAD_MOST +
+                                                   step_at());
+        place[0] = (floats4){ totals[0], totals[1], totals[2], totals[3] };
+        place[1] = (floats4){ totals[4], totals[5], totals[6], totals[7] };
+    }
+    if (lane_index() == 0) {
+        places->maxima[team_index()] = sums->largest;
+        places->sums[team_index()] = sum;
+    }
+}
+
+#endif
