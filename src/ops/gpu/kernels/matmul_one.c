@@ -57,15 +57,6 @@ INLINE void one_fetch(const struct one_work *work, uint32_t dtype, uint32_t grou
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-/* Groups whose sums a lane keeps until they are added up together. Long code costs more than it
- * saves: every launch fetches it anew. */
-#define ONE_KEPT_MOST 4u
-#define ONE_SUMS (ONE_KEPT_MOST * ONE_ROWS_MOST)
-INLINE uint32_t one_kept(uint32_t dtype)
-{
-    return one_rows(dtype) > 1 ? 1 : ONE_KEPT_MOST;
-}
-
 /* Multiplies the slices of a group's rows, which are in the stage. */
 INLINE void one_add(const struct one_work *work, uint32_t dtype, const SHARED uint8_t *stage,
                     const struct one_acts *acts, float sums[ONE_ROWS_MOST])
@@ -76,46 +67,21 @@ INLINE void one_add(const struct one_work *work, uint32_t dtype, const SHARED ui
         sums[r] = one_dot(dtype, stage + r * one_slice_bytes(dtype), left, acts);
 }
 
-/* A lane keeps half of its rows, gives the other half away and adds what it is given. */
-INLINE void one_fold(float sums[ONE_SUMS], uint32_t half, uint32_t bit)
+/* Adds up what the lanes have of a group's rows, and stores it. Of two rows, half of the lanes add
+ * up each. */
+INLINE void one_keep(const struct one_work *work, uint32_t group, uint32_t rows,
+                     const float sums[ONE_ROWS_MOST])
 {
-    bool upper = lane_index() & bit;
-    UNROLL
-    for (uint32_t i = 0; i < half; i++) {
-        float low = sums[i], high = sums[half + i];
-        sums[i] = (upper ? high : low) + team_swap_float(upper ? low : high, bit);
-    }
-}
-
-/* The lanes' sums of 2, 4 or 8 rows: lanes TEAM / rows * n end with row n. */
-INLINE float one_add_lanes(float sums[ONE_SUMS], uint32_t rows)
-{
+    uint32_t lanes = TEAM / rows, row = lane_index() / lanes;
+    float sum = sums[0];
     if (rows == 2) {
-        one_fold(sums, 1, 16);
-        return team_sum(sums[0], 16);
+        bool second = row != 0;
+        sum = (second ? sums[1] : sums[0]) + team_swap_float(second ? sums[0] : sums[1], lanes);
     }
-    if (rows == 8) {
-        one_fold(sums, 4, 16);
-        one_fold(sums, 2, 8);
-        one_fold(sums, 1, 4);
-        return team_sum(sums[0], 4);
-    }
-    one_fold(sums, 2, 16);
-    one_fold(sums, 1, 8);
-    return team_sum(sums[0], 8);
-}
-
-/* Stores the sums of the groups from `group` on, `slots` apart. together: rows of a group that are
- * in `sums`, one behind the other. */
-INLINE void one_keep(const struct one_work *work, uint32_t group, uint32_t rows, uint32_t together,
-                     float sums[ONE_SUMS])
-{
-    uint32_t lanes = TEAM / rows;
-    float sum = one_add_lanes(sums, rows);
-    uint32_t n = lane_index() / lanes, place = group + n / together * work->slots;
-    if (lane_index() % lanes == 0 && place < work->end)
-        work->sums[((place - work->first) * ONE_ROWS_MOST + n % together) * work->members +
-                   work->member] = sum;
+    sum = team_sum(sum, lanes);
+    if (lane_index() % lanes == 0)
+        work->sums[((group - work->first) * ONE_ROWS_MOST + row) * work->members + work->member] =
+            sum;
 }
 
 /* Adds up the slices of all rows of the block. */
@@ -192,29 +158,17 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct one
     one_load_acts(&work, dtype, &acts);
     one_settle(&acts);
     SHARED uint8_t *full = work.ring, *behind = work.ring + call->words[0];
-    while (now < work.end) {
-        uint32_t group = now;
-        const uint32_t together = one_rows(dtype);
-        float sums[ONE_SUMS];
-        UNROLL
-        for (uint32_t n = 0; n < ONE_SUMS; n++)
-            sums[n] = 0;
-        UNROLL
-        for (uint32_t n = 0; n < one_kept(dtype); n++) {
-            if (now < work.end) {
-                copy_wait(ONE_STAGES - 2);
-                team_sync();
-                if (ahead < work.end)
-                    one_fetch(&work, dtype, ahead, empty);
-                copy_commit();
-                one_add(&work, dtype, full, &acts, sums + n * together);
-                empty = full;
-                full = full + stage_bytes < behind ? full + stage_bytes : work.ring;
-                now += work.slots;
-                ahead += work.slots;
-            }
-        }
-        one_keep(&work, group, one_kept(dtype) * together, together, sums);
+    for (; now < work.end; now += work.slots, ahead += work.slots) {
+        float sums[ONE_ROWS_MOST];
+        copy_wait(ONE_STAGES - 2);
+        team_sync();
+        if (ahead < work.end)
+            one_fetch(&work, dtype, ahead, empty);
+        copy_commit();
+        one_add(&work, dtype, full, &acts, sums);
+        one_keep(&work, now, one_rows(dtype), sums);
+        empty = full;
+        full = full + stage_bytes < behind ? full + stage_bytes : work.ring;
     }
     block_sync();
     one_finish(&work, dtype);
