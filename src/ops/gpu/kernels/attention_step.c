@@ -77,7 +77,7 @@ INLINE void step_finish(const struct gpu_call *call, const struct share *share,
     float base = largest > -F32_INFINITY ? largest : 0.0f;
     UNROLL
     for (uint32_t t = 0; t < TEAMS; t++) {
-        float factor = step_exp(places->maxima[t] - base);
+        float factor = exp_value(places->maxima[t] - base);
         sum = __builtin_fmaf(factor, places->sums[t], sum);
         total = __builtin_fmaf(factor, places->totals[t * STEP_HEAD_MOST + d], total);
     }

@@ -133,12 +133,6 @@ struct step_sums {
     float totals[8];
 };
 
-/* e to the power of x: what is lost by the product is far less than what the scores have lost. */
-INLINE float step_exp(float x)
-{
-    return exp2_fast(x * 1.4426950408889634f);
-}
-
 /* Takes a new largest score: what was added so far shrinks. Returns what scores are measured from.
  */
 INLINE float step_raise(float largest, struct step_sums *sums)
@@ -147,7 +141,7 @@ INLINE float step_raise(float largest, struct step_sums *sums)
     largest = other > largest ? other : largest;
     largest = sums->largest > largest ? sums->largest : largest;
     float base = largest > -F32_INFINITY ? largest : 0.0f;
-    float factor = step_exp(sums->largest - base);
+    float factor = exp_value(sums->largest - base);
     sums->largest = largest;
     sums->sum *= factor;
     UNROLL
@@ -174,7 +168,7 @@ INLINE void step_add(const struct step_rows *values, const float scores[STEP_ROW
     float base = step_raise(largest, sums);
     UNROLL
     for (uint32_t r = 0; r < STEP_ROWS; r++)
-        step_add_row(step_exp(scores[r] - base), values->pieces[r], sums);
+        step_add_row(exp_value(scores[r] - base), values->pieces[r], sums);
 }
 
 /* The new row, which the first row of the first team adds. */
@@ -190,7 +184,7 @@ INLINE void step_add_new(const struct gpu_call *call, const float q[8],
     float score = team_sum(step_dot(q, key), STEP_LANES) * params->scale;
     score = lane_index() < STEP_LANES ? score : -F32_INFINITY;
     float base = step_raise(score, sums);
-    step_add_row(step_exp(score - base), value, sums);
+    step_add_row(exp_value(score - base), value, sums);
 }
 
 /* Both rows of the team together, to its place. */
