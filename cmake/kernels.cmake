@@ -1,6 +1,7 @@
 # GPU kernels: one source, compiled by clang 19 for every chip below and embedded in the program. A
 # build without that compiler works and says so in `greta devices`. Where NVIDIA's assembler is found
-# the machine code is embedded too, which spares the driver that work at start.
+# the machine code is embedded too, which spares the driver that work at start. nvcc is not used where it
+# is found: its code was measured and is not faster (bench/NOTES.md).
 option(GRETA_GPU_KERNELS "Build the GPU kernels where clang-19 and lld-19 are found" ON)
 # Chips the GPU kernels are built for. Not in the cache unless it was given: a build folder must not keep
 # an older list.
