@@ -25,10 +25,13 @@ last="greta devices"
 [[ " $devices " == *" host "* ]] || fail "expected the host among the devices, found '$devices'"
 for device in $devices; do
     for row in $rows; do
-        type=${row%:*}
+        type=${row%:*} limit=${row#*:}
+        # A processor that multiplies BF16 itself rounds activations to it too: 0.000025 there.
+        [ "$type $device" != "bf16 host" ] || ! grep -qw avx512_bf16 /proc/cpuinfo ||
+            limit=0.000034
         [ -e "$type.gguf" ] || expect_exit 0 "$GRETA" quantize "$model" "$type.gguf" "$type"
         expect_exit 0 "$GRETA" eval -m "$type.gguf" "$text" --special --device "$device" \
-            --kl-base base.logits --max-kl "${row#*:}" --max-perplexity 12 --json
+            --kl-base base.logits --max-kl "$limit" --max-perplexity 12 --json
         expect_json "j['against_base']['same_top'] > 0.82 and j['scored_tokens'] == 126"
         expect_json "abs(j['bits_per_byte'] - 0.815) < 0.02 and 0 < j['bits_per_byte_error'] < 0.2"
     done

@@ -1,9 +1,9 @@
 /* gpu_step_test.c - rope, kv_append and attention of one token, which in a graph of a GPU are one
  * kernel, against the same launches one by one. The device is the first argument.
  *
- * With guards and an observer a device looks at canaries behind every launch, and none are joined.
- * So everything is done twice: with guards, where an access one byte too far is a fault, and with
- * an observer, who is told of traps. */
+ * With guards and an observer, a graph in which something was found is looked at behind every
+ * launch from then on, and none are joined. So everything is done with guards, where an access one
+ * byte too far is a fault, and with an observer, who is told of traps; shapes also with both. */
 #include "ops_lab.h"
 
 static struct lab gpu;
@@ -345,6 +345,15 @@ static int open_observed(void **state)
     return 0;
 }
 
+static int open_both(void **state)
+{
+    (void)state;
+    lab_open(&gpu, CPU_PATH_COUNT, 0);
+    observed = true;
+    traps_before = 0;
+    return 0;
+}
+
 static int close_lab(void **state)
 {
     (void)state;
@@ -363,5 +372,6 @@ int main(int argument_count, char **arguments)
     };
     const struct CMUnitTest told[] = { cmocka_unit_test(test_shapes) };
     int failed = cmocka_run_group_tests(guarded, open_guarded, close_lab);
-    return cmocka_run_group_tests(told, open_observed, close_lab) + failed;
+    failed += cmocka_run_group_tests(told, open_observed, close_lab);
+    return cmocka_run_group_tests(told, open_both, close_lab) + failed;
 }

@@ -6,23 +6,48 @@
 
 #include <stdlib.h>
 
-/* One launch, or several of the commands from `at` on that can be one; says how many. A kernel of
- * several leaves the number of the first. */
+/* Launches of the graph from command `at` on that nothing comes between, at most
+ * DEVICE_GPU_JOIN_LIMIT; returns how many. Inspections that are made at the graph's end, or not at
+ * all, are nothing. ret_places: which commands they are. */
+static uint32_t find_launches(const struct gpu_graph *graph, const struct gpu_recording *recording,
+                              size_t at, const struct device_command **ret_launches,
+                              size_t *ret_places)
+{
+    bool skip = !gpu_inspect_graph_is_exact(recording->inspections);
+    uint32_t count = 0;
+    for (; at < graph->command_count && count < DEVICE_GPU_JOIN_LIMIT; at++) {
+        const struct device_command *command = &graph->commands[at];
+        if (command->kind == DEVICE_COMMAND_LAUNCH) {
+            ret_places[count] = at;
+            ret_launches[count++] = command;
+        } else if (command->kind != DEVICE_COMMAND_INSPECT || !skip) {
+            break;
+        }
+    }
+    return count;
+}
+
+/* One launch, or several from `at` on that can be one; says how many, and which command is the last
+ * of them. A kernel of several leaves the number of the first. */
 static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *stream,
                                   const struct gpu_graph *graph, struct gpu_recording *recording,
-                                  size_t at, uint64_t node, size_t *ret_taken, struct error *err)
+                                  size_t at, uint64_t node, uint32_t *ret_taken, size_t *ret_last,
+                                  struct error *err)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
     const struct device_command *command = &graph->commands[at];
     /* What the stream did before the graph has ended when the graph begins. */
     struct gpu_before before = { true, graph->commands, at };
     struct gpu_prepared prepared; /* large: only what is used is written */
-    *ret_taken = gpu_prepare_joined(gpu, stream, command, graph->command_count - at, node, before,
-                                    &prepared);
+    const struct device_command *launches[DEVICE_GPU_JOIN_LIMIT];
+    size_t places[DEVICE_GPU_JOIN_LIMIT];
+    uint32_t count = find_launches(graph, recording, at, launches, places);
+    *ret_taken = gpu_prepare_joined(gpu, stream, launches, count, node, before, &prepared);
     if (*ret_taken == 0) {
         gpu_prepare(gpu, stream, command, node, before, &prepared);
         *ret_taken = 1;
     }
+    *ret_last = places[*ret_taken - 1];
     for (uint32_t i = 0; i < prepared.count; i++) {
         GPU_TRY(gpu,
                 runtime->launch(runtime->self, prepared.functions[i], &prepared.grids[i],
@@ -55,9 +80,8 @@ static enum status capture(struct gpu_device *gpu, struct gpu_stream *stream,
         GPU_TRY(gpu, gpu_inspect_graph_flush(gpu, inspections), "graph", err);
         node++;
         if (command->kind == DEVICE_COMMAND_LAUNCH) {
-            size_t taken = 1;
-            TRY(capture_launch(gpu, stream, graph, recording, i, node, &taken, err));
-            i += taken - 1;
+            uint32_t taken = 1;
+            TRY(capture_launch(gpu, stream, graph, recording, i, node, &taken, &i, err));
             node += taken - 1;
         } else {
             GPU_TRY(gpu, gpu_transfer(gpu, stream, command), gpu_command_name(command), err);

@@ -216,11 +216,12 @@ struct gpu_before {
 void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command, uint64_t node, struct gpu_before before,
                  struct gpu_prepared *ret_prepared);
-/* The same for several launches of a graph that can be one, of `count` commands that follow each
- * other; returns how many of them it took, or 0. */
+/* The same for several launches of a graph that can be one, of `count` that follow each other, at
+ * most DEVICE_GPU_JOIN_LIMIT; returns how many of them it took, or 0. */
 uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *stream,
-                            const struct device_command *commands, size_t count, uint64_t node,
-                            struct gpu_before before, struct gpu_prepared *ret_prepared);
+                            const struct device_command *const *launches, uint32_t count,
+                            uint64_t node, struct gpu_before before,
+                            struct gpu_prepared *ret_prepared);
 /* Whether one of the commands may write some of the operand's bytes, rows and what lies between
  * them (gpu_early.c). */
 bool gpu_is_written(const struct device_command *commands, size_t count,
@@ -256,6 +257,9 @@ int gpu_inspect_graph_add(struct gpu_device *gpu, struct gpu_graph_inspections *
                           const struct device_command *command);
 int gpu_inspect_graph_flush(struct gpu_device *gpu, struct gpu_graph_inspections *graph);
 int gpu_inspect_graph_end(struct gpu_device *gpu, struct gpu_graph_inspections *graph);
+/* Whether inspections are made behind the commands they are of; else at the graph's end, or there
+ * are none. */
+bool gpu_inspect_graph_is_exact(const struct gpu_graph_inspections *graph);
 /* A sweep found something: from now on it is worth knowing where. */
 bool gpu_inspect_graph_is_alarmed(const struct gpu_graph_inspections *graph);
 /* Before the graph is launched. */

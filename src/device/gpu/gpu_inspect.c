@@ -561,6 +561,11 @@ int gpu_inspect_graph_end(struct gpu_device *gpu, struct gpu_graph_inspections *
     return gpu_inspect_graph_flush(gpu, graph);
 }
 
+bool gpu_inspect_graph_is_exact(const struct gpu_graph_inspections *graph)
+{
+    return graph && !graph->sweep;
+}
+
 bool gpu_inspect_graph_is_alarmed(const struct gpu_graph_inspections *graph)
 {
     return graph && __atomic_load_n(&graph->alarmed, __ATOMIC_RELAXED);

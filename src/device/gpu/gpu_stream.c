@@ -82,26 +82,26 @@ static struct device_gpu_request request_of(const struct gpu_device *gpu,
                                         .chip = &gpu->facts.chip };
 }
 
-/* Operand `number` of the commands together, or NULL. */
-static const struct device_host_operand *find_operand(const struct device_command *commands,
+/* Operand `number` of the launches together, or NULL. */
+static const struct device_host_operand *find_operand(const struct device_command *const *launches,
                                                       uint32_t count, uint32_t number)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (number < commands[i].operand_count)
-            return &commands[i].operands[number];
-        number -= commands[i].operand_count;
+        if (number < launches[i]->operand_count)
+            return &launches[i]->operands[number];
+        number -= launches[i]->operand_count;
     }
     return NULL;
 }
 
 /* Whether a kernel may read what it reads early only after the kernels before it. */
-static bool must_wait(const struct device_command *commands, uint32_t count,
+static bool must_wait(const struct device_command *const *launches, uint32_t count,
                       const struct gpu_before *before, const struct device_gpu_step *step)
 {
     if (!before->known)
         return step->early_operands != 0;
     for (uint32_t o = 0; o < GPU_OPERAND_LIMIT; o++) {
-        const struct device_host_operand *operand = find_operand(commands, count,
+        const struct device_host_operand *operand = find_operand(launches, count,
                                                                  step->operands[o]);
         if (step->early_operands >> o & 1 && operand &&
             gpu_is_written(before->commands, before->count, operand))
@@ -111,7 +111,7 @@ static bool must_wait(const struct device_command *commands, uint32_t count,
 }
 
 static void fill_calls(struct gpu_device *gpu, const struct gpu_stream *stream,
-                       const struct device_command *commands, uint32_t count, uint64_t node,
+                       const struct device_command *const *launches, uint32_t count, uint64_t node,
                        const struct gpu_before *before, const struct device_gpu_step *steps,
                        uint32_t step_count, struct gpu_prepared *ret_prepared)
 {
@@ -120,20 +120,20 @@ static void fill_calls(struct gpu_device *gpu, const struct gpu_stream *stream,
     for (uint32_t i = 0; i < step_count; i++) {
         const struct device_gpu_step *step = &steps[i];
         struct gpu_call *call = &ret_prepared->calls[i];
-        *call = make_call(gpu, stream, commands, node);
-        memcpy(call->params, commands[step->params_of].params, sizeof(call->params));
+        *call = make_call(gpu, stream, launches[0], node);
+        memcpy(call->params, launches[step->params_of]->params, sizeof(call->params));
         for (uint32_t more = 1; more < count && more <= COUNT_OF(call->more_trap_ids); more++)
-            call->more_trap_ids[more - 1] = commands[more].event_id;
+            call->more_trap_ids[more - 1] = launches[more]->event_id;
         memcpy(call->words, step->words, sizeof(call->words));
-        call->wait_first = must_wait(commands, count, before, step);
+        call->wait_first = must_wait(launches, count, before, step);
         for (uint32_t o = 0; o < GPU_OPERAND_LIMIT; o++) {
-            const struct device_host_operand *operand = find_operand(commands, count,
+            const struct device_host_operand *operand = find_operand(launches, count,
                                                                      step->operands[o]);
             if (operand)
                 fill_operand(operand, &call->operands[o]);
         }
         ret_prepared->functions[i] =
-            gpu->modules[commands->kernel.module_index].functions[step->kernel];
+            gpu->modules[launches[0]->kernel.module_index].functions[step->kernel];
         ret_prepared->grids[i] = (struct gpu_grid){ step->grid_x, step->grid_y, step->threads,
                                                     step->shared_bytes };
     }
@@ -146,30 +146,30 @@ void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
     struct device_gpu_request request = request_of(gpu, command);
     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT];
     uint32_t count = command->kernel.gpu(&request, steps);
-    fill_calls(gpu, stream, command, 1, node, &before, steps, count, ret_prepared);
+    fill_calls(gpu, stream, &command, 1, node, &before, steps, count, ret_prepared);
 }
 
 uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *stream,
-                            const struct device_command *commands, size_t count, uint64_t node,
-                            struct gpu_before before, struct gpu_prepared *ret_prepared)
+                            const struct device_command *const *launches, uint32_t count,
+                            uint64_t node, struct gpu_before before,
+                            struct gpu_prepared *ret_prepared)
 {
     struct device_gpu_request requests[DEVICE_GPU_JOIN_LIMIT];
     struct device_gpu_step steps[DEVICE_GPU_STEP_LIMIT];
     device_gpu_plan plans[DEVICE_GPU_JOIN_LIMIT];
-    uint32_t module_index = commands[0].kernel.module_index, launches = 0, taken = 0;
+    uint32_t module_index = launches[0]->kernel.module_index, same = 0, taken = 0;
     device_gpu_join join = gpu->modules[module_index].join;
-    while (launches < count && launches < DEVICE_GPU_JOIN_LIMIT) {
-        const struct device_command *command = &commands[launches];
-        if (command->kind != DEVICE_COMMAND_LAUNCH || command->kernel.module_index != module_index)
-            break;
-        requests[launches] = request_of(gpu, command);
-        plans[launches++] = command->kernel.gpu;
+    ASSERT(count <= DEVICE_GPU_JOIN_LIMIT);
+    while (same < count && launches[same]->kernel.module_index == module_index) {
+        requests[same] = request_of(gpu, launches[same]);
+        plans[same] = launches[same]->kernel.gpu;
+        same++;
     }
-    uint32_t step_count = join && launches > 1 ? join(requests, plans, launches, steps, &taken) : 0;
+    uint32_t step_count = join && same > 1 ? join(requests, plans, same, steps, &taken) : 0;
     if (step_count == 0)
         return 0;
-    ASSERT(taken > 0 && taken <= launches);
-    fill_calls(gpu, stream, commands, launches, node, &before, steps, step_count, ret_prepared);
+    ASSERT(taken > 0 && taken <= same);
+    fill_calls(gpu, stream, launches, same, node, &before, steps, step_count, ret_prepared);
     return taken;
 }
 
