@@ -306,24 +306,20 @@ if(greta_kernel_count GREATER 0)
                  gpu_engine_test ops_matmul_test ops_layer_test)
         greta_gpu_test(${name} ${name})
     endforeach()
-    if(NOT GRETA_SANITIZE) # few processors, so few blocks
-        add_test(NAME fake_gpu/gpu_group_few_test COMMAND gpu_group_test cuda:0)
-        set_tests_properties(fake_gpu/gpu_group_few_test PROPERTIES TIMEOUT ${greta_test_timeout}
-                             ENVIRONMENT "LD_LIBRARY_PATH=${fake_path}")
-        # The same, and kernels that begin before the ones before them have ended.
-        add_test(NAME fake_gpu/gpu_step_early_test COMMAND gpu_step_test cuda:0)
-        set_tests_properties(fake_gpu/gpu_step_early_test PROPERTIES TIMEOUT ${greta_test_timeout}
-                             ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_EARLY=1")
-    endif()
-    # A chip with many processors cuts products in other ways.
+    # The same on an emulated GPU of another kind: the environment says of which.
+    function(greta_fake_gpu_test name program)
+        add_test(NAME fake_gpu/${name} COMMAND ${program} cuda:0)
+        set_tests_properties(fake_gpu/${name} PROPERTIES TIMEOUT ${greta_test_timeout}
+                             ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};${ARGN}")
+    endfunction()
     if(NOT GRETA_SANITIZE)
-        add_test(NAME fake_gpu/gpu_many_wide_test COMMAND gpu_many_test cuda:0)
-        set_tests_properties(fake_gpu/gpu_many_wide_test PROPERTIES TIMEOUT ${greta_test_timeout}
-                             ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_PROCESSORS=132")
-        # So does one of another kind.
-        add_test(NAME fake_gpu/gpu_many_older_test COMMAND gpu_many_test cuda:0)
-        set_tests_properties(fake_gpu/gpu_many_older_test PROPERTIES TIMEOUT ${greta_test_timeout}
-                             ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_CHIP=80")
+        # Few processors, so few blocks.
+        greta_fake_gpu_test(gpu_group_few_test gpu_group_test)
+        # The same, and kernels that begin before the ones before them have ended.
+        greta_fake_gpu_test(gpu_step_early_test gpu_step_test FAKE_GPU_EARLY=1)
+        # A chip with many processors cuts products in other ways; so does one of another kind.
+        greta_fake_gpu_test(gpu_many_wide_test gpu_many_test FAKE_GPU_PROCESSORS=132)
+        greta_fake_gpu_test(gpu_many_older_test gpu_many_test FAKE_GPU_CHIP=80)
         # Much of the same again: run by ./test --long.
         set_tests_properties(fake_gpu/gpu_many_wide_test fake_hip/gpu_many_test
                              fake_hip/gpu_engine_test PROPERTIES LABELS long)

@@ -30,6 +30,7 @@
 #undef CUDA_OLD
 #undef CUDA_CALL
 EXPORT CUresult cuCtxSynchronize(void);
+EXPORT uint64_t fake_cuda_captured(const char *name);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything below */
 static CUresult sticky;
@@ -801,7 +802,16 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     if (extra || !config->gridDimX || !config->gridDimY || config->gridDimY > 65535 ||
         config->blockDimX > work.kernel->thread_limit || config->sharedMemBytes > 232448)
         return INVALID_VALUE;
+    if (config->hStream && config->hStream->capturing)
+        work.kernel->captured++;
     return give(config->hStream, &work);
+}
+
+/* For tests: how often a kernel was given to a graph. */
+uint64_t fake_cuda_captured(const char *name)
+{
+    const struct fake_kernel *kernel = fake_kernel_find(name);
+    return kernel ? kernel->captured : 0;
 }
 
 /* ---- Graphs --------------------------------------------------------------------------------- */

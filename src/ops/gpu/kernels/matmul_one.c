@@ -103,17 +103,6 @@ INLINE void one_finish(const struct one_work *work, uint32_t dtype)
     }
 }
 
-/* Waits until they are there: a wait inside the loop is one that every round of it pays for. */
-INLINE void one_settle(const struct one_acts *acts)
-{
-#if defined(__NVPTX__)
-    __asm__ volatile("" ::"r"(acts->words[0][0]), "r"(acts->words[3][3]), "f"(acts->scales[0])
-                     : "memory");
-#else
-    (void)acts;
-#endif
-}
-
 /* Blocks that do a product, or some parts of it. */
 struct one_share {
     uint32_t part_bits;
@@ -156,7 +145,8 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct one
     leave_crumbs(call);
     struct one_acts acts = { .lane = lane_index() };
     one_load_acts(&work, dtype, &acts);
-    one_settle(&acts);
+    /* Not in the loop: every round of it would pay. */
+    made_here(acts.words[0][0], acts.words[3][3], acts.scales[0]);
     SHARED uint8_t *full = work.ring, *behind = work.ring + call->words[0];
     for (; now < work.end; now += work.slots, ahead += work.slots) {
         float sums[ONE_ROWS_MOST];

@@ -148,6 +148,12 @@ INLINE words4 load_if(bool wanted, const GLOBAL uint8_t *at)
     return (words4){ a, b, c, d };
 }
 
+/* The compiler makes these values before what follows, and not where they are first used. */
+INLINE void made_here(uint32_t a, uint32_t b, float c)
+{
+    __asm__ volatile("" ::"r"(a), "r"(b), "f"(c) : "memory");
+}
+
 /* 16 bytes from global to shared memory, in the background; groups are waited for in order. */
 INLINE void copy_async(SHARED uint8_t *target, const GLOBAL uint8_t *source)
 {
@@ -441,6 +447,15 @@ INLINE uint32_t team_max_bits(uint32_t value, uint32_t width)
     }
     return value;
 }
+
+#if !defined(__NVPTX__)
+INLINE void made_here(uint32_t a, uint32_t b, float c)
+{
+    (void)a;
+    (void)b;
+    (void)c;
+}
+#endif
 
 /* Two f16 in a word, the first in the low half. */
 INLINE uint32_t two_halves(float low, float high)
