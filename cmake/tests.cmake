@@ -234,7 +234,8 @@ if(greta_kernel_count GREATER 0)
     find_program(GRETA_GPU_READELF llvm-readelf-19 REQUIRED)
     add_test(NAME source/kernel_metadata
              COMMAND bash ${CMAKE_SOURCE_DIR}/tests/tools/kernel_metadata_test.sh
-                     ${greta_kernel_folder} ${CMAKE_SOURCE_DIR} ${GRETA_GPU_READELF})
+                     ${greta_kernel_folder} ${CMAKE_SOURCE_DIR} ${GRETA_GPU_READELF}
+                     ${GRETA_GPU_PTXAS})
     # A libamdhip64.so over libcuda: the HIP backend, unchanged, runs on what CUDA's runs on.
     add_library(greta_hip_over_cuda SHARED tests/hip_over_cuda/over_device.c
                 tests/hip_over_cuda/over_kernel.c tests/hip_over_cuda/over_memory.c

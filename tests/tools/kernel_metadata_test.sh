@@ -1,8 +1,12 @@
 #!/bin/bash
-# kernel_metadata_test.sh FOLDER SOURCE READELF [CUOBJ]: what the compilers say of every kernel: all of
-# kernels.def are there, each takes one struct gpu_call by value, none keeps an array in slow memory.
+# kernel_metadata_test.sh FOLDER SOURCE READELF [PTXAS]: what the compilers say of every kernel: all of
+# kernels.def are there, each takes one struct gpu_call by value, none keeps an array in slow memory, none
+# has more values than registers. Of NVIDIA's the assembler knows, where it is found; of AMD's the metadata.
 set -u
 folder=$1 names=$(sed -n 's/^GPU_KERNEL(\(.*\))$/\1/p' "$2/src/ops/gpu/kernels.def") readelf=$3
+ptxas=${4:-}
+# Bytes of a thread's stack: another version of the assembler may want a register or two more than there are.
+spill_limit=32
 failures=0
 fail() {
     echo "kernel metadata: $*" >&2
@@ -28,6 +32,15 @@ for ptx in "$folder"/*.ptx; do
             fail "$ptx: $name: expected that it lets no kernel begin before its end"
     done
     [ "$(grep -c '^\.maxntid ' "$ptx")" = "$entries" ] || fail "$ptx: a kernel without launch bounds"
+    [ -x "$ptxas" ] || continue
+    chip=$(basename "$ptx" .ptx)
+    report=$("$ptxas" -arch="$chip" -v "$ptx" -o /dev/null 2>&1) || fail "$ptx: not taken by $ptxas"
+    told=$(echo "$report" | grep -c 'bytes spill stores')
+    [ "$told" = "$entries" ] || fail "$ptx: registers of $told kernels are known, not of $entries"
+    spilled=$(echo "$report" | awk -v limit=$spill_limit '
+        /Function properties for/ { name = $NF }
+        /bytes stack frame/ && $1 > limit { print name ": a stack of " $1 " bytes" }')
+    [ -z "$spilled" ] || fail "$ptx: expected at most $spill_limit bytes, found $spilled"
 done
 for object in "$folder"/*.co; do
     [ -e "$object" ] || continue

@@ -100,10 +100,12 @@ INLINE void make_inputs(const struct gpu_call *call, const struct way *way, uint
                         struct inputs *inputs)
 {
     inputs->k = (uint32_t)way->weights->width;
+    inputs->acts = row_at(&call->operands[0], way->first_token);
+    inputs->stride_bytes = (uint32_t)call->operands[0].row_stride_bytes;
+    inputs->last = way->token_count - 1;
     UNROLL
     for (uint32_t t = 0; t < tokens; t++)
-        inputs->acts[t] = row_at(&call->operands[0],
-                                 way->first_token + (t < way->token_count ? t : 0));
+        inputs->offsets[t] = (t < inputs->last ? t : inputs->last) * inputs->stride_bytes;
 }
 
 /* Units of a chunk whose activations are asked for before its weights are waited for. */

@@ -12,6 +12,7 @@ struct one_acts {
     uint32_t lane; /* whose they are */
     words4 words[8];
     floats4 scales;
+    floats4 below; /* of Q4_K: what 2^23 too much in a scale or min amounts to */
     int32_t excess[4];
 };
 
@@ -58,6 +59,7 @@ INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct on
             acts->words[j] = one_words(row + column + 16 * j);
         acts->scales = *(const GLOBAL floats4 *)scales;
         acts->scales[2] *= 0.0625f; /* upper nibbles are taken sixteenfold */
+        acts->below = acts->scales * -0x1p23f;
     } else if (dtype == DTYPE_Q8_0_X8) {
         /* Lanes of an odd pair take the second block first: no two read one bank. */
         uint32_t other = lane & 2;
@@ -85,6 +87,12 @@ INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct on
 
 /* ---- A slice of a row ----------------------------------------------------------------------- */
 
+/* 2^23 and a byte of a word. */
+INLINE float byte_float(uint32_t word, uint32_t index)
+{
+    return float_of(pick_bytes(word, 0x4B000000u, byte_selector(index, 4, 5, 7)));
+}
+
 /* Four lanes for each block, 32 columns of two groups for each lane. */
 INLINE float one_dot_q4_k(const SHARED uint8_t *row, const struct one_acts *acts)
 {
@@ -92,7 +100,9 @@ INLINE float one_dot_q4_k(const SHARED uint8_t *row, const struct one_acts *acts
     const SHARED uint8_t *block = row + 144 * (lane / 4);
     words4 head = load_shared(block);
     words4 nibbles[2] = { load_shared(block + 16 + 32 * p), load_shared(block + 32 + 32 * p) };
-    int32_t low = 0, high = 0;
+    /* Whole numbers behind 2^23 (1.5 times that where they have a sign) are bits of a float: no
+     * conversions, which wait for each other. */
+    int32_t low = 0x4B400000, high = 0x4B400000;
     UNROLL
     for (uint32_t j = 0; j < 2; j++) {
         UNROLL
@@ -110,10 +120,13 @@ INLINE float one_dot_q4_k(const SHARED uint8_t *row, const struct one_acts *acts
     uint32_t bytes = (a & front & 0x3F3F3F3Fu) |
                      (~front & ((c & 0x0F0F0F0Fu) | (a >> 2 & 0x30303030u)));
     float d = f16_value((uint16_t)head[0]), dmin = f16_value((uint16_t)(head[0] >> 16));
-    float sum = acts->scales[0] * (float)(bytes & 255u) * (float)low;
-    sum = __builtin_fmaf(acts->scales[2] * (float)(bytes >> 8 & 255u), (float)high, sum);
-    float min = acts->scales[1] * (float)(bytes >> 16 & 255u);
-    min = __builtin_fmaf(acts->scales[3], (float)(bytes >> 24), min);
+    /* Scales and mins by the activations'. */
+    float first = __builtin_fmaf(acts->scales[0], byte_float(bytes, 0), acts->below[0]);
+    float second = __builtin_fmaf(acts->scales[2], byte_float(bytes, 1), acts->below[2]);
+    float min = __builtin_fmaf(acts->scales[1], byte_float(bytes, 2), acts->below[1]);
+    min = __builtin_fmaf(acts->scales[3], byte_float(bytes, 3) - 0x1p23f, min);
+    float sum = first * (float_of((uint32_t)low) - 0x1.8p23f);
+    sum = __builtin_fmaf(second, float_of((uint32_t)high) - 0x1.8p23f, sum);
     return __builtin_fmaf(d, sum, -(dmin * min));
 }
 

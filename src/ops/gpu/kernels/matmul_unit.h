@@ -117,10 +117,21 @@ INLINE void load_unit(uint32_t dtype, const SHARED uint8_t *at, struct unit *uni
 
 /* ---- Units times activations ---------------------------------------------------------------- */
 
+/* Packed rows of the tokens. One that is not there is read as the last. */
 struct inputs {
-    const GLOBAL uint8_t *acts[TOKENS_MOST]; /* packed rows */
+    const GLOBAL uint8_t *acts;
+    uint32_t stride_bytes, last; /* the last token */
+    uint32_t offsets[TOKENS_MOST];
     uint32_t k;
 };
+
+/* Levels need many registers: where a row is, is made again for each unit. Floats need fewer. */
+INLINE const GLOBAL uint8_t *find_row(uint32_t dtype, const struct inputs *inputs, uint32_t t)
+{
+    bool floats = dtype == DTYPE_BF16 || dtype == DTYPE_F16 || dtype == DTYPE_F32;
+    uint32_t last = not_known(inputs->last), token = t < last ? t : last;
+    return inputs->acts + (floats ? inputs->offsets[t] : token * inputs->stride_bytes);
+}
 
 /* What one unit is multiplied with, of one token: levels or floats, and scales of blocks of 32. */
 struct acts {
@@ -133,7 +144,7 @@ struct acts {
 INLINE void load_acts(uint32_t dtype, const struct inputs *inputs, uint32_t t, uint32_t at,
                       struct acts *acts)
 {
-    const GLOBAL uint8_t *row = inputs->acts[t], *scales = row + inputs->k;
+    const GLOBAL uint8_t *row = find_row(dtype, inputs, t), *scales = row + inputs->k;
     uint32_t lane = lane_index();
     if (at + lane * unit_weights(dtype) >= inputs->k)
         at = lane = 0;

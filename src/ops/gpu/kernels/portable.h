@@ -154,6 +154,14 @@ INLINE void made_here(uint32_t a, uint32_t b, float c)
     __asm__ volatile("" ::"r"(a), "r"(b), "f"(c) : "memory");
 }
 
+/* The same value, of which the compiler knows nothing: what is made of it is made again, and takes
+ * no registers meanwhile. */
+INLINE uint32_t not_known(uint32_t value)
+{
+    __asm__ volatile("" : "+r"(value));
+    return value;
+}
+
 /* 16 bytes from global to shared memory, in the background; groups are waited for in order. */
 INLINE void copy_async(SHARED uint8_t *target, const GLOBAL uint8_t *source)
 {
@@ -449,6 +457,10 @@ INLINE uint32_t team_max_bits(uint32_t value, uint32_t width)
 }
 
 #if !defined(__NVPTX__)
+INLINE uint32_t not_known(uint32_t value)
+{
+    return value;
+}
 INLINE void made_here(uint32_t a, uint32_t b, float c)
 {
     (void)a;
