@@ -196,6 +196,12 @@ enum status gpu_graph_replay(struct device *device, void *stream, void *graph, u
                              const struct event_scope *scope, struct error *err);
 void gpu_graph_destroy(struct device *device, void *graph);
 
+/* Notes a command as given. */
+void gpu_stream_note(struct gpu_stream *stream, uint64_t event_id, const char *op,
+                     const struct event_scope *scope, const struct gpu_graph *graph);
+
+/* ---- Commands (gpu_command.c) --------------------------------------------------------------- */
+
 /* A launch's kernels and calls, in order. */
 struct gpu_prepared {
     uint32_t count;
@@ -226,13 +232,13 @@ uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *str
  * them (gpu_early.c). */
 bool gpu_is_written(const struct device_command *commands, size_t count,
                     const struct device_host_operand *operand);
+/* A launch outside of a graph. */
+enum status gpu_launch(struct gpu_device *gpu, struct gpu_stream *stream,
+                       const struct device_command *command, struct error *err);
 /* Copies and fills. */
 int gpu_transfer(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command);
 const char *gpu_command_name(const struct device_command *command);
-/* Notes a command as given. */
-void gpu_stream_note(struct gpu_stream *stream, uint64_t event_id, const char *op,
-                     const struct event_scope *scope, const struct gpu_graph *graph);
 
 /* ---- Inspections (gpu_inspect.c) ------------------------------------------------------------ */
 

@@ -101,7 +101,8 @@ INLINE float one_dot_q4_k(const SHARED uint8_t *row, const struct one_acts *acts
     words4 head = load_shared(block);
     words4 nibbles[2] = { load_shared(block + 16 + 32 * p), load_shared(block + 32 + 32 * p) };
     /* Whole numbers behind 2^23 (1.5 times that where they have a sign) are bits of a float: no
-     * conversions, which wait for each other. */
+     * conversions, which wait for each other. The same bits as with them, for activations below
+     * 2^111, whose scales can be taken 2^23 times. */
     int32_t low = 0x4B400000, high = 0x4B400000;
     UNROLL
     for (uint32_t j = 0; j < 2; j++) {
