@@ -101,11 +101,11 @@ INLINE void make_inputs(const struct gpu_call *call, const struct way *way, uint
 {
     inputs->k = (uint32_t)way->weights->width;
     inputs->acts = row_at(&call->operands[0], way->first_token);
-    inputs->stride_bytes = (uint32_t)call->operands[0].row_stride_bytes;
+    inputs->stride = (uint32_t)(call->operands[0].row_stride_bytes / 16);
     inputs->last = way->token_count - 1;
     UNROLL
     for (uint32_t t = 0; t < tokens; t++)
-        inputs->offsets[t] = (t < inputs->last ? t : inputs->last) * inputs->stride_bytes;
+        inputs->offsets[t] = (t < inputs->last ? t : inputs->last) * inputs->stride;
 }
 
 /* Units of a chunk whose activations are asked for before its weights are waited for. */

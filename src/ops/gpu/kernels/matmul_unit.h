@@ -117,20 +117,23 @@ INLINE void load_unit(uint32_t dtype, const SHARED uint8_t *at, struct unit *uni
 
 /* ---- Units times activations ---------------------------------------------------------------- */
 
-/* Packed rows of the tokens. One that is not there is read as the last. */
+/* Packed rows of the tokens, at multiples of 16 bytes. One that is not there is read as the last.
+ */
 struct inputs {
     const GLOBAL uint8_t *acts;
-    uint32_t stride_bytes, last; /* the last token */
-    uint32_t offsets[TOKENS_MOST];
+    uint32_t stride, last;         /* between rows, in 16 bytes; the last token */
+    uint32_t offsets[TOKENS_MOST]; /* of each, in 16 bytes */
     uint32_t k;
 };
 
-/* Levels need many registers: where a row is, is made again for each unit. Floats need fewer. */
+/* Where a token's row is. Kernels of levels have no register left for eight places, and make them
+ * again for each unit; those of floats have none for making them. */
 INLINE const GLOBAL uint8_t *find_row(uint32_t dtype, const struct inputs *inputs, uint32_t t)
 {
     bool floats = dtype == DTYPE_BF16 || dtype == DTYPE_F16 || dtype == DTYPE_F32;
     uint32_t last = not_known(inputs->last), token = t < last ? t : last;
-    return inputs->acts + (floats ? inputs->offsets[t] : token * inputs->stride_bytes);
+    uint32_t place = floats ? inputs->offsets[t] : token * inputs->stride;
+    return inputs->acts + (uint64_t)place * 16;
 }
 
 /* What one unit is multiplied with, of one token: levels or floats, and scales of blocks of 32. */
