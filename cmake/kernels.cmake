@@ -55,6 +55,8 @@ function(greta_embed vendor chip file features)
 endfunction()
 
 if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
+    # Addresses in shared memory have 32 bits: half the instructions to make them.
+    set(nvidia_short_addresses -Xclang -fcuda-short-ptr -mllvm -nvptx-short-ptr)
     set(nvidia_chips ${GRETA_GPU_CHIPS})
     list(FILTER nvidia_chips INCLUDE REGEX "^sm_")
     foreach(chip IN LISTS nvidia_chips)
@@ -65,7 +67,8 @@ if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
         endif()
         greta_kernel_command(OUTPUT ${file}
             COMMAND ${GRETA_GPU_CLANG} --target=nvptx64-nvidia-cuda -march=${chip}
-                    -Xclang -target-feature -Xclang +ptx80 ${greta_kernel_flags}
+                    -Xclang -target-feature -Xclang +ptx80 ${nvidia_short_addresses}
+                    ${greta_kernel_flags}
                     -MD -MF ${file}.d -MT ${file} -S ${greta_kernel_source} -o ${file}.plain
             COMMAND sed -E -f ${CMAKE_SOURCE_DIR}/cmake/launch_bounds.sed ${file}.plain > ${file}
             DEPENDS ${greta_kernel_source} ${CMAKE_SOURCE_DIR}/cmake/launch_bounds.sed

@@ -121,6 +121,12 @@ EMULATED_INLINE int32_t dot4_upper(uint32_t a, uint32_t b, int32_t sum)
 {
     return dot4(a >> 4 & 0x0F0F0F0Fu, b, 0) * 16 + sum;
 }
+EMULATED_INLINE int32_t dot4_unsigned(uint32_t a, uint32_t b, int32_t sum)
+{
+    for (uint32_t i = 0; i < 4; i++)
+        sum += (int32_t)(uint8_t)(a >> (8 * i)) * (int8_t)(b >> (8 * i));
+    return sum;
+}
 EMULATED_INLINE uint32_t byte_selector(uint32_t first, uint32_t second, uint32_t third,
                                        uint32_t fourth)
 {

@@ -129,7 +129,26 @@ static void test_norms(void **state)
     }
 }
 
-/* Packed rows of a GPU give back the values, within half a level; from every op that packs. */
+/* A block of 32 values as levels: what divisions give, to the bit. Returns their sum. */
+static int32_t pack_block(const float *values, int8_t *levels, float *ret_scale)
+{
+    float largest = 0;
+    bool finite = true;
+    for (size_t i = 0; i < 32; i++) {
+        finite = finite && isfinite(values[i]);
+        largest = fmaxf(largest, fabsf(values[i]));
+    }
+    bool usable = finite && largest >= 0x1p-110f;
+    int32_t sum = 0;
+    for (size_t i = 0; i < 32; i++) {
+        levels[i] = usable ? (int8_t)rintf(values[i] * (127.0f / largest)) : 0;
+        sum += levels[i];
+    }
+    *ret_scale = usable ? largest / 127.0f : finite ? 0.0f : NAN;
+    return sum;
+}
+
+/* Packed rows of a GPU, from every op that packs. */
 static void check_packed(const char *name, const struct device_view *packed, const float *values,
                          uint64_t k, uint64_t tokens)
 {
@@ -138,15 +157,19 @@ static void check_packed(const char *name, const struct device_view *packed, con
     assert_non_null(bytes);
     lab_get(&gpu, packed, bytes);
     for (uint64_t t = 0; t < tokens; t++)
-        for (uint64_t i = 0; i < k; i++) {
+        for (uint64_t i = 0; i < k; i += 32) {
             const uint8_t *row = bytes + t * row_bytes;
-            float pair[2];
+            int8_t levels[32];
+            float pair[2], scale;
+            int32_t sum = pack_block(values + t * k + i, levels, &scale);
             memcpy(pair, row + k + i / 32 * 8, sizeof(pair));
-            double found = (double)(int8_t)row[i] * (double)pair[0];
-            double wanted = (double)values[t * k + i];
-            if (fabs(found - wanted) > 0.501 * (double)pair[0])
-                fail_msg("%s: token %d, value %d: expected %g, found %g", name, (int)t, (int)i,
-                         wanted, found);
+            bool same = isnan(scale) ? isnan(pair[0])
+                                     : pair[0] == scale && pair[1] == scale * (float)sum;
+            if (!same || memcmp(levels, row + i, sizeof(levels)) != 0)
+                fail_msg("%s: token %d, values from %d on: expected scale %a and its %d-fold, "
+                         "found %a and %a, or other levels",
+                         name, (int)t, (int)i, (double)scale, (int)sum, (double)pair[0],
+                         (double)pair[1]);
         }
     free(bytes);
 }
@@ -176,6 +199,37 @@ static void test_packing(void **state)
     check_packed("swiglu", &packed, result, K, TOKENS);
     free(result);
     free(ones);
+    free(values);
+}
+
+/* Levels of blocks of every size there is: each power of two, by any number, the largest below it,
+ * one; and what has no levels. */
+static void test_packing_of_any_size(void **state)
+{
+    (void)state;
+    enum { POWERS = 254, KINDS = 3, K = (POWERS * KINDS + 3) * 32 };
+    float *values = lab_floats(&host, K);
+    for (size_t block = 0; block < POWERS * KINDS; block++) {
+        uint32_t mantissas[KINDS] = { (uint32_t)(fabsf(lab_random(&host)) * 8388607.0f), 0x7FFFFFu,
+                                      0 };
+        uint32_t bits = (uint32_t)(block / KINDS + 1) << 23 | mantissas[block % KINDS];
+        float largest;
+        memcpy(&largest, &bits, sizeof(largest));
+        for (size_t i = 0; i < 32; i++)
+            values[block * 32 + i] *= largest;
+        values[block * 32 + block % 32] = block % 2 ? -largest : largest;
+    }
+    float *others = values + POWERS * KINDS * 32;
+    memset(others, 0, 32 * sizeof(float));
+    others[32] = INFINITY;
+    others[64] = NAN;
+    struct device_view x = lab_put_new(&gpu, DTYPE_F32, K, 1, values);
+    struct device_view packed = lab_view(&gpu, DTYPE_I8,
+                                         ops_packed_row_bytes(&gpu.ops, DTYPE_Q8_0, K, 1), 1);
+    LAB_OK(&gpu, ops_act_pack(&gpu.target, &x, &packed, DTYPE_Q8_0, &gpu.err));
+    check_packed("act_pack", &packed, values, K, 1);
+    lab_drop(&gpu, packed);
+    lab_drop(&gpu, x);
     free(values);
 }
 
@@ -355,10 +409,10 @@ int main(int argument_count, char **arguments)
     if (!lab_choose_named(argument_count, arguments))
         return LAB_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_embed),     cmocka_unit_test(test_norms),
-        cmocka_unit_test(test_packing),   cmocka_unit_test(test_rope),
-        cmocka_unit_test(test_attention), cmocka_unit_test(test_graph),
-        cmocka_unit_test(test_upload),
+        cmocka_unit_test(test_embed),   cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_packing), cmocka_unit_test(test_packing_of_any_size),
+        cmocka_unit_test(test_rope),    cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_graph),   cmocka_unit_test(test_upload),
     };
     return cmocka_run_group_tests(tests, open_labs, close_labs);
 }

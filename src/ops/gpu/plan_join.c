@@ -44,6 +44,7 @@ static uint32_t join_attention(const struct device_gpu_request *requests,
     parts = parts < most ? parts : most > 1 ? most : 1;
     steps[0].grid_x = parts * heads;
     steps[0].words[0] = parts;
+    steps[0].words[4] = heads;
     steps[0].shared_bytes = STEP_SHARED_BYTES;
     /* keys, values, starts, positions, slots, table. */
     steps[0].early_operands = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 9 | 1u << 10;

@@ -13,7 +13,7 @@
  * of the kv head that read them last; every block has them ready.
  *
  * Operands: those of attention, then k, v, slots, table. words: those of attention; words[3]: pairs
- * are neighbours. */
+ * are neighbours; words[4]: heads. */
 #include "ops/gpu/kernels/attention_step_rows.h"
 
 /* Slots that are worth a block of their own. */
@@ -208,8 +208,7 @@ INLINE void step_take(const struct gpu_call *call, const struct step_work *work,
         step_store_value(call, work, places, value_at, also, writes);
 }
 
-/* The block's rows: those in registers, then chunk for chunk, and the new one if it is among them.
- */
+/* The block's rows, the new one among them: those in registers, then chunk for chunk. */
 INLINE void step_attend(const struct gpu_call *call, const struct step_work *work,
                         const struct step_places *places, struct step_rows *keys,
                         struct step_rows *values)
@@ -221,6 +220,7 @@ INLINE void step_attend(const struct gpu_call *call, const struct step_work *wor
     step_load_query(places->queries + work->own * head_dim, head_dim, q);
     for (uint32_t first = slots->first; first < slots->end;) {
         float scores[STEP_ROWS];
+        step_take_new(places, head_dim, slots, first, keys, values);
         step_score(call, q, slots, first, keys, scores);
         step_add(values, scores, &sums);
         first += STEP_CHUNK;
@@ -229,8 +229,6 @@ INLINE void step_attend(const struct gpu_call *call, const struct step_work *wor
             step_fetch(&call->operands[2], head_dim, slots, first, values);
         }
     }
-    if (team_index() == 0 && slots->fresh - slots->first < slots->end - slots->first)
-        step_add_new(call, q, places, &sums);
     step_store_sums(head_dim, places, &sums);
 }
 
@@ -265,8 +263,8 @@ KERNEL(attention_step)
     step_take(&call, &work, &places, pairs);
     block_sync();
     /* Counts the kv head's blocks that have read queries and key; the answer has time. */
-    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call.workspace +
-                               (uint32_t)call.operands[0].width / head_dim + work.share.kv_head;
+    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call.workspace + call.words[4] +
+                               work.share.kv_head;
     uint32_t before = 0;
     if (i == 0)
         before = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);

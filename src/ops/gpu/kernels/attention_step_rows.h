@@ -106,7 +106,24 @@ INLINE void step_load_query(const SHARED float *query, uint32_t head_dim, float 
         q[i] = there ? query[step_at() + i] : 0.0f;
 }
 
-/* Scores of the chunk's rows but the new one; all lanes of a row have them. */
+/* The new row, if it is in the chunk, to whose registers it belongs. */
+INLINE void step_take_new(const struct step_places *places, uint32_t head_dim,
+                          const struct step_slots *slots, uint32_t first, struct step_rows *keys,
+                          struct step_rows *values)
+{
+    uint32_t distance = slots->fresh - step_slot(first, 0);
+    if (distance >= STEP_CHUNK || distance % STEP_ROWS_AT_ONCE || step_at() >= head_dim)
+        return;
+    UNROLL
+    for (uint32_t r = 0; r < STEP_ROWS; r++) {
+        bool here = distance == r * STEP_ROWS_AT_ONCE;
+        load_shared_if(here, (const SHARED uint8_t *)(places->key + step_at()), &keys->pieces[r]);
+        load_shared_if(here, (const SHARED uint8_t *)(places->value + step_at()),
+                       &values->pieces[r]);
+    }
+}
+
+/* Scores of the chunk's rows; all lanes of a row have them. */
 INLINE void step_score(const struct gpu_call *call, const float q[8],
                        const struct step_slots *slots, uint32_t first, const struct step_rows *keys,
                        float scores[STEP_ROWS])
@@ -120,9 +137,7 @@ INLINE void step_score(const struct gpu_call *call, const float q[8],
         scores[r] = team_sum(scores[r], STEP_LANES) * params->scale;
     UNROLL
     for (uint32_t r = 0; r < STEP_ROWS; r++) {
-        uint32_t slot = step_slot(first, r);
-        bool there = slot < slots->end && slot != slots->fresh;
-        scores[r] = there ? scores[r] : -F32_INFINITY;
+        scores[r] = step_slot(first, r) < slots->end ? scores[r] : -F32_INFINITY;
     }
 }
 
@@ -169,22 +184,6 @@ INLINE void step_add(const struct step_rows *values, const float scores[STEP_ROW
     UNROLL
     for (uint32_t r = 0; r < STEP_ROWS; r++)
         step_add_row(exp_value(scores[r] - base), values->pieces[r], sums);
-}
-
-/* The new row, which the first row of the first team adds. */
-INLINE void step_add_new(const struct gpu_call *call, const float q[8],
-                         const struct step_places *places, struct step_sums *sums)
-{
-    const struct params_attention *params = (const void *)call->params;
-    words4 key = { 0, 0, 0, 0 }, value = { 0, 0, 0, 0 };
-    if (lane_index() < STEP_LANES && step_at() < params->head_dim) {
-        key = load_shared((const SHARED uint8_t *)(places->key + step_at()));
-        value = load_shared((const SHARED uint8_t *)(places->value + step_at()));
-    }
-    float score = team_sum(step_dot(q, key), STEP_LANES) * params->scale;
-    score = lane_index() < STEP_LANES ? score : -F32_INFINITY;
-    float base = step_raise(score, sums);
-    step_add_row(exp_value(score - base), value, sums);
 }
 
 /* Both rows of the team together, to its place. */

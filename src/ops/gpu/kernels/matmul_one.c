@@ -55,6 +55,9 @@ INLINE void one_fetch(const struct one_work *work, uint32_t dtype, uint32_t grou
     }
 }
 
+/* Slices of a row that are loaded together when they are added up. */
+#define ONE_SLICES_AT_ONCE 8u
+
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
 /* Multiplies the slices of a group's rows, which are in the stage. */
@@ -67,10 +70,16 @@ INLINE void one_add(const struct one_work *work, uint32_t dtype, const SHARED ui
         sums[r] = one_dot(dtype, stage + r * one_slice_bytes(dtype), left, acts);
 }
 
-/* Adds up what the lanes have of a group's rows, and stores it. Of two rows, half of the lanes add
- * up each. */
-INLINE void one_keep(const struct one_work *work, uint32_t group, uint32_t rows,
-                     const float sums[ONE_ROWS_MOST])
+/* Where the lane's sum of a group's row goes. Of two rows, half of the lanes add up each. */
+INLINE SHARED float *one_find_sum(const struct one_work *work, uint32_t group, uint32_t rows)
+{
+    uint32_t row = lane_index() / (TEAM / rows);
+    return work->sums + ((group - work->first) * ONE_ROWS_MOST + row) * work->members +
+           work->member;
+}
+
+/* Adds up what the lanes have of a group's rows, and stores it. */
+INLINE void one_keep(SHARED float *place, uint32_t rows, const float sums[ONE_ROWS_MOST])
 {
     uint32_t lanes = TEAM / rows, row = lane_index() / lanes;
     float sum = sums[0];
@@ -80,27 +89,49 @@ INLINE void one_keep(const struct one_work *work, uint32_t group, uint32_t rows,
     }
     sum = team_sum(sum, lanes);
     if (lane_index() % lanes == 0)
-        work->sums[((group - work->first) * ONE_ROWS_MOST + row) * work->members + work->member] =
-            sum;
+        *place = sum;
 }
 
-/* Adds up the slices of all rows of the block. */
-INLINE void one_finish(const struct one_work *work, uint32_t dtype)
+/* Where a sum of the block goes: row i % ONE_ROWS_MOST of its group i / ONE_ROWS_MOST. */
+struct one_place {
+    GLOBAL float *out; /* 0: there is no such row */
+    float bias;
+};
+
+INLINE struct one_place one_find_place(const struct one_work *work, uint32_t dtype, uint32_t i)
 {
-    uint32_t count = (work->end - work->first) * ONE_ROWS_MOST;
-    for (uint32_t i = thread_index(); i < count; i += thread_count()) {
-        uint32_t before, group = work->first + i / ONE_ROWS_MOST, r = i % ONE_ROWS_MOST;
-        uint32_t part = one_part(work, group, &before);
-        const struct gpu_operand *bias = &work->call->operands[4 + part];
-        const struct gpu_operand *out = &work->call->operands[7 + part];
-        uint32_t rows = one_rows(dtype), row = (group - before) * rows + r;
-        if (r >= rows || row >= out->width)
-            continue;
-        float sum = 0;
-        for (uint32_t m = 0; m < work->members; m++)
-            sum += work->sums[i * work->members + m];
-        row_f32(out, 0)[row] = bias->address ? sum + row_f32(bias, 0)[row] : sum;
+    struct one_place place = { 0 };
+    uint32_t before, group = work->first + i / ONE_ROWS_MOST, r = i % ONE_ROWS_MOST;
+    if (group >= work->end || r >= one_rows(dtype))
+        return place;
+    uint32_t part = one_part(work, group, &before);
+    const struct gpu_operand *bias = &work->call->operands[4 + part];
+    const struct gpu_operand *out = &work->call->operands[7 + part];
+    uint32_t row = (group - before) * one_rows(dtype) + r;
+    if (row < out->width)
+        place.out = row_f32(out, 0) + row;
+    if (row < out->width && bias->address)
+        place.bias = row_f32(bias, 0)[row];
+    return place;
+}
+
+/* Adds up the slices of a row. */
+INLINE void one_store(const struct one_work *work, uint32_t i, const struct one_place *place)
+{
+    if (!place->out)
+        return;
+    const SHARED float *slices = work->sums + i * work->members;
+    float sum = 0;
+    for (uint32_t first = 0; first < work->members; first += ONE_SLICES_AT_ONCE) {
+        float loaded[ONE_SLICES_AT_ONCE];
+        UNROLL
+        for (uint32_t m = 0; m < ONE_SLICES_AT_ONCE; m++)
+            loaded[m] = first + m < work->members ? slices[first + m] : 0.0f;
+        UNROLL
+        for (uint32_t m = 0; m < ONE_SLICES_AT_ONCE; m++)
+            sum += loaded[m];
     }
+    *place->out = sum + place->bias;
 }
 
 /* Blocks that do a product, or some parts of it. */
@@ -148,6 +179,8 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct one
     /* Not in the loop: every round of it would pay. */
     made_here(acts.words[0][0], acts.words[3][3], acts.scales[0]);
     SHARED uint8_t *full = work.ring, *behind = work.ring + call->words[0];
+    SHARED float *place_of_sum = one_find_sum(&work, now, one_rows(dtype));
+    const uint32_t sums_apart = work.slots * ONE_ROWS_MOST * work.members;
     for (; now < work.end; now += work.slots, ahead += work.slots) {
         float sums[ONE_ROWS_MOST];
         copy_wait(ONE_STAGES - 2);
@@ -156,12 +189,20 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct one
             one_fetch(&work, dtype, ahead, empty);
         copy_commit();
         one_add(&work, dtype, full, &acts, sums);
-        one_keep(&work, now, one_rows(dtype), sums);
+        one_keep(place_of_sum, one_rows(dtype), sums);
+        place_of_sum += sums_apart;
         empty = full;
         full = full + stage_bytes < behind ? full + stage_bytes : work.ring;
     }
+    /* Where the first sums go is found before all are there. */
+    struct one_place place = one_find_place(&work, dtype, thread_index());
     block_sync();
-    one_finish(&work, dtype);
+    one_store(&work, thread_index(), &place);
+    uint32_t sums = (work.end - work.first) * ONE_ROWS_MOST;
+    for (uint32_t i = thread_index() + thread_count(); i < sums; i += thread_count()) {
+        place = one_find_place(&work, dtype, i);
+        one_store(&work, i, &place);
+    }
 }
 
 /* All parts have one type. */

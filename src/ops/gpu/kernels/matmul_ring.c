@@ -88,8 +88,18 @@ struct ring_work {
     uint32_t first; /* weight of the row that the chunk begins with */
     uint32_t count; /* weights in the chunk */
     uint32_t k;
-    const GLOBAL uint8_t *acts[TOKENS_MOST]; /* packed rows */
+    const GLOBAL uint8_t *acts; /* the first token's packed row */
+    uint64_t stride_bytes;      /* to the next one's */
+    uint32_t last;              /* token */
 };
+
+/* A token's packed row; those behind the last token have its. It is found again each time: there
+ * are no registers for eight. */
+INLINE const GLOBAL uint8_t *ring_acts(const struct ring_work *work, uint32_t t)
+{
+    uint32_t last = not_known(work->last);
+    return work->acts + (t < last ? t : last) * work->stride_bytes;
+}
 
 /* Four bytes at an even address. */
 INLINE uint32_t ring_load_word(const SHARED uint8_t *at)
@@ -145,10 +155,11 @@ INLINE void ring_add_q6_k(const struct ring_work *work, uint32_t tokens,
         uint32_t at = work->first + u / 8 * 256 + 128 * half;
         UNROLL
         for (uint32_t t = 0; t < tokens; t++) {
+            const GLOBAL uint8_t *row = ring_acts(work, t);
             UNROLL
             for (uint32_t g = 0; g < 4; g++) {
-                words2 acts = *(const GLOBAL words2 *)(work->acts[t] + at + 32 * g + column);
-                float scale = ring_acts_scale(work->acts[t], work->k, at + 32 * g)[0];
+                words2 acts = *(const GLOBAL words2 *)(row + at + 32 * g + column);
+                float scale = ring_acts_scale(row, work->k, at + 32 * g)[0];
                 UNROLL
                 for (uint32_t r = 0; r < ROWS; r++) {
                     int32_t dot = dot4(levels[r][g][0], acts[0], 0);
@@ -186,9 +197,10 @@ INLINE void ring_add_blocks(const struct ring_work *work, uint32_t tokens, bool 
         uint32_t at = work->first + 32 * u;
         UNROLL
         for (uint32_t t = 0; t < tokens; t++) {
-            words4 first = ring_acts_words4(work->acts[t], at);
-            words4 second = ring_acts_words4(work->acts[t], at + 16);
-            float scale = ring_acts_scale(work->acts[t], work->k, at)[0];
+            const GLOBAL uint8_t *row = ring_acts(work, t);
+            words4 first = ring_acts_words4(row, at);
+            words4 second = ring_acts_words4(row, at + 16);
+            float scale = ring_acts_scale(row, work->k, at)[0];
             UNROLL
             for (uint32_t r = 0; r < ROWS; r++) {
                 int32_t dot = 0;
@@ -269,11 +281,14 @@ INLINE void ring_multiply(const struct gpu_call *call, uint32_t tokens)
     /* The same for every part; some may be absent. */
     uint32_t k = (uint32_t)(call->operands[1].width | call->operands[2].width |
                             call->operands[3].width);
-    struct ring_work work = { .stage_bytes = stage_bytes, .k = k };
+    struct ring_work work = { .stage_bytes = stage_bytes,
+                              .k = k,
+                              .acts = row_at(packed, first_token),
+                              .stride_bytes = packed->row_stride_bytes,
+                              .last = token_count - 1 };
     float sums[ROWS][TOKENS_MOST];
     UNROLL
     for (uint32_t t = 0; t < tokens; t++) {
-        work.acts[t] = row_at(packed, first_token + (t < token_count ? t : 0));
         UNROLL
         for (uint32_t r = 0; r < ROWS; r++)
             sums[r][t] = 0;

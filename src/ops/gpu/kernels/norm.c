@@ -49,7 +49,7 @@ KERNEL(rms_norm)
         squares += value * value;
     }
     float mean = block_sum(squares, (SHARED float *)shared_memory()) / (float)width;
-    float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
+    float scale = inverse_root(mean + params->epsilon);
     GLOBAL uint8_t *packed = call.operands[4].address ? row_at(&call.operands[4], block_x()) : 0;
     UNROLL
     for (uint32_t n = 0; n < KEPT; n++) {
@@ -93,6 +93,9 @@ KERNEL(rms_norm_by_four)
     for (uint32_t n = 0; n < KEPT_FOURS; n++) {
         uint32_t i = n * step + thread_index();
         weights[n] = i < fours ? weight[i] : zero;
+        /* What was read long ago may have left the cache by now. */
+        if (i < fours && lane_index() % 8 == 0)
+            prefetch(&x[i]);
     }
     early_wait();
     leave_crumbs(&call);
@@ -120,19 +123,17 @@ KERNEL(rms_norm_by_four)
     float mean = block_sum(squares[0] + squares[1] + squares[2] + squares[3],
                            (SHARED float *)shared_memory()) /
                  (float)width;
-    float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
+    float scale = inverse_root(mean + params->epsilon);
     GLOBAL uint8_t *packed = call.operands[4].address ? row_at(&call.operands[4], block_x()) : 0;
     UNROLL
     for (uint32_t n = 0; n < KEPT_FOURS; n++) {
         uint32_t i = n * step + thread_index();
-        if (n * step < fours) {
-            floats4 value = kept[n] * scale * weights[n];
-            if (i < fours)
-                out[i] = value;
-            if (packed)
-                pack_four(params->packing.format, packed, width, 4 * i, value);
-        }
+        kept[n] = kept[n] * scale * weights[n];
+        if (i < fours)
+            out[i] = kept[n];
     }
+    if (packed)
+        pack_fours(params->packing.format, packed, width, kept, KEPT_FOURS);
     for (uint32_t first = KEPT_FOURS * step; first < fours; first += step) {
         uint32_t i = first + thread_index();
         floats4 value = i < fours ? x[i] * scale * weight[i] : zero;
@@ -158,7 +159,7 @@ KERNEL(head_norm)
     for (uint32_t i = lane_index(); i < head_dim; i += TEAM)
         squares += x[i] * x[i];
     float mean = team_sum(squares, TEAM) / (float)head_dim;
-    float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
+    float scale = inverse_root(mean + params->epsilon);
     for (uint32_t i = lane_index(); i < head_dim; i += TEAM)
         x[i] = x[i] * scale * weight[i];
 }

@@ -9,6 +9,31 @@
 #include "ops/gpu/kernels/portable.h"
 #include "ops/gpu/packing.h"
 
+/* Fours that a thread packs together. */
+#define PACK_FOURS_MOST 2
+
+/* 127 / magnitude, from 2^-110 on, rounded as a division is, but without its branches: a team's
+ * other work does not wait for them. One step of Newton's makes the reciprocal as good as it can
+ * be, the quotient's remainder does the rest; both by as much smaller where the reciprocal would be
+ * too small. */
+INLINE float pack_factor(float magnitude)
+{
+    float less = magnitude >= 0x1p64f ? 0x1p-64f : 1.0f;
+    float divisor = magnitude * less, dividend = 127.0f * less;
+    float inverse = reciprocal_fast(divisor);
+    inverse = __builtin_fmaf(inverse, __builtin_fmaf(-divisor, inverse, 1.0f), inverse);
+    float quotient = dividend * inverse;
+    return __builtin_fmaf(__builtin_fmaf(-divisor, quotient, dividend), inverse, quotient);
+}
+
+/* magnitude / 127, rounded as a division is. */
+INLINE float pack_scale(float magnitude)
+{
+    const float inverse = 1.0f / 127.0f;
+    float quotient = magnitude * inverse;
+    return __builtin_fmaf(__builtin_fmaf(-127.0f, quotient, magnitude), inverse, quotient);
+}
+
 /* The level of a value among 32 neighbours of a row, which all lanes of a team have together.
  * *ret_pair: of all of them. */
 INLINE int32_t pack_level(float value, floats2 *ret_pair)
@@ -17,8 +42,8 @@ INLINE int32_t pack_level(float value, floats2 *ret_pair)
     bool finite = largest < 0x7F800000u;
     float magnitude = float_of(largest);
     bool usable = finite && magnitude >= 0x1p-110f;
-    float scale = usable ? magnitude / 127.0f : finite ? 0.0f : float_of(0x7FC00000u);
-    float factor = usable ? 127.0f / magnitude : 0.0f;
+    float scale = usable ? pack_scale(magnitude) : finite ? 0.0f : float_of(0x7FC00000u);
+    float factor = usable ? pack_factor(magnitude) : 0.0f;
     int32_t level = usable ? (int32_t)__builtin_rintf(value * factor) : 0;
     int32_t sum = team_sum_int(level, TEAM);
     *ret_pair = (floats2){ scale, scale * (float)sum };
@@ -56,8 +81,8 @@ INLINE uint32_t four_levels(floats4 values, floats2 *ret_pair)
     bool finite = largest < 0x7F800000u;
     float magnitude = float_of(largest);
     bool usable = finite && magnitude >= 0x1p-110f;
-    float scale = usable ? magnitude / 127.0f : finite ? 0.0f : float_of(0x7FC00000u);
-    float factor = usable ? 127.0f / magnitude : 0.0f;
+    float scale = usable ? pack_scale(magnitude) : finite ? 0.0f : float_of(0x7FC00000u);
+    float factor = usable ? pack_factor(magnitude) : 0.0f;
     uint32_t levels = 0;
     int32_t sum = 0;
     UNROLL
@@ -69,6 +94,16 @@ INLINE uint32_t four_levels(floats4 values, floats2 *ret_pair)
     sum = team_sum_int(sum, 8);
     *ret_pair = (floats2){ scale, scale * (float)sum };
     return levels;
+}
+
+/* Where four values from i on go, and their block's pair. */
+INLINE void pack_store(GLOBAL uint8_t *packed, uint64_t k, uint64_t i, uint32_t levels,
+                       floats2 pair)
+{
+    if (i < k)
+        *(GLOBAL uint32_t *)(packed + i) = levels;
+    if (i < k && i % 32 == 0)
+        *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
 }
 
 /* The same for four neighbouring values from i on, a multiple of 4. All lanes of a team are here
@@ -84,10 +119,31 @@ INLINE void pack_four(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint6
     }
     floats2 pair;
     uint32_t levels = four_levels(values, &pair);
-    if (there)
-        *(GLOBAL uint32_t *)(packed + i) = levels;
-    if (there && i % 32 == 0)
-        *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
+    pack_store(packed, k, i, levels, pair);
+}
+
+/* Packs `count` fours of each thread of the block, the next of a thread behind the block's: their
+ * work is mixed. */
+INLINE void pack_fours(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, const floats4 *values,
+                       uint32_t count)
+{
+    if (format == PACK_F32) {
+        UNROLL
+        for (uint32_t n = 0; n < count; n++) {
+            uint64_t i = 4 * (n * thread_count() + thread_index());
+            if (i < k)
+                *(GLOBAL floats4 *)(packed + 4 * i) = values[n];
+        }
+        return;
+    }
+    uint32_t levels[PACK_FOURS_MOST];
+    floats2 pairs[PACK_FOURS_MOST];
+    UNROLL
+    for (uint32_t n = 0; n < count; n++)
+        levels[n] = four_levels(values[n], &pairs[n]);
+    UNROLL
+    for (uint32_t n = 0; n < count; n++)
+        pack_store(packed, k, 4 * (n * thread_count() + thread_index()), levels[n], pairs[n]);
 }
 
 #endif

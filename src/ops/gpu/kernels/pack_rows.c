@@ -90,7 +90,7 @@ KERNEL(rms_norm_halves)
     float mean = block_sum(squares[0] + squares[1] + squares[2] + squares[3],
                            (SHARED float *)shared_memory()) /
                  (float)(4 * fours);
-    float scale = 1.0f / __builtin_sqrtf(mean + params->epsilon);
+    float scale = inverse_root(mean + params->epsilon);
     uint32_t largest = 0;
     UNROLL
     for (uint32_t n = 0; n < KEPT_OF_NORM; n++) {

@@ -105,6 +105,14 @@ INLINE int32_t dot4_upper(uint32_t a, uint32_t b, int32_t sum)
     return result;
 }
 
+/* a's bytes without sign. */
+INLINE int32_t dot4_unsigned(uint32_t a, uint32_t b, int32_t sum)
+{
+    int32_t result;
+    __asm__("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
+    return result;
+}
+
 /* Four bytes of eight, of which `low` has the first four: the order as byte_selector gives it. */
 INLINE uint32_t byte_selector(uint32_t first, uint32_t second, uint32_t third, uint32_t fourth)
 {
@@ -121,6 +129,30 @@ INLINE float exp2_fast(float x)
 {
     return __nvvm_ex2_approx_ftz_f(x);
 }
+/* 1 / x and 1 / sqrt(x) to a unit in the last place; numbers below 2^-126 count as 0. */
+INLINE float reciprocal_fast(float x)
+{
+    return __nvvm_rcp_approx_ftz_f(x);
+}
+INLINE float inverse_root(float x)
+{
+    return __nvvm_rsqrt_approx_ftz_f(x);
+}
+
+/* Over all lanes of a team; every lane has the result. */
+INLINE uint32_t whole_team_max(uint32_t value)
+{
+    uint32_t result;
+    __asm__ volatile("redux.sync.max.u32 %0, %1, -1;" : "=r"(result) : "r"(value));
+    return result;
+}
+INLINE int32_t whole_team_sum(int32_t value)
+{
+    int32_t result;
+    __asm__ volatile("redux.sync.add.s32 %0, %1, -1;" : "=r"(result) : "r"(value));
+    return result;
+}
+#define HAS_WHOLE_TEAM
 
 /* 16 bytes of shared memory, at a multiple of 16, by one load: where each word is used once, the
  * compiler takes a vector apart into four, which meet in the same banks. */
@@ -132,6 +164,23 @@ INLINE words4 load_shared(const SHARED uint8_t *at)
                      : "r"((uint32_t)(uintptr_t)at)
                      : "memory");
     return (words4){ a, b, c, d };
+}
+/* The same where they are wanted; else the words stay what they are. */
+INLINE void load_shared_if(bool wanted, const SHARED uint8_t *at, words4 *words)
+{
+    uint32_t a = (*words)[0], b = (*words)[1], c = (*words)[2], d = (*words)[3];
+    __asm__ volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %5, 0;\n"
+                     "@p ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+                     : "+r"(a), "+r"(b), "+r"(c), "+r"(d)
+                     : "r"((uint32_t)(uintptr_t)at), "r"((uint32_t)wanted)
+                     : "memory");
+    *words = (words4){ a, b, c, d };
+}
+
+/* Asks for what is there into the cache all processors share; nothing is read. */
+INLINE void prefetch(const GLOBAL void *at)
+{
+    __asm__ volatile("prefetch.global.L2 [%0];" ::"l"(at) : "memory");
 }
 
 /* 16 bytes of global memory, at a multiple of 16, where they are wanted; else zeros. It stays where
@@ -305,6 +354,10 @@ INLINE int32_t dot4_upper(uint32_t a, uint32_t b, int32_t sum)
 {
     return dot4(a >> 4 & 0x0F0F0F0Fu, b, 0) * 16 + sum;
 }
+INLINE int32_t dot4_unsigned(uint32_t a, uint32_t b, int32_t sum)
+{
+    return dot4(a >> 1 & 0x7F7F7F7Fu, b, 0) * 2 + dot4(a & 0x01010101u, b, sum);
+}
 
 INLINE uint32_t byte_selector(uint32_t first, uint32_t second, uint32_t third, uint32_t fourth)
 {
@@ -443,12 +496,20 @@ INLINE float block_sum(float value, SHARED float *sums)
 }
 INLINE int32_t team_sum_int(int32_t value, uint32_t width)
 {
+#if defined(HAS_WHOLE_TEAM)
+    if (width == TEAM)
+        return whole_team_sum(value);
+#endif
     for (uint32_t distance = width / 2; distance > 0; distance /= 2)
         value += (int32_t)team_swap((uint32_t)value, distance);
     return value;
 }
 INLINE uint32_t team_max_bits(uint32_t value, uint32_t width)
 {
+#if defined(HAS_WHOLE_TEAM)
+    if (width == TEAM)
+        return whole_team_max(value);
+#endif
     for (uint32_t distance = width / 2; distance > 0; distance /= 2) {
         uint32_t other = team_swap(value, distance);
         value = other > value ? other : value;
@@ -457,6 +518,23 @@ INLINE uint32_t team_max_bits(uint32_t value, uint32_t width)
 }
 
 #if !defined(__NVPTX__)
+INLINE void prefetch(const GLOBAL void *at)
+{
+    (void)at;
+}
+INLINE float reciprocal_fast(float x)
+{
+    return 1.0f / x;
+}
+INLINE float inverse_root(float x)
+{
+    return 1.0f / __builtin_sqrtf(x);
+}
+INLINE void load_shared_if(bool wanted, const SHARED uint8_t *at, words4 *words)
+{
+    if (wanted)
+        *words = load_shared(at);
+}
 INLINE uint32_t not_known(uint32_t value)
 {
     return value;
@@ -536,13 +614,13 @@ INLINE uint32_t scale_halves(uint32_t values, uint32_t base, uint32_t scale, uin
 #endif
 }
 
-/* exp(x) to about 2 units in the last place: what x * log2(e) loses is put back. */
+/* exp(x) to about 2 units in the last place: what x * log2(e) loses is put back. Without a branch:
+ * lanes stay together, and several are on their way at a time. */
 INLINE float exp_value(float x)
 {
     const float log2e = 1.4426950408889634f, rest = 1.9259629911266175e-8f;
+    x = x < -104.0f ? -104.0f : x; /* whose power is 0 */
     float high = x * log2e;
-    if (!(high > -150.0f))
-        return high != high ? x : 0.0f;
     float low = __builtin_fmaf(x, log2e, -high) + x * rest;
     float power = exp2_fast(high);
     return __builtin_fmaf(power, low * 0.6931471805599453f, power);
