@@ -165,7 +165,7 @@ static void step(struct bench *bench)
                              1e-5f, err));
     MUST(bench,
          ops_matmul(target, &bench->output, &bench->packed_width, NULL, &bench->logits, err));
-    MUST(bench, ops_argmax(target, &bench->logits, &bench->best, err));
+    MUST(bench, ops_argmax(target, &bench->logits, &bench->best, NULL, err));
     bench->launches = 1 + 10 * (uint64_t)bench->shape->block_count + 3;
 }
 

@@ -174,7 +174,7 @@ static enum status compute(struct work_streams *work, struct error *err)
     TRY(ops_gather_rows(&target, &work->table, &work->rows, &work->picked, err));
     TRY(device_mark_record(device, work->compute, work->picked_done, DEVICE_HERE, err));
     label(work, work->compute, STEP_COMPUTE, "streams.best");
-    TRY(ops_argmax(&target, &work->picked, &work->best, err));
+    TRY(ops_argmax(&target, &work->picked, &work->best, NULL, err));
     TRY(device_mark_record(device, work->compute, work->chosen, DEVICE_HERE, err));
 
     target = target_on(work, work->second, DEVICE_HERE);

@@ -331,9 +331,10 @@ enum status ops_attention(const struct ops_target *target, const struct device_v
 /* ---- Choosing ------------------------------------------------------------------------------- */
 
 enum status ops_argmax(const struct ops_target *target, const struct device_view *logits,
-                       const struct device_view *ids, struct error *err)
+                       const struct device_view *ids, const struct device_view *next,
+                       struct error *err)
 {
-    const struct device_view *operands[] = { logits, ids };
+    const struct device_view *operands[] = { logits, ids, next };
     return launch(target, OPS_ARGMAX, NULL, operands, logits->shape.dims[1], err);
 }
 

@@ -196,9 +196,11 @@ ops_attention(const struct ops_target *target, const struct device_view *q,
 /* ---- Choosing ------------------------------------------------------------------------------- */
 
 /* ids[r] = index of the largest of logits[r], the first of equals; -1 if any of them is NaN or
- * infinite. logits [vocab, rows], ids I32 [rows]. */
+ * infinite. logits [vocab, rows], ids I32 [rows]. next (or NULL), I32 [rows]: the same with 0 in
+ * place of -1, so that whoever looks rows up by it before the ids are known finds one. */
 MUST_CHECK enum status ops_argmax(const struct ops_target *target, const struct device_view *logits,
-                                  const struct device_view *ids, struct error *err);
+                                  const struct device_view *ids, const struct device_view *next,
+                                  struct error *err);
 
 /* The k largest of each row, largest first, the first of equals first; NaN counts as smallest.
  * values F32 [k, rows], ids I32 [k, rows]. */

@@ -351,14 +351,23 @@ static void test_choosing(void **state)
     struct device_view best = lab_view(&lab, DTYPE_I32, ROWS, 1);
     struct device_view values = lab_view(&lab, DTYPE_F32, K, ROWS);
     struct device_view tokens = lab_view(&lab, DTYPE_I32, K, ROWS);
-    LAB_OK(&lab, ops_argmax(&lab.target, &view, &best, err));
+    struct device_view alone = lab_view(&lab, DTYPE_I32, ROWS, 1);
+    struct device_view next = lab_view(&lab, DTYPE_I32, ROWS, 1);
+    LAB_OK(&lab, ops_argmax(&lab.target, &view, &alone, NULL, err));
+    LAB_OK(&lab, ops_argmax(&lab.target, &view, &best, &next, err));
     LAB_OK(&lab, ops_top_k(&lab.target, &view, &values, &tokens, err));
-    int32_t chosen[ROWS], kept[K * ROWS];
+    int32_t chosen[ROWS], chosen_alone[ROWS], looked_up[ROWS], kept[K * ROWS];
     float kept_values[K * ROWS];
     lab_get(&lab, &best, chosen);
+    lab_get(&lab, &alone, chosen_alone);
+    lab_get(&lab, &next, looked_up);
     lab_get(&lab, &tokens, kept);
     lab_get(&lab, &values, kept_values);
     assert_true(chosen[0] == 7 && chosen[1] == -1 && chosen[2] == 0);
+    assert_memory_equal(chosen_alone, chosen, sizeof(chosen));
+    assert_true(looked_up[0] == 7 && looked_up[1] == 0 && looked_up[2] == 0);
+    struct device_view short_next = lab_view(&lab, DTYPE_I32, ROWS - 1, 1);
+    CHECK_FAILS(ops_argmax(&lab.target, &view, &best, &short_next, err), STATUS_REFUSED, err);
     assert_true(kept[0] == 7 && kept[1] == 900 && kept[K] == 999);
     for (size_t row = 0; row < ROWS; row++)
         for (size_t i = 0; i < K; i++) {

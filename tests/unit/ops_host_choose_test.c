@@ -82,6 +82,10 @@ static void check_row(const struct rig *rig, uint64_t row, uint64_t k)
     if (best != expected)
         fail_msg("%s: argmax of row %d: expected %d, found %d", rig->name, (int)row, expected,
                  best);
+    int32_t next = ((const int32_t *)rig->operands[4].data)[row];
+    if (next != (expected < 0 ? 0 : expected))
+        fail_msg("%s: next of row %d: expected that of %d, found %d", rig->name, (int)row, expected,
+                 next);
     free(sorted);
 }
 
@@ -98,15 +102,24 @@ static void check_choose(enum cpu_path path, enum fill fill, uint64_t vocab, uin
     rig_operand(&rig, 1, DTYPE_F32, k, rows, 0);
     rig_operand(&rig, 2, DTYPE_I32, k, rows, 0);
     rig_list(&rig, 3, NULL, rows);
+    rig_list(&rig, 4, NULL, rows);
     for (uint64_t r = 0; r < rows; r++) {
         for (uint64_t i = 0; i < vocab; i++)
             rig_row(&rig, 0, r)[i] = fill_value(fill, i, vocab, &random);
     }
     rig_run(&rig, rig_kernel(path, "top_k"), rows, true);
-    /* argmax has the same first operand, and ids as its second. */
-    struct device_host_operand operands[2] = { rig.operands[0], rig.operands[3] };
+    /* argmax has the same first operand, ids as its second, and what to look up next as its third:
+     * first absent, so that the ids are there without it. */
+    struct device_host_operand operands[3] = { rig.operands[0], rig.operands[3] };
     rig.call.operands = operands;
     rig_run(&rig, rig_kernel(path, "argmax"), rows, true);
+    int32_t *alone = malloc(rows * sizeof(*alone));
+    assert_non_null(alone);
+    memcpy(alone, rig.operands[3].data, rows * sizeof(*alone));
+    operands[2] = rig.operands[4];
+    rig_run(&rig, rig_kernel(path, "argmax"), rows, true);
+    assert_memory_equal(alone, rig.operands[3].data, rows * sizeof(*alone));
+    free(alone);
     for (uint64_t r = 0; r < rows; r++)
         check_row(&rig, r, k);
     rig_check_margins(&rig);

@@ -42,12 +42,15 @@ void host_argmax_tile(const struct device_host_call *call, uint64_t tile)
 {
     const struct device_host_operand *logits = &call->operands[0]; /* [vocab, rows] */
     int32_t *ids = call->operands[1].data;                         /* [rows] */
+    int32_t *next = call->operands[2].data;                        /* the same, or NULL */
     const float *row = row_f32(logits, tile);
     uint64_t vocab = logits->shape.dims[0], best = 0;
     float largest = largest_if_finite(row, vocab);
     while (best < vocab && row[best] != largest)
         best++;
     ids[tile] = best < vocab ? (int32_t)best : -1; /* nothing equals a NaN */
+    if (next)
+        next[tile] = best < vocab ? (int32_t)best : 0;
 }
 
 /* ---- top_k: a heap with the worst of the best so far at its root ---------------------------- */

@@ -92,8 +92,12 @@ INLINE void argmax_join(const struct gpu_call *call, uint64_t key)
     for (uint32_t i = lane_index(); i < block_count_x(); i += TEAM)
         key = larger(key, ((volatile GLOBAL uint64_t *)keys)[i]);
     key = team_largest(key);
-    if (thread_index() == 0)
-        ((GLOBAL uint32_t *)call->operands[1].address)[block_y()] = ~(uint32_t)key;
+    if (thread_index() != 0)
+        return;
+    uint32_t id = ~(uint32_t)key;
+    ((GLOBAL uint32_t *)call->operands[1].address)[block_y()] = id;
+    if (call->operands[2].address) /* a row to look up next: there is none of -1 */
+        ((GLOBAL uint32_t *)call->operands[2].address)[block_y()] = id == UINT32_MAX ? 0 : id;
 }
 
 KERNEL(argmax)
