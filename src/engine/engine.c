@@ -25,6 +25,7 @@ void engine_close(struct engine *engine)
         return;
     struct error unused;
     engine_drop_replays(engine);
+    engine_choices_release(engine);
     /* Waits for its work, so that nothing runs on what is given back below. */
     if (engine->stream.index &&
         device_stream_destroy(engine->device, engine->stream, DEVICE_HERE, &unused))
@@ -73,7 +74,7 @@ static enum status allocate(struct engine *engine, struct error *err)
     if (!engine->layers || !engine->lengths || !engine->new_lengths || !engine->host_indices ||
         !engine->slot_ids)
         return error_set(err, STATUS_NO_MEMORY, "no memory for an engine");
-    return STATUS_OK;
+    return engine_choices_init(engine, err);
 }
 
 static enum status open_parts(struct engine *engine, const struct gguf_file *file,
@@ -130,12 +131,13 @@ void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length)
 {
     ASSERT(sequence < engine->plan.options.sequence_limit && length <= engine->lengths[sequence]);
     engine->lengths[sequence] = length;
+    engine_forget_slots(engine, sequence, length);
 }
 
 void engine_restart(struct engine *engine)
 {
     for (uint32_t i = 0; i < engine->plan.options.sequence_limit; i++)
-        engine->lengths[i] = 0;
+        engine_rewind(engine, i, 0);
     engine->step = 0;
 }
 
@@ -153,6 +155,7 @@ enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
 {
     uint32_t length = engine_length(engine, source);
     ASSERT(target < engine->plan.options.sequence_limit);
+    TRY(engine_check_no_choice(engine, "fork", err));
     for (uint32_t i = 0; source != target && length && i < engine->config.block_count; i++) {
         const struct device_view *caches[] = { &engine->layers[i].keys, &engine->layers[i].values };
         for (size_t c = 0; c < COUNT_OF(caches); c++) {
@@ -170,10 +173,32 @@ enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
 
 /* ---- Batches -------------------------------------------------------------------------------- */
 
+/* Whether the ids are those of the last choice; a batch has only such tokens or none. */
+static enum status check_best(const struct engine *engine, const struct engine_token *tokens,
+                              size_t count, bool *ret_best, struct error *err)
+{
+    size_t best = 0;
+    for (size_t i = 0; i < count; i++)
+        best += tokens[i].id == ENGINE_BEST;
+    *ret_best = best > 0;
+    if (best == 0 || (best == count && count == engine->best_count &&
+                      count <= engine->plan.options.sequence_limit))
+        return STATUS_OK;
+    if (best < count)
+        return error_set(err, STATUS_USAGE,
+                         "batch: expected no ENGINE_BEST among known ids, found %zu of %zu tokens",
+                         best, count);
+    return error_set(err, STATUS_USAGE,
+                     "batch: expected ENGINE_BEST for each of the %" PRIu32
+                     " ids chosen from the batch before, found %zu tokens (of %" PRIu32
+                     " sequences)",
+                     engine->best_count, count, engine->plan.options.sequence_limit);
+}
+
 /* Lists of the batch, one behind the other: ids, positions, starts, slots, rows that want logits.
  */
 static enum status list_batch(struct engine *engine, const struct engine_token *tokens,
-                              size_t count, uint32_t *ret_logits, struct error *err)
+                              size_t count, bool best, uint32_t *ret_logits, struct error *err)
 {
     const struct engine_options *options = &engine->plan.options;
     int32_t *ids = engine->host_indices, *positions = ids + count, *starts = positions + count;
@@ -197,7 +222,8 @@ static enum status list_batch(struct engine *engine, const struct engine_token *
         positions[i] = (int32_t)position;
         starts[i] = (int32_t)(sequence * options->context);
         slots[i] = starts[i] + positions[i];
-        engine->slot_ids[slots[i]] = ids[i];
+        if (!best)
+            engine->slot_ids[slots[i]] = ids[i];
         if (!tokens[i].wants_logits)
             continue;
         if (*ret_logits == options->logits_limit)
@@ -209,6 +235,20 @@ static enum status list_batch(struct engine *engine, const struct engine_token *
     return STATUS_OK;
 }
 
+/* Ids that the device chose are there already. */
+static enum status copy_indices(struct engine *engine, size_t count, uint32_t logits_count,
+                                bool best, struct error *err)
+{
+    uint64_t there = best ? count : 0, index_count = 4 * (uint64_t)count + logits_count - there;
+    struct device_view indices = engine->scratch.indices;
+    indices.shape = shape_make(1, &index_count);
+    indices.offset_bytes = there * sizeof(int32_t);
+    struct event_scope scope = { .step = engine->step, .layer = -1, .tensor = "indices" };
+    device_scope_set(engine->device, engine->stream, &scope);
+    return device_copy_in(engine->device, engine->stream, &indices, engine->host_indices + there,
+                          index_count * sizeof(int32_t), DEVICE_HERE, err);
+}
+
 enum status engine_forward(struct engine *engine, const struct engine_token *tokens, size_t count,
                            struct error *err)
 {
@@ -217,17 +257,21 @@ enum status engine_forward(struct engine *engine, const struct engine_token *tok
         return error_set(err, STATUS_LIMIT, "batch: expected 1 to %" PRIu32 " tokens, found %zu",
                          options->batch_limit, count);
     uint32_t logits_count;
-    TRY(list_batch(engine, tokens, count, &logits_count, err));
-    uint64_t index_count = 4 * (uint64_t)count + logits_count;
-    struct device_view indices = engine->scratch.indices;
-    indices.shape = shape_make(1, &index_count);
-    struct event_scope scope = { .step = engine->step, .layer = -1, .tensor = "indices" };
-    device_scope_set(engine->device, engine->stream, &scope);
-    TRY(device_copy_in(engine->device, engine->stream, &indices, engine->host_indices,
-                       index_count * sizeof(int32_t), DEVICE_HERE, err));
+    bool best;
+    TRY(check_best(engine, tokens, count, &best, err));
+    TRY(list_batch(engine, tokens, count, best, &logits_count, err));
+    engine->best_count = 0; /* from here on the indices are another batch's */
+    TRY(copy_indices(engine, count, logits_count, best, err));
+    /* Taps read side 0, and wait anyway. */
+    engine->side = best && !engine->taps ? !engine->side : 0;
+    if (logits_count)
+        engine->side_batches[engine->side] = engine->batch + 1;
     TRY(engine_run_again(engine, count, logits_count, err));
     memcpy(engine->lengths, engine->new_lengths, options->sequence_limit * sizeof(uint32_t));
+    if (best)
+        engine_feed_choice(engine, engine->host_indices + 3 * count);
     engine->logits_count = logits_count;
+    engine->batch++;
     engine->step++;
     return STATUS_OK;
 }
@@ -242,22 +286,16 @@ uint32_t engine_logits_count(const struct engine *engine)
     return engine->logits_count;
 }
 
-enum status engine_logits(struct engine *engine, uint32_t row, float *logits, struct error *err)
+enum status engine_read_logits(struct engine *engine, uint32_t side, uint32_t row, float *logits,
+                               struct error *err)
 {
-    ASSERT(row < engine->logits_count);
-    struct device_view view = engine_rows(&engine->scratch.logits, 1);
+    struct device_view view = engine_rows(engine_logits_side(engine, side), 1);
     view.offset_bytes = (uint64_t)row * engine->config.vocab_size * sizeof(float);
     return device_read(engine->device, engine->stream, &view, logits, DEVICE_HERE, err);
 }
 
-enum status engine_argmax(struct engine *engine, int32_t *ids, struct error *err)
+enum status engine_logits(struct engine *engine, uint32_t row, float *logits, struct error *err)
 {
-    uint64_t count = engine->logits_count;
-    ASSERT(count > 0);
-    struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
-    struct device_view logits = engine_rows(&engine->scratch.logits, count);
-    struct device_view best = engine->scratch.best;
-    best.shape = shape_make(1, &count);
-    TRY(ops_argmax(&target, &logits, &best, err));
-    return device_read(engine->device, engine->stream, &best, ids, DEVICE_HERE, err);
+    ASSERT(row < engine->logits_count);
+    return engine_read_logits(engine, engine->side, row, logits, err);
 }

@@ -70,16 +70,22 @@ MUST_CHECK enum status engine_weights_visit(const struct engine *engine,
 
 /* Tokens in a sequence; sequences are numbered from 0 and begin empty. */
 uint32_t engine_length(const struct engine *engine, uint32_t sequence);
-/* Forgets everything from `length` on; length must not be more than there is. */
+/* Forgets everything from `length` on; length must not be more than there is. Also of a sequence
+ * with a batch that is still queued: that runs, and is not seen again. */
 void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length);
 /* All sequences are empty, and the steps that calls are labelled with begin at 0 again: what comes
  * is told apart from what was by the run it belongs to. */
 void engine_restart(struct engine *engine);
-/* target becomes a copy of source. */
+/* target becomes a copy of source. STATUS_USAGE while a choice was not taken (engine_chosen). */
 MUST_CHECK enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
                                    struct error *err);
 
 /* ---- Running -------------------------------------------------------------------------------- */
+
+/* As an id: the one that engine_choose chose for row i of the batch before, for token i of this
+ * batch. It stays on the device; nobody waits for it. It is no id that engine_argmax gives, so that
+ * a -1 which somebody forgot to look at is not taken for it. */
+#define ENGINE_BEST INT32_MIN
 
 struct engine_token {
     int32_t id;
@@ -88,7 +94,11 @@ struct engine_token {
 };
 
 /* Runs a batch of 1 to batch_limit tokens; queued when it returns. STATUS_LIMIT with both numbers
- * where a sequence would grow past the context. On failure no sequence has grown. */
+ * where a sequence would grow past the context. On failure no sequence has grown.
+ *
+ * With ENGINE_BEST all tokens have it, there are as many as engine_choose chose ids from the batch
+ * before, and not more than sequence_limit; STATUS_USAGE otherwise. Where there was none to choose
+ * (-1) token 0 is run: what comes of that is to be thrown away (engine_rewind). */
 MUST_CHECK enum status engine_forward(struct engine *engine, const struct engine_token *tokens,
                                       size_t count, struct error *err);
 
@@ -101,8 +111,29 @@ uint32_t engine_logits_count(const struct engine *engine);
 MUST_CHECK enum status engine_logits(struct engine *engine, uint32_t row, float *logits,
                                      struct error *err);
 /* The id of every row's largest logit, the first of equals; -1 where a logit of the row is NaN or
- * infinite. Nothing else crosses. ids has engine_logits_count entries. */
+ * infinite. Nothing else crosses. ids has engine_logits_count entries. STATUS_USAGE while a choice
+ * was not taken. */
 MUST_CHECK enum status engine_argmax(struct engine *engine, int32_t *ids, struct error *err);
+
+/* The same in two halves, so that the next batch (of ENGINE_BEST) is queued before the host has
+ * the ids: with one step always queued the device does not wait between two of them.
+ *
+ *     forward(known)  choose  forward(BEST)  choose  chosen  forward(BEST)  choose  chosen ...
+ *
+ * engine_choose: of the last batch, once, which must have rows; queued when it returns.
+ * STATUS_LIMIT where ENGINE_CHOICE_LIMIT were not taken. engine_chosen: waits for the oldest that
+ * was not taken; STATUS_USAGE where there is none. ids has as many entries as that batch had rows.
+ * One that fails counts as taken. */
+#define ENGINE_CHOICE_LIMIT 2
+MUST_CHECK enum status engine_choose(struct engine *engine, struct error *err);
+MUST_CHECK enum status engine_chosen(struct engine *engine, int32_t *ids, struct error *err);
+/* Choices that were not taken. */
+uint32_t engine_choice_count(const struct engine *engine);
+/* A row of the logits that the choice taken last was made from, as engine_logits. There must have
+ * been one. They are kept over one batch of ENGINE_BEST, unless taps are set; STATUS_USAGE when
+ * they were written over. */
+MUST_CHECK enum status engine_chosen_logits(struct engine *engine, uint32_t row, float *logits,
+                                            struct error *err);
 
 /* ---- Taps ----------------------------------------------------------------------------------- */
 
@@ -140,9 +171,13 @@ MUST_CHECK enum status engine_tap_set(struct engine *engine,
                                       const struct engine_tap_choice *choices, size_t count,
                                       engine_tap_sink sink, void *context, struct error *err);
 
+/* True while taps are set. */
+bool engine_is_tapped(const struct engine *engine);
+
 /* Runs a sequence again from its first token and looks at what every op gives. *ret_found: the
  * first that is not finite is *ret_record, of the token at *ret_position; otherwise the same tokens
- * gave only finite values this time. The sequence is as before. */
+ * gave only finite values this time. The sequence is as before. STATUS_USAGE while a choice was not
+ * taken. */
 MUST_CHECK enum status engine_find_bad(struct engine *engine, uint32_t sequence, bool *ret_found,
                                        struct tap_record *ret_record, uint32_t *ret_position,
                                        struct error *err);

@@ -22,6 +22,7 @@ struct engine_scratch {
     struct device_view packed;     /* I8 [bytes, tokens]: for the widest input of any product */
     struct device_view chosen;     /* [width, logits rows] */
     struct device_view logits;     /* [vocab, logits rows] */
+    struct device_view spare;      /* [vocab, sequences]: of every other batch of ENGINE_BEST */
     struct device_view best;       /* I32 [logits rows]: ids */
     struct device_view indices;    /* I32: ids, positions, starts, slots of a batch, then rows */
     struct device_view rope_table; /* [rotated dimensions, context] */
@@ -49,7 +50,20 @@ struct engine_taps; /* taps.c */
 /* A batch recorded for replay. */
 struct engine_replay {
     uint64_t tokens, logits; /* of the batch; tokens 0: not used */
+    uint32_t side;           /* where its logits go */
     struct device_graph graph;
+};
+
+/* Ids chosen from the logits of a batch. */
+struct engine_choice {
+    struct device_ticket ticket; /* until it is taken */
+    uint32_t count;              /* of ids */
+    uint32_t side;               /* where the logits are */
+    uint64_t batch;              /* which one's they are */
+    int32_t step;
+    int32_t *ids;   /* logits_limit; when it was taken; owned */
+    bool is_fed;    /* a batch went on with the ids before they were taken */
+    int32_t *slots; /* logits_limit; where that put them, -1: no longer there; owned */
 };
 
 struct engine {
@@ -66,12 +80,18 @@ struct engine {
     int32_t *host_indices; /* 5 * batch_limit; owned */
     int32_t *slot_ids;     /* token in each slot of the cache, below a sequence's length; owned */
     uint32_t logits_count; /* of the last batch */
-    bool together;         /* of the batch at hand: most neighbours are of one sequence */
-    int32_t step;          /* batches so far: the scope's step */
-    struct event_scope scope; /* of what is queued now */
-    struct engine_taps *taps; /* NULL: none; owned */
-    struct engine_replay replays[4];
-    size_t next_replay; /* the oldest is replaced */
+    uint32_t side;         /* where the logits of the last batch are: engine_logits_side */
+    uint64_t batch;        /* batches ever: the last one's number */
+    uint64_t side_batches[2]; /* the batch whose logits are on each side */
+    uint32_t best_count;      /* ids of the last batch's choice in the indices; 0: none */
+    struct engine_choice choices[ENGINE_CHOICE_LIMIT]; /* number n is at n % ENGINE_CHOICE_LIMIT */
+    uint64_t choices_made, choices_taken;
+    bool together;                   /* of the batch at hand: most neighbours are of one sequence */
+    int32_t step;                    /* batches so far: the scope's step */
+    struct event_scope scope;        /* of what is queued now */
+    struct engine_taps *taps;        /* NULL: none; owned */
+    struct engine_replay replays[8]; /* two of a size: one for each side */
+    size_t next_replay;              /* the oldest is replaced */
 };
 
 /* weights.c: imports or uploads every tensor of the plan. */
@@ -125,6 +145,34 @@ struct device_view engine_slots(const struct engine *engine, const struct device
 MUST_CHECK enum status engine_run_again(struct engine *engine, uint64_t tokens, uint64_t logits,
                                         struct error *err);
 void engine_drop_replays(struct engine *engine);
+
+/* choose.c */
+MUST_CHECK enum status engine_choices_init(struct engine *engine, struct error *err);
+void engine_choices_release(struct engine *engine); /* of one that is not whole, too */
+/* STATUS_USAGE where a choice was made and not taken. what: the call that does not want that. */
+MUST_CHECK enum status engine_check_no_choice(const struct engine *engine, const char *what,
+                                              struct error *err);
+/* Slots of a sequence from `length` on hold nothing any more. */
+void engine_forget_slots(struct engine *engine, uint32_t sequence, uint32_t length);
+/* A batch put the ids of the last choice into slots, as many as it has. */
+void engine_feed_choice(struct engine *engine, const int32_t *slots);
+
+/* engine.c: a row of the logits of a side. */
+MUST_CHECK enum status engine_read_logits(struct engine *engine, uint32_t side, uint32_t row,
+                                          float *logits, struct error *err);
+
+/* Where logits can be. A batch of ENGINE_BEST takes the side the batch before did not, so that the
+ * logits its ids were chosen from can still be looked at; all others take side 0. */
+static inline const struct device_view *engine_logits_side(const struct engine *engine,
+                                                           uint32_t side)
+{
+    return side ? &engine->scratch.spare : &engine->scratch.logits;
+}
+
+static inline struct engine_choice *engine_oldest_choice(struct engine *engine)
+{
+    return &engine->choices[engine->choices_taken % COUNT_OF(engine->choices)];
+}
 
 /* The first `rows` rows of a view. */
 static inline struct device_view engine_rows(const struct device_view *view, uint64_t rows)

@@ -55,6 +55,7 @@ enum status engine_find_bad(struct engine *engine, uint32_t sequence, bool *ret_
     struct search search = { 0 };
     struct engine_taps *before = engine->taps, *taps;
     uint32_t length = engine_length(engine, sequence), first = 0;
+    TRY(engine_check_no_choice(engine, "search", err));
     TRY(engine_taps_create(engine, &all, 1, look, &search, &taps, err));
     engine->taps = taps;
     engine->lengths[sequence] = 0;

@@ -177,7 +177,7 @@ static enum status compute_logits(struct pass *pass, uint64_t count)
     rows.offset_bytes = 4 * pass->tokens * sizeof(int32_t);
     bool all = count == pass->tokens; /* in their order: there is nothing to choose */
     struct device_view chosen = all ? pass->normed : engine_rows(&scratch->chosen, count);
-    struct device_view logits = engine_rows(&scratch->logits, count);
+    struct device_view logits = engine_rows(engine_logits_side(engine, engine->side), count);
     label(pass, -1, "output_norm", DEVICE_HERE);
     TRY(normalise(pass, false, &engine->globals[MODEL_OUTPUT_NORM], all ? output : NULL));
     TRY(reach(pass, ENGINE_OUTPUT_NORMED, -1));

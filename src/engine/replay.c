@@ -6,7 +6,8 @@
 static struct engine_replay *find(struct engine *engine, uint64_t tokens, uint64_t logits)
 {
     for (size_t i = 0; i < COUNT_OF(engine->replays); i++)
-        if (engine->replays[i].tokens == tokens && engine->replays[i].logits == logits)
+        if (engine->replays[i].tokens == tokens && engine->replays[i].logits == logits &&
+            engine->replays[i].side == engine->side)
             return &engine->replays[i];
     return NULL;
 }
@@ -42,7 +43,7 @@ static enum status record(struct engine *engine, uint64_t tokens, uint64_t logit
         return status;
     }
     TRY(device_graph_end(engine->device, engine->stream, DEVICE_HERE, &graph, err));
-    *replay = (struct engine_replay){ tokens, logits, graph };
+    *replay = (struct engine_replay){ tokens, logits, engine->side, graph };
     return STATUS_OK;
 }
 
