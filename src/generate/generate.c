@@ -1,10 +1,11 @@
 /* generate.c - see generate.h. A prompt is read as soon as a sequence is free, in chunks of the
- * engine's batch; then every step is one batch with a token of each sequence that is running. */
+ * engine's batch; then every step is one batch with a token of each sequence that is running.
+ * One may be queued before the tokens of the one before it were taken: ahead.c. */
 #include "generate/generate.h"
 
 #include "base/clock.h"
 #include "generate/bad_logits.h"
-#include "generate/stop.h"
+#include "generate/loop.h"
 
 #include <float.h>
 #include <math.h>
@@ -24,41 +25,6 @@ const char *generate_reason_name(enum generate_reason reason)
     return reason_names[reason];
 }
 
-#define NO_PROMPT SIZE_MAX
-
-/* A sequence of the engine, and the prompt it is at. */
-struct lane {
-    size_t prompt; /* the one it has, or had last; NO_PROMPT before the first */
-    struct sampler *sampler;
-    struct tokenizer_decoder decoder;
-    struct stop_scan stops;
-    enum generate_reason reason;
-    uint32_t token_count;
-    uint32_t last_id;
-    uint64_t last_ns; /* when the token before came */
-};
-
-struct loop {
-    struct engine *engine;
-    const struct tokenizer *tokenizer;
-    const struct generate_prompt *prompts;
-    size_t count, next; /* prompts, and the first that was not begun */
-    const struct generate_options *options;
-    generate_callback callback;
-    void *context;
-    struct generate_result *results; /* count */
-    struct lane *lanes;              /* lane_count */
-    size_t lane_count;
-    struct engine_token *tokens; /* batch_limit */
-    float *logits;               /* vocab_size */
-    int32_t *best;               /* lane_count: ids */
-    uint32_t vocab_size;
-    struct text piece, shown;
-    struct generate_timing timing;
-    uint64_t start_ns, read_tokens, all_tokens; /* tokens of prompts read, and of all prompts */
-    bool interrupted;
-};
-
 /* ---- One token ------------------------------------------------------------------------------ */
 
 /* Why a lane ends after its newest token; GENERATE_RUNNING if it goes on. */
@@ -70,7 +36,8 @@ static enum generate_reason reason_after(const struct loop *loop, size_t number)
         return GENERATE_END;
     if (lane->token_count >= loop->options->token_limit)
         return GENERATE_LENGTH;
-    if (engine_length(loop->engine, (uint32_t)number) >= engine_plan(loop->engine)->options.context)
+    if (engine_length(loop->engine, (uint32_t)number) - lane->ahead >=
+        engine_plan(loop->engine)->options.context)
         return GENERATE_CONTEXT;
     return GENERATE_RUNNING;
 }
@@ -123,21 +90,31 @@ static enum status check_logits(struct loop *loop, size_t number, struct error *
     struct tap_stats stats = tap_stats_of(loop->logits, loop->vocab_size);
     if (stats.first_bad == stats.count)
         return STATUS_OK;
-    if (!loop->options->allow_bad)
+    if (!loop->options->allow_bad) {
+        /* The sequence is run again, as it is without the step ahead. Where that cannot be dropped
+         * nothing can be run, which is told beside what was found. */
+        if (ahead_drop(loop, err))
+            loop->row_count = 0;
         return bad_logits_tell(loop->engine, (uint32_t)number,
                                &loop->prompts[loop->lanes[number].prompt],
                                loop->lanes[number].token_count, &stats, err);
+    }
     for (uint32_t i = 0; i < loop->vocab_size; i++)
         if (!isfinite(loop->logits[i]))
             loop->logits[i] = loop->logits[i] > 0 ? FLT_MAX : -FLT_MAX; /* NaN: never chosen */
     return STATUS_OK;
 }
 
+/* By the whole row. A row that has no largest logit is looked at where it was chosen from, also
+ * when a step has gone ahead since. */
 static enum status choose(struct loop *loop, uint32_t row, size_t number, int32_t *ret_id,
                           struct error *err)
 {
     const struct lane *lane = &loop->lanes[number];
-    TRY(engine_logits(loop->engine, row, loop->logits, err));
+    if (loop_wants_ids(loop, number))
+        TRY(engine_chosen_logits(loop->engine, row, loop->logits, err));
+    else
+        TRY(engine_logits(loop->engine, row, loop->logits, err));
     if (loop->options->logits)
         TRY(loop->options->logits(loop->context, (uint32_t)lane->prompt, lane->token_count,
                                   loop->logits, err));
@@ -145,20 +122,12 @@ static enum status choose(struct loop *loop, uint32_t row, size_t number, int32_
     return sampler_choose(lane->sampler, loop->logits, ret_id, err);
 }
 
-/* Samples row `row` of the last batch. With nothing but the largest wanted, only its id crosses; a
+/* The token of row `row` of a batch. With nothing but the largest wanted, only its id crossed; a
  * row with a NaN or an infinity has none, and is looked at as a whole. */
 static enum status sample(struct loop *loop, uint32_t row, size_t number, struct error *err)
 {
-    const struct lane *lane = &loop->lanes[number];
-    int32_t id;
-    bool whole = loop->options->logits || !sampler_is_greedy(lane->sampler);
-    if (!whole) {
-        if (row == 0)
-            TRY(engine_argmax(loop->engine, loop->best, err));
-        id = loop->best[row];
-        whole = id < 0;
-    }
-    if (whole)
+    int32_t id = loop->best[row];
+    if (id < 0)
         TRY(choose(loop, row, number, &id, err));
     return take_token(loop, number, (uint32_t)id, err);
 }
@@ -254,18 +223,17 @@ static enum status begin_prompt(struct loop *loop, size_t number, struct error *
     if (loop->interrupted)
         return STATUS_OK;
     lane->reason = reason_after(loop, number);
-    if (lane->reason == GENERATE_RUNNING)
+    if (lane->reason == GENERATE_RUNNING) {
+        loop->best[0] = -1;
+        if (loop_wants_ids(loop, number))
+            TRY(engine_argmax(loop->engine, loop->best, err));
         return sample(loop, 0, number, err);
+    }
     keep_result(loop, lane); /* no token is wanted */
     return engine_wait(loop->engine, err);
 }
 
 /* ---- The loop ------------------------------------------------------------------------------- */
-
-static bool lane_runs(const struct lane *lane)
-{
-    return lane->prompt != NO_PROMPT && lane->reason == GENERATE_RUNNING;
-}
 
 static enum status fill_lanes(struct loop *loop, struct error *err)
 {
@@ -277,23 +245,91 @@ static enum status fill_lanes(struct loop *loop, struct error *err)
     return STATUS_OK;
 }
 
-/* One token of every lane that runs; false in *ret_more when none does. */
-static enum status step(struct loop *loop, bool *ret_more, struct error *err)
+/* Queues a token of every lane that runs. */
+static enum status queue_step(struct loop *loop, struct error *err)
 {
     size_t count = 0;
-    uint64_t begin_ns = clock_ns();
-    for (size_t i = 0; i < loop->lane_count; i++)
-        if (lane_runs(&loop->lanes[i]))
-            loop->tokens[count++] = (struct engine_token){ (int32_t)loop->lanes[i].last_id,
-                                                           (uint32_t)i, true };
-    *ret_more = count > 0;
+    for (size_t i = 0; i < loop->lane_count; i++) {
+        if (!lane_runs(&loop->lanes[i]))
+            continue;
+        loop->rows[count] = i;
+        loop->tokens[count++] = (struct engine_token){ (int32_t)loop->lanes[i].last_id, (uint32_t)i,
+                                                       true };
+    }
     if (count == 0)
         return STATUS_OK;
     TRY(engine_forward(loop->engine, loop->tokens, count, err));
-    loop->timing.decode_tokens += count;
-    for (uint32_t row = 0; row < count && !loop->interrupted; row++)
-        TRY(sample(loop, row, loop->tokens[row].sequence, err));
+    loop->row_count = count;
+    return loop_wants_ids(loop, loop->rows[0]) ? engine_choose(loop->engine, err) : STATUS_OK;
+}
+
+/* The tokens of the step that is queued, of the lanes that still want theirs; *ret_goes_on: the
+ * step ahead went on from what came. */
+static enum status take_step(struct loop *loop, bool *ret_goes_on, struct error *err)
+{
+    for (size_t row = 0; row < loop->row_count; row++)
+        loop->best[row] = -1;
+    if (loop_wants_ids(loop, loop->rows[0]))
+        TRY(engine_chosen(loop->engine, loop->best, err));
+    *ret_goes_on = false;
+    bool chosen = true;
+    for (size_t row = 0; row < loop->row_count; row++)
+        loop->timing.decode_tokens += lane_runs(&loop->lanes[loop->rows[row]]);
+    for (uint32_t row = 0; row < loop->row_count && !loop->interrupted; row++) {
+        size_t number = loop->rows[row];
+        if (!lane_runs(&loop->lanes[number]))
+            continue;
+        chosen = chosen && loop->best[row] >= 0;
+        TRY(sample(loop, row, number, err));
+        if (lane_runs(&loop->lanes[number]))
+            *ret_goes_on = true;
+        else
+            ahead_take_back(loop, number);
+    }
+    *ret_goes_on = *ret_goes_on && chosen && !loop->interrupted;
+    return STATUS_OK;
+}
+
+/* Does no token come any more? */
+static bool is_over(const struct loop *loop)
+{
+    bool more = loop->next < loop->count;
+    for (size_t i = 0; i < loop->lane_count; i++)
+        more = more || lane_runs(&loop->lanes[i]);
+    return !more || loop->interrupted;
+}
+
+/* One token of every lane that runs; false in *ret_more when none does. */
+static enum status step(struct loop *loop, bool *ret_more, struct error *err)
+{
+    uint64_t begin_ns = clock_ns();
+    bool goes_on;
+    if (loop->row_count == 0)
+        TRY(queue_step(loop, err));
+    *ret_more = loop->row_count > 0;
+    if (loop->row_count == 0)
+        return STATUS_OK;
+    /* A step ahead that fails is told behind the tokens it was to go on from, and not at all where
+     * it does not go on: it would not have been. */
+    struct error second;
+    enum status ahead = ahead_is_allowed(loop) ? ahead_queue(loop, &second) : STATUS_OK;
+    TRY(take_step(loop, &goes_on, err));
+    if (ahead && goes_on) {
+        *err = second;
+        return ahead;
+    }
     loop->timing.decode_ns += clock_ns() - begin_ns;
+    begin_ns = clock_ns();
+    if (!goes_on)
+        TRY(ahead_drop(loop, err));
+    /* What is thrown away in the end has delayed no token. */
+    if (!is_over(loop))
+        loop->timing.decode_ns += clock_ns() - begin_ns;
+    if (!loop->ahead)
+        loop->row_count = 0;
+    loop->ahead = false;
+    for (size_t i = 0; i < loop->lane_count; i++)
+        loop->lanes[i].ahead = 0; /* what was ahead is the step now */
     return STATUS_OK;
 }
 
@@ -304,7 +340,8 @@ static enum status run(struct loop *loop, struct error *err)
         loop->all_tokens += loop->prompts[i].count;
     bool more = true;
     while (more && !loop->interrupted) {
-        TRY(fill_lanes(loop, err));
+        if (loop->row_count == 0)
+            TRY(fill_lanes(loop, err));
         if (!loop->interrupted)
             TRY(step(loop, &more, err));
     }
@@ -325,7 +362,10 @@ static enum status start(struct loop *loop, struct error *err)
     loop->tokens = calloc(limits->batch_limit, sizeof(*loop->tokens));
     loop->logits = calloc(loop->vocab_size, sizeof(*loop->logits));
     loop->best = calloc(loop->lane_count, sizeof(*loop->best));
-    if (!loop->lanes || !loop->tokens || !loop->logits || !loop->best)
+    loop->dropped = calloc(loop->lane_count, sizeof(*loop->dropped));
+    loop->rows = calloc(loop->lane_count, sizeof(*loop->rows));
+    if (!loop->lanes || !loop->tokens || !loop->logits || !loop->best || !loop->dropped ||
+        !loop->rows)
         return error_set(err, STATUS_NO_MEMORY, "no memory to generate");
     for (size_t i = 0; i < loop->lane_count; i++)
         loop->lanes[i].prompt = NO_PROMPT;
@@ -342,6 +382,8 @@ static void release(struct loop *loop)
     free(loop->tokens);
     free(loop->logits);
     free(loop->best);
+    free(loop->dropped);
+    free(loop->rows);
     text_release(&loop->piece);
     text_release(&loop->shown);
 }
@@ -364,6 +406,11 @@ enum status generate_run(struct engine *engine, const struct tokenizer *tokenize
     enum status status = start(&loop, err);
     if (!status)
         status = run(&loop, err);
+    /* A run that failed may have left something queued, which who uses the engine next must not
+     * find; that it failed is told already. */
+    struct error unused;
+    if (status && loop.rows && ahead_drop(&loop, &unused))
+        loop.row_count = 0;
     /* Also of a run that failed: what was written until then was written. */
     for (size_t i = 0; i < prompt_count; i++)
         if (results[i].reason == GENERATE_RUNNING)
