@@ -1,5 +1,7 @@
 /* cmd_bench.c - greta bench: speed of a model, in the table people paste beside each other's.
- * Prompts are arbitrary tokens; tokenizing and sampling are not measured; one run warms up. */
+ * Prompts are arbitrary tokens, and so is the first one a sequence writes; then it goes on with the
+ * most likely one, as greedy decoding does. Tokenizing and sampling are not measured; one run warms
+ * up. */
 #include "cli/audit_options.h"
 #include "cli/bench_cost.h"
 #include "cli/bench_report.h"
@@ -90,6 +92,8 @@ static const struct cli_option options[] = {
 #define TOKEN_LIMIT (1u << 24)
 #define BATCH_DEFAULT 2048u
 #define SEQUENCE_LIMIT 4096u
+#define WARMUP_STEPS                                                                               \
+    3u /* a step from a known token, and both kinds that go on from the one before */
 
 struct bench {
     const struct cli_invocation *invocation;
@@ -270,15 +274,21 @@ static enum status run_prompts(struct bench *bench, uint32_t count, struct error
     return STATUS_OK;
 }
 
-/* count times a token of each sequence. */
+/* count times a token of each sequence, the way they are generated: every step is queued before the
+ * ids of the one before it are waited for. */
 static enum status run_steps(struct bench *bench, uint32_t count, struct error *err)
 {
+    uint32_t sequences = bench->settings->sequences;
     for (uint32_t step = 0; step < count; step++) {
-        for (uint32_t i = 0; i < bench->settings->sequences; i++)
-            bench->tokens[i] = next_token(bench, i, true);
-        TRY(run_batch(bench, bench->settings->sequences, err));
+        for (uint32_t i = 0; i < sequences; i++)
+            bench->tokens[i] = step ? (struct engine_token){ ENGINE_BEST, i, true }
+                                    : next_token(bench, i, true);
+        TRY(engine_forward(bench->engine, bench->tokens, sequences, err));
+        TRY(engine_choose(bench->engine, err));
+        if (step)
+            TRY(engine_chosen(bench->engine, bench->best, err));
     }
-    return STATUS_OK;
+    return count ? engine_chosen(bench->engine, bench->best, err) : STATUS_OK;
 }
 
 static void rewind_all(struct bench *bench, uint32_t length)
@@ -310,7 +320,7 @@ static enum status measure(struct bench *bench, const struct bench_test *test, u
     TRY(run_prompts(bench, test->depth, err));
     if (!bench->settings->no_warmup)
         TRY(run_test(bench, test, test->prompt < batch ? test->prompt : batch,
-                     test->generate ? 1 : 0, &unused, err));
+                     test->generate < WARMUP_STEPS ? test->generate : WARMUP_STEPS, &unused, err));
     for (uint32_t i = 0; i < repeats; i++) {
         TRY(progress_step(&progress->progress, done + i, all, err));
         TRY(run_test(bench, test, test->prompt, test->generate, &bench->samples_ns[i], err));
@@ -419,7 +429,9 @@ const struct cli_command cli_bench = {
         "Measures tokens per second of reading a prompt (pp) and of writing (tg), each repeated, "
         "and prints the mean and standard deviation in the form of llama-bench, so that both can "
         "be compared: columns, JSON keys and options have the same names. Machines differ from "
-        "minute to minute: compare only what was measured in turn.\n\n"
+        "minute to minute: compare only what was measured in turn. What is read is arbitrary; what "
+        "is written is an arbitrary token and then, each time, the most likely one, with the next "
+        "step queued before that one is waited for, as greta infer --greedy does it.\n\n"
         "--audit-cost does that for the audit levels: a model for each of off, log and guard is "
         "open, "
         "they generate in turn, and each run is compared with the one without audit beside it. The "
