@@ -5,7 +5,9 @@
  * the others. A prompt that was read just before is not read again but copied. Text is handed out
  * in whole characters; what might be the beginning of a stop string is held back until that is
  * known. Logits that are not finite end the run: the error says where the first such value came
- * from. */
+ * from. Where only the largest logit is wanted the engine has the next step before a token is
+ * handed out; nothing but the speed depends on it, and on a GPU the sums of the sequences that go
+ * on when one ends: its row is one step longer in their batch. */
 #ifndef GRETA_GENERATE_GENERATE_H
 #define GRETA_GENERATE_GENERATE_H
 
@@ -70,7 +72,7 @@ struct generate_result {
 struct generate_timing {
     uint64_t prompt_ns, prompt_tokens; /* reading prompts; tokens that were run */
     uint64_t first_token_ns;           /* from the beginning to the first token of all */
-    uint64_t decode_ns, decode_tokens;
+    uint64_t decode_ns, decode_tokens; /* until the last token came */
 };
 
 /* Each prompt must be shorter than the context. results has an entry for each. context is given to
