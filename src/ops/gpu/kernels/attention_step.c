@@ -82,7 +82,10 @@ INLINE void step_finish(const struct gpu_call *call, const struct share *share,
         total = __builtin_fmaf(factor, places->totals[t * STEP_HEAD_MOST + d], total);
     }
     if (share->parts == 1) {
-        store_out(call, share, d, total / sum);
+        /* Of 1 and more: the largest score weighs that. */
+        float inverse = reciprocal_fast(sum);
+        inverse = __builtin_fmaf(inverse, __builtin_fmaf(-sum, inverse, 1.0f), inverse);
+        store_out(call, share, d, total * inverse);
         return;
     }
     GLOBAL float *part = part_at(call, share, share->part, 1, 0);

@@ -7,7 +7,8 @@
 #include "ops/gpu/tiling.h"
 
 /* A lane's activations. Levels: 64 columns, and of the blocks they are in {scale, scaled sum} or
- * scales; for Q6_K also what 32 too much in each weight amounts to. Floats: 32 of them. */
+ * scales; for Q6_K also what 32 too much in each weight amounts to, from 1.5 * 2^23 taken. Floats:
+ * 32 of them. */
 struct one_acts {
     uint32_t lane; /* whose they are */
     words4 words[8];
@@ -80,7 +81,7 @@ INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct on
             UNROLL
             for (uint32_t i = 0; i < 4; i++)
                 sum = dot4(0x01010101u, acts->words[g][i], sum);
-            acts->excess[g] = -32 * sum * (g < 2 ? 1 : 16);
+            acts->excess[g] = 0x4B400000 - 32 * sum * (g < 2 ? 1 : 16);
         }
     }
 }
@@ -142,12 +143,13 @@ INLINE float one_dot_q6_k(const SHARED uint8_t *row, const struct one_acts *acts
     words2 scales = *(const SHARED words2 *)(row + 1536 + 16 * block + 8 * half);
     float d = f16_value(*(const SHARED uint16_t *)(row + 1664 + 2 * block));
     float sum = 0;
-    /* Lower four bits and upper two are multiplied where they stand, sixteen, or four times less or
-     * more than they are: to bring them together would keep the unit that does logic busy. Groups 2
-     * and 3 are taken sixteenfold, as their scales are a sixteenth. */
+    /* Lower four bits and upper two are multiplied where they stand, sixteen times, or four times,
+     * less or more than they are: to bring them together would keep the unit that does logic busy.
+     * Groups 2 and 3 are taken sixteenfold, as their scales are a sixteenth. Whole numbers become
+     * floats as in Q4_K; scales, which have a sign, by 128 more. */
+    uint32_t more[2] = { scales[0] ^ 0x80808080u, scales[1] ^ 0x80808080u };
     UNROLL
     for (uint32_t g = 0; g < 4; g++) {
-        int32_t scale = (int8_t)(scales[g / 2] >> (8 * side + 16 * (g % 2)));
         int32_t lower = acts->excess[g], upper = 0;
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
@@ -157,8 +159,9 @@ INLINE float one_dot_q6_k(const SHARED uint8_t *row, const struct one_acts *acts
             upper = g < 3 ? dot4(bits, acts->words[g][i], upper)
                           : dot4_unsigned(bits, acts->words[g][i], upper);
         }
-        int32_t dot = lower + upper * (g % 2 ? 4 : 16);
-        sum = __builtin_fmaf(acts->scales[g], (float)(scale * dot), sum);
+        float dot = float_of((uint32_t)(lower + upper * (g % 2 ? 4 : 16))) - 0x1.8p23f;
+        float scale = byte_float(more[g / 2], 2 * (g % 2) + side) - (0x1p23f + 128.0f);
+        sum = __builtin_fmaf(acts->scales[g], scale * dot, sum);
     }
     return d * sum;
 }

@@ -1,6 +1,6 @@
 /* norm.c - rms_norm, a block for each token, and head_norm, a team for each head.
  *
- * out = x * scale * weight, scale = 1 / sqrt(mean(x^2) + epsilon); sums in f32, each thread its own
+ * out = x * weight * scale, scale = 1 / sqrt(mean(x^2) + epsilon); sums in f32, each thread its own
  * values first. */
 #include "ops/gpu/kernels/pack.h"
 #include "ops/params.h"
@@ -97,6 +97,7 @@ KERNEL(rms_norm_by_four)
         if (i < fours && lane_index() % 8 == 0)
             prefetch(&x[i]);
     }
+    float part = 1.0f / (float)width;
     early_wait();
     leave_crumbs(&call);
     UNROLL
@@ -120,23 +121,35 @@ KERNEL(rms_norm_by_four)
             x[i] = value += added[i];
         squares += value * value;
     }
+    /* As much as can be is done before the sum is there; the scale does not change which of 32
+     * values is the largest. */
+    uint32_t largest[KEPT_FOURS];
+    UNROLL
+    for (uint32_t n = 0; n < KEPT_FOURS; n++) {
+        kept[n] *= weights[n];
+        largest[n] = four_largest(kept[n]);
+    }
     float mean = block_sum(squares[0] + squares[1] + squares[2] + squares[3],
-                           (SHARED float *)shared_memory()) /
-                 (float)width;
+                           (SHARED float *)shared_memory()) *
+                 part;
     float scale = inverse_root(mean + params->epsilon);
     GLOBAL uint8_t *packed = call.operands[4].address ? row_at(&call.operands[4], block_x()) : 0;
     UNROLL
     for (uint32_t n = 0; n < KEPT_FOURS; n++) {
+        kept[n] *= scale;
+        largest[n] = bits_of(float_of(largest[n]) * scale);
+    }
+    if (packed)
+        pack_fours(params->packing.format, packed, width, kept, largest, KEPT_FOURS);
+    UNROLL
+    for (uint32_t n = 0; n < KEPT_FOURS; n++) {
         uint32_t i = n * step + thread_index();
-        kept[n] = kept[n] * scale * weights[n];
         if (i < fours)
             out[i] = kept[n];
     }
-    if (packed)
-        pack_fours(params->packing.format, packed, width, kept, KEPT_FOURS);
     for (uint32_t first = KEPT_FOURS * step; first < fours; first += step) {
         uint32_t i = first + thread_index();
-        floats4 value = i < fours ? x[i] * scale * weight[i] : zero;
+        floats4 value = i < fours ? x[i] * weight[i] * scale : zero;
         if (i < fours)
             out[i] = value;
         if (packed)

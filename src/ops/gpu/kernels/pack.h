@@ -67,9 +67,9 @@ INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint
         *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
 }
 
-/* Four neighbouring values of a row as levels; eight lanes share a block of 32, all of a team are
- * here together. *ret_pair: of the block. */
-INLINE uint32_t four_levels(floats4 values, floats2 *ret_pair)
+/* The bits of the largest magnitude of 32 neighbouring values of a row, of which eight lanes have
+ * four each; all lanes of a team are here together. */
+INLINE uint32_t four_largest(floats4 values)
 {
     uint32_t largest = 0;
     UNROLL
@@ -77,7 +77,12 @@ INLINE uint32_t four_levels(floats4 values, floats2 *ret_pair)
         uint32_t bits = bits_of(values[n]) & 0x7FFFFFFFu;
         largest = bits > largest ? bits : largest;
     }
-    largest = team_max_bits(largest, 8);
+    return team_max_bits(largest, 8);
+}
+
+/* The same four as levels. largest: of the 32. *ret_pair: of all of them. */
+INLINE uint32_t four_levels(floats4 values, uint32_t largest, floats2 *ret_pair)
+{
     bool finite = largest < 0x7F800000u;
     float magnitude = float_of(largest);
     bool usable = finite && magnitude >= 0x1p-110f;
@@ -118,14 +123,14 @@ INLINE void pack_four(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint6
         return;
     }
     floats2 pair;
-    uint32_t levels = four_levels(values, &pair);
+    uint32_t levels = four_levels(values, four_largest(values), &pair);
     pack_store(packed, k, i, levels, pair);
 }
 
 /* Packs `count` fours of each thread of the block, the next of a thread behind the block's: their
- * work is mixed. */
+ * work is mixed. largest: of each four's 32. */
 INLINE void pack_fours(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, const floats4 *values,
-                       uint32_t count)
+                       const uint32_t *largest, uint32_t count)
 {
     if (format == PACK_F32) {
         UNROLL
@@ -140,7 +145,7 @@ INLINE void pack_fours(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, cons
     floats2 pairs[PACK_FOURS_MOST];
     UNROLL
     for (uint32_t n = 0; n < count; n++)
-        levels[n] = four_levels(values[n], &pairs[n]);
+        levels[n] = four_levels(values[n], largest[n], &pairs[n]);
     UNROLL
     for (uint32_t n = 0; n < count; n++)
         pack_store(packed, k, 4 * (n * thread_count() + thread_index()), levels[n], pairs[n]);

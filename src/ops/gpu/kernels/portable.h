@@ -484,15 +484,23 @@ INLINE float team_max(float value, uint32_t width)
     }
     return value;
 }
-/* The sum over all threads of the block; every thread has it. sums: a float for each team. */
+/* The sum over all threads of the block; every thread has it. sums: TEAM floats, at a multiple of
+ * 16 bytes. */
 INLINE float block_sum(float value, SHARED float *sums)
 {
-    uint32_t teams = thread_count() / TEAM;
+    uint32_t teams = thread_count() / TEAM, i = thread_index();
     value = team_sum(value, TEAM);
+    if (i >= teams && i < TEAM)
+        sums[i] = 0; /* of teams there are not */
     if (lane_index() == 0)
         sums[team_index()] = value;
     block_sync();
-    return team_sum(lane_index() < teams ? sums[lane_index()] : 0.0f, TEAM);
+    /* Every thread for itself: lanes that hand each other sums take longer. */
+    floats4 all = { 0 };
+    UNROLL
+    for (uint32_t t = 0; t < TEAM / 4; t++)
+        all += ((const SHARED floats4 *)sums)[t];
+    return (all[0] + all[1]) + (all[2] + all[3]);
 }
 INLINE int32_t team_sum_int(int32_t value, uint32_t width)
 {
