@@ -5,7 +5,12 @@
  * the two at most. Its ids are in the indices on the device as soon as it is made, where a batch of
  * ENGINE_BEST finds them; so they last until the next batch, whatever that is. What such a batch
  * puts into slots is known here when the choice is taken, and written down then; a slot that was
- * rewound over meanwhile is somebody else's. */
+ * rewound over meanwhile is somebody else's.
+ *
+ * Where batches are replayed, ids come out by a stream of their own: in the batches' stream each
+ * copy would stand between two of them, some microseconds for four bytes. A choice has its own
+ * place in `best`, which the one after the next writes over: when this one was taken, so when its
+ * copy was there. */
 #include "engine/engine_impl.h"
 
 #include <inttypes.h>
@@ -39,6 +44,24 @@ void engine_choices_release(struct engine *engine)
         free(engine->choices[i].ids);
         free(engine->choices[i].slots);
     }
+}
+
+enum status engine_answers_open(struct engine *engine, struct error *err)
+{
+    if (!device_info(engine->device)->replay_pays)
+        return STATUS_OK;
+    TRY(device_mark_create(engine->device, &engine->chosen, err));
+    return device_stream_create(engine->device, DEVICE_HERE, &engine->answers, err);
+}
+
+void engine_answers_close(struct engine *engine)
+{
+    struct error unused;
+    if (engine->answers.index &&
+        device_stream_destroy(engine->device, engine->answers, DEVICE_HERE, &unused))
+        engine->answers.index = 0; /* it goes with the device */
+    if (engine->chosen.index)
+        device_mark_destroy(engine->device, engine->chosen);
 }
 
 /* ---- Bookkeeping ---------------------------------------------------------------------------- */
@@ -91,6 +114,19 @@ void engine_feed_choice(struct engine *engine, const int32_t *slots)
 
 /* ---- Choosing ------------------------------------------------------------------------------- */
 
+static enum status copy_choice(struct engine *engine, const struct device_view *best,
+                               struct device_ticket *ret_ticket, struct error *err)
+{
+    struct device *device = engine->device;
+    if (!engine->answers.index)
+        return device_copy_out(device, engine->stream, best, DEVICE_HERE, ret_ticket, err);
+    struct event_scope scope = { .step = engine->step - 1, .layer = -1, .tensor = "" };
+    device_scope_set(device, engine->answers, &scope);
+    TRY(device_mark_record(device, engine->stream, engine->chosen, DEVICE_HERE, err));
+    TRY(device_mark_wait(device, engine->answers, engine->chosen, DEVICE_HERE, err));
+    return device_copy_out(device, engine->answers, best, DEVICE_HERE, ret_ticket, err);
+}
+
 enum status engine_choose(struct engine *engine, struct error *err)
 {
     uint64_t count = engine->logits_count;
@@ -108,8 +144,10 @@ enum status engine_choose(struct engine *engine, struct error *err)
     best.shape = next.shape = shape_make(1, &count);
     struct device_ticket ticket = { 0, 0 };
     engine->best_count = 0;
+    best.offset_bytes = engine->choices_made % ENGINE_CHOICE_LIMIT *
+                        engine->plan.options.logits_limit * sizeof(int32_t);
     TRY(ops_argmax(&target, &logits, &best, &next, err));
-    TRY(device_copy_out(engine->device, engine->stream, &best, DEVICE_HERE, &ticket, err));
+    TRY(copy_choice(engine, &best, &ticket, err));
     choice->ticket = ticket;
     choice->count = engine->best_count = (uint32_t)count;
     choice->side = engine->side;

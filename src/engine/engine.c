@@ -26,6 +26,7 @@ void engine_close(struct engine *engine)
     struct error unused;
     engine_drop_replays(engine);
     engine_choices_release(engine);
+    engine_answers_close(engine);
     /* Waits for its work, so that nothing runs on what is given back below. */
     if (engine->stream.index &&
         device_stream_destroy(engine->device, engine->stream, DEVICE_HERE, &unused))
@@ -83,6 +84,7 @@ static enum status open_parts(struct engine *engine, const struct gguf_file *fil
     TRY(check_room(engine, err));
     TRY(allocate(engine, err));
     TRY(device_stream_create(engine->device, DEVICE_HERE, &engine->stream, err));
+    TRY(engine_answers_open(engine, err));
     TRY(engine_bind_weights(engine, file, err));
     return engine_make_memory(engine, err);
 }

@@ -70,6 +70,8 @@ struct engine {
     const struct ops *ops;
     struct device *device;
     struct device_stream stream;
+    struct device_stream answers; /* for copies out of choices; index 0: `stream` does them */
+    struct device_mark chosen;    /* on `stream`, behind the last choice; with `answers` */
     struct model_config config;
     struct engine_plan plan;
     struct device_view globals[MODEL_ROLE_COUNT]; /* weights that are not per layer */
@@ -93,6 +95,10 @@ struct engine {
     struct engine_replay replays[8]; /* two of a size: one for each side */
     size_t next_replay;              /* the oldest is replaced */
 };
+
+/* choose.c: the stream that choices come out by. */
+MUST_CHECK enum status engine_answers_open(struct engine *engine, struct error *err);
+void engine_answers_close(struct engine *engine);
 
 /* weights.c: imports or uploads every tensor of the plan. */
 MUST_CHECK enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,

@@ -77,7 +77,7 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
         { offsetof(struct engine_scratch, logits), "logits", DTYPE_F32, sizes->vocab, logits },
         { offsetof(struct engine_scratch, spare), "logits.spare", DTYPE_F32, sizes->vocab,
           logits < options->sequence_limit ? logits : options->sequence_limit },
-        { offsetof(struct engine_scratch, best), "best", DTYPE_I32, logits, 1 },
+        { offsetof(struct engine_scratch, best), "best", DTYPE_I32, logits, ENGINE_CHOICE_LIMIT },
         { offsetof(struct engine_scratch, indices), "indices", DTYPE_I32, 5 * tokens, 1 },
         { offsetof(struct engine_scratch, rope_table), "rope_table", DTYPE_F32, sizes->rotated,
           options->context },
