@@ -97,6 +97,7 @@ run_test inspections gpu_inspect_test
 run_test limits gpu_limits_test
 run_test models gpu_engine_test
 run_test models-8b-width gpu_engine_test llama3-8b
+run_test ahead engine_ahead_test
 
 wanted same-text && {
     if infer host.txt -m "$stories" -p "$prompt" -n $tokens --device host &&
