@@ -129,9 +129,10 @@ KERNEL(rms_norm_by_four)
         kept[n] *= weights[n];
         largest[n] = four_largest(kept[n]);
     }
-    float mean = block_sum(squares[0] + squares[1] + squares[2] + squares[3],
-                           (SHARED float *)shared_memory()) *
-                 part;
+    float sum = block_sum(squares[0] + squares[1] + squares[2] + squares[3],
+                          (SHARED float *)shared_memory());
+    float mean = sum * part; /* and as a division rounds it */
+    mean = __builtin_fmaf(__builtin_fmaf(-(float)width, mean, sum), part, mean);
     float scale = inverse_root(mean + params->epsilon);
     GLOBAL uint8_t *packed = call.operands[4].address ? row_at(&call.operands[4], block_x()) : 0;
     UNROLL

@@ -129,14 +129,20 @@ INLINE float exp2_fast(float x)
 {
     return __nvvm_ex2_approx_ftz_f(x);
 }
-/* 1 / x and 1 / sqrt(x) to a unit in the last place; numbers below 2^-126 count as 0. */
+/* 1 / x to a unit in the last place; numbers below 2^-126 count as 0. */
 INLINE float reciprocal_fast(float x)
 {
     return __nvvm_rcp_approx_ftz_f(x);
 }
+/* 1 / sqrt(x) as a root and a division round it (but for one in millions), without their branches:
+ * the root by its remainder, then two steps of Newton's. */
 INLINE float inverse_root(float x)
 {
-    return __nvvm_rsqrt_approx_ftz_f(x);
+    float first = __nvvm_rsqrt_approx_ftz_f(x), root = x * first;
+    root = __builtin_fmaf(__builtin_fmaf(-root, root, x), 0.5f * first, root);
+    float inverse = __builtin_fmaf(first, __builtin_fmaf(-root, first, 1.0f), first);
+    inverse = __builtin_fmaf(inverse, __builtin_fmaf(-root, inverse, 1.0f), inverse);
+    return x > 0 && x < __builtin_inff() ? inverse : first;
 }
 
 /* Over all lanes of a team; every lane has the result. */
