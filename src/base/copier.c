@@ -195,12 +195,14 @@ bool copier_wait(struct copier *copier, struct copier_job *job)
 {
     struct part part;
     uint64_t begin_ns = clock_ns();
-    while (!is_done(job) && clock_ns() - begin_ns < AWAKE_NS) {
+    while (!is_done(job)) {
         if (take_part(copier, &part)) { /* of this job or of another */
             do_part(copier, &part);
             begin_ns = clock_ns();
-        } else {
+        } else if (clock_ns() - begin_ns < AWAKE_NS) {
             sched_yield();
+        } else {
+            break; /* only when none is left: there may be nobody else to do them */
         }
     }
     pthread_mutex_lock(&copier->lock);

@@ -3,12 +3,16 @@
 #define _GNU_SOURCE /* sched_setaffinity, MAP_ANONYMOUS */
 #include "test.h"
 
+#include "base/clock.h"
 #include "base/copier.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #define LARGE ((size_t)3 << 20)
 
@@ -122,6 +126,44 @@ static void test_one_processor(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
+static volatile sig_atomic_t interrupts;
+
+/* As if somebody else had the processor for a while. */
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    uint64_t begin_ns = clock_ns();
+    while (clock_ns() - begin_ns < 300000)
+        ;
+    if (++interrupts > 5000) { /* since something was done: a wait that nothing ends */
+        static const char text[] = "a copy that nobody does is waited for\n";
+        _exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : 1);
+    }
+}
+
+/* Whoever waits with nobody to help him does not stop, however late he looks at the clock. */
+static void test_interrupted(void **state)
+{
+    (void)state;
+    struct copier *copier = open_copier(0);
+    struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { { 0, 0 }, { 0, 0 } };
+    struct sigaction action = { .sa_handler = interrupt, .sa_flags = SA_RESTART }, before;
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    uint64_t begin_ns = clock_ns();
+    uint8_t source = 7, target = 0;
+    while (clock_ns() - begin_ns < 300000000) {
+        struct copier_job job;
+        copier_start(copier, &job, &target, &source, 1);
+        assert_true(copier_wait(copier, &job));
+        interrupts = 0;
+    }
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+    assert_int_equal(target, 7);
+    copier_destroy(copier);
+}
+
 static void test_nothing_given(void **state)
 {
     (void)state;
@@ -132,9 +174,9 @@ static void test_nothing_given(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_many_at_once),
-        cmocka_unit_test(test_unreadable),    cmocka_unit_test(test_one_processor),
-        cmocka_unit_test(test_nothing_given),
+        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_unreadable),  cmocka_unit_test(test_one_processor),
+        cmocka_unit_test(test_interrupted), cmocka_unit_test(test_nothing_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
