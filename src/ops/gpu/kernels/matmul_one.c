@@ -18,7 +18,8 @@
  *
  * Operands: packed, three weights, three biases, three outputs. words[0]: bytes of a team's ring.
  * Where parts have different types, each has blocks of its own: words[2] and words[3] are the first
- * of the second's and the third's. */
+ * of the second's and the third's. words[4]: groups of the ring that are there before the
+ * activations are waited for. */
 #include "ops/gpu/kernels/matmul_one_dot.h"
 
 /* ---- Weights to the ring -------------------------------------------------------------------- */
@@ -170,7 +171,8 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct one
         if (ahead < work.end)
             one_fetch(&work, dtype, ahead, empty);
         copy_commit();
-        copy_wait(0);
+        if (s < call->words[4])
+            copy_wait(0);
     }
     early_wait();
     leave_crumbs(call);
