@@ -65,8 +65,8 @@ static double cpu_ns(void)
     return (double)used.tv_sec * 1e9 + (double)used.tv_nsec;
 }
 
-/* As greta infer --greedy does it: a step is queued before the id of the one before is waited for.
- */
+/* As greta infer --greedy does it: where it pays a step is queued before the id of the one before
+ * is waited for. */
 static enum status decode(struct runner *runner, const struct bench_cost_request *request,
                           struct sample *ret_sample, struct error *err)
 {
@@ -74,14 +74,15 @@ static enum status decode(struct runner *runner, const struct bench_cost_request
     engine_rewind(runner->engine, 0, 0);
     uint64_t start_ns = clock_ns();
     double start_cpu_ns = cpu_ns();
+    bool ahead = engine_pays_ahead(runner->engine);
     for (uint32_t i = 0; i < request->tokens; i++) {
-        struct engine_token token = { i ? ENGINE_BEST : 1, 0, true };
+        struct engine_token token = { i && ahead ? ENGINE_BEST : 1, 0, true };
         TRY(engine_forward(runner->engine, &token, 1, err));
         TRY(engine_choose(runner->engine, err));
-        if (i)
+        if (i || !ahead)
             TRY(engine_chosen(runner->engine, &best, err));
     }
-    if (request->tokens)
+    if (request->tokens && ahead)
         TRY(engine_chosen(runner->engine, &best, err));
     *ret_sample = (struct sample){ (double)(clock_ns() - start_ns), cpu_ns() - start_cpu_ns };
     return STATUS_OK;

@@ -274,11 +274,28 @@ static enum status run_prompts(struct bench *bench, uint32_t count, struct error
     return STATUS_OK;
 }
 
-/* count times a token of each sequence, the way they are generated: every step is queued before the
- * ids of the one before it are waited for. */
+/* Each token is the likeliest after the one before it. */
+static enum status run_steps_one_by_one(struct bench *bench, uint32_t count, struct error *err)
+{
+    uint32_t sequences = bench->settings->sequences;
+    for (uint32_t step = 0; step < count; step++) {
+        for (uint32_t i = 0; i < sequences; i++) {
+            bench->tokens[i] = next_token(bench, i, true);
+            if (step && bench->best[i] >= 0)
+                bench->tokens[i].id = bench->best[i];
+        }
+        TRY(run_batch(bench, sequences, err));
+    }
+    return STATUS_OK;
+}
+
+/* count times a token of each sequence, the way they are generated: where it pays every step is
+ * queued before the ids of the one before it are waited for. */
 static enum status run_steps(struct bench *bench, uint32_t count, struct error *err)
 {
     uint32_t sequences = bench->settings->sequences;
+    if (!engine_pays_ahead(bench->engine))
+        return run_steps_one_by_one(bench, count, err);
     for (uint32_t step = 0; step < count; step++) {
         for (uint32_t i = 0; i < sequences; i++)
             bench->tokens[i] = step ? (struct engine_token){ ENGINE_BEST, i, true }

@@ -64,6 +64,11 @@ void engine_answers_close(struct engine *engine)
         device_mark_destroy(engine->device, engine->chosen);
 }
 
+bool engine_pays_ahead(const struct engine *engine)
+{
+    return engine->answers.index != 0;
+}
+
 /* ---- Bookkeeping ---------------------------------------------------------------------------- */
 
 uint32_t engine_choice_count(const struct engine *engine)

@@ -127,6 +127,9 @@ MUST_CHECK enum status engine_argmax(struct engine *engine, int32_t *ids, struct
 #define ENGINE_CHOICE_LIMIT 2
 MUST_CHECK enum status engine_choose(struct engine *engine, struct error *err);
 MUST_CHECK enum status engine_chosen(struct engine *engine, int32_t *ids, struct error *err);
+/* Whether that pays: where steps are replayed, so not on the host, nor where faults are planted,
+ * which are to be met in the same step every time. It works everywhere. */
+bool engine_pays_ahead(const struct engine *engine);
 /* Choices that were not taken. */
 uint32_t engine_choice_count(const struct engine *engine);
 /* A row of the logits that the choice taken last was made from, as engine_logits. There must have

@@ -7,11 +7,12 @@
  * taken. So what is written does not depend on whether a step went ahead. */
 #include "generate/loop.h"
 
-/* Not where it is known that a lane will have ended by then, and not under taps, which would see
- * it. */
+/* Not where nothing is gained, not where it is known that a lane will have ended by then, and not
+ * under taps, which would see it. */
 bool ahead_is_allowed(const struct loop *loop)
 {
-    if (!loop_wants_ids(loop, loop->rows[0]) || engine_is_tapped(loop->engine))
+    if (!engine_pays_ahead(loop->engine) || !loop_wants_ids(loop, loop->rows[0]) ||
+        engine_is_tapped(loop->engine))
         return false;
     for (size_t row = 0; row < loop->row_count; row++) {
         const struct lane *lane = &loop->lanes[loop->rows[row]];

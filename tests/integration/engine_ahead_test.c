@@ -361,7 +361,7 @@ static struct written check_same(struct scene *scene, const struct request *requ
     generate(scene, request, false, &wanted);
     generate(scene, request, true, &found);
     assert_int_equal(wanted.ahead, 0);
-    assert_true(found.ahead > 0);
+    assert_int_equal(found.ahead > 0, !lab_is_host()); /* where it pays */
     assert_int_equal(found.status, wanted.status);
     if (found.status)
         assert_string_equal(found.err.text, wanted.err.text);
@@ -404,14 +404,14 @@ static void test_lengths(void **state)
     for (uint32_t sequences = lab_is_host() ? 1 : 2; sequences <= (lab_is_host() ? SEQUENCES : 2);
          sequences++) {
         start(&scene, sequences, CONTEXT);
-        for (size_t prompts = lab_is_host() ? 1 : PROMPTS; prompts <= PROMPTS; prompts += 4) {
+        for (size_t prompts = 1; prompts <= PROMPTS; prompts += 4) {
             struct request request = { .options = { .token_limit = 9, .ignore_end = true },
                                        .prompt_count = prompts };
             struct written written = check_same(&scene, &request);
             assert_int_equal(written.reasons[0], GENERATE_LENGTH);
             assert_int_equal(written.counts[prompts - 1], 9);
             /* All but the prompt's and the last one, behind which it is known that none comes. */
-            if (prompts == 1)
+            if (prompts == 1 && !lab_is_host())
                 assert_int_equal(written.ahead, 9 - 2);
             release(&written);
             /* Until the context is full: as many as go into it, and one more is chosen. */
@@ -419,7 +419,7 @@ static void test_lengths(void **state)
             written = check_same(&scene, &request);
             assert_int_equal(written.reasons[0], GENERATE_CONTEXT);
             assert_int_equal(written.counts[0], CONTEXT - prompt_lengths[0] + 1);
-            if (prompts == 1)
+            if (prompts == 1 && !lab_is_host())
                 assert_int_equal(written.ahead, written.counts[0] - 2);
             release(&written);
         }
