@@ -55,7 +55,7 @@ function(greta_embed vendor chip file features)
 endfunction()
 
 if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
-    # Addresses in shared memory have 32 bits: half the instructions to make them.
+    # Addresses in shared memory have 32 bits: fewer instructions make them.
     set(nvidia_short_addresses -Xclang -fcuda-short-ptr -mllvm -nvptx-short-ptr)
     set(nvidia_chips ${GRETA_GPU_CHIPS})
     list(FILTER nvidia_chips INCLUDE REGEX "^sm_")

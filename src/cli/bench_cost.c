@@ -70,13 +70,14 @@ static double cpu_ns(void)
 static enum status decode(struct runner *runner, const struct bench_cost_request *request,
                           struct sample *ret_sample, struct error *err)
 {
-    int32_t best;
+    int32_t best = -1; /* of the step before; -1: none */
     engine_rewind(runner->engine, 0, 0);
     uint64_t start_ns = clock_ns();
     double start_cpu_ns = cpu_ns();
     bool ahead = engine_pays_ahead(runner->engine);
     for (uint32_t i = 0; i < request->tokens; i++) {
-        struct engine_token token = { i && ahead ? ENGINE_BEST : 1, 0, true };
+        int32_t known = best < 0 ? 1 : best;
+        struct engine_token token = { i && ahead ? ENGINE_BEST : known, 0, true };
         TRY(engine_forward(runner->engine, &token, 1, err));
         TRY(engine_choose(runner->engine, err));
         if (i || !ahead)

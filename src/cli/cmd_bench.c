@@ -92,8 +92,8 @@ static const struct cli_option options[] = {
 #define TOKEN_LIMIT (1u << 24)
 #define BATCH_DEFAULT 2048u
 #define SEQUENCE_LIMIT 4096u
-#define WARMUP_STEPS                                                                               \
-    3u /* a step from a known token, and both kinds that go on from the one before */
+/* A step from a known token, and both kinds that go on from the one before. */
+#define WARMUP_STEPS 3u
 
 struct bench {
     const struct cli_invocation *invocation;
@@ -274,19 +274,16 @@ static enum status run_prompts(struct bench *bench, uint32_t count, struct error
     return STATUS_OK;
 }
 
-/* Each token is the likeliest after the one before it. */
-static enum status run_steps_one_by_one(struct bench *bench, uint32_t count, struct error *err)
+/* Token of a step: an arbitrary one, then the likeliest behind it, also where only the device knows
+ * it yet. */
+static struct engine_token step_token(struct bench *bench, uint32_t step, bool ahead, uint32_t i)
 {
-    uint32_t sequences = bench->settings->sequences;
-    for (uint32_t step = 0; step < count; step++) {
-        for (uint32_t i = 0; i < sequences; i++) {
-            bench->tokens[i] = next_token(bench, i, true);
-            if (step && bench->best[i] >= 0)
-                bench->tokens[i].id = bench->best[i];
-        }
-        TRY(run_batch(bench, sequences, err));
-    }
-    return STATUS_OK;
+    struct engine_token token = next_token(bench, i, true);
+    if (step && ahead)
+        token.id = ENGINE_BEST;
+    else if (step && bench->best[i] >= 0)
+        token.id = bench->best[i];
+    return token;
 }
 
 /* count times a token of each sequence, the way they are generated: where it pays every step is
@@ -294,18 +291,16 @@ static enum status run_steps_one_by_one(struct bench *bench, uint32_t count, str
 static enum status run_steps(struct bench *bench, uint32_t count, struct error *err)
 {
     uint32_t sequences = bench->settings->sequences;
-    if (!engine_pays_ahead(bench->engine))
-        return run_steps_one_by_one(bench, count, err);
+    bool ahead = engine_pays_ahead(bench->engine);
     for (uint32_t step = 0; step < count; step++) {
         for (uint32_t i = 0; i < sequences; i++)
-            bench->tokens[i] = step ? (struct engine_token){ ENGINE_BEST, i, true }
-                                    : next_token(bench, i, true);
+            bench->tokens[i] = step_token(bench, step, ahead, i);
         TRY(engine_forward(bench->engine, bench->tokens, sequences, err));
         TRY(engine_choose(bench->engine, err));
-        if (step)
+        if (step || !ahead)
             TRY(engine_chosen(bench->engine, bench->best, err));
     }
-    return count ? engine_chosen(bench->engine, bench->best, err) : STATUS_OK;
+    return count && ahead ? engine_chosen(bench->engine, bench->best, err) : STATUS_OK;
 }
 
 static void rewind_all(struct bench *bench, uint32_t length)
@@ -447,8 +442,8 @@ const struct cli_command cli_bench = {
         "and prints the mean and standard deviation in the form of llama-bench, so that both can "
         "be compared: columns, JSON keys and options have the same names. Machines differ from "
         "minute to minute: compare only what was measured in turn. What is read is arbitrary; what "
-        "is written is an arbitrary token and then, each time, the most likely one, with the next "
-        "step queued before that one is waited for, as greta infer --greedy does it.\n\n"
+        "is written is an arbitrary token and then, each time, the most likely one; on a GPU the "
+        "next step is queued before that one is waited for, as greta infer --greedy does it.\n\n"
         "--audit-cost does that for the audit levels: a model for each of off, log and guard is "
         "open, "
         "they generate in turn, and each run is compared with the one without audit beside it. The "

@@ -280,7 +280,10 @@ enum status engine_forward(struct engine *engine, const struct engine_token *tok
 
 enum status engine_wait(struct engine *engine, struct error *err)
 {
-    return device_stream_sync(engine->device, engine->stream, DEVICE_HERE, err);
+    TRY(device_stream_sync(engine->device, engine->stream, DEVICE_HERE, err));
+    return engine->answers.index
+               ? device_stream_sync(engine->device, engine->answers, DEVICE_HERE, err)
+               : STATUS_OK;
 }
 
 uint32_t engine_logits_count(const struct engine *engine)

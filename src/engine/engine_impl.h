@@ -23,7 +23,7 @@ struct engine_scratch {
     struct device_view chosen;     /* [width, logits rows] */
     struct device_view logits;     /* [vocab, logits rows] */
     struct device_view spare;      /* [vocab, sequences]: of every other batch of ENGINE_BEST */
-    struct device_view best;       /* I32 [logits rows]: ids */
+    struct device_view best;       /* I32 [logits rows, ENGINE_CHOICE_LIMIT]: ids */
     struct device_view indices;    /* I32: ids, positions, starts, slots of a batch, then rows */
     struct device_view rope_table; /* [rotated dimensions, context] */
 };

@@ -1,7 +1,7 @@
 /* norm.c - rms_norm, a block for each token, and head_norm, a team for each head.
  *
- * out = x * weight * scale, scale = 1 / sqrt(mean(x^2) + epsilon); sums in f32, each thread its own
- * values first. */
+ * out = x * weight * scale (one token by four: in this order, else scale first), scale = 1 /
+ * sqrt(mean(x^2) + epsilon); sums in f32, each thread its own values first. */
 #include "ops/gpu/kernels/pack.h"
 #include "ops/params.h"
 

@@ -134,7 +134,7 @@ INLINE float reciprocal_fast(float x)
 {
     return __nvvm_rcp_approx_ftz_f(x);
 }
-/* 1 / sqrt(x) as a root and a division round it (but for one in millions), without their branches:
+/* 1 / sqrt(x) as a root and a division round it, nearly always, without their branches:
  * the root by its remainder, then two steps of Newton's. */
 INLINE float inverse_root(float x)
 {
