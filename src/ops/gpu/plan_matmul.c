@@ -200,19 +200,29 @@ static uint64_t cut_blocks(const struct device_host_operand *weights, uint32_t c
     return most;
 }
 
-/* A product by itself that is in the rings of half the processors before its activations are there
- * takes only those: on the others the next one begins, and asks for its weights meanwhile. That is
- * attention's output, with gate and up behind it. Not where parts are multiplied together (q, k and
- * v): attention comes next, and has no weights; nor of long rows (down), behind which little comes.
- */
+/* How many blocks do a product. A product by itself does not take all processors if it need not: on
+ * the others the next one begins, and asks for its weights meanwhile.
+ *
+ * Attention's output, with gate and up behind it, is short: half of the processors do it where
+ * their rings hold it before its activations are there, two thirds where they hold most of it. And
+ * no more blocks than are needed for the longest to have no more rows: that is down, whose 4,096
+ * rows are 32 for each of 128 blocks. Not where parts are multiplied together: behind q, k and v
+ * comes attention, which has no weights; gate and up keep all processors busy. */
 static uint64_t one_blocks(const struct device_gpu_chip *chip, uint64_t groups, uint32_t parts,
                            uint64_t members, uint64_t slots)
 {
-    uint64_t blocks = chip->processor_count, half = blocks / 2;
-    if (parts == 1 && members <= ONE_MEMBERS_FEW && half > 0 &&
-        divide_up(divide_up(groups, half), slots) < ONE_STAGES)
-        blocks = half;
-    return groups < blocks ? groups : blocks;
+    uint64_t all = chip->processor_count;
+    if (parts != 1 || groups <= all)
+        return groups < all ? groups : all;
+    uint64_t blocks = all, half = all / 2, more = all * 2 / 3;
+    uint64_t held = slots * (ONE_STAGES - 1); /* groups in the rings of a block */
+    if (members <= ONE_MEMBERS_FEW && half > 0) {
+        if (divide_up(groups, half) <= held)
+            blocks = half;
+        else if (divide_up(groups, more) <= held + held / 2)
+            blocks = more;
+    }
+    return divide_up(groups, divide_up(groups, blocks));
 }
 
 /* False where it cannot be: a type without a kernel, rows too long. A processor holds one block: if
@@ -224,11 +234,12 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     const struct device_host_operand *weights = &request->operands[places->weights];
     uint64_t groups = 0, k = 0;
     uint32_t stage_bytes = 0, first = 0, parts = 0;
-    bool same = true;
+    bool same = true, has_q4_k = false;
     for (uint32_t part = places->count; part-- > 0;) {
         if (!(part_bits >> part & 1))
             continue;
         uint32_t dtype = (uint32_t)weights[part].dtype, rows = one_rows(dtype);
+        has_q4_k = has_q4_k || dtype == DTYPE_Q4_K;
         if (one_slice_bytes(dtype) == 0 || width_of(&weights[part]) % 256)
             return false;
         uint32_t bytes = rows * one_slice_bytes(dtype);
@@ -254,9 +265,9 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
                            .blocks = (uint32_t)blocks,
                            .waited = ONE_STAGES - 1 };
     /* Gate and up begin behind a short product, on half of the processors when their activations
-     * are nearly there: these need not wait for all of the ring. Measured for Q4_K. */
-    if (parts > 1 && cut.kernel == KERNEL_matmul_one_q4_k &&
-        divide_up(divide_up(groups, blocks), slots) >= ONE_STAGES)
+     * are nearly there: these need not wait for all of the ring, and q, k and v neither. Measured
+     * for Q4_K, also beside others; Q8_0 loses by it where rows are short. */
+    if (parts > 1 && has_q4_k)
         cut.waited = ONE_WAITED_FEW;
     uint64_t each = same ? divide_up(groups, blocks)
                          : cut_blocks(weights, places->count, part_bits, &cut);
