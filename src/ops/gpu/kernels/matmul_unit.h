@@ -126,13 +126,13 @@ struct inputs {
     uint32_t k;
 };
 
-/* Where a token's row is. Kernels of levels have no register left for eight places, and make them
- * again for each unit; those of floats have none for making them. */
+/* Where a token's row is. Kernels of levels have no register left for eight places, nor for four,
+ * and make them again for each unit; those of floats have none for making them. */
 INLINE const GLOBAL uint8_t *find_row(uint32_t dtype, const struct inputs *inputs, uint32_t t)
 {
     bool floats = dtype == DTYPE_BF16 || dtype == DTYPE_F16 || dtype == DTYPE_F32;
     uint32_t last = not_known(inputs->last), token = t < last ? t : last;
-    uint32_t place = floats ? inputs->offsets[t] : token * inputs->stride;
+    uint32_t place = floats ? inputs->offsets[t] : token * not_known(inputs->stride);
     return inputs->acts + (uint64_t)place * 16;
 }
 
