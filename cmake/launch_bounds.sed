@@ -9,6 +9,7 @@
 /^\.visible \.entry inspect\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/
 /^\.visible \.entry matmul_levels_1\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/
 /^\.visible \.entry matmul_levels_8\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 1/
+/^\.visible \.entry matmul_few_/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1\n.minnctapersm 1/
 /^\.visible \.entry matmul_one_/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1\n.maxnreg 72/
 /^\.visible \.entry matmul_/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/
 /^\.visible \.entry /,/^\{/ s/^\)( .*)?$/)\n.maxntid 256, 1, 1/

@@ -164,7 +164,7 @@ def gpu_peers(bench):
 def gpu_sequences(bench):
     model = bench.model("llama3-8b", "q4_k_m")
     prompt = "Once upon a time there was a little girl who lived near the woods. " * 8
-    many(bench, [1, 8, 32, 64], "-m", model, "--device", bench.gpu, "-p", prompt.strip(), "-n", bench.times(64, 128), "-c", "1024")
+    many(bench, [1, 2, 4, 8, 16, 32, 64], "-m", model, "--device", bench.gpu, "-p", prompt.strip(), "-n", bench.times(64, 128), "-c", "1024")
 
 
 def gpu_audit_cost(bench):

@@ -93,7 +93,16 @@ struct device_gpu_step plan_lanes(const struct device_gpu_request *request,
                                   const struct group_places *places, uint32_t part_bits,
                                   uint64_t tokens);
 
-/* plan_matmul.c */
+/* plan_few.c: products of levels with a few tokens on matrix units: whether the chip has them; one
+ * step for the parts of the set, if they can all be done so. */
+bool plan_wants_few(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens);
+bool plan_few(const struct device_gpu_request *request, const struct group_places *places,
+              uint32_t part_bits, struct device_gpu_step *step);
+
+/* plan_matmul.c. Cuts blocks among parts of different types, by the bytes they read: the first
+ * block of each part. Returns how many there are, at least one for each part. */
+uint32_t plan_cut_blocks(const struct device_host_operand *weights, uint32_t count,
+                         uint32_t part_bits, uint32_t blocks, uint32_t first_blocks[3]);
 uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps);
 uint32_t plan_matmul_group(const struct device_gpu_request *request, struct device_gpu_step *steps);
 /* plan_join.c: see device_gpu_join. */

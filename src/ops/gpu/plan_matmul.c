@@ -23,6 +23,8 @@ bool gpu_can_multiply(enum dtype weight_dtype)
 
 uint32_t gpu_pack_format(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens)
 {
+    if (plan_wants_few(features, weight_dtype, k, tokens))
+        return PACK_LEVELS;
     if (plan_wants_lanes(features, weight_dtype, k, tokens))
         return PACK_LANES;
     if (plan_is_many(weight_dtype, k, tokens))
@@ -166,12 +168,10 @@ static enum gpu_kernel one_kernel(enum dtype dtype)
 /* Shared memory of a processor that is left for small kernels. */
 #define ONE_SPARE_BYTES 24576u
 
-/* Cuts the blocks among parts of different types, by the bytes they read. Returns how many groups
- * of rows a block has at most. */
-static uint64_t cut_blocks(const struct device_host_operand *weights, uint32_t count,
-                           uint32_t part_bits, struct one_cut *cut)
+uint32_t plan_cut_blocks(const struct device_host_operand *weights, uint32_t count,
+                         uint32_t part_bits, uint32_t blocks, uint32_t first_blocks[3])
 {
-    uint64_t bytes[3] = { 0 }, all = 0, before = 0, most = 0;
+    uint64_t bytes[3] = { 0 }, all = 0, before = 0;
     uint32_t parts = 0, first = 0;
     for (uint32_t part = 0; part < count; part++) {
         if (!(part_bits >> part & 1))
@@ -180,22 +180,35 @@ static uint64_t cut_blocks(const struct device_host_operand *weights, uint32_t c
         all += bytes[part];
         parts++;
     }
-    cut->blocks = cut->blocks < parts ? parts : cut->blocks;
+    blocks = blocks < parts ? parts : blocks;
     for (uint32_t part = 0; part < 3; part++) {
-        cut->first_blocks[part] = first;
+        first_blocks[part] = first;
         if (bytes[part] == 0)
             continue;
         /* Each part has a block at least, and so do those behind it. */
         parts--;
         before += bytes[part];
-        uint64_t end = before * cut->blocks / all;
+        uint64_t end = before * blocks / all;
         end = end <= first ? first + 1 : end;
-        end = end > cut->blocks - parts ? cut->blocks - parts : end;
+        end = end > blocks - parts ? blocks - parts : end;
+        first = (uint32_t)end;
+    }
+    return blocks;
+}
+
+/* Groups of rows that a block has at most, where each part has its own blocks. */
+static uint64_t most_of_block(const struct device_host_operand *weights, uint32_t count,
+                              uint32_t part_bits, const struct one_cut *cut)
+{
+    uint64_t most = 0;
+    for (uint32_t part = 0; part < count; part++) {
+        if (!(part_bits >> part & 1))
+            continue;
+        uint32_t end = part < 2 ? cut->first_blocks[part + 1] : cut->blocks;
         uint64_t groups = divide_up(rows_of(&weights[part]),
                                     one_rows((uint32_t)weights[part].dtype));
-        uint64_t each = divide_up(groups, end - first);
+        uint64_t each = divide_up(groups, end - cut->first_blocks[part]);
         most = each > most ? each : most;
-        first = (uint32_t)end;
     }
     return most;
 }
@@ -269,8 +282,12 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
      * for Q4_K, also beside others; Q8_0 loses by it where rows are short. */
     if (parts > 1 && has_q4_k)
         cut.waited = ONE_WAITED_FEW;
-    uint64_t each = same ? divide_up(groups, blocks)
-                         : cut_blocks(weights, places->count, part_bits, &cut);
+    uint64_t each = divide_up(groups, blocks);
+    if (!same) {
+        cut.blocks = plan_cut_blocks(weights, places->count, part_bits, cut.blocks,
+                                     cut.first_blocks);
+        each = most_of_block(weights, places->count, part_bits, &cut);
+    }
     uint64_t sums = each * ONE_ROWS_MOST * members * sizeof(float);
     uint64_t room = chip->processor_shared_bytes - ONE_SPARE_BYTES;
     uint32_t ring_bytes = ONE_STAGES * stage_bytes;
@@ -327,6 +344,11 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     if (tokens == 1 && bits[WAY_DIRECT] && cut_one(request, places, bits[WAY_DIRECT], &cut)) {
         steps[count++] = plan_one(places, bits[WAY_DIRECT], &cut);
         bits[WAY_DIRECT] = 0;
+    }
+    if (tokens > 1 && bits[WAY_DIRECT] &&
+        plan_few(request, places, bits[WAY_DIRECT], &steps[count])) {
+        bits[WAY_DIRECT] = 0;
+        count++;
     }
     for (enum product_way way = WAY_DIRECT; way <= WAY_RING; way++)
         if (bits[way])

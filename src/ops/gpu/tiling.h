@@ -201,4 +201,68 @@ static inline uint32_t one_rows(uint32_t dtype)
     return dtype == DTYPE_Q4_K ? 2 : 1;
 }
 
+/* ---- A few tokens --------------------------------------------------------------------------- */
+
+/* Rows and tokens of what a team multiplies at once, and blocks of 256 columns that are its own. */
+#define FEW_ROWS 16u
+#define FEW_TOKENS 8u
+#define FEW_BLOCKS 2u
+/* Sums of a team, a token's apart by one more than rows: no two in one bank. */
+#define FEW_SUMS_APART (FEW_ROWS + 1)
+#define FEW_SUMS_BYTES (FEW_TOKENS * FEW_SUMS_APART * 4)
+/* Pieces of 16 bytes of a row's block of 256 columns; 0 for types that are done otherwise. */
+static inline uint32_t few_pieces(uint32_t dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q4_K:
+        return 9;
+    case DTYPE_Q6_K_X8:
+        return 14; /* eight of nibbles, four of upper bits, scales, and d of eight blocks */
+    case DTYPE_Q8_0_X8:
+        return 17;
+    default:
+        return 0;
+    }
+}
+
+/* Bytes between rows in a stage: eight rows meet different banks. */
+static inline uint32_t few_row_bytes(uint32_t dtype)
+{
+    return dtype == DTYPE_Q6_K_X8 ? 240 : 16 * few_pieces(dtype);
+}
+
+/* Blocks of 16 rows in a team's ring, all but one on their way. */
+static inline uint32_t few_stages(uint32_t dtype)
+{
+    return dtype == DTYPE_Q4_K ? 5 : 3;
+}
+
+static inline uint32_t few_ring_bytes(uint32_t dtype)
+{
+    return few_stages(dtype) * FEW_ROWS * few_row_bytes(dtype);
+}
+
+/* Floats for each 32 columns of a token: its scale, and of Q4_K what 2^23 too much amounts to. */
+static inline uint32_t few_scale_floats(uint32_t dtype)
+{
+    return dtype == DTYPE_Q4_K ? 2 : 1;
+}
+
+static inline uint32_t few_scales_bytes(uint32_t dtype)
+{
+    return FEW_BLOCKS * 8 * FEW_TOKENS * few_scale_floats(dtype) * 4;
+}
+
+/* Sets of a team's sums: with two nobody waits until those before are added up. */
+static inline uint32_t few_sum_sets(uint32_t dtype)
+{
+    return dtype == DTYPE_Q8_0_X8 ? 1 : 2;
+}
+
+/* Shared memory of a team: its ring, its scales, its sums. */
+static inline uint32_t few_team_bytes(uint32_t dtype)
+{
+    return few_ring_bytes(dtype) + few_scales_bytes(dtype) + few_sum_sets(dtype) * FEW_SUMS_BYTES;
+}
+
 #endif

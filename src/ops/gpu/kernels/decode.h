@@ -189,4 +189,10 @@ INLINE float decode_value(uint32_t dtype, block_pointer row, uint64_t i)
     return 0.0f;
 }
 
+/* 2^23 and a byte of a word. */
+INLINE float byte_float(uint32_t word, uint32_t index)
+{
+    return float_of(pick_bytes(word, 0x4B000000u, byte_selector(index, 4, 5, 7)));
+}
+
 #endif

@@ -9,6 +9,7 @@
 #include "ops/gpu/kernels/kv.c"
 #include "ops/gpu/kernels/matmul.c"
 #include "ops/gpu/kernels/matmul_decoded.c"
+#include "ops/gpu/kernels/matmul_few.c"
 #include "ops/gpu/kernels/matmul_lanes.c"
 #include "ops/gpu/kernels/matmul_one.c"
 #include "ops/gpu/kernels/matmul_ring.c"

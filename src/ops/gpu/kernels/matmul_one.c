@@ -21,20 +21,14 @@
  * of the second's and the third's. words[4]: groups of the ring that are there before the
  * activations are waited for. */
 #include "ops/gpu/kernels/matmul_one_dot.h"
+#include "ops/gpu/kernels/part_blocks.h"
 
 /* ---- Weights to the ring -------------------------------------------------------------------- */
-
-INLINE uint32_t one_part(const struct one_work *work, uint32_t group, uint32_t *ret_before)
-{
-    uint32_t two = work->counts[0] + work->counts[1];
-    *ret_before = group < work->counts[0] ? 0 : group < two ? work->counts[0] : two;
-    return group < work->counts[0] ? 0 : group < two ? 1 : 2;
-}
 
 INLINE void one_fetch(const struct one_work *work, uint32_t dtype, uint32_t group,
                       SHARED uint8_t *stage)
 {
-    uint32_t before, part = one_part(work, group, &before);
+    uint32_t before, part = part_of_group(work->counts, group, &before);
     const struct gpu_operand *weights = &work->call->operands[1 + part];
     const uint32_t slice = one_slice_bytes(dtype), rows = one_rows(dtype);
     uint32_t skipped = work->member * slice, lane_at = lane_index() * 16;
@@ -105,7 +99,7 @@ INLINE struct one_place one_find_place(const struct one_work *work, uint32_t dty
     uint32_t before, group = work->first + i / ONE_ROWS_MOST, r = i % ONE_ROWS_MOST;
     if (group >= work->end || r >= one_rows(dtype))
         return place;
-    uint32_t part = one_part(work, group, &before);
+    uint32_t part = part_of_group(work->counts, group, &before);
     const struct gpu_operand *bias = &work->call->operands[4 + part];
     const struct gpu_operand *out = &work->call->operands[7 + part];
     uint32_t row = (group - before) * one_rows(dtype) + r;
@@ -135,13 +129,7 @@ INLINE void one_store(const struct one_work *work, uint32_t i, const struct one_
     *place->out = sum + place->bias;
 }
 
-/* Blocks that do a product, or some parts of it. */
-struct one_share {
-    uint32_t part_bits;
-    uint32_t index, count; /* of the block, of all of them */
-};
-
-INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct one_share share)
+INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct part_blocks blocks)
 {
     uint32_t teams = thread_count() / TEAM;
     struct one_work work = { .call = call,
@@ -156,13 +144,13 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct one
     for (uint32_t part = 0; part < 3; part++) {
         const struct gpu_operand *weights = &call->operands[1 + part];
         uint32_t rows = one_rows(dtype);
-        bool done = weights->address && (share.part_bits >> part & 1);
+        bool done = weights->address && (blocks.part_bits >> part & 1);
         work.counts[part] = done ? ((uint32_t)weights->rows + rows - 1) / rows : 0;
         count += work.counts[part];
         work.k |= (uint32_t)weights->width; /* the same for every part; some may be absent */
     }
-    work.first = (uint32_t)((uint64_t)count * share.index / share.count);
-    work.end = (uint32_t)((uint64_t)count * (share.index + 1) / share.count);
+    work.first = (uint32_t)((uint64_t)count * blocks.index / blocks.count);
+    work.end = (uint32_t)((uint64_t)count * (blocks.index + 1) / blocks.count);
     const uint32_t stage_bytes = call->words[0] / ONE_STAGES;
     uint32_t now = work.first + team_index() / work.members, ahead = now;
     SHARED uint8_t *empty = work.ring;
@@ -210,7 +198,7 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct one
 /* All parts have one type. */
 INLINE void one_multiply_all(const struct gpu_call *call, uint32_t dtype)
 {
-    one_multiply(call, dtype, (struct one_share){ 7, block_x(), block_count_x() });
+    one_multiply(call, dtype, part_blocks_all());
 }
 
 KERNEL(matmul_one_q4_k)
@@ -237,18 +225,12 @@ KERNEL(matmul_one_f16)
 /* Each part has its own type, of those packed as levels. */
 KERNEL(matmul_one_levels)
 {
-    uint32_t second = call.words[2], third = call.words[3], block = block_x();
-    uint32_t part = block < second ? 0 : block < third ? 1 : 2;
-    uint32_t first = part == 0 ? 0 : part == 1 ? second : third;
-    uint32_t end = part == 0 ? second : part == 1 ? third : block_count_x();
-    uint32_t dtype = part == 0   ? call.operands[1].dtype
-                     : part == 1 ? call.operands[2].dtype
-                                 : call.operands[3].dtype;
-    struct one_share share = { 1u << part, block - first, end - first };
+    uint32_t dtype;
+    struct part_blocks blocks = part_blocks_own(&call, call.words[2], call.words[3], &dtype);
     if (dtype == DTYPE_Q4_K)
-        one_multiply(&call, DTYPE_Q4_K, share);
+        one_multiply(&call, DTYPE_Q4_K, blocks);
     else if (dtype == DTYPE_Q6_K_X8)
-        one_multiply(&call, DTYPE_Q6_K_X8, share);
+        one_multiply(&call, DTYPE_Q6_K_X8, blocks);
     else
-        one_multiply(&call, DTYPE_Q8_0_X8, share);
+        one_multiply(&call, DTYPE_Q8_0_X8, blocks);
 }

@@ -88,12 +88,6 @@ INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct on
 
 /* ---- A slice of a row ----------------------------------------------------------------------- */
 
-/* 2^23 and a byte of a word. */
-INLINE float byte_float(uint32_t word, uint32_t index)
-{
-    return float_of(pick_bytes(word, 0x4B000000u, byte_selector(index, 4, 5, 7)));
-}
-
 /* Four lanes for each block, 32 columns of two groups for each lane. */
 INLINE float one_dot_q4_k(const SHARED uint8_t *row, const struct one_acts *acts)
 {

@@ -1,0 +1,157 @@
+/* few_levels.h - what a team of matmul_few.c multiplies at a time: 256 columns of 16 rows, which
+ * are in a stage of its ring, with those of 8 tokens, whose levels it has in registers and whose
+ * scales in shared memory. */
+#ifndef GRETA_OPS_GPU_KERNELS_FEW_LEVELS_H
+#define GRETA_OPS_GPU_KERNELS_FEW_LEVELS_H
+
+#include "ops/gpu/kernels/decode.h"
+#include "ops/gpu/kernels/matrix_levels.h"
+#include "ops/gpu/tiling.h"
+
+/* Of 256 columns, as matrix_levels.h wants them. */
+struct few_acts {
+    words2 levels[8]; /* of each 32 columns */
+    words2 high, low; /* Q4_K: sums of levels, scaled, as two floats of 11 bits that make them */
+};
+
+/* A lane's sums: rows lane / 4 and lane / 4 + 8, of each tokens 2 (lane % 4) and the next. */
+struct few_sums {
+    float values[4];
+};
+
+/* The scales of 32 columns, of the lane's two tokens. */
+INLINE const SHARED float *few_scales(uint32_t dtype, const SHARED float *scales, uint32_t j)
+{
+    return scales + (j * FEW_TOKENS + 2 * (lane_index() % 4)) * few_scale_floats(dtype);
+}
+
+/* 144 bytes a row: d and dmin, scales and mins, 128 bytes of nibbles. */
+INLINE void few_add_q4_k(const SHARED uint8_t *stage, const struct few_acts *acts,
+                         const SHARED float *scales, struct few_sums *sums)
+{
+    const uint32_t row_bytes = few_row_bytes(DTYPE_Q4_K);
+    const SHARED uint8_t *mine = stage + lane_index() / 4 * row_bytes;
+    words4 heads[2] = { load_shared(mine), load_shared(mine + 8 * row_bytes) };
+    float levels[4] = { 0, 0, 0, 0 }, mins[4] = { 0, 0, 0, 0 };
+    uint32_t scale_bytes[2][2];
+    words4 min_floats;
+    UNROLL
+    for (uint32_t r = 0; r < 2; r++) {
+        uint32_t a = heads[r][1], b = heads[r][2], c = heads[r][3], place = lane_index() % 4;
+        scale_bytes[r][0] = a & 0x3F3F3F3Fu;
+        scale_bytes[r][1] = (c & 0x0F0F0F0Fu) | (a >> 2 & 0x30303030u);
+        uint32_t front = b & 0x3F3F3F3Fu, back = (c >> 4 & 0x0F0F0F0Fu) | (b >> 2 & 0x30303030u);
+        min_floats[r] = bits_of(byte_float(front, place) - 0x1p23f);
+        min_floats[2 + r] = bits_of(byte_float(back, place) - 0x1p23f);
+    }
+    levels_add_products(mins, min_floats, acts->high);
+    levels_add_products(mins, min_floats, acts->low);
+    UNROLL
+    for (uint32_t j = 0; j < 8; j += 2) {
+        words4 nibbles = levels_load(stage + 16 + 16 * j, row_bytes);
+        UNROLL
+        for (uint32_t n = 0; n < 2; n++) {
+            /* Upper nibbles are taken sixteenfold, as their scales are a sixteenth. */
+            words4 weights = nibbles & (n ? 0xF0F0F0F0u : 0x0F0F0F0Fu);
+            words4 dots = levels_multiply(true, weights, acts->levels[j + n]);
+            floats4 by = *(const SHARED floats4 *)few_scales(DTYPE_Q4_K, scales, j + n);
+            UNROLL
+            for (uint32_t i = 0; i < 4; i++) {
+                float scale = byte_float(scale_bytes[i / 2][j / 4], (j + n) % 4);
+                scale = __builtin_fmaf(scale, by[i % 2 * 2], by[i % 2 * 2 + 1]);
+                levels[i] = __builtin_fmaf(scale, levels_sum(dots[i]), levels[i]);
+            }
+        }
+    }
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t head = heads[i / 2][0];
+        float d = f16_value((uint16_t)head), dmin = f16_value((uint16_t)(head >> 16));
+        sums->values[i] = __builtin_fmaf(d, levels[i], sums->values[i]);
+        sums->values[i] = __builtin_fmaf(-dmin, mins[i], sums->values[i]);
+    }
+}
+
+/* 128 bytes of nibbles, 64 of upper bits, 16 scales of 16 columns each, d of eight blocks. */
+INLINE void few_add_q6_k(const SHARED uint8_t *stage, uint32_t block, const struct few_acts *acts,
+                         const SHARED float *scales, struct few_sums *sums)
+{
+    const uint32_t row_bytes = few_row_bytes(DTYPE_Q6_K_X8);
+    const SHARED uint8_t *mine = stage + lane_index() / 4 * row_bytes;
+    /* 128 more: without sign. */
+    words4 more[2] = { load_shared(mine + 192) ^ 0x80808080u,
+                       load_shared(mine + 8 * row_bytes + 192) ^ 0x80808080u };
+    float levels[4] = { 0, 0, 0, 0 };
+    UNROLL
+    for (uint32_t half = 0; half < 2; half++) {
+        words4 tops = levels_load(stage + 128 + 32 * half, row_bytes) ^ 0xAAAAAAAAu;
+        words4 nibbles[2] = { levels_load(stage + 64 * half, row_bytes),
+                              levels_load(stage + 64 * half + 32, row_bytes) };
+        UNROLL
+        for (uint32_t g = 0; g < 4; g++) {
+            const uint32_t j = 4 * half + g;
+            words2 by = *(const SHARED words2 *)few_scales(DTYPE_Q6_K_X8, scales, j);
+            words4 weights;
+            UNROLL
+            for (uint32_t w = 0; w < 4; w++) {
+                /* Four times the level, less 128, which the upper bit turned over says. */
+                uint32_t low = nibbles[g % 2][w], top = tops[w] << (6 - 2 * g);
+                low = (g < 2 ? low << 2 : low >> 2) & 0x3C3C3C3Cu;
+                weights[w] = bits_under(top, 0xC0C0C0C0u, low);
+            }
+            UNROLL
+            for (uint32_t side = 0; side < 2; side++) {
+                words2 part = { weights[2 * side], weights[2 * side + 1] };
+                words4 dots = levels_multiply_half(part, acts->levels[j][side]);
+                UNROLL
+                for (uint32_t i = 0; i < 4; i++) {
+                    float scale = byte_float(more[i / 2][j / 2], 2 * (j % 2) + side) -
+                                  (0x1p23f + 128.0f);
+                    levels[i] = __builtin_fmaf(scale * float_of(by[i % 2]), levels_sum(dots[i]),
+                                               levels[i]);
+                }
+            }
+        }
+    }
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        const SHARED uint8_t *ds = mine + i / 2 * 8 * row_bytes + 208;
+        float d = f16_value(((const SHARED uint16_t *)ds)[block % 8]);
+        sums->values[i] = __builtin_fmaf(0.25f * d, levels[i], sums->values[i]);
+    }
+}
+
+/* 256 levels, then eight scales. */
+INLINE void few_add_q8_0(const SHARED uint8_t *stage, const struct few_acts *acts,
+                         const SHARED float *scales, struct few_sums *sums)
+{
+    const uint32_t row_bytes = few_row_bytes(DTYPE_Q8_0_X8);
+    const SHARED uint8_t *mine = stage + lane_index() / 4 * row_bytes + 256;
+    words4 ds[2] = { load_shared(mine), load_shared(mine + 8 * row_bytes) };
+    UNROLL
+    for (uint32_t j = 0; j < 8; j++) {
+        words4 dots = levels_multiply(false, levels_load(stage + 32 * j, row_bytes),
+                                      acts->levels[j]);
+        words2 by = *(const SHARED words2 *)few_scales(DTYPE_Q8_0_X8, scales, j);
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            float d = f16_value((uint16_t)(ds[i / 2][j / 2] >> (16 * (j % 2))));
+            sums->values[i] = __builtin_fmaf(d * float_of(by[i % 2]), levels_sum(dots[i]),
+                                             sums->values[i]);
+        }
+    }
+}
+
+/* block: of the row, which the stage has. */
+INLINE void few_add(uint32_t dtype, const SHARED uint8_t *stage, uint32_t block,
+                    const struct few_acts *acts, const SHARED float *scales, struct few_sums *sums)
+{
+    if (dtype == DTYPE_Q4_K)
+        few_add_q4_k(stage, acts, scales, sums);
+    else if (dtype == DTYPE_Q6_K_X8)
+        few_add_q6_k(stage, block, acts, scales, sums);
+    else
+        few_add_q8_0(stage, acts, scales, sums);
+}
+
+#endif

@@ -1,0 +1,362 @@
+/* matmul_few.c - products of levels with a few rows of activations, two to eight: several sequences
+ * that are decoded together. Each weight is read once, and multiplied on matrix units.
+ *
+ * As in matmul_one.c, weights come through a ring of the team's own in shared memory, asked for
+ * before the kernel that makes the activations has ended; one block a processor. A team owns one or
+ * two blocks of 256 columns (words[1]) and keeps their activations in registers for the whole
+ * kernel; it takes 16 rows at a time. The teams of a row (words[0]) add up in shared memory what
+ * they have, in their order, behind each 16 rows. Rows too long for the teams of a block are cut
+ * into shares of k (words[2]), each a block of its own; the last of them to be done adds all up.
+ *
+ * Order of a sum: blocks of a team in increasing order, then teams, then shares; within a block by
+ * few_levels.h. It depends on the type, k, the number of rows and the number of processors.
+ *
+ * Operands: packed, three weights, three biases, three outputs. Where parts have different types,
+ * each has blocks of its own: words[3] and words[4] are the first of the second's and the third's,
+ * and rows are not cut. */
+#include "ops/gpu/packing.h"
+
+#if !defined(__AMDGCN__)
+
+#include "ops/gpu/kernels/few_levels.h"
+#include "ops/gpu/kernels/part_blocks.h"
+
+/* What a team does. */
+struct few_work {
+    const struct gpu_call *call;
+    uint32_t k, tokens;
+    uint32_t members, member; /* teams of a row, and which of them this is */
+    uint32_t slots, slot;     /* 16 rows each that the block does at once, and whose this team is */
+    uint32_t shares, share;   /* of k */
+    uint32_t blocks;          /* of 256 columns, of a team */
+    uint32_t block;           /* the team's first */
+    uint32_t first, end;      /* groups of 16 rows of the block, counted over all parts */
+    uint32_t counts[3];       /* groups of each part */
+    SHARED uint8_t *ring;
+    SHARED float *scales;
+    SHARED float *sums; /* of all teams of the block, one set or two */
+};
+
+/* ---- Weights to the ring -------------------------------------------------------------------- */
+
+/* Where a piece of a row's block is, in bytes of the row. */
+INLINE uint32_t few_piece_at(uint32_t dtype, uint32_t block, uint32_t piece)
+{
+    if (dtype != DTYPE_Q6_K_X8)
+        return (block * few_pieces(dtype) + piece) * 16;
+    uint32_t eight = block / 8 * 1680, of = block % 8;
+    return piece < 8    ? eight + of * 128 + piece * 16
+           : piece < 12 ? eight + 1024 + of * 64 + (piece - 8) * 16
+           : piece < 13 ? eight + 1536 + of * 16
+                        : eight + 1664;
+}
+
+/* The pieces of 16 rows one behind the other, so that neighbouring lanes copy neighbours. */
+INLINE void few_fetch(const struct few_work *work, uint32_t dtype, uint32_t group, uint32_t block,
+                      SHARED uint8_t *stage)
+{
+    uint32_t before, part = part_of_group(work->counts, group, &before);
+    const struct gpu_operand *weights = &work->call->operands[1 + part];
+    const uint32_t pieces = few_pieces(dtype), all = FEW_ROWS * pieces;
+    uint32_t first = (group - before) * FEW_ROWS, last = (uint32_t)weights->rows - 1 - first;
+    uint32_t stride = (uint32_t)weights->row_stride_bytes;
+    const GLOBAL uint8_t *rows = row_at(weights, first);
+    UNROLL
+    for (uint32_t i = 0; i < all; i += TEAM) {
+        uint32_t which = i + lane_index(), r = which / pieces, piece = which % pieces;
+        /* A row that is not there is read as the last. */
+        uint32_t from = (r < last ? r : last) * stride + few_piece_at(dtype, block, piece);
+        if (which < all)
+            copy_async_once(stage + r * few_row_bytes(dtype) + piece * 16, rows + from);
+    }
+}
+
+/* Where a team is in its ring, and what it asks for next. */
+struct few_ring {
+    SHARED uint8_t *full, *empty; /* stages */
+    uint32_t group, block;        /* block: of the team's */
+};
+
+/* Asks for what comes next. */
+INLINE void few_ask(const struct few_work *work, uint32_t dtype, struct few_ring *ring)
+{
+    uint32_t block = work->block + ring->block;
+    if (ring->group < work->end && block * 256 < work->k)
+        few_fetch(work, dtype, ring->group, block, ring->empty);
+    copy_commit();
+    bool last = ++ring->block == work->blocks;
+    ring->block = last ? 0 : ring->block;
+    ring->group += last ? work->slots : 0;
+}
+
+/* The oldest stage is there; all others but one are on their way. */
+INLINE void few_wait(uint32_t dtype)
+{
+    if (few_stages(dtype) == 5)
+        copy_wait(3);
+    else
+        copy_wait(1);
+    team_sync();
+}
+
+/* ---- Activations ---------------------------------------------------------------------------- */
+
+/* Bytes between tokens where levels pass through shared memory: eight rows meet different banks. */
+#define FEW_LEVELS_APART 272u
+
+/* Levels, and of Q4_K scaled sums, of a block to registers; scales to shared memory. A token that
+ * is not there has zeros. through: a stage that is empty. */
+INLINE void few_load_acts(const struct few_work *work, uint32_t dtype, uint32_t block,
+                          SHARED uint8_t *through, SHARED float *scales, struct few_acts *acts)
+{
+    uint32_t token = lane_index() / 4, place = lane_index() % 4;
+    bool there = token < work->tokens && block * 256 < work->k;
+    const GLOBAL uint8_t *row = row_at(&work->call->operands[0], there ? token : 0);
+    const GLOBAL uint8_t *levels = row + (there ? block * 256 : 0) + 16 * place;
+    const GLOBAL floats2 *pairs = (const GLOBAL floats2 *)(row + work->k) + (there ? block * 8 : 0);
+    words4 loaded[4];
+    floats2 pair[2] = { pairs[place], pairs[place + 4] };
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        loaded[i] = load_if(there, levels + 64 * i);
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++)
+        *(SHARED words4 *)(through + token * FEW_LEVELS_APART + 16 * place + 64 * i) = loaded[i];
+    team_sync();
+    const SHARED uint32_t *mine = (const SHARED uint32_t *)(through + token * FEW_LEVELS_APART) +
+                                  place;
+    UNROLL
+    for (uint32_t j = 0; j < 8; j++)
+        acts->levels[j] = (words2){ mine[8 * j], mine[8 * j + 4] };
+    UNROLL
+    for (uint32_t n = 0; n < 2; n++) {
+        uint32_t j = place + 4 * n;
+        float scale = there ? pair[n][0] : 0.0f, sum = there ? pair[n][1] : 0.0f;
+        SHARED float *to = scales + (j * FEW_TOKENS + token) * few_scale_floats(dtype);
+        if (dtype == DTYPE_Q4_K) {
+            scale *= j % 2 ? 0.0625f : 1.0f; /* see few_add_q4_k */
+            to[1] = scale * -0x1p23f;
+            float high = float_of(bits_of(sum) & 0xFFFFE000u);
+            acts->high[n] = bits_of(high);
+            acts->low[n] = bits_of(sum - high);
+        }
+        to[0] = scale;
+    }
+    team_sync(); /* what others have read is free */
+}
+
+/* ---- Sums ----------------------------------------------------------------------------------- */
+
+/* sums: of all teams. */
+INLINE void few_keep(SHARED float *all, const struct few_sums *sums)
+{
+    SHARED float *mine = all + team_index() * (FEW_SUMS_BYTES / 4);
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t token = 2 * (lane_index() % 4) + i % 2, row = lane_index() / 4 + 8 * (i / 2);
+        mine[token * FEW_SUMS_APART + row] = sums->values[i];
+    }
+}
+
+/* Stores a sum of a group, row i % 16 of token i / 16. */
+INLINE void few_store(const struct few_work *work, uint32_t group, uint32_t i, float sum)
+{
+    uint32_t before, part = part_of_group(work->counts, group, &before);
+    const struct gpu_operand *bias = &work->call->operands[4 + part];
+    const struct gpu_operand *out = &work->call->operands[7 + part];
+    uint32_t row = (group - before) * FEW_ROWS + i % FEW_ROWS, token = i / FEW_ROWS;
+    if (row >= out->width || token >= work->tokens)
+        return;
+    row_f32(out, token)[row] = sum + (bias->address ? row_f32(bias, 0)[row] : 0.0f);
+}
+
+/* Where the sums of a group are of which several blocks have a share. */
+INLINE volatile GLOBAL float *few_parts(const struct few_work *work, uint32_t group, uint32_t share)
+{
+    return (volatile GLOBAL float *)(work->call->workspace + GPU_COUNTER_BYTES) +
+           ((uint64_t)group * work->shares + share) * (FEW_ROWS * FEW_TOKENS);
+}
+
+/* Teams whose sums are loaded together when they are added up. */
+#define FEW_TEAMS_AT_ONCE 8u
+
+/* Adds up what the teams have of the groups from `first` on, one for each slot. */
+INLINE void few_add_up(const struct few_work *work, const SHARED float *all, uint32_t first)
+{
+    const uint32_t each = FEW_ROWS * FEW_TOKENS;
+    for (uint32_t n = thread_index(); n < work->slots * each; n += thread_count()) {
+        uint32_t group = first + n / each, i = n % each;
+        if (group >= work->end)
+            break;
+        const SHARED float *from = all + n / each * work->members * (FEW_SUMS_BYTES / 4) +
+                                   i / FEW_ROWS * FEW_SUMS_APART + i % FEW_ROWS;
+        float sum = 0;
+        for (uint32_t m = 0; m < work->members; m += FEW_TEAMS_AT_ONCE) {
+            float loaded[FEW_TEAMS_AT_ONCE];
+            UNROLL
+            for (uint32_t t = 0; t < FEW_TEAMS_AT_ONCE; t++)
+                loaded[t] = m + t < work->members ? from[(m + t) * (FEW_SUMS_BYTES / 4)] : 0.0f;
+            UNROLL
+            for (uint32_t t = 0; t < FEW_TEAMS_AT_ONCE; t++)
+                sum += loaded[t];
+        }
+        if (work->shares == 1)
+            few_store(work, group, i, sum);
+        else
+            few_parts(work, group, work->share)[i] = sum;
+    }
+}
+
+/* The last block of those that share its rows adds up what they have. */
+INLINE void few_join(const struct few_work *work, uint32_t which)
+{
+    const uint32_t each = FEW_ROWS * FEW_TOKENS;
+    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)work->call->workspace + which;
+    if (!block_is_last(counter, work->shares, (SHARED uint32_t *)work->sums))
+        return;
+    for (uint32_t n = thread_index(); n < (work->end - work->first) * each; n += thread_count()) {
+        uint32_t group = work->first + n / each;
+        float sum = 0;
+        for (uint32_t s = 0; s < work->shares; s++)
+            sum += few_parts(work, group, s)[n % each];
+        few_store(work, group, n % each, sum);
+    }
+}
+
+/* ---- The kernel ----------------------------------------------------------------------------- */
+
+/* The scales of the team's block b. */
+INLINE SHARED float *few_block_scales(const struct few_work *work, uint32_t dtype, uint32_t b)
+{
+    return work->scales + b * (few_scales_bytes(dtype) / 4 / FEW_BLOCKS);
+}
+
+/* Multiplies the team's block b of 16 rows; mine: there are any. */
+INLINE void few_round(const struct few_work *work, uint32_t dtype, uint32_t b, bool mine,
+                      struct few_ring *ring, const struct few_acts *acts, struct few_sums *sums)
+{
+    const uint32_t stage_bytes = FEW_ROWS * few_row_bytes(dtype);
+    few_wait(dtype);
+    few_ask(work, dtype, ring);
+    if (mine && (work->block + b) * 256 < work->k)
+        few_add(dtype, ring->full, work->block + b, acts, few_block_scales(work, dtype, b), sums);
+    ring->empty = ring->full;
+    ring->full += stage_bytes;
+    if (ring->full == work->ring + few_ring_bytes(dtype))
+        ring->full = work->ring;
+}
+
+INLINE void few_multiply(const struct gpu_call *call, uint32_t dtype, struct part_blocks blocks)
+{
+    uint32_t teams = thread_count() / TEAM, shares = call->words[2];
+    uint32_t which = blocks.index / shares, ranges = blocks.count / shares;
+    SHARED uint8_t *behind = shared_memory() + teams * few_ring_bytes(dtype);
+    struct few_work work = { .call = call,
+                             .tokens = (uint32_t)call->operands[0].rows,
+                             .members = call->words[0],
+                             .member = team_index() % call->words[0],
+                             .slots = teams / call->words[0],
+                             .slot = team_index() / call->words[0],
+                             .shares = shares,
+                             .share = blocks.index % shares,
+                             .blocks = call->words[1],
+                             .ring = shared_memory() + team_index() * few_ring_bytes(dtype) };
+    work.scales = (SHARED float *)(behind + team_index() * few_scales_bytes(dtype));
+    work.sums = (SHARED float *)(behind + teams * few_scales_bytes(dtype));
+    work.block = (work.share * work.members + work.member) * work.blocks;
+    early_allow();
+    uint32_t count = 0;
+    UNROLL
+    for (uint32_t part = 0; part < 3; part++) {
+        const struct gpu_operand *weights = &call->operands[1 + part];
+        bool done = weights->address && (blocks.part_bits >> part & 1);
+        work.counts[part] = done ? ((uint32_t)weights->rows + FEW_ROWS - 1) / FEW_ROWS : 0;
+        count += work.counts[part];
+        work.k |= (uint32_t)weights->width; /* the same for every part; some may be absent */
+    }
+    work.first = (uint32_t)((uint64_t)count * which / ranges);
+    work.end = (uint32_t)((uint64_t)count * (which + 1) / ranges);
+    const uint32_t stage_bytes = FEW_ROWS * few_row_bytes(dtype);
+    struct few_ring ring = { work.ring, work.ring, work.first + work.slot, 0 };
+    for (uint32_t s = 0; s < few_stages(dtype) - 1; s++, ring.empty += stage_bytes)
+        few_ask(&work, dtype, &ring);
+    early_wait();
+    leave_crumbs(call);
+    struct few_acts acts[FEW_BLOCKS];
+    UNROLL
+    for (uint32_t b = 0; b < FEW_BLOCKS; b++)
+        few_load_acts(&work, dtype, work.block + b, ring.empty, few_block_scales(&work, dtype, b),
+                      &acts[b]);
+    SHARED float *all = work.sums;
+    for (uint32_t first = work.first; first < work.end; first += work.slots) {
+        bool mine = first + work.slot < work.end;
+        struct few_sums sums = { { 0, 0, 0, 0 } };
+        UNROLL
+        for (uint32_t b = 0; b < FEW_BLOCKS; b++)
+            if (b < work.blocks)
+                few_round(&work, dtype, b, mine, &ring, &acts[b], &sums);
+        if (few_sum_sets(dtype) == 1)
+            block_sync(); /* what was added up is free; of two sets the one before the last is */
+        few_keep(all, &sums);
+        block_sync();
+        few_add_up(&work, all, first);
+        if (few_sum_sets(dtype) == 2)
+            all = all == work.sums ? all + teams * (FEW_SUMS_BYTES / 4) : work.sums;
+    }
+    if (work.shares > 1)
+        few_join(&work, which);
+}
+
+/* All parts have one type. */
+INLINE void few_multiply_all(const struct gpu_call *call, uint32_t dtype)
+{
+    few_multiply(call, dtype, part_blocks_all());
+}
+
+KERNEL(matmul_few_q4_k)
+{
+    few_multiply_all(&call, DTYPE_Q4_K);
+}
+KERNEL(matmul_few_q6_k)
+{
+    few_multiply_all(&call, DTYPE_Q6_K_X8);
+}
+KERNEL(matmul_few_q8_0)
+{
+    few_multiply_all(&call, DTYPE_Q8_0_X8);
+}
+
+/* Each part has its own type. */
+KERNEL(matmul_few_levels)
+{
+    uint32_t dtype;
+    struct part_blocks blocks = part_blocks_own(&call, call.words[3], call.words[4], &dtype);
+    if (dtype == DTYPE_Q4_K)
+        few_multiply(&call, DTYPE_Q4_K, blocks);
+    else if (dtype == DTYPE_Q6_K_X8)
+        few_multiply(&call, DTYPE_Q6_K_X8, blocks);
+    else
+        few_multiply(&call, DTYPE_Q8_0_X8, blocks);
+}
+
+#else
+
+/* Never planned here. */
+KERNEL(matmul_few_q4_k)
+{
+    ENTER(call);
+}
+KERNEL(matmul_few_q6_k)
+{
+    ENTER(call);
+}
+KERNEL(matmul_few_q8_0)
+{
+    ENTER(call);
+}
+KERNEL(matmul_few_levels)
+{
+    ENTER(call);
+}
+
+#endif
