@@ -102,6 +102,7 @@ INLINE void make_inputs(const struct gpu_call *call, const struct way *way, uint
     inputs->k = (uint32_t)way->weights->width;
     inputs->acts = row_at(&call->operands[0], way->first_token);
     inputs->stride = (uint32_t)(call->operands[0].row_stride_bytes / 16);
+    inputs->tokens = tokens;
     inputs->last = way->token_count - 1;
     UNROLL
     for (uint32_t t = 0; t < tokens; t++)

@@ -121,18 +121,21 @@ INLINE void load_unit(uint32_t dtype, const SHARED uint8_t *at, struct unit *uni
  */
 struct inputs {
     const GLOBAL uint8_t *acts;
-    uint32_t stride, last;         /* between rows, in 16 bytes; the last token */
+    uint32_t tokens;               /* of the kernel, known to the compiler */
+    uint32_t stride, last;         /* between rows, in 16 bytes; the last token that is there */
     uint32_t offsets[TOKENS_MOST]; /* of each, in 16 bytes */
     uint32_t k;
 };
 
 /* Where a token's row is. Kernels of levels have no register left for eight places, nor for four,
- * and make them again for each unit; those of floats have none for making them. */
+ * and make them again for each unit, of two from a stride they keep; those of floats have none for
+ * making them. */
 INLINE const GLOBAL uint8_t *find_row(uint32_t dtype, const struct inputs *inputs, uint32_t t)
 {
     bool floats = dtype == DTYPE_BF16 || dtype == DTYPE_F16 || dtype == DTYPE_F32;
     uint32_t last = not_known(inputs->last), token = t < last ? t : last;
-    uint32_t place = floats ? inputs->offsets[t] : token * not_known(inputs->stride);
+    uint32_t stride = inputs->tokens > 2 ? not_known(inputs->stride) : inputs->stride;
+    uint32_t place = floats ? inputs->offsets[t] : token * stride;
     return inputs->acts + (uint64_t)place * 16;
 }
 
