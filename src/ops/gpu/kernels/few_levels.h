@@ -25,7 +25,8 @@ INLINE const SHARED float *few_scales(uint32_t dtype, const SHARED float *scales
     return scales + (j * FEW_TOKENS + 2 * (lane_index() % 4)) * few_scale_floats(dtype);
 }
 
-/* 144 bytes a row: d and dmin, scales and mins, 128 bytes of nibbles. */
+/* 144 bytes a row: d and dmin, scales and mins, 128 bytes of nibbles. Scales become floats behind
+ * 2^23 as in matmul_one_dot.h, for activations as large as there. */
 INLINE void few_add_q4_k(const SHARED uint8_t *stage, const struct few_acts *acts,
                          const SHARED float *scales, struct few_sums *sums)
 {

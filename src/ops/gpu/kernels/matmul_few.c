@@ -147,7 +147,7 @@ INLINE void few_load_acts(const struct few_work *work, uint32_t dtype, uint32_t 
 
 /* ---- Sums ----------------------------------------------------------------------------------- */
 
-/* sums: of all teams. */
+/* all: the sums of all teams. */
 INLINE void few_keep(SHARED float *all, const struct few_sums *sums)
 {
     SHARED float *mine = all + team_index() * (FEW_SUMS_BYTES / 4);
