@@ -3,12 +3,9 @@
 #ifndef GRETA_CLI_BENCH_REPORT_H
 #define GRETA_CLI_BENCH_REPORT_H
 
-#include "engine/engine.h"
+#include "cli/bench_tests.h"
 
-/* Prompt tokens in batches, then generated ones one by one, behind `depth` tokens of context. */
-struct bench_test {
-    uint32_t prompt, generate, depth;
-};
+#include "engine/engine.h"
 
 struct bench_result {
     struct bench_test test;

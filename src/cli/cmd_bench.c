@@ -4,13 +4,14 @@
  * up. */
 #include "cli/audit_options.h"
 #include "cli/bench_cost.h"
+#include "cli/bench_measure.h"
 #include "cli/bench_report.h"
+#include "cli/bench_tests.h"
 #include "cli/cli.h"
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
 #include "cli/engine_load.h"
 
-#include "base/clock.h"
 #include "base/parallel.h"
 #include "device/all/all.h"
 
@@ -87,21 +88,15 @@ static const struct cli_option options[] = {
 };
 
 #define REPEAT_LIMIT 1000u
-#define LIST_LIMIT 16u /* numbers of an option */
-#define TEST_LIMIT 256u
-#define TOKEN_LIMIT (1u << 24)
 #define BATCH_DEFAULT 2048u
 #define SEQUENCE_LIMIT 4096u
-/* A step from a known token, and both kinds that go on from the one before. */
-#define WARMUP_STEPS 3u
 
 struct bench {
     const struct cli_invocation *invocation;
     const struct settings *settings;
     struct default_model bundled;
     const char *model; /* path: the one named, or the bundled one */
-    struct bench_test tests[TEST_LIMIT];
-    size_t test_count;
+    struct bench_tests tests;
     struct gguf_file *file;
     struct model_report report;
     struct engine_options engine_options;
@@ -110,9 +105,7 @@ struct bench {
     struct device *device;
     struct ops ops;
     struct engine *engine;
-    struct engine_token *tokens;
-    int32_t *best;    /* of each sequence */
-    uint32_t next_id; /* state of the arbitrary ids */
+    struct bench_measure measure;
     double samples_ns[REPEAT_LIMIT];
 };
 
@@ -122,72 +115,7 @@ static void release(struct bench *bench)
     device_close(bench->device);
     cli_audit_close(bench->audit);
     gguf_close(bench->file);
-    free(bench->tokens);
-    free(bench->best);
-}
-
-/* ---- The tests ------------------------------------------------------------------------------ */
-
-struct number_list {
-    uint32_t numbers[LIST_LIMIT];
-    size_t count;
-};
-
-/* "128,512" */
-static enum status read_list(const char *name, const char *text, struct number_list *list,
-                             struct error *err)
-{
-    list->count = 0;
-    for (const char *at = text;; at++) {
-        char *end;
-        unsigned long number = strtoul(at, &end, 10);
-        if (*at < '0' || *at > '9' || number > TOKEN_LIMIT || (*end && *end != ',') ||
-            list->count == LIST_LIMIT)
-            return error_set(
-                err, STATUS_USAGE,
-                "%s: expected up to %u numbers of at most %u with commas between them, "
-                "found '%s'",
-                name, LIST_LIMIT, TOKEN_LIMIT, text);
-        list->numbers[list->count++] = (uint32_t)number;
-        at = end;
-        if (!*at)
-            return STATUS_OK;
-    }
-}
-
-static enum status add_test(struct bench *bench, uint32_t prompt, uint32_t generate,
-                            const struct number_list *depths, struct error *err)
-{
-    for (size_t i = 0; i < depths->count && (prompt || generate); i++) {
-        if (bench->test_count == TEST_LIMIT)
-            return error_set(err, STATUS_USAGE, "expected at most %u tests", TEST_LIMIT);
-        bench->tests[bench->test_count++] = (struct bench_test){ prompt, generate,
-                                                                 depths->numbers[i] };
-    }
-    return STATUS_OK;
-}
-
-static enum status list_tests(struct bench *bench, struct error *err)
-{
-    const struct settings *settings = bench->settings;
-    struct number_list prompts, generates, depths, pair;
-    TRY(read_list("--n-prompt", settings->prompts, &prompts, err));
-    TRY(read_list("--n-gen", settings->generates, &generates, err));
-    TRY(read_list("--n-depth", settings->depths, &depths, err));
-    for (size_t i = 0; i < prompts.count; i++)
-        TRY(add_test(bench, prompts.numbers[i], 0, &depths, err));
-    for (size_t i = 0; i < generates.count; i++)
-        TRY(add_test(bench, 0, generates.numbers[i], &depths, err));
-    for (size_t i = 0; i < settings->pairs.count; i++) {
-        TRY(read_list("--pg", settings->pairs.items[i], &pair, err));
-        if (pair.count != 2)
-            return error_set(err, STATUS_USAGE, "--pg: expected two numbers, found '%s'",
-                             settings->pairs.items[i]);
-        TRY(add_test(bench, pair.numbers[0], pair.numbers[1], &depths, err));
-    }
-    if (bench->test_count == 0)
-        return error_set(err, STATUS_USAGE, "expected something to measure, found only zeros");
-    return STATUS_OK;
+    bench_measure_release(&bench->measure);
 }
 
 /* ---- The model ------------------------------------------------------------------------------ */
@@ -205,8 +133,8 @@ static enum status plan_model(struct bench *bench, struct error *err)
         return error_set(err, STATUS_USAGE, "--parallel: expected 1 to %u sequences, found %u",
                          SEQUENCE_LIMIT, settings->sequences);
     struct engine_options engine_options = { .sequence_limit = settings->sequences };
-    for (size_t i = 0; i < bench->test_count; i++) {
-        const struct bench_test *test = &bench->tests[i];
+    for (size_t i = 0; i < bench->tests.count; i++) {
+        const struct bench_test *test = &bench->tests.items[i];
         uint32_t needed = test->depth + test->prompt + test->generate + 1;
         if (needed > engine_options.context)
             engine_options.context = needed;
@@ -238,107 +166,17 @@ static enum status open_model(struct bench *bench, struct error *err)
     TRY(ops_load(&bench->ops, bench->device, CPU_PATH_COUNT, err));
     TRY(cli_engine_open(bench->invocation, &bench->ops, bench->file, &bench->report,
                         &bench->engine_options, &bench->engine, err));
-    bench->tokens = calloc(engine_plan(bench->engine)->options.batch_limit, sizeof(*bench->tokens));
-    bench->best = calloc(settings->sequences, sizeof(*bench->best));
-    return bench->tokens && bench->best ? STATUS_OK
-                                        : error_set(err, STATUS_NO_MEMORY, "no memory to measure");
+    bench->measure = (struct bench_measure){ .engine = bench->engine,
+                                             .vocab_size = bench->report.config.vocab_size,
+                                             .sequences = settings->sequences,
+                                             .repeats = settings->repeats,
+                                             .no_warmup = settings->no_warmup,
+                                             .run_count = (uint64_t)settings->repeats *
+                                                          bench->tests.count };
+    return bench_measure_init(&bench->measure, err);
 }
 
 /* ---- Measuring ------------------------------------------------------------------------------ */
-
-static struct engine_token next_token(struct bench *bench, uint32_t sequence, bool wants_logits)
-{
-    bench->next_id = (bench->next_id * 1103515245u + 12345u) & 0x7FFFFFFFu;
-    uint32_t vocab = bench->report.config.vocab_size;
-    return (struct engine_token){ (int32_t)(bench->next_id % vocab), sequence, wants_logits };
-}
-
-static enum status run_batch(struct bench *bench, uint32_t count, struct error *err)
-{
-    TRY(engine_forward(bench->engine, bench->tokens, count, err));
-    return engine_argmax(bench->engine, bench->best, err);
-}
-
-/* A prompt of count tokens for each sequence; the last of each batch wants logits, as in real use.
- */
-static enum status run_prompts(struct bench *bench, uint32_t count, struct error *err)
-{
-    uint32_t at_once = engine_plan(bench->engine)->options.batch_limit;
-    for (uint32_t sequence = 0; sequence < bench->settings->sequences; sequence++)
-        for (uint32_t first = 0; first < count; first += at_once) {
-            uint32_t batch = count - first < at_once ? count - first : at_once;
-            for (uint32_t i = 0; i < batch; i++)
-                bench->tokens[i] = next_token(bench, sequence, i + 1 == batch);
-            TRY(run_batch(bench, batch, err));
-        }
-    return STATUS_OK;
-}
-
-/* Token of a step: an arbitrary one, then the likeliest behind it, also where only the device knows
- * it yet. */
-static struct engine_token step_token(struct bench *bench, uint32_t step, bool ahead, uint32_t i)
-{
-    struct engine_token token = next_token(bench, i, true);
-    if (step && ahead)
-        token.id = ENGINE_BEST;
-    else if (step && bench->best[i] >= 0)
-        token.id = bench->best[i];
-    return token;
-}
-
-/* count times a token of each sequence, the way they are generated: where it pays every step is
- * queued before the ids of the one before it are waited for. */
-static enum status run_steps(struct bench *bench, uint32_t count, struct error *err)
-{
-    uint32_t sequences = bench->settings->sequences;
-    bool ahead = engine_pays_ahead(bench->engine);
-    for (uint32_t step = 0; step < count; step++) {
-        for (uint32_t i = 0; i < sequences; i++)
-            bench->tokens[i] = step_token(bench, step, ahead, i);
-        TRY(engine_forward(bench->engine, bench->tokens, sequences, err));
-        TRY(engine_choose(bench->engine, err));
-        if (step || !ahead)
-            TRY(engine_chosen(bench->engine, bench->best, err));
-    }
-    return count && ahead ? engine_chosen(bench->engine, bench->best, err) : STATUS_OK;
-}
-
-static void rewind_all(struct bench *bench, uint32_t length)
-{
-    for (uint32_t i = 0; i < bench->settings->sequences; i++)
-        engine_rewind(bench->engine, i, length);
-}
-
-static enum status run_test(struct bench *bench, const struct bench_test *test, uint32_t prompt,
-                            uint32_t generate, double *ret_ns, struct error *err)
-{
-    rewind_all(bench, test->depth);
-    uint64_t start_ns = clock_ns();
-    TRY(run_prompts(bench, prompt, err));
-    TRY(run_steps(bench, generate, err));
-    *ret_ns = (double)(clock_ns() - start_ns);
-    return STATUS_OK;
-}
-
-static enum status measure(struct bench *bench, const struct bench_test *test, uint64_t done,
-                           struct cli_progress *progress, struct error *err)
-{
-    uint32_t batch = engine_plan(bench->engine)->options.batch_limit;
-    uint32_t repeats = bench->settings->repeats;
-    uint64_t all = (uint64_t)repeats * bench->test_count;
-    double unused;
-    bench->next_id = 1;
-    rewind_all(bench, 0);
-    TRY(run_prompts(bench, test->depth, err));
-    if (!bench->settings->no_warmup)
-        TRY(run_test(bench, test, test->prompt < batch ? test->prompt : batch,
-                     test->generate < WARMUP_STEPS ? test->generate : WARMUP_STEPS, &unused, err));
-    for (uint32_t i = 0; i < repeats; i++) {
-        TRY(progress_step(&progress->progress, done + i, all, err));
-        TRY(run_test(bench, test, test->prompt, test->generate, &bench->samples_ns[i], err));
-    }
-    return STATUS_OK;
-}
 
 static enum status run_tests(struct bench *bench, struct bench_report *report,
                              struct cli_progress *progress, struct error *err)
@@ -354,10 +192,11 @@ static enum status run_tests(struct bench *bench, struct bench_report *report,
                                                                 : parallel_processor_count(),
                                    .samples_ns = bench->samples_ns,
                                    .sample_count = settings->repeats };
-    for (size_t i = 0; i < bench->test_count; i++) {
-        result.test = bench->tests[i];
+    bench->measure.progress = &progress->progress;
+    for (size_t i = 0; i < bench->tests.count; i++) {
+        result.test = bench->tests.items[i];
         result.test_time = (int64_t)time(NULL);
-        TRY(measure(bench, &bench->tests[i], i * settings->repeats, progress, err));
+        TRY(bench_measure_run(&bench->measure, &result.test, bench->samples_ns, err));
         cli_progress_end(progress);
         TRY(bench_report_add(report, &result, err));
     }
@@ -387,8 +226,8 @@ static enum status measure_audit(struct bench *bench, struct error *err)
                                           .threads = settings->threads,
                                           .rounds = settings->repeats,
                                           .json = form_of(settings) == BENCH_JSON };
-    for (size_t i = 0; i < bench->test_count && !request.tokens; i++)
-        request.tokens = bench->tests[i].generate;
+    for (size_t i = 0; i < bench->tests.count && !request.tokens; i++)
+        request.tokens = bench->tests.items[i].generate;
     if (!request.tokens)
         return error_set(err, STATUS_USAGE, "--audit-cost: expected -n N, found only zeros");
     return bench_cost_run(&request, err);
@@ -401,7 +240,9 @@ static enum status run_all(struct bench *bench, struct error *err)
     if (settings->repeats == 0 || settings->repeats > REPEAT_LIMIT)
         return error_set(err, STATUS_USAGE, "--repetitions: expected 1 to %u, found %u",
                          REPEAT_LIMIT, settings->repeats);
-    TRY(list_tests(bench, err));
+    struct bench_test_texts texts = { settings->prompts, settings->generates, settings->depths,
+                                      &settings->pairs };
+    TRY(bench_tests_list(&texts, &bench->tests, err));
     TRY(plan_model(bench, err));
     if (settings->audit_cost)
         return measure_audit(bench, err);
