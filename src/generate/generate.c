@@ -1,6 +1,6 @@
-/* generate.c - see generate.h. A prompt is read as soon as a sequence is free, in chunks of the
- * engine's batch; then every step is one batch with a token of each sequence that is running.
- * One may be queued before the tokens of the one before it were taken: ahead.c. */
+/* generate.c - see generate.h. A prompt is read as soon as a sequence is free (prompt.c); then
+ * every step is one batch with a token of each sequence that is running. One may be queued before
+ * the tokens of the one before it were taken: ahead.c. */
 #include "generate/generate.h"
 
 #include "base/clock.h"
@@ -27,8 +27,7 @@ const char *generate_reason_name(enum generate_reason reason)
 
 /* ---- One token ------------------------------------------------------------------------------ */
 
-/* Why a lane ends after its newest token; GENERATE_RUNNING if it goes on. */
-static enum generate_reason reason_after(const struct loop *loop, size_t number)
+enum generate_reason loop_reason_after(const struct loop *loop, size_t number)
 {
     const struct lane *lane = &loop->lanes[number];
     if (lane->token_count && !loop->options->ignore_end &&
@@ -42,7 +41,7 @@ static enum generate_reason reason_after(const struct loop *loop, size_t number)
     return GENERATE_RUNNING;
 }
 
-static void keep_result(struct loop *loop, const struct lane *lane)
+void loop_keep_result(struct loop *loop, const struct lane *lane)
 {
     loop->results[lane->prompt] = (struct generate_result){ lane->reason, lane->token_count };
 }
@@ -61,7 +60,7 @@ static enum status take_token(struct loop *loop, size_t number, uint32_t id, str
                                     .id = id,
                                     .wait_ns = now_ns - lane->last_ns };
     lane->last_ns = now_ns;
-    lane->reason = reason_after(loop, number);
+    lane->reason = loop_reason_after(loop, number);
     text_clear(&loop->piece);
     text_clear(&loop->shown);
     if (lane->reason != GENERATE_END || loop->options->show_special)
@@ -77,7 +76,7 @@ static enum status take_token(struct loop *loop, size_t number, uint32_t id, str
         return error_set(err, STATUS_NO_MEMORY, "no memory for text");
     event.text = (struct text_view){ text_get(&loop->shown), loop->shown.length };
     event.reason = lane->reason;
-    keep_result(loop, lane);
+    loop_keep_result(loop, lane);
     if (!loop->callback(loop->context, &event))
         loop->interrupted = true;
     return STATUS_OK;
@@ -122,115 +121,14 @@ static enum status choose(struct loop *loop, uint32_t row, size_t number, int32_
     return sampler_choose(lane->sampler, loop->logits, ret_id, err);
 }
 
-/* The token of row `row` of a batch. With nothing but the largest wanted, only its id crossed; a
- * row with a NaN or an infinity has none, and is looked at as a whole. */
-static enum status sample(struct loop *loop, uint32_t row, size_t number, struct error *err)
+/* With nothing but the largest wanted, only its id crossed; a row with a NaN or an infinity has
+ * none, and is looked at as a whole. */
+enum status loop_sample(struct loop *loop, uint32_t row, size_t number, struct error *err)
 {
     int32_t id = loop->best[row];
     if (id < 0)
         TRY(choose(loop, row, number, &id, err));
     return take_token(loop, number, (uint32_t)id, err);
-}
-
-/* ---- Prompts -------------------------------------------------------------------------------- */
-
-/* True if the watcher wants to stop; that is no failure. */
-static bool watcher_stops(struct loop *loop)
-{
-    struct error unused;
-    if (progress_step(loop->options->progress, loop->read_tokens, loop->all_tokens, &unused))
-        loop->interrupted = true;
-    return loop->interrupted;
-}
-
-static bool same_prompt(const struct generate_prompt *a, const struct generate_prompt *b)
-{
-    return a->count == b->count && memcmp(a->ids, b->ids, a->count * sizeof(*a->ids)) == 0;
-}
-
-/* Makes the sequence hold the beginning of the prompt, as far as some sequence has it; at least the
- * last token is always run, for its logits. */
-static enum status share_prompt(struct loop *loop, size_t number, size_t *ret_held,
-                                struct error *err)
-{
-    const struct generate_prompt *prompt = &loop->prompts[loop->next];
-    *ret_held = 0;
-    for (size_t i = 0; i < loop->lane_count && *ret_held == 0; i++) {
-        const struct lane *lane = &loop->lanes[i];
-        if (lane->prompt == NO_PROMPT || !same_prompt(&loop->prompts[lane->prompt], prompt) ||
-            engine_length(loop->engine, (uint32_t)i) < prompt->count)
-            continue;
-        TRY(engine_fork(loop->engine, (uint32_t)i, (uint32_t)number, err));
-        *ret_held = prompt->count - 1;
-    }
-    engine_rewind(loop->engine, (uint32_t)number, (uint32_t)*ret_held);
-    return STATUS_OK;
-}
-
-static enum status read_tokens(struct loop *loop, size_t number, size_t held, struct error *err)
-{
-    const struct generate_prompt *prompt = &loop->prompts[loop->lanes[number].prompt];
-    size_t batch_limit = engine_plan(loop->engine)->options.batch_limit;
-    if (loop->options->prompt_chunk && loop->options->prompt_chunk < batch_limit)
-        batch_limit = loop->options->prompt_chunk;
-    loop->read_tokens += held;
-    for (size_t first = held; first < prompt->count; first += batch_limit) {
-        size_t left = prompt->count - first, count = left < batch_limit ? left : batch_limit;
-        /* Not queued before the batch before it is done, so that progress is true. */
-        if (first > held && loop->options->progress)
-            TRY(engine_wait(loop->engine, err));
-        if (watcher_stops(loop))
-            return STATUS_OK;
-        for (size_t i = 0; i < count; i++)
-            loop->tokens[i] = (struct engine_token){ (int32_t)prompt->ids[first + i],
-                                                     (uint32_t)number,
-                                                     first + i + 1 == prompt->count };
-        TRY(engine_forward(loop->engine, loop->tokens, count, err));
-        loop->timing.prompt_tokens += count;
-        loop->read_tokens += count;
-    }
-    return STATUS_OK;
-}
-
-static enum status start_lane(struct loop *loop, size_t number, struct error *err)
-{
-    struct lane *lane = &loop->lanes[number];
-    struct sampler_settings settings = loop->options->sampling;
-    settings.seed += loop->next;
-    sampler_destroy(lane->sampler);
-    stop_scan_release(&lane->stops);
-    *lane = (struct lane){ .prompt = loop->next++, .last_ns = clock_ns() };
-    stop_scan_init(&lane->stops, loop->options->stops, loop->options->stop_count);
-    tokenizer_decoder_init(&lane->decoder, loop->tokenizer,
-                           loop->options->show_special ? TOKENIZER_SHOW_SPECIAL : 0);
-    /* The text goes on where the prompt ended: its first space is part of it. */
-    lane->decoder.at_start = false;
-    keep_result(loop, lane);
-    return sampler_create(&settings, loop->vocab_size, &lane->sampler, err);
-}
-
-/* The next prompt, read into a lane; its first token. */
-static enum status begin_prompt(struct loop *loop, size_t number, struct error *err)
-{
-    struct lane *lane = &loop->lanes[number];
-    size_t held;
-    TRY(share_prompt(loop, number, &held, err));
-    TRY(start_lane(loop, number, err));
-    const struct generate_prompt *prompt = &loop->prompts[lane->prompt];
-    for (size_t i = 0; i < prompt->count; i++)
-        sampler_accept(lane->sampler, (int32_t)prompt->ids[i]);
-    TRY(read_tokens(loop, number, held, err));
-    if (loop->interrupted)
-        return STATUS_OK;
-    lane->reason = reason_after(loop, number);
-    if (lane->reason == GENERATE_RUNNING) {
-        loop->best[0] = -1;
-        if (loop_wants_ids(loop, number))
-            TRY(engine_argmax(loop->engine, loop->best, err));
-        return sample(loop, 0, number, err);
-    }
-    keep_result(loop, lane); /* no token is wanted */
-    return engine_wait(loop->engine, err);
 }
 
 /* ---- The loop ------------------------------------------------------------------------------- */
@@ -240,7 +138,7 @@ static enum status fill_lanes(struct loop *loop, struct error *err)
     uint64_t begin_ns = clock_ns();
     for (size_t i = 0; i < loop->lane_count; i++)
         while (!lane_runs(&loop->lanes[i]) && loop->next < loop->count && !loop->interrupted)
-            TRY(begin_prompt(loop, i, err));
+            TRY(prompt_begin(loop, i, err));
     loop->timing.prompt_ns += clock_ns() - begin_ns;
     return STATUS_OK;
 }
@@ -280,7 +178,7 @@ static enum status take_step(struct loop *loop, bool *ret_goes_on, struct error 
         if (!lane_runs(&loop->lanes[number]))
             continue;
         chosen = chosen && loop->best[row] >= 0;
-        TRY(sample(loop, row, number, err));
+        TRY(loop_sample(loop, row, number, err));
         if (lane_runs(&loop->lanes[number]))
             *ret_goes_on = true;
         else

@@ -56,6 +56,21 @@ static inline bool loop_wants_ids(const struct loop *loop, size_t number)
     return !loop->options->logits && sampler_is_greedy(loop->lanes[number].sampler);
 }
 
+/* ---- generate.c ----------------------------------------------------------------------------- */
+
+/* Why a lane ends after its newest token; GENERATE_RUNNING if it goes on. */
+enum generate_reason loop_reason_after(const struct loop *loop, size_t number);
+/* What the caller is told of the lane's prompt, as it is now. */
+void loop_keep_result(struct loop *loop, const struct lane *lane);
+/* The token of row `row` of a batch, which is lane `number`'s: chosen, and taken with its text. */
+MUST_CHECK enum status loop_sample(struct loop *loop, uint32_t row, size_t number,
+                                   struct error *err);
+
+/* ---- prompt.c ------------------------------------------------------------------------------- */
+
+/* The next prompt, read into a lane; its first token. */
+MUST_CHECK enum status prompt_begin(struct loop *loop, size_t number, struct error *err);
+
 /* ---- ahead.c -------------------------------------------------------------------------------- */
 
 /* May a step be queued behind the one whose tokens were not taken yet? */
