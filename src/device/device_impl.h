@@ -98,6 +98,9 @@ struct device_command {
     _Alignas(16) uint8_t params[DEVICE_PARAMS_LIMIT_BYTES];
 };
 
+/* For people: the op it is a launch of, or a part of; else what it does. Static. */
+const char *device_command_name(const struct device_command *command);
+
 /* What a backend knows of an illegal access. */
 struct device_fault {
     uint64_t event_id; /* the command that ran; 0 if not known */

@@ -6,25 +6,6 @@
 
 /* ---- Launches ------------------------------------------------------------------------------- */
 
-const char *gpu_command_name(const struct device_command *command)
-{
-    switch (command->kind) {
-    case DEVICE_COMMAND_COPY_IN:
-        return "copy in";
-    case DEVICE_COMMAND_COPY_OUT:
-        return "copy out";
-    case DEVICE_COMMAND_COPY_WITHIN:
-        return "copy within";
-    case DEVICE_COMMAND_FILL:
-        return command->contract ? command->contract->name : "fill";
-    case DEVICE_COMMAND_INSPECT:
-        return "inspection";
-    case DEVICE_COMMAND_LAUNCH:
-        break;
-    }
-    return command->contract->name;
-}
-
 static void fill_operand(const struct device_host_operand *from, struct gpu_operand *to)
 {
     uint64_t rows = 0;

@@ -84,7 +84,7 @@ static enum status capture(struct gpu_device *gpu, struct gpu_stream *stream,
             TRY(capture_launch(gpu, stream, graph, recording, i, node, &taken, &i, err));
             node += taken - 1;
         } else {
-            GPU_TRY(gpu, gpu_transfer(gpu, stream, command), gpu_command_name(command), err);
+            GPU_TRY(gpu, gpu_transfer(gpu, stream, command), device_command_name(command), err);
         }
     }
     GPU_TRY(gpu, gpu_inspect_graph_end(gpu, inspections), "graph", err);
@@ -129,7 +129,7 @@ static void note_nodes(struct gpu_graph *graph)
     for (size_t i = 0; i < graph->command_count; i++)
         if (graph->commands[i].kind != DEVICE_COMMAND_INSPECT)
             graph->nodes[graph->count++] = (struct gpu_graph_node){
-                gpu_command_name(&graph->commands[i]), graph->commands[i].scope
+                device_command_name(&graph->commands[i]), graph->commands[i].scope
             };
 }
 

@@ -238,7 +238,6 @@ enum status gpu_launch(struct gpu_device *gpu, struct gpu_stream *stream,
 /* Copies and fills. */
 int gpu_transfer(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command);
-const char *gpu_command_name(const struct device_command *command);
 
 /* ---- Inspections (gpu_inspect.c) ------------------------------------------------------------ */
 

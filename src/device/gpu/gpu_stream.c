@@ -26,8 +26,8 @@ enum status gpu_stream_submit(struct device *device, void *argument,
     if (command->kind == DEVICE_COMMAND_LAUNCH)
         TRY(gpu_launch(gpu, stream, command, err));
     else
-        GPU_TRY(gpu, gpu_transfer(gpu, stream, command), gpu_command_name(command), err);
-    gpu_stream_note(stream, command->event_id, gpu_command_name(command), &command->scope, NULL);
+        GPU_TRY(gpu, gpu_transfer(gpu, stream, command), device_command_name(command), err);
+    gpu_stream_note(stream, command->event_id, device_command_name(command), &command->scope, NULL);
     if (device_wants_completion(device, command))
         gpu_completions_add(gpu, stream, command->event_id);
     if (command->kind != DEVICE_COMMAND_COPY_IN) /* the device would wait for what comes behind */

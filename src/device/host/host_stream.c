@@ -1,4 +1,5 @@
-/* host_stream.c - a stream is a thread with a queue.
+/* host_stream.c - a stream is a thread with a queue; what it does with a command is in
+ * host_command.c.
  *
  * The queue has one writer at a time (the common layer holds the stream's lock) and one reader. Its
  * two counters only grow; the thread that waits for one of them sleeps on a word beside it. After a
@@ -21,89 +22,9 @@ _Static_assert(FETCH_ITEM_BYTES <= sizeof(struct stream_item), "the beginning of
 /* Items left that are worth spinning for. */
 #define NEARLY_DONE_ITEMS 2u
 
-struct host_stream {
-    struct device *device;
-    uint32_t index;
-    pthread_t thread;
-    struct host_job job;
-    struct stream_item *items; /* QUEUE_ITEMS of them */
-    void *scratch; /* of its thread, made before it: without memory there is no stream */
-    /* Whoever gives writes these, its thread looks at them when it has done all it knows of. */
-    _Alignas(HOST_LINE_BYTES) uint64_t given; /* atomic: items written */
-    struct host_word given_word;
-    uint64_t taken_seen; /* as many items were taken, at least; the giver's own */
-    /* Its thread writes these. */
-    _Alignas(HOST_LINE_BYTES) uint64_t taken; /* atomic: items done with */
-    uint64_t given_seen;                      /* as many were given, at least; its thread's own */
-    uint64_t announced; /* the item last announced to the pool; its thread's own */
-    /* Whoever waits for its thread writes these. */
-    _Alignas(HOST_LINE_BYTES) uint64_t awaited; /* atomic: somebody sleeps until `taken` is this;
-                                                   UINT64_MAX: nobody */
-    struct host_word taken_word;
-};
-
 /* ---- Doing ---------------------------------------------------------------------------------- */
 
-static void copy_rows(uint8_t *target, uint64_t target_stride, const uint8_t *source,
-                      uint64_t source_stride, uint64_t row_bytes, uint64_t row_count)
-{
-    for (uint64_t row = 0; row < row_count; row++)
-        memmove(target + row * target_stride, source + row * source_stride, (size_t)row_bytes);
-}
-
-/* Everything but launches; runs where a fault is caught. */
-static void do_transfer(void *context)
-{
-    const struct device_command *command = context;
-    const struct device_rows *to = &command->target, *from = &command->source;
-    uint8_t *target = (uint8_t *)(uintptr_t)to->address;
-    const uint8_t *source = (const uint8_t *)(uintptr_t)from->address;
-    switch (command->kind) {
-    case DEVICE_COMMAND_COPY_IN:
-        copy_rows(target, to->stride_bytes, command->staging, to->row_bytes, to->row_bytes,
-                  to->row_count);
-        break;
-    case DEVICE_COMMAND_COPY_OUT:
-        copy_rows(command->staging, from->row_bytes, source, from->stride_bytes, from->row_bytes,
-                  from->row_count);
-        break;
-    case DEVICE_COMMAND_COPY_WITHIN:
-        copy_rows(target, to->stride_bytes, source, from->stride_bytes, to->row_bytes,
-                  to->row_count);
-        break;
-    case DEVICE_COMMAND_FILL:
-        for (uint64_t row = 0; row < to->row_count; row++)
-            memset(target + row * to->stride_bytes, command->byte, (size_t)to->row_bytes);
-        break;
-    case DEVICE_COMMAND_LAUNCH:
-    case DEVICE_COMMAND_INSPECT:
-        break;
-    }
-}
-
-static const char *command_name(const struct device_command *command)
-{
-    if (command->contract) /* a launch, or part of one */
-        return command->contract->name;
-    switch (command->kind) {
-    case DEVICE_COMMAND_COPY_IN:
-        return "copy in";
-    case DEVICE_COMMAND_COPY_OUT:
-        return "copy out";
-    case DEVICE_COMMAND_COPY_WITHIN:
-        return "copy within";
-    case DEVICE_COMMAND_FILL:
-        return "fill";
-    case DEVICE_COMMAND_LAUNCH:
-    case DEVICE_COMMAND_INSPECT:
-        break;
-    }
-    return "";
-}
-
-/* Tells the pool of the next launch that has something to fetch, if it is among the items that are
- * given already and follows soon. */
-static void announce_next(struct host_stream *stream)
+void host_stream_announce_next(struct host_stream *stream)
 {
     uint64_t taken = __atomic_load_n(&stream->taken, __ATOMIC_RELAXED);
     if (stream->announced > taken)
@@ -122,85 +43,14 @@ static void announce_next(struct host_stream *stream)
     }
 }
 
-static void do_launch(struct host_stream *stream, const struct device_command *command,
-                      void *scratch)
-{
-    struct host_pool *pool = host_of(stream->device)->pool;
-    stream->job.command = command;
-    stream->job.crumbs = stream->device->crumbs;
-    host_pool_begin(pool, &stream->job);
-    announce_next(stream); /* the workers have begun */
-    host_job_finish(&stream->job, scratch);
-}
-
-/* event_id: of the command, or of the replay it is part of. */
-static void do_command(struct host_stream *stream, const struct device_command *command,
-                       uint64_t event_id, void *scratch)
-{
-    struct device *device = stream->device;
-    struct crumb_stream *crumbs = &device->crumbs->streams[stream->index];
-    if (device_is_lost(device))
-        return;
-    if (command->kind == DEVICE_COMMAND_INSPECT) {
-        host_inspect(device, stream->index, command, event_id);
-        return;
-    }
-    bool faulted = false;
-    struct fault_info info;
-    crumb_enter(crumbs, event_id);
-    if (command->kind == DEVICE_COMMAND_LAUNCH) {
-        do_launch(stream, command, scratch);
-        faulted = __atomic_load_n(&stream->job.faulted, __ATOMIC_ACQUIRE) != 0;
-        info = stream->job.fault;
-    } else {
-        faulted = !fault_run(do_transfer, (void *)(uintptr_t)command, &info);
-    }
-    if (!faulted) {
-        crumb_finish(crumbs, event_id);
-        return;
-    }
-    /* `finished` stays behind: the crumbs name where the stream stopped. */
-    struct device_fault fault = { .event_id = event_id,
-                                  .node_id = command->event_id != event_id ? command->event_id : 0,
-                                  .op = command_name(command),
-                                  .scope = command->scope,
-                                  .stream_index = stream->index,
-                                  .address_known = info.address_known,
-                                  .address = info.address };
-    device_report_fault(device, &fault);
-}
-
-static void report_completion(const struct host_stream *stream,
-                              const struct device_command *command)
-{
-    if (device_wants_completion(stream->device, command))
-        device_report_completion(stream->device, stream->index, command->event_id);
-}
-
-static void do_graph(struct host_stream *stream, const struct stream_item *item, void *scratch)
-{
-    struct host_graph *graph = item->graph;
-    struct crumb_stream *crumbs = &stream->device->crumbs->streams[stream->index];
-    uint64_t node = 0;
-    for (size_t i = 0; i < graph->count && !device_is_lost(stream->device); i++) {
-        if (graph->commands[i].kind != DEVICE_COMMAND_INSPECT)
-            __atomic_store_n(&crumbs->node, ++node, __ATOMIC_RELEASE);
-        do_command(stream, &graph->commands[i], item->event_id, scratch);
-    }
-    host_graph_unuse(graph);
-}
-
-static void do_item(struct host_stream *stream, const struct stream_item *item, void *scratch)
+static void do_item(struct host_stream *stream, const struct stream_item *item)
 {
     switch (item->kind) {
     case ITEM_COMMAND:
-        do_command(stream, &item->command, item->command.event_id, scratch);
-        report_completion(stream, &item->command);
+        host_command_do(stream, &item->command);
         break;
     case ITEM_GRAPH:
-        do_graph(stream, item, scratch);
-        if (stream->device->options.completions)
-            device_report_completion(stream->device, stream->index, item->event_id);
+        host_graph_do(stream, item->graph, item->event_id);
         break;
     case ITEM_MARK_RECORD:
         host_mark_pass(item->mark, item->mark_value);
@@ -238,7 +88,7 @@ static void *stream_thread(void *argument)
         going = item->kind != ITEM_STOP;
         if (taken + 1 < stream->given_seen)
             fetch_item(&stream->items[(taken + 1) % QUEUE_ITEMS]);
-        do_item(stream, item, stream->scratch);
+        do_item(stream, item);
         /* Waking a sleeper costs more than a small kernel: only when what he waits for is there.
          * The orders on both sides are such that either he sees the count or we see that he waits.
          */

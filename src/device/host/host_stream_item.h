@@ -1,5 +1,5 @@
-/* host_stream_item.h - what stands in a stream's queue, and the marks and graphs it may name. Both
- * are counted, so that destroying one does not pull it from under queued work. */
+/* host_stream_item.h - a stream, what stands in its queue, and the marks and graphs that are named
+ * there. Both are counted, so that destroying one does not pull it from under queued work. */
 #ifndef GRETA_DEVICE_HOST_HOST_STREAM_ITEM_H
 #define GRETA_DEVICE_HOST_HOST_STREAM_ITEM_H
 
@@ -40,5 +40,40 @@ struct stream_item {
     struct host_mark *mark;
     uint64_t mark_value;
 };
+
+struct host_stream {
+    struct device *device;
+    uint32_t index;
+    pthread_t thread;
+    struct host_job job;
+    struct stream_item *items; /* the queue: a ring, as long as host_stream.c makes it */
+    void *scratch; /* of its thread, made before it: without memory there is no stream */
+    /* Whoever gives writes these, its thread looks at them when it has done all it knows of. */
+    _Alignas(HOST_LINE_BYTES) uint64_t given; /* atomic: items written */
+    struct host_word given_word;
+    uint64_t taken_seen; /* as many items were taken, at least; the giver's own */
+    /* Its thread writes these. */
+    _Alignas(HOST_LINE_BYTES) uint64_t taken; /* atomic: items done with */
+    uint64_t given_seen;                      /* as many were given, at least; its thread's own */
+    uint64_t announced; /* the item last announced to the pool; its thread's own */
+    /* Whoever waits for its thread writes these. */
+    _Alignas(HOST_LINE_BYTES) uint64_t awaited; /* atomic: somebody sleeps until `taken` is this;
+                                                   UINT64_MAX: nobody */
+    struct host_word taken_word;
+};
+
+/* ---- host_stream.c, from the stream's thread ------------------------------------------------ */
+
+/* Tells the pool of the next launch that has something to fetch, if it is among the items that are
+ * given already and follows soon. */
+void host_stream_announce_next(struct host_stream *stream);
+
+/* ---- host_command.c, from the stream's thread ----------------------------------------------- */
+
+/* Both tell of the completion where that is wanted. On a lost device nothing is done; a fault loses
+ * it. */
+void host_command_do(struct host_stream *stream, const struct device_command *command);
+/* A replay: all its commands, as the event with that id. Gives up the user that was counted. */
+void host_graph_do(struct host_stream *stream, struct host_graph *graph, uint64_t event_id);
 
 #endif
