@@ -237,6 +237,22 @@ void order_ticket_start(struct order *order, const struct event *event);
 void order_ticket_end(struct order *order, const struct event *event, struct thread_state *thread);
 void order_copy_completed(struct analyzer *analyzer, const struct event *event);
 struct stream_state *order_stream(const struct order *order, uint32_t stream_index);
+struct thread_state *order_thread(struct order *order, uint32_t thread_index);
+/* The host waits for a stream, or for all of them. */
+void order_sync(struct order *order, const struct event *event, struct thread_state *thread);
+void order_wait_for_all(struct order *order, struct thread_state *thread, uint64_t end_ns);
+
+/* Work (order_work.c): a copy, fill or launch that did not fail, and the replay of a graph. */
+void order_work(struct analyzer *analyzer, const struct event *event);
+void order_replay(struct analyzer *analyzer, const struct event *event);
+/* Of a foreign program: a legacy default stream comes after all blocking streams' work before it,
+ * and they after its. flags: of the event. */
+void order_join_default_streams(struct order *order, struct stream_state *stream, uint16_t flags);
+
+/* Memory (order_buffers.c). */
+void order_buffer_create(struct analyzer *analyzer, const struct event *event);
+void order_buffer_destroy(struct analyzer *analyzer, const struct event *event,
+                          struct thread_state *thread);
 
 enum conflict_kind {
     CONFLICT_UNORDERED, /* two pieces of work, at least one writes */

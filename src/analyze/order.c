@@ -9,7 +9,10 @@
  * - Host threads among each other: how they wait for one another cannot be seen here. A call that
  *   began after another thread's wait was over counts as after it. So a missing wait between two
  *   host threads shows only if their calls overlap in time.
- * Taken as no order: that one call's event has a smaller id than another's. */
+ * Taken as no order: that one call's event has a smaller id than another's.
+ *
+ * Here are the threads, marks, waits and which event does what; work is in order_work.c, memory
+ * that comes and goes in order_buffers.c, staging slots in tickets.c. */
 #include "analyze/analyze_impl.h"
 
 #include <stdlib.h>
@@ -52,7 +55,7 @@ struct stream_state *order_stream(const struct order *order, uint32_t stream_ind
                : NULL;
 }
 
-static struct thread_state *thread_of(struct order *order, uint32_t thread_index)
+struct thread_state *order_thread(struct order *order, uint32_t thread_index)
 {
     /* Threads beyond the limit share one clock: they see more order than there is. */
     uint32_t place = thread_index < THREAD_LIMIT ? thread_index : THREAD_LIMIT - 1;
@@ -135,172 +138,7 @@ static void raise_floor(struct order *order, uint64_t begin_ns)
     }
 }
 
-/* ---- Default streams ------------------------------------------------------------------------- */
-
-/* Of a foreign program: a legacy default stream comes after all blocking streams' work before it,
- * and they after its. */
-static void join_default_streams(struct order *order, struct stream_state *stream, uint16_t flags)
-{
-    stream->legacy = (flags & EVENT_LEGACY_STREAM) != 0;
-    stream->blocking = (flags & EVENT_BLOCKING) != 0;
-    if (!stream->legacy && !stream->blocking)
-        return;
-    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++) {
-        const struct stream_state *other = &order->streams[i];
-        if (other->used && other != stream &&
-            (stream->legacy ? other->blocking || other->legacy : other->legacy))
-            vclock_join(&stream->clock, &other->clock);
-    }
-}
-
-/* ---- Work ----------------------------------------------------------------------------------- */
-
-static void do_accesses(struct analyzer *analyzer, const struct work *work, bool writes)
-{
-    const struct event *event = work->event;
-    for (uint32_t i = 0; i < event->access_count; i++) {
-        const struct event_access *access = &event->accesses[i];
-        if (writes != ((access->mode & EVENT_WRITE) != 0))
-            continue;
-        struct ledger_entry *entry = ledger_find(&analyzer->ledger, access->buffer_index);
-        bool known = entry && entry->generation == access->generation && entry->shadow.count;
-        analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, known, 1);
-        if (!writes || access->mode == EVENT_UPDATE)
-            analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, known && !entry->content_unknown,
-                          1);
-        if (known)
-            shadow_access(analyzer, work, access, entry, writes);
-    }
-}
-
-static void do_work(struct analyzer *analyzer, const struct event *event,
-                    const struct event *replay, uint32_t node)
-{
-    struct order *order = &analyzer->order;
-    const struct event *call = replay ? replay : event;
-    struct stream_state *stream = order_stream(order, call->stream_index);
-    if (!stream) {
-        analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 0, event->access_count);
-        return;
-    }
-    stream->used = true;
-    struct thread_state *thread = thread_of(order, call->thread_index);
-    uint32_t thread_place = (uint32_t)(thread - order->threads);
-    if (stream->joined_thread != thread_place || stream->joined_serial != thread->serial) {
-        vclock_join(&stream->clock, &thread->clock);
-        stream->joined_thread = thread_place;
-        stream->joined_serial = thread->serial;
-    }
-    if (call->flags & EVENT_FOREIGN)
-        join_default_streams(order, stream, call->flags);
-    stream->last_id = call->id;
-    stream->waits_mark = 0;
-    struct work work = { .event = event,
-                         .replay = replay,
-                         .node = node,
-                         .stream = call->stream_index,
-                         .tick = ++stream->clock.ticks[call->stream_index],
-                         .clock = &stream->clock };
-    analyze_work(analyzer, &work);
-    /* A launch may read and write the same bytes: its reads come first. */
-    do_accesses(analyzer, &work, false);
-    do_accesses(analyzer, &work, true);
-}
-
-static void do_replay(struct analyzer *analyzer, const struct event *event)
-{
-    struct graph *graph = graphs_find(&analyzer->graphs, event->cause_id);
-    if (!graph)
-        graph = graphs_find_handle(&analyzer->graphs, event->object);
-    uint64_t *budget = &analyzer->order.replay_budget;
-    if (graph && graph->count > *budget)
-        graph = NULL;
-    if (!graph || graph->missing || graph->count == 0) {
-        /* What it touches is not known. */
-        analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 0, 1);
-        analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, 0, 1);
-    }
-    if (!graph)
-        return;
-    if (event->object)
-        graph->handle = event->object;
-    *budget -= graph->count;
-    for (size_t i = 0; i < graph->count; i++)
-        do_work(analyzer, &graph->records[i], event, (uint32_t)i + 1);
-}
-
 /* ---- Events --------------------------------------------------------------------------------- */
-
-static void create_buffer(struct analyzer *analyzer, const struct event *event)
-{
-    struct order *order = &analyzer->order;
-    if (event->access_count == 0)
-        return;
-    const struct event_access *range = &event->accesses[0];
-    struct ledger_entry entry = { .address = range->address,
-                                  .bytes = range->bytes,
-                                  .created_id = event->id,
-                                  .buffer_index = range->buffer_index,
-                                  .generation = range->generation,
-                                  .foreign = (event->flags & EVENT_FOREIGN) != 0,
-                                  .stack_index = event->stack_index };
-    entry.content_unknown = entry.foreign;
-    if (entry.foreign && event->object)
-        entry.stack_index = 0; /* the graph's: it takes it and gives it back each time it is run */
-    memcpy(entry.name, event->scope.tensor, sizeof(entry.name));
-    struct ledger_entry *old = ledger_find(&analyzer->ledger, range->buffer_index);
-    if (old && old->created_id == event->id)
-        return; /* a file's table told of it already */
-    if (old && old->shadow.count)
-        order->interval_count -= old->shadow.count - 1;
-    struct ledger_entry *added = ledger_add(&analyzer->ledger, &entry);
-    /* Of an import the event names the memory it came from. */
-    if (added &&
-        !shadow_init(&added->shadow, range->bytes, event->host_address != 0 || entry.foreign))
-        analyzer->ledger.forgotten++;
-}
-
-static void wait_for_all(struct order *order, struct thread_state *thread, uint64_t end_ns);
-
-/* Of a foreign program: what a free is ordered after. In stream order it is a piece of the stream's
- * work; else it comes after what its thread had waited for. */
-static const struct vclock *clock_of_free(struct order *order, const struct event *event,
-                                          const struct thread_state *thread)
-{
-    struct stream_state *stream = order_stream(order, event->stream_index);
-    if (!(event->flags & EVENT_STREAM_ORDERED) || !stream)
-        return &thread->clock;
-    stream->used = true;
-    vclock_join(&stream->clock, &thread->clock);
-    join_default_streams(order, stream, event->flags);
-    return &stream->clock;
-}
-
-static void destroy_buffer(struct analyzer *analyzer, const struct event *event,
-                           struct thread_state *thread)
-{
-    bool foreign = (event->flags & EVENT_FOREIGN) != 0;
-    if (foreign && (event->outcome == EVENT_FAILED || event->object))
-        return; /* it did not go, or goes when its graph is run */
-    if (event->access_count == 0)
-        return;
-    struct ledger_entry *entry = ledger_find(&analyzer->ledger, event->accesses[0].buffer_index);
-    /* Another thread may have had its place already, and told so first. */
-    if (!entry || entry->generation != event->accesses[0].generation)
-        return;
-    /* On a lost device nothing runs any more. A free that waits for the device is in order. */
-    bool waits = foreign && (event->flags & EVENT_SYNCHRONOUS);
-    if (!analyzer->first_fault_id && !waits)
-        shadow_destroy_check(analyzer, event, clock_of_free(&analyzer->order, event, thread),
-                             entry);
-    if (entry->shadow.count)
-        analyzer->order.interval_count -= entry->shadow.count - 1;
-    if (foreign)
-        analyze_note_freed(analyzer, entry->stack_index);
-    ledger_remove(&analyzer->ledger, event->accesses[0].buffer_index, event->id);
-    if (waits && event->outcome == EVENT_DONE)
-        wait_for_all(&analyzer->order, thread, event->end_ns);
-}
 
 static void mark_event(struct order *order, const struct event *event, struct thread_state *thread)
 {
@@ -321,7 +159,7 @@ static void mark_event(struct order *order, const struct event *event, struct th
         /* The stream is also after what its caller had waited for. */
         vclock_join(&stream->clock, &thread->clock);
         if (event->flags & EVENT_FOREIGN)
-            join_default_streams(order, stream, event->flags);
+            order_join_default_streams(order, stream, event->flags);
         stream->used = true;
         mark->clock = stream->clock;
         mark->last_id = stream->last_id;
@@ -351,7 +189,7 @@ static void graph_event(struct analyzer *analyzer, const struct event *event)
             stream->capture_id = 0;
     }
     if (event->kind == EVENT_GRAPH_REPLAY)
-        do_replay(analyzer, event);
+        order_replay(analyzer, event);
     struct graph *gone = NULL;
     if (event->kind == EVENT_GRAPH_DESTROY && foreign)
         gone = graphs_find(&analyzer->graphs, event->cause_id);
@@ -361,7 +199,7 @@ static void graph_event(struct analyzer *analyzer, const struct event *event)
         graphs_remove(&analyzer->graphs, event->object);
 }
 
-static void wait_for_all(struct order *order, struct thread_state *thread, uint64_t end_ns)
+void order_wait_for_all(struct order *order, struct thread_state *thread, uint64_t end_ns)
 {
     for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++) {
         struct stream_state *stream = &order->streams[i];
@@ -392,19 +230,18 @@ void order_forget(struct order *order)
         order->tickets[i].use = TICKET_FREE;
 }
 
-/* The host waits for a stream, or for all of them. */
-static void sync_event(struct order *order, const struct event *event, struct thread_state *thread)
+void order_sync(struct order *order, const struct event *event, struct thread_state *thread)
 {
     struct stream_state *stream = order_stream(order, event->stream_index);
     if (event->flags & EVENT_ALL_STREAMS) {
         if (event->outcome == EVENT_DONE)
-            wait_for_all(order, thread, event->end_ns);
+            order_wait_for_all(order, thread, event->end_ns);
         return;
     }
     if (!stream)
         return;
     if (event->flags & EVENT_FOREIGN)
-        join_default_streams(order, stream, event->flags);
+        order_join_default_streams(order, stream, event->flags);
     order_thread_waited(order, thread, &stream->clock, event->end_ns);
     if (event->outcome == EVENT_DONE)
         stream->waited_id = stream->last_id;
@@ -434,31 +271,30 @@ static void abandon_stream(struct analyzer *analyzer, const struct event *event,
     analyze_conflict(analyzer, &conflict);
 }
 
-static void work_event(struct analyzer *analyzer, const struct event *event)
+static void stream_event(struct analyzer *analyzer, const struct event *event,
+                         struct thread_state *thread)
 {
-    const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
-    bool recordable = event->kind == EVENT_LAUNCH || event->kind == EVENT_FILL ||
-                      event->kind == EVENT_COPY_WITHIN;
+    struct order *order = &analyzer->order;
+    struct stream_state *stream = order_stream(order, event->stream_index);
     bool foreign = (event->flags & EVENT_FOREIGN) != 0;
-    uint64_t graph_id = 0;
-    if (foreign)
-        graph_id = event_is_recorded(event) ? event->object : 0;
-    else if (recordable)
-        graph_id = event->object ? event->object : stream ? stream->capture_id : 0;
-    if (graph_id)
-        graphs_record(&analyzer->graphs, graph_id, event);
-    else
-        do_work(analyzer, event, NULL, 0);
-    if ((event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN) && !foreign)
-        order_ticket_start(&analyzer->order, event);
-    if (!graph_id && (event->flags & EVENT_SYNCHRONOUS) && event->outcome == EVENT_DONE)
-        sync_event(&analyzer->order, event, thread_of(&analyzer->order, event->thread_index));
+    if (event->kind == EVENT_STREAM_CREATE && stream) {
+        stream->used = true;
+        stream->capture_id = 0;
+        vclock_join(&stream->clock, &thread->clock);
+    } else if (event->kind == EVENT_HIDDEN_ORDER && stream) {
+        stream->hidden = true;
+    } else if (event->kind == EVENT_STREAM_DESTROY && foreign) {
+        abandon_stream(analyzer, event, thread);
+    } else if (event->kind == EVENT_STREAM_DESTROY || event->kind == EVENT_STREAM_SYNC) {
+        if (event->outcome != EVENT_PENDING)
+            order_sync(order, event, thread);
+    }
 }
 
 void order_event(struct analyzer *analyzer, const struct event *event)
 {
     struct order *order = &analyzer->order;
-    struct thread_state *thread = thread_of(order, event->thread_index);
+    struct thread_state *thread = order_thread(order, event->thread_index);
     raise_floor(order, event->begin_ns);
     if (order->replay_budget < REPLAYED_AT_FIRST)
         order->replay_budget += REPLAYED_PER_EVENT;
@@ -469,36 +305,17 @@ void order_event(struct analyzer *analyzer, const struct event *event)
     switch (event->kind) {
     case EVENT_BUFFER_CREATE:
         if (event->outcome == EVENT_DONE)
-            create_buffer(analyzer, event);
+            order_buffer_create(analyzer, event);
         break;
     case EVENT_BUFFER_DESTROY:
-        destroy_buffer(analyzer, event, thread);
+        order_buffer_destroy(analyzer, event, thread);
         break;
-    case EVENT_STREAM_CREATE: {
-        struct stream_state *stream = order_stream(order, event->stream_index);
-        if (stream) {
-            stream->used = true;
-            stream->capture_id = 0;
-            vclock_join(&stream->clock, &thread->clock);
-        }
-        break;
-    }
+    case EVENT_STREAM_CREATE:
     case EVENT_STREAM_SYNC:
-        if (over)
-            sync_event(order, event, thread);
-        break;
     case EVENT_STREAM_DESTROY:
-        if (event->flags & EVENT_FOREIGN)
-            abandon_stream(analyzer, event, thread);
-        else if (over)
-            sync_event(order, event, thread);
+    case EVENT_HIDDEN_ORDER:
+        stream_event(analyzer, event, thread);
         break;
-    case EVENT_HIDDEN_ORDER: {
-        struct stream_state *stream = order_stream(order, event->stream_index);
-        if (stream)
-            stream->hidden = true;
-        break;
-    }
     case EVENT_MARK_RECORD:
     case EVENT_MARK_WAIT:
     case EVENT_MARK_SYNC:
@@ -510,7 +327,7 @@ void order_event(struct analyzer *analyzer, const struct event *event)
     case EVENT_FILL:
     case EVENT_LAUNCH:
         if (event->outcome != EVENT_FAILED)
-            work_event(analyzer, event);
+            order_work(analyzer, event);
         break;
     case EVENT_GRAPH_BEGIN:
     case EVENT_GRAPH_END:
@@ -528,7 +345,7 @@ void order_event(struct analyzer *analyzer, const struct event *event)
         order_copy_completed(analyzer, event);
         break;
     case EVENT_DEVICE_CLOSE:
-        wait_for_all(order, thread, event->end_ns); /* everything is done then */
+        order_wait_for_all(order, thread, event->end_ns); /* everything is done then */
         break;
     default:
         break;

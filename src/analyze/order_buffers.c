@@ -1,0 +1,77 @@
+/* order_buffers.c - memory that is made and given back: its ledger entry, its shadow, and whether
+ * all work with it was in order before it went.
+ *
+ * A shadow's first interval is not in order->interval_count: with a shadow that goes all but that
+ * one leave it. */
+#include "analyze/analyze_impl.h"
+
+#include <string.h>
+
+void order_buffer_create(struct analyzer *analyzer, const struct event *event)
+{
+    struct order *order = &analyzer->order;
+    if (event->access_count == 0)
+        return;
+    const struct event_access *range = &event->accesses[0];
+    struct ledger_entry entry = { .address = range->address,
+                                  .bytes = range->bytes,
+                                  .created_id = event->id,
+                                  .buffer_index = range->buffer_index,
+                                  .generation = range->generation,
+                                  .foreign = (event->flags & EVENT_FOREIGN) != 0,
+                                  .stack_index = event->stack_index };
+    entry.content_unknown = entry.foreign;
+    if (entry.foreign && event->object)
+        entry.stack_index = 0; /* the graph's: it takes it and gives it back each time it is run */
+    memcpy(entry.name, event->scope.tensor, sizeof(entry.name));
+    struct ledger_entry *old = ledger_find(&analyzer->ledger, range->buffer_index);
+    if (old && old->created_id == event->id)
+        return; /* a file's table told of it already */
+    if (old && old->shadow.count)
+        order->interval_count -= old->shadow.count - 1;
+    struct ledger_entry *added = ledger_add(&analyzer->ledger, &entry);
+    /* Of an import the event names the memory it came from. */
+    if (added &&
+        !shadow_init(&added->shadow, range->bytes, event->host_address != 0 || entry.foreign))
+        analyzer->ledger.forgotten++;
+}
+
+/* Of a foreign program: what a free is ordered after. In stream order it is a piece of the stream's
+ * work; else it comes after what its thread had waited for. */
+static const struct vclock *clock_of_free(struct order *order, const struct event *event,
+                                          const struct thread_state *thread)
+{
+    struct stream_state *stream = order_stream(order, event->stream_index);
+    if (!(event->flags & EVENT_STREAM_ORDERED) || !stream)
+        return &thread->clock;
+    stream->used = true;
+    vclock_join(&stream->clock, &thread->clock);
+    order_join_default_streams(order, stream, event->flags);
+    return &stream->clock;
+}
+
+void order_buffer_destroy(struct analyzer *analyzer, const struct event *event,
+                          struct thread_state *thread)
+{
+    bool foreign = (event->flags & EVENT_FOREIGN) != 0;
+    if (foreign && (event->outcome == EVENT_FAILED || event->object))
+        return; /* it did not go, or goes when its graph is run */
+    if (event->access_count == 0)
+        return;
+    struct ledger_entry *entry = ledger_find(&analyzer->ledger, event->accesses[0].buffer_index);
+    /* Another thread may have had its place already, and told so first. */
+    if (!entry || entry->generation != event->accesses[0].generation)
+        return;
+    /* On a lost device nothing runs any more. A free that waits for the device is in order. */
+    bool waits = foreign && (event->flags & EVENT_SYNCHRONOUS);
+    if (!analyzer->first_fault_id && !waits)
+        shadow_destroy_check(analyzer, event, clock_of_free(&analyzer->order, event, thread),
+                             entry);
+    if (entry->shadow.count)
+        analyzer->order.interval_count -= entry->shadow.count - 1;
+    if (foreign)
+        analyze_note_freed(analyzer, entry->stack_index);
+    ledger_remove(&analyzer->ledger, event->accesses[0].buffer_index, event->id);
+    if (waits && event->outcome == EVENT_DONE)
+        order_wait_for_all(&analyzer->order, thread, event->end_ns);
+}

@@ -1,0 +1,116 @@
+/* order_work.c - work in its order: when it comes in its stream, what it touches, which work a
+ * replay stands for.
+ *
+ * Each piece of work is a tick of its stream's clock, which covers then what its thread had waited
+ * for. Hypotheses are told of it before its accesses; its reads come before its writes. Work that
+ * is recorded is no tick: it is kept, and done with each replay. */
+#include "analyze/analyze_impl.h"
+
+void order_join_default_streams(struct order *order, struct stream_state *stream, uint16_t flags)
+{
+    stream->legacy = (flags & EVENT_LEGACY_STREAM) != 0;
+    stream->blocking = (flags & EVENT_BLOCKING) != 0;
+    if (!stream->legacy && !stream->blocking)
+        return;
+    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++) {
+        const struct stream_state *other = &order->streams[i];
+        if (other->used && other != stream &&
+            (stream->legacy ? other->blocking || other->legacy : other->legacy))
+            vclock_join(&stream->clock, &other->clock);
+    }
+}
+
+static void do_accesses(struct analyzer *analyzer, const struct work *work, bool writes)
+{
+    const struct event *event = work->event;
+    for (uint32_t i = 0; i < event->access_count; i++) {
+        const struct event_access *access = &event->accesses[i];
+        if (writes != ((access->mode & EVENT_WRITE) != 0))
+            continue;
+        struct ledger_entry *entry = ledger_find(&analyzer->ledger, access->buffer_index);
+        bool known = entry && entry->generation == access->generation && entry->shadow.count;
+        analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, known, 1);
+        if (!writes || access->mode == EVENT_UPDATE)
+            analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, known && !entry->content_unknown,
+                          1);
+        if (known)
+            shadow_access(analyzer, work, access, entry, writes);
+    }
+}
+
+static void do_work(struct analyzer *analyzer, const struct event *event,
+                    const struct event *replay, uint32_t node)
+{
+    struct order *order = &analyzer->order;
+    const struct event *call = replay ? replay : event;
+    struct stream_state *stream = order_stream(order, call->stream_index);
+    if (!stream) {
+        analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 0, event->access_count);
+        return;
+    }
+    stream->used = true;
+    struct thread_state *thread = order_thread(order, call->thread_index);
+    uint32_t thread_place = (uint32_t)(thread - order->threads);
+    if (stream->joined_thread != thread_place || stream->joined_serial != thread->serial) {
+        vclock_join(&stream->clock, &thread->clock);
+        stream->joined_thread = thread_place;
+        stream->joined_serial = thread->serial;
+    }
+    if (call->flags & EVENT_FOREIGN)
+        order_join_default_streams(order, stream, call->flags);
+    stream->last_id = call->id;
+    stream->waits_mark = 0;
+    struct work work = { .event = event,
+                         .replay = replay,
+                         .node = node,
+                         .stream = call->stream_index,
+                         .tick = ++stream->clock.ticks[call->stream_index],
+                         .clock = &stream->clock };
+    analyze_work(analyzer, &work);
+    /* A launch may read and write the same bytes: its reads come first. */
+    do_accesses(analyzer, &work, false);
+    do_accesses(analyzer, &work, true);
+}
+
+void order_replay(struct analyzer *analyzer, const struct event *event)
+{
+    struct graph *graph = graphs_find(&analyzer->graphs, event->cause_id);
+    if (!graph)
+        graph = graphs_find_handle(&analyzer->graphs, event->object);
+    uint64_t *budget = &analyzer->order.replay_budget;
+    if (graph && graph->count > *budget)
+        graph = NULL;
+    if (!graph || graph->missing || graph->count == 0) {
+        /* What it touches is not known. */
+        analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 0, 1);
+        analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, 0, 1);
+    }
+    if (!graph)
+        return;
+    if (event->object)
+        graph->handle = event->object;
+    *budget -= graph->count;
+    for (size_t i = 0; i < graph->count; i++)
+        do_work(analyzer, &graph->records[i], event, (uint32_t)i + 1);
+}
+
+void order_work(struct analyzer *analyzer, const struct event *event)
+{
+    const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
+    bool recordable = event->kind == EVENT_LAUNCH || event->kind == EVENT_FILL ||
+                      event->kind == EVENT_COPY_WITHIN;
+    bool foreign = (event->flags & EVENT_FOREIGN) != 0;
+    uint64_t graph_id = 0;
+    if (foreign)
+        graph_id = event_is_recorded(event) ? event->object : 0;
+    else if (recordable)
+        graph_id = event->object ? event->object : stream ? stream->capture_id : 0;
+    if (graph_id)
+        graphs_record(&analyzer->graphs, graph_id, event);
+    else
+        do_work(analyzer, event, NULL, 0);
+    if ((event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN) && !foreign)
+        order_ticket_start(&analyzer->order, event);
+    if (!graph_id && (event->flags & EVENT_SYNCHRONOUS) && event->outcome == EVENT_DONE)
+        order_sync(&analyzer->order, event, order_thread(&analyzer->order, event->thread_index));
+}
