@@ -67,7 +67,6 @@ struct interpose_call {
     struct event event;
     bool open;
     uint64_t launch_ordinal; /* of this process, from 1 */
-    uint64_t entered_ns;
     uint64_t argument[2];
 };
 

@@ -219,11 +219,6 @@ void doc_cell_word(struct doc *doc, enum word word)
     doc_cell_end(doc);
 }
 
-void doc_cell_flag(struct doc *doc, bool value)
-{
-    doc_cell_word(doc, value ? WORD_YES : WORD_NO);
-}
-
 void doc_cell_badge(struct doc *doc, const char *text, enum doc_tone tone)
 {
     doc_cell_begin(doc);

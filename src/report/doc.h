@@ -92,7 +92,6 @@ void doc_cell_count(struct doc *doc, uint64_t count);
 void doc_cell_of(struct doc *doc, uint64_t part, uint64_t whole); /* "3/5" */
 void doc_cell_real(struct doc *doc, double value, int decimals);
 void doc_cell_word(struct doc *doc, enum word word);
-void doc_cell_flag(struct doc *doc, bool value); /* yes, no */
 void doc_cell_badge(struct doc *doc, const char *text, enum doc_tone tone);
 
 #endif
