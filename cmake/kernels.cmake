@@ -39,7 +39,8 @@ endfunction()
 
 # Adds a file to what is embedded; features as in device.h.
 function(greta_embed vendor chip file features)
-    string(MAKE_C_IDENTIFIER "gpu_code_${chip}" symbol)
+    get_filename_component(name ${file} NAME)
+    string(MAKE_C_IDENTIFIER "gpu_code_${name}" symbol)
     list(APPEND greta_kernel_files ${file})
     string(APPEND greta_kernel_symbols
         "__asm__(\".section .rodata\\n.balign 64\\n.globl ${symbol}\\n${symbol}:\\n\"\n"
@@ -78,7 +79,7 @@ if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
             greta_kernel_command(OUTPUT ${machine_code}
                 COMMAND ${GRETA_GPU_PTXAS} -arch=${chip} -O3 ${file} -o ${machine_code}
                 DEPENDS ${file} COMMENT "GPU machine code for ${chip}" VERBATIM)
-            greta_embed(cuda ${chip}_machine_code ${machine_code} "${features}")
+            greta_embed(cuda ${chip} ${machine_code} "${features}")
         endif()
         greta_embed(cuda ${chip} ${file} "${features}")
     endforeach()

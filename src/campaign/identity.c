@@ -3,6 +3,7 @@
 
 #include "convert/convert.h"
 #include "device/all/all.h"
+#include "ops/ops.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +21,9 @@
 enum status identity_find(const struct campaign_options *options, struct identity *ret_identity,
                           struct error *err)
 {
-    struct device_options device_options = { .staging_slot_count = 1, .staging_slot_bytes = 4096 };
+    struct device_options device_options = { .staging_slot_count = 1,
+                                             .staging_slot_bytes = 4096,
+                                             .gpu_image = ops_gpu_image() };
     struct identity identity = { 0 };
     struct device *device;
     TRY(all_open(options->device, &device_options, &device, err));

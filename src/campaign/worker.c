@@ -139,6 +139,7 @@ static enum status open_device(struct worker *worker, struct recording *recordin
 {
     const struct job *job = worker->job;
     struct device_options options = { .thread_count = job->threads,
+                                      .gpu_image = ops_gpu_image(),
                                       .staging_slot_count = WORKER_SLOT_COUNT };
     campaign_level_options(job->level, &options);
     if (job->no_guards) {

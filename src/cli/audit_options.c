@@ -41,14 +41,15 @@ static enum status open_sink(struct cli_audit *audit, struct error *err)
     return audit_sink_create(&environment, &audit->sink, err);
 }
 
-static void open_flight(struct cli_audit *audit, const char *device_name)
+static void open_flight(struct cli_audit *audit, const char *device_name,
+                        const struct device_gpu_image *image)
 {
     char command[FLIGHT_TEXT_BYTES], resolved[ALL_NAME_BYTES];
     struct analyze_options analyze_options = { .level = audit->level };
     struct error err;
     snprintf(command, sizeof(command), "greta %s --audit %s", audit->invocation->command->name,
              audit_level_name(audit->level));
-    all_resolve(device_name, resolved);
+    all_resolve(device_name, image, resolved);
     struct flight_options options = { .device = resolved, .command = command };
     enum status status = flight_create(audit->path, &options, &audit->flight, &err);
     if (!status)
@@ -80,7 +81,7 @@ enum status cli_audit_open(const struct cli_invocation *invocation, const char *
         return status;
     }
     if (audit->level > AUDIT_OFF)
-        open_flight(audit, device_name);
+        open_flight(audit, device_name, options->gpu_image);
     campaign_level_options(audit->level, options);
     event_fan_add(&audit->fan, audit_sink_observer(audit->sink));
     if (audit->flight) {

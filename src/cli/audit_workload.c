@@ -5,6 +5,7 @@
 #include "cli/infer_run.h"
 #include "cli/token_input.h"
 #include "generate/generate.h"
+#include "ops/ops.h"
 #include "tokenizer/tokenizer.h"
 
 #include <string.h>
@@ -81,7 +82,7 @@ enum status audit_workload_read(struct audit_workload *workload,
     char asked[ALL_NAME_BYTES];
     TRY(cli_device_name(options->device, settings->gpu_layers, asked, sizeof(asked), err));
     /* All workers on the same one, and records that say which. */
-    all_resolve(asked, workload->device);
+    all_resolve(asked, ops_gpu_image(), workload->device);
     options->device = workload->device;
     struct error unused;
     /* Without the model that comes with greta a small synthetic one is made. */

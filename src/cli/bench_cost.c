@@ -37,7 +37,8 @@ struct runner {
 static enum status open_runner(struct runner *runner, const struct bench_cost_request *request,
                                struct error *err)
 {
-    struct device_options options = { .thread_count = request->threads };
+    struct device_options options = { .thread_count = request->threads,
+                                      .gpu_image = ops_gpu_image() };
     snprintf(runner->path, sizeof(runner->path), "greta-cost-%s.flight",
              audit_level_name(runner->level));
     TRY(cli_audit_open(request->invocation, audit_level_name(runner->level), runner->path,

@@ -159,7 +159,8 @@ static enum status plan_model(struct bench *bench, struct error *err)
 static enum status open_model(struct bench *bench, struct error *err)
 {
     const struct settings *settings = bench->settings;
-    struct device_options device_options = { .thread_count = settings->threads };
+    struct device_options device_options = { .thread_count = settings->threads,
+                                             .gpu_image = ops_gpu_image() };
     TRY(cli_audit_open(bench->invocation, settings->audit, settings->flight, bench->device_name,
                        &device_options, &bench->audit, err));
     TRY(all_open(bench->device_name, &device_options, &bench->device, err));

@@ -18,17 +18,6 @@ static const struct cli_option options[] = {
       false },
 };
 
-/* A device this build has no kernels for is of no use. */
-static void hold_against_kernels(struct all_entry *entry)
-{
-    if (!entry->available || ops_has_kernels(entry->info.kind))
-        return;
-    entry->available = false;
-    snprintf(entry->reason, sizeof(entry->reason),
-             "%.96s is here, but this build has no GPU kernels: it was made without clang-19",
-             entry->info.name);
-}
-
 static void emit_entry(struct emit *emit, const struct all_entry *entry)
 {
     emit_object_begin(emit, NULL);
@@ -53,9 +42,7 @@ enum cli_exit cli_list_devices(const struct cli_invocation *invocation, bool jso
     struct all_entry entries[ALL_DEVICE_LIMIT];
     struct emit *emit;
     struct error err;
-    size_t count = all_list(entries);
-    for (size_t i = 0; i < count; i++)
-        hold_against_kernels(&entries[i]);
+    size_t count = all_list(ops_gpu_image(), entries);
     if (emit_create(json ? EMIT_JSON : EMIT_TEXT, &emit, &err))
         return cli_fail(invocation, &err);
     emit_list_begin(emit, "devices");

@@ -160,7 +160,8 @@ static enum status choose_chunks(struct run *run, struct error *err)
 static enum status open_engine(struct run *run, struct error *err)
 {
     const struct settings *settings = run->settings;
-    struct device_options device_options = { .thread_count = settings->threads };
+    struct device_options device_options = { .thread_count = settings->threads,
+                                             .gpu_image = ops_gpu_image() };
     struct engine_options engine_options = {
         .context = run->options.context,
         .batch_limit = settings->batch,

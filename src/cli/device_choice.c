@@ -1,8 +1,6 @@
 /* device_choice.c - see device_choice.h. */
 #include "cli/device_choice.h"
 
-#include "ops/ops.h"
-
 #include <string.h>
 #include <strings.h>
 
@@ -23,8 +21,7 @@ enum status cli_device_name(const char *name, const char *gpu_layers, char *ret_
                          "--n-gpu-layers: expected a number, auto or all, found '%s'", gpu_layers);
     bool none = gpu_layers && all_digits(gpu_layers) &&
                 strspn(gpu_layers, "0") == strlen(gpu_layers);
-    bool no_kernels = !ops_has_kernels("cuda") && !ops_has_kernels("hip");
-    if (strcasecmp(name, "CPU") == 0 || ((none || no_kernels) && strcmp(name, "auto") == 0)) {
+    if (strcasecmp(name, "CPU") == 0 || (none && strcmp(name, "auto") == 0)) {
         snprintf(ret_name, ret_name_bytes, "host");
         return STATUS_OK;
     }

@@ -110,7 +110,8 @@ static enum status choose_device(struct infer_run *run, struct error *err)
 {
     const struct infer_settings *settings = run->settings;
     struct infer_opening *opening = &run->opening;
-    opening->options = (struct device_options){ .thread_count = settings->threads };
+    opening->options = (struct device_options){ .thread_count = settings->threads,
+                                                .gpu_image = ops_gpu_image() };
     for (int mode = 0; mode < DEVICE_D2H_COUNT; mode++)
         if (strcmp(settings->d2h_mode, device_d2h_mode_name((enum device_d2h_mode)mode)) == 0)
             opening->options.d2h_mode = (enum device_d2h_mode)mode;

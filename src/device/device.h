@@ -49,6 +49,8 @@ const char *device_d2h_mode_name(enum device_d2h_mode mode);
  * plenty of memory; or as said. */
 enum device_imports { DEVICE_IMPORTS_AUTO, DEVICE_IMPORTS_IN_PLACE, DEVICE_IMPORTS_COPIED };
 
+struct device_gpu_image; /* below */
+
 struct device_options {
     struct event_observer observer; /* notify NULL: nobody listens */
     struct crumb_page *crumbs;      /* NULL: the device makes its own */
@@ -61,9 +63,11 @@ struct device_options {
     uint64_t staging_slot_bytes; /* 0: 1 MiB, on a GPU 2 */
     uint32_t thread_count;       /* of the host device; 0: all processors */
     enum device_imports imports; /* of the host device */
-    bool serialise;              /* every call waits for its work: faults show where they happen */
-    bool completions;            /* tell the observer when queued work is done */
-    bool copy_completions;       /* the same, of copies in and out only; on a GPU, in only */
+    /* A GPU is opened only if its chip can run code of this image; NULL: any GPU. */
+    const struct device_gpu_image *gpu_image;
+    bool serialise;        /* every call waits for its work: faults show where they happen */
+    bool completions;      /* tell the observer when queued work is done */
+    bool copy_completions; /* the same, of copies in and out only; on a GPU, in only */
     /* What follows costs something and is told to the observer only. */
     bool hash_results;   /* a redeemed ticket's event has the XXH3 of its bytes */
     bool ask_errors;     /* the stream's error state is asked before and after each copy */
@@ -243,7 +247,7 @@ typedef uint32_t (*device_gpu_join)(const struct device_gpu_request *requests,
 /* Machine code or PTX for one chip. */
 struct device_gpu_code {
     const char *vendor;      /* "cuda" or "hip" */
-    const char *chip;        /* "sm_90", "gfx942": for messages */
+    const char *chip;        /* "sm_90", "gfx942" */
     const char *bytes, *end; /* behind the last byte stands a zero, as PTX wants it */
     uint32_t features;       /* DEVICE_GPU_ bits */
 };

@@ -29,13 +29,9 @@ enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_
     return STATUS_OK;
 }
 
-bool ops_has_kernels(const char *kind)
+const struct device_gpu_image *ops_gpu_image(void)
 {
-    const struct device_gpu_image *image = gpu_kernels_image();
-    bool found = strcmp(kind, "host") == 0;
-    for (size_t i = 0; i < image->code_count; i++)
-        found = found || strcmp(image->codes[i].vendor, kind) == 0;
-    return found;
+    return gpu_kernels_image();
 }
 
 /* The backend's number for how rows are packed for weights of a type. */

@@ -44,7 +44,8 @@ static CUresult sticky;
  * takes so many microseconds: to measure what the host does beside them. FAKE_GPU_LATE: late.h.
  * FAKE_GPU_CHIP: its compute capability, times ten (default: 90). FAKE_GPU_EARLY: the kernels of a
  * graph all begin before the first has done anything: what one reads by then (load_if) must be what
- * it would read in its turn. */
+ * it would read in its turn. FAKE_GPU_VERSION: CUDA's version the driver is for (default: 13000).
+ * FAKE_GPU_COUNT: devices (default: 1; they are one). */
 enum thing {
     THING_MEMORY,
     THING_RANGE,
@@ -62,10 +63,15 @@ static void count_thing(enum thing thing, int change)
     __atomic_fetch_add(&live[thing], change, __ATOMIC_RELAXED);
 }
 
+static int number_asked(const char *name, int otherwise)
+{
+    const char *wanted = getenv(name);
+    return wanted ? (int)strtol(wanted, NULL, 10) : otherwise;
+}
+
 static size_t total_bytes(void)
 {
-    const char *mib = getenv("FAKE_GPU_MIB");
-    return (mib ? (size_t)strtoull(mib, NULL, 10) : 4096) << 20;
+    return (size_t)number_asked("FAKE_GPU_MIB", 4096) << 20;
 }
 
 /* False if there is not as much left. */
@@ -106,7 +112,7 @@ CUresult cuInit(unsigned int flags)
 
 CUresult cuDriverGetVersion(int *version)
 {
-    *version = 13000;
+    *version = number_asked("FAKE_GPU_VERSION", 13000);
     return 0;
 }
 
@@ -122,7 +128,7 @@ CUresult cuGetErrorName(CUresult error, const char **name)
 
 CUresult cuDeviceGetCount(int *count)
 {
-    *count = 1;
+    *count = number_asked("FAKE_GPU_COUNT", 1);
     return 0;
 }
 
@@ -148,19 +154,16 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 
 static int chip(void)
 {
-    const char *wanted = getenv("FAKE_GPU_CHIP");
-    return wanted ? (int)strtol(wanted, NULL, 10) : 90;
+    return number_asked("FAKE_GPU_CHIP", 90);
 }
 
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
     (void)device;
     switch (attribute) {
-    case CUDA_PROCESSOR_COUNT: {
-        const char *wanted = getenv("FAKE_GPU_PROCESSORS"); /* plans depend on it */
-        *value = wanted ? (int)strtol(wanted, NULL, 10) : 2;
+    case CUDA_PROCESSOR_COUNT:
+        *value = number_asked("FAKE_GPU_PROCESSORS", 2); /* plans depend on it */
         break;
-    }
     case CUDA_MAJOR:
         *value = chip() / 10;
         break;

@@ -39,9 +39,12 @@ static const struct backend backends[] = {
     { "hip", hip_device_count, hip_device_open },
 };
 
-static void list_device(const struct backend *backend, uint32_t index, struct all_entry *entry)
+static void list_device(const struct backend *backend, uint32_t index,
+                        const struct device_gpu_image *image, struct all_entry *entry)
 {
-    struct device_options options = { .staging_slot_count = 1, .staging_slot_bytes = 4096 };
+    struct device_options options = { .staging_slot_count = 1,
+                                      .staging_slot_bytes = 4096,
+                                      .gpu_image = image };
     struct device *device;
     struct error err;
     snprintf(entry->name, sizeof(entry->name), "%.8s:%u", backend->kind, index % 1000);
@@ -54,7 +57,8 @@ static void list_device(const struct backend *backend, uint32_t index, struct al
     device_close(device);
 }
 
-static size_t list_backend(const struct backend *backend, struct all_entry *entries, size_t room)
+static size_t list_backend(const struct backend *backend, const struct device_gpu_image *image,
+                           struct all_entry *entries, size_t room)
 {
     uint32_t count;
     struct error err;
@@ -65,17 +69,18 @@ static size_t list_backend(const struct backend *backend, struct all_entry *entr
     }
     uint32_t index = 0;
     for (; index < count && index < room; index++)
-        list_device(backend, index, &entries[index]);
+        list_device(backend, index, image, &entries[index]);
     return index;
 }
 
-size_t all_list(struct all_entry *ret_entries)
+size_t all_list(const struct device_gpu_image *image, struct all_entry *ret_entries)
 {
     size_t filled = 1;
     memset(ret_entries, 0, ALL_DEVICE_LIMIT * sizeof(*ret_entries));
     list_host(&ret_entries[0]);
     for (size_t i = 0; i < COUNT_OF(backends) && filled < ALL_DEVICE_LIMIT; i++)
-        filled += list_backend(&backends[i], ret_entries + filled, ALL_DEVICE_LIMIT - filled);
+        filled += list_backend(&backends[i], image, ret_entries + filled,
+                               ALL_DEVICE_LIMIT - filled);
     return filled;
 }
 
@@ -107,14 +112,15 @@ static enum status open_best(const struct device_options *options, struct device
     return host_device_open(options, ret_device, err);
 }
 
-void all_resolve(const char *name, char ret_name[ALL_NAME_BYTES])
+void all_resolve(const char *name, const struct device_gpu_image *image,
+                 char ret_name[ALL_NAME_BYTES])
 {
     struct all_entry entry = { 0 };
     snprintf(ret_name, ALL_NAME_BYTES, "%s", name);
     if (strcmp(name, "auto") != 0)
         return;
     for (size_t i = 0; i < COUNT_OF(backends) && !entry.available; i++)
-        list_device(&backends[i], 0, &entry);
+        list_device(&backends[i], 0, image, &entry);
     snprintf(ret_name, ALL_NAME_BYTES, "%s", entry.available ? entry.name : "host");
 }
 

@@ -16,16 +16,19 @@ struct all_entry {
     char reason[192];        /* if not: what was tried and why it is absent */
 };
 
-/* Looks at every backend; returns how many entries were filled, at most ALL_DEVICE_LIMIT. */
-size_t all_list(struct all_entry *ret_entries);
+/* Looks at every backend; returns how many entries were filled, at most ALL_DEVICE_LIMIT. image: as
+ * in device_options; a GPU whose chip it has no code for is not available. */
+size_t all_list(const struct device_gpu_image *image, struct all_entry *ret_entries);
 
-/* "host", "cuda:N", "hip:N", or "auto": the best there is. STATUS_USAGE for another name,
- * STATUS_NOT_FOUND with the reason for one that is not here. */
+/* "host", "cuda:N", "hip:N", or "auto": the first GPU that opens, else the host. STATUS_USAGE for
+ * another name, STATUS_NOT_FOUND or STATUS_UNSUPPORTED with the reason for one that cannot be had.
+ */
 MUST_CHECK enum status all_open(const char *name, const struct device_options *options,
                                 struct device **ret_device, struct error *err);
 
 /* The name of the device that "auto" opens here, "cuda:0" or "host"; any other name is copied. GPUs
- * are opened for it, so this is for records, not for every run. */
-void all_resolve(const char *name, char ret_name[ALL_NAME_BYTES]);
+ * are opened for it, so this is for records, not for every run. image: as for all_list. */
+void all_resolve(const char *name, const struct device_gpu_image *image,
+                 char ret_name[ALL_NAME_BYTES]);
 
 #endif

@@ -20,6 +20,7 @@ struct cuda_api {
 /* Numbers of the interface: CUDA_NUMBER(ours, the vendor's name, value). */
 #define CUDA_NUMBERS(CUDA_NUMBER)                                                                  \
     CUDA_NUMBER(CUDA_NO_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2)                                       \
+    CUDA_NUMBER(CUDA_NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100)                                         \
     CUDA_NUMBER(CUDA_NOT_READY, CUDA_ERROR_NOT_READY, 600)                                         \
     CUDA_NUMBER(CUDA_ILLEGAL_ADDRESS, CUDA_ERROR_ILLEGAL_ADDRESS, 700)                             \
     CUDA_NUMBER(CUDA_LAUNCH_TIMEOUT, CUDA_ERROR_LAUNCH_TIMEOUT, 702)                               \

@@ -327,6 +327,18 @@ static int fill(void *self, uint64_t target, uint8_t byte, uint64_t bytes, void 
 
 /* ---- Kernels -------------------------------------------------------------------------------- */
 
+/* PTX runs on the capability it was made for and on later ones, that of sm_90a, of which there may
+ * be machine code as well, on that one alone. */
+static bool code_fits(void *self, const struct device_gpu_code *code)
+{
+    const struct cuda *cuda = self;
+    int here = attribute(cuda, CUDA_MAJOR) * 10 + attribute(cuda, CUDA_MINOR), made_for = 0;
+    int length = 0;
+    if (sscanf(code->chip, "sm_%d%n", &made_for, &length) != 1)
+        return false;
+    return code->chip[length] ? here == made_for : here >= made_for;
+}
+
 static int load_module(void *self, const void *code, void **ret_module)
 {
     CUmodule module = NULL;
@@ -476,6 +488,7 @@ static const struct gpu_runtime cuda_runtime = {
     .copy_out = copy_out,
     .copy_within = copy_within,
     .fill = fill,
+    .code_fits = code_fits,
     .module_load = load_module,
     .module_unload = unload_module,
     .function_find = find_function,
@@ -497,12 +510,12 @@ static enum status open_library(struct cuda *cuda, int *ret_count, struct error 
         code = (int)cuda->api.cuDriverGetVersion(&cuda->driver_version);
     if (!code)
         code = (int)cuda->api.cuDeviceGetCount(ret_count);
+    if (code == CUDA_NO_DEVICE || (!code && *ret_count <= 0))
+        return error_set(err, STATUS_NOT_FOUND, "expected an NVIDIA GPU, found none");
     if (code)
         return error_set(err, STATUS_NOT_FOUND,
                          "expected CUDA's driver to start, found error %d (%s)", code,
                          error_name(cuda, code));
-    if (*ret_count <= 0)
-        return error_set(err, STATUS_NOT_FOUND, "expected a CUDA device, found none");
     if (cuda->driver_version < DRIVER_MINIMUM)
         return error_set(err, STATUS_UNSUPPORTED,
                          "expected a driver for CUDA %d.0 or later, found one for %d.%d",

@@ -80,6 +80,8 @@ struct gpu_runtime {
     int (*copy_within)(void *self, uint64_t target, uint64_t source, uint64_t bytes, void *stream);
     int (*fill)(void *self, uint64_t target, uint8_t byte, uint64_t bytes, void *stream);
 
+    /* Whether the chip can run this code; cheap where the runtime says what chip it is. */
+    bool (*code_fits)(void *self, const struct device_gpu_code *code);
     int (*module_load)(void *self, const void *code, void **ret_module);
     int (*module_unload)(void *self, void *module);
     int (*function_find)(void *self, void *module, const char *name, void **ret_function);

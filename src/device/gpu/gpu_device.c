@@ -157,9 +157,7 @@ static void fill_info(struct gpu_device *gpu)
 static int open_parts(struct gpu_device *gpu, const struct device_options *options)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
-    int code = runtime->enter(runtime->self);
-    if (!code)
-        code = runtime->stream_create(runtime->self, &gpu->internal_stream);
+    int code = runtime->stream_create(runtime->self, &gpu->internal_stream);
     if (!code)
         code = gpu_crumbs_create(gpu, options->crumbs);
     if (!code && options->guards)
@@ -185,7 +183,11 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
     fill_info(gpu);
     gpu->device.completions_lag = true;
     enum status status = STATUS_OK;
-    int code = open_parts(gpu, options);
+    int code = gpu->runtime.enter(gpu->runtime.self);
+    if (!code && options->gpu_image)
+        status = gpu_image_check(gpu, options->gpu_image, err);
+    if (!code && !status)
+        code = open_parts(gpu, options);
     if (code)
         status = error_set(err, STATUS_NOT_FOUND,
                            "%s: expected a device that works, found error %d (%s)", gpu->facts.name,

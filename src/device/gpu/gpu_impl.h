@@ -274,6 +274,9 @@ void gpu_inspect_graph_destroy(struct gpu_device *gpu, struct gpu_graph_inspecti
 
 /* ---- Modules (gpu_module.c) ----------------------------------------------------------------- */
 
+/* STATUS_UNSUPPORTED, with the chips it has code for, where it has none for this one. */
+MUST_CHECK enum status gpu_image_check(const struct gpu_device *gpu,
+                                       const struct device_gpu_image *image, struct error *err);
 enum status gpu_module_load(struct device *device, const struct device_module *module,
                             uint32_t index, struct error *err);
 void gpu_modules_release(struct gpu_device *gpu);

@@ -1,6 +1,7 @@
 /* gpu_module.c - kernels for this chip, by name. */
 #include "device/gpu/gpu_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,6 +87,34 @@ enum status gpu_module_load(struct device *device, const struct device_module *l
     gpu->modules[index] = module;
     gpu->module_count = index + 1;
     return STATUS_OK;
+}
+
+enum status gpu_image_check(const struct gpu_device *gpu, const struct device_gpu_image *image,
+                            struct error *err)
+{
+    const struct gpu_runtime *runtime = &gpu->runtime;
+    const char *last = "";
+    char chips[96] = "";
+    for (size_t i = 0; i < image->code_count; i++) {
+        const struct device_gpu_code *code = &image->codes[i];
+        if (strcmp(code->vendor, runtime->kind) != 0)
+            continue;
+        if (runtime->code_fits(runtime->self, code))
+            return STATUS_OK;
+        if (strcmp(code->chip, last) == 0) /* machine code and PTX of one chip */
+            continue;
+        last = code->chip;
+        size_t length = strlen(chips);
+        snprintf(chips + length, sizeof(chips) - length, "%s%s", length ? ", " : "", code->chip);
+    }
+    if (!chips[0])
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "%s: expected kernels for %s in this build, found none: it was made "
+                         "without clang-19",
+                         gpu->facts.name, runtime->title);
+    return error_set(err, STATUS_UNSUPPORTED,
+                     "%s: expected kernels for this chip in this build, found those of %s",
+                     gpu->facts.name, chips);
 }
 
 void gpu_modules_release(struct gpu_device *gpu)

@@ -21,6 +21,8 @@ struct hip_api {
 /* Numbers of the interface: HIP_NUMBER(ours, the vendor's name, value). */
 #define HIP_NUMBERS(HIP_NUMBER)                                                                    \
     HIP_NUMBER(HIP_NO_MEMORY, hipErrorOutOfMemory, 2)                                              \
+    HIP_NUMBER(HIP_NO_DEVICE, hipErrorNoDevice, 100)                                               \
+    HIP_NUMBER(HIP_INVALID_DEVICE, hipErrorInvalidDevice, 101)                                     \
     HIP_NUMBER(HIP_NOT_READY, hipErrorNotReady, 600)                                               \
     HIP_NUMBER(HIP_ILLEGAL_ADDRESS, hipErrorIllegalAddress, 700)                                   \
     HIP_NUMBER(HIP_LAUNCH_TIMEOUT, hipErrorLaunchTimeOut, 702)                                     \

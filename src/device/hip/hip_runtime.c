@@ -339,6 +339,17 @@ static int load_module(void *self, const void *code, void **ret_module)
     return result;
 }
 
+/* What chip it is stands only in a struct whose layout differs between versions of HIP; so the
+ * runtime is asked by loading the code, which needs no compiling. */
+static bool code_fits(void *self, const struct device_gpu_code *code)
+{
+    void *module;
+    if (load_module(self, code->bytes, &module))
+        return false;
+    api_of(self)->hipModuleUnload(module);
+    return true;
+}
+
 static int unload_module(void *self, void *module)
 {
     return (int)api_of(self)->hipModuleUnload(module);
@@ -473,6 +484,7 @@ static const struct gpu_runtime hip_runtime = {
     .copy_out = copy_out,
     .copy_within = copy_within,
     .fill = fill,
+    .code_fits = code_fits,
     .module_load = load_module,
     .module_unload = unload_module,
     .function_find = find_function,
@@ -494,12 +506,13 @@ static enum status open_library(struct hip *hip, int *ret_count, struct error *e
         code = (int)hip->api.hipDriverGetVersion(&hip->driver_version);
     if (!code)
         code = (int)hip->api.hipGetDeviceCount(ret_count);
+    /* Without a GPU versions of it say either. */
+    if (code == HIP_NO_DEVICE || code == HIP_INVALID_DEVICE || (!code && *ret_count <= 0))
+        return error_set(err, STATUS_NOT_FOUND, "expected an AMD GPU, found none");
     if (code)
         return error_set(err, STATUS_NOT_FOUND,
                          "expected the HIP runtime to start, found error %d (%s)", code,
                          error_name(hip, code));
-    if (*ret_count <= 0)
-        return error_set(err, STATUS_NOT_FOUND, "expected a HIP device, found none");
     return STATUS_OK;
 }
 
