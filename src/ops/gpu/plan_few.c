@@ -11,33 +11,56 @@
 /* Shares of k, each a block's, at most. */
 #define FEW_SHARES_MOST 4u
 
+/* The longest row that can be cut so. */
+#define FEW_K_MOST (FEW_SHARES_MOST * FEW_TEAMS_MOST * FEW_BLOCKS * 256)
+
 /* Of one way to cut a product. */
 struct few_cut {
     uint64_t members, blocks, slots, shares, ranges;
     uint64_t cost; /* blocks of 256 columns that a team has, of 16 rows each */
 };
 
+/* Parts that are multiplied together. */
+struct few_set {
+    uint64_t k, groups; /* of 16 rows */
+    uint32_t first;     /* part */
+    uint32_t team_bytes;
+    bool same; /* type */
+};
+
 bool plan_wants_few(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens)
 {
     uint64_t least = weight_dtype == DTYPE_Q8_0_X8 ? FEW_TOKENS_LEAST_Q8_0 : FEW_TOKENS_LEAST;
     return features & DEVICE_GPU_WARPGROUPS && few_pieces((uint32_t)weight_dtype) && k > 0 &&
-           k % 256 == 0 && k < UINT32_MAX / 1024 && tokens >= least && tokens <= FEW_TOKENS;
+           k % 256 == 0 && k <= FEW_K_MOST && tokens >= least && tokens <= FEW_TOKENS;
 }
 
-static struct few_cut cut_few(const struct device_gpu_chip *chip, uint64_t k, uint64_t groups,
+static struct few_cut cut_few(const struct device_gpu_chip *chip, const struct few_set *set,
                               uint64_t blocks)
 {
     struct few_cut cut = { .blocks = blocks };
-    uint64_t all = divide_up(k / 256, blocks);
+    uint64_t all = divide_up(set->k / 256, blocks);
     cut.shares = divide_up(all, FEW_TEAMS_MOST);
     cut.members = divide_up(all, cut.shares);
     cut.slots = FEW_TEAMS_MOST / cut.members;
     cut.ranges = chip->processor_count / cut.shares;
     cut.ranges = cut.ranges < 1 ? 1 : cut.ranges;
-    uint64_t most = divide_up(groups, cut.slots);
+    uint64_t most = divide_up(set->groups, cut.slots);
     cut.ranges = most < cut.ranges ? most : cut.ranges;
-    cut.cost = divide_up(divide_up(groups, cut.ranges), cut.slots) * blocks;
+    cut.cost = divide_up(divide_up(set->groups, cut.ranges), cut.slots) * blocks;
     return cut;
+}
+
+/* Where parts have blocks of their own, rows are not cut into shares. */
+static bool can_cut(const struct device_gpu_chip *chip, const struct few_set *set,
+                    const struct few_cut *cut)
+{
+    uint64_t teams = cut->members * cut->slots, room = GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES;
+    uint64_t sums = set->groups * cut->shares * FEW_ROWS * FEW_TOKENS * sizeof(float);
+    bool joins = set->same && sums <= room && cut->ranges * sizeof(uint32_t) <= GPU_COUNTER_BYTES;
+    return cut->shares <= FEW_SHARES_MOST && (cut->shares == 1 || joins) &&
+           teams * TEAM <= chip->thread_limit && teams * set->team_bytes <= chip->shared_bytes &&
+           set->groups <= UINT32_MAX / FEW_ROWS / FEW_TOKENS;
 }
 
 static enum gpu_kernel few_kernel(uint32_t dtype)
@@ -47,51 +70,78 @@ static enum gpu_kernel few_kernel(uint32_t dtype)
                                     : KERNEL_matmul_few_q8_0;
 }
 
-bool plan_few(const struct device_gpu_request *request, const struct group_places *places,
-              uint32_t part_bits, struct device_gpu_step *step)
+/* False where a part cannot be done so. The kernel counts bytes of 16 rows by 32 bits. */
+static bool collect_set(const struct device_gpu_request *request, const struct group_places *places,
+                        uint32_t part_bits, struct few_set *ret_set)
 {
     const struct device_host_operand *weights = &request->operands[places->weights];
-    const struct device_gpu_chip *chip = request->chip;
-    uint64_t tokens = rows_of(&request->operands[places->packed]), groups = 0, k = 0;
-    uint32_t team_bytes = 0, first = 0;
-    bool same = true;
+    uint64_t tokens = rows_of(&request->operands[places->packed]);
+    struct few_set set = { .same = true };
     for (uint32_t part = places->count; part-- > 0;) {
         if (!(part_bits >> part & 1))
             continue;
         uint32_t bytes = few_team_bytes((uint32_t)weights[part].dtype);
-        if (!plan_wants_few(chip->features, weights[part].dtype, width_of(&weights[part]),
+        if (!plan_wants_few(request->chip->features, weights[part].dtype, width_of(&weights[part]),
                             tokens) ||
-            !is_aligned(&weights[part]))
+            !is_aligned(&weights[part]) || weights[part].row_stride_bytes > UINT32_MAX / FEW_ROWS)
             return false;
-        team_bytes = bytes > team_bytes ? bytes : team_bytes;
-        same = same && (k == 0 || weights[part].dtype == weights[first].dtype);
-        k = width_of(&weights[part]);
-        groups += divide_up(rows_of(&weights[part]), FEW_ROWS);
-        first = part;
+        set.team_bytes = bytes > set.team_bytes ? bytes : set.team_bytes;
+        set.same = set.same && (set.k == 0 || weights[part].dtype == weights[set.first].dtype);
+        set.k = width_of(&weights[part]);
+        set.groups += divide_up(rows_of(&weights[part]), FEW_ROWS);
+        set.first = part;
     }
-    struct few_cut cut = cut_few(chip, k, groups, FEW_BLOCKS), other = cut_few(chip, k, groups, 1);
-    if (other.shares <= FEW_SHARES_MOST && other.cost < cut.cost)
-        cut = other;
-    uint64_t teams = cut.members * cut.slots, room = GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES;
-    uint64_t sums = groups * cut.shares * FEW_ROWS * FEW_TOKENS * sizeof(float);
-    if (cut.shares > FEW_SHARES_MOST || teams * TEAM > chip->thread_limit ||
-        teams * team_bytes > chip->shared_bytes || groups > UINT32_MAX / FEW_ROWS / FEW_TOKENS ||
-        (cut.shares > 1 &&
-         (!same || sums > room || cut.ranges * sizeof(uint32_t) > GPU_COUNTER_BYTES)))
+    *ret_set = set;
+    return true;
+}
+
+static bool plan_set(const struct device_gpu_request *request, const struct group_places *places,
+                     uint32_t part_bits, struct device_gpu_step *step)
+{
+    const struct device_host_operand *weights = &request->operands[places->weights];
+    const struct device_gpu_chip *chip = request->chip;
+    struct few_set set;
+    if (!collect_set(request, places, part_bits, &set))
         return false;
-    *step = step_of(same ? few_kernel((uint32_t)weights[first].dtype) : KERNEL_matmul_few_levels,
-                    cut.ranges * cut.shares, 1, (uint32_t)teams * TEAM);
+    struct few_cut cut = cut_few(chip, &set, FEW_BLOCKS), other = cut_few(chip, &set, 1);
+    bool possible = can_cut(chip, &set, &cut);
+    if (can_cut(chip, &set, &other) && (!possible || other.cost < cut.cost)) {
+        cut = other;
+        possible = true;
+    }
+    if (!possible)
+        return false;
+    uint32_t teams = (uint32_t)(cut.members * cut.slots);
+    *step = step_of(set.same ? few_kernel((uint32_t)weights[set.first].dtype)
+                             : KERNEL_matmul_few_levels,
+                    cut.ranges * cut.shares, 1, teams * TEAM);
     step->words[0] = (uint32_t)cut.members;
     step->words[1] = (uint32_t)cut.blocks;
     step->words[2] = (uint32_t)cut.shares;
-    if (!same) {
+    if (!set.same) {
         uint32_t first_blocks[3];
         step->grid_x = plan_cut_blocks(weights, places->count, part_bits, step->grid_x,
                                        first_blocks);
         step->words[3] = first_blocks[1];
         step->words[4] = first_blocks[2];
     }
-    step->shared_bytes = (uint32_t)teams * team_bytes;
+    step->shared_bytes = teams * set.team_bytes;
     place_operands(places, part_bits, step);
     return true;
+}
+
+uint32_t plan_few(const struct device_gpu_request *request, const struct group_places *places,
+                  uint32_t part_bits, struct device_gpu_step *steps)
+{
+    if (plan_set(request, places, part_bits, &steps[0]))
+        return 1;
+    /* Rows of several types may be too long to be done together: each part by itself then. */
+    uint32_t count = 0;
+    for (uint32_t part = 0; part < places->count; part++) {
+        if (!(part_bits >> part & 1))
+            continue;
+        if (!plan_set(request, places, 1u << part, &steps[count++]))
+            return 0;
+    }
+    return count;
 }

@@ -93,11 +93,11 @@ struct device_gpu_step plan_lanes(const struct device_gpu_request *request,
                                   const struct group_places *places, uint32_t part_bits,
                                   uint64_t tokens);
 
-/* plan_few.c: products of levels with a few tokens on matrix units: whether the chip has them; one
- * step for the parts of the set, if they can all be done so. */
+/* plan_few.c: products of levels with a few tokens on matrix units: whether the chip has them; the
+ * steps for the parts of the set, if they can all be done so, else 0. */
 bool plan_wants_few(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens);
-bool plan_few(const struct device_gpu_request *request, const struct group_places *places,
-              uint32_t part_bits, struct device_gpu_step *step);
+uint32_t plan_few(const struct device_gpu_request *request, const struct group_places *places,
+                  uint32_t part_bits, struct device_gpu_step *steps);
 
 /* plan_matmul.c. Cuts blocks among parts of different types, by the bytes they read: the first
  * block of each part. Returns how many there are, at least one for each part. */

@@ -345,10 +345,12 @@ static uint32_t plan_products(const struct device_gpu_request *request,
         steps[count++] = plan_one(places, bits[WAY_DIRECT], &cut);
         bits[WAY_DIRECT] = 0;
     }
-    if (tokens > 1 && bits[WAY_DIRECT] &&
-        plan_few(request, places, bits[WAY_DIRECT], &steps[count])) {
+    uint32_t few = tokens > 1 && bits[WAY_DIRECT]
+                       ? plan_few(request, places, bits[WAY_DIRECT], &steps[count])
+                       : 0;
+    if (few) {
         bits[WAY_DIRECT] = 0;
-        count++;
+        count += few;
     }
     for (enum product_way way = WAY_DIRECT; way <= WAY_RING; way++)
         if (bits[way])
