@@ -21,18 +21,34 @@ struct run {
     struct ops ops;
     struct engine *engine;
     struct error err;
+    struct lab_watch watch;
 };
+
+static void open_device(struct run *run, const char *device)
+{
+    struct device_options options = { .observer = { lab_watch_notify, &run->watch },
+                                      .guards = true,
+                                      .poison = true };
+    CHECK_OK(all_open(device, &options, &run->device, &run->err), &run->err);
+    CHECK_OK(ops_load(&run->ops, run->device, CPU_PATH_COUNT, &run->err), &run->err);
+}
+
+/* Nothing is left on it, nothing was written beside a buffer, no index was past its bound. */
+static void close_device(struct run *run)
+{
+    assert_int_equal(device_used_bytes(run->device), 0);
+    device_close(run->device);
+    lab_watch_check(&run->watch);
+}
 
 /* Logits of the prompt's last token and of STEPS tokens behind it; what they are is fixed. */
 static void run_model(const char *device, const struct gguf_file *file,
                       const struct model_report *report, enum dtype kv_dtype, float *logits)
 {
     struct run run = { 0 };
-    struct device_options options = { .guards = true, .poison = true };
     struct engine_options engine_options = { .context = 64, .kv_dtype = kv_dtype };
     size_t vocab = report->config.vocab_size;
-    CHECK_OK(all_open(device, &options, &run.device, &run.err), &run.err);
-    CHECK_OK(ops_load(&run.ops, run.device, CPU_PATH_COUNT, &run.err), &run.err);
+    open_device(&run, device);
     CHECK_OK(engine_open(&run.ops, file, report, &engine_options, &run.engine, &run.err), &run.err);
     struct engine_token tokens[PROMPT];
     for (size_t i = 0; i < PROMPT; i++)
@@ -45,8 +61,7 @@ static void run_model(const char *device, const struct gguf_file *file,
         CHECK_OK(engine_logits(run.engine, 0, logits + i * vocab, &run.err), &run.err);
     }
     engine_close(run.engine);
-    assert_int_equal(device_used_bytes(run.device), 0);
-    device_close(run.device);
+    close_device(&run);
 }
 
 /* Logits of SEQUENCES sequences, one token of each at a time, in LONG steps. */
@@ -58,13 +73,11 @@ static void run_sequences(const char *device, const struct gguf_file *file,
                           const struct model_report *report, float *logits)
 {
     struct run run = { 0 };
-    struct device_options options = { .guards = true, .poison = true };
     struct engine_options engine_options = {
         .context = 16, .kv_dtype = DTYPE_F16, .sequence_limit = SEQUENCES, .logits_limit = SEQUENCES
     };
     size_t vocab = report->config.vocab_size;
-    CHECK_OK(all_open(device, &options, &run.device, &run.err), &run.err);
-    CHECK_OK(ops_load(&run.ops, run.device, CPU_PATH_COUNT, &run.err), &run.err);
+    open_device(&run, device);
     CHECK_OK(engine_open(&run.ops, file, report, &engine_options, &run.engine, &run.err), &run.err);
     for (size_t step = 0; step < LONG; step++) {
         struct engine_token tokens[SEQUENCES];
@@ -76,7 +89,7 @@ static void run_sequences(const char *device, const struct gguf_file *file,
             CHECK_OK(engine_logits(run.engine, s, logits, &run.err), &run.err);
     }
     engine_close(run.engine);
-    device_close(run.device);
+    close_device(&run);
 }
 
 static double error_against(const float *found, const float *wanted, size_t count)
@@ -270,11 +283,9 @@ static void test_uploads(void **state)
     CHECK_OK(convert_synth(&request, NULL, &bytes, &run.err), &run.err);
     CHECK_OK(gguf_open(path.text, &file, &run.err), &run.err);
     model_check(file, NULL, &report);
-    struct device_options options = { .guards = true, .poison = true };
     struct progress progress = { stop, NULL };
     struct engine_options engine_options = { .context = 64, .progress = &progress };
-    CHECK_OK(all_open(lab_device, &options, &run.device, &run.err), &run.err);
-    CHECK_OK(ops_load(&run.ops, run.device, CPU_PATH_COUNT, &run.err), &run.err);
+    open_device(&run, lab_device);
     CHECK_FAILS(engine_open(&run.ops, file, &report, &engine_options, &run.engine, &run.err),
                 STATUS_INTERRUPTED, &run.err);
     assert_int_equal(device_used_bytes(run.device), 0);
@@ -310,8 +321,7 @@ static void test_uploads(void **state)
                 STATUS_IO, &run.err);
     check_contains("the message", run.err.text, "became shorter while it was read");
     assert_int_equal(device_check(run.device, &run.err), STATUS_OK);
-    assert_int_equal(device_used_bytes(run.device), 0);
-    device_close(run.device);
+    close_device(&run);
     gguf_close(file);
     temp_folder_release(&folder);
 }

@@ -16,6 +16,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What no launch may do, counted: bytes beside a buffer that something wrote, illegal accesses, and
+ * indices past their bounds. */
+struct lab_watch {
+    uint64_t canary_count, fault_count, trap_count; /* atomic: any thread tells */
+};
+
+static inline void lab_watch_notify(void *context, const struct event *event)
+{
+    struct lab_watch *watch = context;
+    if (event->kind == EVENT_CANARY) {
+        __atomic_fetch_add(&watch->canary_count, 1, __ATOMIC_RELAXED);
+        printf("canary: %llu bytes beside a buffer of %llu bytes (%s) are damaged, the first at "
+               "byte %lld; seen behind: %s\n",
+               (unsigned long long)event->bytes, (unsigned long long)event->expected,
+               event->scope.tensor, (long long)event->found, event->op[0] ? event->op : "its life");
+    } else if (event->kind == EVENT_FAULT) {
+        __atomic_fetch_add(&watch->fault_count, 1, __ATOMIC_RELAXED);
+    } else if (event->kind == EVENT_TRAP) {
+        __atomic_fetch_add(&watch->trap_count, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* Of whole models, where none of it is expected. */
+static inline void lab_watch_check(const struct lab_watch *watch)
+{
+    if (watch->canary_count || watch->fault_count || watch->trap_count)
+        fail_msg("expected no damage, found %llu canaries, %llu faults, %llu traps",
+                 (unsigned long long)watch->canary_count, (unsigned long long)watch->fault_count,
+                 (unsigned long long)watch->trap_count);
+}
+
 struct lab {
     struct device *device;
     struct ops ops;
@@ -26,11 +57,15 @@ struct lab {
     struct event last_trap;
     uint64_t last_launch_id;
     pthread_mutex_t lock;
+    struct lab_watch watch;
+    struct device_buffer *buffers; /* that were made and not dropped */
+    size_t buffer_count;
 };
 
 static inline void lab_notify(void *context, const struct event *event)
 {
     struct lab *lab = context;
+    lab_watch_notify(&lab->watch, event);
     pthread_mutex_lock(&lab->lock);
     if (event->kind == EVENT_TRAP) {
         lab->trap_count++;
@@ -106,8 +141,9 @@ static inline void lab_open_with(struct lab *lab, enum cpu_path path,
              &lab->err);
 }
 
-/* Guards stand beside every operand: reading or writing one byte too far is a fault. So is reading
- * one that is no more: freed addresses are not used again soon. */
+/* Guards stand beside every operand: reading or writing past them is a fault; writing into what
+ * alignment leaves over before them is a canary, for which the test fails (lab_check). Reading an
+ * operand that is no more is a fault too: freed addresses are not used again soon. */
 static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread_count)
 {
     struct device_options options = { .observer = { lab_notify, lab },
@@ -118,10 +154,34 @@ static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread
     lab_open_with(lab, path, &options);
 }
 
+/* Nothing beside a buffer was written, as far as is known by now: of launches that were waited for,
+ * and of buffers that were destroyed. */
+static inline void lab_check(const struct lab *lab)
+{
+    uint64_t count = __atomic_load_n(&lab->watch.canary_count, __ATOMIC_RELAXED);
+    if (count)
+        fail_msg("expected nothing to be written beside buffers, found %llu canaries damaged",
+                 (unsigned long long)count);
+}
+
+/* Canaries are looked at when a buffer is destroyed, and not when its device is closed. A group's
+ * teardown that fails is no failure for cmocka: so the program ends here. */
 static inline void lab_close(struct lab *lab)
 {
+    bool lives = device_check(lab->device, &lab->err) == STATUS_OK;
+    if (lives && device_stream_sync(lab->device, lab->target.stream, DEVICE_HERE, &lab->err))
+        lives = false;
+    for (size_t i = 0; lives && i < lab->buffer_count; i++)
+        if (device_buffer_destroy(lab->device, lab->buffers[i], DEVICE_HERE, &lab->err))
+            continue; /* the test did it */
     device_close(lab->device);
     pthread_mutex_destroy(&lab->lock);
+    free(lab->buffers);
+    if (lab->watch.canary_count) {
+        print_error("expected nothing to be written beside buffers, found %llu canaries damaged\n",
+                    (unsigned long long)lab->watch.canary_count);
+        exit(EXIT_FAILURE);
+    }
 }
 
 #define LAB_OK(lab, call) CHECK_OK(call, &(lab)->err)
@@ -152,6 +212,11 @@ static inline struct device_view lab_view(struct lab *lab, enum dtype dtype, uin
     assert_true(shape_bytes(&view.shape, dtype, &bytes));
     LAB_OK(lab, device_buffer_create(lab->device, bytes, "operand", DEVICE_HERE, &view.buffer,
                                      &lab->err));
+    struct device_buffer *buffers = realloc(lab->buffers,
+                                            (lab->buffer_count + 1) * sizeof(*buffers));
+    assert_non_null(buffers);
+    lab->buffers = buffers;
+    lab->buffers[lab->buffer_count++] = view.buffer;
     return view;
 }
 
@@ -174,11 +239,19 @@ static inline struct device_view lab_put_new(struct lab *lab, enum dtype dtype, 
 static inline void lab_get(struct lab *lab, const struct device_view *view, void *bytes)
 {
     LAB_OK(lab, device_read(lab->device, lab->target.stream, view, bytes, DEVICE_HERE, &lab->err));
+    lab_check(lab);
 }
 
 static inline void lab_drop(struct lab *lab, struct device_view view)
 {
     LAB_OK(lab, device_buffer_destroy(lab->device, view.buffer, DEVICE_HERE, &lab->err));
+    for (size_t i = lab->buffer_count; i-- > 0;)
+        if (lab->buffers[i].index == view.buffer.index &&
+            lab->buffers[i].generation == view.buffer.generation) {
+            lab->buffers[i] = lab->buffers[--lab->buffer_count];
+            break;
+        }
+    lab_check(lab);
 }
 
 /* Every element within tolerance of wanted, relative to the largest of wanted. */
