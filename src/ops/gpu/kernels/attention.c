@@ -195,6 +195,8 @@ INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
 {
     const struct gpu_operand *values_of = &call->operands[2];
     uint32_t lane = thread_index() % ROW_LANES;
+    if (dtype != ALIGNED_F16)
+        dtype = values_of->dtype; /* keys may have another */
     UNROLL
     for (uint32_t h = 0; h < heads; h++) {
         float factor = places->factors[h];
