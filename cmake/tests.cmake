@@ -282,7 +282,7 @@ if(greta_kernel_count GREATER 0)
             # rather than the code around them is not run in sanitized builds; nor is what goes
             # through HIP's table, where the launches are the same.
             if(GRETA_SANITIZE AND (group STREQUAL "fake_hip" OR
-               (group STREQUAL "fake_gpu" AND name STREQUAL "gpu_many_test")))
+               (group STREQUAL "fake_gpu" AND name MATCHES "^gpu_many_")))
                 continue()
             endif()
             add_test(NAME ${group}/${name} COMMAND ${ARGV1} ${device} ${ARGV2})
@@ -292,7 +292,7 @@ if(greta_kernel_count GREATER 0)
             if(group STREQUAL "fake_gpu")
                 list(APPEND environment "FAKE_GPU_LATE=1")
             endif()
-            if(name MATCHES "^gpu_(ops|step|group)_test$") # kernels for a few tokens, as on a chip that is not small
+            if(name MATCHES "^gpu_(ops|strides|step|group)_test$") # kernels for a few tokens, as on a chip that is not small
                 list(APPEND environment "FAKE_GPU_PROCESSORS=132")
             endif()
             if(path)
@@ -303,8 +303,9 @@ if(greta_kernel_count GREATER 0)
             endif()
         endforeach()
     endfunction()
-    foreach(name gpu_ops_test gpu_step_test gpu_group_test gpu_many_test gpu_inspect_test gpu_limits_test
-                 gpu_engine_test engine_ahead_test ops_matmul_test ops_layer_test)
+    foreach(name gpu_ops_test gpu_strides_test gpu_step_test gpu_group_test gpu_many_test gpu_many_rows_test
+                 gpu_inspect_test gpu_limits_test gpu_engine_test engine_ahead_test
+                 ops_matmul_test ops_layer_test)
         greta_gpu_test(${name} ${name})
     endforeach()
     # The same on an emulated GPU of another kind: the environment says of which.
@@ -314,16 +315,20 @@ if(greta_kernel_count GREATER 0)
                              ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};${ARGN}")
     endfunction()
     if(NOT GRETA_SANITIZE)
-        # Few processors, so few blocks.
+        # Few processors, so few blocks; on a chip of another kind heads share them.
         greta_fake_gpu_test(gpu_group_few_test gpu_group_test)
+        greta_fake_gpu_test(gpu_ops_few_test gpu_ops_test FAKE_GPU_CHIP=80)
         # The same, and kernels that begin before the ones before them have ended.
         greta_fake_gpu_test(gpu_step_early_test gpu_step_test FAKE_GPU_EARLY=1)
         # A chip with many processors cuts products in other ways; so does one of another kind.
-        greta_fake_gpu_test(gpu_many_wide_test gpu_many_test FAKE_GPU_PROCESSORS=132)
-        greta_fake_gpu_test(gpu_many_older_test gpu_many_test FAKE_GPU_CHIP=80)
-        # Much of the same again: run by ./test --long.
-        set_tests_properties(fake_gpu/gpu_many_wide_test fake_hip/gpu_many_test
-                             fake_hip/gpu_engine_test PROPERTIES LABELS long)
+        foreach(name gpu_many gpu_many_rows)
+            greta_fake_gpu_test(${name}_wide_test ${name}_test FAKE_GPU_PROCESSORS=132)
+            greta_fake_gpu_test(${name}_older_test ${name}_test FAKE_GPU_CHIP=80)
+            # Much of the same again: run by ./test --long.
+            set_tests_properties(fake_gpu/${name}_wide_test fake_hip/${name}_test
+                                 PROPERTIES LABELS long)
+        endforeach()
+        set_tests_properties(fake_hip/gpu_engine_test PROPERTIES LABELS long)
     endif()
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)

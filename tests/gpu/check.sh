@@ -89,8 +89,11 @@ wanted devices && { limited "$greta" devices && grep -q "^ *$device *yes" out &&
 
 # ---- Numbers ----------------------------------------------------------------------------------
 run_test ops gpu_ops_test
+run_test strides gpu_strides_test
 run_test step gpu_step_test
 run_test groups gpu_group_test
+run_test many gpu_many_test
+run_test many-rows gpu_many_rows_test
 run_test matmul ops_matmul_test
 run_test layer ops_layer_test
 run_test inspections gpu_inspect_test

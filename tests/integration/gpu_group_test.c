@@ -1,6 +1,7 @@
-/* gpu_group_test.c - products of one token in one launch, of parts whose types and heights differ,
- * against each by itself. The device is the first argument. */
-#include "ops_lab.h"
+/* gpu_group_test.c - products of one token and of a few in one launch, of parts whose types and
+ * heights differ, against sums of f64 and, of one token, each by itself. The device is the first
+ * argument. */
+#include "ops_weights.h"
 
 static struct lab gpu;
 
@@ -8,29 +9,6 @@ struct part {
     enum dtype dtype;
     uint64_t rows;
 };
-
-/* Laid out as an engine has them. */
-static struct device_view make_weights(const struct part *part, uint64_t k)
-{
-    uint64_t row_bytes = 0;
-    assert_true(dtype_row_bytes(part->dtype, k, &row_bytes));
-    float *values = lab_floats(&gpu, k * part->rows);
-    uint8_t *bytes = malloc(row_bytes * part->rows);
-    assert_non_null(bytes);
-    quant_encode_row(part->dtype, values, k * part->rows, bytes);
-    struct device_view weights = lab_put_new(&gpu, part->dtype, k, part->rows, bytes);
-    enum dtype held = ops_weight_dtype(&gpu.ops, part->dtype, k);
-    if (held != part->dtype) {
-        struct device_view relaid = lab_view(&gpu, held, k, part->rows);
-        LAB_OK(&gpu, ops_relay(&gpu.target, &weights, &relaid, &gpu.err));
-        LAB_OK(&gpu, device_stream_sync(gpu.device, gpu.target.stream, DEVICE_HERE, &gpu.err));
-        lab_drop(&gpu, weights);
-        weights = relaid;
-    }
-    free(bytes);
-    free(values);
-    return weights;
-}
 
 static void check_same(const char *name, const struct device_view *wanted_view,
                        const struct device_view *found_view)
@@ -47,22 +25,54 @@ static void check_same(const char *name, const struct device_view *wanted_view,
     free(wanted);
 }
 
-/* A row's bits depend on its type and k alone: those of a group are those of each part. */
-static void check_group(uint64_t k, const struct part *parts, size_t count)
+/* Within what levels of activations, or halves, keep. */
+static void check_near(const char *name, const struct device_view *found_view, const float *decoded,
+                       const float *x, const float *bias, uint64_t k)
 {
-    float *x = lab_floats(&gpu, k), *bias_values = lab_floats(&gpu, parts[0].rows);
+    uint64_t rows = found_view->shape.dims[0], tokens = found_view->shape.dims[1];
+    float *found = malloc(rows * tokens * sizeof(float));
+    double *wanted = malloc(rows * tokens * sizeof(double));
+    assert_true(found && wanted);
+    lab_get(&gpu, found_view, found);
+    multiply_exactly(decoded, x, bias, k, rows, tokens, wanted);
+    /* Of few sums one may be near 0: they are held against all of what they are made of. */
+    double error = 0, power = 0;
+    for (size_t i = 0; i < rows * tokens; i++) {
+        error += ((double)found[i] - wanted[i]) * ((double)found[i] - wanted[i]);
+        for (size_t n = 0; n < k; n++) {
+            double product = (double)decoded[i % rows * k + n] * (double)x[i / rows * k + n];
+            power += product * product;
+        }
+    }
+    if (!(error < 1e-4 * power))
+        fail_msg("%s: normalised error %g", name, error / power);
+    free(wanted);
+    free(found);
+}
+
+/* Of one token a row's bits depend on its type and k alone, where all parts are types that are read
+ * as an engine holds them (`bits`): those of a group are those of each part. Otherwise a kernel is
+ * taken, and k is cut, by what there is in all. */
+static void check_group(uint64_t k, const struct part *parts, size_t count, uint64_t tokens,
+                        bool bits)
+{
+    float *x = lab_floats(&gpu, k * tokens), *bias_values = lab_floats(&gpu, parts[0].rows);
+    float *decoded[3];
     struct device_view weights[3], outs[3], alone[3];
     const struct device_view *weight_list[3], *out_list[3], *bias_list[3] = { NULL };
-    struct device_view input = lab_put_new(&gpu, DTYPE_F32, k, 1, x);
+    struct device_view input = lab_put_new(&gpu, DTYPE_F32, k, tokens, x);
     struct device_view bias = lab_put_new(&gpu, DTYPE_F32, parts[0].rows, 1, bias_values);
-    struct device_view packed = lab_view(&gpu, DTYPE_I8,
-                                         ops_packed_row_bytes(&gpu.ops, parts[0].dtype, k, 1), 1);
+    struct device_view packed = lab_view(
+        &gpu, DTYPE_I8, ops_packed_row_bytes(&gpu.ops, parts[0].dtype, k, tokens), tokens);
     bias_list[0] = &bias;
     LAB_OK(&gpu, ops_act_pack(&gpu.target, &input, &packed, parts[0].dtype, &gpu.err));
     for (size_t i = 0; i < count; i++) {
-        weights[i] = make_weights(&parts[i], k);
-        outs[i] = lab_view(&gpu, DTYPE_F32, parts[i].rows, 1);
-        alone[i] = lab_view(&gpu, DTYPE_F32, parts[i].rows, 1);
+        assert_true(ops_same_packing(&gpu.ops, parts[0].dtype, parts[i].dtype, k, tokens));
+        decoded[i] = malloc(k * parts[i].rows * sizeof(float));
+        assert_non_null(decoded[i]);
+        weights[i] = lab_put_weights(&gpu, parts[i].dtype, k, parts[i].rows, decoded[i]);
+        outs[i] = lab_view(&gpu, DTYPE_F32, parts[i].rows, tokens);
+        alone[i] = lab_view(&gpu, DTYPE_F32, parts[i].rows, tokens);
         weight_list[i] = &weights[i];
         out_list[i] = &outs[i];
         LAB_OK(&gpu,
@@ -72,9 +82,12 @@ static void check_group(uint64_t k, const struct part *parts, size_t count)
                                   &gpu.err));
     for (size_t i = 0; i < count; i++) {
         char name[96];
-        snprintf(name, sizeof(name), "part %d of k %d: %s, %d rows", (int)i, (int)k,
-                 dtype_name(parts[i].dtype), (int)parts[i].rows);
-        check_same(name, &alone[i], &outs[i]);
+        snprintf(name, sizeof(name), "part %d of k %d: %s, %d rows, %d tokens", (int)i, (int)k,
+                 dtype_name(parts[i].dtype), (int)parts[i].rows, (int)tokens);
+        check_near(name, &outs[i], decoded[i], x, i == 0 ? bias_values : NULL, k);
+        if (bits)
+            check_same(name, &alone[i], &outs[i]);
+        free(decoded[i]);
         lab_drop(&gpu, weights[i]);
         lab_drop(&gpu, outs[i]);
         lab_drop(&gpu, alone[i]);
@@ -104,8 +117,47 @@ static void test_groups(void **state)
         { 1024, { { DTYPE_Q4_K, 40 }, { DTYPE_Q4_0, 17 }, { DTYPE_Q6_K, 9 } }, 3 },
         { 1024, { { DTYPE_Q4_0, 40 }, { DTYPE_Q8_0, 19 }, { DTYPE_Q6_K, 31 } }, 3 },
     };
-    for (size_t i = 0; i < COUNT_OF(groups); i++)
-        check_group(groups[i].k, groups[i].parts, groups[i].count);
+    for (size_t i = 0; i < COUNT_OF(groups); i++) {
+        struct part held[3]; /* as an engine has them */
+        for (size_t n = 0; n < groups[i].count; n++)
+            held[n] = (struct part){ ops_weight_dtype(&gpu.ops, groups[i].parts[n].dtype,
+                                                      groups[i].k),
+                                     groups[i].parts[n].rows };
+        check_group(groups[i].k, held, groups[i].count, 1, true);
+    }
+}
+
+/* Another type that can be in a group with this one, the next in order; itself if there is none. */
+static enum dtype find_partner(enum dtype dtype, uint64_t k, uint64_t tokens)
+{
+    for (int i = 1; i < DTYPE_COUNT; i++) {
+        int other = ((int)dtype + i) % DTYPE_COUNT;
+        if (contract_allows(OPS_MATMUL_GROUP, 2, other) &&
+            k % lab_weight_k((enum dtype)other) == 0 &&
+            ops_same_packing(&gpu.ops, dtype, (enum dtype)other, k, tokens))
+            return (enum dtype)other;
+    }
+    return dtype;
+}
+
+/* Every type in every place; heights of which one is too low for some kernels. */
+static void test_every_type(void **state)
+{
+    (void)state;
+    static const uint64_t token_counts[] = { 1, 2, 3, 6, 8, 12 };
+    for (int i = 0; i < DTYPE_COUNT; i++) {
+        bool allowed = contract_allows(OPS_MATMUL_GROUP, 1, i);
+        assert_int_equal(allowed, contract_allows(OPS_MATMUL_GROUP, 2, i));
+        assert_int_equal(allowed, contract_allows(OPS_MATMUL_GROUP, 3, i));
+        for (size_t n = 0; allowed && n < COUNT_OF(token_counts); n++) {
+            enum dtype dtype = (enum dtype)i;
+            uint64_t tokens = token_counts[n], k = lab_weight_k(dtype);
+            enum dtype other = find_partner(dtype, k, tokens);
+            check_group(k, (struct part[]){ { dtype, 19 }, { other, 33 }, { dtype, 3 } }, 3, tokens,
+                        false);
+            check_group(k, (struct part[]){ { other, 5 }, { dtype, 40 } }, 2, tokens, false);
+        }
+    }
 }
 
 static int open_lab(void **state)
@@ -126,6 +178,7 @@ int main(int argument_count, char **arguments)
 {
     if (!lab_choose_named(argument_count, arguments))
         return LAB_SKIPPED;
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_groups) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_groups),
+                                        cmocka_unit_test(test_every_type) };
     return cmocka_run_group_tests(tests, open_lab, close_lab);
 }

@@ -1,62 +1,7 @@
 /* gpu_ops_test.c - every op on a GPU against the host, on the same fresh numbers, with poisoned
  * outputs and guards beside every operand. The device is the first argument. */
-#include "ops_lab.h"
-
-static struct lab host, gpu;
-
-static struct device_view both(struct device_view views[2], enum dtype dtype, uint64_t width,
-                               uint64_t rows, const void *bytes)
-{
-    views[0] = bytes ? lab_put_new(&host, dtype, width, rows, bytes)
-                     : lab_view(&host, dtype, width, rows);
-    views[1] = bytes ? lab_put_new(&gpu, dtype, width, rows, bytes)
-                     : lab_view(&gpu, dtype, width, rows);
-    return views[0];
-}
-
-static void drop_both(struct device_view views[2])
-{
-    lab_drop(&host, views[0]);
-    lab_drop(&gpu, views[1]);
-}
-
-/* Host and GPU within tolerance of each other, relative to the largest; 0: the same bits. */
-static void compare(const char *name, struct device_view views[2], double tolerance)
-{
-    uint64_t bytes = 0;
-    assert_true(shape_bytes(&views[0].shape, views[0].dtype, &bytes));
-    float *wanted = malloc(bytes), *found = malloc(bytes);
-    double *exact = malloc(2 * bytes);
-    assert_true(wanted && found && exact);
-    lab_get(&host, &views[0], wanted);
-    lab_get(&gpu, &views[1], found);
-    if (tolerance == 0 && memcmp(wanted, found, bytes) != 0) {
-        const uint8_t *a = (const uint8_t *)wanted, *b = (const uint8_t *)found;
-        size_t at = 0;
-        while (a[at] == b[at])
-            at++;
-        fail_msg("%s: byte %zu of %zu: expected %02x, found %02x", name, at, (size_t)bytes, a[at],
-                 b[at]);
-    }
-    size_t count = (size_t)bytes / sizeof(float);
-    for (size_t i = 0; i < count; i++)
-        exact[i] = (double)wanted[i];
-    if (tolerance > 0)
-        check_close(name, found, exact, count, tolerance);
-    free(exact);
-    free(found);
-    free(wanted);
-}
-
-#define BOTH_OK(call)                                                                              \
-    do {                                                                                           \
-        struct lab *lab = &host;                                                                   \
-        size_t side = 0;                                                                           \
-        LAB_OK(lab, call);                                                                         \
-        lab = &gpu;                                                                                \
-        side = 1;                                                                                  \
-        LAB_OK(lab, call);                                                                         \
-    } while (0)
+#include "ops_both.h"
+#include "ops_weights.h"
 
 /* ---- Rows ----------------------------------------------------------------------------------- */
 
@@ -66,7 +11,7 @@ static void test_embed(void **state)
     enum { WIDTH = 512, VOCAB = 19, TOKENS = 5 };
     static const int32_t ids[TOKENS] = { 3, 18, 0, 3, 11 };
     for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
-        if (!(ops_contract(OPS_EMBED)->operands[0].dtype_bits >> dtype & 1))
+        if (!contract_allows(OPS_EMBED, 0, dtype))
             continue;
         uint64_t row_bytes = 0;
         assert_true(dtype_row_bytes((enum dtype)dtype, WIDTH, &row_bytes));
@@ -280,61 +225,163 @@ static void test_rope(void **state)
     }
 }
 
+/* ---- Choosing ------------------------------------------------------------------------------- */
+
+static void test_gather_rows(void **state)
+{
+    (void)state;
+    static const uint64_t widths[] = { 1, 100, 1030 };
+    enum { TOKENS = 7, COUNT = 5 };
+    static const int32_t picked[COUNT] = { 6, 0, 3, 3, 1 };
+    for (size_t i = 0; i < COUNT_OF(widths); i++) {
+        float *values = lab_floats(&host, widths[i] * TOKENS);
+        struct device_view x[2], rows[2], out[2];
+        both(x, DTYPE_F32, widths[i], TOKENS, values);
+        both(rows, DTYPE_I32, COUNT, 1, picked);
+        both(out, DTYPE_F32, widths[i], COUNT, NULL);
+        BOTH_OK(ops_gather_rows(&lab->target, &x[side], &rows[side], &out[side], &lab->err));
+        compare("gather_rows", out, 0);
+        drop_both(x);
+        drop_both(rows);
+        drop_both(out);
+        free(values);
+    }
+}
+
+/* Rows for argmax, and what it must say of them whatever else is in them. */
+enum { CHOICES = 7 };
+static void make_logits(float *logits, uint64_t vocab, int32_t wanted[CHOICES])
+{
+    uint64_t last = vocab - 1;
+    float *row = logits; /* the first of equals, in different blocks of the row */
+    row[vocab / 3] = row[vocab / 2] = row[last] = 3;
+    wanted[0] = (int32_t)(vocab / 3);
+    row += vocab; /* of one block: neighbours, and a block's threads apart */
+    row[vocab / 2] = row[vocab / 2 + 1] = row[vocab / 2 + 256] = 3;
+    wanted[1] = (int32_t)(vocab / 2);
+    row += vocab;
+    row[last] = 3;
+    wanted[2] = (int32_t)last;
+    row += vocab;
+    row[0] = row[last] = 3;
+    wanted[3] = 0;
+    row += vocab; /* -0 equals 0 */
+    for (uint64_t i = 0; i < vocab; i++)
+        row[i] = i == vocab / 4 || i == last ? (i == last ? 0.0f : -0.0f) : -1 + row[i] / 2;
+    wanted[4] = (int32_t)(vocab / 4);
+    row += vocab;
+    row[1] = 3;
+    row[last] = NAN;
+    wanted[5] = -1;
+    row += vocab;
+    row[vocab / 2] = -INFINITY;
+    wanted[6] = -1;
+}
+
+/* One block for a row, a few, and as many as there are at most, with more values each. */
+static void test_argmax(void **state)
+{
+    (void)state;
+    static const uint64_t vocabs[] = { 600, 2049, 20011, 140000 };
+    for (size_t i = 0; i < COUNT_OF(vocabs); i++) {
+        float *values = lab_floats(&host, vocabs[i] * CHOICES);
+        int32_t wanted[CHOICES], found[CHOICES];
+        make_logits(values, vocabs[i], wanted);
+        struct device_view logits[2], ids[2], next[2], best[2], best_ids[2];
+        both(logits, DTYPE_F32, vocabs[i], CHOICES, values);
+        both(ids, DTYPE_I32, CHOICES, 1, NULL);
+        both(next, DTYPE_I32, CHOICES, 1, NULL);
+        both(best, DTYPE_F32, 3, CHOICES, NULL);
+        both(best_ids, DTYPE_I32, 3, CHOICES, NULL);
+        BOTH_OK(ops_argmax(&lab->target, &logits[side], &ids[side], &next[side], &lab->err));
+        compare("argmax", ids, 0);
+        compare("argmax, next", next, 0);
+        lab_get(&gpu, &ids[1], found);
+        assert_memory_equal(found, wanted, sizeof(wanted));
+        BOTH_OK(ops_top_k(&lab->target, &logits[side], &best[side], &best_ids[side], &lab->err));
+        compare("top_k, ids", best_ids, 0);
+        compare("top_k", best, 0);
+        struct device_view *all[] = { logits, ids, next, best, best_ids };
+        for (size_t n = 0; n < COUNT_OF(all); n++)
+            drop_both(all[n]);
+        free(values);
+    }
+}
+
 /* ---- Attention ------------------------------------------------------------------------------ */
 
-static void check_attention(enum dtype cache, uint64_t head_dim, uint64_t kv_heads, uint64_t group,
-                            uint64_t slots)
+/* Caches of two types, filled by kv_append in another order than their slots', which leaves SPARE
+ * of them as they are. */
+static void check_attention(enum dtype key_dtype, enum dtype value_dtype, uint64_t head_dim,
+                            uint64_t kv_heads, uint64_t group, uint64_t slots)
 {
-    enum { TOKENS = 3 };
-    char name[96];
-    snprintf(name, sizeof(name), "attention %s, head %d, %d kv heads x %d, %d slots",
-             dtype_name(cache), (int)head_dim, (int)kv_heads, (int)group, (int)slots);
+    enum { TOKENS = 3, SPARE = 2 };
+    char name[112];
+    snprintf(name, sizeof(name), "keys %s, values %s, head %d, %d kv heads x %d, %d slots",
+             dtype_name(key_dtype), dtype_name(value_dtype), (int)head_dim, (int)kv_heads,
+             (int)group, (int)slots);
     uint64_t kv_dim = head_dim * kv_heads;
-    float *rows = lab_floats(&host, kv_dim * slots),
+    float *k_rows = lab_floats(&host, kv_dim * slots), *v_rows = lab_floats(&host, kv_dim * slots),
           *q_values = lab_floats(&host, kv_dim * group * TOKENS);
     int32_t *slot_list = malloc(slots * sizeof(*slot_list));
+    assert_non_null(slot_list);
     for (size_t i = 0; i < slots; i++)
-        slot_list[i] = (int32_t)i;
+        slot_list[i] = (int32_t)(slots - 1 - i);
     int32_t starts[TOKENS] = { 0, (int32_t)(slots / 3), (int32_t)slots - 1 };
     int32_t positions[TOKENS] = { (int32_t)slots - 1, (int32_t)(slots / 2), 0 };
-    struct device_view k[2], list[2], keys[2], values[2], q[2], start[2], position[2], out[2];
-    both(k, DTYPE_F32, kv_dim, slots, rows);
+    struct device_view k[2], v[2], list[2], keys[2], values[2], q[2], start[2], position[2], out[2];
+    both(k, DTYPE_F32, kv_dim, slots, k_rows);
+    both(v, DTYPE_F32, kv_dim, slots, v_rows);
     both(list, DTYPE_I32, slots, 1, slot_list);
-    both(keys, cache, kv_dim, slots, NULL);
-    both(values, cache, kv_dim, slots, NULL);
+    both(keys, key_dtype, kv_dim, slots + SPARE, NULL);
+    both(values, value_dtype, kv_dim, slots + SPARE, NULL);
     both(q, DTYPE_F32, kv_dim * group, TOKENS, q_values);
     both(start, DTYPE_I32, TOKENS, 1, starts);
     both(position, DTYPE_I32, TOKENS, 1, positions);
     both(out, DTYPE_F32, kv_dim * group, TOKENS, NULL);
-    BOTH_OK(ops_kv_append(&lab->target, &k[side], &k[side], &list[side], &keys[side], &values[side],
+    BOTH_OK(ops_kv_append(&lab->target, &k[side], &v[side], &list[side], &keys[side], &values[side],
                           &lab->err));
-    compare("kv_append", keys, 0);
+    compare(name, keys, 0);
+    compare(name, values, 0);
     BOTH_OK(ops_attention(&lab->target, &q[side], &keys[side], &values[side], &start[side],
                           &position[side], &out[side], NULL, (uint32_t)head_dim, 0.3f, false,
                           &lab->err));
     compare(name, out, 1e-5);
-    drop_both(k);
-    drop_both(list);
-    drop_both(keys);
-    drop_both(values);
-    drop_both(q);
-    drop_both(start);
-    drop_both(position);
-    drop_both(out);
+    struct device_view *all[] = { k, v, list, keys, values, q, start, position, out };
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        drop_both(all[i]);
     free(slot_list);
-    free(rows);
+    free(k_rows);
+    free(v_rows);
     free(q_values);
 }
 
 static void test_attention(void **state)
 {
     (void)state;
-    check_attention(DTYPE_F16, 128, 2, 4, 700);
-    check_attention(DTYPE_F32, 64, 1, 1, 300);
-    check_attention(DTYPE_Q8_0, 128, 1, 6, 257);
-    check_attention(DTYPE_F16, 40, 3, 2, 5);
-    check_attention(DTYPE_Q8_0, 32, 2, 1, 64);
-    check_attention(DTYPE_F16, 256, 1, 2, 65);
+    check_attention(DTYPE_F16, DTYPE_F16, 128, 2, 4, 700);
+    check_attention(DTYPE_F32, DTYPE_F32, 64, 1, 1, 300);
+    check_attention(DTYPE_Q8_0, DTYPE_Q8_0, 128, 1, 6, 257);
+    check_attention(DTYPE_F16, DTYPE_F16, 40, 3, 2, 5);
+    check_attention(DTYPE_Q8_0, DTYPE_Q8_0, 32, 2, 1, 64);
+    check_attention(DTYPE_F16, DTYPE_F16, 256, 1, 2, 65);
+}
+
+/* Keys of every type with values of every type; large heads have a kernel of their own. */
+static void test_cache_types(void **state)
+{
+    (void)state;
+    for (int keys = 0; keys < DTYPE_COUNT; keys++)
+        for (int values = 0; values < DTYPE_COUNT; values++) {
+            bool appended = contract_allows(OPS_KV_APPEND, 3, keys) &&
+                            contract_allows(OPS_KV_APPEND, 4, values);
+            assert_int_equal(appended, contract_allows(OPS_ATTENTION, 1, keys) &&
+                                           contract_allows(OPS_ATTENTION, 2, values));
+            if (!appended)
+                continue;
+            check_attention((enum dtype)keys, (enum dtype)values, 64, 2, 3, 140);
+            check_attention((enum dtype)keys, (enum dtype)values, 160, 1, 2, 33);
+        }
 }
 
 /* ---- The device ----------------------------------------------------------------------------- */
@@ -385,25 +432,6 @@ static void test_upload(void **state)
     free(found);
 }
 
-static int open_labs(void **state)
-{
-    (void)state;
-    const char *device = lab_device;
-    lab_open(&gpu, CPU_PATH_COUNT, 0);
-    lab_device = "host";
-    lab_open(&host, CPU_PATH_PORTABLE, 1);
-    lab_device = device;
-    return 0;
-}
-
-static int close_labs(void **state)
-{
-    (void)state;
-    lab_close(&gpu);
-    lab_close(&host);
-    return 0;
-}
-
 int main(int argument_count, char **arguments)
 {
     if (!lab_choose_named(argument_count, arguments))
@@ -411,8 +439,10 @@ int main(int argument_count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_embed),   cmocka_unit_test(test_norms),
         cmocka_unit_test(test_packing), cmocka_unit_test(test_packing_of_any_size),
-        cmocka_unit_test(test_rope),    cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_graph),   cmocka_unit_test(test_upload),
+        cmocka_unit_test(test_rope),    cmocka_unit_test(test_gather_rows),
+        cmocka_unit_test(test_argmax),  cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_graph),   cmocka_unit_test(test_cache_types),
+        cmocka_unit_test(test_upload),
     };
     return cmocka_run_group_tests(tests, open_labs, close_labs);
 }
