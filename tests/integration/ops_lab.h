@@ -1,4 +1,5 @@
-/* ops_lab.h - for tests of ops through a device: rows of floats in and out, and repeatable numbers.
+/* ops_lab.h - for tests of ops through a device: rows of floats in and out, and numbers that
+ * can be had again.
  */
 #ifndef GRETA_TESTS_OPS_LAB_H
 #define GRETA_TESTS_OPS_LAB_H
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* What no launch may do, counted: bytes beside a buffer that something wrote, illegal accesses, and
  * indices past their bounds. */
@@ -120,11 +122,23 @@ static inline bool lab_choose_named(int argument_count, char **arguments)
     return argument_count >= 2 && lab_choose(argument_count, arguments);
 }
 
-/* Of the numbers a test draws: the same each time, unless GRETA_TEST_SEED says otherwise. */
+/* Of the numbers a test draws: new ones each time, unless GRETA_TEST_SEED says which. Printed, so
+ * that a run can be had again. */
 static inline uint64_t lab_seed(void)
 {
+    static uint64_t seed;
+    static bool known;
     const char *given = getenv("GRETA_TEST_SEED");
-    return given ? strtoull(given, NULL, 10) : 1;
+    if (known)
+        return seed;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    seed = given ? strtoull(given, NULL, 10)
+                 : ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) % 1000000007u;
+    known = true;
+    printf("GRETA_TEST_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout); /* also of a run that dies */
+    return seed;
 }
 
 static inline void lab_open_with(struct lab *lab, enum cpu_path path,
