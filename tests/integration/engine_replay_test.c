@@ -1,0 +1,187 @@
+/* engine_replay_test.c - steps that decode on a GPU are replays: each is one event of the same
+ * graph, whose epoch counts them, and nothing is recorded or launched anew. The device is the first
+ * argument. */
+#include "ops_lab.h"
+
+#include "engine_scene.h"
+
+#define STEPS 6u
+#define SEQUENCES 3u
+#define VOCABULARY 320u
+
+/* What was told since it was cleared; of calls, their ends. Under its lock. */
+struct told {
+    pthread_mutex_t lock;
+    uint32_t begin_count, end_count, destroy_count; /* of graphs */
+    uint32_t launch_count, recorded_count;          /* run at once; into a graph */
+    uint32_t replay_count;
+    struct event launch, replay; /* the last of each */
+    struct lab_watch watch;
+};
+
+static void notify(void *context, const struct event *event)
+{
+    struct told *told = context;
+    lab_watch_notify(&told->watch, event);
+    if (event->phase != EVENT_END)
+        return;
+    pthread_mutex_lock(&told->lock);
+    told->begin_count += event->kind == EVENT_GRAPH_BEGIN;
+    told->end_count += event->kind == EVENT_GRAPH_END;
+    told->destroy_count += event->kind == EVENT_GRAPH_DESTROY;
+    if (event->kind == EVENT_LAUNCH && event_is_recorded(event)) {
+        told->recorded_count++;
+    } else if (event->kind == EVENT_LAUNCH) {
+        told->launch_count++;
+        told->launch = *event;
+    } else if (event->kind == EVENT_GRAPH_REPLAY) {
+        told->replay_count++;
+        told->replay = *event;
+    }
+    pthread_mutex_unlock(&told->lock);
+}
+
+/* What came since the last time. */
+static struct told take(struct told *told)
+{
+    pthread_mutex_lock(&told->lock);
+    struct told taken = *told;
+    told->begin_count = told->end_count = told->destroy_count = 0;
+    told->launch_count = told->recorded_count = told->replay_count = 0;
+    pthread_mutex_unlock(&told->lock);
+    return taken;
+}
+
+static void start(struct scene *scene, struct told *told)
+{
+    struct model_shape shape = scene_shape(MODEL_ARCH_LLAMA);
+    struct device_options device_options = { .observer = { notify, told },
+                                             .guards = true,
+                                             .poison = true };
+    struct engine_options options = { .kv_dtype = DTYPE_F16,
+                                      .context = 32,
+                                      .sequence_limit = SEQUENCES };
+    shape.block_count = 1; /* an emulated GPU takes its time */
+    shape.vocab_size = VOCABULARY;
+    memset(told, 0, sizeof(*told));
+    pthread_mutex_init(&told->lock, NULL);
+    scene_write(scene, &shape, CONVERT_Q8_0);
+    CHECK_OK(all_open(lab_device, &device_options, &scene->device, &scene->err), &scene->err);
+    CHECK_OK(ops_load(&scene->ops, scene->device, CPU_PATH_COUNT, &scene->err), &scene->err);
+    CHECK_OK(engine_open(&scene->ops, scene->file, &scene->report, &options, &scene->engine,
+                         &scene->err),
+             &scene->err);
+}
+
+static void stop(struct scene *scene, struct told *told)
+{
+    scene_stop(scene);
+    scene_end(scene);
+    lab_watch_check(&told->watch);
+    pthread_mutex_destroy(&told->lock);
+}
+
+/* A token of each of the first `count` sequences; id: of all, or ENGINE_BEST. */
+static void forward(struct scene *scene, int32_t id, uint32_t count)
+{
+    struct engine_token tokens[SEQUENCES];
+    for (uint32_t i = 0; i < count; i++)
+        tokens[i] = (struct engine_token){ id == ENGINE_BEST ? id : id + (int32_t)i, i, true };
+    CHECK_OK(engine_forward(scene->engine, tokens, count, &scene->err), &scene->err);
+}
+
+/* The first step of its kind: recorded, and replayed for the first time. Returns its replay. */
+static struct event check_recorded(struct told *told)
+{
+    struct told step = take(told);
+    assert_int_equal(step.begin_count, 1);
+    assert_int_equal(step.end_count, 1);
+    assert_true(step.recorded_count > 0);
+    assert_int_equal(step.launch_count, 0);
+    assert_int_equal(step.replay_count, 1);
+    assert_int_equal(step.replay.outcome, EVENT_DONE);
+    assert_int_equal(step.replay.epoch, 1);
+    return step.replay;
+}
+
+/* A later one: the same graph once more, and nothing else. */
+static void check_replayed(const struct told *step, const struct event *first, uint32_t epoch)
+{
+    if (step->begin_count || step->end_count || step->destroy_count || step->recorded_count)
+        fail_msg("step %d: expected nothing to be recorded, found %u begun, %u ended, %u gone, %u "
+                 "launches recorded",
+                 step->replay.scope.step, step->begin_count, step->end_count, step->destroy_count,
+                 step->recorded_count);
+    if (step->replay_count != 1 || step->replay.object != first->object ||
+        step->replay.cause_id != first->cause_id || step->replay.epoch != epoch)
+        fail_msg("step %d: expected one replay, of graph %d, its epoch %u, found %u, the last of "
+                 "graph %d, epoch %u",
+                 step->replay.scope.step, (int)first->object, epoch, step->replay_count,
+                 (int)step->replay.object, step->replay.epoch);
+    assert_int_equal(step->replay.outcome, EVENT_DONE);
+}
+
+static void test_one_by_one(void **state)
+{
+    (void)state;
+    struct scene scene;
+    static struct told told;
+    float logits[VOCABULARY];
+    start(&scene, &told);
+    for (uint32_t count = 1; count <= SEQUENCES; count += 2) {
+        take(&told);
+        forward(&scene, 7, count);
+        struct event first = check_recorded(&told);
+        for (uint32_t step = 1; step < STEPS; step++) {
+            forward(&scene, 20 + (int32_t)step, count);
+            CHECK_OK(engine_logits(scene.engine, count - 1, logits, &scene.err), &scene.err);
+            struct told found = take(&told);
+            check_replayed(&found, &first, step + 1);
+            assert_int_equal(found.launch_count, 0);
+            assert_int_equal(found.replay.scope.step, first.scope.step + (int32_t)step);
+        }
+    }
+    stop(&scene, &told);
+}
+
+/* With a step queued before the ids of the one before are known there are two graphs, whose logits
+ * go to different places, in turns; and one launch beside each replay, which chooses. */
+static void test_ahead(void **state)
+{
+    (void)state;
+    struct scene scene;
+    static struct told told;
+    struct event first[2];
+    int32_t id;
+    start(&scene, &told);
+    take(&told);
+    for (uint32_t step = 0; step < 2 * STEPS; step++) {
+        forward(&scene, step ? ENGINE_BEST : 7, 1);
+        if (step < 2) {
+            first[step] = check_recorded(&told);
+        } else {
+            struct told found = take(&told);
+            check_replayed(&found, &first[step % 2], step / 2 + 1);
+            assert_int_equal(found.launch_count, 0);
+        }
+        CHECK_OK(engine_choose(scene.engine, &scene.err), &scene.err);
+        struct told chosen = take(&told);
+        assert_int_equal(chosen.replay_count + chosen.begin_count + chosen.recorded_count, 0);
+        assert_int_equal(chosen.launch_count, 1);
+        assert_string_equal(chosen.launch.op, "argmax");
+        if (step)
+            CHECK_OK(engine_chosen(scene.engine, &id, &scene.err), &scene.err);
+    }
+    assert_true(first[0].object != first[1].object);
+    CHECK_OK(engine_chosen(scene.engine, &id, &scene.err), &scene.err);
+    stop(&scene, &told);
+}
+
+int main(int argument_count, char **arguments)
+{
+    if (!lab_choose_named(argument_count, arguments))
+        return LAB_SKIPPED;
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_by_one),
+                                        cmocka_unit_test(test_ahead) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
