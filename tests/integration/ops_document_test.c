@@ -3,6 +3,8 @@
  *     ops_document_test FILE           compares
  *     ops_document_test --write FILE   writes it anew */
 #include "base/text.h"
+#include "ops/gpu/gpu.h"
+#include "ops/gpu/packing.h"
 #include "ops/host/kernels.h"
 #include "ops/host/matmul.h"
 #include "ops/ops.h"
@@ -37,6 +39,16 @@ static bool has_kernel(enum cpu_path path, const char *op)
     return false;
 }
 
+/* Of every vendor: plans and sources are the same. Which chips there is code for is the build's. */
+static bool has_plan(const char *op)
+{
+    const struct device_gpu_image *image = gpu_kernels_image();
+    for (size_t i = 0; i < image->count; i++)
+        if (strcmp(image->entries[i].op, op) == 0)
+            return true;
+    return false;
+}
+
 static void add_contracts(struct text *out)
 {
     text_add(out, "| op | operand | access | types | shape |\n|---|---|---|---|---|\n");
@@ -58,13 +70,33 @@ static void add_backends(struct text *out)
     text_add(out, "| op |");
     for (int path = 0; path < CPU_PATH_COUNT; path++)
         text_addf(out, " host %s |", cpu_path_name((enum cpu_path)path));
-    text_add(out, "\n|---|---|---|---|\n");
+    text_add(out, " cuda | hip |\n|---|---|---|---|---|---|\n");
     for (int op = 0; op < OPS_COUNT; op++) {
         const char *name = ops_contract((enum ops_op)op)->name;
         text_addf(out, "| %s |", name);
         for (int path = 0; path < CPU_PATH_COUNT; path++)
             text_add(out, has_kernel((enum cpu_path)path, name) ? " yes |" : " no |");
-        text_add(out, "\n");
+        text_add(out, has_plan(name) ? " yes | yes |\n" : " no | no |\n");
+    }
+}
+
+/* Of a row that fits every type's blocks, on a chip that has matrix units. */
+#define GPU_K 2048u
+#define GPU_MANY 64u
+
+static const char *gpu_format(enum dtype dtype, uint64_t tokens)
+{
+    if (!gpu_can_multiply(dtype))
+        return "-";
+    switch (gpu_pack_format(DEVICE_GPU_TEAM_MATRIX, dtype, GPU_K, tokens)) {
+    case PACK_F32:
+        return "f32";
+    case PACK_LEVELS:
+        return "8-bit blocks of 32";
+    case PACK_BF16:
+        return "bf16";
+    default:
+        return "f16, a factor for each row";
     }
 }
 
@@ -77,7 +109,7 @@ static void add_matmul(struct text *out)
     text_add(out, "| weights |");
     for (int path = 0; path < CPU_PATH_COUNT; path++)
         text_addf(out, " host %s |", cpu_path_name((enum cpu_path)path));
-    text_add(out, "\n|---|---|---|---|\n");
+    text_addf(out, " GPU, one token | GPU, %u tokens |\n|---|---|---|---|---|---|\n", GPU_MANY);
     uint64_t bits = ops_contract(OPS_MATMUL)->operands[0].dtype_bits;
     for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
         if (!(bits >> dtype & 1))
@@ -88,7 +120,8 @@ static void add_matmul(struct text *out)
                                                                          (enum dtype)dtype);
             text_addf(out, " %s |", kernel ? formats[kernel->act_format] : "-");
         }
-        text_add(out, "\n");
+        text_addf(out, " %s | %s |\n", gpu_format((enum dtype)dtype, 1),
+                  gpu_format((enum dtype)dtype, GPU_MANY));
     }
 }
 
@@ -99,10 +132,17 @@ static void render(struct text *out)
                   "dimension first; a name stands for one number in a whole launch.\n\n"
                   "## Contracts\n\n");
     add_contracts(out);
-    text_add(out, "\n## Kernels\n\nGPU backends: not built yet.\n\n");
+    text_add(out,
+             "\n## Kernels\n\nThe kernels of GPUs are one source for both vendors; `greta devices` "
+             "says which chips a build has code for.\n\n");
     add_backends(out);
-    text_add(out, "\n## Matrix products: how activations are rounded\n\nBits do not depend on "
-                  "tiling, batch or threads; each path has its own order of operations.\n\n");
+    text_add(out,
+             "\n## Matrix products: how activations are rounded\n\nOn the host bits do not depend "
+             "on tiling, batch or threads; each path has its own order of operations. On a GPU "
+             "the same\ncalls give the same bits, and another batch may give others, within the "
+             "same tolerance: one token, a few and many go through\nkernels of their own; from "
+             "which number of tokens on depends on the chip, on the type and on how long rows "
+             "are.\n\n");
     add_matmul(out);
 }
 
