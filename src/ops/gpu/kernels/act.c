@@ -1,5 +1,6 @@
 /* act.c - add, swiglu and packing: one value at a time. A block does a part of a row: x counts the
  * parts, y the rows. */
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/pack.h"
 #include "ops/params.h"
 

@@ -5,6 +5,7 @@
  * share a cache row, each with PIECES pieces of eight values. Slots are taken in chunks of CHUNK
  * with a running maximum; the parts' results meet in the workspace, where the block that comes last
  * joins them in the order of the parts, so that the bits do not depend on who was last. */
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/pack.h"
 #include "ops/params.h"
 #include "tensor/dtype.h"

@@ -18,12 +18,13 @@
  * The block of a token that comes last packs its row.
  *
  * Operands as in attention.c. words[0]: whether rows are packed; words[1]: format. */
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/matrix.h"
 #include "ops/gpu/kernels/pack_halves.h"
 #include "ops/gpu/tiling.h"
 #include "ops/params.h"
 
-#if !defined(__AMDGCN__)
+#if HAS_TEAM_MATRIX
 
 #define APART_SLOTS 16u
 #define APART_HEAD_MOST 128
@@ -342,7 +343,7 @@ KERNEL(attention_apart_64)
 
 #else
 
-/* Never planned on AMD: sums there do not lie as the rows of the next product. */
+/* Never planned on chips whose sums do not lie as the rows of the next product. */
 KERNEL(attention_apart_128)
 {
     ENTER(call);

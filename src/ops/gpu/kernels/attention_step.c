@@ -15,6 +15,7 @@
  * Operands: those of attention, then k, v, slots, table. words: those of attention; words[3]: pairs
  * are neighbours; words[4]: heads. */
 #include "ops/gpu/kernels/attention_step_rows.h"
+#include "ops/gpu/kernels/kernel_call.h"
 
 /* Slots that are worth a block of their own. */
 #define STEP_PART_SLOTS 256u

@@ -4,7 +4,7 @@
 #ifndef GRETA_OPS_GPU_KERNELS_ATTENTION_STEP_ROWS_H
 #define GRETA_OPS_GPU_KERNELS_ATTENTION_STEP_ROWS_H
 
-#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/tiling.h"
 #include "ops/params.h"
 

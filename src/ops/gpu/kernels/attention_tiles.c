@@ -12,11 +12,12 @@
  *
  * Operands as in attention.c. x counts kv heads, y tiles of tokens from the last one on: those take
  * longest. */
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/matrix.h"
 #include "ops/gpu/tiling.h"
 #include "ops/params.h"
 
-#if !defined(__AMDGCN__)
+#if HAS_TEAM_MATRIX
 
 #define TILE_TEAMS (ATTENTION_ROWS / 16)
 #define SLOT_BLOCKS (ATTENTION_SLOTS / 16)
@@ -344,7 +345,7 @@ KERNEL(attention_tiles_64)
 
 #else
 
-/* Never planned on AMD: sums there do not lie as the rows of the next product. */
+/* Never planned on chips whose sums do not lie as the rows of the next product. */
 KERNEL(attention_tiles_128)
 {
     ENTER(call);

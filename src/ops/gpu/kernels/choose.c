@@ -1,7 +1,7 @@
 /* choose.c - argmax, some blocks for each row, and top_k, a block for each. -0 equals +0; equals
  * come in the order of their ids. argmax refuses a row that is not all finite; for top_k a NaN is
  * smaller than every number and equal to every NaN. */
-#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/kernels/kernel_call.h"
 
 /* Larger keys come first: the value's order, then the smaller id. NaN has the smallest order. */
 INLINE uint64_t key_of(float value, uint32_t id)

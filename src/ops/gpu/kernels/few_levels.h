@@ -8,6 +8,8 @@
 #include "ops/gpu/kernels/matrix_levels.h"
 #include "ops/gpu/tiling.h"
 
+#if HAS_TEAM_MATRIX
+
 /* Of 256 columns, as matrix_levels.h wants them. */
 struct few_acts {
     words2 levels[8]; /* of each 32 columns */
@@ -155,4 +157,5 @@ INLINE void few_add(uint32_t dtype, const SHARED uint8_t *stage, uint32_t block,
         few_add_q8_0(stage, acts, scales, sums);
 }
 
+#endif
 #endif

@@ -3,7 +3,7 @@
  * A row of blocks for each region (y), which its blocks (x) share. Each leaves what it found in the
  * stream's scratch; the last one to be done puts the parts together and tells the host. Sums,
  * counts and smallest places have no order: the result does not depend on how blocks run. */
-#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/kernels/kernel_call.h"
 
 struct seen {
     uint64_t value, first;

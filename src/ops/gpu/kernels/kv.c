@@ -1,7 +1,7 @@
 /* kv.c - kv_append: rows of keys and values, converted, into the slots of the cache; the bytes are
  * those of ops/host/kv.c. A block does a part of both rows of a token: x counts the parts, y the
  * tokens. A token with a bad slot stores neither row. */
-#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/kernels/kernel_call.h"
 #include "tensor/dtype.h"
 
 /* All lanes of a team, with 32 neighbouring values. */

@@ -3,6 +3,7 @@
 #ifndef GRETA_OPS_GPU_KERNELS_LANES_STORE_H
 #define GRETA_OPS_GPU_KERNELS_LANES_STORE_H
 
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/lanes_share.h"
 
 #if HAS_WARPGROUPS

@@ -12,6 +12,7 @@
  *
  * Operands: packed, three weights, three biases, three outputs. words[0]: bytes of a team's ring.
  */
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/matmul_unit.h"
 #include "ops/gpu/packing.h"
 

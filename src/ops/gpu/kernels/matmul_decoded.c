@@ -2,6 +2,7 @@
  * types and sizes nobody has asked to be fast. Operands as in matmul.c; words[1]: the part;
  * words[2]: format of the packed rows, PACK_F32 or halves. */
 #include "ops/gpu/kernels/decode.h"
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/packing.h"
 #include "ops/gpu/tiling.h"
 

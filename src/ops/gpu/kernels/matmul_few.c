@@ -14,12 +14,12 @@
  * Operands: packed, three weights, three biases, three outputs. Where parts have different types,
  * each has blocks of its own: words[3] and words[4] are the first of the second's and the third's,
  * and rows are not cut. */
+#include "ops/gpu/kernels/few_levels.h"
+#include "ops/gpu/kernels/kernel_call.h"
+#include "ops/gpu/kernels/part_blocks.h"
 #include "ops/gpu/packing.h"
 
-#if !defined(__AMDGCN__)
-
-#include "ops/gpu/kernels/few_levels.h"
-#include "ops/gpu/kernels/part_blocks.h"
+#if HAS_TEAM_MATRIX
 
 /* What a team does. */
 struct few_work {

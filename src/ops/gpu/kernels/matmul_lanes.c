@@ -19,6 +19,7 @@
  * Operands: packed (PACK_LANES), three weights, three biases, three outputs. words[0]: splits of k
  * over blocks, words[1]: blocks of 256 values of a share, words[2]: shares. x counts splits, then
  * tiles of rows of all parts; y tiles of tokens. */
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/lanes_store.h"
 
 #if HAS_WARPGROUPS

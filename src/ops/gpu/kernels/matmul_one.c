@@ -20,6 +20,7 @@
  * Where parts have different types, each has blocks of its own: words[2] and words[3] are the first
  * of the second's and the third's. words[4]: groups of the ring that are there before the
  * activations are waited for. */
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/matmul_one_dot.h"
 #include "ops/gpu/kernels/part_blocks.h"
 

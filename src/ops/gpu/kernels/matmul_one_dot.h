@@ -4,6 +4,7 @@
 #define GRETA_OPS_GPU_KERNELS_MATMUL_ONE_DOT_H
 
 #include "ops/gpu/kernels/decode.h"
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/tiling.h"
 
 /* A lane's activations. Levels: 64 columns, and of the blocks they are in {scale, scaled sum} or

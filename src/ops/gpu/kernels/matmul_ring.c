@@ -5,6 +5,7 @@
  * ring of its own in shared memory, from where any two bytes can be had. Order of a sum and
  * operands as in matmul.c. words[0]: bytes of a row in a stage of the ring. */
 #include "ops/gpu/kernels/decode.h"
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/packing.h"
 #include "ops/gpu/tiling.h"
 

@@ -15,6 +15,7 @@
  * words[3]: rows, words[4]: they are in the workspace, of one part alone. x counts splits, then
  * tiles of rows of all parts; y tiles of tokens. */
 #include "ops/gpu/kernels/decode.h"
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/tile_levels.h"
 #include "ops/gpu/kernels/tile_part.h"
 #include "ops/gpu/kernels/warpgroup.h"

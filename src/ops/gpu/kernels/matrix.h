@@ -18,19 +18,11 @@ INLINE uint32_t panel_piece(uint32_t row, uint32_t piece)
     return row * PANEL_ROW_BYTES + (piece ^ row % 8) * 16;
 }
 
-#if defined(__AMDGCN__)
-
-#define MATRIX_LANES 64u
-#define MATRIX_WORDS 2
-#define MATRIX_SUMS 4
-
-#else
-
-#define MATRIX_LANES 32u
-#define MATRIX_WORDS 4
-#define MATRIX_SUMS 8
-
-#endif
+/* Threads that multiply together, and of 16 rows of 16 halves (in words) and 16 x 16 sums the part
+ * that each has. */
+#define MATRIX_LANES WAVE
+#define MATRIX_WORDS (16 * 16 / 2 / MATRIX_LANES)
+#define MATRIX_SUMS (16 * 16 / MATRIX_LANES)
 
 /* 16 rows of 16 halves, a part in each lane. */
 struct matrix_rows {
@@ -41,7 +33,9 @@ struct matrix_sums {
     float values[MATRIX_SUMS];
 };
 
-#if defined(__AMDGCN__)
+#if !HAS_TEAM_MATRIX
+
+_Static_assert(MATRIX_LANES == 64, "MFMA as wide waves have it");
 
 typedef _Float16 halves4 __attribute__((ext_vector_type(4)));
 typedef short shorts4 __attribute__((ext_vector_type(4)));
@@ -93,6 +87,8 @@ INLINE void matrix_multiply(bool is_bf16, struct matrix_sums *sums, const struct
 
 #else
 
+_Static_assert(MATRIX_LANES == TEAM, "mma.sync is a team's");
+
 INLINE uint32_t matrix_row(uint32_t i)
 {
     return lane_index() / 4 + 8 * (i % 4 / 2);
@@ -102,7 +98,7 @@ INLINE uint32_t matrix_column(uint32_t i)
     return 8 * (i / 4) + 2 * (lane_index() % 4) + i % 2;
 }
 
-#if defined(__NVPTX__)
+#if !IS_EMULATED
 
 INLINE struct matrix_rows matrix_load(const SHARED uint8_t *panel, uint32_t row, uint32_t piece)
 {

@@ -9,6 +9,8 @@
 
 #include "ops/gpu/kernels/matrix.h"
 
+#if HAS_TEAM_MATRIX
+
 /* What every sum of levels begins with: behind 1.5 * 2^23 a whole number below 2^22 is bits of a
  * float. */
 #define LEVELS_NONE 0x4B400000u
@@ -18,7 +20,7 @@ INLINE float levels_sum(uint32_t sum)
     return float_of(sum) - 0x1.8p23f;
 }
 
-#if defined(__NVPTX__)
+#if !IS_EMULATED
 
 /* 32 bytes of 16 rows in shared memory, at multiples of 16: of the first 16 bytes rows lane / 4 and
  * lane / 4 + 8 in words 0 and 1, of the others in 2 and 3. */
@@ -125,5 +127,6 @@ INLINE void levels_add_products(float sums[4], words4 a, words2 b)
         }
 }
 
+#endif
 #endif
 #endif

@@ -2,6 +2,7 @@
  *
  * out = x * weight * scale (one token by four: in this order, else scale first), scale = 1 /
  * sqrt(mean(x^2) + epsilon); sums in f32, each thread its own values first. */
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/pack.h"
 #include "ops/params.h"
 

@@ -1,5 +1,6 @@
 /* pack_rows.c - rows of activations as halves for matrix units, and the ops that give them, for
  * many tokens: a block for each token. */
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/pack_halves.h"
 #include "ops/params.h"
 

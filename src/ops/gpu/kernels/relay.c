@@ -1,7 +1,7 @@
 /* relay.c - weights of Q8_0 and Q6_K laid out anew, so that their blocks lie at multiples of 16
  * bytes: eight blocks become one, their levels side by side, then their scales (tensor/dtype.h). A
  * thread for each two bytes of a row: x counts them, y the rows. */
-#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/kernels/kernel_call.h"
 #include "tensor/dtype.h"
 
 /* Where the two bytes at `at` of eight Q8_0 blocks laid side by side come from. */

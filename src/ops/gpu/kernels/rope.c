@@ -1,7 +1,7 @@
 /* rope.c - rope_table and rope. The formulas are those of ops/host/rope.c; the table is computed in
  * f64 and rounded once. There is no library of mathematics here, so the four functions needed are
  * written out, good to about 1e-15. */
-#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/params.h"
 
 /* ---- Functions ------------------------------------------------------------------------------ */

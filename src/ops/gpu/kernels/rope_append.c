@@ -5,7 +5,7 @@
  * A thread has a pair of a query, of a key, or of a value; x counts them in that order, y tokens.
  *
  * Operands: x, positions, table, also of rope; v, slots, keys, values of kv_append. */
-#include "ops/gpu/kernels/portable.h"
+#include "ops/gpu/kernels/kernel_call.h"
 #include "ops/params.h"
 
 INLINE void append_half(const struct gpu_operand *cache, uint64_t slot, uint32_t at, float value)

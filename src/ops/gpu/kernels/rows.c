@@ -1,6 +1,7 @@
 /* rows.c - embed and gather_rows: rows picked by indices from memory. The output row of a bad index
  * is left as it is. A block does a part of one row: x counts the parts, y the rows. */
 #include "ops/gpu/kernels/decode.h"
+#include "ops/gpu/kernels/kernel_call.h"
 
 /* Whether all threads of the block may go on with the row that the list names at `place`. One
  * thread leaves the trap. */

@@ -4,6 +4,7 @@
  *
  * Operands: weights. words[1]: first row, words[2]: rows. x counts parts of a row, y rows. */
 #include "ops/gpu/kernels/decode.h"
+#include "ops/gpu/kernels/kernel_call.h"
 
 INLINE void store_8(GLOBAL uint8_t *row, uint32_t at, const float values[8])
 {

@@ -17,8 +17,7 @@
  * column 8 * j + 2 * (lane % 4) + i % 2. */
 #define WARPGROUP_SUMS 128
 
-#if defined(__NVPTX__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define HAS_WARPGROUPS 1
+#if HAS_WARPGROUPS && !IS_EMULATED
 
 /* Where a panel is, for the matrix unit: address, rows in eights 1024 bytes apart, pieces exchanged
  * over 128 bytes. */
@@ -133,10 +132,7 @@ INLINE void warpgroup_publish(void)
     __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-#elif defined(__NVPTX__) || defined(__AMDGCN__)
-#define HAS_WARPGROUPS 0
-#else
-#define HAS_WARPGROUPS 1
+#elif HAS_WARPGROUPS
 
 INLINE float half_at(bool is_bf16, const uint8_t *panel, uint32_t row, uint32_t k)
 {
