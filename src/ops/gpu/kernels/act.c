@@ -13,13 +13,6 @@ KERNEL(add)
         row_f32(x, block_y())[i] += row_f32(&call.operands[1], block_y())[i];
 }
 
-/* x / (1 + exp(-x)), from exp(-|x|), which cannot overflow. */
-INLINE float silu(float x)
-{
-    float e = exp_value(-__builtin_fabsf(x));
-    return x * (x < 0 ? e : 1.0f) / (1.0f + e);
-}
-
 KERNEL(swiglu)
 {
     ENTER(call);

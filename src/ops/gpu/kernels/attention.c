@@ -1,13 +1,9 @@
-/* attention.c - attention over the cache.
+/* attention.c - attention over the cache, in shares of attention_share.h.
  *
- * A block does one token, up to HEADS query heads that share a kv head, and one part of the token's
- * cache slots; x counts parts, then sets of heads, then kv heads; y counts tokens. Eight lanes
- * share a cache row, each with PIECES pieces of eight values. Slots are taken in chunks of CHUNK
- * with a running maximum; the parts' results meet in the workspace, where the block that comes last
- * joins them in the order of the parts, so that the bits do not depend on who was last. */
-#include "ops/gpu/kernels/kernel_call.h"
-#include "ops/gpu/kernels/pack.h"
-#include "ops/params.h"
+ * A block does up to `heads` query heads, as its kernel is made for. Eight lanes share a cache row,
+ * each with `pieces` pieces of eight values. Slots are taken in chunks of CHUNK with a running
+ * maximum. */
+#include "ops/gpu/kernels/attention_share.h"
 #include "tensor/dtype.h"
 
 #define CHUNK 256u
@@ -15,9 +11,8 @@
 #define ROW_LANES 8u
 #define HEADS_MOST 4
 #define PIECES_MOST 8
-#define THREADS 256u
-#define TEAMS (THREADS / TEAM)
-#define ROWS_AT_ONCE (THREADS / ROW_LANES)
+#define ROWS_AT_ONCE (SHARE_THREADS / ROW_LANES)
+_Static_assert(ROWS_AT_ONCE == SHARE_ROUND, "parts have whole rounds");
 
 /* A cache of F16 whose rows lie at multiples of 16 bytes. */
 #define ALIGNED_F16 DTYPE_COUNT
@@ -65,63 +60,12 @@ INLINE void load8(uint32_t dtype, const GLOBAL uint8_t *row, uint32_t first, flo
     }
 }
 
-/* A block's share of the work. */
-struct share {
-    uint32_t head_dim, kv_head, first_head, heads; /* heads: 1 .. HEADS */
-    uint64_t start, first, end;                    /* slots [first, end) behind start */
-    uint32_t token, part, parts, counter;
-};
-
 /* Shared memory, in floats. */
 struct places {
-    SHARED float *scores;                  /* [HEADS][CHUNK] */
-    SHARED float *maxima, *sums, *factors; /* [HEADS] */
-    SHARED float *totals;                  /* [TEAMS][HEADS][head_dim] */
+    SHARED float *scores;                  /* [heads][CHUNK] */
+    SHARED float *maxima, *sums, *factors; /* [heads] */
+    SHARED float *totals;                  /* [SHARE_TEAMS][heads][head_dim] */
 };
-
-/* part_slots: worth a block of their own. False: the token's slots are not all in the cache. */
-INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, uint64_t part_slots,
-                       struct share *share)
-{
-    const struct params_attention *params = (const void *)call->params;
-    const struct gpu_operand *q = &call->operands[0], *keys = &call->operands[1];
-    uint32_t parts = call->words[0], sets = call->words[1];
-    uint32_t group = (uint32_t)(q->width / keys->width);
-    uint32_t set = block_x() / parts % sets;
-    share->token = block_y();
-    share->head_dim = params->head_dim;
-    share->parts = parts;
-    share->part = block_x() % parts;
-    share->kv_head = block_x() / parts / sets;
-    share->first_head = share->kv_head * group + set * heads_most;
-    share->heads = group - set * heads_most < heads_most ? group - set * heads_most : heads_most;
-    share->counter =
-        (uint32_t)(share->token * (keys->width / share->head_dim) + share->kv_head) * sets + set;
-    uint64_t start = list_index(&call->operands[3], share->token);
-    uint64_t position = list_index(&call->operands[4], share->token);
-    if (start >= keys->rows || position >= keys->rows - start)
-        return false;
-    uint64_t count = position + 1;
-    /* Of few slots, fewer parts: to join them costs more than to read them. */
-    uint64_t worth = (count + part_slots - 1) / part_slots;
-    share->parts = worth < parts ? (uint32_t)worth : parts;
-    uint64_t each = (count + share->parts - 1) / share->parts;
-    each = (each + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE * ROWS_AT_ONCE;
-    share->start = start;
-    share->first = share->part * each < count ? share->part * each : count;
-    share->end = share->first + each < count ? share->first + each : count;
-    return true;
-}
-
-/* Says why find_share was false, once for a token. launch: the one that the trap names. */
-INLINE void trap_share(const struct gpu_call *call, uint64_t launch)
-{
-    if (block_x() != 0 || thread_index() != 0)
-        return;
-    uint64_t start = list_index(&call->operands[3], block_y()), rows = call->operands[1].rows;
-    if (index_of_ok(call, launch, 3, start, rows))
-        index_of_ok(call, launch, 4, list_index(&call->operands[4], block_y()), rows - start);
-}
 
 INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
                         const struct places *places, uint32_t heads, uint32_t pieces,
@@ -248,77 +192,15 @@ INLINE float sum_of_teams(const struct share *share, const struct places *places
                           uint32_t h, uint32_t d)
 {
     float sum = 0;
-    for (uint32_t team = 0; team < TEAMS; team++)
+    for (uint32_t team = 0; team < SHARE_TEAMS; team++)
         sum += places->totals[(team * heads + h) * share->head_dim + d];
     return sum;
-}
-
-/* A part in the workspace: for each head its maximum, its sum, its totals. */
-INLINE GLOBAL float *part_at(const struct gpu_call *call, const struct share *share, uint32_t part,
-                             uint32_t heads, uint32_t h)
-{
-    uint64_t index = ((uint64_t)share->counter * call->words[0] + part) * heads + h;
-    return (GLOBAL float *)(call->workspace + GPU_COUNTER_BYTES) + index * (share->head_dim + 2);
-}
-
-/* Value `at` of the block's heads, plain and packed. With words[2] whole teams are here, with 32
- * neighbouring values. */
-INLINE void store_out(const struct gpu_call *call, const struct share *share, uint32_t at,
-                      float value)
-{
-    const struct params_attention *params = (const void *)call->params;
-    uint32_t i = share->first_head * share->head_dim + at;
-    row_f32(&call->operands[5], share->token)[i] = value;
-    if (call->words[2])
-        pack_value(params->packing.format, row_at(&call->operands[6], share->token),
-                   call->operands[5].width, i, value);
-}
-
-/* Value d of head h, from all parts; all blocks have stored theirs. */
-INLINE float joined_value(const struct gpu_call *call, const struct share *share, uint32_t heads,
-                          uint32_t h, uint32_t d)
-{
-    float largest = -F32_INFINITY, sum = 0, total = 0;
-    for (uint32_t part = 0; part < share->parts; part++) {
-        float maximum = *(volatile GLOBAL float *)part_at(call, share, part, heads, h);
-        largest = maximum > largest ? maximum : largest;
-    }
-    for (uint32_t part = 0; part < share->parts; part++) {
-        volatile GLOBAL float *stored = part_at(call, share, part, heads, h);
-        float part_sum = stored[1];
-        if (part_sum == 0.0f)
-            continue; /* no slots */
-        float factor = exp_value(stored[0] - largest);
-        sum += part_sum * factor;
-        total += stored[2 + d] * factor;
-    }
-    return total / sum;
-}
-
-INLINE void join_parts(const struct gpu_call *call, const struct share *share, uint32_t heads)
-{
-    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS)
-        store_out(call, share, at,
-                  joined_value(call, share, heads, at / share->head_dim, at % share->head_dim));
-}
-
-/* Whether this block is the last of its parts to come here. */
-INLINE bool is_last(const struct gpu_call *call, const struct share *share)
-{
-    return block_is_last((GLOBAL uint32_t *)call->workspace + share->counter, share->parts,
-                         (SHARED uint32_t *)shared_memory());
-}
-
-INLINE void clear_heads(const struct gpu_call *call, const struct share *share)
-{
-    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS)
-        store_out(call, share, at, 0);
 }
 
 INLINE void finish(const struct gpu_call *call, const struct share *share,
                    const struct places *places, uint32_t heads)
 {
-    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += THREADS) {
+    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += SHARE_THREADS) {
         uint32_t h = at / share->head_dim, d = at % share->head_dim;
         float total = sum_of_teams(share, places, heads, h, d);
         if (share->parts == 1) {

@@ -1,7 +1,7 @@
 /* attention_step.c - rope, kv_append and attention of one token as one kernel, for a cache of
  * aligned F16 and heads of up to 128 values: what joined launches of a graph become.
  *
- * A block does a head and a part of the slots, as in attention.c. All but the queries, the new key
+ * A block does a head and a part of the slots (attention_share.h). All but the queries, the new key
  * and the new value is known before the kernel that makes those has ended: the first rows of the
  * cache are in registers by then, and the angles. (Unless the call says wait_first.) What is left
  * then is one load, a product with what is there, and one meeting of the block's teams: each weighs
@@ -14,6 +14,7 @@
  *
  * Operands: those of attention, then k, v, slots, table. words: those of attention; words[3]: pairs
  * are neighbours; words[4]: heads. */
+#include "ops/gpu/kernels/attention_share.h"
 #include "ops/gpu/kernels/attention_step_rows.h"
 #include "ops/gpu/kernels/kernel_call.h"
 
@@ -21,7 +22,7 @@
 #define STEP_PART_SLOTS 256u
 /* Pairs of queries that a thread rotates, at most. */
 #define STEP_PAIRS 2u
-_Static_assert(2 * STEP_PAIRS * THREADS >= STEP_GROUP_MOST * STEP_HEAD_MOST, "all queries");
+_Static_assert(2 * STEP_PAIRS * SHARE_THREADS >= STEP_GROUP_MOST * STEP_HEAD_MOST, "all queries");
 
 /* ---- Rotation ------------------------------------------------------------------------------- */
 
@@ -73,11 +74,11 @@ INLINE void step_finish(const struct gpu_call *call, const struct share *share,
 {
     float largest = -F32_INFINITY, sum = 0, total = 0;
     UNROLL
-    for (uint32_t t = 0; t < TEAMS; t++)
+    for (uint32_t t = 0; t < SHARE_TEAMS; t++)
         largest = places->maxima[t] > largest ? places->maxima[t] : largest;
     float base = largest > -F32_INFINITY ? largest : 0.0f;
     UNROLL
-    for (uint32_t t = 0; t < TEAMS; t++) {
+    for (uint32_t t = 0; t < SHARE_TEAMS; t++) {
         float factor = exp_value(places->maxima[t] - base);
         sum = __builtin_fmaf(factor, places->sums[t], sum);
         total = __builtin_fmaf(factor, places->totals[t * STEP_HEAD_MOST + d], total);
@@ -180,12 +181,12 @@ INLINE void step_take(const struct gpu_call *call, const struct step_work *work,
                       const struct step_places *places, const struct step_pair pairs[STEP_PAIRS])
 {
     uint32_t i = thread_index(), head_dim = work->share.head_dim, half = head_dim / 2;
-    bool has_key = i < half, has_value = i >= THREADS / 2 && i - THREADS / 2 < half;
-    uint32_t value_at = 2 * (i - THREADS / 2);
+    bool has_key = i < half, has_value = i >= SHARE_THREADS / 2 && i - SHARE_THREADS / 2 < half;
+    uint32_t value_at = 2 * (i - SHARE_THREADS / 2);
     floats2 x[STEP_PAIRS], also = { 0, 0 };
     UNROLL
     for (uint32_t n = 0; n < STEP_PAIRS; n++) {
-        uint32_t t = i + n * THREADS;
+        uint32_t t = i + n * SHARE_THREADS;
         const GLOBAL float *head = work->q + t / half * head_dim;
         x[n] = (floats2){ 0, 0 };
         if (t < work->group * half)
@@ -197,7 +198,7 @@ INLINE void step_take(const struct gpu_call *call, const struct step_work *work,
         also = (floats2){ work->v[value_at], work->v[value_at + 1] };
     UNROLL
     for (uint32_t n = 0; n < STEP_PAIRS; n++) {
-        uint32_t t = i + n * THREADS;
+        uint32_t t = i + n * SHARE_THREADS;
         SHARED float *head = places->queries + t / half * head_dim;
         if (t < work->group * half) {
             x[n] = step_rotate(&pairs[n], x[n]);
@@ -240,7 +241,7 @@ INLINE void step_attend(const struct gpu_call *call, const struct step_work *wor
 INLINE void step_put_back(const struct step_work *work, const struct step_places *places)
 {
     uint32_t head_dim = work->share.head_dim, q_values = work->group * head_dim;
-    for (uint32_t n = thread_index(); n < q_values + head_dim; n += THREADS)
+    for (uint32_t n = thread_index(); n < q_values + head_dim; n += SHARE_THREADS)
         *(n < q_values ? work->q + n : work->k + (n - q_values)) = places->queries[n];
 }
 
@@ -259,7 +260,7 @@ KERNEL(attention_step)
     struct step_pair pairs[STEP_PAIRS];
     UNROLL
     for (uint32_t n = 0; n < STEP_PAIRS; n++)
-        pairs[n] = step_find_pair(&call, work.angles, (i + n * THREADS) % (head_dim / 2));
+        pairs[n] = step_find_pair(&call, work.angles, (i + n * SHARE_THREADS) % (head_dim / 2));
     early_wait();
     leave_crumbs(&call);
     step_trap(&call, &work);

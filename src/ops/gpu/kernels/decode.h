@@ -189,6 +189,12 @@ INLINE float decode_value(uint32_t dtype, block_pointer row, uint64_t i)
     return 0.0f;
 }
 
+/* A whole number below 2^23, without the slow conversion. */
+INLINE float small_float(uint32_t level)
+{
+    return float_of(level | 0x4B000000u) - 8388608.0f;
+}
+
 /* 2^23 and a byte of a word. */
 INLINE float byte_float(uint32_t word, uint32_t index)
 {

@@ -236,6 +236,13 @@ INLINE float exp_value(float x)
     return __builtin_fmaf(power, low * 0.6931471805599453f, power);
 }
 
+/* x / (1 + exp(-x)), from exp(-|x|), which cannot overflow. */
+INLINE float silu(float x)
+{
+    float e = exp_value(-__builtin_fabsf(x));
+    return x * (x < 0 ? e : 1.0f) / (1.0f + e);
+}
+
 #define F32_INFINITY __builtin_inff()
 
 #endif

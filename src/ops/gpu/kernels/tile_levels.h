@@ -7,12 +7,6 @@
 #include "ops/gpu/kernels/matrix.h"
 #include "ops/gpu/tiling.h"
 
-/* A whole number below 2^23, without the slow conversion. */
-INLINE float small_float(uint32_t level)
-{
-    return float_of(level | 0x4B000000u) - 8388608.0f;
-}
-
 /* Eight levels of one byte each, scaled, to a piece of a panel: (level - base) * scale - min.
  * Levels become f16 as the digits of 1024 and something. */
 INLINE void store_levels(SHARED uint8_t *panel, uint32_t row, uint32_t piece, words2 levels,
