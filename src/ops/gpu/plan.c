@@ -193,7 +193,6 @@ static uint32_t plan_top_k(const struct device_gpu_request *request, struct devi
 
 #define ATTENTION_PARTS_MOST 32u
 #define ATTENTION_SLOTS_LEAST 64u
-#define ATTENTION_CHUNK_SLOTS 256u
 
 static bool is_aligned_f16(const struct device_host_operand *cache)
 {
@@ -221,17 +220,14 @@ static struct device_gpu_step plan_attention_tiles(const struct device_gpu_reque
     const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
     uint64_t tile_tokens = ATTENTION_ROWS / (width_of(q) / width_of(keys));
     uint64_t tiles = divide_up(rows_of(q), tile_tokens);
-    struct device_gpu_step step = step_of(params->head_dim == 128 ? KERNEL_attention_tiles_128
-                                                                  : KERNEL_attention_tiles_64,
-                                          width_of(keys) / params->head_dim, tiles, VALUE_THREADS);
+    struct device_gpu_step step = step_of(
+        params->head_dim == 128 ? KERNEL_attention_tiles_128 : KERNEL_attention_tiles_64,
+        width_of(keys) / params->head_dim, tiles, ATTENTION_THREADS);
     step.words[0] = (uint32_t)tiles;
     /* Two chunks of keys and values, and the queries, all halves. */
     step.shared_bytes = (2 * 2 * ATTENTION_SLOTS + ATTENTION_ROWS) * params->head_dim * 2;
     return step;
 }
-
-/* Query heads that share a kv head, at most, where a block does them all. */
-#define APART_GROUP_MOST 8u
 
 /* Whether a block for each token and kv head can do it, and is worth it: blocks for most
  * processors. Measured on sm_90a, and left to it.
@@ -260,8 +256,7 @@ static struct device_gpu_step plan_attention_apart(const struct device_gpu_reque
     struct device_gpu_step step = step_of(params->head_dim == 128 ? KERNEL_attention_apart_128
                                                                   : KERNEL_attention_apart_64,
                                           kv_heads, rows_of(q), teams * TEAM);
-    step.shared_bytes = teams * (16 + APART_GROUP_MOST * params->head_dim) *
-                        (uint32_t)sizeof(float);
+    step.shared_bytes = teams * apart_team_floats(params->head_dim) * (uint32_t)sizeof(float);
     return step;
 }
 
@@ -276,7 +271,7 @@ static struct device_gpu_step plan_attention_parts(const struct device_gpu_reque
      * is faster: the time goes into steps one after the other, not into reading. */
     uint64_t most_blocks = 8 * (uint64_t)request->chip->processor_count;
     bool shared = params->head_dim <= 128 && group > 1 && tokens * kv_heads * group >= most_blocks;
-    uint64_t heads = shared ? 4 : 1;
+    uint64_t heads = shared ? ATTENTION_HEADS_MOST : 1;
     bool aligned_f16 = is_aligned_f16(keys) && is_aligned_f16(&request->operands[2]);
     if (params->head_dim <= 128 && aligned_f16)
         kernel = heads == 1 ? KERNEL_attention_1_head_f16 : KERNEL_attention_4_heads_f16;
@@ -292,12 +287,12 @@ static struct device_gpu_step plan_attention_parts(const struct device_gpu_reque
     if (units * sizeof(uint32_t) > GPU_COUNTER_BYTES ||
         units * parts * part_bytes > GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES)
         parts = 1;
-    struct device_gpu_step step = step_of(kernel, parts * sets * kv_heads, tokens, VALUE_THREADS);
+    struct device_gpu_step step = step_of(kernel, parts * sets * kv_heads, tokens,
+                                          ATTENTION_THREADS);
     step.words[0] = (uint32_t)parts;
     step.words[1] = (uint32_t)sets;
-    step.shared_bytes = (uint32_t)((heads * ATTENTION_CHUNK_SLOTS + 12 +
-                                    TEAMS_OF_VALUES * heads * params->head_dim) *
-                                   sizeof(float));
+    step.shared_bytes = attention_shared_floats((uint32_t)heads, params->head_dim) *
+                        (uint32_t)sizeof(float);
     return step;
 }
 

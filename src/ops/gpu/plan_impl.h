@@ -3,6 +3,7 @@
 #define GRETA_OPS_GPU_PLAN_IMPL_H
 
 #include "device/device.h"
+#include "ops/gpu/tiling.h"
 
 #include <string.h>
 
@@ -14,7 +15,6 @@ enum gpu_kernel {
 
 /* Threads of a block, where a thread does one value. */
 #define VALUE_THREADS 256u
-#define TEAM 32u
 #define TEAMS_OF_VALUES (VALUE_THREADS / TEAM)
 
 /* Rows beyond what one dimension of a grid can count are not met: a batch is far smaller. */

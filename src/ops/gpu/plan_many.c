@@ -99,7 +99,7 @@ static struct device_gpu_step plan_tiles(const struct device_gpu_request *reques
     }
     enum gpu_kernel kernel = levels ? KERNEL_matmul_level_tiles_128 : KERNEL_matmul_half_tiles_128;
     struct device_gpu_step step = step_of(kernel + (tile_rows == 64), tiles,
-                                          divide_up(tokens, TILE_TOKENS_WIDE), VALUE_THREADS);
+                                          divide_up(tokens, TILE_TOKENS_WIDE), TILE_THREADS);
     step.shared_bytes = levels ? level_tile_bytes(tile_rows, raw_bytes)
                                : half_tile_bytes(tile_rows);
     split(request->chip, k, tiles * step.grid_y, tile_rows, &step);
@@ -119,9 +119,7 @@ static struct device_gpu_step plan_unpack(const struct group_places *places, uin
                                           const struct device_host_operand *weights, uint64_t first,
                                           uint64_t rows)
 {
-    uint32_t unit = weights->dtype == DTYPE_Q6_K_X8                                   ? 32
-                    : weights->dtype == DTYPE_Q4_K || weights->dtype == DTYPE_Q8_0_X8 ? 16
-                                                                                      : 8;
+    uint32_t unit = UNPACK_UNIT(weights->dtype);
     struct device_gpu_step step = step_of(KERNEL_unpack_halves,
                                           divide_up(width_of(weights) / unit, VALUE_THREADS), rows,
                                           VALUE_THREADS);
@@ -162,7 +160,7 @@ static struct device_gpu_step plan_chunk(const struct device_gpu_request *reques
     uint32_t tile_rows = half_tile_rows(request->chip);
     struct device_gpu_step step = step_of(KERNEL_matmul_half_tiles_128 + (tile_rows == 64),
                                           divide_up(rows, tile_rows),
-                                          divide_up(tokens, TILE_TOKENS_WIDE), VALUE_THREADS);
+                                          divide_up(tokens, TILE_TOKENS_WIDE), TILE_THREADS);
     step.shared_bytes = half_tile_bytes(tile_rows);
     place_operands(places, 1u << part, &step);
     step.words[0] = 1;

@@ -1,4 +1,4 @@
-/* tiling.h - how the matrix product is cut; shared by the plan and the kernels. */
+/* tiling.h - how matrix products and attention are cut; shared by the plans and the kernels. */
 #ifndef GRETA_OPS_GPU_TILING_H
 #define GRETA_OPS_GPU_TILING_H
 
@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Neighbouring threads that work together: kernels/portable.h says why so many. */
+#define TEAM 32u
 
 /* Rows of weights a team takes at a time. */
 #define MATMUL_ROWS 2u
@@ -22,6 +25,10 @@
 #define WARPGROUP_WEIGHTS 256u
 #define WARPGROUP_STAGES 4u
 #define WARPGROUP_STAGE_BYTES ((WARPGROUP_TOKENS + WARPGROUP_WEIGHTS) * 128u)
+
+/* Weights that a thread unpacks to halves: a unit, which lies together in the file. */
+#define UNPACK_UNIT(dtype)                                                                         \
+    ((dtype) == DTYPE_Q6_K_X8 ? 32 : (dtype) == DTYPE_Q4_K || (dtype) == DTYPE_Q8_0_X8 ? 16 : 8)
 
 /* Of products on the matrix units all chips have: tokens of a tile, bytes of 64 values of k of
  * them, and how many of those are in the ring. */
@@ -41,7 +48,7 @@ static inline uint32_t tile_raw_bytes(uint32_t dtype)
     case DTYPE_Q5_K:
         return 176;
     case DTYPE_Q6_K_X8:
-        return 224;
+        return 224; /* nibbles, upper bits, scales, and d of eight blocks */
     case DTYPE_Q8_0_X8:
         return 272;
     default:
@@ -98,6 +105,28 @@ static inline uint32_t lanes_shared_bytes(uint32_t dtype, uint32_t tokens)
            lanes_rounds(dtype) * LANES_GROUPS * LANES_ROWS * lanes_raw_bytes(dtype);
 }
 
+/* Of attention: threads of a block, and slots of the cache that it weighs at a time where it does
+ * not use matrix units. */
+#define ATTENTION_THREADS 256u
+#define ATTENTION_TEAMS (ATTENTION_THREADS / TEAM)
+#define ATTENTION_CHUNK 256u
+
+/* Shared memory of that: scores of a chunk, then maxima, sums and factors, for each head; behind
+ * them each team's totals. */
+#define ATTENTION_HEADS_MOST 4u
+static inline uint32_t attention_shared_floats(uint32_t heads, uint32_t head_dim)
+{
+    return heads * ATTENTION_CHUNK + 3 * ATTENTION_HEADS_MOST + ATTENTION_TEAMS * heads * head_dim;
+}
+
+/* Of attention of tokens that are each of another sequence: query heads that share a kv head, at
+ * most, and shared memory of a team: maximum and sum of each head, and its totals. */
+#define APART_GROUP_MOST 8u
+static inline uint32_t apart_team_floats(uint32_t head_dim)
+{
+    return 2 * APART_GROUP_MOST + APART_GROUP_MOST * head_dim;
+}
+
 /* Of attention on matrix units: rows (tokens times heads that share a kv head) of a block, and
  * slots of the cache it takes at a time. */
 #define ATTENTION_ROWS 128u
@@ -107,9 +136,9 @@ static inline uint32_t lanes_shared_bytes(uint32_t dtype, uint32_t tokens)
  * most, and shared memory: queries and the key, what each team has, the new key and value. */
 #define STEP_HEAD_MOST 128u
 #define STEP_GROUP_MOST 8u
-#define STEP_TEAMS 8u
 #define STEP_SHARED_BYTES                                                                          \
-    ((STEP_GROUP_MOST + 1 + STEP_TEAMS + 1) * STEP_HEAD_MOST * 4u + (2 * STEP_TEAMS + 4) * 4u)
+    ((STEP_GROUP_MOST + 1 + ATTENTION_TEAMS + 1) * STEP_HEAD_MOST * 4u +                           \
+     (2 * ATTENTION_TEAMS + 4) * 4u)
 
 /* Types whose blocks lie at multiples of 16 bytes are read straight to registers. */
 static inline bool matmul_is_direct(uint32_t dtype)
@@ -213,16 +242,7 @@ static inline uint32_t one_rows(uint32_t dtype)
 /* Pieces of 16 bytes of a row's block of 256 columns; 0 for types that are done otherwise. */
 static inline uint32_t few_pieces(uint32_t dtype)
 {
-    switch (dtype) {
-    case DTYPE_Q4_K:
-        return 9;
-    case DTYPE_Q6_K_X8:
-        return 14; /* eight of nibbles, four of upper bits, scales, and d of eight blocks */
-    case DTYPE_Q8_0_X8:
-        return 17;
-    default:
-        return 0;
-    }
+    return dtype == DTYPE_Q5_K ? 0 : tile_raw_bytes(dtype) / 16;
 }
 
 /* Bytes between rows in a stage: eight rows meet different banks. */

@@ -1,17 +1,15 @@
 /* attention.c - attention over the cache, in shares of attention_share.h.
  *
  * A block does up to `heads` query heads, as its kernel is made for. Eight lanes share a cache row,
- * each with `pieces` pieces of eight values. Slots are taken in chunks of CHUNK with a running
- * maximum. */
+ * each with `pieces` pieces of eight values. Slots are taken in chunks of ATTENTION_CHUNK with a
+ * running maximum. */
 #include "ops/gpu/kernels/attention_share.h"
 #include "tensor/dtype.h"
 
-#define CHUNK 256u
 #define PART_SLOTS 128u
 #define ROW_LANES 8u
-#define HEADS_MOST 4
 #define PIECES_MOST 8
-#define ROWS_AT_ONCE (SHARE_THREADS / ROW_LANES)
+#define ROWS_AT_ONCE (ATTENTION_THREADS / ROW_LANES)
 _Static_assert(ROWS_AT_ONCE == SHARE_ROUND, "parts have whole rounds");
 
 /* A cache of F16 whose rows lie at multiples of 16 bytes. */
@@ -62,15 +60,15 @@ INLINE void load8(uint32_t dtype, const GLOBAL uint8_t *row, uint32_t first, flo
 
 /* Shared memory, in floats. */
 struct places {
-    SHARED float *scores;                  /* [heads][CHUNK] */
+    SHARED float *scores;                  /* [heads][ATTENTION_CHUNK] */
     SHARED float *maxima, *sums, *factors; /* [heads] */
-    SHARED float *totals;                  /* [SHARE_TEAMS][heads][head_dim] */
+    SHARED float *totals;                  /* [ATTENTION_TEAMS][heads][head_dim] */
 };
 
 INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
                         const struct places *places, uint32_t heads, uint32_t pieces,
-                        uint32_t dtype, float q[HEADS_MOST][8 * PIECES_MOST], uint64_t first,
-                        uint64_t end)
+                        uint32_t dtype, float q[ATTENTION_HEADS_MOST][8 * PIECES_MOST],
+                        uint64_t first, uint64_t end)
 {
     const struct params_attention *params = (const void *)call->params;
     const struct gpu_operand *keys = &call->operands[1];
@@ -79,7 +77,7 @@ INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
         uint64_t slot = base + thread_index() / ROW_LANES;
         bool valid = slot < end;
         const GLOBAL uint8_t *row = row_at(keys, share->start + (valid ? slot : end - 1));
-        float dots[HEADS_MOST];
+        float dots[ATTENTION_HEADS_MOST];
         UNROLL
         for (uint32_t h = 0; h < heads; h++)
             dots[h] = 0;
@@ -101,7 +99,7 @@ INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
         for (uint32_t h = 0; h < heads; h++) {
             float dot = team_sum(dots[h], ROW_LANES) * params->scale;
             if (lane == 0 && valid)
-                places->scores[h * CHUNK + (uint32_t)(slot - first)] = dot;
+                places->scores[h * ATTENTION_CHUNK + (uint32_t)(slot - first)] = dot;
         }
     }
 }
@@ -112,7 +110,7 @@ INLINE void weigh_chunk(const struct places *places, uint32_t heads, uint32_t co
     uint32_t h = team_index();
     if (h >= heads)
         return;
-    SHARED float *scores = places->scores + h * CHUNK;
+    SHARED float *scores = places->scores + h * ATTENTION_CHUNK;
     float before = places->maxima[h], largest = before;
     for (uint32_t i = lane_index(); i < count; i += TEAM)
         largest = scores[i] > largest ? scores[i] : largest;
@@ -135,8 +133,8 @@ INLINE void weigh_chunk(const struct places *places, uint32_t heads, uint32_t co
 
 INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
                          const struct places *places, uint32_t heads, uint32_t pieces,
-                         uint32_t dtype, float totals[HEADS_MOST][8 * PIECES_MOST], uint64_t first,
-                         uint64_t end)
+                         uint32_t dtype, float totals[ATTENTION_HEADS_MOST][8 * PIECES_MOST],
+                         uint64_t first, uint64_t end)
 {
     const struct gpu_operand *values_of = &call->operands[2];
     uint32_t lane = thread_index() % ROW_LANES;
@@ -159,7 +157,7 @@ INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
                 load8(dtype, row, share->kv_head * share->head_dim + at, values);
                 UNROLL
                 for (uint32_t h = 0; h < heads; h++) {
-                    float weight = places->scores[h * CHUNK + (uint32_t)(slot - first)];
+                    float weight = places->scores[h * ATTENTION_CHUNK + (uint32_t)(slot - first)];
                     UNROLL
                     for (uint32_t i = 0; i < 8; i++)
                         totals[h][8 * p + i] += weight * values[i];
@@ -171,7 +169,7 @@ INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
 
 /* The sums of all rows' lanes, to places->totals of each team. */
 INLINE void store_totals(const struct share *share, const struct places *places, uint32_t heads,
-                         uint32_t pieces, float totals[HEADS_MOST][8 * PIECES_MOST])
+                         uint32_t pieces, float totals[ATTENTION_HEADS_MOST][8 * PIECES_MOST])
 {
     uint32_t lane = thread_index() % ROW_LANES;
     UNROLL
@@ -192,7 +190,7 @@ INLINE float sum_of_teams(const struct share *share, const struct places *places
                           uint32_t h, uint32_t d)
 {
     float sum = 0;
-    for (uint32_t team = 0; team < SHARE_TEAMS; team++)
+    for (uint32_t team = 0; team < ATTENTION_TEAMS; team++)
         sum += places->totals[(team * heads + h) * share->head_dim + d];
     return sum;
 }
@@ -200,7 +198,8 @@ INLINE float sum_of_teams(const struct share *share, const struct places *places
 INLINE void finish(const struct gpu_call *call, const struct share *share,
                    const struct places *places, uint32_t heads)
 {
-    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += SHARE_THREADS) {
+    for (uint32_t at = thread_index(); at < share->heads * share->head_dim;
+         at += ATTENTION_THREADS) {
         uint32_t h = at / share->head_dim, d = at % share->head_dim;
         float total = sum_of_teams(share, places, heads, h, d);
         if (share->parts == 1) {
@@ -222,18 +221,18 @@ INLINE struct places make_places(uint32_t heads)
 {
     SHARED float *memory = (SHARED float *)shared_memory();
     return (struct places){ .scores = memory,
-                            .maxima = memory + heads * CHUNK,
-                            .sums = memory + heads * CHUNK + 4,
-                            .factors = memory + heads * CHUNK + 8,
-                            .totals = memory + heads * CHUNK + 12 };
+                            .maxima = memory + heads * ATTENTION_CHUNK,
+                            .sums = memory + heads * ATTENTION_CHUNK + ATTENTION_HEADS_MOST,
+                            .factors = memory + heads * ATTENTION_CHUNK + 2 * ATTENTION_HEADS_MOST,
+                            .totals = memory + heads * ATTENTION_CHUNK + 3 * ATTENTION_HEADS_MOST };
 }
 
 /* q: what this thread needs of the queries. */
 INLINE void attend_share(const struct gpu_call *call, const struct share *share,
                          const struct places *places, uint32_t heads, uint32_t pieces,
-                         uint32_t dtype, float q[HEADS_MOST][8 * PIECES_MOST])
+                         uint32_t dtype, float q[ATTENTION_HEADS_MOST][8 * PIECES_MOST])
 {
-    float totals[HEADS_MOST][8 * PIECES_MOST];
+    float totals[ATTENTION_HEADS_MOST][8 * PIECES_MOST];
     UNROLL
     for (uint32_t h = 0; h < heads; h++) {
         UNROLL
@@ -245,8 +244,8 @@ INLINE void attend_share(const struct gpu_call *call, const struct share *share,
         places->sums[thread_index()] = 0;
     }
     block_sync();
-    for (uint64_t first = share->first; first < share->end; first += CHUNK) {
-        uint64_t end = first + CHUNK < share->end ? first + CHUNK : share->end;
+    for (uint64_t first = share->first; first < share->end; first += ATTENTION_CHUNK) {
+        uint64_t end = first + ATTENTION_CHUNK < share->end ? first + ATTENTION_CHUNK : share->end;
         score_chunk(call, share, places, heads, pieces, dtype, q, first, end);
         block_sync();
         weigh_chunk(places, heads, (uint32_t)(end - first));
@@ -271,7 +270,7 @@ INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces,
     if (share.part >= share.parts)
         return;
     struct places places = make_places(heads);
-    float q[HEADS_MOST][8 * PIECES_MOST];
+    float q[ATTENTION_HEADS_MOST][8 * PIECES_MOST];
     const GLOBAL float *queries = row_f32(&call->operands[0], share.token);
     UNROLL
     for (uint32_t h = 0; h < heads; h++) {

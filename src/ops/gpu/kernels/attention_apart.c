@@ -28,6 +28,8 @@
 
 #define APART_SLOTS 16u
 #define APART_HEAD_MOST 128
+/* Maxima and sums of the heads, of a team. */
+#define APART_NUMBERS (2 * APART_GROUP_MOST)
 
 struct apart_share {
     uint32_t group, kv_head, token;
@@ -196,12 +198,13 @@ INLINE void attend_apart_slots(const struct gpu_call *call, const struct apart_s
 /* Shared memory: of each team and head its maximum and its sum, then its totals. */
 INLINE SHARED float *apart_totals(uint32_t head_dim, uint32_t teams, uint32_t team, uint32_t head)
 {
-    return (SHARED float *)shared_memory() + 16 * teams + (team * 8 + head) * head_dim;
+    return (SHARED float *)shared_memory() + APART_NUMBERS * teams +
+           (team * APART_GROUP_MOST + head) * head_dim;
 }
 
 INLINE void store_apart_state(uint32_t head_dim, uint32_t group, struct apart_state *state)
 {
-    SHARED float *numbers = (SHARED float *)shared_memory() + 16 * team_index();
+    SHARED float *numbers = (SHARED float *)shared_memory() + APART_NUMBERS * team_index();
     uint32_t teams = thread_count() / TEAM, lane = lane_index();
     UNROLL
     for (uint32_t h = 0; h < 2; h++) {
@@ -212,7 +215,7 @@ INLINE void store_apart_state(uint32_t head_dim, uint32_t group, struct apart_st
             sum += team_swap_float(sum, distance);
         if (lane < 4) {
             numbers[head] = state->largest[h];
-            numbers[8 + head] = sum;
+            numbers[APART_GROUP_MOST + head] = sum;
         }
         SHARED float *totals = apart_totals(head_dim, teams, team_index(), head) + 8 * (lane / 4);
         UNROLL
@@ -238,13 +241,13 @@ INLINE void join_apart(const struct gpu_call *call, const struct apart_share *sh
         float largest = -F32_INFINITY, sum = 0;
         floats4 total = { 0 };
         for (uint32_t team = 0; team < teams; team++)
-            largest = __builtin_fmaxf(largest, numbers[16 * team + head]);
+            largest = __builtin_fmaxf(largest, numbers[APART_NUMBERS * team + head]);
         float base = largest == -F32_INFINITY ? 0.0f : largest;
         for (uint32_t team = 0; team < teams; team++) {
-            float part = numbers[16 * team + 8 + head];
+            float part = numbers[APART_NUMBERS * team + APART_GROUP_MOST + head];
             if (part == 0.0f)
                 continue;
-            float factor = exp2_fast(numbers[16 * team + head] - base);
+            float factor = exp2_fast(numbers[APART_NUMBERS * team + head] - base);
             sum += part * factor;
             total += *(const SHARED floats4 *)(apart_totals(head_dim, teams, team, head) +
                                                at % head_dim) *

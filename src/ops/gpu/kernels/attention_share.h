@@ -13,10 +13,9 @@
 
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/pack.h"
+#include "ops/gpu/tiling.h"
 #include "ops/params.h"
 
-#define SHARE_THREADS 256u
-#define SHARE_TEAMS (SHARE_THREADS / TEAM)
 /* Parts have whole rounds of so many slots: what a block of attention.c takes at a time. */
 #define SHARE_ROUND 32u
 
@@ -116,7 +115,7 @@ INLINE float joined_value(const struct gpu_call *call, const struct share *share
 
 INLINE void join_parts(const struct gpu_call *call, const struct share *share, uint32_t heads)
 {
-    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += SHARE_THREADS)
+    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += ATTENTION_THREADS)
         store_out(call, share, at,
                   joined_value(call, share, heads, at / share->head_dim, at % share->head_dim));
 }
@@ -130,7 +129,7 @@ INLINE bool is_last(const struct gpu_call *call, const struct share *share)
 
 INLINE void clear_heads(const struct gpu_call *call, const struct share *share)
 {
-    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += SHARE_THREADS)
+    for (uint32_t at = thread_index(); at < share->heads * share->head_dim; at += ATTENTION_THREADS)
         store_out(call, share, at, 0);
 }
 

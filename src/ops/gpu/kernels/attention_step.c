@@ -17,12 +17,14 @@
 #include "ops/gpu/kernels/attention_share.h"
 #include "ops/gpu/kernels/attention_step_rows.h"
 #include "ops/gpu/kernels/kernel_call.h"
+#include "ops/gpu/kernels/rotate.h"
 
 /* Slots that are worth a block of their own. */
 #define STEP_PART_SLOTS 256u
 /* Pairs of queries that a thread rotates, at most. */
 #define STEP_PAIRS 2u
-_Static_assert(2 * STEP_PAIRS * SHARE_THREADS >= STEP_GROUP_MOST * STEP_HEAD_MOST, "all queries");
+_Static_assert(2 * STEP_PAIRS * ATTENTION_THREADS >= STEP_GROUP_MOST * STEP_HEAD_MOST,
+               "all queries");
 
 /* ---- Rotation ------------------------------------------------------------------------------- */
 
@@ -50,11 +52,11 @@ INLINE struct step_pair step_find_pair(const struct gpu_call *call, const GLOBAL
     return pair;
 }
 
-/* The same operations as rotate_pair of rope.c. */
 INLINE floats2 step_rotate(const struct step_pair *pair, floats2 x)
 {
-    floats2 turned = { x[0] * pair->cosine - x[1] * pair->sine,
-                       x[0] * pair->sine + x[1] * pair->cosine };
+    float first = x[0], second = x[1];
+    rotate(&first, &second, pair->cosine, pair->sine);
+    floats2 turned = { first, second };
     return pair->turned ? turned : x;
 }
 
@@ -74,11 +76,11 @@ INLINE void step_finish(const struct gpu_call *call, const struct share *share,
 {
     float largest = -F32_INFINITY, sum = 0, total = 0;
     UNROLL
-    for (uint32_t t = 0; t < SHARE_TEAMS; t++)
+    for (uint32_t t = 0; t < ATTENTION_TEAMS; t++)
         largest = places->maxima[t] > largest ? places->maxima[t] : largest;
     float base = largest > -F32_INFINITY ? largest : 0.0f;
     UNROLL
-    for (uint32_t t = 0; t < SHARE_TEAMS; t++) {
+    for (uint32_t t = 0; t < ATTENTION_TEAMS; t++) {
         float factor = exp_value(places->maxima[t] - base);
         sum = __builtin_fmaf(factor, places->sums[t], sum);
         total = __builtin_fmaf(factor, places->totals[t * STEP_HEAD_MOST + d], total);
@@ -181,12 +183,13 @@ INLINE void step_take(const struct gpu_call *call, const struct step_work *work,
                       const struct step_places *places, const struct step_pair pairs[STEP_PAIRS])
 {
     uint32_t i = thread_index(), head_dim = work->share.head_dim, half = head_dim / 2;
-    bool has_key = i < half, has_value = i >= SHARE_THREADS / 2 && i - SHARE_THREADS / 2 < half;
-    uint32_t value_at = 2 * (i - SHARE_THREADS / 2);
+    bool has_key = i < half,
+         has_value = i >= ATTENTION_THREADS / 2 && i - ATTENTION_THREADS / 2 < half;
+    uint32_t value_at = 2 * (i - ATTENTION_THREADS / 2);
     floats2 x[STEP_PAIRS], also = { 0, 0 };
     UNROLL
     for (uint32_t n = 0; n < STEP_PAIRS; n++) {
-        uint32_t t = i + n * SHARE_THREADS;
+        uint32_t t = i + n * ATTENTION_THREADS;
         const GLOBAL float *head = work->q + t / half * head_dim;
         x[n] = (floats2){ 0, 0 };
         if (t < work->group * half)
@@ -198,7 +201,7 @@ INLINE void step_take(const struct gpu_call *call, const struct step_work *work,
         also = (floats2){ work->v[value_at], work->v[value_at + 1] };
     UNROLL
     for (uint32_t n = 0; n < STEP_PAIRS; n++) {
-        uint32_t t = i + n * SHARE_THREADS;
+        uint32_t t = i + n * ATTENTION_THREADS;
         SHARED float *head = places->queries + t / half * head_dim;
         if (t < work->group * half) {
             x[n] = step_rotate(&pairs[n], x[n]);
@@ -241,7 +244,7 @@ INLINE void step_attend(const struct gpu_call *call, const struct step_work *wor
 INLINE void step_put_back(const struct step_work *work, const struct step_places *places)
 {
     uint32_t head_dim = work->share.head_dim, q_values = work->group * head_dim;
-    for (uint32_t n = thread_index(); n < q_values + head_dim; n += SHARE_THREADS)
+    for (uint32_t n = thread_index(); n < q_values + head_dim; n += ATTENTION_THREADS)
         *(n < q_values ? work->q + n : work->k + (n - q_values)) = places->queries[n];
 }
 
@@ -260,7 +263,7 @@ KERNEL(attention_step)
     struct step_pair pairs[STEP_PAIRS];
     UNROLL
     for (uint32_t n = 0; n < STEP_PAIRS; n++)
-        pairs[n] = step_find_pair(&call, work.angles, (i + n * SHARE_THREADS) % (head_dim / 2));
+        pairs[n] = step_find_pair(&call, work.angles, (i + n * ATTENTION_THREADS) % (head_dim / 2));
     early_wait();
     leave_crumbs(&call);
     step_trap(&call, &work);

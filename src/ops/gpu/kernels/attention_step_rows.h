@@ -11,11 +11,10 @@
 #define STEP_LANES 16u
 /* Rows of a pass over the block's threads, and passes of a chunk: what a thread's registers hold of
  * keys and values at a time. */
-#define STEP_ROWS_AT_ONCE (SHARE_THREADS / STEP_LANES)
+#define STEP_ROWS_AT_ONCE (ATTENTION_THREADS / STEP_LANES)
 #define STEP_ROWS 7u
 #define STEP_CHUNK (STEP_ROWS * STEP_ROWS_AT_ONCE)
-_Static_assert(STEP_LANES * 8 >= STEP_HEAD_MOST && SHARE_TEAMS == STEP_TEAMS,
-               "a row, as tiling.h has it");
+_Static_assert(STEP_LANES * 8 >= STEP_HEAD_MOST, "a row");
 
 /* What a thread has of a chunk, of keys or values. */
 struct step_rows {
@@ -25,9 +24,9 @@ struct step_rows {
 /* Shared memory. */
 struct step_places {
     SHARED float *queries;        /* [heads of the kv head][head_dim], rotated, then the new key */
-    SHARED float *totals;         /* [SHARE_TEAMS][STEP_HEAD_MOST] */
+    SHARED float *totals;         /* [ATTENTION_TEAMS][STEP_HEAD_MOST] */
     SHARED uint16_t *key, *value; /* [head_dim], F16: the new ones */
-    SHARED float *maxima, *sums;  /* [SHARE_TEAMS] */
+    SHARED float *maxima, *sums;  /* [ATTENTION_TEAMS] */
     SHARED uint32_t *flag;
 };
 
@@ -37,9 +36,9 @@ INLINE struct step_places step_make_places(void)
     SHARED float *memory = (SHARED float *)shared_memory();
     struct step_places places = { .queries = memory };
     places.totals = places.queries + (STEP_GROUP_MOST + 1) * STEP_HEAD_MOST;
-    places.maxima = places.totals + SHARE_TEAMS * STEP_HEAD_MOST;
-    places.sums = places.maxima + SHARE_TEAMS;
-    places.flag = (SHARED uint32_t *)(places.sums + SHARE_TEAMS);
+    places.maxima = places.totals + ATTENTION_TEAMS * STEP_HEAD_MOST;
+    places.sums = places.maxima + ATTENTION_TEAMS;
+    places.flag = (SHARED uint32_t *)(places.sums + ATTENTION_TEAMS);
     places.key = (SHARED uint16_t *)(places.flag + 4);
     places.value = places.key + STEP_HEAD_MOST;
     return places;

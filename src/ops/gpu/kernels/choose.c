@@ -28,12 +28,21 @@ INLINE uint64_t team_largest(uint64_t key)
     return key;
 }
 
+/* The largest of what the teams have; every thread has it. */
+INLINE uint64_t largest_of_teams(uint64_t key)
+{
+    SHARED uint64_t *best = (SHARED uint64_t *)shared_memory();
+    if (lane_index() == 0)
+        best[team_index()] = key;
+    block_sync();
+    return team_largest(lane_index() < thread_count() / TEAM ? best[lane_index()] : 0);
+}
+
 #define AT_ONCE 16
 
 /* The largest key below `bound` in the row; every thread has it. */
 INLINE uint64_t largest_below(const GLOBAL float *row, uint32_t count, uint64_t bound)
 {
-    SHARED uint64_t *best = (SHARED uint64_t *)shared_memory();
     uint64_t key = 0;
     for (uint32_t first = thread_index(); first < count; first += AT_ONCE * thread_count()) {
         float values[AT_ONCE]; /* asked for together */
@@ -51,21 +60,7 @@ INLINE uint64_t largest_below(const GLOBAL float *row, uint32_t count, uint64_t 
     }
     key = team_largest(key);
     block_sync(); /* the keys of the round before were read */
-    if (lane_index() == 0)
-        best[team_index()] = key;
-    block_sync();
-    return team_largest(lane_index() < thread_count() / TEAM ? best[lane_index()] : 0);
-}
-
-/* The largest over all threads; every thread has it. */
-INLINE uint64_t block_largest(uint64_t key)
-{
-    SHARED uint64_t *best = (SHARED uint64_t *)shared_memory();
-    key = team_largest(key);
-    if (lane_index() == 0)
-        best[team_index()] = key;
-    block_sync();
-    return team_largest(lane_index() < thread_count() / TEAM ? best[lane_index()] : 0);
+    return largest_of_teams(key);
 }
 
 /* The blocks of a row (x counts them, y rows) meet in the workspace; the last one has the result,
@@ -131,7 +126,8 @@ KERNEL(argmax)
     }
     uint64_t key = mine < count ? key_of(best, id) : 0;
     /* Before every number, and its id is -1. */
-    argmax_join(&call, block_largest(finite ? key : (uint64_t)0xFFFFFFFFu << 32));
+    key = team_largest(finite ? key : (uint64_t)0xFFFFFFFFu << 32);
+    argmax_join(&call, largest_of_teams(key));
 }
 
 /* One round for each of the k; k is small where this is used. */

@@ -90,6 +90,14 @@ INLINE GLOBAL float *row_f32(const struct gpu_operand *operand, uint64_t row)
 {
     return (GLOBAL float *)row_at(operand, row);
 }
+/* A product's sum, with the row's bias where there is one. */
+INLINE void store_product(const struct gpu_operand *bias, const struct gpu_operand *out,
+                          uint64_t token, uint32_t row, float sum)
+{
+    if (bias->address)
+        sum += row_f32(bias, 0)[row];
+    row_f32(out, token)[row] = sum;
+}
 /* An index from memory; a negative one becomes huge. */
 INLINE uint64_t list_index(const struct gpu_operand *list, uint64_t place)
 {

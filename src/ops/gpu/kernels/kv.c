@@ -8,7 +8,7 @@
 INLINE void store_q8_0(GLOBAL uint8_t *row, uint32_t i, float value)
 {
     GLOBAL uint8_t *block = row + i / 32 * 34;
-    uint32_t largest = team_max_bits(bits_of(value) & 0x7FFFFFFFu, TEAM);
+    uint32_t largest = team_max_bits(magnitude_bits(value), TEAM);
     bool finite = largest < 0x7F800000u;
     float scale = float_of(largest) / 127.0f;
     scale = scale < 65520.0f ? scale : 65504.0f; /* an f16 would be infinity */

@@ -87,11 +87,8 @@ INLINE void store_sums(const struct way *way, uint32_t group, uint32_t tokens,
         for (uint32_t t = 0; t < tokens; t++) {
             float sum = team_sum(sums[r][t], TEAM);
             uint32_t row = group * ROWS + r;
-            if (lane_index() == r * tokens + t && row < way->out->width && t < way->token_count) {
-                if (way->bias->address)
-                    sum += row_f32(way->bias, 0)[row];
-                row_f32(way->out, way->first_token + t)[row] = sum;
-            }
+            if (lane_index() == r * tokens + t && row < way->out->width && t < way->token_count)
+                store_product(way->bias, way->out, way->first_token + t, row, sum);
             sums[r][t] = 0;
         }
     }

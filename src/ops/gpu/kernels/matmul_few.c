@@ -39,7 +39,8 @@ struct few_work {
 
 /* ---- Weights to the ring -------------------------------------------------------------------- */
 
-/* Where a piece of a row's block is, in bytes of the row. */
+/* Where a piece of a row's block is, in bytes of the row: the map of matmul_level_tiles.c's
+ * copy_raw. One text for both would change the instructions that are made of either. */
 INLINE uint32_t few_piece_at(uint32_t dtype, uint32_t block, uint32_t piece)
 {
     if (dtype != DTYPE_Q6_K_X8)
@@ -265,15 +266,7 @@ INLINE void few_multiply(const struct gpu_call *call, uint32_t dtype, struct par
     work.sums = (SHARED float *)(behind + teams * few_scales_bytes(dtype));
     work.block = (work.share * work.members + work.member) * work.blocks;
     early_allow();
-    uint32_t count = 0;
-    UNROLL
-    for (uint32_t part = 0; part < 3; part++) {
-        const struct gpu_operand *weights = &call->operands[1 + part];
-        bool done = weights->address && (blocks.part_bits >> part & 1);
-        work.counts[part] = done ? ((uint32_t)weights->rows + FEW_ROWS - 1) / FEW_ROWS : 0;
-        count += work.counts[part];
-        work.k |= (uint32_t)weights->width; /* the same for every part; some may be absent */
-    }
+    uint32_t count = part_count_groups(call, blocks.part_bits, FEW_ROWS, work.counts, &work.k);
     work.first = (uint32_t)((uint64_t)count * which / ranges);
     work.end = (uint32_t)((uint64_t)count * (which + 1) / ranges);
     const uint32_t stage_bytes = FEW_ROWS * few_row_bytes(dtype);

@@ -140,16 +140,8 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct par
                              .ring = shared_memory() + team_index() * call->words[0],
                              .sums = (SHARED float *)(shared_memory() + teams * call->words[0]) };
     early_allow();
-    uint32_t count = 0;
-    UNROLL
-    for (uint32_t part = 0; part < 3; part++) {
-        const struct gpu_operand *weights = &call->operands[1 + part];
-        uint32_t rows = one_rows(dtype);
-        bool done = weights->address && (blocks.part_bits >> part & 1);
-        work.counts[part] = done ? ((uint32_t)weights->rows + rows - 1) / rows : 0;
-        count += work.counts[part];
-        work.k |= (uint32_t)weights->width; /* the same for every part; some may be absent */
-    }
+    uint32_t count = part_count_groups(call, blocks.part_bits, one_rows(dtype), work.counts,
+                                       &work.k);
     work.first = (uint32_t)((uint64_t)count * blocks.index / blocks.count);
     work.end = (uint32_t)((uint64_t)count * (blocks.index + 1) / blocks.count);
     const uint32_t stage_bytes = call->words[0] / ONE_STAGES;

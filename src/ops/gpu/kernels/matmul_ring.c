@@ -230,11 +230,8 @@ INLINE void ring_store_sums(const struct gpu_call *call, const struct ring_curso
         for (uint32_t t = 0; t < tokens; t++) {
             float sum = team_sum(sums[r][t], TEAM);
             uint32_t row = cursor->first_row + r;
-            if (lane_index() == r * tokens + t && row < out->width && t < token_count) {
-                if (bias->address)
-                    sum += row_f32(bias, 0)[row];
-                row_f32(out, first_token + t)[row] = sum;
-            }
+            if (lane_index() == r * tokens + t && row < out->width && t < token_count)
+                store_product(bias, out, first_token + t, row, sum);
             sums[r][t] = 0;
         }
     }

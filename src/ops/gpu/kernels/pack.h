@@ -34,19 +34,37 @@ INLINE float pack_scale(float magnitude)
     return __builtin_fmaf(__builtin_fmaf(-127.0f, quotient, magnitude), inverse, quotient);
 }
 
+/* How 32 values become levels, by the bits of their largest magnitude. */
+struct pack_way {
+    bool usable; /* else all levels are 0 */
+    float scale, factor;
+};
+
+INLINE struct pack_way pack_find_way(uint32_t largest)
+{
+    bool finite = largest < 0x7F800000u;
+    float magnitude = float_of(largest);
+    bool usable = finite && magnitude >= 0x1p-110f;
+    return (struct pack_way){ .usable = usable,
+                              .scale = usable   ? pack_scale(magnitude)
+                                       : finite ? 0.0f
+                                                : float_of(0x7FC00000u),
+                              .factor = usable ? pack_factor(magnitude) : 0.0f };
+}
+
+INLINE int32_t pack_round(const struct pack_way *way, float value)
+{
+    return way->usable ? (int32_t)__builtin_rintf(value * way->factor) : 0;
+}
+
 /* The level of a value among 32 neighbours of a row, which all lanes of a team have together.
  * *ret_pair: of all of them. */
 INLINE int32_t pack_level(float value, floats2 *ret_pair)
 {
-    uint32_t largest = team_max_bits(bits_of(value) & 0x7FFFFFFFu, TEAM);
-    bool finite = largest < 0x7F800000u;
-    float magnitude = float_of(largest);
-    bool usable = finite && magnitude >= 0x1p-110f;
-    float scale = usable ? pack_scale(magnitude) : finite ? 0.0f : float_of(0x7FC00000u);
-    float factor = usable ? pack_factor(magnitude) : 0.0f;
-    int32_t level = usable ? (int32_t)__builtin_rintf(value * factor) : 0;
+    struct pack_way way = pack_find_way(team_max_bits(magnitude_bits(value), TEAM));
+    int32_t level = pack_round(&way, value);
     int32_t sum = team_sum_int(level, TEAM);
-    *ret_pair = (floats2){ scale, scale * (float)sum };
+    *ret_pair = (floats2){ way.scale, way.scale * (float)sum };
     return level;
 }
 
@@ -71,33 +89,23 @@ INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint
  * four each; all lanes of a team are here together. */
 INLINE uint32_t four_largest(floats4 values)
 {
-    uint32_t largest = 0;
-    UNROLL
-    for (uint32_t n = 0; n < 4; n++) {
-        uint32_t bits = bits_of(values[n]) & 0x7FFFFFFFu;
-        largest = bits > largest ? bits : largest;
-    }
-    return team_max_bits(largest, 8);
+    return team_max_bits(largest_of_four(values, 0), 8);
 }
 
 /* The same four as levels. largest: of the 32. *ret_pair: of all of them. */
 INLINE uint32_t four_levels(floats4 values, uint32_t largest, floats2 *ret_pair)
 {
-    bool finite = largest < 0x7F800000u;
-    float magnitude = float_of(largest);
-    bool usable = finite && magnitude >= 0x1p-110f;
-    float scale = usable ? pack_scale(magnitude) : finite ? 0.0f : float_of(0x7FC00000u);
-    float factor = usable ? pack_factor(magnitude) : 0.0f;
+    struct pack_way way = pack_find_way(largest);
     uint32_t levels = 0;
     int32_t sum = 0;
     UNROLL
     for (uint32_t n = 0; n < 4; n++) {
-        int32_t level = usable ? (int32_t)__builtin_rintf(values[n] * factor) : 0;
+        int32_t level = pack_round(&way, values[n]);
         levels |= ((uint32_t)level & 255u) << (8 * n);
         sum += level;
     }
     sum = team_sum_int(sum, 8);
-    *ret_pair = (floats2){ scale, scale * (float)sum };
+    *ret_pair = (floats2){ way.scale, way.scale * (float)sum };
     return levels;
 }
 

@@ -24,20 +24,6 @@ INLINE uint32_t block_max_bits(uint32_t bits)
     return team_max_bits(lane_index() < teams ? largest[lane_index()] : 0, TEAM);
 }
 
-INLINE uint32_t magnitude_bits(float value)
-{
-    return bits_of(value) & 0x7FFFFFFFu;
-}
-INLINE uint32_t largest_of_four(floats4 values, uint32_t largest)
-{
-    UNROLL
-    for (uint32_t i = 0; i < 4; i++) {
-        uint32_t bits = magnitude_bits(values[i]);
-        largest = bits > largest ? bits : largest;
-    }
-    return largest;
-}
-
 /* What values of a row are multiplied with to become halves. The thread that calls it first stores
  * what undoes it. */
 INLINE float enter_packed(uint32_t format, GLOBAL uint8_t *packed, uint32_t k, uint32_t largest)

@@ -30,6 +30,24 @@ INLINE struct part_blocks part_blocks_own(const struct gpu_call *call, uint32_t 
     return (struct part_blocks){ 1u << part, block - first, end - first };
 }
 
+/* Groups of `rows` rows of each part that is done: all of them together. *ret_k: columns, the same
+ * of every part. */
+INLINE uint32_t part_count_groups(const struct gpu_call *call, uint32_t part_bits, uint32_t rows,
+                                  uint32_t counts[3], uint32_t *ret_k)
+{
+    uint32_t count = 0, k = 0;
+    UNROLL
+    for (uint32_t part = 0; part < 3; part++) {
+        const struct gpu_operand *weights = &call->operands[1 + part];
+        bool done = weights->address && (part_bits >> part & 1);
+        counts[part] = done ? ((uint32_t)weights->rows + rows - 1) / rows : 0;
+        count += counts[part];
+        k |= (uint32_t)weights->width; /* some may be absent */
+    }
+    *ret_k = k;
+    return count;
+}
+
 /* The part a group of rows is in, and the groups before it. counts: groups of each part. */
 INLINE uint32_t part_of_group(const uint32_t counts[3], uint32_t group, uint32_t *ret_before)
 {

@@ -17,6 +17,7 @@
 #define GRETA_OPS_GPU_KERNELS_PORTABLE_H
 
 #include "device/abi/abi.h"
+#include "ops/gpu/tiling.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +27,7 @@
  * activations come in blocks of 32 values: a lane for each. A team is a whole wave on NVIDIA, half
  * of one of AMD's wide waves: its threads run together everywhere. All of them take the same path
  * around team operations. */
-#define TEAM 32u
+_Static_assert(TEAM == 32, "a lane for each value of a block");
 #define INLINE static inline __attribute__((always_inline))
 
 typedef uint32_t words4 __attribute__((vector_size(16)));
@@ -108,6 +109,21 @@ INLINE uint16_t f16_bits(float value)
     return half.bits;
 }
 #endif
+
+/* Of a magnitude: of larger ones larger, of a NaN larger than of infinity. */
+INLINE uint32_t magnitude_bits(float value)
+{
+    return bits_of(value) & 0x7FFFFFFFu;
+}
+INLINE uint32_t largest_of_four(floats4 values, uint32_t largest)
+{
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t bits = magnitude_bits(values[i]);
+        largest = bits > largest ? bits : largest;
+    }
+    return largest;
+}
 
 INLINE float team_swap_float(float value, uint32_t distance)
 {

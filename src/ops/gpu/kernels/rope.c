@@ -2,6 +2,7 @@
  * f64 and rounded once. There is no library of mathematics here, so the four functions needed are
  * written out, good to about 1e-15. */
 #include "ops/gpu/kernels/kernel_call.h"
+#include "ops/gpu/kernels/rotate.h"
 #include "ops/params.h"
 
 /* ---- Functions ------------------------------------------------------------------------------ */
@@ -137,9 +138,9 @@ INLINE void rotate_pair(const struct params_rope *params, GLOBAL float *row,
     uint32_t at = pair / pairs * params->head_dim + (params->adjacent ? 2 * k : k);
     uint32_t other = at + (params->adjacent ? 1 : pairs);
     float x0 = row[at], x1 = row[other];
-    float cosine = angles[k], sine = angles[pairs + k];
-    row[at] = x0 * cosine - x1 * sine;
-    row[other] = x0 * sine + x1 * cosine;
+    rotate(&x0, &x1, angles[k], angles[pairs + k]);
+    row[at] = x0;
+    row[other] = x1;
 }
 
 /* A thread for each pair of x, then of also; y counts tokens. */

@@ -6,6 +6,7 @@
  *
  * Operands: x, positions, table, also of rope; v, slots, keys, values of kv_append. */
 #include "ops/gpu/kernels/kernel_call.h"
+#include "ops/gpu/kernels/rotate.h"
 #include "ops/params.h"
 
 INLINE void append_half(const struct gpu_operand *cache, uint64_t slot, uint32_t at, float value)
@@ -47,10 +48,10 @@ KERNEL(rope_append)
     uint32_t at = pair / pairs * params->head_dim + (params->adjacent ? 2 * k : k);
     uint32_t other = at + (params->adjacent ? 1 : pairs);
     float x0 = row[at], x1 = row[other];
-    if (turns) { /* the same operations as rope's */
-        float cosine = angles[k], sine = angles[pairs + k], first = x0;
-        row[at] = x0 = x0 * cosine - x1 * sine;
-        row[other] = x1 = first * sine + x1 * cosine;
+    if (turns) {
+        rotate(&x0, &x1, angles[k], angles[pairs + k]);
+        row[at] = x0;
+        row[other] = x1;
     }
     if (is_key && stores) {
         append_half(keys, slot, at, x0);

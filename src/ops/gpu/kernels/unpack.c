@@ -5,6 +5,7 @@
  * Operands: weights. words[1]: first row, words[2]: rows. x counts parts of a row, y rows. */
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/kernels/kernel_call.h"
+#include "ops/gpu/tiling.h"
 
 INLINE void store_8(GLOBAL uint8_t *row, uint32_t at, const float values[8])
 {
@@ -91,9 +92,7 @@ KERNEL(unpack_halves)
     const struct gpu_operand *weights = &call.operands[0]; /* [k, rows] */
     uint32_t k = (uint32_t)weights->width, dtype = weights->dtype;
     uint32_t unit = block_x() * thread_count() + thread_index();
-    uint32_t size = dtype == DTYPE_Q6_K_X8                          ? 32
-                    : dtype == DTYPE_Q4_K || dtype == DTYPE_Q8_0_X8 ? 16
-                                                                    : 8;
+    uint32_t size = UNPACK_UNIT(dtype);
     if (unit * size >= k)
         return;
     GLOBAL uint8_t *target = (GLOBAL uint8_t *)(call.workspace + GPU_COUNTER_BYTES) +
