@@ -3,6 +3,7 @@
 #define GRETA_OPS_GPU_PLAN_IMPL_H
 
 #include "device/device.h"
+#include "ops/gpu/packing.h"
 #include "ops/gpu/tiling.h"
 
 #include <string.h>
@@ -75,6 +76,17 @@ static inline void place_operands(const struct group_places *places, uint32_t pa
     }
 }
 
+/* plan.c: a thread for each value of a row, a row of blocks for each row. */
+uint32_t plan_values(enum gpu_kernel kernel, uint64_t width, uint64_t rows,
+                     struct device_gpu_step *steps);
+/* Rows of one operand to halves of another. */
+struct device_gpu_step plan_halves(uint8_t x, uint8_t packed, uint32_t format, uint64_t rows);
+
+static inline bool pack_is_halves(uint32_t format)
+{
+    return format == PACK_F16 || format == PACK_BF16 || format == PACK_LANES;
+}
+
 /* plan_many.c: products of tokens packed as halves. */
 bool plan_is_many(enum dtype weight_dtype, uint64_t k, uint64_t tokens);
 uint32_t plan_many_products(const struct device_gpu_request *request,
@@ -92,6 +104,11 @@ bool plan_has_lanes(const struct device_gpu_request *request,
 struct device_gpu_step plan_lanes(const struct device_gpu_request *request,
                                   const struct group_places *places, uint32_t part_bits,
                                   uint64_t tokens);
+
+/* plan_one.c: products with one token: the step for the parts of the set, if they can all be done
+ * so; returns how many steps. */
+uint32_t plan_one(const struct device_gpu_request *request, const struct group_places *places,
+                  uint32_t part_bits, struct device_gpu_step *steps);
 
 /* plan_few.c: products of levels with a few tokens on matrix units: whether the chip has them; the
  * steps for the parts of the set, if they can all be done so, else 0. */
@@ -116,6 +133,7 @@ uint32_t plan_join_many(const struct device_gpu_request *requests, const device_
 /* plan.c: those that are joined with others. */
 uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps);
 uint32_t plan_kv_append(const struct device_gpu_request *request, struct device_gpu_step *steps);
+/* plan_attention.c. */
 uint32_t plan_attention(const struct device_gpu_request *request, struct device_gpu_step *steps);
 
 #endif

@@ -18,6 +18,13 @@ struct lanes_cut {
     uint64_t cost;                    /* bytes that the busiest processor moves */
 };
 
+/* Kernels for 32 tokens stand in kernels.def as those for 64 do. */
+#define IS_LIKE_LANES(type)                                                                        \
+    (KERNEL_matmul_lanes_few_##type - KERNEL_matmul_lanes_few ==                                   \
+     KERNEL_matmul_lanes_##type - KERNEL_matmul_lanes)
+_Static_assert(IS_LIKE_LANES(q4_k) && IS_LIKE_LANES(q6_k) && IS_LIKE_LANES(q8_0),
+               "plan_lanes counts from the first");
+
 bool plan_wants_lanes(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens)
 {
     return features & DEVICE_GPU_WARPGROUPS && tile_raw_bytes((uint32_t)weight_dtype) && k > 0 &&

@@ -20,6 +20,10 @@
 #define SPLITS_MOST 16u
 #define SPLIT_K_LEAST 512u
 
+_Static_assert(KERNEL_matmul_level_tiles_64 == KERNEL_matmul_level_tiles_128 + 1 &&
+                   KERNEL_matmul_half_tiles_64 == KERNEL_matmul_half_tiles_128 + 1,
+               "the kernel for tiles of 64 rows is the next");
+
 bool plan_is_many(enum dtype weight_dtype, uint64_t k, uint64_t tokens)
 {
     /* F32 stays with sums of f32. */

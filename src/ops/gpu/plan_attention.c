@@ -1,0 +1,147 @@
+/* plan_attention.c - how attention is done: tiles of many tokens of a sequence or a block for each
+ * token and kv head, on matrix units (attention_tiles.c, attention_apart.c), else blocks that share
+ * a token's slots (attention.c). */
+#include "ops/gpu/packing.h"
+#include "ops/gpu/plan_impl.h"
+#include "ops/gpu/tiling.h"
+#include "ops/params.h"
+
+#define ATTENTION_PARTS_MOST 32u
+#define ATTENTION_SLOTS_LEAST 64u
+
+static bool is_aligned_f16(const struct device_host_operand *cache)
+{
+    return cache->dtype == DTYPE_F16 && is_aligned(cache);
+}
+
+/* Tokens from which on tiles are worth it: two of them. */
+#define ATTENTION_TILES_LEAST 2u
+
+/* Whether tiles on matrix units can do it, and are worth it. */
+static bool has_attention_tiles(const struct device_gpu_request *request)
+{
+    const struct params_attention *params = request->params;
+    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    uint64_t group = width_of(q) / width_of(keys);
+    return request->chip->features & DEVICE_GPU_TEAM_MATRIX && params->together &&
+           (params->head_dim == 64 || params->head_dim == 128) && group <= 16 &&
+           rows_of(q) * group >= ATTENTION_TILES_LEAST * ATTENTION_ROWS && is_aligned_f16(keys) &&
+           is_aligned_f16(&request->operands[2]);
+}
+
+static struct device_gpu_step plan_attention_tiles(const struct device_gpu_request *request)
+{
+    const struct params_attention *params = request->params;
+    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    uint64_t tile_tokens = ATTENTION_ROWS / (width_of(q) / width_of(keys));
+    uint64_t tiles = divide_up(rows_of(q), tile_tokens);
+    struct device_gpu_step step = step_of(
+        params->head_dim == 128 ? KERNEL_attention_tiles_128 : KERNEL_attention_tiles_64,
+        width_of(keys) / params->head_dim, tiles, ATTENTION_THREADS);
+    step.words[0] = (uint32_t)tiles;
+    /* Two chunks of keys and values, and the queries, all halves. */
+    step.shared_bytes = (2 * 2 * ATTENTION_SLOTS + ATTENTION_ROWS) * params->head_dim * 2;
+    return step;
+}
+
+/* Whether a block for each token and kv head can do it, and is worth it: blocks for most
+ * processors. Measured on sm_90a, and left to it.
+ */
+static bool has_attention_apart(const struct device_gpu_request *request)
+{
+    const struct params_attention *params = request->params;
+    const struct device_gpu_chip *chip = request->chip;
+    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    uint64_t kv_heads = width_of(keys) / params->head_dim;
+    return chip->features & DEVICE_GPU_WARPGROUPS && rows_of(q) > 1 &&
+           (params->head_dim == 64 || params->head_dim == 128) &&
+           width_of(q) / width_of(keys) <= APART_GROUP_MOST && is_aligned(q) &&
+           is_aligned(&request->operands[5]) && is_aligned_f16(keys) &&
+           is_aligned_f16(&request->operands[2]) &&
+           4 * rows_of(q) * kv_heads >= 3 * (uint64_t)chip->processor_count;
+}
+
+static struct device_gpu_step plan_attention_apart(const struct device_gpu_request *request)
+{
+    const struct params_attention *params = request->params;
+    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    uint64_t kv_heads = width_of(keys) / params->head_dim, blocks = rows_of(q) * kv_heads;
+    /* 16 teams a processor, in blocks of four, or of eight where those are few. */
+    uint32_t teams = blocks > 3 * (uint64_t)request->chip->processor_count ? 4 : 8;
+    struct device_gpu_step step = step_of(params->head_dim == 128 ? KERNEL_attention_apart_128
+                                                                  : KERNEL_attention_apart_64,
+                                          kv_heads, rows_of(q), teams * TEAM);
+    step.shared_bytes = teams * apart_team_floats(params->head_dim) * (uint32_t)sizeof(float);
+    return step;
+}
+
+static struct device_gpu_step plan_attention_parts(const struct device_gpu_request *request)
+{
+    const struct params_attention *params = request->params;
+    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    uint64_t tokens = rows_of(q), kv_heads = width_of(keys) / params->head_dim;
+    uint64_t group = width_of(q) / width_of(keys);
+    enum gpu_kernel kernel = KERNEL_attention_1_large_head;
+    /* Heads that share a block share what it reads of the cache; where blocks are few, a head each
+     * is faster: the time goes into steps one after the other, not into reading. */
+    uint64_t most_blocks = 8 * (uint64_t)request->chip->processor_count;
+    bool shared = params->head_dim <= 128 && group > 1 && tokens * kv_heads * group >= most_blocks;
+    uint64_t heads = shared ? ATTENTION_HEADS_MOST : 1;
+    bool aligned_f16 = is_aligned_f16(keys) && is_aligned_f16(&request->operands[2]);
+    if (params->head_dim <= 128 && aligned_f16)
+        kernel = heads == 1 ? KERNEL_attention_1_head_f16 : KERNEL_attention_4_heads_f16;
+    else if (params->head_dim <= 128)
+        kernel = heads == 1 ? KERNEL_attention_1_head : KERNEL_attention_4_heads;
+    uint64_t sets = divide_up(group, heads), units = tokens * kv_heads * sets;
+    /* Two blocks for each processor, but no part too small to be worth one. */
+    uint64_t parts = divide_up(2 * (uint64_t)request->chip->processor_count, units);
+    uint64_t most = rows_of(keys) / ATTENTION_SLOTS_LEAST;
+    most = most < 1 ? 1 : most > ATTENTION_PARTS_MOST ? ATTENTION_PARTS_MOST : most;
+    parts = parts > most ? most : parts;
+    uint64_t part_bytes = heads * (params->head_dim + 2) * sizeof(float);
+    if (units * sizeof(uint32_t) > GPU_COUNTER_BYTES ||
+        units * parts * part_bytes > GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES)
+        parts = 1;
+    struct device_gpu_step step = step_of(kernel, parts * sets * kv_heads, tokens,
+                                          ATTENTION_THREADS);
+    step.words[0] = (uint32_t)parts;
+    step.words[1] = (uint32_t)sets;
+    step.shared_bytes = attention_shared_floats((uint32_t)heads, params->head_dim) *
+                        (uint32_t)sizeof(float);
+    return step;
+}
+
+uint32_t plan_attention(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct params_attention *params = request->params;
+    const struct device_host_operand *q = &request->operands[0];
+    if (rows_of(q) == 0)
+        return 0;
+    ASSERT(rows_of(q) <= GRID_Y_LIMIT);
+    bool tiles = has_attention_tiles(request);
+    bool apart = !tiles && has_attention_apart(request);
+    steps[0] = tiles   ? plan_attention_tiles(request)
+               : apart ? plan_attention_apart(request)
+                       : plan_attention_parts(request);
+    if (!request->operands[6].data)
+        return 1;
+    if (apart && pack_is_halves(params->packing.format) && is_aligned(&request->operands[6]) &&
+        rows_of(q) * sizeof(uint32_t) <= GPU_COUNTER_BYTES) {
+        steps[0].words[0] = 1;
+        steps[0].words[1] = params->packing.format;
+        return 1;
+    }
+    if (pack_is_halves(params->packing.format)) {
+        steps[1] = plan_halves(5, 6, params->packing.format, rows_of(q));
+        return 2;
+    }
+    if (!tiles && !apart &&
+        params->head_dim % TEAM == 0) { /* teams have whole blocks of packed values */
+        steps[0].words[2] = 1;
+        return 1;
+    }
+    plan_values(KERNEL_attention_pack, width_of(q), rows_of(q), &steps[1]);
+    steps[1].operands[0] = 5; /* out */
+    steps[1].operands[1] = 6; /* packed */
+    return 2;
+}

@@ -1,0 +1,168 @@
+/* plan_one.c - how products with one token are cut for matmul_one.c. */
+#include "ops/gpu/gpu.h"
+
+#include "ops/gpu/packing.h"
+#include "ops/gpu/plan_impl.h"
+#include "ops/gpu/tiling.h"
+
+/* Teams of a block. */
+#define ONE_TEAMS_MOST 16u
+/* Teams of a row that is not long. */
+#define ONE_MEMBERS_FEW 2u
+/* Groups of a ring that are waited for, where not all are. */
+#define ONE_WAITED_FEW 2u
+
+/* How the parts of a way are done for one token. */
+struct one_cut {
+    enum gpu_kernel kernel;
+    uint32_t members; /* teams of a row */
+    uint32_t teams;   /* of a block */
+    uint32_t ring_bytes;
+    uint32_t shared_bytes;
+    uint32_t blocks;
+    uint32_t first_blocks[3]; /* of each part, where each has its own */
+    uint32_t waited;          /* groups that are waited for before the activations are */
+};
+
+static enum gpu_kernel one_kernel(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q4_K:
+        return KERNEL_matmul_one_q4_k;
+    case DTYPE_Q6_K_X8:
+        return KERNEL_matmul_one_q6_k;
+    case DTYPE_Q8_0_X8:
+        return KERNEL_matmul_one_q8_0;
+    case DTYPE_BF16:
+        return KERNEL_matmul_one_bf16;
+    default:
+        return KERNEL_matmul_one_f16;
+    }
+}
+
+/* Shared memory of a processor that is left for small kernels. */
+#define ONE_SPARE_BYTES 24576u
+
+/* Groups of rows that a block has at most, where each part has its own blocks. */
+static uint64_t most_of_block(const struct device_host_operand *weights, uint32_t count,
+                              uint32_t part_bits, const struct one_cut *cut)
+{
+    uint64_t most = 0;
+    for (uint32_t part = 0; part < count; part++) {
+        if (!(part_bits >> part & 1))
+            continue;
+        uint32_t end = part < 2 ? cut->first_blocks[part + 1] : cut->blocks;
+        uint64_t groups = divide_up(rows_of(&weights[part]),
+                                    one_rows((uint32_t)weights[part].dtype));
+        uint64_t each = divide_up(groups, end - cut->first_blocks[part]);
+        most = each > most ? each : most;
+    }
+    return most;
+}
+
+/* How many blocks do a product. A product by itself does not take all processors if it need not: on
+ * the others the next one begins, and asks for its weights meanwhile.
+ *
+ * Attention's output, with gate and up behind it, is short: half of the processors do it where
+ * their rings hold it before its activations are there, two thirds where they hold most of it. And
+ * no more blocks than are needed for the longest to have no more rows: that is down, whose 4,096
+ * rows are 32 for each of 128 blocks. Not where parts are multiplied together: behind q, k and v
+ * comes attention, which has no weights; gate and up keep all processors busy. */
+static uint64_t one_blocks(const struct device_gpu_chip *chip, uint64_t groups, uint32_t parts,
+                           uint64_t members, uint64_t slots)
+{
+    uint64_t all = chip->processor_count;
+    if (parts != 1 || groups <= all)
+        return groups < all ? groups : all;
+    uint64_t blocks = all, half = all / 2, more = all * 2 / 3;
+    uint64_t held = slots * (ONE_STAGES - 1); /* groups in the rings of a block */
+    if (members <= ONE_MEMBERS_FEW && half > 0) {
+        if (divide_up(groups, half) <= held)
+            blocks = half;
+        else if (divide_up(groups, more) <= held + held / 2)
+            blocks = more;
+    }
+    return divide_up(groups, divide_up(groups, blocks));
+}
+
+/* False where it cannot be: a type without a kernel, rows too long. A processor holds one block: if
+ * there were room for two, blocks that start early would double up on processors that are free
+ * first, and others go without. */
+static bool cut_one(const struct device_gpu_request *request, const struct group_places *places,
+                    uint32_t part_bits, struct one_cut *ret_cut)
+{
+    const struct device_host_operand *weights = &request->operands[places->weights];
+    uint64_t groups = 0, k = 0;
+    uint32_t stage_bytes = 0, first = 0, parts = 0;
+    bool same = true, has_q4_k = false;
+    for (uint32_t part = places->count; part-- > 0;) {
+        if (!(part_bits >> part & 1))
+            continue;
+        uint32_t dtype = (uint32_t)weights[part].dtype, rows = one_rows(dtype);
+        has_q4_k = has_q4_k || dtype == DTYPE_Q4_K;
+        if (one_slice_bytes(dtype) == 0 || width_of(&weights[part]) % 256)
+            return false;
+        uint32_t bytes = rows * one_slice_bytes(dtype);
+        stage_bytes = bytes > stage_bytes ? bytes : stage_bytes;
+        same = same && (k == 0 || weights[part].dtype == weights[first].dtype);
+        groups += divide_up(rows_of(&weights[part]), rows);
+        parts++;
+        k = width_of(&weights[part]);
+        first = part;
+    }
+    enum dtype dtype = weights[first].dtype;
+    uint64_t members = divide_up(k, one_columns((uint32_t)dtype));
+    const struct device_gpu_chip *chip = request->chip;
+    uint64_t most = chip->thread_limit / TEAM;
+    most = most < ONE_TEAMS_MOST ? most : ONE_TEAMS_MOST;
+    uint64_t slots = members <= most ? most / members : 1;
+    uint64_t blocks = one_blocks(chip, groups, parts, members, slots);
+    if (members > most || groups / blocks > UINT32_MAX / 4096 ||
+        (!same && gpu_pack_format(chip->features, dtype, k, 1) != PACK_LEVELS))
+        return false;
+    struct one_cut cut = { .kernel = same ? one_kernel(dtype) : KERNEL_matmul_one_levels,
+                           .members = (uint32_t)members,
+                           .blocks = (uint32_t)blocks,
+                           .waited = ONE_STAGES - 1 };
+    /* Gate and up begin behind a short product, on half of the processors when their activations
+     * are nearly there: these need not wait for all of the ring, and q, k and v neither. Measured
+     * for Q4_K, also beside others; Q8_0 loses by it where rows are short. */
+    if (parts > 1 && has_q4_k)
+        cut.waited = ONE_WAITED_FEW;
+    uint64_t each = divide_up(groups, blocks);
+    if (!same) {
+        cut.blocks = plan_cut_blocks(weights, places->count, part_bits, cut.blocks,
+                                     cut.first_blocks);
+        each = most_of_block(weights, places->count, part_bits, &cut);
+    }
+    uint64_t sums = each * ONE_ROWS_MOST * members * sizeof(float);
+    uint64_t room = chip->processor_shared_bytes - ONE_SPARE_BYTES;
+    uint32_t ring_bytes = ONE_STAGES * stage_bytes;
+    uint64_t teams = most / members * members;
+    while (teams > members && teams * ring_bytes + sums > room)
+        teams -= members;
+    if (teams * ring_bytes + sums > chip->shared_bytes)
+        return false;
+    cut.teams = (uint32_t)teams;
+    cut.ring_bytes = ring_bytes;
+    cut.shared_bytes = (uint32_t)(teams * ring_bytes + sums);
+    *ret_cut = cut;
+    return true;
+}
+
+uint32_t plan_one(const struct device_gpu_request *request, const struct group_places *places,
+                  uint32_t part_bits, struct device_gpu_step *step)
+{
+    struct one_cut cut;
+    if (!cut_one(request, places, part_bits, &cut))
+        return 0;
+    *step = step_of(cut.kernel, cut.blocks, 1, cut.teams * TEAM);
+    step->words[0] = cut.ring_bytes;
+    step->words[1] = cut.members;
+    step->words[2] = cut.first_blocks[1];
+    step->words[3] = cut.first_blocks[2];
+    step->words[4] = cut.waited;
+    step->shared_bytes = cut.shared_bytes;
+    place_operands(places, part_bits, step);
+    return 1;
+}
