@@ -10,8 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GPU_LOG_PAGE_BYTES 4096u
-
 enum gpu_log_access { GPU_LOG_UNKNOWN, GPU_LOG_READ, GPU_LOG_WRITE };
 
 struct gpu_log_fault {

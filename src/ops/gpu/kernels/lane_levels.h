@@ -20,7 +20,6 @@
 #define LANE_BEHIND(dtype) (16 * LANE_LEVELS_APART(dtype))
 #define LANE_TOPS_APART 96u
 /* Q4_K and Q5_K: heads, then fifth bits. Q6_K: scales, then d, then upper bits. Q8_0: scales. */
-#define LANE_Q6_D (LANE_BEHIND(DTYPE_Q6_K_X8) + 256)
 #define LANE_Q6_TOPS (LANE_BEHIND(DTYPE_Q6_K_X8) + 512)
 #define LANE_FIFTHS (LANE_BEHIND(DTYPE_Q5_K) + 256)
 

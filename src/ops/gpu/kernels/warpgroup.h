@@ -12,7 +12,6 @@
 
 #define WARPGROUP 128u
 #define WARPGROUP_ROWS 64u
-#define WARPGROUP_COLUMNS 256u
 /* A thread's part of 64 x 256 sums: sums[4 * j + i] is row 16 * team + lane / 4 + 8 * (i / 2),
  * column 8 * j + 2 * (lane % 4) + i % 2. */
 #define WARPGROUP_SUMS 128
