@@ -65,7 +65,8 @@ INLINE uint32_t step_at(void)
     return 8 * (thread_index() % STEP_LANES);
 }
 
-/* What a thread has of the rows of a chunk: those past the end are zeros, and the new one. */
+/* A thread's pieces of the rows of a chunk. Zeros of rows past the end, and of the new row, which
+ * step_take_new puts in its place. */
 INLINE void step_fetch(const struct gpu_operand *cache, uint32_t head_dim,
                        const struct step_slots *slots, uint32_t first, struct step_rows *rows)
 {

@@ -97,7 +97,7 @@ INLINE void few_add_q6_k(const SHARED uint8_t *stage, uint32_t block, const stru
             words4 weights;
             UNROLL
             for (uint32_t w = 0; w < 4; w++) {
-                /* Four times the level, less 128, which the upper bit turned over says. */
+                /* 4 * level - 128 as a signed byte: flipping bit 7 subtracts 128. */
                 uint32_t low = nibbles[g % 2][w], top = tops[w] << (6 - 2 * g);
                 low = (g < 2 ? low << 2 : low >> 2) & 0x3C3C3C3Cu;
                 weights[w] = bits_under(top, 0xC0C0C0C0u, low);

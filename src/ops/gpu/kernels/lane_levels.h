@@ -166,9 +166,9 @@ INLINE words2 lane_group(uint32_t dtype, const struct lane_quarter *quarter, uin
     return join_levels(quarter->bytes[0], 4 * g, fifth);
 }
 
-/* Bytes 0 and 2 of a word, or 1 and 3, as f16: the last digits of a number whose others make it
- * `bases`. Of Q4_K the high nibbles of group 1 stay where they are: 16 of the last digit are 1 in
- * 64 and something. */
+/* Two levels, bytes 0 and 2 of a word, or 1 and 3, as f16 by ORing them into the mantissa of 1024
+ * (0x6400), whose last bit is 1; Q4_K's high nibbles, unshifted, into that of 64 (0x5400), whose
+ * last bit is 1/16. lane_base is subtracted later. */
 INLINE uint32_t lane_pair(uint32_t dtype, const struct lane_quarter *quarter, uint32_t g,
                           words2 levels, uint32_t j, uint32_t odd)
 {

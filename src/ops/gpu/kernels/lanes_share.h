@@ -69,8 +69,8 @@ INLINE void advance_lanes(struct lanes_place *place, uint32_t step)
         place->at = place->begin;
 }
 
-/* Blocks of 256 values of a share; *ret_count of them, of which a share has none where k ends
- * before it: then there is one that nobody uses. */
+/* The blocks of 256 values that share `which` of the split has, *ret_count of them. Where k ends
+ * before the share these are none, and the range is of one block whose sums nobody uses. */
 INLINE struct lanes_place find_lanes_blocks(const struct gpu_call *call,
                                             const struct lanes_share *share, uint32_t which,
                                             uint32_t *ret_count)

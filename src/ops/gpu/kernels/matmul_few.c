@@ -289,7 +289,7 @@ INLINE void few_multiply(const struct gpu_call *call, uint32_t dtype, struct par
             if (b < work.blocks)
                 few_round(&work, dtype, b, mine, &ring, &acts[b], &sums);
         if (few_sum_sets(dtype) == 1)
-            block_sync(); /* what was added up is free; of two sets the one before the last is */
+            block_sync(); /* all have added up the round before; of two sets its barrier says so */
         few_keep(all, &sums);
         block_sync();
         few_add_up(&work, all, first);

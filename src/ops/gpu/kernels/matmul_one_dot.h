@@ -8,13 +8,14 @@
 #include "ops/gpu/tiling.h"
 
 /* A lane's activations. Levels: 64 columns, and of the blocks they are in {scale, scaled sum} or
- * scales; for Q6_K also what 32 too much in each weight amounts to, from 1.5 * 2^23 taken. Floats:
- * 32 of them. */
+ * scales. Floats: 32 of them. */
 struct one_acts {
     uint32_t lane; /* whose they are */
     words4 words[8];
     floats4 scales;
     floats4 below; /* of Q4_K: what 2^23 too much in a scale or min amounts to */
+    /* Of Q6_K: what a group's sum of products begins with. Weights are stored 32 too large, so that
+     * much of each activation comes off the bits of 1.5 * 2^23, behind which sums become floats. */
     int32_t excess[4];
 };
 
@@ -96,9 +97,9 @@ INLINE float one_dot_q4_k(const SHARED uint8_t *row, const struct one_acts *acts
     const SHARED uint8_t *block = row + 144 * (lane / 4);
     words4 head = load_shared(block);
     words4 nibbles[2] = { load_shared(block + 16 + 32 * p), load_shared(block + 32 + 32 * p) };
-    /* Whole numbers behind 2^23 (1.5 times that where they have a sign) are bits of a float: no
-     * conversions, which wait for each other. The same bits as with them, for activations below
-     * 2^111, whose scales can be taken 2^23 times. */
+    /* An integer added to the mantissa of 2^23 (signed: of 1.5 * 2^23) makes a float that much too
+     * large; to subtract that replaces a conversion, and conversions wait for each other. The same
+     * bits as with them, for activations below 2^111, whose scales can be taken 2^23 times. */
     int32_t low = 0x4B400000, high = 0x4B400000;
     UNROLL
     for (uint32_t j = 0; j < 2; j++) {
@@ -138,10 +139,11 @@ INLINE float one_dot_q6_k(const SHARED uint8_t *row, const struct one_acts *acts
     words2 scales = *(const SHARED words2 *)(row + 1536 + 16 * block + 8 * half);
     float d = f16_value(*(const SHARED uint16_t *)(row + 1664 + 2 * block));
     float sum = 0;
-    /* Lower four bits and upper two are multiplied where they stand, sixteen times, or four times,
-     * less or more than they are: to bring them together would keep the unit that does logic busy.
-     * Groups 2 and 3 are taken sixteenfold, as their scales are a sixteenth. Whole numbers become
-     * floats as in Q4_K; scales, which have a sign, by 128 more. */
+    /* Nibbles and top bits are multiplied in place, unshifted: to bring them together would keep
+     * the unit that does logic busy. Top bits of group g count 4^g there; a factor makes that 16,
+     * or 256 for groups 2 and 3, whose nibbles are the upper ones: these groups come out
+     * sixteenfold, as their scales are a sixteenth. Whole numbers become floats as in Q4_K; scales
+     * are signed bytes, so 128 is added first and subtracted with the rest. */
     uint32_t more[2] = { scales[0] ^ 0x80808080u, scales[1] ^ 0x80808080u };
     UNROLL
     for (uint32_t g = 0; g < 4; g++) {

@@ -127,9 +127,9 @@ struct inputs {
     uint32_t k;
 };
 
-/* Where a token's row is. Kernels of levels have no register left for eight places, nor for four,
- * and make them again for each unit, of two from a stride they keep; those of floats have none for
- * making them. */
+/* Where a token's row is. Kernels of floats keep each row's offset in a register. Those of levels
+ * have none left for eight offsets, nor for four, and compute them again for each unit (not_known);
+ * with up to two tokens they keep what they can of the stride. */
 INLINE const GLOBAL uint8_t *find_row(uint32_t dtype, const struct inputs *inputs, uint32_t t)
 {
     bool floats = dtype == DTYPE_BF16 || dtype == DTYPE_F16 || dtype == DTYPE_F32;

@@ -9,7 +9,8 @@
  *
  * Operands: packed (PACK_F16 or PACK_BF16), weights, bias, out. words[0]: tiles of tokens;
  * words[1]: first row of the weights' part; words[2]: rows of it; words[3]: the part is halves in
- * the workspace, not the operand. x counts tiles of tokens, then of rows. */
+ * the workspace, not the operand; words[4]: rows of the output lie at multiples of 8 bytes, so two
+ * values are stored at once. x counts tiles of tokens, then of rows. */
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/warpgroup.h"
 #include "ops/gpu/packing.h"

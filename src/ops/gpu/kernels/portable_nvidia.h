@@ -196,8 +196,7 @@ INLINE void made_here(uint32_t a, uint32_t b, float c)
     __asm__ volatile("" ::"r"(a), "r"(b), "f"(c) : "memory");
 }
 
-/* The same value, of which the compiler knows nothing: what is made of it is made again, and takes
- * no registers meanwhile. */
+/* Hides a value from the optimiser: what depends on it is recomputed, not kept in registers. */
 INLINE uint32_t not_known(uint32_t value)
 {
     __asm__ volatile("" : "+r"(value));

@@ -48,7 +48,7 @@ INLINE double exp_double(double x)
     return sum * double_of((uint64_t)(1023 + (int64_t)n) << 52);
 }
 
-/* |x| < 1e9: what is left of quarter turns, by a product in three parts. */
+/* |x| < 1e9: what is left of quarter turns, by a product in two parts. */
 INLINE void sine_cosine(double x, double *sine, double *cosine)
 {
     double n = __builtin_rint(x * 0.63661977236758134308);
@@ -102,7 +102,7 @@ INLINE double own_share(const struct params_rope_table *params, double dimension
     return (1 - ramp) * params->ext_factor;
 }
 
-/* A thread for each pair (x) of some positions (y, and on in steps of the grid). */
+/* A thread for each pair (x) of TILE_POSITIONS positions (y). */
 KERNEL(rope_table)
 {
     ENTER(call);

@@ -3,8 +3,8 @@
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/kernels/kernel_call.h"
 
-/* Whether all threads of the block may go on with the row that the list names at `place`. One
- * thread leaves the trap. */
+/* Whether an index from the list is below the bound, the same for all threads of the block. If not,
+ * one thread leaves the trap. */
 INLINE bool row_ok(const struct gpu_call *call, uint64_t index, uint64_t bound)
 {
     if (index < bound)
