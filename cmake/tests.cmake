@@ -314,7 +314,13 @@ if(greta_kernel_count GREATER 0)
         set_tests_properties(fake_gpu/${name} PROPERTIES TIMEOUT ${greta_test_timeout}
                              ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};${ARGN}")
     endfunction()
+    # A driver that cannot map memory into address ranges: guards are canaries alone.
+    greta_fake_gpu_test(gpu_inspect_zones_test gpu_inspect_test FAKE_GPU_NO_RANGES=1)
+    greta_fake_gpu_test(gpu_limits_zones_test gpu_limits_test FAKE_GPU_NO_RANGES=1)
     if(NOT GRETA_SANITIZE)
+        add_test(NAME fake_hip/gpu_inspect_zones_test COMMAND gpu_inspect_test hip:0)
+        set_tests_properties(fake_hip/gpu_inspect_zones_test PROPERTIES TIMEOUT ${greta_test_timeout}
+            ENVIRONMENT "LD_LIBRARY_PATH=${over_path}:${fake_path};FAKE_GPU_NO_RANGES=1")
         # Few processors, so few blocks; on a chip of another kind heads share them.
         greta_fake_gpu_test(gpu_group_few_test gpu_group_test)
         greta_fake_gpu_test(gpu_ops_few_test gpu_ops_test FAKE_GPU_CHIP=80)

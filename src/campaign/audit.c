@@ -157,7 +157,7 @@ static enum status ensure_self_test(struct audit *audit, struct error *err)
                                     "dispositivo; se hace ahora"
                                   : "self-test: there is none of this binary on this device; "
                                     "making it now");
-    TRY(self_test_run(options, &audit->test, err));
+    TRY(self_test_run(options, &audit->identity, &audit->test, err));
     self_test_save(options, &audit->identity, &audit->test);
     memcpy(audit->self_test, audit->test.states, sizeof(audit->self_test));
     audit->self_test_known = true;

@@ -21,7 +21,8 @@
 enum status identity_find(const struct campaign_options *options, struct identity *ret_identity,
                           struct error *err)
 {
-    struct device_options device_options = { .staging_slot_count = 1,
+    struct device_options device_options = { .guards = true, /* so that it says what they are */
+                                             .staging_slot_count = 1,
                                              .staging_slot_bytes = 4096,
                                              .gpu_image = ops_gpu_image() };
     struct identity identity = { 0 };

@@ -29,7 +29,7 @@ static bool is_culprit(const struct self_test_row *row, const struct analyze_pla
 static const struct finding *find_answer(const struct self_test_row *row,
                                          const struct analysis *analysis)
 {
-    for (size_t i = 0; row->compared && i < analysis->finding_count; i++)
+    for (size_t i = 0; (row->needs & SELF_TEST_COMPARED) && i < analysis->finding_count; i++)
         if (analysis->findings[i].hypothesis == row->hypothesis)
             return &analysis->findings[i];
     return analysis->root >= 0 ? &analysis->findings[analysis->root] : NULL;
@@ -53,6 +53,7 @@ struct bench {
     const struct campaign_options *options;
     struct child_setup setup;
     struct audit_model model;
+    bool guards_fault; /* on this device */
     char folder[FILES_PATH_BYTES];
 };
 
@@ -128,6 +129,19 @@ static enum status run_other_path(struct bench *bench, const struct job *planted
     return STATUS_OK;
 }
 
+/* A fault that cannot show on this device: neither found nor missed. */
+static bool is_absent(const struct bench *bench, const struct self_test_row *row)
+{
+    return (row->needs & SELF_TEST_FAULTING_GUARDS) && !bench->guards_fault;
+}
+
+static void note_absent(struct report_planted *planted)
+{
+    planted->absent = true;
+    planted->note = "not planted: without address ranges to map memory into, guards of this device "
+                    "are canaries, and nothing would fault";
+}
+
 static enum status plant(struct bench *bench, const struct self_test_row *row,
                          struct report_planted *planted, char *note, size_t note_bytes,
                          struct error *err)
@@ -143,9 +157,6 @@ static enum status plant(struct bench *bench, const struct self_test_row *row,
     if (row->iterations)
         job.iterations = row->iterations;
     TRY(run_job(bench, &job, &outcome, &analyzer, err));
-    *planted = (struct report_planted){ .fault = row->fault,
-                                        .hypothesis = row->hypothesis,
-                                        .found_hypothesis = HYPOTHESIS_COUNT };
     planted->planted.scope.layer = row->layer;
     planted->planted.scope.step = row->step;
     event_set_text(planted->planted.op, sizeof(planted->planted.op), row->op);
@@ -160,7 +171,7 @@ static enum status plant(struct bench *bench, const struct self_test_row *row,
     }
     describe_miss(&outcome, analysis, note, note_bytes);
     enum status status = STATUS_OK;
-    if (planted->detected && row->compared)
+    if (planted->detected && (row->needs & SELF_TEST_COMPARED))
         status = run_other_path(bench, &job, &planted->detected, err);
     planted->note = note[0] ? note : NULL;
     analyzer_destroy(analyzer);
@@ -200,6 +211,8 @@ static void judge(struct self_test *test)
     test->passed = test->clean_findings == 0;
     for (size_t i = 0; i < test->planted_count; i++) {
         const struct report_planted *planted = &test->planted[i];
+        if (planted->absent)
+            continue;
         bool ok = planted->detected && planted->culprit_ok && test->clean_findings == 0;
         enum self_test_state *state = &test->states[planted->hypothesis];
         if (*state != SELF_TEST_FAILED)
@@ -216,18 +229,24 @@ static enum status run_all(struct bench *bench, struct self_test *test, struct e
     for (size_t i = 0; i < self_test_row_count; i++) {
         if (watcher->step && !watcher->step(watcher->context, "self-test", i, self_test_row_count))
             return error_set(err, STATUS_INTERRUPTED, "interrupted");
-        TRY(plant(bench, &self_test_rows[i], &test->planted[i], test->notes[i],
-                  sizeof(test->notes[i]), err));
+        const struct self_test_row *row = &self_test_rows[i];
+        test->planted[i] = (struct report_planted){ .fault = row->fault,
+                                                    .hypothesis = row->hypothesis,
+                                                    .found_hypothesis = HYPOTHESIS_COUNT };
+        if (is_absent(bench, row))
+            note_absent(&test->planted[i]);
+        else
+            TRY(plant(bench, row, &test->planted[i], test->notes[i], sizeof(test->notes[i]), err));
         test->planted_count++;
     }
     judge(test);
     return STATUS_OK;
 }
 
-enum status self_test_run(const struct campaign_options *options, struct self_test *ret_test,
-                          struct error *err)
+enum status self_test_run(const struct campaign_options *options, const struct identity *identity,
+                          struct self_test *ret_test, struct error *err)
 {
-    struct bench bench = { .options = options };
+    struct bench bench = { .options = options, .guards_fault = identity->device.guards_fault };
     struct self_test test = { 0 };
     struct campaign_options plain = *options;
     plain.model = NULL; /* the faults' places are those of the small model */
@@ -267,7 +286,7 @@ enum status campaign_self_test(const struct campaign_options *options, bool json
     struct identity identity;
     struct self_test test;
     TRY(identity_find(options, &identity, err));
-    TRY(self_test_run(options, &test, err));
+    TRY(self_test_run(options, &identity, &test, err));
     self_test_save(options, &identity, &test);
     struct report_facts facts = { .planted = test.planted,
                                   .planted_count = test.planted_count,

@@ -8,6 +8,16 @@
 #include "campaign/identity.h"
 #include "report/report.h"
 
+/* What a row needs beyond its run; bits. */
+enum self_test_needs {
+    /* Only runs that differ in one thing can tell it: it must be among the findings, and must be
+     * gone where the copies take the other path, on which nothing is planted. */
+    SELF_TEST_COMPARED = 1,
+    /* It shows as an access to memory that guards took away. Where guards are canaries alone there
+     * is no such access (device_info.guards_fault): the row is not planted, and says so. */
+    SELF_TEST_FAULTING_GUARDS = 2,
+};
+
 /* A fault, where it is planted, and what must be found. */
 struct self_test_row {
     const char *fault; /* slug */
@@ -20,9 +30,7 @@ struct self_test_row {
     int32_t layer, step;
     const char *tensor;  /* label */
     uint32_t iterations; /* 0: 2 */
-    /* Only runs that differ in one thing can tell it: it must be among the findings, and must be
-     * gone where the copies take the other path, on which nothing is planted. */
-    bool compared;
+    unsigned needs;      /* enum self_test_needs */
 };
 
 /* self_test_rows.c */
@@ -44,7 +52,8 @@ struct job self_test_job(const char *device, const char *model, const char *labe
 /* Plants everything. STATUS_INTERRUPTED and what keeps children from starting are errors; a fault
  * that is not found is a result. */
 MUST_CHECK enum status self_test_run(const struct campaign_options *options,
-                                     struct self_test *ret_test, struct error *err);
+                                     const struct identity *identity, struct self_test *ret_test,
+                                     struct error *err);
 void self_test_release(struct self_test *test);
 
 /* Results are kept by binary and device. Saving is a courtesy: what cannot be kept is made again.

@@ -22,10 +22,10 @@ void self_test_save(const struct campaign_options *options, const struct identit
     json_t *planted = json_array();
     for (size_t i = 0; i < test->planted_count; i++) {
         const struct report_planted *one = &test->planted[i];
-        json_array_append_new(planted,
-                              json_pack("{s:s, s:s, s:b, s:b}", "fault", one->fault, "hypothesis",
-                                        hypothesis_info(one->hypothesis)->slug, "detected",
-                                        one->detected, "culprit_ok", one->culprit_ok));
+        json_array_append_new(
+            planted, json_pack("{s:s, s:s, s:b, s:b, s:b}", "fault", one->fault, "hypothesis",
+                               hypothesis_info(one->hypothesis)->slug, "absent", one->absent,
+                               "detected", one->detected, "culprit_ok", one->culprit_ok));
     }
     json_t *document = json_pack("{s:s, s:s, s:s, s:I, s:o}", "key", identity->key, "binary_sha256",
                                  identity->binary_sha256, "device", identity->device.name,
@@ -50,6 +50,8 @@ static bool read_states(const json_t *document, const struct identity *identity,
         enum hypothesis hypothesis;
         if (!slug || !hypothesis_from_slug(slug, &hypothesis))
             return false;
+        if (json_is_true(json_object_get(one, "absent")))
+            continue;
         bool ok = json_is_true(json_object_get(one, "detected")) &&
                   json_is_true(json_object_get(one, "culprit_ok")) && !alarmed;
         if (states[hypothesis] != SELF_TEST_FAILED)

@@ -295,6 +295,9 @@ struct device_info {
     bool replay_pays;      /* replaying a graph costs much less than its launches */
     bool own_memory;       /* across a link: much is better copied in by a stream than imported */
     uint32_t gpu_features; /* DEVICE_GPU_ bits of the kernels that were loaded */
+    /* Opened with guards: what lies behind a buffer's end, and what was freed, faults. A GPU whose
+     * runtime cannot map memory into address ranges has canaries alone. */
+    bool guards_fault;
 };
 
 const struct device_info *device_info(const struct device *device);

@@ -92,7 +92,7 @@ static void add_verdicts(const struct report_facts *facts, struct facts_totals *
 
 struct facts_totals facts_totals(const struct report_facts *facts)
 {
-    struct facts_totals totals = { .planted = facts->planted_count };
+    struct facts_totals totals = { 0 };
     for (size_t i = 0; i < facts->row_count; i++) {
         const struct report_row *row = &facts->rows[i];
         totals.planned += row->planned;
@@ -110,6 +110,7 @@ struct facts_totals facts_totals(const struct report_facts *facts)
         totals.dropped_findings += facts->analyses[i]->findings_dropped;
     }
     for (size_t i = 0; i < facts->planted_count; i++) {
+        totals.planted += !facts->planted[i].absent;
         totals.detected += facts->planted[i].detected;
         totals.culprits += facts->planted[i].culprit_ok;
     }

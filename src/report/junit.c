@@ -105,7 +105,9 @@ static void add_planted(struct suite *suite, const struct report_planted *one)
 {
     struct text message;
     text_init(&message);
-    if (!one->detected)
+    if (one->absent)
+        text_add(&message, "cannot show on this device");
+    else if (!one->detected)
         text_addf(&message, "planted as %s, not detected", hypothesis_info(one->hypothesis)->slug);
     else
         text_addf(&message, "planted as %s, found as %s; the culprit is %s",
@@ -116,7 +118,10 @@ static void add_planted(struct suite *suite, const struct report_planted *one)
                   one->culprit_ok ? "right" : "wrong");
     if (one->note)
         text_addf(&message, ": %s", one->note);
-    add_case(suite, one->fault, 0, one->detected && one->culprit_ok ? CASE_PASSED : CASE_FAILED,
+    add_case(suite, one->fault, 0,
+             one->absent                        ? CASE_SKIPPED
+             : one->detected && one->culprit_ok ? CASE_PASSED
+                                                : CASE_FAILED,
              text_get(&message));
     suite->cases.failed = suite->cases.failed || message.failed;
     text_release(&message);

@@ -76,6 +76,7 @@ struct report_planted {
     const char *fault; /* slug */
     enum hypothesis hypothesis;
     struct analyze_place planted; /* where it was put */
+    bool absent; /* not put anywhere: it cannot show on this device; note says why */
     bool detected;
     enum hypothesis found_hypothesis; /* HYPOTHESIS_COUNT: nothing found */
     struct analyze_place culprit;     /* as the finding names it */

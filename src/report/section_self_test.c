@@ -21,14 +21,20 @@ static void print_planted(struct doc *doc, const struct report_planted *one)
     doc_cell_code(doc, one->fault);
     doc_cell_code(doc, hypothesis_info(one->hypothesis)->slug);
     add_place(doc, &one->planted);
-    doc_cell_badge(doc, doc_word(doc, one->detected ? WORD_YES : WORD_NO),
-                   one->detected ? DOC_GOOD : DOC_BAD);
+    if (one->absent)
+        doc_cell_text(doc, doc_word(doc, WORD_SELF_TEST_ABSENT));
+    else
+        doc_cell_badge(doc, doc_word(doc, one->detected ? WORD_YES : WORD_NO),
+                       one->detected ? DOC_GOOD : DOC_BAD);
     doc_cell_code(doc, one->found_hypothesis < HYPOTHESIS_COUNT
                            ? hypothesis_info(one->found_hypothesis)->slug
                            : NULL);
     add_place(doc, &one->culprit);
-    doc_cell_badge(doc, doc_word(doc, one->culprit_ok ? WORD_YES : WORD_NO),
-                   ok ? DOC_GOOD : DOC_BAD);
+    if (one->absent)
+        doc_cell_text(doc, NULL);
+    else
+        doc_cell_badge(doc, doc_word(doc, one->culprit_ok ? WORD_YES : WORD_NO),
+                       ok ? DOC_GOOD : DOC_BAD);
     doc_cell_text(doc, one->note);
     doc_row_end(doc);
 }

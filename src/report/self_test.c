@@ -14,6 +14,7 @@ static json_t *planted_json(struct text *out, const struct report_planted *one)
     json_put_text(out, item, "fault", one->fault);
     json_put_text(out, item, "hypothesis", hypothesis_info(one->hypothesis)->slug);
     json_put_place(out, item, "planted", &one->planted);
+    json_put_flag(out, item, "absent", one->absent);
     json_put_flag(out, item, "detected", one->detected);
     json_put_text(out, item, "found_hypothesis",
                   one->found_hypothesis < HYPOTHESIS_COUNT
@@ -61,8 +62,11 @@ void report_self_test_table(const struct report_facts *facts, enum analyze_langu
         facts_place(&one->culprit, language, &place);
         table_add(&table, one->fault);
         table_add(&table, hypothesis_info(one->hypothesis)->slug);
-        table_add(&table, words_get(language, one->detected ? WORD_YES : WORD_NO));
-        table_add(&table, words_get(language, one->culprit_ok ? WORD_YES : WORD_NO));
+        table_add(&table, words_get(language, one->absent     ? WORD_SELF_TEST_ABSENT
+                                              : one->detected ? WORD_YES
+                                                              : WORD_NO));
+        table_add(&table,
+                  one->absent ? "-" : words_get(language, one->culprit_ok ? WORD_YES : WORD_NO));
         table_add(&table, text_get(&place));
         text->failed = text->failed || place.failed;
         text_release(&place);

@@ -41,6 +41,20 @@ expect_stderr "illegal memory access"
 expect_stderr "rope, layer 1, step 2"
 expect_nothing_left
 
+# A driver that cannot map memory into ranges: guards are canaries. They find a byte behind a buffer and one before it,
+# and name the launch; a clean run has no finding.
+export FAKE_GPU_NO_RANGES=1
+expect_exit 0 "${run[@]}" --audit guard --flight zones.flight
+expect_stderr "0 findings"
+expect_nothing_left
+for plan in overrun underrun; do
+    expect_exit 0 "${run[@]}" --audit guard --flight zones.flight --inject $plan@op=swiglu,layer=1,step=1
+    expect_stderr "silent-corruption"
+    expect_stderr "swiglu, layer 1, step 1"
+    expect_nothing_left
+done
+unset FAKE_GPU_NO_RANGES
+
 # Two at once, and one that dies beside one that lives.
 "${run[@]}" -n 24 --ignore-eos >one.txt 2>/dev/null &
 first=$!

@@ -23,6 +23,7 @@
 #define NO_MEMORY 2
 #define INVALID_IMAGE 200
 #define NOT_FOUND 500
+#define NOT_SUPPORTED 801
 
 #define CUDA_CALL(name, parameters) EXPORT CUresult name parameters;
 #define CUDA_OLD CUDA_CALL
@@ -44,8 +45,9 @@ static CUresult sticky;
  * takes so many microseconds: to measure what the host does beside them. FAKE_GPU_LATE: late.h.
  * FAKE_GPU_CHIP: its compute capability, times ten (default: 90). FAKE_GPU_EARLY: the kernels of a
  * graph all begin before the first has done anything: what one reads by then (load_if) must be what
- * it would read in its turn. FAKE_GPU_VERSION: CUDA's version the driver is for (default: 13000).
- * FAKE_GPU_COUNT: devices (default: 1; they are one). */
+ * it would read in its turn. FAKE_GPU_NO_RANGES: memory cannot be mapped into address ranges.
+ * FAKE_GPU_VERSION: CUDA's version the driver is for (default: 13000). FAKE_GPU_COUNT: devices
+ * (default: 1; they are one). */
 enum thing {
     THING_MEMORY,
     THING_RANGE,
@@ -398,12 +400,17 @@ CUresult cuMemHostUnregister(void *memory)
     return memory ? 0 : INVALID_VALUE;
 }
 
+static bool has_ranges(void)
+{
+    return getenv("FAKE_GPU_NO_RANGES") == NULL;
+}
+
 CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *properties,
                                        CUmemAllocationGranularity_flags option)
 {
     (void)properties;
     *bytes = GRANULARITY;
-    return option;
+    return has_ranges() ? option : NOT_SUPPORTED;
 }
 
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment,
@@ -412,6 +419,8 @@ CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignmen
     (void)alignment;
     (void)wanted;
     (void)flags;
+    if (!has_ranges())
+        return NOT_SUPPORTED;
     if (bytes % GRANULARITY)
         return INVALID_VALUE;
     void *map = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -435,6 +444,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *memory, size_t bytes,
 {
     (void)flags;
     *memory = bytes;
+    if (!has_ranges())
+        return NOT_SUPPORTED;
     if (properties->type != CUDA_MEMORY_PINNED || bytes % GRANULARITY)
         return INVALID_VALUE;
     if (!use_bytes(bytes))

@@ -1,6 +1,7 @@
 /* gpu_inspect_test.c - what a device says of memory the audit wants looked at, held against what is
  * there: digests of rows of any size and place, values that are not finite, canaries, in launches
- * and in replays. The device is the first argument; the host, without one. */
+ * and in replays. The device is the first argument; the host, without one. Where a GPU's runtime
+ * cannot map memory into ranges (FAKE_GPU_NO_RANGES), canaries are all that guards are. */
 #include "ops_lab.h"
 
 #include "device/device_impl.h"
@@ -210,34 +211,95 @@ static void test_many_launches(void **state)
 
 /* ---- Canaries ------------------------------------------------------------------------------- */
 
-static void check_canary(const char *plan, int64_t offset)
+#define WIDTH_LIMIT 128u
+
+/* Adds `width` values three times; the plan's damage is done in the second. */
+static void check_canary(const char *plan, uint64_t width, int64_t offset)
 {
     struct scene scene;
     open_scene(&scene, false, plan);
     struct lab *lab = &scene.lab;
-    enum { WIDTH = 99 }; /* so that some bytes are left behind it */
-    float values[WIDTH] = { 0 };
-    struct device_view x = lab_put_new(lab, DTYPE_F32, WIDTH, 1, values);
-    struct device_view y = lab_put_new(lab, DTYPE_F32, WIDTH, 1, values);
+    float values[WIDTH_LIMIT] = { 0 };
+    struct device_view x = lab_put_new(lab, DTYPE_F32, width, 1, values);
+    struct device_view y = lab_put_new(lab, DTYPE_F32, width, 1, values);
     for (int32_t layer = 0; layer < 3; layer++) {
         struct event_scope scope = { .step = 2, .layer = layer, .tensor = "sum" };
         device_scope_set(lab->device, lab->target.stream, &scope);
         LAB_OK(lab, ops_add(&lab->target, &x, &y, &lab->err));
     }
     wait_for(&scene);
+    const struct event *canary = &scene.watch.canary;
     assert_int_equal(scene.watch.canaries, 1); /* put back: seen once */
-    assert_int_equal(scene.watch.canary.bytes, 1);
-    assert_int_equal((int64_t)scene.watch.canary.found, offset);
-    assert_int_equal(scene.watch.canary.scope.layer, 1);
-    assert_string_equal(scene.watch.canary.op, "add");
+    assert_int_equal(canary->bytes, 1);
+    assert_int_equal((int64_t)canary->found, offset);
+    assert_int_equal(canary->expected, width * sizeof(float));
+    assert_int_equal(canary->object, x.buffer.index);
+    assert_int_equal(canary->scope.layer, 1);
+    assert_string_equal(canary->op, "add");
+    assert_true(canary->cause_id == inject_record(scene.inject)->place.event_id);
+    lab_get(lab, &x, values); /* nothing faulted */
     close_scene(&scene);
+}
+
+/* Whether guards fault on this device, or are canaries alone. */
+static bool guards_fault(void)
+{
+    struct scene scene;
+    open_scene(&scene, false, NULL);
+    bool fault = device_info(scene.lab.device)->guards_fault;
+    close_scene(&scene);
+    return fault;
 }
 
 static void test_canaries(void **state)
 {
     (void)state;
-    check_canary("overrun@op=add,layer=1", 99 * (int64_t)sizeof(float));
-    check_canary("underrun@op=add,layer=1", -1);
+    /* So wide that some bytes are left behind it, whatever is there. */
+    check_canary("overrun@op=add,layer=1", 99, 99 * (int64_t)sizeof(float));
+    check_canary("underrun@op=add,layer=1", 99, -1);
+}
+
+/* A buffer of whole steps of alignment: where guards fault, its end is that of the memory. */
+static void test_zones(void **state)
+{
+    (void)state;
+    if (guards_fault())
+        return; /* gpu_fault_test has this */
+    check_canary("overrun@op=add,layer=1", WIDTH_LIMIT, WIDTH_LIMIT * (int64_t)sizeof(float));
+    check_canary("underrun@op=add,layer=1", WIDTH_LIMIT, -1);
+}
+
+/* Further away than what is looked at behind a launch: found when the buffer goes. */
+static void test_far_damage(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, false, NULL);
+    struct lab *lab = &scene.lab;
+    const struct device_info *info = device_info(lab->device);
+    /* Only the emulated driver's memory can be written by this process. */
+    if (strncmp(info->name, "Fake", 4) == 0 && !info->guards_fault) {
+        float values[WIDTH_LIMIT] = { 0 };
+        struct device_view x = lab_put_new(lab, DTYPE_F32, WIDTH_LIMIT, 1, values);
+        struct device_view y = lab_put_new(lab, DTYPE_F32, WIDTH_LIMIT, 1, values);
+        LAB_OK(lab, ops_add(&lab->target, &x, &y, &lab->err));
+        wait_for(&scene);
+        uint8_t *bytes = (uint8_t *)(uintptr_t)scene.watch.scan.accesses[0].address;
+        bytes[sizeof(values) + 3000] = bytes[-3000] = 0;
+        LAB_OK(lab, ops_add(&lab->target, &x, &y, &lab->err));
+        wait_for(&scene);
+        assert_int_equal(scene.watch.canaries, 0);
+        lab_drop(lab, y);
+        assert_int_equal(scene.watch.canaries, 0);
+        uint32_t index = x.buffer.index;
+        lab_drop(lab, x);
+        assert_int_equal(scene.watch.canaries, 1);
+        assert_int_equal(scene.watch.canary.bytes, 2);
+        assert_int_equal(scene.watch.canary.object, index);
+        assert_int_equal((int64_t)scene.watch.canary.found, -3000);
+        assert_true(scene.watch.canary.cause_id == 0);
+    }
+    close_scene(&scene);
 }
 
 /* ---- Replays -------------------------------------------------------------------------------- */
@@ -374,6 +436,8 @@ int main(int argument_count, char **arguments)
         cmocka_unit_test(test_scans),
         cmocka_unit_test(test_many_launches),
         cmocka_unit_test(test_canaries),
+        cmocka_unit_test(test_zones),
+        cmocka_unit_test(test_far_damage),
         cmocka_unit_test(test_replays),
         cmocka_unit_test(test_canary_of_replay),
         cmocka_unit_test(test_stream_before_graph),

@@ -27,7 +27,7 @@ struct report_specimen {
     double latencies[3][400];
     struct report_intervention interventions[2];
     struct report_ablation ablations[3];
-    struct report_planted planted[3];
+    struct report_planted planted[4];
     struct report_transfer transfers[2];
     struct report_earlier earlier[2];
     struct report_difference differences[4];
@@ -293,6 +293,11 @@ static inline void specimen_reruns(struct report_specimen *s)
         .found_hypothesis = HYPOTHESIS_KERNEL_FAULT,
         .culprit = specimen_place(99, EVENT_COPY_OUT, "", -1, 0, "hidden"),
     };
+    s->planted[3] = (struct report_planted){ .fault = "overrun-into-guard",
+                                             .hypothesis = HYPOTHESIS_KERNEL_FAULT,
+                                             .absent = true,
+                                             .found_hypothesis = HYPOTHESIS_COUNT,
+                                             .note = "no guards" };
     s->transfers[0] = (struct report_transfer){
         .path = "d2h pinned async", .copies = 3000, .bytes = 123456789, .gigabytes_per_second = 11.5
     };
@@ -306,7 +311,7 @@ static inline void specimen_reruns(struct report_specimen *s)
     s->facts.ablations = s->ablations;
     s->facts.ablation_count = 3;
     s->facts.planted = s->planted;
-    s->facts.planted_count = 3;
+    s->facts.planted_count = 4;
     s->facts.transfers = s->transfers;
     s->facts.transfer_count = 2;
 }

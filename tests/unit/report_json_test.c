@@ -115,13 +115,15 @@ static void test_self_test(void **state)
     json_t *root = parse(report_self_test_json, &specimen->facts);
     assert_string_equal(text_at(root, "device"), "AMD EPYC 9B14");
     json_t *planted = json_object_get(root, "planted"), *first = json_array_get(planted, 0);
-    assert_int_equal(json_array_size(planted), 3);
+    assert_int_equal(json_array_size(planted), 4);
     assert_string_equal(text_at(first, "fault"), "wrong-position");
     assert_string_equal(text_at(first, "hypothesis"), "bad-pointer");
     assert_true(json_is_true(json_object_get(first, "detected")));
     assert_true(json_is_true(json_object_get(first, "culprit_ok")));
     assert_string_equal(text_at(json_object_get(first, "culprit"), "op"), "rope");
     assert_true(json_is_false(json_object_get(json_array_get(planted, 1), "detected")));
+    assert_true(json_is_false(json_object_get(json_array_get(planted, 1), "absent")));
+    assert_true(json_is_true(json_object_get(json_array_get(planted, 3), "absent")));
     json_decref(root);
     free(specimen);
 }
@@ -238,10 +240,10 @@ static void test_junit(void **state)
     struct text text;
     text_init(&text);
     report_junit(&specimen->facts, &text);
-    /* 4 rows, 15 hypotheses, 3 planted; failures: 2 confirmed, 2 planted; error: the crash;
-     * skipped: 1 interrupted row and 9 inconclusive. */
+    /* 4 rows, 15 hypotheses, 4 planted; failures: 2 confirmed, 2 planted; error: the crash;
+     * skipped: 1 interrupted row, 9 inconclusive and 1 that cannot be planted. */
     check_contains("junit", text_get(&text),
-                   "tests=\"23\" failures=\"4\" errors=\"1\" skipped=\"10\"");
+                   "tests=\"24\" failures=\"4\" errors=\"1\" skipped=\"11\"");
     check_contains("junit", text_get(&text), "&lt;script&gt;");
     assert_null(strstr(text_get(&text), "<script"));
     text_release(&text);
@@ -251,7 +253,7 @@ static void test_junit(void **state)
     text_init(&text);
     report_junit(&specimen->facts, &text);
     check_contains("junit", text_get(&text),
-                   "tests=\"23\" failures=\"5\" errors=\"1\" skipped=\"10\"");
+                   "tests=\"24\" failures=\"5\" errors=\"1\" skipped=\"11\"");
     check_contains("junit", text_get(&text), "findings: 50 of 50 iterations, 0 errors, 1 findings");
     text_release(&text);
     free(specimen);

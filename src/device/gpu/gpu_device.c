@@ -162,6 +162,7 @@ static int open_parts(struct gpu_device *gpu, const struct device_options *optio
         code = gpu_crumbs_create(gpu, options->crumbs);
     if (!code && options->guards)
         gpu_memory_probe(gpu);
+    gpu->device.info.guards_fault = gpu->granularity != 0;
     return code;
 }
 

@@ -125,7 +125,7 @@ static void read_processor_name(char *name, size_t name_bytes)
     fclose(file);
 }
 
-static void fill_info(struct device_info *info, uint32_t thread_count)
+static void fill_info(struct device_info *info, uint32_t thread_count, bool guards)
 {
     struct utsname system;
     char processor[96];
@@ -136,6 +136,7 @@ static void fill_info(struct device_info *info, uint32_t thread_count)
         snprintf(info->driver, sizeof(info->driver), "%.20s %.40s", system.sysname, system.release);
     info->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     info->alignment = 64;
+    info->guards_fault = guards;
 }
 
 enum status host_device_open(const struct device_options *options, struct device **ret_device,
@@ -147,7 +148,7 @@ enum status host_device_open(const struct device_options *options, struct device
     uint32_t threads = options->thread_count ? options->thread_count : parallel_processor_count();
     fault_install();
     host->device.methods = &host_methods;
-    fill_info(&host->device.info, threads);
+    fill_info(&host->device.info, threads, options->guards);
     host_quarantine_init(&host->quarantine, options->quarantine_bytes);
     pthread_mutex_init(&host->import_lock, NULL);
     enum status status = host_pool_create(threads, &host->pool, err);
