@@ -339,6 +339,33 @@ if(greta_kernel_count GREATER 0)
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
     endforeach()
+    # The audit's instrument on a GPU: every planted fault must be found. An emulated GPU takes two
+    # minutes for all of them, nearly all in kernels of the model, so it plants one of each kind.
+    set(self_test ${CMAKE_SOURCE_DIR}/tests/gpu/self_test.sh $<TARGET_FILE:greta>)
+    foreach(way "gpu;cuda:0;" "gpu_hip;hip:0;${over_path}")
+        list(GET way 0 group)
+        list(GET way 1 device)
+        list(GET way 2 path)
+        add_test(NAME ${group}/self_test COMMAND bash ${self_test} ${device})
+        set_tests_properties(${group}/self_test PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
+        if(path)
+            set_tests_properties(${group}/self_test PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${path}")
+        endif()
+    endforeach()
+    function(greta_fake_self_test name faults absent) # then what the environment says beside
+        add_test(NAME fake_gpu/${name} COMMAND bash ${self_test} cuda:0 "${faults}" ${absent})
+        set_tests_properties(fake_gpu/${name} PROPERTIES TIMEOUT 900
+                             ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};${ARGN}")
+    endfunction()
+    if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT GRETA_SANITIZE AND NOT GRETA_COVERAGE)
+        greta_fake_self_test(self_test "" 0)
+        set_tests_properties(fake_gpu/self_test PROPERTIES LABELS long)
+        greta_fake_self_test(self_test_some
+            "size-beyond-view,free-while-queued,skipped-wait,bad-index,slot-rewritten,overlapping-d2h,memory-vanished,overrun-into-guard,stale-graph,overrun,underrun,flipped-bit-in,lost-wakeup" 0)
+        greta_fake_self_test(self_test_zones
+            "free-while-queued,wild-pointer,memory-vanished,overrun-into-guard,overrun,underrun" 2
+            FAKE_GPU_NO_RANGES=1)
+    endif()
     if(NOT GRETA_SANITIZE) # with the runtime below HIP, which tells of the address
         add_test(NAME fake_hip/fault_told COMMAND gpu_fault_test hip:0 wild-pointer@op=add,layer=3)
         set_tests_properties(fake_hip/fault_told PROPERTIES TIMEOUT ${greta_test_timeout} ENVIRONMENT

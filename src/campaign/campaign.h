@@ -74,7 +74,8 @@ struct campaign_options {
     const char *author;       /* NULL: not given */
     enum analyze_language language;
     bool locked, ablate_d2h, no_self_test, no_interventions;
-    uint32_t repeats;       /* of each intervention; 0: 3 */
+    const char *faults; /* of a self-test: only these, NAME,NAME, and no clean runs; NULL: all */
+    uint32_t repeats;   /* of each intervention; 0: 3 */
     uint64_t hang_limit_ns; /* 0: 30 s */
 };
 
@@ -99,7 +100,11 @@ void campaign_result_release(struct campaign_result *result);
 MUST_CHECK enum status campaign_audit(const struct campaign_options *options,
                                       struct campaign_result *result, struct error *err);
 
-/* Plants every fault there is and looks whether it is found. Adds the table (or JSON) to text;
+/* STATUS_USAGE where a name of the list is not a fault of the self-test; NULL is fine. */
+MUST_CHECK enum status campaign_check_faults(const char *faults, struct error *err);
+
+/* Plants every fault there is and looks whether it is found. Results of all of them are kept for
+ * later audits. Adds the table (or JSON) to text;
  * *ret_passed: every one was detected, with the right culprit, and clean runs had no finding. */
 MUST_CHECK enum status campaign_self_test(const struct campaign_options *options, bool json,
                                           struct text *text, bool *ret_passed, struct error *err);

@@ -221,23 +221,66 @@ static void judge(struct self_test *test)
     }
 }
 
+/* Whether the first name of a list NAME,NAME is this one. */
+static bool is_first(const char *list, const char *name)
+{
+    size_t length = strcspn(list, ",");
+    return strlen(name) == length && strncmp(list, name, length) == 0;
+}
+
+/* The list behind its first name; NULL: that was the last. */
+static const char *behind_first(const char *list)
+{
+    const char *comma = strchr(list, ',');
+    return comma ? comma + 1 : NULL;
+}
+
+static bool is_wanted(const char *faults, const char *name)
+{
+    bool wanted = !faults;
+    for (const char *at = faults; at && !wanted; at = behind_first(at))
+        wanted = is_first(at, name);
+    return wanted;
+}
+
+enum status campaign_check_faults(const char *faults, struct error *err)
+{
+    for (const char *at = faults; at; at = behind_first(at)) {
+        size_t i = 0;
+        while (i < self_test_row_count && !is_first(at, self_test_rows[i].fault))
+            i++;
+        if (i == self_test_row_count)
+            return error_set(err, STATUS_USAGE,
+                             "faults: expected names as --self-test prints them, NAME,NAME, found "
+                             "'%.64s'",
+                             at);
+    }
+    return STATUS_OK;
+}
+
 static enum status run_all(struct bench *bench, struct self_test *test, struct error *err)
 {
     const struct campaign_watcher *watcher = &bench->options->watcher;
-    TRY(run_clean(bench, AUDIT_GUARD, false, &test->clean_findings, err));
-    TRY(run_clean(bench, AUDIT_VERIFY, true, &test->clean_findings, err));
+    const char *faults = bench->options->faults;
+    if (!faults) {
+        TRY(run_clean(bench, AUDIT_GUARD, false, &test->clean_findings, err));
+        TRY(run_clean(bench, AUDIT_VERIFY, true, &test->clean_findings, err));
+    }
     for (size_t i = 0; i < self_test_row_count; i++) {
+        const struct self_test_row *row = &self_test_rows[i];
+        if (!is_wanted(faults, row->fault))
+            continue;
         if (watcher->step && !watcher->step(watcher->context, "self-test", i, self_test_row_count))
             return error_set(err, STATUS_INTERRUPTED, "interrupted");
-        const struct self_test_row *row = &self_test_rows[i];
-        test->planted[i] = (struct report_planted){ .fault = row->fault,
-                                                    .hypothesis = row->hypothesis,
-                                                    .found_hypothesis = HYPOTHESIS_COUNT };
+        size_t place = test->planted_count++;
+        struct report_planted *planted = &test->planted[place];
+        *planted = (struct report_planted){ .fault = row->fault,
+                                            .hypothesis = row->hypothesis,
+                                            .found_hypothesis = HYPOTHESIS_COUNT };
         if (is_absent(bench, row))
-            note_absent(&test->planted[i]);
+            note_absent(planted);
         else
-            TRY(plant(bench, row, &test->planted[i], test->notes[i], sizeof(test->notes[i]), err));
-        test->planted_count++;
+            TRY(plant(bench, row, planted, test->notes[place], sizeof(test->notes[place]), err));
     }
     judge(test);
     return STATUS_OK;
@@ -287,7 +330,8 @@ enum status campaign_self_test(const struct campaign_options *options, bool json
     struct self_test test;
     TRY(identity_find(options, &identity, err));
     TRY(self_test_run(options, &identity, &test, err));
-    self_test_save(options, &identity, &test);
+    if (!options->faults)
+        self_test_save(options, &identity, &test);
     struct report_facts facts = { .planted = test.planted,
                                   .planted_count = test.planted_count,
                                   .self_test_key = identity.key };

@@ -11,7 +11,7 @@
 
 struct settings {
     const char *model, *prompt_file, *matrix, *level, *expect_fault, *baseline, *ablate, *language;
-    const char *artifacts, *author, *resume, *inject, *device;
+    const char *artifacts, *author, *resume, *inject, *device, *faults;
     uint64_t seed;
     uint32_t copies, repeats, hang_limit;
     bool locked, json, self_test, transfers, no_self_test, no_interventions;
@@ -82,6 +82,9 @@ static const struct cli_option options[] = {
       "do not rerun a faulty row with one thing changed", NULL, false },
     { "--self-test", NULL, CLI_FLAG, AT(self_test),
       "plant every fault there is and print planted x detected", NULL, false },
+    { "--faults", "NAMES", CLI_TEXT, AT(faults),
+      "with --self-test: plant only these (NAME,NAME), without clean runs; the result is not kept",
+      NULL, false },
     { "--transfers", NULL, CLI_FLAG, AT(transfers),
       "copy on every path of the device, hashed at both ends, and check the model's bytes there",
       NULL, false },
@@ -149,6 +152,7 @@ static enum status fill_options(const struct cli_invocation *invocation, struct 
         .no_self_test = settings->no_self_test,
         .no_interventions = settings->no_interventions,
         .repeats = settings->repeats,
+        .faults = settings->faults,
         .hang_limit_ns = (uint64_t)settings->hang_limit * UINT64_C(1000000000),
     };
     if (!audit_level_from_name(settings->level, &ret->level))
@@ -157,10 +161,13 @@ static enum status fill_options(const struct cli_invocation *invocation, struct 
         return error_set(
             err, STATUS_USAGE,
             "expected --self-test or --transfers, found both; run one after the other");
+    if (settings->faults && !settings->self_test)
+        return error_set(err, STATUS_USAGE, "--faults: expected --self-test with it, found none");
     if (settings->hang_limit == 0 || settings->repeats == 0 || settings->copies == 0)
         return error_set(err, STATUS_USAGE,
                          "--hang-limit, --repeats, --copies: expected at least 1, found 0");
     TRY(campaign_check_matrix(settings->matrix, err));
+    TRY(campaign_check_faults(settings->faults, err));
     return audit_workload_read(workload, invocation, settings->model, settings->prompt_file, ret,
                                err);
 }
@@ -306,6 +313,7 @@ const struct cli_command cli_audit = {
         "  greta audit --inject rope-position@layer=2,step=3 --matrix B:audit:2\n"
         "  greta audit --resume artifacts/2026-11-15/20261115-093012-4f2a\n"
         "  greta audit --self-test --json\n"
+        "  greta audit --self-test --faults overrun,underrun --device cuda:0\n"
         "  greta audit --transfers --copies 1000\n",
     .options = options,
     .option_count = COUNT_OF(options),

@@ -11,6 +11,11 @@ expect_exit 2 "${audit[@]}" --matrix ../x:audit:1
 expect_exit 2 "${audit[@]}" --inject no-such-fault
 expect_one_line_error "inject: found 'no-such-fault'"
 expect_exit 2 "${audit[@]}" --self-test --transfers
+expect_exit 2 "${audit[@]}" --faults overrun
+expect_one_line_error "--faults: expected --self-test"
+expect_exit 2 "${audit[@]}" --self-test --faults overrun,no-such-fault
+expect_one_line_error "found 'no-such-fault'"
+expect_exit 2 "${audit[@]}" --self-test --faults overrun,
 expect_exit 2 "${audit[@]}" --level off
 expect_exit 2 "${audit[@]}" something
 expect_one_line_error "something"
@@ -24,9 +29,13 @@ expect_exit 3 "$GRETA" audit-worker absent.json
 expect_files tiny.gguf
 
 # ---- The instrument ----------------------------------------------------------------------------
+expect_exit 0 "${audit[@]}" --self-test --faults underrun,bad-index --json
+expect_json "[p['fault'] for p in j['planted']] == ['bad-index', 'underrun']"
+expect_json "all(p['detected'] and p['culprit_ok'] and not p['absent'] for p in j['planted'])"
+if ls "$XDG_CACHE_HOME"/greta/self-test-*.json >/dev/null 2>&1; then fail "expected nothing to be kept of some of them"; fi
 expect_exit 0 "${audit[@]}" --self-test --json
 expect_json "len(j['planted']) >= 28 and j['device']"
-expect_json "all(p['detected'] and p['culprit_ok'] for p in j['planted'])"
+expect_json "all(p['detected'] and p['culprit_ok'] and not p['absent'] for p in j['planted'])"
 expect_json "len({p['fault'] for p in j['planted']}) == len(j['planted'])"
 expect_json "len({p['hypothesis'] for p in j['planted']}) == 15"
 expect_json "[p['culprit']['layer'] for p in j['planted'] if p['fault'] == 'rope-position'] == [2]"
