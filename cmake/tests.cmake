@@ -339,6 +339,13 @@ if(greta_kernel_count GREATER 0)
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
     endforeach()
+    # What a log says that the device is told to read instead of the kernel's.
+    foreach(kind mine others)
+        add_test(NAME fake_gpu/fault_logged_${kind}
+                 COMMAND gpu_fault_test cuda:0 overrun@op=add,layer=3 ${kind})
+        set_tests_properties(fake_gpu/fault_logged_${kind} PROPERTIES TIMEOUT ${greta_test_timeout}
+                             ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_LATE=1")
+    endforeach()
     # The audit's instrument on a GPU: every planted fault must be found. An emulated GPU takes two
     # minutes for all of them, nearly all in kernels of the model, so it plants one of each kind.
     set(self_test ${CMAKE_SOURCE_DIR}/tests/gpu/self_test.sh $<TARGET_FILE:greta>)

@@ -65,6 +65,8 @@ struct device_options {
     enum device_imports imports; /* of the host device */
     /* A GPU is opened only if its chip can run code of this image; NULL: any GPU. */
     const struct device_gpu_image *gpu_image;
+    /* Of a GPU: read instead of /dev/kmsg; NULL: that. Borrowed while the device is opened. */
+    const char *kernel_log;
     bool serialise;        /* every call waits for its work: faults show where they happen */
     bool completions;      /* tell the observer when queued work is done */
     bool copy_completions; /* the same, of copies in and out only; on a GPU, in only */

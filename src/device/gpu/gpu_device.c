@@ -176,7 +176,7 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
         return error_set(err, STATUS_NO_MEMORY, "no memory for a device");
     }
     gpu->runtime = *take_runtime;
-    gpu_log_open(&gpu->log, NULL);
+    gpu_log_open(&gpu->log, options->kernel_log);
     gpu->device.methods = &gpu_methods;
     pthread_mutex_init(&gpu->lock, NULL);
     pthread_mutex_init(&gpu->inspect_lock, NULL);
