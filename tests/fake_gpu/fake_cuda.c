@@ -32,6 +32,7 @@
 #undef CUDA_CALL
 EXPORT CUresult cuCtxSynchronize(void);
 EXPORT uint64_t fake_cuda_captured(const char *name);
+EXPORT int fake_cuda_left(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything below */
 static CUresult sticky;
@@ -91,6 +92,15 @@ static bool use_bytes(size_t bytes)
 static void unuse_bytes(size_t bytes)
 {
     __atomic_sub_fetch(&used_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+/* For tests: how many things there are now. */
+int fake_cuda_left(void)
+{
+    int count = 0;
+    for (int i = 0; i < THING_COUNT; i++)
+        count += __atomic_load_n(&live[i], __ATOMIC_RELAXED);
+    return count;
 }
 
 __attribute__((destructor)) static void tell_left(void)

@@ -212,6 +212,46 @@ static enum status run_layers(struct scene *scene, const float *values, float *f
                   : device_read(lab->device, lab->target.stream, &x, found, DEVICE_HERE, &lab->err);
 }
 
+/* What the emulated driver was asked for and has not got back; 0 on others. */
+static int count_left(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    int (*left)(void) = NULL;
+    if (library)
+        *(void **)&left = dlsym(library, "fake_cuda_left");
+    return left ? left() : 0;
+}
+
+/* Opened again where it was lost: refused, with words that say what to do, as often as it is tried;
+ * or, where the runtime makes a new context, it works. The host cannot be lost for good. */
+static void check_reopening(void)
+{
+    struct device_options options = { .guards = true, .staging_slot_count = 1 };
+    for (int i = 0; i < 3; i++) {
+        struct lab lab;
+        struct error err;
+        struct device *device;
+        enum status status = all_open(lab_device, &options, &device, &err);
+        if (!status) {
+            float value = 1, found = 0;
+            device_close(device);
+            lab_open(&lab, CPU_PATH_PORTABLE, 1);
+            struct device_view x = lab_put_new(&lab, DTYPE_F32, 1, 1, &value);
+            lab_get(&lab, &x, &found);
+            assert_true(found == value);
+            lab_close(&lab);
+            print_message("%s can be opened again\n", lab_device);
+        } else {
+            assert_int_equal(status, STATUS_LOST);
+            check_contains("the message", err.text, lab_device);
+            check_contains("the message", err.text,
+                           "a fault earlier in this process has lost (error ");
+            check_contains("the message", err.text, "open it in a new process");
+        }
+        assert_int_equal(count_left(), 0);
+    }
+}
+
 static void test_fault(void **state)
 {
     (void)state;
@@ -238,6 +278,8 @@ static void test_fault(void **state)
     flight_close(scene.flight);
     check_finding(&scene);
     remove_files(&scene);
+    assert_int_equal(count_left(), 0);
+    check_reopening();
 }
 
 int main(int argument_count, char **arguments)

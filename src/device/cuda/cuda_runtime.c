@@ -561,15 +561,13 @@ enum status cuda_device_open(uint32_t index, const struct device_options *option
     int code = (int)cuda->api.cuDeviceGet(&cuda->device, (int)index);
     if (!code)
         code = (int)cuda->api.cuDevicePrimaryCtxRetain(&cuda->context, cuda->device);
+    struct gpu_runtime runtime = cuda_runtime;
+    runtime.self = cuda;
     if (code) {
-        enum status status = error_set(err, STATUS_NOT_FOUND,
-                                       "cuda:%u: expected it to open, found error %d (%s)", index,
-                                       code, error_name(cuda, code));
+        enum status status = gpu_open_failed(&runtime, "its context", code, err);
         close_runtime(cuda);
         return status;
     }
     cuda->early_start = attribute(cuda, CUDA_MAJOR) >= 9;
-    struct gpu_runtime runtime = cuda_runtime;
-    runtime.self = cuda;
     return gpu_device_open(&runtime, options, ret_device, err);
 }

@@ -101,6 +101,10 @@ struct gpu_runtime {
     int (*graph_launch)(void *self, void *exec, void *stream);
 };
 
+/* What a code of opening `name` means: STATUS_LOST, where a fault of this process came before. */
+MUST_CHECK enum status gpu_open_failed(const struct gpu_runtime *runtime, const char *name,
+                                       int code, struct error *err);
+
 /* Takes the runtime, which is closed with the device, or here on failure. */
 MUST_CHECK enum status gpu_device_open(const struct gpu_runtime *take_runtime,
                                        const struct device_options *options,

@@ -166,6 +166,21 @@ static int open_parts(struct gpu_device *gpu, const struct device_options *optio
     return code;
 }
 
+/* A context that faulted stays as it is: whoever opens the device again in its process meets the
+ * fault of the one before. */
+enum status gpu_open_failed(const struct gpu_runtime *runtime, const char *name, int code,
+                            struct error *err)
+{
+    const char *error_name = runtime->error_name(runtime->self, code);
+    if (runtime->is_fault(code))
+        return error_set(err, STATUS_LOST,
+                         "%s: expected a device that works, found one that a fault earlier in this "
+                         "process has lost (error %d, %s): open it in a new process",
+                         name, code, error_name);
+    return error_set(err, STATUS_NOT_FOUND, "%s: expected a device that works, found error %d (%s)",
+                     name, code, error_name);
+}
+
 enum status gpu_device_open(const struct gpu_runtime *take_runtime,
                             const struct device_options *options, struct device **ret_device,
                             struct error *err)
@@ -190,9 +205,7 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
     if (!code && !status)
         code = open_parts(gpu, options);
     if (code)
-        status = error_set(err, STATUS_NOT_FOUND,
-                           "%s: expected a device that works, found error %d (%s)", gpu->facts.name,
-                           code, gpu->runtime.error_name(gpu->runtime.self, code));
+        status = gpu_open_failed(&gpu->runtime, gpu->facts.name, code, err);
     if (!status && options->completions)
         status = gpu_completions_create(gpu, err);
     struct device_options chosen = *options;
