@@ -2,8 +2,10 @@
 # check.sh BUILD [DEVICE] [STEP ...]: everything that needs a real GPU, in one go; prints a table. BUILD is a build
 # folder with the tests (or any folder with its programs), DEVICE is cuda:0 unless it is given, STEPs are names of the
 # table's first column (default: all). Environment: MODEL_8B (a model of 8B for speeds; none: those lines are
-# skipped), STORIES (a small model to compare texts with; default: the one that comes with greta), SEED (of the random
-# inputs; default: a new one each time), LIMIT (seconds for a step; default: 120).
+# skipped), STORIES (a small model to compare texts with; default: the one that comes with greta), STORIES260K (a model
+# whose texts must not differ at all; default: ../shared/models/stories260K-f32.gguf beside the repository, if it is
+# there), SEED (of the random inputs; default: a new one each time), LIMIT (seconds for a step; default: 120), OUT_FOLDER
+# (where tables and logs of self-test, audit, transfers, audit-cost and memcheck are kept; default: nowhere).
 #
 # A line says ok, FAILED or skipped, with what was measured. The exit status is the number of lines that FAILED.
 # Works on tests/fake_gpu as well, as far as a processor that plays a GPU can: LD_LIBRARY_PATH=BUILD/fake_gpu.
@@ -15,6 +17,8 @@ here=$(dirname "$(realpath "$0")")
 greta=$build/greta
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))} limit=${LIMIT:-120}
 stories=$(realpath "${STORIES:-$here/../../models/greta-stories-14m-q8_0.gguf}")
+stories260k=$(realpath -m "${STORIES260K:-$here/../../../shared/models/stories260K-f32.gguf}")
+[ -z "${OUT_FOLDER:-}" ] || OUT_FOLDER=$(realpath "$OUT_FOLDER")
 work=$(mktemp -d "${TMPDIR:-/tmp}/greta-gpu-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -112,6 +116,16 @@ wanted same-text && {
     77) line same-text skipped "$(last)" ;;
     *) line same-text FAILED "$(last) host: $(head -c 80 host.txt | tr '\n' ' ') device: $(head -c 80 gpu.txt | tr '\n' ' ')" ;;
     esac
+    began=$(date +%s.%N)
+    if [ -e "$stories260k" ]; then # in F32: nothing is rounded that could turn two logits round
+        infer host.txt -m "$stories260k" -p "$prompt" -n $tokens --device host && infer gpu.txt -m "$stories260k" -p "$prompt" -n $tokens --device "$device"
+        code=$?
+        [ $code -eq 0 ] && [ -s host.txt ] && cmp -s host.txt gpu.txt &&
+            line same-text-260k ok "$(basename "$stories260k"): $tokens tokens, the same text" ||
+            line same-text-260k FAILED "exit $code: host: $(head -c 80 host.txt | tr '\n' ' ') device: $(head -c 80 gpu.txt | tr '\n' ' ') $(tail -1 err)"
+    else
+        line same-text-260k skipped "no $stories260k"
+    fi
 }
 wanted same-bits && {
     for i in 1 2 3; do infer t$i -m "$stories" -p "$prompt" -n $tokens --device "$device" --logits-out l$i.npy; done
@@ -160,6 +174,23 @@ wanted transfers && {
     detail="$(grep -o '[0-9]* copies, [0-9]* wrong.*' out); best H2D $(best H2D), D2H $(best D2H), D2D $(best D2D) GB/s"
     [ $code -eq 0 ] && line transfers ok "$detail" || line transfers FAILED "exit $code: $detail"
 }
+
+# ---- The HIP backend, through a libamdhip64 over CUDA's driver -----------------------------------
+# hip_test STEP PROGRAM ARGUMENTS...: as run_test.
+hip_test()
+{
+    if [ -e "$build/hip_over_cuda/libamdhip64.so" ] && [[ "$device" == cuda:* ]]; then
+        LD_LIBRARY_PATH=$build/hip_over_cuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} device=hip:${device#cuda:} run_test "$@"
+    elif wanted "$1"; then
+        line "$1" skipped "needs a GPU of CUDA's, and hip_over_cuda in $build"
+    fi
+}
+hip_test hip-ops gpu_ops_test
+hip_test hip-step gpu_step_test
+hip_test hip-inspections gpu_inspect_test
+hip_test hip-limits gpu_limits_test
+hip_test hip-models gpu_engine_test
+hip_test hip-fault gpu_fault_test overrun@op=add,layer=3
 
 # ---- Without enough, or none at all -------------------------------------------------------------
 used_mib() { nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -i "${device##*:}" 2>/dev/null | head -1; }
@@ -220,16 +251,18 @@ wanted audit-cost && {
 }
 wanted memcheck && {
     if command -v compute-sanitizer >/dev/null; then
-        seconds() { local t; t=$(date +%s.%N); "$@"; echo "$(date +%s.%N) $t" | awk '{ printf "%.2f", $1 - $2 }'; }
+        # timed COMMAND...: its exit status; the seconds it took in $took.
+        timed() { local t code; t=$(date +%s.%N); "$@"; code=$?; took=$(echo "$(date +%s.%N) $t" | awk '{ printf "%.2f s", $1 - $2 }'); return $code; }
         run() { timeout -k 5 "$limit" "$@" -m "$stories" -p "$prompt" -n 32 --greedy --device "$device" >text 2>err </dev/null; }
-        plain=$(seconds run "$greta" infer)
-        cp text plain.txt
-        guard=$(seconds run "$greta" infer --audit guard --flight g.flight)
-        checked=$(seconds run compute-sanitizer --tool memcheck --error-exitcode 9 --log-file memcheck.log "$greta" infer)
+        timed run "$greta" infer && times="plain $took" && cp text plain.txt &&
+            timed run "$greta" infer --audit log --flight l.flight && times+=", --audit log $took" &&
+            timed run "$greta" infer --audit guard --flight g.flight && times+=", --audit guard $took" &&
+            timed run compute-sanitizer --tool memcheck --error-exitcode 9 --log-file memcheck.log "$greta" infer
+        code=$? # 9: it found errors
         cp memcheck.log "${OUT_FOLDER:-$work}/" 2>/dev/null
-        grep -q 'ERROR SUMMARY: 0 errors' memcheck.log && cmp -s text plain.txt &&
-            line memcheck ok "0 errors; whole runs: plain $plain s, --audit guard $guard s, compute-sanitizer $checked s" ||
-            line memcheck FAILED "$(tail -2 memcheck.log | tr '\n' ' ') $(tail -1 err)"
+        [ $code -eq 0 ] && grep -q 'ERROR SUMMARY: 0 errors' memcheck.log && cmp -s text plain.txt &&
+            line memcheck ok "0 errors; whole runs: $times, compute-sanitizer $took" ||
+            line memcheck FAILED "exit $code: $(tail -2 memcheck.log 2>/dev/null | tr '\n' ' ') $(tail -1 err)"
     else
         line memcheck skipped "compute-sanitizer is not installed"
     fi

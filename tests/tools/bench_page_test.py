@@ -1,10 +1,12 @@
 """bench/run: pages made from raw files, what is kept, skipped and told. bench_page_test.py SOURCE"""
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
@@ -153,6 +155,21 @@ class Page(unittest.TestCase):
         made = next(run["output"] for run in runs if run["key"] == "q8_0")
         self.assertEqual(made["words"], f"--libraries {measure.CUDA_LIBRARIES} --device cuda:0 --seconds 3 --json llama3-8b-q8_0.gguf")
         self.assertIn("for CUDA, and the GPU is hip:0", self.measure(script.replace("cuda:0", "hip:0"), "gpu-peers").stdout)
+
+    def test_what_the_sanitizer_finds_fails(self):
+        devices = '{"devices": [{"device": "cuda:0", "available": true, "name": "Test GPU", "driver": "1.0"}]}'
+        script = f"[ $1 = devices ] && echo '{devices}' && exit 0; [ $1 = infer ] && echo '{json.dumps(infer(10.0))}'; exit 0"
+        tools = self.folder / "tools"
+        tools.mkdir()
+        sanitizer = tools / "compute-sanitizer"
+        sanitizer.write_text("#!/bin/sh\ncode=0\nwhile [ \"${1#--}\" != \"$1\" ]; do\n[ $1 = --error-exitcode ] && code=$2\nshift 2\ndone\n"
+                             "\"$@\"\necho \"========= ERROR SUMMARY: $ERRORS errors\"\n[ $ERRORS = 0 ] || exit $code\n")
+        sanitizer.chmod(0o755)
+        for errors, code in (("0", 0), ("3", 1)):
+            with unittest.mock.patch.dict(os.environ, {"PATH": f"{tools}:{os.environ['PATH']}", "ERRORS": errors}):
+                done = self.measure(script, "gpu-sanitizer")
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            self.assertEqual("ERROR SUMMARY: 3 errors" in done.stdout, code == 1, done.stdout)
 
     def test_raw_output_is_kept_as_it_was(self):
         done = self.measure("[ $1 = infer ] && echo '{\"token\": 1}' && echo '{\"decode_per_second\": 5.5, \"memory\": {}}'; exit 0", "sequences", "--only", "16")
