@@ -334,7 +334,7 @@ if(greta_kernel_count GREATER 0)
             set_tests_properties(fake_gpu/${name}_wide_test fake_hip/${name}_test
                                  PROPERTIES LABELS long)
         endforeach()
-        set_tests_properties(fake_hip/gpu_engine_test PROPERTIES LABELS long)
+        set_tests_properties(fake_hip/gpu_engine_test fake_hip/gpu_strides_test PROPERTIES LABELS long)
     endif()
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
