@@ -110,6 +110,8 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
         k = width_of(&weights[part]);
         first = part;
     }
+    if (k == 0)
+        return false;
     enum dtype dtype = weights[first].dtype;
     uint64_t members = divide_up(k, one_columns((uint32_t)dtype));
     const struct device_gpu_chip *chip = request->chip;
