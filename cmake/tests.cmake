@@ -220,6 +220,9 @@ if(greta_kernel_count GREATER 0)
         file(REMOVE_RECURSE ${CMAKE_BINARY_DIR}/fake_gpu)
         file(CREATE_LINK ${made}/fake_gpu ${CMAKE_BINARY_DIR}/fake_gpu SYMBOLIC)
     else()
+        if(IS_SYMLINK ${CMAKE_BINARY_DIR}/fake_gpu) # of another build, which must keep its own
+            file(REMOVE ${CMAKE_BINARY_DIR}/fake_gpu)
+        endif()
         add_library(greta_fake_cuda SHARED tests/fake_gpu/emulator.c tests/fake_gpu/fake_cuda.c
                     tests/fake_gpu/kernels.c tests/fake_gpu/late.c)
         set_target_properties(greta_fake_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1

@@ -99,6 +99,13 @@ static void check_group(uint64_t k, const struct part *parts, size_t count, uint
     free(x);
 }
 
+/* The parts with the types an engine has them in. */
+static void hold_as_engine(uint64_t k, const struct part *parts, size_t count, struct part *held)
+{
+    for (size_t i = 0; i < count; i++)
+        held[i] = (struct part){ ops_weight_dtype(&gpu.ops, parts[i].dtype, k), parts[i].rows };
+}
+
 static void test_groups(void **state)
 {
     (void)state;
@@ -118,11 +125,8 @@ static void test_groups(void **state)
         { 1024, { { DTYPE_Q4_0, 40 }, { DTYPE_Q8_0, 19 }, { DTYPE_Q6_K, 31 } }, 3 },
     };
     for (size_t i = 0; i < COUNT_OF(groups); i++) {
-        struct part held[3]; /* as an engine has them */
-        for (size_t n = 0; n < groups[i].count; n++)
-            held[n] = (struct part){ ops_weight_dtype(&gpu.ops, groups[i].parts[n].dtype,
-                                                      groups[i].k),
-                                     groups[i].parts[n].rows };
+        struct part held[3];
+        hold_as_engine(groups[i].k, groups[i].parts, groups[i].count, held);
         check_group(groups[i].k, held, groups[i].count, 1, true);
     }
 }
@@ -160,6 +164,35 @@ static void test_every_type(void **state)
     }
 }
 
+/* Products of levels with a few tokens: many rows, so that every stage of a team's ring is filled
+ * again and again; rows that are cut into shares; types that can be done together, and those whose
+ * rows are too long for it. */
+static void test_few(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t k, tokens;
+        struct part parts[3];
+        size_t count;
+    } groups[] = {
+        { 2048, 8, { { DTYPE_Q4_K, 700 } }, 1 },
+        { 2048, 3, { { DTYPE_Q6_K, 700 } }, 1 },
+        { 2048, 2, { { DTYPE_Q8_0, 700 } }, 1 },
+        { 256, 4, { { DTYPE_Q4_K, 3000 } }, 1 },
+        { 14336, 5, { { DTYPE_Q4_K, 130 } }, 1 },
+        { 14336, 3, { { DTYPE_Q6_K, 66 } }, 1 },
+        { 14336, 8, { { DTYPE_Q8_0, 66 } }, 1 },
+        { 6144, 3, { { DTYPE_Q4_K, 100 }, { DTYPE_Q4_K, 20 }, { DTYPE_Q6_K, 20 } }, 3 },
+        { 10240, 4, { { DTYPE_Q4_K, 40 }, { DTYPE_Q8_0, 17 }, { DTYPE_Q6_K, 9 } }, 3 },
+        { 34816, 5, { { DTYPE_Q4_K, 7 } }, 1 },
+    };
+    for (size_t i = 0; i < COUNT_OF(groups); i++) {
+        struct part held[3];
+        hold_as_engine(groups[i].k, groups[i].parts, groups[i].count, held);
+        check_group(groups[i].k, held, groups[i].count, groups[i].tokens, false);
+    }
+}
+
 static int open_lab(void **state)
 {
     (void)state;
@@ -179,6 +212,7 @@ int main(int argument_count, char **arguments)
     if (!lab_choose_named(argument_count, arguments))
         return LAB_SKIPPED;
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_groups),
-                                        cmocka_unit_test(test_every_type) };
+                                        cmocka_unit_test(test_every_type),
+                                        cmocka_unit_test(test_few) };
     return cmocka_run_group_tests(tests, open_lab, close_lab);
 }
