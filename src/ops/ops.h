@@ -56,7 +56,8 @@ struct ops {
 MUST_CHECK enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_path,
                                 struct error *err);
 
-/* The GPU kernels of this build, for device_options: GPUs they do not run on are not opened then. */
+/* The GPU kernels of this build, for device_options: GPUs they do not run on are not opened then.
+ */
 const struct device_gpu_image *ops_gpu_image(void);
 
 /* Where launches go, and who gives them. */

@@ -53,6 +53,9 @@ for plan in overrun underrun; do
     expect_stderr "swiglu, layer 1, step 1"
     expect_nothing_left
 done
+# A self-test that could plant nothing has not passed.
+expect_exit 1 "$GRETA" audit --self-test --faults memory-vanished --device cuda:0
+expect_stdout "not planted"
 unset FAKE_GPU_NO_RANGES
 
 # Two at once, and one that dies beside one that lives.
