@@ -75,7 +75,8 @@ INLINE void few_add_q4_k(const SHARED uint8_t *stage, const struct few_acts *act
     }
 }
 
-/* 128 bytes of nibbles, 64 of upper bits, 16 scales of 16 columns each, d of eight blocks. */
+/* 128 bytes of nibbles, 64 of upper bits, 16 scales of 16 columns each, d of eight blocks. Sums are
+ * of four times the level times both scales before d is taken: for activations below 2^106. */
 INLINE void few_add_q6_k(const SHARED uint8_t *stage, uint32_t block, const struct few_acts *acts,
                          const SHARED float *scales, struct few_sums *sums)
 {
