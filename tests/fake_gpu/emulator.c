@@ -10,6 +10,10 @@
 #define TEAM 32u
 #define THREAD_LIMIT 1024u
 #define STACK_BYTES 65536u
+/* Where stacks begin differs by this: beginning all at the same place of a page, they would share a
+ * few lines of the caches, and every switch would miss. */
+#define STAGGER_BYTES 320u
+#define STAGGERS 64u
 #define COPY_LIMIT 256u
 #define PRODUCT_LIMIT 4u
 #define PRODUCT_BYTES 128u
@@ -25,8 +29,6 @@ struct copy {
 };
 
 struct fiber {
-    void *stack_pointer; /* while it does not run */
-    enum fiber_state state;
     struct emulator_view view;
     bool waited;    /* came to early_wait */
     uint32_t swaps; /* team operations so far: which half of the team's slots is used */
@@ -38,6 +40,9 @@ struct fiber {
 };
 
 static struct fiber fibers[THREAD_LIMIT];
+/* Apart from the rest, so that looking at all of them is quick. */
+static uint8_t states[THREAD_LIMIT];       /* enum fiber_state */
+static void *stack_pointers[THREAD_LIMIT]; /* while they do not run */
 static uint32_t team_slots[THREAD_LIMIT / TEAM][2][TEAM];
 static uint32_t team_words[THREAD_LIMIT / TEAM][2][TEAM][8];
 static struct fiber *now;
@@ -84,9 +89,9 @@ __asm__(".text\n.globl emulator_switch\n.hidden emulator_switch\nemulator_switch
         "movq %rsp, (%rdi)\nmovq %rsi, %rsp\n"
         "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\nret\n");
 
-static void *prepare_stack(uint8_t *stack)
+static void *prepare_stack(uint8_t *stack, size_t bytes)
 {
-    uint64_t *top = (uint64_t *)(void *)(stack + STACK_BYTES);
+    uint64_t *top = (uint64_t *)(void *)(stack + bytes);
     *--top = 0;
     *--top = (uint64_t)(uintptr_t)run_fiber; /* where the first switch returns to */
     for (int i = 0; i < 6; i++)
@@ -104,12 +109,12 @@ static void emulator_switch(void **save, void *load)
     swapcontext(&here, load);
 }
 
-static void *prepare_stack(uint8_t *stack)
+static void *prepare_stack(uint8_t *stack, size_t bytes)
 {
     ucontext_t *context = (ucontext_t *)(void *)stack;
     getcontext(context);
     context->uc_stack.ss_sp = stack + sizeof(*context);
-    context->uc_stack.ss_size = STACK_BYTES - sizeof(*context);
+    context->uc_stack.ss_size = bytes - sizeof(*context);
     context->uc_link = NULL;
     makecontext(context, run_fiber, 0);
     return context;
@@ -119,9 +124,9 @@ static void *prepare_stack(uint8_t *stack)
 
 static void yield(enum fiber_state state)
 {
-    struct fiber *fiber = now;
-    fiber->state = state;
-    emulator_switch(&fiber->stack_pointer, scheduler_stack);
+    uint32_t thread = now->view.thread;
+    states[thread] = (uint8_t)state;
+    emulator_switch(&stack_pointers[thread], scheduler_stack);
 }
 
 static void run_fiber(void)
@@ -247,60 +252,59 @@ void emulator_product_wait(uint32_t pending)
 
 /* ---- Blocks --------------------------------------------------------------------------------- */
 
-/* Lets teams go on that all came to a team operation; true if one did. */
-static bool release_teams(uint32_t threads)
+/* Runs a team until none of its threads can go on: each is in a barrier of the block, or done. */
+static void run_team(uint32_t first)
 {
-    bool released = false;
-    for (uint32_t first = 0; first < threads; first += TEAM) {
+    bool going = true;
+    while (going) {
         uint32_t waiting = 0, done = 0;
         for (uint32_t i = first; i < first + TEAM; i++) {
-            waiting += fibers[i].state == FIBER_IN_TEAM_SYNC;
-            done += fibers[i].state == FIBER_DONE;
+            if (states[i] == FIBER_READY) {
+                now = &fibers[i];
+                emulator_switch(&scheduler_stack, stack_pointers[i]);
+            }
+            waiting += states[i] == FIBER_IN_TEAM_SYNC;
+            done += states[i] == FIBER_DONE;
         }
         now = &fibers[first];
         if (waiting && done)
             fail("a team operation after some of its threads ended");
-        if (waiting < TEAM)
-            continue;
-        for (uint32_t i = first; i < first + TEAM; i++)
-            fibers[i].state = FIBER_READY;
-        released = true;
+        going = waiting == TEAM;
+        if (going)
+            memset(&states[first], FIBER_READY, TEAM);
     }
-    return released;
 }
 
-/* The same for the block; threads that ended do not count. */
+/* Lets threads go on if all came to a barrier of the block, those that ended left aside; false if
+ * none did. */
 static bool release_block(uint32_t threads)
 {
     uint32_t waiting = 0, done = 0;
     for (uint32_t i = 0; i < threads; i++) {
-        waiting += fibers[i].state == FIBER_IN_BLOCK_SYNC;
-        done += fibers[i].state == FIBER_DONE;
+        waiting += states[i] == FIBER_IN_BLOCK_SYNC;
+        done += states[i] == FIBER_DONE;
     }
     if (waiting == 0 || waiting + done < threads)
         return false;
     for (uint32_t i = 0; i < threads; i++)
-        if (fibers[i].state == FIBER_IN_BLOCK_SYNC)
-            fibers[i].state = FIBER_READY;
+        if (states[i] == FIBER_IN_BLOCK_SYNC)
+            states[i] = FIBER_READY;
     return true;
 }
 
 static void run_block(uint32_t threads)
 {
     for (uint32_t i = 0; i < threads; i++)
-        fibers[i].stack_pointer = prepare_stack(stacks + (size_t)i * STACK_BYTES);
-    bool going = true;
-    while (going) {
-        uint32_t done = 0;
-        for (uint32_t i = 0; i < threads; i++) {
-            if (fibers[i].state == FIBER_READY) {
-                now = &fibers[i];
-                emulator_switch(&scheduler_stack, now->stack_pointer);
-            }
-            done += fibers[i].state == FIBER_DONE;
-        }
-        going = done < threads;
-        if (going && !release_teams(threads) && !release_block(threads)) {
+        stack_pointers[i] = prepare_stack(stacks + (size_t)i * STACK_BYTES,
+                                          STACK_BYTES - i % STAGGERS * STAGGER_BYTES);
+    uint32_t done = 0;
+    while (done < threads) {
+        for (uint32_t first = 0; first < threads; first += TEAM)
+            run_team(first);
+        done = 0;
+        for (uint32_t i = 0; i < threads; i++)
+            done += states[i] == FIBER_DONE;
+        if (done < threads && !release_block(threads)) {
             now = &fibers[0];
             fail("threads wait for each other at different places");
         }
@@ -313,7 +317,7 @@ static void prepare_fibers(uint32_t x, uint32_t y, uint32_t grid_x, uint32_t thr
     memset(shared, SHARED_POISON, shared_bytes);
     for (uint32_t i = 0; i < threads; i++) {
         struct fiber *fiber = &fibers[i];
-        fiber->state = FIBER_READY;
+        states[i] = FIBER_READY;
         fiber->waited = false;
         fiber->swaps = fiber->group = fiber->copy_count = fiber->product_count = 0;
         fiber->view = (struct emulator_view){ i, threads, x, y, grid_x, shared };

@@ -7,7 +7,7 @@
 #include "engine_scene.h"
 #include "generate/generate.h"
 
-#define STEPS 16u
+#define STEPS 8u
 #define SEQUENCES 3u
 #define CONTEXT 24u
 #define VOCABULARY 1024u /* room for the words of a tokenizer */

@@ -46,6 +46,8 @@ static void check_few(struct lab *lab, const char *name, const struct device_vie
         if (!(error < 1e-4))
             fail_msg("%s, as %s, %zu tokens: normalised error %g", name, dtype_name(weights->dtype),
                      few, error);
+        if (few > 9) /* gpu_many_test has the rest of many tokens */
+            continue;
         multiply(lab, weights, x, k, few, &bias, again);
         if (memcmp(out, again, rows * few * sizeof(float)) != 0)
             fail_msg("%s, as %s, %zu tokens: two runs give other bits", name,
