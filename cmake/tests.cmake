@@ -114,7 +114,7 @@ foreach(source IN LISTS integration_tests)
         add_test(NAME integration/${name} COMMAND ${name})
     endif()
     set_tests_properties(integration/${name} PROPERTIES TIMEOUT ${greta_test_timeout} SKIP_RETURN_CODE 77 ENVIRONMENT
-        "GRETA=$<TARGET_FILE:greta>;GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
+        "GRETA=$<TARGET_FILE:greta>;GRETA_SOURCE=${CMAKE_SOURCE_DIR};GRETA_TEST_SEED=1")
 endforeach()
 
 # Every header compiles alone. (All builds would say the same.)
@@ -309,6 +309,11 @@ if(greta_kernel_count GREATER 0)
             set_tests_properties(${group}/${name} PROPERTIES TIMEOUT ${greta_test_timeout})
             # CUDA's work is done when it is waited for, as late as can be; HIP's when it is given.
             set(environment "LD_LIBRARY_PATH=${path}")
+            # The same numbers every time here, so that what fails a test is a change; those on a GPU
+            # draw new ones, and by hand GRETA_TEST_SEED gives any.
+            if(group MATCHES "^fake")
+                list(APPEND environment "GRETA_TEST_SEED=1")
+            endif()
             if(group STREQUAL "fake_gpu")
                 list(APPEND environment "FAKE_GPU_LATE=1")
             endif()
@@ -332,7 +337,7 @@ if(greta_kernel_count GREATER 0)
     function(greta_fake_gpu_test name program)
         add_test(NAME fake_gpu/${name} COMMAND ${program} cuda:0)
         set_tests_properties(fake_gpu/${name} PROPERTIES TIMEOUT ${greta_test_timeout}
-                             ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};${ARGN}")
+                             ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};GRETA_TEST_SEED=1;${ARGN}")
     endfunction()
     # A driver that cannot map memory into address ranges: guards are canaries alone.
     greta_fake_gpu_test(gpu_limits_zones_test gpu_limits_test FAKE_GPU_NO_RANGES=1)

@@ -44,7 +44,10 @@ static void check_near(const char *name, const struct device_view *found_view, c
             power += product * product;
         }
     }
-    if (!(error < 1e-4 * power))
+    /* Levels of activations leave 1.6e-5 of it on average; a single sum may be five times as far
+     * off as usual, which is 25 times that, many together hardly. */
+    double limit = 1e-4 + 4e-4 / (double)(rows * tokens);
+    if (!(error < limit * power))
         fail_msg("%s: normalised error %g", name, error / power);
     free(wanted);
     free(found);

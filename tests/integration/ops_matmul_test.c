@@ -165,7 +165,9 @@ static void check_grouped(const float *grouped, const float *separate, size_t co
         wanted[i] = (double)separate[i];
     if (bits)
         assert_memory_equal(grouped, separate, count * sizeof(float));
-    check_close("grouped", grouped, wanted, count, 1e-6);
+    /* 2,048 products in another order: their rounding is of the sum of magnitudes, which is some 25
+     * times the result. */
+    check_close("grouped", grouped, wanted, count, 2e-5);
     free(wanted);
 }
 
