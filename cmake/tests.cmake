@@ -33,8 +33,8 @@ foreach(source IN LISTS unit_tests)
     if(NOT module)
         message(FATAL_ERROR "${source}: its name begins with no module of src/layers.txt")
     endif()
-    # These start no thread but by base/parallel.c, so there is little for ThreadSanitizer to see.
-    if(GRETA_SANITIZE MATCHES "thread" AND module MATCHES "^(tensor|tokenizer|model|convert|ops)$")
+    # These start no thread, so there is nothing for ThreadSanitizer to see.
+    if(GRETA_SANITIZE MATCHES "thread" AND module MATCHES "^(tensor|tokenizer|model|ops)$")
         continue()
     endif()
     add_executable(${name} ${source})
@@ -186,16 +186,12 @@ add_test(NAME report/files
                  ${CMAKE_SOURCE_DIR} $<TARGET_FILE:report_write_test>)
 set_tests_properties(report/files PROPERTIES SKIP_RETURN_CODE 77)
 
-# The program as people call it. How audits end is about children that are killed: not where a
-# sanitizer watches, and where it is ThreadSanitizer only some of the commands that run a device in
-# their own process.
+# The program as people call it. Where ThreadSanitizer watches, only some of the commands that run a
+# device in their own process: how audits end and what is traced is about other processes.
 file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*_test.sh)
-if(GRETA_SANITIZE)
-    list(FILTER scripts EXCLUDE REGEX "/audit_ends_test\\.sh$")
-endif()
 if(GRETA_SANITIZE MATCHES "thread")
     list(FILTER scripts EXCLUDE REGEX
-         "/(absurd_models|eval|general|gpu_limits|infer_taps|inspect|quantize|synth|tokenize|trace|trace_calls|trace_hip)_test\\.sh$")
+         "/(absurd_models|audit_ends|eval|general|gpu_limits|infer_taps|inspect|quantize|synth|tokenize|trace|trace_calls|trace_hip)_test\\.sh$")
 endif()
 foreach(script IN LISTS scripts)
     get_filename_component(name ${script} NAME_WE)
@@ -206,6 +202,9 @@ foreach(script IN LISTS scripts)
     # These begin first, so that none of them is what a core waits for at the end.
     if(name MATCHES "^(audit|audit_ends|eval|trace)_test$")
         set_tests_properties(cli/${name} PROPERTIES COST 100)
+    endif()
+    if(GRETA_SANITIZE AND name STREQUAL "audit_ends_test") # mostly children that are killed
+        set_tests_properties(cli/${name} PROPERTIES LABELS long)
     endif()
 endforeach()
 
@@ -296,16 +295,17 @@ if(greta_kernel_count GREATER 0)
             # rather than the code around them is not run in sanitized builds; nor is what goes
             # through HIP's table, where the launches are the same.
             if(GRETA_SANITIZE AND (group STREQUAL "fake_hip" OR
-               (group STREQUAL "fake_gpu" AND
-                name MATCHES "^(gpu_many|gpu_strides|gpu_group|gpu_step|ops_matmul)_")))
-                continue()
-            endif()
-            # Steps ahead under AddressSanitizer: tests/cli, which generate on the same driver.
-            if(GRETA_SANITIZE MATCHES "address" AND group STREQUAL "fake_gpu" AND
-               name STREQUAL "engine_ahead_test")
+               (group STREQUAL "fake_gpu" AND name MATCHES "^gpu_many_")))
                 continue()
             endif()
             add_test(NAME ${group}/${name} COMMAND ${ARGV1} ${device} ${ARGV2})
+            # The same of these, but for a look now and then: run by ./test --long. (Steps ahead
+            # under AddressSanitizer: tests/cli generate on the same driver.)
+            if(group STREQUAL "fake_gpu" AND
+               ((GRETA_SANITIZE AND name MATCHES "^(gpu_strides|gpu_group|gpu_step|ops_matmul)_") OR
+                (GRETA_SANITIZE MATCHES "address" AND name STREQUAL "engine_ahead_test")))
+                set_tests_properties(${group}/${name} PROPERTIES LABELS long)
+            endif()
             set_tests_properties(${group}/${name} PROPERTIES TIMEOUT ${greta_test_timeout})
             # CUDA's work is done when it is waited for, as late as can be; HIP's when it is given.
             set(environment "LD_LIBRARY_PATH=${path}")
