@@ -155,6 +155,11 @@ void emit_integer(struct emit *emit, const char *key, int64_t value)
     add(emit, key, json_integer(value));
 }
 
+void emit_index(struct emit *emit, const char *key, int64_t value)
+{
+    add(emit, key, value < 0 ? json_null() : json_integer(value));
+}
+
 void emit_count(struct emit *emit, const char *key, uint64_t value)
 {
     /* JSON numbers of jansson are 63 bits; a larger one would change, so it becomes text. */
@@ -218,10 +223,16 @@ static const char *leaf_words(const json_t *leaf, char *buffer)
         snprintf(buffer, 32, "%lld", (long long)json_integer_value(leaf));
         return buffer;
     }
-    return "";
+    return json_is_null(leaf) ? "none" : "";
 }
 
 static void render_object(struct text *out, json_t *object, size_t indent);
+
+/* Numbers stand at the right of their column. */
+static bool is_number(const json_t *cell)
+{
+    return json_is_integer(cell) || json_is_null(cell);
+}
 
 /* Column titles are the keys of the first row; all rows of a list are made by the same code. */
 static void render_table(struct text *out, json_t *list, size_t indent)
@@ -255,7 +266,7 @@ static void render_table(struct text *out, json_t *list, size_t indent)
         text_init(&label);
         add_label(&label, key);
         bool last = ++column == column_count;
-        add_padded(out, text_get(&label), last ? 0 : widths[column - 1], json_is_integer(cell));
+        add_padded(out, text_get(&label), last ? 0 : widths[column - 1], is_number(cell));
         text_release(&label);
         text_add(out, last ? "\n" : "  ");
     }
@@ -265,7 +276,7 @@ static void render_table(struct text *out, json_t *list, size_t indent)
         json_object_foreach (row, key, cell) {
             bool last = column + 1 >= column_count;
             size_t width = last || column >= column_count ? 0 : widths[column];
-            add_padded(out, leaf_words(cell, buffer), width, json_is_integer(cell) && !last);
+            add_padded(out, leaf_words(cell, buffer), width, is_number(cell) && !last);
             text_add(out, last ? "" : "  ");
             column++;
         }

@@ -35,6 +35,8 @@ void emit_textf(struct emit *emit, const char *key, const char *format, ...) PRI
 void emit_flag(struct emit *emit, const char *key, bool value);
 void emit_count(struct emit *emit, const char *key, uint64_t value); /* exact in both */
 void emit_integer(struct emit *emit, const char *key, int64_t value);
+/* A number from 0; a negative one is "none" in text, null in JSON. */
+void emit_index(struct emit *emit, const char *key, int64_t value);
 void emit_real(struct emit *emit, const char *key, double value);
 void emit_bytes(struct emit *emit, const char *key, uint64_t bytes); /* "4.58 GiB" in text */
 /* A line only people need; JSON does not have it. */

@@ -7,7 +7,7 @@
 
 struct settings {
     float tolerance;
-    bool json;
+    bool all, json;
 };
 
 static const struct settings defaults = { 0 };
@@ -16,6 +16,8 @@ static const struct cli_option options[] = {
     { "--tolerance|-t", "X", CLI_F32, offsetof(struct settings, tolerance),
       "normalised error up to which two tensors are the same (default: 0, equal values)", NULL,
       false },
+    { "--all", NULL, CLI_FLAG, offsetof(struct settings, all),
+      "list every tensor compared, not only those that differ", NULL, false },
     { "--json", NULL, CLI_FLAG, offsetof(struct settings, json), "JSON instead of text", NULL,
       false },
 };
@@ -26,10 +28,10 @@ static void emit_difference(struct emit *emit, const char *key,
     const struct tap_place *place = &difference->place;
     emit_object_begin(emit, key);
     emit_integer(emit, "step", place->step);
-    emit_integer(emit, "layer", place->layer);
+    emit_index(emit, "layer", place->layer);
     emit_text(emit, "tensor", place->tensor);
-    emit_integer(emit, "sequence", place->sequence);
-    emit_integer(emit, "head", place->head);
+    emit_index(emit, "sequence", place->sequence);
+    emit_index(emit, "head", place->head);
     emit_text(emit, "verdict", tap_verdict_name(difference->verdict));
     emit_count(emit, "values", difference->count);
     emit_real(emit, "max_abs", difference->largest);
@@ -52,10 +54,14 @@ static enum status print(const struct settings *settings, const struct tap_compa
     emit_count(emit, "different", comparison->different_count);
     if (comparison->different_count)
         emit_difference(emit, "first", &comparison->differences[comparison->first]);
-    emit_list_begin(emit, "taps");
-    for (size_t i = 0; i < comparison->count; i++)
-        emit_difference(emit, NULL, &comparison->differences[i]);
-    emit_list_end(emit);
+    bool listed = settings->all || comparison->different_count > 0;
+    if (listed || settings->json) {
+        emit_list_begin(emit, settings->all ? "taps" : "differences");
+        for (size_t i = 0; i < comparison->count; i++)
+            if (settings->all || comparison->differences[i].verdict != TAP_SAME)
+                emit_difference(emit, NULL, &comparison->differences[i]);
+        emit_list_end(emit);
+    }
     enum status status = emit_finish(emit, stdout, err);
     emit_destroy(emit);
     return status;
@@ -110,9 +116,9 @@ const struct cli_command cli_diff_taps = {
         "Compares two folders written by greta infer --tap-out: tensors are matched by name, "
         "layer, step, sequence and head, and compared in the order A computed them. For each it "
         "gives the largest absolute difference and the normalised error (sum of squared "
-        "differences over sum of squares of A); the first that differs is named. Two NaN are the "
-        "same; NaN against a number, another shape and a tensor that only one run has are "
-        "differences.\n\n"
+        "differences over sum of squares of A); the first that differs is named, and all that differ "
+        "are listed (--all: every one). Two NaN are the same; NaN against a number, another shape "
+        "and a tensor that only one run has are differences.\n\n"
         "Exit status 0 if all are the same, 1 if not, 3 if a folder cannot be read.",
     .examples = "  greta infer -m m.gguf -p Hi -n 1 --tap hidden --tap-out one --device host\n"
                 "  greta infer -m m.gguf -p Hi -n 1 --tap hidden --tap-out other --device cuda:0\n"

@@ -48,7 +48,7 @@ void engine_choices_release(struct engine *engine)
 
 enum status engine_answers_open(struct engine *engine, struct error *err)
 {
-    if (!device_info(engine->device)->replay_pays)
+    if (!engine_pays_ahead(engine))
         return STATUS_OK;
     TRY(device_mark_create(engine->device, &engine->chosen, err));
     return device_stream_create(engine->device, DEVICE_HERE, &engine->answers, err);
@@ -62,11 +62,6 @@ void engine_answers_close(struct engine *engine)
         engine->answers.index = 0; /* it goes with the device */
     if (engine->chosen.index)
         device_mark_destroy(engine->device, engine->chosen);
-}
-
-bool engine_pays_ahead(const struct engine *engine)
-{
-    return engine->answers.index != 0;
 }
 
 /* ---- Bookkeeping ---------------------------------------------------------------------------- */

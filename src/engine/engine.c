@@ -210,7 +210,7 @@ static enum status list_batch(struct engine *engine, const struct engine_token *
     size_t neighbours = 0;
     for (size_t i = 1; i < count; i++)
         neighbours += tokens[i].sequence == tokens[i - 1].sequence;
-    engine->together = neighbours > count / 2;
+    engine->same_sequence = neighbours > count / 2;
     for (size_t i = 0; i < count; i++) {
         uint32_t sequence = tokens[i].sequence;
         ASSERT(sequence < options->sequence_limit);
@@ -264,11 +264,15 @@ enum status engine_forward(struct engine *engine, const struct engine_token *tok
     TRY(list_batch(engine, tokens, count, best, &logits_count, err));
     engine->best_count = 0; /* from here on the indices are another batch's */
     TRY(copy_indices(engine, count, logits_count, best, err));
-    /* Taps read side 0, and wait anyway. */
-    engine->side = best && !engine->taps ? !engine->side : 0;
+    const struct engine_batch batch = { .tokens = count,
+                                        .best = best,
+                                        .same_sequence = engine->same_sequence };
+    struct engine_mode mode = engine_mode_of(engine, &batch);
+    engine->side = mode.side;
     if (logits_count)
         engine->side_batches[engine->side] = engine->batch + 1;
-    TRY(engine_run_again(engine, count, logits_count, err));
+    TRY(mode.replays ? engine_replay(engine, count, logits_count, err)
+                     : engine_run(engine, count, logits_count, err));
     memcpy(engine->lengths, engine->new_lengths, options->sequence_limit * sizeof(uint32_t));
     if (best)
         engine_feed_choice(engine, engine->host_indices + 3 * count);

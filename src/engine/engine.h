@@ -127,8 +127,9 @@ MUST_CHECK enum status engine_argmax(struct engine *engine, int32_t *ids, struct
 #define ENGINE_CHOICE_LIMIT 2
 MUST_CHECK enum status engine_choose(struct engine *engine, struct error *err);
 MUST_CHECK enum status engine_chosen(struct engine *engine, int32_t *ids, struct error *err);
-/* Whether that pays: where steps are replayed, so not on the host, nor where faults are planted,
- * which are to be met in the same step every time. It works everywhere. */
+/* True if queueing one step ahead is faster: where steps are replayed, so not on the host, not with
+ * planted faults, which are to be met in the same step every time, and not while taps are set. It
+ * works everywhere. */
 bool engine_pays_ahead(const struct engine *engine);
 /* Choices that were not taken. */
 uint32_t engine_choice_count(const struct engine *engine);
@@ -173,9 +174,6 @@ typedef enum status (*engine_tap_sink)(void *context, const struct tap_record *r
 MUST_CHECK enum status engine_tap_set(struct engine *engine,
                                       const struct engine_tap_choice *choices, size_t count,
                                       engine_tap_sink sink, void *context, struct error *err);
-
-/* True while taps are set. */
-bool engine_is_tapped(const struct engine *engine);
 
 /* Runs a sequence again from its first token and looks at what every op gives. *ret_found: the
  * first that is not finite is *ret_record, of the token at *ret_position; otherwise the same tokens

@@ -47,6 +47,20 @@ enum engine_moment {
 
 struct engine_taps; /* taps.c */
 
+/* What is known of a batch before it is run. */
+struct engine_batch {
+    uint64_t tokens;
+    bool best;          /* of ENGINE_BEST */
+    bool same_sequence; /* most neighbours are of one sequence */
+};
+
+/* How it is run. */
+struct engine_mode {
+    bool replays;    /* recorded once and replayed; otherwise launched op by op */
+    bool ahead_pays; /* queueing one step ahead is faster */
+    uint32_t side;   /* where its logits go: engine_logits_side */
+};
+
 /* A batch recorded for replay. */
 struct engine_replay {
     uint64_t tokens, logits; /* of the batch; tokens 0: not used */
@@ -88,7 +102,7 @@ struct engine {
     uint32_t best_count;      /* ids of the last batch's choice in the indices; 0: none */
     struct engine_choice choices[ENGINE_CHOICE_LIMIT]; /* number n is at n % ENGINE_CHOICE_LIMIT */
     uint64_t choices_made, choices_taken;
-    bool together;                   /* of the batch at hand: most neighbours are of one sequence */
+    bool same_sequence;              /* of the batch at hand; see engine_batch */
     int32_t step;                    /* batches so far: the scope's step */
     struct event_scope scope;        /* of what is queued now */
     struct engine_taps *taps;        /* NULL: none; owned */
@@ -147,9 +161,11 @@ void engine_taps_destroy(struct engine_taps *taps); /* NULL is fine */
 /* Slots of a sequence in a cache: its first `length`. */
 struct device_view engine_slots(const struct engine *engine, const struct device_view *cache,
                                 uint32_t sequence, uint32_t length);
-/* replay.c: the same, recorded once and replayed where that pays. */
-MUST_CHECK enum status engine_run_again(struct engine *engine, uint64_t tokens, uint64_t logits,
-                                        struct error *err);
+/* mode.c: the one place where it is decided. */
+struct engine_mode engine_mode_of(const struct engine *engine, const struct engine_batch *batch);
+/* replay.c: engine_run, recorded once for each size of batch and replayed. */
+MUST_CHECK enum status engine_replay(struct engine *engine, uint64_t tokens, uint64_t logits,
+                                     struct error *err);
 void engine_drop_replays(struct engine *engine);
 
 /* choose.c */

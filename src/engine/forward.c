@@ -123,7 +123,7 @@ static enum status attend(struct pass *pass, int32_t index)
     struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
     TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
                       &pass->positions, &pass->mixed, &packing, config->head_dim,
-                      config->attention_scale, engine->together, pass->err));
+                      config->attention_scale, engine->same_sequence, pass->err));
     TRY(reach(pass, ENGINE_ATTENDED, index));
     label(pass, index, "attn_output", DEVICE_HERE);
     TRY(multiply_one(pass, &pass->mixed, true, &weights[MODEL_ATTN_OUTPUT],

@@ -1,5 +1,5 @@
 /* replay.c - batches that come again and again, one token of each sequence, recorded as a graph and
- * replayed, on devices where that pays. What differs between them (ids, positions, slots) is in the
+ * replayed (mode.c decides which). What differs between them (ids, positions, slots) is in the
  * indices on the device; so a graph is right for every batch of its size. */
 #include "engine/engine_impl.h"
 
@@ -47,12 +47,9 @@ static enum status record(struct engine *engine, uint64_t tokens, uint64_t logit
     return STATUS_OK;
 }
 
-enum status engine_run_again(struct engine *engine, uint64_t tokens, uint64_t logits,
-                             struct error *err)
+enum status engine_replay(struct engine *engine, uint64_t tokens, uint64_t logits,
+                          struct error *err)
 {
-    if (!device_info(engine->device)->replay_pays || engine->together ||
-        tokens > engine->plan.options.sequence_limit)
-        return engine_run(engine, tokens, logits, err);
     struct engine_replay *replay = find(engine, tokens, logits);
     if (!replay) {
         replay = &engine->replays[engine->next_replay++ % COUNT_OF(engine->replays)];

@@ -278,11 +278,6 @@ static bool is_taken(const struct engine *engine, const struct engine_tap_choice
     return false;
 }
 
-bool engine_is_tapped(const struct engine *engine)
-{
-    return engine->taps != NULL;
-}
-
 enum status engine_tap_moment(struct engine *engine, enum engine_moment moment, int32_t layer,
                               uint64_t batch_rows, struct error *err)
 {

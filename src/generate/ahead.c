@@ -7,12 +7,11 @@
  * taken. So what is written does not depend on whether a step went ahead. */
 #include "generate/loop.h"
 
-/* Not where nothing is gained, not where it is known that a lane will have ended by then, and not
- * under taps, which would see it. */
+/* Not where nothing is gained (so not under taps, which would see the step), and not where it is
+ * known that a lane will have ended by then. */
 bool ahead_is_allowed(const struct loop *loop)
 {
-    if (!engine_pays_ahead(loop->engine) || !loop_wants_ids(loop, loop->rows[0]) ||
-        engine_is_tapped(loop->engine))
+    if (!engine_pays_ahead(loop->engine) || !loop_wants_ids(loop, loop->rows[0]))
         return false;
     for (size_t row = 0; row < loop->row_count; row++) {
         const struct lane *lane = &loop->lanes[loop->rows[row]];

@@ -47,8 +47,24 @@ assert all(t["source_dtype"] == "F16" for t in kv), kv
 PYTHON
 expect_exit 0 "$GRETA" diff-taps one other
 expect_stdout "different  0"
+[ "$(wc -l <"$captured/out")" -eq 3 ] || fail "expected three lines where nothing differs"
 expect_exit 0 "$GRETA" diff-taps one other --json
-expect_json "j['same'] and j['compared'] == len(j['taps']) > 100"
+expect_json "j['same'] and j['compared'] > 100 and j['differences'] == []"
+expect_exit 0 "$GRETA" diff-taps one other --json --all
+expect_json "j['same'] and j['compared'] == len(j['taps']) > 100 and j['taps'][0]['layer'] is None"
+
+# ---- On a GPU, also while it decodes ------------------------------------------------------------
+if [ -e "$GRETA_BUILD/fake_gpu/libcuda.so.1" ]; then
+    gpu=(env LD_LIBRARY_PATH="$GRETA_BUILD/fake_gpu" "$GRETA" infer -m tiny.gguf -p Once --greedy -n 3 -ctk f32)
+    expect_exit 0 "$GRETA" infer -m tiny.gguf -p Once --greedy -n 3 -ctk f32 --device host \
+        --tap hidden --tap kv@layer=1 --tap-out of_host
+    cp "$captured/out" "$captured/host_text"
+    expect_exit 0 "${gpu[@]}" --device cuda:0 --tap hidden --tap kv@layer=1 --tap-out of_gpu
+    expect_same_bytes "$captured/out" "$captured/host_text"
+    expect_exit 0 "$GRETA" diff-taps of_host of_gpu --tolerance 1e-9 --json --all
+    expect_json "j['same'] and {t['step'] for t in j['taps']} == {0, 1, 2}"
+    expect_json "all(t['verdict'] == 'same' and t['values'] for t in j['taps']) and j['compared'] == 198"
+fi
 
 # ---- The first that diverges -------------------------------------------------------------------
 "$GRETA" inspect --json --tensors tiny.gguf >"$captured/tensors" || fail "cannot inspect"
@@ -70,6 +86,10 @@ expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 1 --
 expect_exit 1 "$GRETA" diff-taps plain changed --json
 expect_json "(j['first']['tensor'], j['first']['layer'], j['first']['step']) == ('ffn_up', 2, 0)"
 expect_json "not j['same'] and j['first']['max_abs'] > 0 and 0 < j['first']['nmse'] < 1"
+expect_json "len(j['differences']) == j['different'] < j['compared']"
+expect_exit 1 "$GRETA" diff-taps plain changed
+expect_stdout "none"
+! grep -qE '(^| )-1( |$)| same ' "$captured/out" || fail "expected 'none' for -1, and no row that is the same"
 expect_exit 0 "$GRETA" diff-taps plain changed --tolerance 1000
 expect_exit 1 "$GRETA" diff-taps one plain
 expect_stdout "only left"

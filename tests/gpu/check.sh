@@ -135,6 +135,17 @@ wanted same-bits && {
         line same-bits FAILED "logits differ between runs, or there are none: $(tail -1 err)"
     fi
 }
+# A tap copies out in the middle of a step, also of one that would otherwise be replayed.
+wanted taps && {
+    tapped=(-m "$stories" -p "$prompt" -n 8 -ctk f32 --tap hidden --tap kv@layer=1)
+    rm -rf taps-host taps-gpu
+    infer host.txt "${tapped[@]}" --tap-out taps-host --device host && infer gpu.txt "${tapped[@]}" --tap-out taps-gpu --device "$device"
+    code=$?
+    # The activations of a Q8_0 model are quantised on each side: 1e-3 is ten times what that makes.
+    [ $code -ne 0 ] || { limited "$greta" diff-taps taps-host taps-gpu --tolerance 1e-3; code=$?; }
+    [ $code -eq 0 ] && line taps ok "8 tokens: $(awk '/^compared/ { print $2 }' out) tensors as on the host" ||
+        line taps FAILED "exit $code: $(head -12 out | tr -s ' ' | tr '\n' ';' | cut -c 1-300) $(tail -1 err)"
+}
 wanted third-opinion && {
     infer t -m "$stories" -p "$prompt" -n $tokens --device "$device" --logits-out l.npy
     limited python3 "$here/third_opinion.py" "$stories" l.npy $("$greta" tokenize -m "$stories" --ids "$prompt")

@@ -138,6 +138,8 @@ static void build_values(struct emit *emit)
     emit_real(emit, "nan", NAN);
     emit_real(emit, "infinite", -INFINITY);
     emit_flag(emit, "off", false);
+    emit_index(emit, "layer", 7);
+    emit_index(emit, "head", -1);
     emit_note(emit, "note", "for people");
     emit_textf(emit, "made", "%d of %s", 3, "four");
 }
@@ -153,6 +155,8 @@ static void test_values(void **state)
                              "nan             nan\n"
                              "infinite        -inf\n"
                              "off             no\n"
+                             "layer           7\n"
+                             "head            none\n"
                              "note            for people\n"
                              "made            3 of four\n");
     json_t *root = parse(build_values);
@@ -166,6 +170,8 @@ static void test_values(void **state)
     assert_string_equal(json_string_value(json_object_get(root, "nan")), "nan");
     assert_string_equal(json_string_value(json_object_get(root, "infinite")), "-inf");
     assert_true(json_is_false(json_object_get(root, "off")));
+    assert_int_equal(json_integer_value(json_object_get(root, "layer")), 7);
+    assert_true(json_is_null(json_object_get(root, "head")));
     assert_null(json_object_get(root, "note"));
     json_decref(root);
 }
