@@ -57,8 +57,8 @@ static enum status reserve_space(struct outfile *out, uint64_t expected_bytes, s
                         text_bytes(expected_bytes, size));
 }
 
-enum status outfile_open(struct outfile *out, const char *path, bool replace,
-                         uint64_t expected_bytes, struct error *err)
+static enum status open_as(struct outfile *out, const char *path, bool replace, mode_t mode,
+                           uint64_t expected_bytes, struct error *err)
 {
     *out = (struct outfile){ .descriptor = -1, .replace = replace };
     if (path[0] == '\0')
@@ -69,7 +69,7 @@ enum status outfile_open(struct outfile *out, const char *path, bool replace,
     status = refuse_existing(out, err);
     if (status)
         goto done;
-    out->descriptor = open(out->part_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    out->descriptor = open(out->part_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
     if (out->descriptor < 0) {
         status = error_set_os(err, errno, "%s: cannot create it", path);
         goto done;
@@ -78,6 +78,24 @@ enum status outfile_open(struct outfile *out, const char *path, bool replace,
 done:
     if (status)
         outfile_release(out);
+    return status;
+}
+
+enum status outfile_open(struct outfile *out, const char *path, bool replace,
+                         uint64_t expected_bytes, struct error *err)
+{
+    return open_as(out, path, replace, 0666, expected_bytes, err);
+}
+
+enum status outfile_open_private(struct outfile *out, const char *path, bool replace,
+                                 struct error *err)
+{
+    TRY(open_as(out, path, replace, OUTFILE_PRIVATE_MODE, 0, err));
+    /* A file a killed process left under that name keeps its own mode. */
+    if (fchmod(out->descriptor, OUTFILE_PRIVATE_MODE) == 0)
+        return STATUS_OK;
+    enum status status = error_set_os(err, errno, "%s: cannot make it private", path);
+    outfile_release(out);
     return status;
 }
 

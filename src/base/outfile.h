@@ -28,6 +28,12 @@ struct outfile {
  * the outcome. */
 MUST_CHECK enum status outfile_open(struct outfile *out, const char *path, bool replace,
                                     uint64_t expected_bytes, struct error *err);
+/* The same for what only its owner may read, whatever the umask: evidence of an audit holds
+ * prompts, command lines and addresses. */
+#define OUTFILE_PRIVATE_MODE 0600
+#define OUTFILE_PRIVATE_FOLDER_MODE 0700
+MUST_CHECK enum status outfile_open_private(struct outfile *out, const char *path, bool replace,
+                                            struct error *err);
 MUST_CHECK enum status outfile_write(struct outfile *out, const void *bytes, size_t count,
                                      struct error *err);
 /* Writes over bytes that were written before: a header whose numbers are known only at the end. */

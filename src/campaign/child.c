@@ -37,7 +37,7 @@ static enum status spawn(const struct child_setup *setup, const char *job_path,
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log_path,
-                                     O_WRONLY | O_CREAT | O_APPEND, 0666);
+                                     O_WRONLY | O_CREAT | O_APPEND, 0600);
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
     /* A group of its own: Ctrl-C is for the auditor, which decides what becomes of the child. */
     posix_spawnattr_setpgroup(&attributes, 0);

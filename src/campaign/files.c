@@ -17,7 +17,7 @@
 enum status files_write(const char *path, const void *bytes, size_t count, struct error *err)
 {
     struct outfile out;
-    enum status status = outfile_open(&out, path, true, 0, err);
+    enum status status = outfile_open_private(&out, path, true, err);
     if (!status)
         status = outfile_write(&out, bytes, count, err);
     if (!status)
@@ -74,7 +74,7 @@ enum status files_make_folder(const char *path, struct error *err)
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+        if (mkdir(part, OUTFILE_PRIVATE_FOLDER_MODE) != 0 && errno != EEXIST)
             return error_set_os(err, errno, "cannot make the folder %s", part);
     }
     struct stat info;

@@ -12,11 +12,11 @@ MUST_CHECK enum status files_write_json(const char *path, json_t *document, stru
 /* An object of at most 64 MiB; the caller's (json_decref). */
 MUST_CHECK enum status files_read_json(const char *path, json_t **ret_object, struct error *err);
 
-/* Replaces path atomically. */
+/* Replaces path atomically. All files made here are their owner's alone (0600). */
 MUST_CHECK enum status files_write(const char *path, const void *bytes, size_t count,
                                    struct error *err);
 
-/* path and all its parents. */
+/* path and all its parents; those that are made are their owner's alone (0700). */
 MUST_CHECK enum status files_make_folder(const char *path, struct error *err);
 
 /* Lower-case hex of the SHA-256 of a file. */

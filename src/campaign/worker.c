@@ -298,10 +298,10 @@ static enum status run_job(const struct job *job, bool *ret_failed, struct error
     struct worker worker = { .job = job, .beat_ns = clock_ns() };
     struct recording recording = { 0 };
     uint32_t failed = 0;
-    worker.results = open(job->results, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    worker.results = open(job->results, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (worker.results < 0)
         return error_set_os(err, errno, "cannot write to %s", job->results);
-    worker.log = job->log ? open(job->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    worker.log = job->log ? open(job->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
     enum status status = open_device(&worker, &recording, err);
     if (!status)
         status = start_live(&worker, &recording, err);

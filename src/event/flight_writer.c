@@ -99,7 +99,7 @@ static enum status map_new_file(const char *path, uint64_t size, uint8_t **ret_d
                                 struct error *err)
 {
     TRY(remove_old(path, err));
-    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return error_set_os(err, errno, "%s: cannot create the flight file", path);
     /* In full, now: a sparse mapping on a full disk would be a SIGBUS in the middle of a run. */

@@ -13,7 +13,7 @@ static enum status open_file(struct outfile *file, const char *folder, const cha
     text_init(&path);
     text_addf(&path, "%s/%s", folder, name);
     enum status status = path.failed ? error_set(err, STATUS_NO_MEMORY, "no memory for a path")
-                                     : outfile_open(file, text_get(&path), true, 0, err);
+                                     : outfile_open_private(file, text_get(&path), true, err);
     text_release(&path);
     return status;
 }

@@ -6,6 +6,8 @@
 #include "temp_folder.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -252,6 +254,38 @@ static void test_patch(void **state)
     text_release(&text);
 }
 
+static unsigned mode_of(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return (unsigned)info.st_mode & 07777u;
+}
+
+/* A model is for whom the umask says; evidence is its owner's alone. */
+static void test_permissions(void **state)
+{
+    struct fixture *f = *state;
+    mode_t old = umask(0002);
+    CHECK_OK(outfile_open(&f->out, f->path.text, false, 0, &f->err), &f->err);
+    CHECK_OK(outfile_commit(&f->out, &f->err), &f->err);
+    assert_int_equal(mode_of(f->path.text), 0664);
+    umask(0);
+    CHECK_OK(outfile_open_private(&f->out, f->path.text, true, &f->err), &f->err);
+    assert_int_equal(mode_of(f->out.part_path), 0600);
+    assert_int_equal(chmod(f->out.part_path, 0644), 0);
+    char *left = strdup(f->out.part_path); /* as a killed process may have left it */
+    assert_non_null(left);
+    assert_int_equal(link(left, temp_folder_path(&f->folder, "kept").text), 0);
+    outfile_release(&f->out);
+    assert_int_equal(rename(temp_folder_path(&f->folder, "kept").text, left), 0);
+    CHECK_OK(outfile_open_private(&f->out, f->path.text, true, &f->err), &f->err);
+    assert_int_equal(mode_of(left), 0600);
+    CHECK_OK(outfile_commit(&f->out, &f->err), &f->err);
+    assert_int_equal(mode_of(f->path.text), 0600);
+    free(left);
+    umask(old);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -263,6 +297,7 @@ int main(void)
         TEST(test_existing_is_refused),
         TEST(test_name_taken_meanwhile),
         TEST(test_replace),
+        TEST(test_permissions),
         TEST(test_replace_interrupted_keeps_the_old),
         TEST(test_reserved_space_is_given_back),
         TEST(test_sizes_of_writes),

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -213,12 +214,39 @@ static void test_hashes(void **state)
     temp_folder_release(&folder);
 }
 
+/* Whatever the umask: evidence holds prompts and command lines. */
+static void test_permissions(void **state)
+{
+    (void)state;
+    struct temp_folder folder;
+    struct error err;
+    struct stat info;
+    temp_folder_init(&folder);
+    mode_t old = umask(0);
+    struct temp_path made = temp_folder_path(&folder, "a/b");
+    CHECK_OK(files_make_folder(made.text, &err), &err);
+    assert_int_equal(stat(made.text, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0700);
+    assert_int_equal(stat(temp_folder_path(&folder, "a").text, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0700);
+    struct temp_path file = temp_folder_path(&folder, "a/b/c");
+    CHECK_OK(files_write(file.text, "x", 1, &err), &err);
+    assert_int_equal(stat(file.text, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0600);
+    umask(old);
+    unlink(file.text);
+    rmdir(made.text);
+    rmdir(temp_folder_path(&folder, "a").text);
+    temp_folder_release(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_job_round_trip), cmocka_unit_test(test_damaged_jobs),
         cmocka_unit_test(test_results),        cmocka_unit_test(test_lock),
         cmocka_unit_test(test_environment),    cmocka_unit_test(test_hashes),
+        cmocka_unit_test(test_permissions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -433,6 +433,21 @@ static void test_fan(void **state)
     assert_int_equal(second, 34);
 }
 
+/* Whatever the umask: a recording holds a command line and addresses. */
+static void test_permissions(void **state)
+{
+    (void)state;
+    struct temp_folder folder;
+    struct stat info;
+    temp_folder_init(&folder);
+    mode_t old = umask(0);
+    flight_close(create(&folder, 4));
+    umask(old);
+    assert_int_equal(stat(temp_folder_path(&folder, "flight").text, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0600);
+    temp_folder_release(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +462,7 @@ int main(void)
         cmocka_unit_test(test_known_at_the_end),
         cmocka_unit_test(test_what_is_there),
         cmocka_unit_test(test_fan),
+        cmocka_unit_test(test_permissions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,7 @@ static void redirect(const struct trace *trace, posix_spawn_file_actions_t *acti
     if (files_join(path, &unused, trace->run, "rerun.log"))
         snprintf(path, FILES_PATH_BYTES, "/dev/null");
     posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, path, O_WRONLY | O_CREAT | O_APPEND,
-                                     0666);
+                                     0600);
     posix_spawn_file_actions_adddup2(actions, STDOUT_FILENO, STDERR_FILENO);
 }
 
