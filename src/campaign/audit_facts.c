@@ -49,7 +49,7 @@ static bool has_unrecorded(const struct audit *audit)
     bool any = false;
     for (size_t i = 0; i < audit->matrix.count; i++) {
         const struct audit_row *row = &audit->rows[i];
-        if (row->finished && row->plan.mode != REPORT_BASELINE && !row->analyzer)
+        if (row->finished && row->plan.mode != REPORT_BARE && !row->analyzer)
             return true;
         any = any || row->analyzer;
     }

@@ -17,7 +17,7 @@ struct job audit_row_job(const struct audit *audit, const struct matrix_row *row
     job.work = JOB_INFER | JOB_STREAMS;
     job.iterations = row->iterations;
     job.streams_interval = row->iterations < 2 * STREAMS_INTERVAL ? 1 : STREAMS_INTERVAL;
-    if (row->mode == REPORT_BASELINE)
+    if (row->mode == REPORT_BARE)
         job.level = AUDIT_OFF;
     else
         job.inject = audit->options.inject;

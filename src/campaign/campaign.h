@@ -61,12 +61,12 @@ struct campaign_options {
     bool ignore_end;
     struct sampler_settings sampling;
     enum device_d2h_mode d2h_mode;
-    const char *inject; /* a fault to plant in every row but the baseline; NULL: none */
+    const char *inject; /* a fault to plant in every row that is not bare; NULL: none */
 
     /* The audit. */
-    enum audit_level level; /* of rows that are not baseline */
+    enum audit_level level; /* of rows that are not bare */
     uint64_t seed;
-    const char *matrix;       /* "A:baseline:50,B:audit:50,C:stress:100" */
+    const char *matrix;       /* "A:bare:50,B:audit:50,C:stress:100" */
     const char *expect_fault; /* text of an error that should occur; NULL: none */
     const char *baseline;     /* folder of an audit to compare with; NULL: none */
     const char *resume;       /* folder of an audit to finish; NULL: none */
@@ -79,7 +79,7 @@ struct campaign_options {
     uint64_t hang_limit_ns; /* 0: 30 s */
 };
 
-#define CAMPAIGN_MATRIX_DEFAULT "A:baseline:50,B:audit:50,C:stress:100"
+#define CAMPAIGN_MATRIX_DEFAULT "A:bare:50,B:audit:50,C:stress:100"
 
 /* STATUS_USAGE with what was expected where the text is no matrix. */
 MUST_CHECK enum status campaign_check_matrix(const char *matrix, struct error *err);

@@ -16,13 +16,20 @@ static bool is_label(const char *text, size_t length)
 static enum status refuse(const char *text, size_t length, struct error *err)
 {
     return error_set(err, STATUS_USAGE,
-                     "matrix: expected LABEL:MODE:COUNT with a mode of baseline, audit or stress "
+                     "matrix: expected LABEL:MODE:COUNT with a mode of bare, audit or stress "
                      "and a count from 1 to %u, found '%.*s'",
                      MATRIX_ITERATION_LIMIT, (int)length, text);
 }
 
+/* The first audits called it so; today a baseline is an earlier audit to compare with. */
+#define BARE_EARLIER_NAME "baseline"
+
 static bool find_mode(const char *text, size_t length, enum report_row_mode *ret_mode)
 {
+    if (length == sizeof(BARE_EARLIER_NAME) - 1 && memcmp(text, BARE_EARLIER_NAME, length) == 0) {
+        *ret_mode = REPORT_BARE;
+        return true;
+    }
     for (int mode = 0; mode < REPORT_ROW_MODE_COUNT; mode++) {
         const char *name = report_row_mode_name((enum report_row_mode)mode);
         if (strlen(name) == length && memcmp(name, text, length) == 0) {

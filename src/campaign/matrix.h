@@ -1,4 +1,4 @@
-/* matrix.h - the rows of an audit, as a user writes them: "A:baseline:50,B:audit:50,C:stress:100".
+/* matrix.h - the rows of an audit, as a user writes them: "A:bare:50,B:audit:50,C:stress:100".
  */
 #ifndef GRETA_CAMPAIGN_MATRIX_H
 #define GRETA_CAMPAIGN_MATRIX_H

@@ -36,11 +36,11 @@ static const struct cli_option options[] = {
     { "--prompt-file|-f", "FILE", CLI_TEXT, AT(prompt_file), "prompt (default: a short sentence)",
       NULL, true },
     { "--matrix", "ROWS", CLI_TEXT, AT(matrix),
-      "LABEL:MODE:COUNT,... with modes baseline, audit, stress (default: "
-      "A:baseline:50,B:audit:50,C:stress:100)",
+      "LABEL:MODE:COUNT,... with modes bare, audit, stress (default: "
+      "A:bare:50,B:audit:50,C:stress:100)",
       NULL, false },
     { "--level", "LEVEL", CLI_TEXT, AT(level),
-      "what rows that are not baseline record and check (default: guard)", "log guard verify",
+      "what rows that are not bare record and check (default: guard)", "log guard verify",
       false },
     { "--expect-fault", "TEXT", CLI_TEXT, AT(expect_fault),
       "an error with this text should occur; if it does not, the verdict is NOT_REPRODUCED", NULL,
@@ -66,7 +66,7 @@ static const struct cli_option options[] = {
       "are those it was begun with",
       NULL, true },
     { "--inject", "PLAN", CLI_TEXT, AT(inject),
-      "plant a fault in every row but baseline (see greta infer --inject)", NULL, false },
+      "plant a fault in every row that is not bare (see greta infer --inject)", NULL, false },
     { "--seed|-s", "N", CLI_U64, AT(seed), "of stress and sampling (default: 1)", NULL, false },
     { "--device|-dev", "NAME", CLI_TEXT, AT(device), "host, cuda:N, hip:N or auto (the default)",
       NULL, false },
@@ -286,7 +286,7 @@ const struct cli_command cli_audit = {
     .operand_most = AUDIT_WORKLOAD_WORDS,
     .summary = "find out whether runs are sound, and what the cause is if not",
     .description =
-        "Runs a workload in child processes, as often as the matrix says: baseline rows as they "
+        "Runs a workload in child processes, as often as the matrix says: bare rows as they "
         "are, audit rows recorded and checked, stress rows also with other streams, chunking, "
         "pauses, memory pressure and context from a seed. The workload is the model on the prompt, "
         "with the options of greta infer behind --; and, for a fixed small share, a workload of "

@@ -4,7 +4,7 @@
 const char *report_row_mode_name(enum report_row_mode mode)
 {
     static const char *const names[] = {
-        [REPORT_BASELINE] = "baseline",
+        [REPORT_BARE] = "bare",
         [REPORT_AUDIT] = "audit",
         [REPORT_STRESS] = "stress",
     };

@@ -29,8 +29,8 @@ struct report_identity {
     bool locked; /* one audit per device at a time, serialising environment */
 };
 
-enum report_row_mode { REPORT_BASELINE, REPORT_AUDIT, REPORT_STRESS, REPORT_ROW_MODE_COUNT };
-const char *report_row_mode_name(enum report_row_mode mode); /* "baseline" */
+enum report_row_mode { REPORT_BARE, REPORT_AUDIT, REPORT_STRESS, REPORT_ROW_MODE_COUNT };
+const char *report_row_mode_name(enum report_row_mode mode); /* "bare" */
 
 /* A row of the matrix: one child process, the model loaded once, iterations one after another. */
 struct report_row {
@@ -43,7 +43,7 @@ struct report_row {
     int exit_code, signal;                  /* of the child; 0 */
     const char *error;                      /* first error in words; NULL: none */
     const char *log;                        /* "run/A.log", relative to the audit's folder */
-    const char *flight;                     /* "run/A.flight"; NULL: none (baseline) */
+    const char *flight;                     /* "run/A.flight"; NULL: none (bare) */
     const char *log_sha256, *flight_sha256; /* hex; NULL: none, or not computed */
     const char *missing;             /* why evidence is missing (full disk); NULL: nothing is */
     const char *parameters;          /* of stress, as JSON text; NULL */

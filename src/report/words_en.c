@@ -358,7 +358,7 @@ const struct words words_en = {
         [REPORT_SEVERITY_CRITICAL] = "Critical",
     },
     .modes = {
-        [REPORT_BASELINE] = "baseline",
+        [REPORT_BARE] = "bare",
         [REPORT_AUDIT] = "audit",
         [REPORT_STRESS] = "stress",
     },

@@ -364,7 +364,7 @@ const struct words words_es = {
         [REPORT_SEVERITY_CRITICAL] = "Crítica",
     },
     .modes = {
-        [REPORT_BASELINE] = "base",
+        [REPORT_BARE] = "sin registro",
         [REPORT_AUDIT] = "auditoría",
         [REPORT_STRESS] = "estrés",
     },

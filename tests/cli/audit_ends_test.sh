@@ -44,7 +44,7 @@ expect_one_line_error "damaged/summary.json"
 
 # ---- Killed, and finished later ----------------------------------------------------------------
 rm -rf artifacts
-"${audit[@]}" --matrix A:baseline:1,B:audit:2,C:audit:4000 >"$captured/out" 2>"$captured/err" &
+"${audit[@]}" --matrix A:bare:1,B:audit:2,C:audit:4000 >"$captured/out" 2>"$captured/err" &
 auditor=$!
 wait_for_file "artifacts/*/*/run/C.results.jsonl"
 worker=$(pgrep -P "$auditor" | head -1)

@@ -42,7 +42,7 @@ expect_json "[p['culprit']['layer'] for p in j['planted'] if p['fault'] == 'rope
 ls "$XDG_CACHE_HOME"/greta/self-test-*.json >/dev/null 2>&1 || fail "expected the result to be kept"
 
 # ---- Clean -------------------------------------------------------------------------------------
-expect_exit 0 "${audit[@]}" --matrix A:baseline:2,B:audit:4,C:stress:6 --author "A. Person"
+expect_exit 0 "${audit[@]}" --matrix A:bare:2,B:audit:4,C:stress:6 --author "A. Person"
 expect_stdout "CLEAN"
 clean=$(newest)
 expect_artifacts "$clean"

@@ -172,7 +172,7 @@ wanted self-test && {
         line self-test FAILED "exit $code: $(grep '^Faults planted' out) missed: $missed $(last)"
 }
 wanted audit && {
-    limited "$greta" audit -m "$stories" --device "$device" --matrix A:baseline:5,B:audit:10,C:stress:10 --artifacts artifacts -- -n 16
+    limited "$greta" audit -m "$stories" --device "$device" --matrix A:bare:5,B:audit:10,C:stress:10 --artifacts artifacts -- -n 16
     code=$?
     cp out "${OUT_FOLDER:-$work}/audit.txt" 2>/dev/null
     [ $code -eq 0 ] && line audit ok "$(grep -m 1 -E 'CLEAN' out)" || line audit FAILED "exit $code: $(grep -m 2 -E 'INCONCLUSIVE|ROOT|verdict' out | tr '\n' ' ')"

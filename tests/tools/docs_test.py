@@ -201,7 +201,7 @@ class Examples(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 code, lines = self.slurm(folder, status)
                 self.assertEqual(code, status)
-                self.assertIn("audit --model m.gguf --matrix A:baseline:50", lines[0])
+                self.assertIn("audit --model m.gguf --matrix A:bare:50", lines[0])
                 self.assertNotIn("--baseline", lines[0])
                 _, lines = self.slurm(folder, status)
                 self.assertIn("--baseline", lines[1])

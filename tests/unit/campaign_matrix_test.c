@@ -14,7 +14,7 @@ static void test_default(void **state)
         const char *label;
         enum report_row_mode mode;
         uint32_t iterations;
-    } rows[] = { { "A", REPORT_BASELINE, 50 },
+    } rows[] = { { "A", REPORT_BARE, 50 },
                  { "B", REPORT_AUDIT, 50 },
                  { "C", REPORT_STRESS, 100 } };
     struct matrix matrix;
@@ -26,6 +26,19 @@ static void test_default(void **state)
         assert_int_equal(matrix.rows[i].mode, rows[i].mode);
         assert_int_equal(matrix.rows[i].iterations, rows[i].iterations);
     }
+}
+
+/* The first audits wrote A:baseline:50. */
+static void test_earlier_name(void **state)
+{
+    (void)state;
+    struct matrix matrix;
+    struct error err;
+    CHECK_OK(matrix_parse("A:baseline:7", &matrix, &err), &err);
+    assert_int_equal(matrix.rows[0].mode, REPORT_BARE);
+    assert_string_equal(report_row_mode_name(matrix.rows[0].mode), "bare");
+    assert_int_equal(matrix_parse("A:baselin:7", &matrix, &err), STATUS_USAGE);
+    assert_int_equal(matrix_parse("A:baselines:7", &matrix, &err), STATUS_USAGE);
 }
 
 static void test_bad(void **state)
@@ -105,6 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_default),
+        cmocka_unit_test(test_earlier_name),
         cmocka_unit_test(test_bad),
         cmocka_unit_test(test_draws),
     };

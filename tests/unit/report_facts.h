@@ -194,7 +194,7 @@ static inline void specimen_rows(struct report_specimen *s)
             s->latencies[i][j] = 40.0 + 10.0 * (double)i + (double)((j * 7919) % 13) +
                                  (j % 37 == 36 ? 30 : 0);
     s->rows[0] = (struct report_row){ .label = "A",
-                                      .mode = REPORT_BASELINE,
+                                      .mode = REPORT_BARE,
                                       .planned = 50,
                                       .done = 50,
                                       .log = "run/A.log",
@@ -366,7 +366,7 @@ static inline void specimen_init(struct report_specimen *s)
     identity->author = "L.E.T / Leandro Emanuel Timberini";
     identity->commit = "303b634";
     identity->command =
-        "greta audit --model greta-v1.gguf --matrix A:baseline:50,B:audit:50,C:stress:400";
+        "greta audit --model greta-v1.gguf --matrix A:bare:50,B:audit:50,C:stress:400";
     identity->binary_sha256 = "5a5a5a";
     identity->model_sha256 = "c3c3c3";
     identity->model_path = "models/greta-v1.gguf";
