@@ -1,14 +1,9 @@
 #!/usr/bin/env bash
 # The sanitizer reports the planted race, in the kernel, and nothing else; and nothing at all where a
 # mark orders the streams. usage: planted_race_test.sh PROGRAM
+# TSAN_OPTIONS names a symbolizer (cmake/tests_labels.cmake): reports name the function.
 set -u
 program=$1
-# Where no symbolizer of the compiler's own is installed, that of binutils names the function.
-if ! command -v llvm-symbolizer >/dev/null && ! command -v llvm-symbolizer-14 >/dev/null; then
-    TSAN_OPTIONS="external_symbolizer_path=$(command -v addr2line)"
-    export TSAN_OPTIONS
-fi
-
 report=$("$program" ordered 2>&1)
 status=$?
 if [ $status -ne 0 ] || grep -q ThreadSanitizer <<<"$report"; then

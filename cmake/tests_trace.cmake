@@ -1,0 +1,53 @@
+# A CUDA driver and a CUPTI for greta trace: the driver's calls are told as CUPTI tells them. Like
+# the library under test they are never sanitized: the traced program is not.
+add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c
+            tests/fake_trace/fake_kinds.c tests/fake_trace/fake_shapes.c)
+set_target_properties(greta_fake_trace_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
+add_library(greta_fake_trace_cupti SHARED tests/fake_trace/fake_cupti.c)
+set_target_properties(greta_fake_trace_cupti PROPERTIES OUTPUT_NAME cupti SOVERSION 13
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
+add_executable(trace_program tests/fake_trace/program.c tests/fake_trace/scenes.c)
+set_target_properties(trace_program PROPERTIES
+                      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
+foreach(target greta_fake_trace_driver greta_fake_trace_cupti trace_program)
+    target_compile_options(${target} PRIVATE -fno-sanitize=all -g -O1)
+    target_link_options(${target} PRIVATE -fno-sanitize=all)
+    target_link_libraries(${target} PRIVATE greta_warnings)
+endforeach()
+target_link_libraries(greta_fake_trace_driver PRIVATE ${CMAKE_DL_LIBS})
+target_link_libraries(greta_fake_trace_cupti PRIVATE greta_fake_trace_driver)
+target_link_libraries(trace_program PRIVATE greta_fake_trace_driver)
+
+# The preload library over a libamdhip64 that only answers, and over one that has next to nothing.
+# Like the library the program is never sanitized, so there is none where all others are.
+if(NOT GRETA_SANITIZE AND NOT GRETA_FUZZ)
+    foreach(version now old)
+        add_library(greta_fake_hip_${version} SHARED tests/fake_trace/fake_hip.c)
+        set_target_properties(greta_fake_hip_${version} PROPERTIES OUTPUT_NAME amdhip64
+            LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_hip_${version})
+        target_include_directories(greta_fake_hip_${version} PRIVATE src tests/fake_trace)
+        target_link_libraries(greta_fake_hip_${version} PRIVATE greta_warnings)
+    endforeach()
+    target_compile_definitions(greta_fake_hip_old PRIVATE FAKE_HIP_OLD)
+    add_executable(hip_calls_test tests/fake_trace/hip_calls_test.c)
+    target_include_directories(hip_calls_test PRIVATE src tests/fake_trace)
+    target_link_libraries(hip_calls_test PRIVATE greta_fake_hip_now greta_event greta_test_support
+                          greta_warnings)
+    add_dependencies(hip_calls_test greta_fake_hip_old greta_trace_hip)
+    foreach(version now old)
+        add_test(NAME trace/hip_calls_${version} COMMAND hip_calls_test ${version})
+        set_tests_properties(trace/hip_calls_${version} PROPERTIES TIMEOUT 60 ENVIRONMENT
+            "LD_PRELOAD=$<TARGET_FILE:greta_trace_hip>;LD_LIBRARY_PATH=$<TARGET_FILE_DIR:greta_fake_hip_${version}>")
+    endforeach()
+endif()
+
+# Our own declarations of CUPTI's structs against the toolkit's, where there is one.
+find_path(GRETA_CUPTI_INCLUDE cupti.h PATHS /usr/local/cuda/include
+          /usr/local/cuda/extras/CUPTI/include)
+if(GRETA_CUPTI_INCLUDE)
+    add_executable(cupti_layout_test tests/tools/cupti_layout_test.c)
+    target_include_directories(cupti_layout_test SYSTEM PRIVATE ${GRETA_CUPTI_INCLUDE})
+    target_include_directories(cupti_layout_test PRIVATE src)
+    add_test(NAME source/cupti_layout COMMAND cupti_layout_test)
+endif()
