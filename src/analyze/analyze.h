@@ -161,6 +161,7 @@ struct analysis {
     uint64_t event_count;
     uint64_t iteration_count; /* EVENT_RUN seen */
     uint64_t compared_count;  /* of them those whose results an equal one before had too */
+    uint64_t ops_compared;    /* operands of launches held against an earlier equal iteration */
     uint64_t lost_count, dropped_count, damaged_count; /* of records */
     bool device_lost;
     bool closed;  /* the process ended in order */

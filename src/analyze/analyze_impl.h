@@ -48,6 +48,31 @@ struct results {
     struct idmap nth;   /* how often (step, layer, tensor) was redeemed in this iteration */
 };
 
+/* Digests of operands of launches, the first of each; the table is made when the first one comes. */
+#define OP_HASH_LIMIT (1u << 18)
+
+struct op_hashes {
+    struct result_entry *entries;         /* copy_id: of the launch */
+    uint32_t count;
+    struct idmap map;
+    struct idmap nth;                     /* how often (step, layer, tensor, op) was launched */
+    uint64_t agreed_id, agreed_before_id; /* the last two launches whose outputs agreed */
+    int32_t finding;                      /* first of this iteration; -1: none */
+    bool whole;                           /* the iteration was seen from its beginning */
+};
+
+/* non_determinism.c: what equal results of equal iterations have in common. */
+uint64_t results_mix(uint64_t hash, uint64_t value);
+uint64_t results_key(struct results *results, const struct event_scope *scope);
+
+void op_hashes_release(struct op_hashes *hashes);
+void op_hashes_begin_run(struct op_hashes *hashes, bool warming);
+/* True if all that is known of this iteration's ops agrees, up to the launch that wrote what the
+ * copy reads. */
+bool op_hashes_agree_before(const struct analyzer *analyzer, const struct event *copy);
+/* EVENT_OP_HASH. */
+void op_hashes_add(struct analyzer *analyzer, const struct event *event);
+
 /* Ranges that are known to hold values that are not finite, newest last. */
 #define BAD_RANGE_LIMIT 64u
 
@@ -65,6 +90,7 @@ struct analyzer {
     struct graphs graphs;
     struct order order;
     struct results results;
+    struct op_hashes op_hashes;
     struct bad_range bad_ranges[BAD_RANGE_LIMIT];
     uint64_t bad_range_count;  /* ever */
     struct idmap freed_stacks; /* of a foreign program: call stacks whose memory is given back */
@@ -176,6 +202,9 @@ enum finding_reason {
     REASON_WINDOW,
     REASON_ROW_GAPS,
     REASON_RUNTIME_ACCEPTED,
+    REASON_INPUT_DIFFERS,
+    REASON_BETWEEN_HASHES,
+    REASON_BEFORE_HASHES,
     REASON_COUNT
 };
 void finding_set_reason(struct finding *finding, enum finding_reason reason);

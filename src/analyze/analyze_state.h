@@ -103,6 +103,9 @@ struct history_entry {
     struct event event;
     uint64_t iteration;
     bool scanned, scanned_bad; /* its outputs were looked at; some were not finite */
+    /* Of a launch whose operands are hashed (op_hashes.c). */
+    uint64_t op_key;                       /* 0: not known yet */
+    uint16_t inputs_hashed, inputs_differ; /* bit for each operand */
 };
 
 struct history {

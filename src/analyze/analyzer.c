@@ -29,6 +29,7 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
     analyzer->result.root = -1;
     analyzer->first_failure = finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_DIRECT).seen;
     analyzer->history.entries = calloc(HISTORY_LIMIT, sizeof(*analyzer->history.entries));
+    analyzer->op_hashes.finding = -1;
     struct results *results = &analyzer->results;
     results->entries = calloc(RESULT_LIMIT, sizeof(*results->entries));
     bool good = ledger_init(&analyzer->ledger) && order_init(&analyzer->order) &&
@@ -54,6 +55,7 @@ void analyzer_destroy(struct analyzer *analyzer)
     idmap_release(&analyzer->results.map);
     idmap_release(&analyzer->results.nth);
     idmap_release(&analyzer->freed_stacks);
+    op_hashes_release(&analyzer->op_hashes);
     free(analyzer->results.entries);
     free(analyzer->history.entries);
     free(analyzer->result.findings);
@@ -110,7 +112,8 @@ static bool is_remark(uint8_t kind)
 {
     return kind == EVENT_COMPLETION || kind == EVENT_TRAP || kind == EVENT_FAULT ||
            kind == EVENT_CANARY || kind == EVENT_TRANSFER_HASH || kind == EVENT_SCAN ||
-           kind == EVENT_RUN || kind == EVENT_SOURCE_CHANGED || kind == EVENT_HIDDEN_ORDER;
+           kind == EVENT_RUN || kind == EVENT_SOURCE_CHANGED || kind == EVENT_HIDDEN_ORDER ||
+           kind == EVENT_OP_HASH;
 }
 
 static enum status check_event(const struct analyzer *analyzer, const struct event *event,

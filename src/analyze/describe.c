@@ -279,6 +279,11 @@ static void add_corruption(const struct writer *out, const struct finding *findi
 
 static void add_differing(const struct writer *out, const struct finding *finding)
 {
+    bool is_op = finding->cause.kind == EVENT_LAUNCH;
+    if (is_op) {
+        add_operand(out, &finding->cause);
+        text_add(out->text, say(out, " has ", " tiene "));
+    }
     text_addf(
         out->text,
         say(out,
@@ -286,6 +291,11 @@ static void add_differing(const struct writer *out, const struct finding *findin
             "resumen %016" PRIx64 " en la iteración %" PRIu64 ", %016" PRIx64
             " en la iteración %" PRIu64),
         finding->expected, finding->other.iteration, finding->found, finding->cause.iteration);
+    if (is_op && !finding->reason[0])
+        text_add(out->text, say(out, "; all its inputs have the same bytes in both",
+                                "; todas sus entradas tienen los mismos bytes en ambas"));
+    else if (is_op)
+        add_other(out, "; last agreed: ", "; coincidió por última vez: ", &finding->other);
 }
 
 static void add_hang(const struct writer *out, const struct finding *finding)

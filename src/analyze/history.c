@@ -17,6 +17,8 @@ void history_add(struct history *history, const struct event *event, uint64_t it
     copy_event(&entry->event, event);
     entry->iteration = iteration;
     entry->scanned = entry->scanned_bad = false;
+    entry->op_key = 0;
+    entry->inputs_hashed = entry->inputs_differ = 0;
 }
 
 uint64_t history_first(const struct history *history)

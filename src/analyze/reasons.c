@@ -59,6 +59,18 @@ static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
                                   "(a module's, another interface's) may lie there now",
                                   "el runtime aceptó la dirección: ahí puede haber ahora memoria "
                                   "creada sin verse (de un módulo, de otra interfaz)" },
+    [REASON_INPUT_DIFFERS] = { "this input differed already before the launch, and no op that was "
+                               "hashed before it gave other bytes",
+                               "esta entrada ya difería antes del lanzamiento, y ninguna operación "
+                               "anterior examinada dio otros bytes" },
+    [REASON_BETWEEN_HASHES] = { "the last op that agreed is named first: what made the difference "
+                                "lies after it and no later than here",
+                                "la última operación que coincidió va primero: lo que causó la "
+                                "diferencia está después de ella, como tarde aquí" },
+    [REASON_BEFORE_HASHES] = { "no op that was hashed before it agreed: what made the difference "
+                               "lies before or here",
+                               "ninguna operación examinada antes coincidió: lo que causó la "
+                               "diferencia está antes o aquí" },
     [REASON_NOT_STARTED] = { "the work waited for was not begun", "el trabajo esperado no empezó" },
 };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAVE_MAGIC UINT32_C(0x32415247) /* "GRA2" */
+#define SAVE_MAGIC UINT32_C(0x34415247) /* "GRA4" */
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
@@ -124,6 +124,7 @@ size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capaci
     put_number(&out, result->event_count, 8);
     put_number(&out, result->iteration_count, 8);
     put_number(&out, result->compared_count, 8);
+    put_number(&out, result->ops_compared, 8);
     put_number(&out, result->lost_count + analyze_forgotten(analyzer), 8);
     put_number(&out, result->device_lost, 1);
     put_number(&out, analyzer->iteration, 8);
@@ -313,6 +314,7 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
     result.event_count = get_number(&in, 8);
     result.iteration_count = get_number(&in, 8);
     result.compared_count = get_number(&in, 8);
+    result.ops_compared = get_number(&in, 8);
     result.lost_count = get_number(&in, 8);
     result.device_lost = get_below(&in, 1, 2) != 0;
     uint64_t iteration = get_number(&in, 8);

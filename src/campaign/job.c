@@ -20,6 +20,16 @@ static json_t *stress_json(const struct job_stress *stress)
                      range_json(&stress->repeat));
 }
 
+static json_t *search_json(const struct job_search *search)
+{
+    if (!search->on)
+        return json_null();
+    return json_pack("{s:I, s:I, s:I, s:b, s:b, s:b}", "every", (json_int_t)search->hash.every,
+                     "first", (json_int_t)search->hash.first, "last",
+                     (json_int_t)search->hash.last, "plain_outputs", search->hash.plain_outputs,
+                     "clear", search->clear, "as_audited", search->as_audited);
+}
+
 static json_t *sampling_json(const struct sampler_settings *s)
 {
     return json_pack("{s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "temperature",
@@ -35,7 +45,7 @@ json_t *job_to_json(const struct job *job)
     return json_pack(
         "{s:s, s:s, s:s?, s:s?, s:s?, s:s, s:s?, s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, "
         "s:I, "
-        "s:I, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
+        "s:I, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
         "label", job->label, "device", job->device, "model", job->model, "inject", job->inject,
         "flight", job->flight, "results", job->results, "log", job->log, "prompt", job->prompt,
         "kv_type", job->kv_type, "level", audit_level_name(job->level), "d2h_mode",
@@ -43,7 +53,7 @@ json_t *job_to_json(const struct job *job)
         (json_int_t)job->iterations, "streams_interval", (json_int_t)job->streams_interval,
         "copies", (json_int_t)job->copies, "seed", (json_int_t)job->seed, "hang_limit_ns",
         (json_int_t)job->hang_limit_ns, "auditor_pid", (json_int_t)job->auditor_pid, "stress",
-        stress_json(&job->stress), "serialise", job->serialise, "single_stream", job->single_stream,
+        stress_json(&job->stress), "search", search_json(&job->search), "serialise", job->serialise, "single_stream", job->single_stream,
         "pageable", job->pageable, "large_copies", job->large_copies, "no_guards", job->no_guards,
         "no_live", job->no_live, "kill_at_end", job->kill_at_end, "check_weights",
         job->check_weights, "chunk", (json_int_t)job->chunk, "token_limit",
@@ -96,6 +106,17 @@ static bool find_mode(const char *name, enum device_d2h_mode *ret_mode)
     return false;
 }
 
+static struct job_search get_search(const json_t *object)
+{
+    return (struct job_search){ .on = json_is_object(object),
+                                .hash = { .every = (uint32_t)get_number(object, "every"),
+                                          .first = (uint32_t)get_number(object, "first"),
+                                          .last = (uint32_t)get_number(object, "last"),
+                                          .plain_outputs = get_flag(object, "plain_outputs") },
+                                .clear = get_flag(object, "clear"),
+                                .as_audited = get_flag(object, "as_audited") };
+}
+
 static struct sampler_settings get_sampling(const json_t *object)
 {
     return (struct sampler_settings){
@@ -135,6 +156,7 @@ enum status job_from_json(json_t *object, const char *path, struct job *ret_job,
         .stress = { json_is_object(stress), get_range(stress, "streams"),
                     get_range(stress, "chunk"), get_range(stress, "delay_us"),
                     get_range(stress, "pressure_bytes"), get_range(stress, "repeat") },
+        .search = get_search(json_object_get(object, "search")),
         .serialise = get_flag(object, "serialise"),
         .single_stream = get_flag(object, "single_stream"),
         .pageable = get_flag(object, "pageable"),

@@ -32,6 +32,14 @@ struct job_stress {
     struct job_range repeat;         /* times the prompt is written, which sets the context's use */
 };
 
+/* How runs are looked at when the op that goes wrong first is searched for; see search.h. */
+struct job_search {
+    bool on;
+    struct device_hash_choice hash; /* whose operands are hashed */
+    bool clear;                     /* each run begins with zeros in cache and activations */
+    bool as_audited;                /* graphs as always; else op by op */
+};
+
 struct job {
     const char *label;   /* of the row: "A", "self-test bad-index" */
     const char *device;  /* as all_open knows it */
@@ -52,6 +60,7 @@ struct job {
     uint64_t hang_limit_ns; /* no progress for so long is a hang */
     uint64_t auditor_pid;   /* the worker ends when this process does */
     struct job_stress stress;
+    struct job_search search;
     bool serialise;     /* wait after every piece of work */
     bool single_stream; /* JOB_STREAMS on one stream */
     bool pageable;      /* staging that is not pinned */

@@ -77,6 +77,7 @@ static enum status open_engine(struct work_infer *work, struct error *err)
     struct progress progress = { beat, work->worker };
     struct engine_options options = { .context = job->context,
                                       .batch_limit = job->batch,
+                                      .eager = job->search.on && !job->search.as_audited,
                                       .progress = &progress };
     if (!dtype_from_name(job->kv_type ? job->kv_type : "f16", &options.kv_dtype))
         return error_set(err, STATUS_USAGE, "cache type: expected f32, f16 or q8_0, found '%s'",
@@ -269,6 +270,8 @@ static enum status generate(struct work_infer *work, const struct generate_promp
     struct generate_result result = { 0 };
     struct generate_timing timing = { 0 };
     engine_restart(work->engine);
+    if (job->search.clear)
+        TRY(engine_clear(work->engine, err));
     work->noise_status = STATUS_OK;
     work->text_hash = 0;
     enum status status = generate_run(work->engine, work->tokenizer, prompt, 1, &options, on_token,

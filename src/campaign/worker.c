@@ -146,6 +146,10 @@ static enum status open_device(struct worker *worker, struct recording *recordin
         options.guards = options.poison = false;
         options.quarantine_bytes = 0;
     }
+    if (job->search.on) {
+        options.hash_ops = job->search.hash;
+        options.scan_every = 1;
+    }
     options.d2h_mode = job->d2h_mode;
     options.staging = job->pageable ? DEVICE_STAGING_PAGEABLE : DEVICE_STAGING_PINNED;
     options.serialise = job->serialise;

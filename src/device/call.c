@@ -216,6 +216,7 @@ void device_report_completion(struct device *device, uint32_t stream_index, uint
 void device_run_begin(struct device *device, uint64_t iteration, uint64_t key)
 {
     __atomic_store_n(&device->iteration, iteration, __ATOMIC_RELAXED);
+    __atomic_store_n(&device->run_launches, 0, __ATOMIC_RELAXED);
     struct event event = { .kind = EVENT_RUN,
                            .object = iteration,
                            .found = key,

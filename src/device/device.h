@@ -51,6 +51,16 @@ enum device_imports { DEVICE_IMPORTS_AUTO, DEVICE_IMPORTS_IN_PLACE, DEVICE_IMPOR
 
 struct device_gpu_image; /* below */
 
+/* Which launches have their operands hashed, inputs right before and outputs right after them
+ * (EVENT_OP_HASH). Launches are counted from 0 in each run (device_run_begin). Launches that are
+ * recorded into a graph are never hashed. */
+struct device_hash_choice {
+    uint32_t every;       /* 1: each one; 0: none */
+    uint32_t first, last; /* no launch before `first`, none after `last`; last 0: no end */
+    bool plain_outputs;   /* only F32 outputs that are written as a whole: the others hold bytes of
+                             earlier runs (rows that no index chose, padding) */
+};
+
 struct device_options {
     struct event_observer observer; /* notify NULL: nobody listens */
     struct crumb_page *crumbs;      /* NULL: the device makes its own */
@@ -76,6 +86,7 @@ struct device_options {
     bool ask_pointers;   /* the runtime is asked what every address is, before it is used */
     bool verify;         /* every copy is hashed at both ends: EVENT_TRANSFER_HASH */
     uint32_t scan_every; /* every n-th launch's F32 outputs are looked at: EVENT_SCAN; 0: none */
+    struct device_hash_choice hash_ops; /* operands of launches are hashed: EVENT_OP_HASH */
 };
 
 /* A quiet-looking byte would hide; this one is a huge negative number in every float type. */

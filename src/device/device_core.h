@@ -163,10 +163,17 @@ void inspect_note_launch(const struct call *call, const char *op);
  * held: looks into graphs too. */
 bool inspect_find_launch(struct device *device, uint64_t event_id, struct event *event);
 
-/* Queues what the options ask for behind a launch: canaries of what it wrote, and the scan. */
+/* Queues what the options ask for before a launch: hashes of its inputs. *ret_hashed: the launch is
+ * one of those whose operands are hashed. */
+MUST_CHECK enum status inspect_inputs(struct call *call, struct stream_slot *stream,
+                                      const struct device_launch *launch,
+                                      const struct resolved *resolved, bool *ret_hashed,
+                                      struct error *err);
+/* The same after it: canaries of what it wrote, the scan, hashes of its outputs. */
 MUST_CHECK enum status inspect_outputs(struct call *call, struct stream_slot *stream,
                                        const struct device_launch *launch,
-                                       const struct resolved *resolved, struct error *err);
+                                       const struct resolved *resolved, bool hashed,
+                                       struct error *err);
 
 /* The three hashes of one transfer; told when all are known. */
 enum transfer_part { TRANSFER_BEFORE, TRANSFER_AFTER, TRANSFER_LANDED, TRANSFER_PARTS };

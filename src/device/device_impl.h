@@ -42,7 +42,8 @@ enum device_command_kind {
  * in its place: it leaves no crumbs, and one that cannot read its bytes is reported as failed,
  * never as a fault. */
 enum device_inspect {
-    DEVICE_INSPECT_DIGEST, /* device_digest of source's rows, or of `staging` if that is set */
+    DEVICE_INSPECT_DIGEST, /* device_digest of source's rows, or of `staging` if that is set; of a
+                              transfer where `check` is set, else of an operand of a launch */
     DEVICE_INSPECT_SCAN,   /* source's rows as F32: how many are not finite */
     DEVICE_INSPECT_CANARY, /* source and target: bytes that are not `byte`; they are put back */
 };
@@ -52,7 +53,7 @@ struct transfer_check;
 struct device_inspection {
     enum device_inspect what;
     uint8_t part;                 /* of a digest: which of the check's three */
-    struct transfer_check *check; /* the common layer's */
+    struct transfer_check *check; /* the common layer's; NULL of an operand of a launch */
     struct event_access access;   /* what is inspected, as events show it */
     uint64_t buffer_bytes;        /* of a canary: what it stands beside */
 };
@@ -240,6 +241,7 @@ struct device {
     uint64_t next_event_id; /* atomic */
     uint64_t traps_told;    /* of the crumb page; under lock */
     uint64_t launch_count;  /* atomic; of those that could be scanned */
+    uint64_t run_launches;  /* atomic; launches since device_run_begin, for hash_ops */
     uint64_t iteration;     /* atomic: of the last device_run_begin */
 
     pthread_mutex_t inspect_lock;  /* guards the next two */

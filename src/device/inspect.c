@@ -1,5 +1,5 @@
-/* inspect.c - what the audit wants looked at: hashes of transfers, values that are not finite,
- * canaries beside what a launch wrote, the error state around a copy, and which launch a trap is
+/* inspect.c - what the audit wants looked at: hashes of transfers and of operands, values that are
+ * not finite, canaries beside what a launch wrote, the error state around a copy, and which launch a trap is
  * of. Inspections are commands of the backend in stream order, behind (or before) the call they
  * belong to; their results come back through device_report_inspection and become events. */
 #include "device/device_core.h"
@@ -158,11 +158,72 @@ static bool is_scanned(struct device *device)
     return every && __atomic_fetch_add(&device->launch_count, 1, __ATOMIC_RELAXED) % every == 0;
 }
 
+/* ---- Hashes of operands --------------------------------------------------------------------- */
+
+static bool is_hashed(struct device *device, const struct stream_slot *stream)
+{
+    const struct device_hash_choice *choice = &device->options.hash_ops;
+    if (!choice->every || !device_is_observed(device) || stream->builder)
+        return false;
+    uint64_t number = __atomic_fetch_add(&device->run_launches, 1, __ATOMIC_RELAXED);
+    return number >= choice->first && (!choice->last || number <= choice->last) &&
+           (number - choice->first) % choice->every == 0;
+}
+
+/* side: EVENT_READ of what is looked at before the launch, EVENT_WRITE after it. */
+static enum status queue_hash(struct call *call, struct stream_slot *stream,
+                              const struct device_contract *contract,
+                              const struct resolved *resolved, const struct event_access *access,
+                              uint8_t side, struct error *err)
+{
+    struct device_command command = {
+        .contract = contract,
+        .source = resolved->rows,
+        .inspection = { .what = DEVICE_INSPECT_DIGEST, .access = *access },
+    };
+    command.inspection.access.mode = side;
+    return queue(call, stream, &command, err);
+}
+
+enum status inspect_inputs(struct call *call, struct stream_slot *stream,
+                           const struct device_launch *launch, const struct resolved *resolved,
+                           bool *ret_hashed, struct error *err)
+{
+    *ret_hashed = is_hashed(call->device, stream);
+    if (!*ret_hashed || call->device->options.hash_ops.plain_outputs)
+        return STATUS_OK;
+    for (uint8_t i = 0; i < call->event.access_count; i++) {
+        struct event_access access = call->event.accesses[i];
+        if ((access.mode & EVENT_READ) && !(access.mode & EVENT_SCATTERED))
+            TRY(queue_hash(call, stream, launch->contract, &resolved[access.operand], &access,
+                           EVENT_READ, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status hash_outputs(struct call *call, struct stream_slot *stream,
+                                const struct device_launch *launch, const struct resolved *resolved,
+                                struct error *err)
+{
+    bool plain = call->device->options.hash_ops.plain_outputs;
+    for (uint8_t i = 0; i < call->event.access_count; i++) {
+        struct event_access access = call->event.accesses[i];
+        bool is_plain = launch->operands[access.operand].dtype == DTYPE_F32 &&
+                        !(access.mode & EVENT_SCATTERED);
+        if ((access.mode & EVENT_WRITE) && (is_plain || !plain))
+            TRY(queue_hash(call, stream, launch->contract, &resolved[access.operand], &access,
+                           EVENT_WRITE, err));
+    }
+    return STATUS_OK;
+}
+
 enum status inspect_outputs(struct call *call, struct stream_slot *stream,
                             const struct device_launch *launch, const struct resolved *resolved,
-                            struct error *err)
+                            bool hashed, struct error *err)
 {
     struct device *device = call->device;
+    if (hashed)
+        TRY(hash_outputs(call, stream, launch, resolved, err));
     if (!device_is_observed(device) || (!device->options.guards && !device->options.scan_every))
         return STATUS_OK;
     bool scanned = is_scanned(device);
@@ -270,7 +331,7 @@ void device_report_inspection(struct device *device, uint32_t stream_index,
                               const struct device_inspection_result *result)
 {
     const struct device_inspection *inspection = &command->inspection;
-    if (inspection->what == DEVICE_INSPECT_DIGEST) {
+    if (inspection->what == DEVICE_INSPECT_DIGEST && inspection->check) {
         set_part(device, inspection->check, inspection->part, result->digest, result->failed);
         return;
     }
@@ -283,7 +344,11 @@ void device_report_inspection(struct device *device, uint32_t stream_index,
                            .accesses = { inspection->access },
                            .operand = inspection->access.operand };
     event_set_text(event.op, sizeof(event.op), command->contract->name);
-    if (inspection->what == DEVICE_INSPECT_SCAN) {
+    if (inspection->what == DEVICE_INSPECT_DIGEST) {
+        event.kind = EVENT_OP_HASH;
+        event.found = result->digest;
+        device_tell(device, &event);
+    } else if (inspection->what == DEVICE_INSPECT_SCAN) {
         event.kind = EVENT_SCAN;
         event.expected = result->count;
         event.found = result->found;

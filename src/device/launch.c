@@ -138,9 +138,12 @@ static enum status give_launch(struct device *device, struct device_stream strea
     call_begin(&call);
     command.event_id = call.event.id;
     inspect_note_launch(&call, contract->name);
-    status = call_submit(&call, slot, &command, launch->operands, launch->operand_count, err);
+    bool hashed;
+    status = inspect_inputs(&call, slot, launch, resolved, &hashed, err);
     if (!status)
-        status = inspect_outputs(&call, slot, launch, resolved, err);
+        status = call_submit(&call, slot, &command, launch->operands, launch->operand_count, err);
+    if (!status)
+        status = inspect_outputs(&call, slot, launch, resolved, hashed, err);
     call_end(&call, status, err);
 done:
     call_unlock_stream(slot);

@@ -26,6 +26,7 @@ struct engine_options {
     uint32_t batch_limit;  /* tokens of a batch; 0: engine_batch_default, or the context if less */
     uint32_t logits_limit; /* tokens of a batch that want logits; 0: sequence_limit */
     enum dtype kv_dtype;   /* F32 (0), F16 or Q8_0 */
+    bool eager;            /* every batch op by op, nothing recorded as a graph */
     /* Of engine_open, in bytes of weights; may end it. NULL: nobody watches. */
     const struct progress *progress;
 };
@@ -76,6 +77,9 @@ void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length);
 /* All sequences are empty, and the steps that calls are labelled with begin at 0 again: what comes
  * is told apart from what was by the run it belongs to. */
 void engine_restart(struct engine *engine);
+/* Zeros in the cache and in every activation: nothing of earlier batches is left, not even where
+ * no op may read. Queued on the engine's stream; sequences must be empty. */
+MUST_CHECK enum status engine_clear(struct engine *engine, struct error *err);
 /* target becomes a copy of source. STATUS_USAGE while a choice was not taken (engine_chosen). */
 MUST_CHECK enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
                                    struct error *err);

@@ -189,6 +189,33 @@ static enum status make_rope_table(struct engine *engine, struct error *err)
                           &engine->scratch.rope_table, &settings, err);
 }
 
+/* Neither the table, which is made once, nor the indices, which every batch brings. */
+static bool is_activation(const struct scratch_row *row)
+{
+    return row->offset != offsetof(struct engine_scratch, rope_table) &&
+           row->offset != offsetof(struct engine_scratch, indices);
+}
+
+enum status engine_clear(struct engine *engine, struct error *err)
+{
+    struct sizes sizes = sizes_of(&engine->config, engine->ops);
+    struct scratch_row rows[SCRATCH_ROWS];
+    size_t count = list_scratch(&sizes, &engine->plan.options, rows);
+    struct event_scope scope = { .step = -1, .layer = -1, .tensor = "clear" };
+    device_scope_set(engine->device, engine->stream, &scope);
+    for (size_t i = 0; i < count; i++) {
+        const struct device_view *view = (void *)((char *)&engine->scratch + rows[i].offset);
+        if (is_activation(&rows[i]))
+            TRY(device_fill(engine->device, engine->stream, view, 0, DEVICE_HERE, err));
+    }
+    for (uint32_t i = 0; i < engine->config.block_count; i++) {
+        struct engine_layer *layer = &engine->layers[i];
+        TRY(device_fill(engine->device, engine->stream, &layer->keys, 0, DEVICE_HERE, err));
+        TRY(device_fill(engine->device, engine->stream, &layer->values, 0, DEVICE_HERE, err));
+    }
+    return STATUS_OK;
+}
+
 enum status engine_make_memory(struct engine *engine, struct error *err)
 {
     const struct engine_options *options = &engine->plan.options;

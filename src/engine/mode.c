@@ -6,7 +6,8 @@ struct engine_mode engine_mode_of(const struct engine *engine, const struct engi
 {
     /* A tap copies values out in the middle of a batch and waits for them, which a recording
      * cannot hold. Planted faults are found in calls, so inject clears replay_pays. */
-    bool recordable = device_info(engine->device)->replay_pays && !engine->taps;
+    bool recordable = device_info(engine->device)->replay_pays && !engine->taps &&
+                      !engine->plan.options.eager;
     /* A graph is right for every batch of its size in which each token has its own sequence. What
      * is larger, or mostly of one sequence, is a prompt: its launches are worth more than what a
      * replay saves. */

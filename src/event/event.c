@@ -38,6 +38,7 @@ static const char *const kind_names[] = {
     [EVENT_SOURCE_CHANGED] = "source-changed",
     [EVENT_HIDDEN_ORDER] = "hidden-order",
     [EVENT_CALL] = "call",
+    [EVENT_OP_HASH] = "op-hash",
 };
 _Static_assert(COUNT_OF(kind_names) == EVENT_KIND_COUNT, "every kind has a name");
 

@@ -61,6 +61,9 @@ enum event_kind {
                              the stream (a host function, a value in memory, another process) */
     EVENT_CALL,           /* of a foreign program: another call, told because it failed, or because
                              it had a number and is about a graph that is being captured */
+    EVENT_OP_HASH,        /* digest of an operand of an earlier launch (cause_id, operand); found:
+                             the digest; accesses[0].mode: EVENT_READ right before the launch,
+                             EVENT_WRITE right after it */
     EVENT_KIND_COUNT
 };
 

@@ -31,6 +31,8 @@ static void add_outcome(struct text *out, const struct event *event)
     if (event->check || event->kind == EVENT_TRAP || event->kind == EVENT_SCAN ||
         event->kind == EVENT_TRANSFER_HASH)
         text_addf(out, " expected %" PRIu64 " found %" PRIu64, event->expected, event->found);
+    if (event->kind == EVENT_OP_HASH)
+        text_addf(out, " hash %016" PRIx64, event->found);
     if (event->code)
         text_addf(out, " code %" PRId32, event->code);
 }

@@ -338,6 +338,7 @@ const struct words words_en = {
         [EVENT_SOURCE_CHANGED] = "rewriting of the source of",
         [EVENT_HIDDEN_ORDER] = "unseen order in",
         [EVENT_CALL] = "call of",
+        [EVENT_OP_HASH] = "hash of an operand of",
     },
     .outcomes = {
         [AUDIT_CLEAN] = "CLEAN",

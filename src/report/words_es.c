@@ -344,6 +344,7 @@ const struct words words_es = {
         [EVENT_SOURCE_CHANGED] = "reescritura del origen de",
         [EVENT_HIDDEN_ORDER] = "orden no visible en",
         [EVENT_CALL] = "llamada de",
+        [EVENT_OP_HASH] = "hash de un operando de",
     },
     .outcomes = {
         [AUDIT_CLEAN] = "LIMPIO",

@@ -235,6 +235,44 @@ static void test_scan(void **state)
     fixture_close(&fixture);
 }
 
+/* Inputs right before a launch, outputs right after it; of the launches that were chosen. */
+static void test_op_hashes(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture, (struct device_options){ .hash_ops = { .every = 2, .last = 3 } });
+    device_scope_set(fixture.device, fixture.stream, &somewhere);
+    struct device_view x = fixture_floats(&fixture, 300, "x");
+    struct add_params one = { 1 };
+    struct device_launch add = launch_add(x, &one);
+    float values[300] = { 0 };
+    for (uint64_t run = 1; run <= 2; run++) {
+        device_run_begin(fixture.device, run, 1);
+        copy_in(&fixture, &x, values, sizeof(values));
+        for (int i = 0; i < 6; i++)
+            give(&fixture, &add);
+    }
+    sync(&fixture);
+    /* Of each run the launches 0 and 2: x is read and written. */
+    for (size_t i = 0; i < 8; i++) {
+        const struct event *hash = nth(&fixture, EVENT_OP_HASH, i);
+        assert_non_null(hash);
+        bool after = i % 2 != 0;
+        size_t launch = i % 4 / 2 * 2;
+        for (size_t v = 0; v < 300; v++)
+            values[v] = (float)(launch + after);
+        assert_true(hash->found == device_digest(values, sizeof(values), 1, sizeof(values)));
+        assert_int_equal(hash->cause_id, nth(&fixture, EVENT_LAUNCH, i / 4 * 6 + launch)->id);
+        assert_int_equal(hash->accesses[0].mode, after ? EVENT_WRITE : EVENT_READ);
+        assert_int_equal(hash->accesses[0].bytes, sizeof(values));
+        assert_int_equal(hash->operand, 0);
+        assert_string_equal(hash->op, "add");
+        assert_int_equal(hash->scope.layer, 17);
+    }
+    assert_null(nth(&fixture, EVENT_OP_HASH, 8));
+    fixture_close(&fixture);
+}
+
 static void test_canary_of_launch(void **state)
 {
     (void)state;
@@ -406,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_verify_rewritten),
         cmocka_unit_test(test_inspection_never_blamed),
         cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_op_hashes),
         cmocka_unit_test(test_canary_of_launch),
         cmocka_unit_test(test_trap_is_named),
         cmocka_unit_test(test_fault_in_graph),

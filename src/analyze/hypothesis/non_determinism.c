@@ -1,24 +1,26 @@
 /* non_determinism.c - iterations that must give equal results do not: the hash of the bytes
- * redeemed for the same step, tensor and turn differs. */
+ * redeemed for the same step, tensor and turn differs. Which op made the difference is known where
+ * operands are hashed (op_hashes.c). */
 #include "analyze/analyze_impl.h"
 
 #include <string.h>
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+uint64_t results_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
     return hash ^ (hash >> 29);
 }
 
 /* Steps are counted from the first of the iteration. */
-static uint64_t scope_key(struct results *results, const struct event_scope *scope)
+uint64_t results_key(struct results *results, const struct event_scope *scope)
 {
     if (results->first_step < 0)
         results->first_step = scope->step;
     uint64_t step = (uint64_t)scope->step - (uint64_t)results->first_step;
-    uint64_t hash = mix(mix(mix(1, results->run_key), step), (uint32_t)scope->layer);
+    uint64_t hash = results_mix(results_mix(1, results->run_key), step);
+    hash = results_mix(hash, (uint32_t)scope->layer);
     for (size_t i = 0; i < sizeof(scope->tensor) && scope->tensor[i]; i++)
-        hash = mix(hash, (uint8_t)scope->tensor[i]);
+        hash = results_mix(hash, (uint8_t)scope->tensor[i]);
     return hash;
 }
 
@@ -30,6 +32,7 @@ static void on_run(struct analyzer *analyzer, const struct event *event)
     results->compared = false;
     results->first_step = -1;
     idmap_clear(&results->nth);
+    op_hashes_begin_run(&analyzer->op_hashes, analyzer->warming);
 }
 
 /* Keeps the first result of its kind; later ones are held against it. */
@@ -62,6 +65,7 @@ static void compare(struct analyzer *analyzer, uint64_t key, const struct event 
     draft.other.iteration = first->iteration;
     draft.expected = first->hash;
     draft.found = event->expected;
+    draft.consequence_of = analyzer->op_hashes.finding; /* -1 where no op is known to differ */
     finding_add(analyzer, &draft);
 }
 
@@ -69,6 +73,8 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
 {
     if (event->kind == EVENT_RUN)
         on_run(analyzer, event);
+    if (event->kind == EVENT_OP_HASH)
+        op_hashes_add(analyzer, event);
     struct results *results = &analyzer->results;
     if (event->kind != EVENT_TICKET_REDEEM || event->outcome != EVENT_DONE || !results->in_run)
         return;
@@ -79,14 +85,14 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, event->expected != 0);
         return;
     }
-    uint64_t key = scope_key(results, &copy->event.scope);
+    uint64_t key = results_key(results, &copy->event.scope);
     uint32_t nth = idmap_find(&results->nth, key);
     nth = nth == IDMAP_NONE ? 0 : nth + 1;
     if (!idmap_set(&results->nth, key, nth)) {
         analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, 1);
         return;
     }
-    compare(analyzer, mix(key, nth), event, copy_id);
+    compare(analyzer, results_mix(key, nth), event, copy_id);
 }
 
 static void on_finish(struct analyzer *analyzer)

@@ -116,6 +116,14 @@ static uint32_t parts_of(const struct gpu_operand *region)
     return parts > GPU_INSPECT_PARTS ? GPU_INSPECT_PARTS : (uint32_t)parts;
 }
 
+/* Before a copy or a launch it leaves that one's crumbs; after a launch it leaves none. */
+static bool leaves_crumbs(const struct gpu_inspect_item *item)
+{
+    const struct device_inspection *inspection = &item->inspection;
+    return inspection->what == DEVICE_INSPECT_DIGEST &&
+           (inspection->check || inspection->access.mode == EVENT_READ);
+}
+
 int gpu_inspect_group_launch(struct gpu_device *gpu, const struct gpu_stream *stream,
                              const struct gpu_inspect_group *group, uint32_t first, uint32_t count)
 {
@@ -124,7 +132,7 @@ int gpu_inspect_group_launch(struct gpu_device *gpu, const struct gpu_stream *st
                                                   first * sizeof(*group->slots) };
     struct gpu_call call = { .page = gpu->page_address, .workspace = stream->workspace };
     struct gpu_grid grid = { 1, count, GROUP_THREADS, GROUP_SHARED_BYTES };
-    if (group->items[0].inspection.what == DEVICE_INSPECT_DIGEST) {
+    if (leaves_crumbs(&group->items[0])) {
         call.crumbs = stream->crumbs;
         call.entered = group->event_id;
         call.finished = group->event_id - 1;
