@@ -39,7 +39,8 @@ struct error {
     enum status status;
     const char *file; /* where it was discovered; static storage */
     int line;
-    int os_code; /* errno, 0 if the operating system had no part in it */
+    int os_code;      /* errno, 0 if the operating system had no part in it */
+    int runtime_code; /* as a GPU's runtime gave it, 0 if it gave none; set behind error_set */
     char text[ERROR_TEXT_BYTES];
 };
 

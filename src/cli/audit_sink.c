@@ -45,43 +45,81 @@ struct audit_sink {
 
 /* ---- Words ---------------------------------------------------------------------------------- */
 
-/* The name a runtime has for a code of its own. */
-static const char *runtime_name(const struct audit_sink *sink, const char *host, const char *cuda,
-                                const char *hip)
+#define WORDS_BYTES 192
+
+static bool is_of(const struct audit_sink *sink, const char *kind)
 {
-    return strcmp(sink->kind, "cuda") == 0 ? cuda : strcmp(sink->kind, "hip") == 0 ? hip : host;
+    return strcmp(sink->kind, kind) == 0;
 }
 
-static bool is_lost(const struct event *event)
-{
-    return event->check == EVENT_CHECK_LOST || event->code == (int32_t)STATUS_LOST;
-}
+/* Codes that a copy or a wait may come back with; CUDA and HIP number them alike. */
+static const struct {
+    int32_t code;
+    const char *cuda, *hip, *words;
+} runtime_codes[] = {
+    { 1, "CUDA_ERROR_INVALID_VALUE", "hipErrorInvalidValue", "invalid argument" },
+    { 2, "CUDA_ERROR_OUT_OF_MEMORY", "hipErrorOutOfMemory", "out of memory" },
+    { 700, "CUDA_ERROR_ILLEGAL_ADDRESS", "hipErrorIllegalAddress",
+      "an illegal memory access was encountered" },
+    { 702, "CUDA_ERROR_LAUNCH_TIMEOUT", "hipErrorLaunchTimeOut",
+      "the launch timed out and was terminated" },
+    { 710, "CUDA_ERROR_ASSERT", "hipErrorAssert", "device-side assert triggered" },
+    { 719, "CUDA_ERROR_LAUNCH_FAILED", "hipErrorLaunchFailure", "unspecified launch failure" },
+    { 999, "CUDA_ERROR_UNKNOWN", "hipErrorUnknown", "unknown error" },
+};
 
-static const char *result_name(const struct audit_sink *sink, const struct event *event)
+/* One word: the runtime's name for its own code; where it gave none, what greta did. */
+static const char *result_name(const struct audit_sink *sink, const struct event *event,
+                               char words[WORDS_BYTES])
 {
     if (event->outcome == EVENT_DONE)
-        return runtime_name(sink, "success", "CUDA_SUCCESS", "hipSuccess");
-    if (is_lost(event))
-        return runtime_name(sink, status_name(STATUS_LOST), "CUDA_ERROR_ILLEGAL_ADDRESS",
-                            "hipErrorIllegalAddress");
-    if (event->outcome == EVENT_REFUSED)
-        return runtime_name(sink, status_name(STATUS_REFUSED), "CUDA_ERROR_INVALID_VALUE",
-                            "hipErrorInvalidValue");
-    return runtime_name(sink, "failure", "CUDA_ERROR_UNKNOWN", "hipErrorUnknown");
+        return is_of(sink, "cuda") ? "CUDA_SUCCESS" : is_of(sink, "hip") ? "hipSuccess" : "success";
+    if (event->code_of == EVENT_CODE_RUNTIME) {
+        for (size_t i = 0; i < COUNT_OF(runtime_codes); i++)
+            if (runtime_codes[i].code == event->code)
+                return is_of(sink, "hip") ? runtime_codes[i].hip : runtime_codes[i].cuda;
+        snprintf(words, WORDS_BYTES, "%s_error_%" PRId32, sink->kind, event->code);
+    } else if (event->outcome == EVENT_REFUSED) {
+        snprintf(words, WORDS_BYTES, "refused_by_greta(%s)", event_check_name(event->check));
+    } else if (event->code_of == EVENT_CODE_OS) {
+        snprintf(words, WORDS_BYTES, "errno_%" PRId32, event->code);
+    } else {
+        return status_name((enum status)event->code);
+    }
+    return words;
 }
 
-/* What a runtime would say of it, into words. */
-static const char *error_text(const struct event *event, char *words, size_t words_bytes)
+/* The same in a sentence. */
+static const char *error_text(const struct audit_sink *sink, const struct event *event,
+                              char words[WORDS_BYTES])
 {
-    if (is_lost(event))
-        return "an illegal memory access was encountered";
-    if (event->outcome == EVENT_REFUSED)
-        snprintf(words, words_bytes,
-                 "refused by the check of %s: expected %" PRIu64 ", found %" PRIu64,
+    char name[WORDS_BYTES];
+    if (event->code_of == EVENT_CODE_RUNTIME) {
+        for (size_t i = 0; i < COUNT_OF(runtime_codes); i++)
+            if (runtime_codes[i].code == event->code)
+                return runtime_codes[i].words;
+        snprintf(words, WORDS_BYTES, "%s", result_name(sink, event, name));
+    } else if (event->check == EVENT_CHECK_LOST) {
+        snprintf(words, WORDS_BYTES,
+                 "refused by greta: the device was lost before (event %" PRIu64
+                 "), the runtime was not asked",
+                 event->cause_id);
+    } else if (event->outcome == EVENT_REFUSED) {
+        snprintf(words, WORDS_BYTES,
+                 "refused by greta: %s: expected %" PRIu64 ", found %" PRIu64
+                 "; the runtime was not asked",
                  event_check_name(event->check), event->expected, event->found);
-    else
-        snprintf(words, words_bytes, "error %" PRId32, event->code);
+    } else if (event->code_of == EVENT_CODE_GRETA && event->code == STATUS_LOST) {
+        return "an illegal memory access was encountered";
+    } else {
+        snprintf(words, WORDS_BYTES, "failed in greta: %s", result_name(sink, event, name));
+    }
     return words;
+}
+
+static const char *error_key(const struct audit_sink *sink)
+{
+    return is_of(sink, "hip") ? "hipError" : is_of(sink, "cuda") ? "cudaError" : "error";
 }
 
 static const char *name_of(const struct event_scope *scope)
@@ -114,8 +152,9 @@ static void write_end(struct audit_sink *sink, const struct copy *copy, const st
 {
     fprintf(sink->log, "[D2H_AUDIT_END] op_id=%" PRIu64 " ", copy->op_id);
     write_time(sink, sink->log, event->end_ns);
+    char words[WORDS_BYTES];
     fprintf(sink->log, " stream=0x%" PRIx32 " result=%s tensor=%s\n", copy->stream_index,
-            result_name(sink, event), name_of(&copy->scope));
+            result_name(sink, event, words), name_of(&copy->scope));
     sink->failed |= fflush(sink->log) != 0;
 }
 
@@ -154,26 +193,29 @@ static void tell_success(struct audit_sink *sink, const struct copy *copy,
     if (sink->trace)
         fprintf(stderr, "[D2H TRACE] %s:after\n  dst_ptr=0x%" PRIx64 "\n  bytes=%" PRIu64 "\n",
                 name_of(&copy->scope), copy->target, copy->bytes);
+    char words[WORDS_BYTES];
     if (sink->debug)
-        fprintf(stderr, "[D2H SAFE] async copy succeeded: %s\n", result_name(sink, event));
+        fprintf(stderr, "[D2H SAFE] async copy succeeded: %s\n", result_name(sink, event, words));
 }
 
 /* An error that was there before the copy is not the copy's. */
 static void tell_failure(struct audit_sink *sink, const struct copy *copy,
                          const struct event *event)
 {
-    char words[160];
-    const char *text = error_text(event, words, sizeof(words));
-    bool before = event->kind == EVENT_COPY_OUT && is_lost(event);
+    char words[WORDS_BYTES];
+    const char *text = error_text(sink, event, words);
+    bool before = event->kind == EVENT_COPY_OUT && event->cause_id; /* the fault's event */
+    const char *what = event->outcome == EVENT_REFUSED ? "Not copied:"
+                       : before                        ? "Stream sync failed before"
+                                                       : "Async copy failed";
     if (sink->trace)
         fprintf(stderr,
                 "[D2H FATAL] %s:FAILED\n  src_ptr=0x%" PRIx64 "\n  dst_ptr=0x%" PRIx64
-                "\n  bytes=%" PRIu64 "\n  hipError=%s\n",
-                name_of(&copy->scope), copy->source, copy->target, copy->bytes, text);
-    if (sink->debug)
-        fprintf(stderr, "[D2H SAFE] %s %s: %s\n",
-                before ? "Stream sync failed before" : "Async copy failed", name_of(&copy->scope),
+                "\n  bytes=%" PRIu64 "\n  %s=%s\n",
+                name_of(&copy->scope), copy->source, copy->target, copy->bytes, error_key(sink),
                 text);
+    if (sink->debug)
+        fprintf(stderr, "[D2H SAFE] %s %s: %s\n", what, name_of(&copy->scope), text);
 }
 
 /* ---- Events --------------------------------------------------------------------------------- */

@@ -106,12 +106,21 @@ static void finish(struct call *call, enum event_outcome outcome)
     tell(call->device, event);
 }
 
+void call_set_code(struct call *call, const struct error *err)
+{
+    struct event *event = &call->event;
+    event->code = err->runtime_code ? err->runtime_code
+                  : err->os_code    ? err->os_code
+                                    : (int32_t)err->status;
+    event->code_of = err->runtime_code ? EVENT_CODE_RUNTIME
+                     : err->os_code    ? EVENT_CODE_OS
+                                       : EVENT_CODE_GRETA;
+}
+
 enum status call_end(struct call *call, enum status status, const struct error *err)
 {
     if (status)
-        call->event.code = err->os_code ? err->os_code : (int32_t)status;
-    else
-        call->event.code = 0;
+        call_set_code(call, err);
     finish(call, status ? EVENT_FAILED : EVENT_DONE);
     return status;
 }
@@ -142,9 +151,29 @@ enum status call_check_lost(struct call *call, const char *what, struct error *e
     call->event.cause_id = device->first_fault_id;
     return call_refuse(
         call, EVENT_CHECK_LOST, EVENT_NO_OPERAND, 0, device->first_fault_id, err, STATUS_LOST,
-        "%s failed: an illegal memory access was encountered (seen here; first fault: "
-        "%s)",
-        what, device->first_fault);
+        "%s failed: %s (seen here; first fault: %s)", what, device->lost_words,
+        device->first_fault);
+}
+
+enum status call_fail_if_lost(struct call *call, const char *what, struct error *err)
+{
+    const struct device *device = call->device;
+    if (!device_is_lost(device))
+        return STATUS_OK;
+    call->event.cause_id = device->first_fault_id;
+    error_set_at(err, STATUS_LOST, __FILE__, __LINE__, "%s failed: %s (seen here; first fault: %s)",
+                 what, device->lost_words, device->first_fault);
+    err->runtime_code = device->first_fault_code;
+    return STATUS_LOST;
+}
+
+/* As the runtime calls it, where that is something else than an illegal access. */
+static void describe_loss(const struct device_fault *fault, char *words, size_t bytes)
+{
+    if (fault->code && fault->code != DEVICE_ILLEGAL_ADDRESS)
+        snprintf(words, bytes, "%s (%d)", fault->code_name, fault->code);
+    else
+        snprintf(words, bytes, "an illegal memory access was encountered");
 }
 
 static void describe_fault(const struct device_fault *fault, char *words, size_t bytes)
@@ -178,6 +207,8 @@ void device_report_fault(struct device *device, const struct device_fault *fault
                            .thread_index = thread_index(),
                            .scope = fault->scope,
                            .operand = EVENT_NO_OPERAND,
+                           .code = fault->code,
+                           .code_of = fault->code ? EVENT_CODE_RUNTIME : EVENT_CODE_UNSAID,
                            .phase = EVENT_END,
                            .outcome = EVENT_FAILED };
     event.end_ns = event.begin_ns;
@@ -185,7 +216,9 @@ void device_report_fault(struct device *device, const struct device_fault *fault
     pthread_mutex_lock(&device->fault_lock);
     if (!device_is_lost(device)) {
         describe_fault(fault, device->first_fault, sizeof(device->first_fault));
+        describe_loss(fault, device->lost_words, sizeof(device->lost_words));
         device->first_fault_id = event.id;
+        device->first_fault_code = fault->code;
         __atomic_store_n(&device->lost, 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&device->fault_lock);

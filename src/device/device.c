@@ -143,10 +143,8 @@ enum status device_check(struct device *device, struct error *err)
 {
     if (!device_is_lost(device))
         return STATUS_OK;
-    return error_set(err, STATUS_LOST,
-                     "the device is lost: an illegal memory access was "
-                     "encountered (first fault: %s)",
-                     device->first_fault);
+    return error_set(err, STATUS_LOST, "the device is lost: %s (first fault: %s)",
+                     device->lost_words, device->first_fault);
 }
 
 uint64_t device_used_bytes(const struct device *device)

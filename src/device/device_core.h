@@ -96,6 +96,11 @@ void call_refused(struct call *call, enum event_check check, uint32_t operand, u
  * launch failed: an illegal memory access was encountered". */
 MUST_CHECK enum status call_check_lost(struct call *call, const char *what, struct error *err);
 
+/* After a wait: the fault it was ended by, if any. */
+MUST_CHECK enum status call_fail_if_lost(struct call *call, const char *what, struct error *err);
+/* The code of an error goes to the event, with whose it is. */
+void call_set_code(struct call *call, const struct error *err);
+
 /* Tells traps that kernels left since last asked. */
 void device_tell_traps(struct device *device);
 

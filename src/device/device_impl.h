@@ -103,6 +103,8 @@ struct device_command {
 const char *device_command_name(const struct device_command *command);
 
 /* What a backend knows of an illegal access. */
+#define DEVICE_ILLEGAL_ADDRESS 700 /* the same number in CUDA and in HIP */
+
 struct device_fault {
     uint64_t event_id; /* the command that ran; 0 if not known */
     uint64_t node_id;  /* in a graph: event of the recorded call; else 0 */
@@ -112,6 +114,8 @@ struct device_fault {
     bool address_known; /* a non-canonical address has none */
     uint64_t address;
     const char *note; /* how it is known, or why it is not; NULL: nothing to say */
+    int code;         /* of the runtime; 0: it gave none */
+    const char *code_name; /* with code; static */
 };
 
 /* What the runtime below a backend says of an address. */
@@ -260,6 +264,8 @@ struct device {
     pthread_mutex_t fault_lock; /* guards first_fault until lost is set */
     char first_fault[384];      /* in words */
     uint64_t first_fault_id;    /* event of the fault */
+    int first_fault_code;       /* of the runtime; 0: it gave none */
+    char lost_words[96];        /* what a call that meets the fault says of it */
 };
 
 /* A backend's open fills methods, impl and info and calls this. Takes nothing on failure. */

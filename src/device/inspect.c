@@ -380,7 +380,7 @@ enum status call_ask_before(struct call *call, const struct stream_slot *stream,
     }
     TRY(call_check_lost(call, what, err));
     /* An error that is not an illegal access, and was there before this call. */
-    call->event.code = pending.os_code ? pending.os_code : (int32_t)pending.status;
+    call_set_code(call, &pending);
     return call_refuse(call, EVENT_CHECK_LOST, EVENT_NO_OPERAND, EVENT_STATE_ERROR, 0, err,
                        pending.status, "%s: an error was pending before it: %s", what,
                        pending.text);

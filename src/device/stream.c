@@ -102,13 +102,8 @@ static enum status after_wait(struct call *call, enum status status, const char 
                               struct error *err)
 {
     device_tell_traps(call->device);
-    if (!status && device_is_lost(call->device)) {
-        status = error_set(err, STATUS_LOST,
-                           "%s failed: an illegal memory access was encountered (seen here; first "
-                           "fault: %s)",
-                           what, call->device->first_fault);
-        call->event.cause_id = call->device->first_fault_id;
-    }
+    if (!status)
+        status = call_fail_if_lost(call, what, err);
     return call_end(call, status, err);
 }
 

@@ -9,19 +9,6 @@
 
 /* ---- Tickets -------------------------------------------------------------------------------- */
 
-/* After a wait: the fault it was ended by, if any. */
-static enum status fail_if_lost(struct call *call, struct error *err)
-{
-    struct device *device = call->device;
-    if (!device_is_lost(device))
-        return STATUS_OK;
-    call->event.cause_id = device->first_fault_id;
-    return error_set(err, STATUS_LOST,
-                     "copy out failed: an illegal memory access was encountered (seen here; first "
-                     "fault: %s)",
-                     device->first_fault);
-}
-
 /* Queues the copy and what the mode wants around it. */
 static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
                                   const struct device_rows *source, struct staging_slot *slot,
@@ -37,7 +24,7 @@ static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
     enum device_d2h_mode mode = device->options.d2h_mode;
     if (mode == DEVICE_D2H_SYNC) {
         TRY(methods->stream_sync(device, stream->impl, err));
-        TRY(fail_if_lost(call, err)); /* not the copy's doing */
+        TRY(call_fail_if_lost(call, "copy out", err)); /* not the copy's doing */
     }
     slot->check = transfer_check_create(call, source);
     TRY(transfer_check_queue(call, stream, slot->check, TRANSFER_BEFORE, source, NULL, err));
@@ -165,7 +152,7 @@ enum status device_ticket_redeem(struct device *device, struct device_ticket tic
         status = device->methods->mark_sync(device, slot->mark, err);
     device_tell_traps(device);
     if (!status)
-        status = fail_if_lost(&call, err);
+        status = call_fail_if_lost(&call, "copy out", err);
     call.event.found = waits;
     if (!status) {
         staging_hold(device, slot); /* redeeming twice gives the same bytes */
@@ -182,7 +169,8 @@ enum status device_ticket_release(struct device *device, struct device_ticket ti
                                   struct device_site site, struct error *err)
 {
     struct call call;
-    struct error unused;
+    struct error failure;
+    enum status waited = STATUS_OK;
     struct device_tampered asked = { .kind = EVENT_TICKET_RELEASE, .ticket = ticket };
     if (device_is_tampered(device) && !tamper_before(device, &asked))
         return STATUS_OK;
@@ -197,11 +185,16 @@ enum status device_ticket_release(struct device *device, struct device_ticket ti
     call.event.host_address = (uint64_t)(uintptr_t)slot->memory;
     call_begin(&call);
     /* Released unread: the queued copy still needs the slot. */
-    if (slot->state == STAGING_LANDING && device->methods->mark_sync(device, slot->mark, &unused))
-        call.event.code = (int32_t)unused.status;
+    if (slot->state == STAGING_LANDING) {
+        waited = device->methods->mark_sync(device, slot->mark, &failure);
+        if (!waited)
+            waited = call_fail_if_lost(&call, "copy out", &failure);
+    }
     tell_landed(device, slot);
     staging_give_back(device, slot);
-    return call_end(&call, STATUS_OK, err);
+    /* The copy's failure is in the event; the caller, who never read it, has its slot back. */
+    call_end(&call, waited, &failure);
+    return STATUS_OK;
 }
 
 /* ---- Dumps ---------------------------------------------------------------------------------- */

@@ -65,6 +65,19 @@ static const char *const check_names[] = {
 };
 _Static_assert(COUNT_OF(check_names) == EVENT_CHECK_COUNT, "every check has a name");
 
+static const char *const code_of_names[] = {
+    [EVENT_CODE_UNSAID] = "unsaid",
+    [EVENT_CODE_GRETA] = "greta",
+    [EVENT_CODE_OS] = "os",
+    [EVENT_CODE_RUNTIME] = "runtime",
+};
+_Static_assert(COUNT_OF(code_of_names) == EVENT_CODE_OF_COUNT, "every origin has a name");
+
+const char *event_code_of_name(enum event_code_of of)
+{
+    return (unsigned)of < EVENT_CODE_OF_COUNT ? code_of_names[of] : "unknown";
+}
+
 const char *event_kind_name(enum event_kind kind)
 {
     return (unsigned)kind < EVENT_KIND_COUNT ? kind_names[kind] : "unknown";

@@ -119,6 +119,17 @@ enum event_state {
     EVENT_STATE_ERROR,
 };
 
+/* Whose number `code` is. */
+enum event_code_of {
+    EVENT_CODE_UNSAID,  /* there is no code; or a file of version 2, which does not say */
+    EVENT_CODE_GRETA,   /* enum status: greta failed the call itself */
+    EVENT_CODE_OS,      /* errno */
+    EVENT_CODE_RUNTIME, /* the GPU runtime's own, as it returned it */
+    EVENT_CODE_OF_COUNT
+};
+
+const char *event_code_of_name(enum event_code_of of); /* "runtime": a stable slug */
+
 /* ---- The event ------------------------------------------------------------------------------ */
 
 /* EVENT_MAYBE, beside EVENT_UPDATE: a foreign kernel was given the pointer; what it does with it,
@@ -209,8 +220,9 @@ struct event {
      * buffer, expected: the byte it holds; of a canary: bytes of the buffer, and offset of the
      * first damaged byte from its start (may be negative). */
     uint64_t expected, found;
-    int32_t code;    /* of the runtime; 0 is success */
-    uint8_t phase;   /* enum event_phase */
+    int32_t code;        /* 0 is success, or a check of ours said no; code_of says whose it is */
+    uint8_t phase : 4;   /* enum event_phase: the low half of its byte */
+    uint8_t code_of : 4; /* enum event_code_of */
     uint8_t outcome; /* enum event_outcome */
     uint8_t check;   /* enum event_check */
     uint8_t operand; /* which operand the check or trap is about; 255: none */

@@ -26,11 +26,11 @@ static enum status check_begin(const struct flight_header *header, const char *n
                          "%s: byte 0: magic: expected \"%s\", found something else: not a flight "
                          "file",
                          name, FLIGHT_MAGIC);
-    if (header->version != FLIGHT_VERSION)
+    if (header->version < FLIGHT_VERSION_OLDEST || header->version > FLIGHT_VERSION)
         return error_set(err, STATUS_UNSUPPORTED,
-                         "%s: byte 8: version: expected %u, found %" PRIu32
+                         "%s: byte 8: version: expected %u to %u, found %" PRIu32
                          "; read it with the greta that wrote it",
-                         name, FLIGHT_VERSION, header->version);
+                         name, FLIGHT_VERSION_OLDEST, FLIGHT_VERSION, header->version);
     CHECK_FIELD(header, name, header_bytes, FLIGHT_HEADER_BYTES, err);
     CHECK_FIELD(header, name, record_bytes, sizeof(struct flight_record), err);
     CHECK_FIELD(header, name, event_bytes, sizeof(struct event), err);

@@ -8,7 +8,8 @@
 #include <pthread.h>
 
 #define FLIGHT_MAGIC "GRETAFLT"
-#define FLIGHT_VERSION 2u
+#define FLIGHT_VERSION 3u
+#define FLIGHT_VERSION_OLDEST 2u /* still read: there code_of is 0 everywhere */
 #define FLIGHT_HEADER_BYTES 4096u
 #define FLIGHT_PAGE 4096u
 

@@ -59,11 +59,12 @@ bool flight_record_load(const struct flight_record *source, uint64_t id, struct 
         event->operand = event->begin_check ? event->begin_operand : EVENT_NO_OPERAND;
         event->expected = event->found = 0;
         event->code = 0;
+        event->code_of = EVENT_CODE_UNSAID;
         event->end_ns = 0;
     }
     if (event->kind >= EVENT_KIND_COUNT || event->outcome >= EVENT_OUTCOME_COUNT ||
         event->check >= EVENT_CHECK_COUNT || event->phase > EVENT_END ||
-        event->access_count > EVENT_ACCESS_LIMIT)
+        event->code_of >= EVENT_CODE_OF_COUNT || event->access_count > EVENT_ACCESS_LIMIT)
         return false;
     end_text(event->op, sizeof(event->op));
     end_text(event->file, sizeof(event->file));

@@ -303,6 +303,7 @@ static void tell_fault(struct interpose *interpose, uint64_t cause_id, int32_t c
         return;
     fault.event.cause_id = cause_id;
     fault.event.code = code;
+    fault.event.code_of = EVENT_CODE_RUNTIME;
     translate_tell_done(interpose, &fault);
 }
 
@@ -324,6 +325,7 @@ void interpose_end(struct interpose *interpose, struct interpose_call *call, int
     struct event *event = &call->event;
     event->end_ns = clock_ns();
     event->code = code;
+    event->code_of = code ? EVENT_CODE_RUNTIME : EVENT_CODE_UNSAID;
     event->phase = EVENT_END;
     event->outcome = code ? EVENT_FAILED : EVENT_DONE;
     call->open = false;

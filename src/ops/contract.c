@@ -29,7 +29,9 @@ static bool check_heads(uint64_t head_dim, uint64_t width, uint64_t *expected, u
 {
     *found = width;
     *expected = head_dim && head_dim % 8 == 0 ? width / head_dim * head_dim : 0;
-    return *expected == width && width > 0;
+    if (width == 0)
+        *expected = head_dim ? head_dim : 8;
+    return *expected == width;
 }
 
 static bool check_head_norm(const struct device_contract_call *call, uint64_t *expected,
@@ -75,27 +77,39 @@ static bool check_swiglu(const struct device_contract_call *call, uint64_t *expe
     return *expected == *found && check_packing(call, &params->packing, expected, found);
 }
 
+/* Tiles have rows and tokens; what is there says 0 otherwise. */
+static bool check_tiles(const struct params_matmul *params, uint64_t *expected, uint64_t *found)
+{
+    if (params->tile_rows > 0 && params->tile_tokens > 0)
+        return true;
+    *expected = 1;
+    *found = 0;
+    return false;
+}
+
 static bool check_matmul(const struct device_contract_call *call, uint64_t *expected,
                          uint64_t *found)
 {
     const struct params_matmul *params = device_contract_params(call);
     *expected = params->packed_row_bytes;
     *found = device_contract_extent(call, "packed_bytes");
-    return *expected == *found && params->tile_rows > 0 && params->tile_tokens > 0;
+    return *expected == *found && check_tiles(params, expected, found);
 }
 
 static bool check_matmul_group(const struct device_contract_call *call, uint64_t *expected,
                                uint64_t *found)
 {
     const struct params_matmul_group *params = device_contract_params(call);
-    *found = device_contract_extent(call, "packed_bytes");
     for (size_t i = 0; i < COUNT_OF(params->parts); i++) {
         const struct params_matmul *part = &params->parts[i];
+        if (i > 0 && part->tile_rows == 0)
+            continue; /* there is no such part */
         *expected = part->packed_row_bytes;
-        if (part->tile_rows && (*expected != *found || part->tile_tokens == 0))
-            return false; /* tile_rows 0: there is no such part */
+        *found = device_contract_extent(call, "packed_bytes");
+        if (*expected != *found || !check_tiles(part, expected, found))
+            return false;
     }
-    return params->parts[0].tile_rows > 0;
+    return true;
 }
 
 /* The table has whole pairs, and no more than a head has. */
@@ -104,7 +118,7 @@ static bool check_rope(const struct device_contract_call *call, uint64_t *expect
     const struct params_rope *params = device_contract_params(call);
     uint64_t dimensions = device_contract_extent(call, "dimensions");
     if (dimensions % 2 || dimensions > params->head_dim) {
-        *expected = params->head_dim;
+        *expected = dimensions % 2 ? dimensions - 1 : params->head_dim;
         *found = dimensions;
         return false;
     }
@@ -120,7 +134,9 @@ static bool check_rope_table(const struct device_contract_call *call, uint64_t *
     uint64_t pairs = device_contract_extent(call, "pairs");
     *found = device_contract_extent(call, "dimensions");
     *expected = pairs ? 2 * pairs : *found / 2 * 2;
-    return *expected == *found && *found > 0;
+    if (*found == 0)
+        *expected = 2;
+    return *expected == *found;
 }
 
 /* Query heads are a multiple of key heads. */
@@ -143,7 +159,10 @@ static bool check_top_k(const struct device_contract_call *call, uint64_t *expec
 {
     *expected = device_contract_extent(call, "vocab");
     *found = device_contract_extent(call, "k");
-    return *found > 0 && *found <= *expected;
+    bool fits = *found > 0 && *found <= *expected;
+    if (!fits && *expected == *found)
+        *expected = 1; /* of no tokens none can be chosen */
+    return fits;
 }
 
 /* ---- The table ------------------------------------------------------------------------------ */

@@ -45,6 +45,8 @@ static void add_outcome(struct text *out, const struct event *event)
         add_number(out, "found", event->found);
     }
     text_addf(out, ",\"code\":%" PRId32, event->code);
+    if (event->code)
+        add_text(out, "code_of", event_code_of_name((enum event_code_of)event->code_of));
 }
 
 void events_print_jsonl(const struct flight_info *info, const struct event *event, struct text *out)

@@ -34,7 +34,8 @@ static void add_outcome(struct text *out, const struct event *event)
     if (event->kind == EVENT_OP_HASH)
         text_addf(out, " hash %016" PRIx64, event->found);
     if (event->code)
-        text_addf(out, " code %" PRId32, event->code);
+        text_addf(out, " %s code %" PRId32, event_code_of_name((enum event_code_of)event->code_of),
+                  event->code);
 }
 
 void events_print_text(const struct flight_info *info, const struct event *event, struct text *out)

@@ -10,7 +10,7 @@ masked() { sed -E 's/0x[0-9a-f]+/0xADDRESS/g; s/ts=[0-9]{10}\.[0-9]{6}( |$)/ts=T
 # expect_lines FILE WANTED: the masked lines that are about copies are these, in this order.
 expect_lines()
 {
-    masked "$1" | grep -aE '^(\[D2H|  (src_ptr|dst_ptr|bytes|stream|hipError)=)' >"$captured/found"
+    masked "$1" | grep -aE '^(\[D2H|  (src_ptr|dst_ptr|bytes|stream|hipError|cudaError|error)=)' >"$captured/found"
     printf '%s' "${2:+$2
 }" >"$captured/wanted"
     cmp -s "$captured/found" "$captured/wanted" ||
@@ -90,7 +90,7 @@ $before
   src_ptr=0xADDRESS
   dst_ptr=0xADDRESS
   bytes=4096
-  hipError=an illegal memory access was encountered"
+  error=an illegal memory access was encountered"
 expect_stderr "STATUS=FAILED"
 expect_stderr "Generation error: copy out failed: an illegal memory access was encountered (seen here; first fault: copy out, step 1"
 
@@ -110,8 +110,43 @@ $(check 1)
 # copy's, whether it is there when the copy is asked for or only after the wait.
 expect_exit 1 env GRETA_D2H_DEBUG=1 "${run[@]}" --d2h-mode sync \
     --inject wild-pointer@op=matmul_group,tensor=logits,step=1
-grep -qxF '[D2H SAFE] Stream sync failed before logits: an illegal memory access was encountered' "$captured/err" ||
+grep -qxE '\[D2H SAFE\] (Stream sync failed before logits: an illegal memory access was encountered|Not copied: logits: refused by greta: the device was lost before \(event [0-9]+\), the runtime was not asked)' "$captured/err" ||
     fail "expected the wait to have failed"
+
+# ---- Whose code it is ----------------------------------------------------------------------------
+# A code of the runtime only where it gave one; what greta refuses itself says so.
+lines() { env GCORE_D2H_AUDIT=1 GRETA_TRACE_MEMCPY=1 GRETA_D2H_DEBUG=1 "$@"; }
+refused='refused by greta: view-end: expected 4096, found 8193; the runtime was not asked'
+expect_refusal() # KEY
+{
+    expect_stderr "  $1=$refused"
+    expect_stderr "[D2H SAFE] Not copied: logits: $refused"
+    expect_stderr "result=refused_by_greta(view-end) tensor=logits"
+    ! grep -qE 'CUDA_ERROR|hipError|INVALID' "$captured/err" || fail "expected no code of a runtime that was not asked"
+}
+beyond=(--inject view-past-end@op=copy-out,step=1)
+expect_exit 1 lines "${run[@]}" "${beyond[@]}"
+expect_refusal error
+if [ -e "$GRETA_BUILD/fake_gpu/libcuda.so.1" ]; then
+    gpu() { LD_LIBRARY_PATH="$GRETA_BUILD/fake_gpu" lines "$@" --device cuda:0; }
+    expect_exit 1 gpu "${run[@]}" "${beyond[@]}"
+    expect_refusal cudaError
+    expect_stderr "result=CUDA_SUCCESS tensor=logits" # of the first copy
+    expect_exit 1 gpu "${run[@]}" "${gone[@]}"
+    expect_stderr "  cudaError=invalid argument"
+    expect_stderr "result=CUDA_ERROR_INVALID_VALUE tensor=logits"
+    # Work is done when it is waited for, so the fault is met by the copy.
+    wild=(--inject wild-pointer@op=matmul_group,tensor=logits,step=1)
+    export FAKE_GPU_LATE=1
+    expect_exit 1 gpu "${run[@]}" "${wild[@]}"
+    expect_stderr "  cudaError=an illegal memory access was encountered"
+    expect_stderr "result=CUDA_ERROR_ILLEGAL_ADDRESS tensor=logits"
+    expect_exit 1 gpu "${run[@]}" "${wild[@]}" --flight gpu.flight
+    unset FAKE_GPU_LATE
+    expect_exit 0 "$GRETA" flight list gpu.flight --failures
+    expect_stdout "runtime code 700"
+    rm -f gpu.flight
+fi
 
 # ---- --audit and --flight ------------------------------------------------------------------------
 expect_exit 0 "${run[@]}"

@@ -263,6 +263,8 @@ static void test_fault(void **state)
     assert_int_equal(run_layers(&scene, values, found), STATUS_LOST);
     assert_true(inject_record(scene.inject)->planted);
     assert_int_equal(scene.watch.faults, 1);
+    assert_int_equal(scene.watch.fault.code, 700); /* an illegal address, in CUDA and in HIP */
+    assert_int_equal(scene.watch.fault.code_of, EVENT_CODE_RUNTIME);
     check_contains("the fault", lab->err.text, "an illegal memory access was encountered");
     check_contains("the launch", lab->err.text, "first fault: add, layer 3, step 7, tensor stream");
     if (told)

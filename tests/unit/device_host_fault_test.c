@@ -122,6 +122,43 @@ static void test_seen_at_the_copy(void **state)
     fixture_close(&fixture);
 }
 
+/* A ticket that is released unread waits for its copy: that it failed, and whose code that is,
+ * stands in the event, although the release itself worked. */
+static void test_released_unread(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture, guarded);
+    struct device *device = fixture.device;
+    struct error *err = &fixture.err;
+    struct device_view x = fixture_floats(&fixture, 1024, "x");
+    struct device_view logits = fixture_floats(&fixture, 16, "logits");
+    fixture_fill(&fixture, &logits, 0);
+    struct device_ticket ticket;
+    CHECK_OK(device_copy_out(device, fixture.stream, &logits, DEVICE_HERE, &ticket, err), err);
+    CHECK_OK(device_ticket_release(device, ticket, DEVICE_HERE, err), err);
+    const struct event *release = recorder_last(&fixture.recorder, EVENT_TICKET_RELEASE);
+    assert_int_equal(release->outcome, EVENT_DONE);
+    assert_int_equal(release->code, 0);
+    assert_int_equal(release->code_of, EVENT_CODE_UNSAID);
+    struct sleep_params pause = { 30 };
+    struct device_launch slow = launch_sleep(&pause);
+    struct poke_params past = { 4096 };
+    struct device_launch wrong = launch_poke(x, &past);
+    CHECK_OK(device_launch(device, fixture.stream, &slow, DEVICE_HERE, err), err);
+    CHECK_OK(device_launch(device, fixture.stream, &wrong, DEVICE_HERE, err), err);
+    CHECK_OK(device_copy_out(device, fixture.stream, &logits, DEVICE_HERE, &ticket, err), err);
+    CHECK_OK(device_ticket_release(device, ticket, DEVICE_HERE, err), err);
+    const struct event *fault = recorder_last(&fixture.recorder, EVENT_FAULT);
+    release = recorder_last(&fixture.recorder, EVENT_TICKET_RELEASE);
+    assert_int_equal(fault->code, 0); /* there is no runtime that could give one */
+    assert_int_equal(release->outcome, EVENT_FAILED);
+    assert_int_equal(release->code, STATUS_LOST);
+    assert_int_equal(release->code_of, EVENT_CODE_GRETA);
+    assert_int_equal(release->cause_id, fault->id);
+    fixture_close(&fixture);
+}
+
 static void test_no_address(void **state)
 {
     (void)state;
@@ -247,7 +284,7 @@ int main(void)
         cmocka_unit_test(test_seen_at_the_copy), cmocka_unit_test(test_no_address),
         cmocka_unit_test(test_use_after_free),   cmocka_unit_test(test_canary),
         cmocka_unit_test(test_poison),           cmocka_unit_test(test_traps),
-        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_chains),           cmocka_unit_test(test_released_unread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static void test_header(void **state)
     } rows[] = {
         { "magic", 0, 1, 'X', "magic" },
         { "an earlier version", AT(version), 4, 1, "version" },
-        { "a later version", AT(version), 4, 3, "version" },
+        { "a later version", AT(version), 4, 4, "version" },
         { "header size", AT(header_bytes), 4, 0, "header_bytes" },
         { "record size", AT(record_bytes), 4, 12, "record_bytes" },
         { "event size", AT(event_bytes), 4, UINT32_MAX, "event_bytes" },

@@ -142,7 +142,8 @@ static void find_address(struct gpu_device *gpu, struct device_fault *fault, cha
     }
 }
 
-static void report(struct gpu_device *gpu)
+/* code: of the runtime. */
+static void report(struct gpu_device *gpu, int code)
 {
     char note[160];
     struct device_fault fault = { .op = "unknown command", .scope = { -1, -1, "" } };
@@ -152,12 +153,14 @@ static void report(struct gpu_device *gpu)
         found = gpu->streams[i] && find_running(gpu, gpu->streams[i], &fault);
     pthread_mutex_unlock(&gpu->lock);
     find_address(gpu, &fault, note, sizeof(note));
+    fault.code = code;
+    fault.code_name = gpu->runtime.error_name(gpu->runtime.self, code);
     device_report_fault(&gpu->device, &fault);
 }
 
 /* A call that fails may be the first to meet what an earlier kernel did: the streams are asked
- * before the call is blamed. */
-static bool has_pending_fault(struct gpu_device *gpu)
+ * before the call is blamed. The code of the fault, or 0. */
+static int pending_fault(struct gpu_device *gpu)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
     void *handles[CRUMB_STREAM_LIMIT];
@@ -167,23 +170,28 @@ static bool has_pending_fault(struct gpu_device *gpu)
         if (gpu->streams[i])
             handles[count++] = gpu->streams[i]->handle;
     pthread_mutex_unlock(&gpu->lock);
-    for (uint32_t i = 0; i < count; i++)
-        if (runtime->is_fault(runtime->stream_sync(runtime->self, handles[i])))
-            return true;
-    return false;
+    for (uint32_t i = 0; i < count; i++) {
+        int code = runtime->stream_sync(runtime->self, handles[i]);
+        if (runtime->is_fault(code))
+            return code;
+    }
+    return 0;
 }
 
 enum status gpu_failed(struct gpu_device *gpu, int code, const char *what, struct error *err)
 {
     bool no_memory = gpu->runtime.is_no_memory(code);
-    if (gpu->runtime.is_fault(code) || (!no_memory && has_pending_fault(gpu))) {
+    int fault = gpu->runtime.is_fault(code) ? code : no_memory ? 0 : pending_fault(gpu);
+    if (fault) {
         if (gpu->page)
             gpu_show_crumbs(gpu);
         if (!device_is_lost(&gpu->device))
-            report(gpu);
+            report(gpu, fault);
         return STATUS_OK;
     }
-    return error_set(err, no_memory ? STATUS_NO_MEMORY : STATUS_UNSUPPORTED,
-                     "%s: expected it to work, found error %d of %s (%s)", what, code,
-                     gpu->runtime.title, gpu->runtime.error_name(gpu->runtime.self, code));
+    enum status status = no_memory ? STATUS_NO_MEMORY : STATUS_UNSUPPORTED;
+    error_set_at(err, status, __FILE__, __LINE__, "%s failed: %s (%s error %d)", what,
+                 gpu->runtime.error_name(gpu->runtime.self, code), gpu->runtime.title, code);
+    err->runtime_code = code;
+    return status;
 }

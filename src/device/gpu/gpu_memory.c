@@ -175,11 +175,13 @@ enum status gpu_no_room(struct gpu_device *gpu, int code, uint64_t bytes, struct
     char words[TEXT_BYTES_CAPACITY], all[TEXT_BYTES_CAPACITY], used[TEXT_BYTES_CAPACITY];
     if (!gpu->runtime.is_no_memory(code))
         return gpu_failed(gpu, code, "buffer creation", err);
-    return error_set(err, STATUS_NO_MEMORY,
-                     "expected %s of free memory on the device, found less (it has %s, of which "
-                     "this process uses %s)",
-                     text_bytes(bytes, words), text_bytes(gpu->facts.memory_bytes, all),
-                     text_bytes(device_used_bytes(&gpu->device), used));
+    error_set_at(err, STATUS_NO_MEMORY, __FILE__, __LINE__,
+                 "expected %s of free memory on the device, found less (it has %s, of which this "
+                 "process uses %s)",
+                 text_bytes(bytes, words), text_bytes(gpu->facts.memory_bytes, all),
+                 text_bytes(device_used_bytes(&gpu->device), used));
+    err->runtime_code = code;
+    return STATUS_NO_MEMORY;
 }
 
 static enum status create(struct gpu_device *gpu, uint64_t bytes, bool contents,
