@@ -195,7 +195,7 @@ set_tests_properties(report/files PROPERTIES SKIP_RETURN_CODE 77)
 file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*_test.sh)
 if(GRETA_SANITIZE MATCHES "thread")
     list(FILTER scripts EXCLUDE REGEX
-         "/(absurd_models|audit_ends|eval|general|gpu_limits|infer_taps|inspect|quantize|synth|tokenize|trace|trace_calls|trace_hip)_test\\.sh$")
+         "/(absurd_models|audit_ends|eval|general|gpu_limits|infer_taps|inspect|quantize|synth|tokenize|trace|trace_calls|trace_hip|trace_spanish)_test\\.sh$")
 endif()
 foreach(script IN LISTS scripts)
     get_filename_component(name ${script} NAME_WE)

@@ -140,6 +140,7 @@ extern const int trace_signals[TRACE_SIGNAL_COUNT];
 
 struct trace_result {
     enum audit_outcome outcome;
+    bool nothing_seen;     /* no GPU call that could be looked at; the table says why */
     int exit_code, signal; /* of the program; signal 0: it ended by itself */
     char folder[4096];     /* of the artifacts; "" */
     struct text table;     /* findings, figures, verdict: for people */

@@ -12,13 +12,14 @@
 struct settings {
     const char *artifacts, *author, *language, *backend, *cupti;
     uint32_t records;
-    int32_t error_exit_code;
+    int32_t error_exit_code, inconclusive_exit_code;
     bool summary, narrow, json, quiet;
 };
 
 static const struct settings defaults = { .language = "en",
                                           .backend = "auto",
-                                          .error_exit_code = -1 };
+                                          .error_exit_code = -1,
+                                          .inconclusive_exit_code = -1 };
 
 #define AT(field) offsetof(struct settings, field)
 
@@ -30,7 +31,11 @@ static const struct cli_option options[] = {
       "where a fault leaves several launches, run the program again with a wait after each of them",
       NULL, false },
     { "--error-exitcode", "N", CLI_I32, AT(error_exit_code),
-      "exit with N if a root cause was found (default: with the program's own code)", NULL, false },
+      "exit with N if a root cause was found, and with 4 if nothing could be looked at (default: "
+      "with the program's own code)",
+      NULL, false },
+    { "--inconclusive-exitcode", "N", CLI_I32, AT(inconclusive_exit_code),
+      "exit with N if the verdict is INCONCLUSIVE and the program itself succeeded", NULL, false },
     { "--artifacts", "DIR", CLI_TEXT, AT(artifacts),
       "keep recordings and reports in DIR/DATE/ID, as greta audit does", NULL, true },
     { "--backend", "NAME", CLI_TEXT, AT(backend), "which calls to look at (default: auto, all)",
@@ -40,7 +45,7 @@ static const struct cli_option options[] = {
     { "--records", "N", CLI_U32, AT(records),
       "calls a recording holds before old ones are overwritten (default: 262144)", NULL, false },
     { "--author", "NAME", CLI_TEXT, AT(author), "who signs the report", NULL, false },
-    { "--lang", "LANGUAGE", CLI_TEXT, AT(language), "of findings and of report.html (default: en)",
+    { "--lang", "LANGUAGE", CLI_TEXT, AT(language), "of all that is printed and of report.html (default: en)",
       "en es", false },
     { "--quiet|-q", NULL, CLI_FLAG, AT(quiet), "print nothing if the verdict is CLEAN", NULL,
       false },
@@ -89,12 +94,34 @@ static void end_by(int number)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
+/* Of a program that succeeded with a verdict that leaves things open; -1: its own. A gate that was
+ * asked for and has looked at nothing must not pass. */
+static int32_t open_exit_code(const struct settings *settings, const struct trace_result *result)
+{
+    if (result->outcome != AUDIT_INCONCLUSIVE || result->signal || result->exit_code)
+        return -1;
+    if (settings->inconclusive_exit_code >= 0)
+        return settings->inconclusive_exit_code;
+    return settings->error_exit_code >= 0 && result->nothing_seen ? CLI_EXIT_UNDECIDED : -1;
+}
+
 static void print(const struct settings *settings, const struct trace_result *result)
 {
     if (settings->json)
         fprintf(stderr, "%s", text_get(&result->json));
     else if (!settings->quiet || result->outcome != AUDIT_CLEAN)
         fprintf(stderr, "\ngreta trace\n%s", text_get(&result->table));
+    int32_t code = open_exit_code(settings, result);
+    if (settings->json || code < 0)
+        return;
+    if (strcmp(settings->language, "es") == 0)
+        fprintf(stderr, "  código de salida %d: %s\n", (int)code,
+                result->nothing_seen ? "se pidió un veredicto y no se miró nada"
+                                     : "se pidió un veredicto y no es concluyente");
+    else
+        fprintf(stderr, "  exit status %d: %s\n", (int)code,
+                result->nothing_seen ? "a verdict was asked for and nothing was looked at"
+                                     : "a verdict was asked for and it is inconclusive");
 }
 
 /* The program's own, unless a gate wants the verdict. */
@@ -102,6 +129,8 @@ static enum cli_exit exit_of(const struct settings *settings, const struct trace
 {
     if (settings->error_exit_code >= 0 && result->outcome == AUDIT_ROOT_CAUSE)
         return (enum cli_exit)settings->error_exit_code;
+    if (open_exit_code(settings, result) >= 0)
+        return (enum cli_exit)open_exit_code(settings, result);
     if (result->signal) {
         end_by(result->signal);
         return (enum cli_exit)(128 + result->signal); /* it was one that does not end a process */
@@ -111,9 +140,12 @@ static enum cli_exit exit_of(const struct settings *settings, const struct trace
 
 static enum status check(const struct settings *settings, struct error *err)
 {
-    if (settings->error_exit_code < -1 || settings->error_exit_code > 255)
-        return error_set(err, STATUS_USAGE, "--error-exitcode: expected 0 to 255, found %d",
-                         (int)settings->error_exit_code);
+    const int32_t codes[] = { settings->error_exit_code, settings->inconclusive_exit_code };
+    static const char *const names[] = { "--error-exitcode", "--inconclusive-exitcode" };
+    for (size_t i = 0; i < COUNT_OF(codes); i++)
+        if (codes[i] < -1 || codes[i] > 255)
+            return error_set(err, STATUS_USAGE, "%s: expected 0 to 255, found %d", names[i],
+                             (int)codes[i]);
     return STATUS_OK;
 }
 
@@ -185,11 +217,14 @@ const struct cli_command cli_trace = {
         "need libcupti, which comes with the CUDA toolkit and with PyTorch; HIP programs have "
         "libgreta_trace_hip.so preloaded. Where no call could be seen the verdict is INCONCLUSIVE "
         "and says why.\n\n"
-        "Exit status: the program's own; N of --error-exitcode if a root cause was found; 3 if "
-        "the program could not be started.",
+        "Exit status: the program's own; N of --error-exitcode if a root cause was found; N of "
+        "--inconclusive-exitcode if the verdict is INCONCLUSIVE and the program succeeded; 4 if "
+        "--error-exitcode was given without it, the program succeeded and nothing could be looked "
+        "at; 3 if the program could not be started.",
     .examples = "  greta trace -- ./my_program\n"
                 "  greta trace --summary -- python3 infer.py\n"
                 "  greta trace --error-exitcode 99 --artifacts traces -- ./tests\n"
+                "  greta trace --error-exitcode 99 --inconclusive-exitcode 98 -- ./tests\n"
                 "  greta trace --narrow -- ./crashes_at_a_copy\n",
     .options = options,
     .option_count = COUNT_OF(options),

@@ -35,26 +35,28 @@ static void after_fork(void)
         started[i]->disabled = true;
 }
 
-/* What cannot be recorded must be known: greta finds this beside the recordings. */
-static void leave_note(const char *folder, const char *backend, const char *text)
+/* What cannot be recorded must be known: greta finds this next to the recordings. */
+static void leave_note(const char *folder, const char *backend, const char *slug,
+                       const char *detail)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], text[600];
     int length = snprintf(path, sizeof(path), "%s/%ld.%s.note", folder, (long)getpid(), backend);
     if (length < 0 || (size_t)length >= sizeof(path))
         return;
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
         return;
+    snprintf(text, sizeof(text), "%.40s %.500s", slug, detail);
     ssize_t unused = write(file, text, strlen(text));
     (void)unused;
     close(file);
 }
 
-void interpose_note(const struct interpose_backend *backend, const char *text)
+void interpose_note(const struct interpose_backend *backend, const char *slug, const char *detail)
 {
     const char *folder = getenv(INTERPOSE_VARIABLE_FOLDER);
     if (folder && folder[0] == '/')
-        leave_note(folder, backend->name, text);
+        leave_note(folder, backend->name, slug, detail);
 }
 
 /* The command line, arguments apart by spaces. */
@@ -144,7 +146,7 @@ static struct flight *make_flight(const char *folder, const struct interpose_bac
                                       .command = command,
                                       .call_tables = true };
     if (flight_create(path, &options, &flight, &err)) {
-        leave_note(folder, backend->name, err.text);
+        leave_note(folder, backend->name, INTERPOSE_NOTE_NO_RECORDING, err.text);
         return NULL;
     }
     return flight;

@@ -47,9 +47,13 @@ struct interpose *interpose_open(const struct interpose_backend *backend, const 
 /* Ends it and gives everything back; no call may be open. NULL is fine. */
 void interpose_close(struct interpose *interpose);
 
-/* Leaves words for greta trace beside the recordings: why this process has none, or not a whole
- * one. */
-void interpose_note(const struct interpose_backend *backend, const char *text);
+/* Leaves a note for greta trace next to the recordings: why this process has none, or not a whole
+ * one. `slug` is one of these; `detail`: what was found, may be empty. */
+#define INTERPOSE_NOTE_NO_CUPTI "no-cupti"         /* none was found */
+#define INTERPOSE_NOTE_BAD_CUPTI "bad-cupti"       /* the one that was named cannot be loaded */
+#define INTERPOSE_NOTE_CUPTI_TAKEN "cupti-taken"   /* it refused to call back */
+#define INTERPOSE_NOTE_NO_RECORDING "no-recording" /* the flight file could not be made */
+void interpose_note(const struct interpose_backend *backend, const char *slug, const char *detail);
 
 /* Ends the recording in order; for the library's destructor. */
 void interpose_stop(struct interpose *interpose);

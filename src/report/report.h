@@ -209,6 +209,8 @@ void report_summary_json(const struct report_facts *facts, struct text *text);
 void report_manifest_json(const struct report_facts *facts, struct text *text);
 void report_sarif(const struct report_facts *facts, struct text *text);
 void report_junit(const struct report_facts *facts, struct text *text);
+/* "ROOT CAUSE FOUND", in the language; static. */
+const char *report_outcome_words(enum audit_outcome outcome, enum analyze_language language);
 /* The verdict table as people see it in a terminal. */
 void report_verdict_table(const struct report_facts *facts, enum analyze_language language,
                           struct text *text);

@@ -25,6 +25,11 @@ const char *words_outcome(enum analyze_language language, enum audit_outcome out
     return words_of(language)->outcomes[outcome];
 }
 
+const char *report_outcome_words(enum audit_outcome outcome, enum analyze_language language)
+{
+    return words_outcome(language, outcome);
+}
+
 const char *words_verdict(enum analyze_language language, enum verdict verdict)
 {
     ASSERT((unsigned)verdict < WORDS_VERDICT_COUNT);

@@ -84,11 +84,13 @@ expect_stderr "ended by signal 15"
 expect_exit 5 trace --error-exitcode 99 -- "$program" no-gpu 5
 expect_stderr "verdict: INCONCLUSIVE"
 expect_stderr "no GPU call was seen"
+grep -q "exit status" "$captured/err" && fail "expected the program's own exit code"
 FAKE_CUPTI_TAKEN=1 expect_exit 0 trace -- "$program" nothing
 expect_stderr "verdict: INCONCLUSIVE"
 expect_stderr "another tool may be using it"
+expect_stderr "(CUPTI "
 expect_exit 0 "$GRETA" trace --backend cuda --cupti /nonexistent/libcupti.so -- "$program" nothing
-expect_stderr "/nonexistent/libcupti.so is no CUPTI that can be loaded"
+expect_stderr "the file given with --cupti cannot be loaded as CUPTI (/nonexistent/libcupti.so)"
 expect_stderr "verdict: INCONCLUSIVE"
 cp "$(type -P true)" ./changes_user && chmod u+s ./changes_user
 expect_exit 0 trace -- ./changes_user
@@ -101,6 +103,26 @@ expect_exit 3 trace -- ./no-such-program
 expect_stderr "cannot start ./no-such-program"
 expect_exit 2 "$GRETA" trace
 expect_exit 2 trace --error-exitcode 256 -- "$program"
+expect_exit 2 trace --inconclusive-exitcode 256 -- "$program"
+expect_stderr "--inconclusive-exitcode: expected 0 to 255, found 256"
+
+# A gate that has looked at nothing does not pass; one that is told what to do does that.
+expect_exit 4 trace --error-exitcode 99 -- "$program" no-gpu
+expect_stderr "no GPU call was seen"
+expect_stderr "exit status 4: a verdict was asked for and nothing was looked at"
+expect_exit 4 "$GRETA" trace --error-exitcode 99 -- true
+expect_exit 98 trace --error-exitcode 99 --inconclusive-exitcode 98 -- "$program" no-gpu
+expect_exit 98 trace --inconclusive-exitcode 98 -- "$program" no-gpu
+expect_exit 0 trace --error-exitcode 99 --inconclusive-exitcode 0 -- "$program" no-gpu
+expect_exit 0 trace -- "$program" no-gpu # no gate was asked for
+expect_exit 98 trace --error-exitcode 99 --inconclusive-exitcode 98 -- "$program" unordered-kernel
+expect_stderr "exit status 98: a verdict was asked for and it is inconclusive"
+expect_exit 0 trace --error-exitcode 99 --inconclusive-exitcode 98 -- "$program" nothing
+expect_exit 99 trace --error-exitcode 99 --inconclusive-exitcode 98 -- "$program" past-end
+expect_exit 7 trace --inconclusive-exitcode 98 -- "$program" no-gpu 7 # its own failure comes first
+expect_exit 4 trace --error-exitcode 99 --json -- "$program" no-gpu
+sed '1d' "$captured/err" >"$captured/out"
+expect_json "j['outcome'] == 'INCONCLUSIVE'" # and not a word more
 
 # One process number, two programs: both are looked at.
 expect_exit 0 trace -- "$program" then "$program" leak

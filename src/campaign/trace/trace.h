@@ -7,6 +7,7 @@
 #include "base/symbols.h"
 #include "campaign/campaign.h"
 #include "campaign/files.h"
+#include "interpose/interpose.h"
 #include "report/report.h"
 
 /* ---- Figures -------------------------------------------------------------------------------- */
@@ -33,7 +34,8 @@ struct trace_figures {
 };
 void trace_figures_add(struct trace_figures *figures, const struct event *event);
 void trace_figures_join(struct trace_figures *sum, const struct trace_figures *more);
-void trace_figures_print(const struct trace_figures *figures, struct text *text);
+void trace_figures_print(const struct trace_figures *figures, enum analyze_language language,
+                         struct text *text);
 
 /* ---- A traced process ----------------------------------------------------------------------- */
 
@@ -52,6 +54,15 @@ struct trace_process {
     char missing[800];
 };
 
+/* Why nothing could be looked at. */
+enum trace_blindness {
+    TRACE_NOT_BLIND,
+    TRACE_BLIND_NOTE,       /* a library says why */
+    TRACE_BLIND_OTHER_USER, /* a setuid program */
+    TRACE_BLIND_NO_CALL,    /* no GPU call was seen */
+    TRACE_BLIND_NO_MEMORY,  /* calls were seen, none with memory */
+};
+
 struct trace {
     const struct trace_options *options;
     char folder[FILES_PATH_BYTES]; /* of the artifacts, or a temporary one */
@@ -65,8 +76,9 @@ struct trace {
     bool in_rerun;
     int exit_code, signal; /* of the program */
     uint64_t wall_ns;
-    char note[512]; /* what a library said of why it cannot record; "" */
-    char why[512];  /* why nothing could be seen; "" */
+    /* Why a library cannot record (INTERPOSE_NOTE_*), and what it found; "". */
+    char note[32], note_detail[480];
+    enum trace_blindness blind;
     struct symbols *symbols;
     struct lines *lines;
 };
@@ -87,6 +99,22 @@ bool trace_kernel(const struct trace_process *process, uint32_t name_index, char
                   size_t name_bytes);
 /* trace_self_test.c: plants calls through the door and looks whether they are found. */
 void trace_self_test(const char *folder, enum self_test_state ret[HYPOTHESIS_COUNT]);
+
+/* Recordings that say something, in the order of the report's rows. */
+struct trace_listed {
+    const struct analysis *list[TRACE_PROCESS_LIMIT];
+    const struct trace_process *from[TRACE_PROCESS_LIMIT];
+    struct report_row rows[TRACE_PROCESS_LIMIT];
+    char labels[TRACE_PROCESS_LIMIT][96], flights[TRACE_PROCESS_LIMIT][128];
+    size_t count;
+    uint64_t event_count;
+};
+
+/* trace_print.c: adds to text, in the language that was asked for. */
+void trace_print_finding(struct trace *trace, const struct trace_process *process,
+                         const struct finding *finding, struct text *text);
+void trace_print(struct trace *trace, const struct trace_listed *listed,
+                 enum audit_outcome outcome, struct text *text);
 /* trace_report.c */
 MUST_CHECK enum status trace_report(struct trace *trace, struct trace_result *result,
                                     struct error *err);

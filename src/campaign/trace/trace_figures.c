@@ -2,6 +2,7 @@
 #include "campaign/trace/trace.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const uint64_t size_limits[TRACE_SIZE_CLASSES - 1] = { 4096, 65536, 1048576, 16777216 };
 
@@ -109,7 +110,15 @@ void trace_figures_join(struct trace_figures *sum, const struct trace_figures *m
 
 /* ---- Printing ------------------------------------------------------------------------------- */
 
-static void print_advice(const struct trace_figures *figures, struct text *text)
+/* Both may be formats: the compiler checks each. */
+__attribute__((format_arg(2), format_arg(3))) static const char *
+say(enum analyze_language language, const char *english, const char *spanish)
+{
+    return language == ANALYZE_SPANISH ? spanish : english;
+}
+
+static void print_advice(const struct trace_figures *figures, enum analyze_language language,
+                         struct text *text)
 {
     char size[TEXT_BYTES_CAPACITY];
     uint64_t count = 0, bytes = 0, stalls = 0, stalled_ns = 0;
@@ -121,43 +130,75 @@ static void print_advice(const struct trace_figures *figures, struct text *text)
     }
     if (count)
         text_addf(text,
-                  "  %" PRIu64 " copies of %s use pageable host memory: pinned memory is several "
-                  "times faster and can be asynchronous\n",
+                  say(language,
+                      "  %" PRIu64 " copies of %s use pageable host memory: pinned memory is "
+                      "several times faster and can be asynchronous\n",
+                      "  %" PRIu64 " copias de %s usan memoria paginable del anfitrión: la fijada "
+                      "es varias veces más rápida y puede ser asíncrona\n"),
                   count, text_bytes(bytes, size));
     if (stalls)
-        text_addf(text, "  %" PRIu64 " copies made the host wait, %.3f s in all\n", stalls,
-                  (double)stalled_ns / 1e9);
+        text_addf(text,
+                  say(language, "  %" PRIu64 " copies made the host wait, %.3f s in all\n",
+                      "  %" PRIu64 " copias hicieron esperar al anfitrión, %.3f s en total\n"),
+                  stalls, (double)stalled_ns / 1e9);
     if (figures->waits)
-        text_addf(text, "  %" PRIu64 " waits for streams and events, %.3f s in all\n",
+        text_addf(text,
+                  say(language, "  %" PRIu64 " waits for streams and events, %.3f s in all\n",
+                      "  %" PRIu64 " esperas de flujos y eventos, %.3f s en total\n"),
                   figures->waits, (double)figures->wait_ns / 1e9);
 }
 
-void trace_figures_print(const struct trace_figures *figures, struct text *text)
+static void print_transfers(const struct trace_figures *figures, enum analyze_language language,
+                            struct text *text)
 {
-    static const char *const names[TRACE_DIRECTIONS] = { "host to device", "device to host",
-                                                         "within device", "fill" };
-    char size[TEXT_BYTES_CAPACITY], other[TEXT_BYTES_CAPACITY];
-    text_addf(text, "  %-15s %9s %12s %9s %9s %9s %9s %9s %9s %9s\n", "transfers", "count", "bytes",
-              "<=4K", "<=64K", "<=1M", "<=16M", ">16M", "stalling", "pageable");
+    static const char *const names[TRACE_DIRECTIONS][ANALYZE_LANGUAGE_COUNT] = {
+        { "host to device", "al dispositivo" },
+        { "device to host", "al anfitrión" },
+        { "within device", "en dispositivo" },
+        { "fill", "relleno" },
+    };
+    char size[TEXT_BYTES_CAPACITY];
+    text_addf(text, "  %-15s %9s %12s %9s %9s %9s %9s %9s %9s %9s\n",
+              say(language, "transfers", "transferencias"), say(language, "count", "cuenta"),
+              "bytes", "<=4K", "<=64K", "<=1M", "<=16M", ">16M", say(language, "stalling", "esperan"),
+              say(language, "pageable", "paginable"));
     for (size_t i = 0; i < TRACE_DIRECTIONS; i++) {
         const struct trace_transfers *one = &figures->transfers[i];
-        text_addf(text, "  %-15s %9" PRIu64 " %12s", names[i], one->count,
+        /* Columns are bytes: an accented letter is two. */
+        int width = 15 + (strstr(names[i][language], "ó") != NULL);
+        text_addf(text, "  %-*s %9" PRIu64 " %12s", width, names[i][language], one->count,
                   text_bytes(one->bytes, size));
         for (size_t j = 0; j < TRACE_SIZE_CLASSES; j++)
             text_addf(text, " %9" PRIu64, one->by_size[j]);
         text_addf(text, " %9" PRIu64 " %9" PRIu64 "\n", one->stalling_count, one->pageable_count);
     }
+}
+
+void trace_figures_print(const struct trace_figures *figures, enum analyze_language language,
+                         struct text *text)
+{
+    char size[TEXT_BYTES_CAPACITY], other[TEXT_BYTES_CAPACITY];
+    print_transfers(figures, language, text);
     text_addf(text,
-              "  %" PRIu64 " launches, %" PRIu64 " graph launches, %" PRIu64 " failed calls\n",
+              say(language,
+                  "  %" PRIu64 " launches, %" PRIu64 " graph launches, %" PRIu64
+                  " failed calls\n",
+                  "  %" PRIu64 " lanzamientos, %" PRIu64 " lanzamientos de grafos, %" PRIu64
+                  " llamadas fallidas\n"),
               figures->launches, figures->replays, figures->failures);
     text_addf(text,
-              "  %" PRIu64 " allocations, %" PRIu64 " frees; at most %s on the device, %s "
-              "pinned\n",
+              say(language,
+                  "  %" PRIu64 " allocations, %" PRIu64 " frees; at most %s on the device, %s "
+                  "pinned\n",
+                  "  %" PRIu64 " asignaciones, %" PRIu64 " liberaciones; como máximo %s en el "
+                  "dispositivo, %s fijados\n"),
               figures->allocations, figures->frees, text_bytes(figures->device_peak, size),
               text_bytes(figures->pinned_peak, other));
     if (figures->device_bytes || figures->pinned_bytes)
-        text_addf(text, "  not given back at the end: %s on the device, %s pinned\n",
+        text_addf(text,
+                  say(language, "  not freed at the end: %s on the device, %s pinned\n",
+                      "  sin liberar al final: %s en el dispositivo, %s fijados\n"),
                   text_bytes(figures->device_bytes, size),
                   text_bytes(figures->pinned_bytes, other));
-    print_advice(figures, text);
+    print_advice(figures, language, text);
 }

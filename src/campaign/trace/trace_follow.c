@@ -79,6 +79,21 @@ void trace_look_for_recordings(struct trace *trace)
         closedir(folder);
 }
 
+/* A slug, then what was found. */
+static void read_note(struct trace *trace, const char *path)
+{
+    char line[512];
+    FILE *file = fopen(path, "r");
+    if (file && fgets(line, sizeof(line), file)) {
+        size_t length = strcspn(line, " ");
+        snprintf(trace->note, sizeof(trace->note), "%.*s", (int)(length < 31 ? length : 31), line);
+        snprintf(trace->note_detail, sizeof(trace->note_detail), "%.479s",
+                 line[length] ? line + length + 1 : "");
+    }
+    if (file)
+        fclose(file);
+}
+
 /* What a library left instead of a recording. */
 static void read_notes(struct trace *trace)
 {
@@ -91,11 +106,7 @@ static void read_notes(struct trace *trace)
         if (!dot || strcmp(dot, ".note") != 0 ||
             files_join(path, &unused, trace->run, "%s", entry->d_name))
             continue;
-        FILE *file = fopen(path, "r");
-        if (file && !fgets(trace->note, sizeof(trace->note), file))
-            trace->note[0] = '\0';
-        if (file)
-            fclose(file);
+        read_note(trace, path);
     }
     if (folder)
         closedir(folder);

@@ -1,4 +1,4 @@
-/* trace_report.c - from recordings to verdicts, words and files. */
+/* trace_report.c - from recordings to verdicts and files. What is printed is in trace_print.c. */
 #include "campaign/trace/trace.h"
 
 #include <inttypes.h>
@@ -6,20 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Findings shown in the terminal; the artifacts have them all. */
-#define SHOWN_LIMIT 24u
-
-struct listed {
-    const struct analysis *list[TRACE_PROCESS_LIMIT];
-    const struct trace_process *from[TRACE_PROCESS_LIMIT];
-    struct report_row rows[TRACE_PROCESS_LIMIT];
-    char labels[TRACE_PROCESS_LIMIT][96], flights[TRACE_PROCESS_LIMIT][128];
-    size_t count;
-    uint64_t event_count;
-};
-
 /* Recordings that say something; a process that only asked for the number of devices does not. */
-static void collect(const struct trace *trace, struct listed *listed)
+static void collect(const struct trace *trace, struct trace_listed *listed)
 {
     for (size_t i = 0; i < trace->process_count; i++) {
         const struct trace_process *process = &trace->processes[i];
@@ -54,7 +42,7 @@ static bool is_asked(enum hypothesis hypothesis)
 }
 
 /* A path the program does not take (no graph, no copy) is nothing to hold against it. */
-static bool is_exercised(const struct listed *listed, enum hypothesis hypothesis)
+static bool is_exercised(const struct trace_listed *listed, enum hypothesis hypothesis)
 {
     for (size_t i = 0; i < listed->count; i++)
         if (listed->list[i]->coverage[hypothesis].total > 0)
@@ -62,7 +50,7 @@ static bool is_exercised(const struct listed *listed, enum hypothesis hypothesis
     return false;
 }
 
-static void decide(const struct trace *trace, const struct listed *listed,
+static void decide(const struct trace *trace, const struct trace_listed *listed,
                    const enum self_test_state *self_test, struct audit_verdict *ret_verdict)
 {
     struct verdict_input input = { .analyses = listed->list, .analysis_count = listed->count };
@@ -87,158 +75,11 @@ static void decide(const struct trace *trace, const struct listed *listed,
         ret_verdict->outcome = AUDIT_INCONCLUSIVE;
 }
 
-/* ---- The terminal --------------------------------------------------------------------------- */
-
-static void add_side(struct trace *trace, const struct trace_process *process, const char *title,
-                     const struct analyze_place *place, struct text *text)
-{
-    struct report_frame frames[REPORT_FRAME_LIMIT];
-    char name[512];
-    if (!place->event_id || (!place->stack_index && !place->name_index))
-        return;
-    bool kernel = place->name_index && trace_kernel(process, place->name_index, name, sizeof(name));
-    text_addf(text, "      %s ", title);
-    text_add_printable(text, text_view_of(kernel ? name : place->op), 400);
-    text_add(text, ", called by\n");
-    size_t count = trace_stack(trace, process, place->stack_index, frames, COUNT_OF(frames));
-    for (size_t i = 0; i < count; i++) {
-        bool known = frames[i].function[0] != '\0';
-        text_add(text, "          ");
-        text_add_printable(text, text_view_of(known ? frames[i].function : frames[i].file), 200);
-        text_addf(text, "+0x%" PRIx64, frames[i].offset);
-        if (known) {
-            text_add(text, " (");
-            text_add_printable(text, text_view_of(frames[i].file), 200);
-            text_add(text, ")");
-        }
-        if (frames[i].line) {
-            text_add(text, ", ");
-            text_add_printable(text, text_view_of(frames[i].source), 200);
-            text_addf(text, ":%" PRIu32, frames[i].line);
-        }
-        text_add(text, "\n");
-    }
-}
-
-static bool is_sure(const struct finding *finding)
-{
-    return finding->certainty == FINDING_DIRECT && finding->candidate_count <= 1;
-}
-
-static void add_finding(struct trace *trace, const struct trace_process *process,
-                        const struct finding *finding, struct text *text)
-{
-    text_addf(text, "  %s %s: ", is_sure(finding) ? "CONFIRMED" : "possible",
-              hypothesis_info(finding->hypothesis)->slug);
-    finding_describe(finding, trace->options->language, text);
-    text_add(text, "\n");
-    add_side(trace, process, "-", &finding->cause, text);
-    add_side(trace, process, "other side:", &finding->other, text);
-    add_side(trace, process, "seen at:", &finding->seen, text);
-}
-
-/* What is certain first, then what ended the program. */
-static int class_of(const struct finding *finding)
-{
-    if (is_sure(finding))
-        return 0;
-    return finding->hypothesis == HYPOTHESIS_KERNEL_FAULT ? 1 : 2;
-}
-
-static void add_findings(struct trace *trace, const struct listed *listed, struct text *text)
-{
-    size_t shown = 0, count = 0;
-    for (int class = 0; class < 3; class ++)
-        for (size_t i = 0; i < listed->count; i++)
-            for (size_t j = 0; j < listed->list[i]->finding_count; j++) {
-                const struct finding *finding = &listed->list[i]->findings[j];
-                if (class_of(finding) != class)
-                    continue;
-                if (count++ == 0)
-                    text_add(text, "findings\n");
-                if (shown < SHOWN_LIMIT) {
-                    add_finding(trace, listed->from[i], finding, text);
-                    shown++;
-                }
-            }
-    if (count > shown)
-        text_addf(text, "  and %zu more; --artifacts keeps them all\n", count - shown);
-}
-
-/* Memory that caching allocators keep is one piece to us. */
-static void add_caches(const struct trace *trace, struct text *text)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i < trace->process_count; i++) {
-        const struct trace_process *process = &trace->processes[i];
-        for (size_t j = 0; process->reader && j < flight_allocation_count(process->reader); j++) {
-            const struct flight_allocation *one = flight_allocation_at(process->reader, j);
-            uint64_t id = one->created_id;
-            struct event event;
-            if (flight_next(process->reader, &id, &event) && event.id == one->created_id)
-                count += trace_is_cached((void *)(uintptr_t)process, event.stack_index);
-        }
-    }
-    if (count)
-        text_addf(text,
-                  "  %" PRIu64 " allocations belong to a caching allocator or a library: what it "
-                  "cuts out of them is not seen, so neither are overruns and uses after free "
-                  "inside\n",
-                  count);
-}
-
-static void add_overhead(const struct trace *trace, struct text *text)
-{
-    uint64_t ns = 0, count = 0, lost = 0, kept = 0;
-    for (size_t i = 0; i < trace->process_count; i++) {
-        const struct trace_process *process = &trace->processes[i];
-        if (process->rerun)
-            continue;
-        ns += process->observed_ns;
-        count += process->observed_count;
-        if (process->analyzer) {
-            const struct analysis *analysis = analyzer_result(process->analyzer);
-            kept += analysis->event_count;
-            lost += analysis->lost_count + analysis->dropped_count + analysis->damaged_count;
-        }
-    }
-    double seconds = (double)ns / 1e9, wall = (double)trace->wall_ns / 1e9;
-    text_addf(text,
-              "  %" PRIu64 " calls recorded; observing took %.3f s of %.3f s (%.1f %%), without "
-              "what the runtime's callbacks cost\n",
-              kept, seconds, wall, wall > 0 ? 100 * seconds / wall : 0.0);
-    if (lost)
-        text_addf(text,
-                  "  %" PRIu64 " records were lost before they were analysed: --records gives them "
-                  "more room\n",
-                  lost);
-    (void)count;
-}
-
-static void add_end(const struct trace *trace, struct text *text)
-{
-    if (trace->signal)
-        text_addf(text, "  the program was ended by signal %d\n", trace->signal);
-    else if (trace->exit_code)
-        text_addf(text, "  the program ended with exit code %d\n", trace->exit_code);
-    if (trace->why[0])
-        text_addf(text, "  nothing was looked at: %s\n", trace->why);
-    else if (trace->note[0]) {
-        text_add(text, "  not all was looked at: ");
-        text_add_printable(text, text_view_of(trace->note), 400);
-        text_add(text, "\n");
-    }
-    for (size_t i = 0; i < trace->process_count; i++)
-        if (trace->processes[i].missing[0])
-            text_addf(text, "  process %s: %s\n", trace->processes[i].name,
-                      trace->processes[i].missing);
-}
-
 /* ---- Who called, for the reports ------------------------------------------------------------- */
 
 struct callers {
     struct trace *trace;
-    const struct listed *listed;
+    const struct trace_listed *listed;
 };
 
 static size_t stack_of(void *context, size_t analysis, uint32_t stack_index,
@@ -258,31 +99,19 @@ static bool kernel_of(void *context, size_t analysis, uint32_t name_index, char 
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
-static void set_why(struct trace *trace, const struct listed *listed)
+/* Why nothing could be looked at. */
+static enum trace_blindness blindness_of(const struct trace *trace,
+                                         const struct trace_listed *listed)
 {
     if (listed->event_count) {
-        bool any = false;
         for (size_t i = 0; i < HYPOTHESIS_COUNT; i++)
-            any = any || (is_asked((enum hypothesis)i) && is_exercised(listed, (enum hypothesis)i));
-        if (!any)
-            snprintf(trace->why, sizeof(trace->why),
-                     "calls were seen, but none that makes, copies or uses memory");
-        return;
+            if (is_asked((enum hypothesis)i) && is_exercised(listed, (enum hypothesis)i))
+                return TRACE_NOT_BLIND;
+        return TRACE_BLIND_NO_MEMORY;
     }
-    if (trace->note[0]) {
-        struct text text;
-        text_init(&text);
-        text_add_printable(&text, text_view_of(trace->note), 400);
-        snprintf(trace->why, sizeof(trace->why), "%s", text_get(&text));
-        text_release(&text);
-    } else if (trace->options->set_user_id) {
-        snprintf(trace->why, sizeof(trace->why),
-                 "the program changes its user (setuid): no library can be put into it");
-    } else {
-        snprintf(trace->why, sizeof(trace->why),
-                 "no GPU call was seen (it made none, has a static HIP runtime, or clears its "
-                 "environment)");
-    }
+    if (trace->note[0])
+        return TRACE_BLIND_NOTE;
+    return trace->options->set_user_id ? TRACE_BLIND_OTHER_USER : TRACE_BLIND_NO_CALL;
 }
 
 static struct report_row row_of(const struct trace *trace, const struct trace_process *process,
@@ -312,14 +141,14 @@ static struct report_row row_of(const struct trace *trace, const struct trace_pr
     };
 }
 
-static enum status write_stacks(struct trace *trace, const struct listed *listed, struct error *err)
+static enum status write_stacks(struct trace *trace, const struct trace_listed *listed, struct error *err)
 {
     char path[FILES_PATH_BYTES];
     struct text text;
     text_init(&text);
     for (size_t i = 0; i < listed->count; i++)
         for (size_t j = 0; j < listed->list[i]->finding_count; j++)
-            add_finding(trace, listed->from[i], &listed->list[i]->findings[j], &text);
+            trace_print_finding(trace, listed->from[i], &listed->list[i]->findings[j], &text);
     enum status status = text.failed ? error_set(err, STATUS_NO_MEMORY, "no memory for findings")
                                      : files_join(path, err, trace->folder, "findings.txt");
     if (!status)
@@ -329,7 +158,7 @@ static enum status write_stacks(struct trace *trace, const struct listed *listed
 }
 
 /* What the reports say of each process. */
-static void make_rows(const struct trace *trace, struct listed *listed, struct report_facts *facts)
+static void make_rows(const struct trace *trace, struct trace_listed *listed, struct report_facts *facts)
 {
     for (size_t i = 0; i < listed->count; i++)
         listed->rows[i] = row_of(trace, listed->from[i], listed->labels[i], listed->flights[i]);
@@ -339,7 +168,7 @@ static void make_rows(const struct trace *trace, struct listed *listed, struct r
     facts->flight_path = listed->count ? listed->from[chosen]->path : NULL;
 }
 
-static enum status write_files(struct trace *trace, const struct listed *listed,
+static enum status write_files(struct trace *trace, const struct trace_listed *listed,
                                const struct report_facts *facts, struct error *err)
 {
     if (!trace->keep)
@@ -348,33 +177,9 @@ static enum status write_files(struct trace *trace, const struct listed *listed,
     return report_write(facts, trace->folder, trace->options->language, err);
 }
 
-static void print(struct trace *trace, const struct listed *listed,
-                  const struct report_facts *facts, struct trace_result *result)
-{
-    struct trace_figures sum = { 0 };
-    struct text *table = &result->table;
-    for (size_t i = 0; i < trace->process_count; i++)
-        if (!trace->processes[i].rerun)
-            trace_figures_join(&sum, &trace->processes[i].figures);
-    add_findings(trace, listed, table);
-    if (trace->options->summary) {
-        text_add(table, "summary\n");
-        trace_figures_print(&sum, table);
-    }
-    text_addf(table, "verdict: %s\n", audit_outcome_name(facts->verdict.outcome));
-    add_end(trace, table);
-    if (listed->event_count) {
-        add_caches(trace, table);
-        add_overhead(trace, table);
-    }
-    if (trace->keep)
-        text_addf(table, "  %s/report.html\n", trace->folder);
-    report_summary_json(facts, &result->json);
-}
-
 enum status trace_report(struct trace *trace, struct trace_result *result, struct error *err)
 {
-    struct listed *listed = calloc(1, sizeof(*listed));
+    struct trace_listed *listed = calloc(1, sizeof(*listed));
     const struct trace_options *options = trace->options;
     if (!listed)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a report");
@@ -390,7 +195,7 @@ enum status trace_report(struct trace *trace, struct trace_result *result, struc
     struct callers callers = { trace, listed };
     facts.callers = (struct report_callers){ stack_of, kernel_of, &callers };
     collect(trace, listed);
-    set_why(trace, listed);
+    trace->blind = blindness_of(trace, listed);
     facts.analyses = listed->list;
     facts.analysis_count = listed->count;
     trace_self_test(trace->run, facts.self_test);
@@ -400,7 +205,9 @@ enum status trace_report(struct trace *trace, struct trace_result *result, struc
     enum status status = write_files(trace, listed, &facts, err);
     if (!status) {
         result->outcome = facts.verdict.outcome;
-        print(trace, listed, &facts, result);
+        result->nothing_seen = trace->blind != TRACE_NOT_BLIND;
+        trace_print(trace, listed, facts.verdict.outcome, &result->table);
+        report_summary_json(&facts, &result->json);
     }
     free(listed);
     return status;

@@ -207,7 +207,7 @@ void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
 uint64_t cuda_context(const struct cuda_call *call);
 
 /* A handle of libcupti, opened and complete; NULL, and why. */
-void *cuda_open_cupti(char *why, size_t why_bytes);
+void *cuda_open_cupti(const char **ret_slug, const char **ret_detail);
 
 #define CALL(id, name, begin, end, argument)                                                       \
     void cuda_begin_##begin(struct cuda_call *call);                                               \

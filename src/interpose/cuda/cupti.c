@@ -81,14 +81,14 @@ static int look_beside(struct dl_phdr_info *info, size_t size, void *context)
     return *library != NULL;
 }
 
-void *cuda_open_cupti(char *why, size_t why_bytes)
+void *cuda_open_cupti(const char **ret_slug, const char **ret_detail)
 {
     void *library = NULL;
     const char *named = getenv(INTERPOSE_VARIABLE_CUPTI);
     if (named) {
         library = complete(dlopen(named, RTLD_NOW | RTLD_LOCAL));
-        if (!library)
-            snprintf(why, why_bytes, "%s is no CUPTI that can be loaded", named);
+        *ret_slug = INTERPOSE_NOTE_BAD_CUPTI;
+        *ret_detail = named;
         return library;
     }
     /* One that is loaded already must be the one that is used. */
@@ -104,9 +104,7 @@ void *cuda_open_cupti(char *why, size_t why_bytes)
         library = complete(dlopen(names[i], RTLD_NOW | RTLD_LOCAL));
     if (!library)
         library = open_toolkit("/usr/local/cuda");
-    if (!library)
-        snprintf(why, why_bytes,
-                 "libcupti was not found (beside the program's libcudart, in CUDA_PATH, CUDA_HOME, "
-                 "LD_LIBRARY_PATH, /usr/local/cuda); name it with --cupti");
+    *ret_slug = INTERPOSE_NOTE_NO_CUPTI;
+    *ret_detail = "";
     return library;
 }

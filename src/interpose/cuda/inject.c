@@ -142,12 +142,13 @@ __attribute__((visibility("default"))) int InitializeInjection(void);
  * program whatever comes of this. */
 int InitializeInjection(void)
 {
-    char why[512];
+    const char *slug, *detail;
+    char refused[32];
     if (trace || !getenv(INTERPOSE_VARIABLE_FOLDER))
         return 1;
-    void *cupti = cuda_open_cupti(why, sizeof(why));
+    void *cupti = cuda_open_cupti(&slug, &detail);
     if (!cupti) {
-        interpose_note(&backend, why);
+        interpose_note(&backend, slug, detail);
         return 1;
     }
     open_driver();
@@ -156,9 +157,8 @@ int InitializeInjection(void)
         return 1;
     int32_t code = subscribe(cupti);
     if (code) {
-        snprintf(why, sizeof(why),
-                 "CUPTI refused to call back (code %d): another tool may be using it", (int)code);
-        interpose_note(&backend, why);
+        snprintf(refused, sizeof(refused), "CUPTI %d", (int)code);
+        interpose_note(&backend, INTERPOSE_NOTE_CUPTI_TAKEN, refused);
         return 1;
     }
     atexit(stop);
