@@ -1,8 +1,10 @@
 /* audit.c - an audit from its options to its verdict: identity, self-test, rows, transfers,
  * interventions, report. After every row the folder holds a valid record of what is known so far.
  */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "campaign/audit.h"
 
+#include "campaign/archive.h"
 #include "inject/inject.h"
 
 #include <errno.h>
@@ -10,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,6 +117,43 @@ static enum status load_rows(struct audit *audit, struct error *err)
     return STATUS_OK;
 }
 
+/* A line for people, in the language they asked for. */
+static void note(const struct audit *audit, const char *english, const char *spanish,
+                 const char *what)
+{
+    const struct campaign_watcher *watcher = &audit->options.watcher;
+    char line[FILES_PATH_BYTES + 256];
+    if (!watcher->note)
+        return;
+    snprintf(line, sizeof(line), "%s: %s", what,
+             audit->options.language == ANALYZE_SPANISH ? spanish : english);
+    watcher->note(watcher->context, line);
+}
+
+/* The audit to compare with, where it really is: `last` points elsewhere when this one is finished
+ * or resumed. None yet is a first run; one that is damaged is an error. */
+static enum status open_baseline(struct audit *audit, struct error *err)
+{
+    const char *named = audit->options.baseline;
+    struct stat info;
+    if (!named)
+        return STATUS_OK;
+    if (lstat(named, &info) != 0 && errno == ENOENT) {
+        note(audit, "there is no audit yet: first run, nothing to compare with",
+             "aún no hay ninguna auditoría: primera ejecución, nada con qué comparar", named);
+        audit->options.baseline = NULL;
+        return STATUS_OK;
+    }
+    audit->baseline = realpath(named, NULL);
+    if (!audit->baseline)
+        return error_set_os(err, errno,
+                            "%s: cannot find the audit to compare with; name another, or remove a "
+                            "link that points nowhere",
+                            named);
+    audit->options.baseline = audit->baseline;
+    return comparison_open(&audit->comparison, audit->baseline, err);
+}
+
 static enum status begin(struct audit *audit, struct error *err)
 {
     if (audit->options.resume)
@@ -124,8 +164,7 @@ static enum status begin(struct audit *audit, struct error *err)
     TRY(matrix_parse(audit->options.matrix, &audit->matrix, err));
     for (size_t i = 0; i < audit->matrix.count; i++)
         audit->rows[i].plan = audit->matrix.rows[i];
-    if (audit->options.baseline)
-        TRY(comparison_open(&audit->comparison, audit->options.baseline, err));
+    TRY(open_baseline(audit, err));
     TRY(identity_find(&audit->options, &audit->identity, err));
     if (audit->options.locked)
         TRY(device_lock_take(&audit->lock, audit->options.runtime_folder, &audit->identity, err));
@@ -134,11 +173,13 @@ static enum status begin(struct audit *audit, struct error *err)
         TRY(check_same(audit, err));
     else
         TRY(make_folder(audit, err));
+    TRY(folder_lock_take(&audit->folder_lock, audit->folder, err));
     TRY(set_environment(audit, err));
     if (audit->state)
         TRY(load_rows(audit, err));
     TRY(audit_save_state(audit, false, err));
-    history_open(&audit->history, audit->options.artifacts, audit->id);
+    TRY(audit_workload_key(&audit->options, &audit->model, &audit->identity, audit->workload, err));
+    history_open(&audit->history, audit->options.artifacts, audit->id, audit->workload);
     return STATUS_OK;
 }
 
@@ -150,13 +191,9 @@ static enum status ensure_self_test(struct audit *audit, struct error *err)
     audit->self_test_known = self_test_load(options, &audit->identity, audit->self_test);
     if (audit->self_test_known || options->no_self_test)
         return STATUS_OK;
-    if (options->watcher.note)
-        options->watcher.note(options->watcher.context,
-                              options->language == ANALYZE_SPANISH
-                                  ? "autoprueba: no hay ninguna de este binario en este "
-                                    "dispositivo; se hace ahora"
-                                  : "self-test: there is none of this binary on this device; "
-                                    "making it now");
+    note(audit, "there is none of this binary on this device; making it now",
+         "no hay ninguna de este binario en este dispositivo; se hace ahora",
+         options->language == ANALYZE_SPANISH ? "autoprueba" : "self-test");
     TRY(self_test_run(options, &audit->identity, &audit->test, err));
     self_test_save(options, &audit->identity, &audit->test);
     memcpy(audit->self_test, audit->test.states, sizeof(audit->self_test));
@@ -215,6 +252,15 @@ static enum status find_out_more(struct audit *audit, struct error *err)
 
 /* ---- All of it ------------------------------------------------------------------------------ */
 
+/* The verdict stands without it: where it cannot be made, that is said. */
+static void point_last(const struct audit *audit)
+{
+    struct error err;
+    bool done;
+    if (archive_point_last(audit->folder, audit->id, &done, &err))
+        note(audit, err.text, err.text, "last");
+}
+
 static enum status run_parts(struct audit *audit, struct campaign_result *result, struct error *err)
 {
     audit->partial = true;
@@ -226,7 +272,9 @@ static enum status run_parts(struct audit *audit, struct campaign_result *result
     TRY(find_out_more(audit, err));
     audit->partial = false;
     TRY(audit_report(audit, result, err));
-    return audit_save_state(audit, true, err);
+    TRY(audit_save_state(audit, true, err));
+    point_last(audit);
+    return STATUS_OK;
 }
 
 static void release(struct audit *audit)
@@ -239,6 +287,8 @@ static void release(struct audit *audit)
     history_release(&audit->history);
     audit_model_close(&audit->model);
     device_lock_release(&audit->lock);
+    folder_lock_release(&audit->folder_lock);
+    free(audit->baseline);
     free(audit->environment);
     free(audit->recorded);
     job_release(&audit->state_job);
@@ -254,6 +304,7 @@ enum status campaign_audit(const struct campaign_options *options, struct campai
         return error_set(err, STATUS_NO_MEMORY, "no memory for an audit");
     audit->options = *options;
     audit->lock.file = -1;
+    audit->folder_lock = (struct folder_lock){ -1, -1 };
     enum status status = begin(audit, err);
     if (!status)
         status = run_parts(audit, result, err);

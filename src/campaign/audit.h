@@ -9,7 +9,7 @@
 #include "campaign/self_test.h"
 #include "campaign/transfers.h"
 
-#define AUDIT_ID_BYTES 32
+#define AUDIT_ID_BYTES CAMPAIGN_ID_BYTES
 #define AUDIT_DATE_BYTES 32
 
 /* A row of the matrix and what came of it. */
@@ -33,7 +33,10 @@ struct audit {
     struct audit_model model;
     char folder[FILES_PATH_BYTES];
     char id[AUDIT_ID_BYTES], date[AUDIT_DATE_BYTES];
+    char workload[FILES_SHA256_TEXT_BYTES]; /* of model, device and what is run */
+    char *baseline;                         /* where the one to compare with really is; owned */
     struct device_lock lock;
+    struct folder_lock folder_lock;
     const char **environment; /* of the children; owned */
     const char **recorded;    /* of environment, what matters; owned */
     size_t recorded_count;

@@ -180,6 +180,7 @@ static struct report_identity identity_facts(const struct audit *audit)
         .model_sha256 = or_null(audit->model.sha256),
         .model_path = options->model,
         .model_name = options->model ? NULL : "synthetic (tiny, seed 1)",
+        .workload_sha256 = or_null(audit->workload),
         .device_kind = audit->identity.device.kind,
         .device_name = audit->identity.device.name,
         .device_driver = audit->identity.device.driver,
@@ -211,19 +212,30 @@ static const char *choose_flight(const struct audit *audit, const struct audit_v
     return path;
 }
 
+/* The verdicts as they are printed, for greta audit show. */
+static enum status write_verdict(const struct audit *audit, const struct report_facts *facts,
+                                 struct campaign_result *result, struct error *err)
+{
+    char path[FILES_PATH_BYTES];
+    text_clear(&result->table);
+    report_verdict_table(facts, audit->options.language, &result->table);
+    TRY(files_join(path, err, audit->folder, FILES_VERDICT_NAME));
+    return files_write(path, text_get(&result->table), result->table.length, err);
+}
+
 static enum status write_all(struct audit *audit, struct report_facts *facts,
                              struct campaign_result *result, struct error *err)
 {
     if (audit->comparison.open && !facts->partial)
         TRY(comparison_make(&audit->comparison, facts, err));
+    if (!facts->partial)
+        TRY(write_verdict(audit, facts, result, err));
     TRY(report_write(facts, audit->folder, audit->options.language, err));
     result->outcome = facts->verdict.outcome;
     snprintf(result->folder, sizeof(result->folder), "%s", audit->folder);
     if (facts->partial)
         return STATUS_OK;
-    text_clear(&result->table);
     text_clear(&result->json);
-    report_verdict_table(facts, audit->options.language, &result->table);
     report_summary_json(facts, &result->json);
     return STATUS_OK;
 }

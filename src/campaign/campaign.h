@@ -115,6 +115,69 @@ MUST_CHECK enum status campaign_transfers(const struct campaign_options *options
                                           bool json, struct text *text, bool *ret_passed,
                                           struct error *err);
 
+/* ---- Audits that were made ------------------------------------------------------------------ */
+
+#define CAMPAIGN_ID_BYTES 32
+
+enum campaign_archived_state {
+    CAMPAIGN_FINISHED,
+    CAMPAIGN_UNFINISHED, /* interrupted or killed: --resume finishes it */
+    CAMPAIGN_RUNNING,    /* a process works in its folder */
+    CAMPAIGN_DAMAGED,    /* named as an audit is, and cannot be read as one */
+    CAMPAIGN_ARCHIVED_STATE_COUNT
+};
+const char *campaign_archived_state_name(enum campaign_archived_state state); /* "finished" */
+
+/* An audit, or a trace, in ARTIFACTS/DAY/ID. Texts come from its files: any bytes, cut to fit. */
+struct campaign_archived {
+    char id[CAMPAIGN_ID_BYTES], day[CAMPAIGN_ID_BYTES];
+    char date[CAMPAIGN_ID_BYTES]; /* "2026-11-15 09:30:12", UTC */
+    enum campaign_archived_state state;
+    enum audit_outcome outcome; /* if it is finished */
+    char device[128], model[128];
+    char root_cause[1024]; /* one sentence; "" */
+    char problem[256];     /* why it cannot be read; "" */
+    uint64_t bytes;        /* on the disk */
+    uint64_t process;      /* that works in it; 0 */
+    bool is_last;          /* ARTIFACTS/last points to it */
+};
+
+/* Oldest first. An artifacts folder that is not there has none. */
+struct campaign_archive {
+    struct campaign_archived *audits; /* owned */
+    size_t count;
+    bool cut; /* there are more folders than are looked at */
+};
+MUST_CHECK enum status campaign_archive_open(const char *artifacts, struct campaign_archive *ret,
+                                             struct error *err);
+void campaign_archive_release(struct campaign_archive *archive); /* an empty struct is fine */
+
+/* By its id or the beginning of it, or "latest": the newest that is finished. STATUS_NOT_FOUND, or
+ * STATUS_USAGE where the beginning fits several. Borrowed. */
+MUST_CHECK enum status campaign_archive_find(const struct campaign_archive *archive,
+                                             const char *name, const struct campaign_archived **ret,
+                                             struct error *err);
+
+/* What an audit printed at its end, FOLDER/verdict.txt; nothing is added where there is none. */
+void campaign_archive_verdict(const char *artifacts, const struct campaign_archived *audit,
+                              struct text *text);
+
+#define CAMPAIGN_KEEP_ALL UINT32_MAX
+struct campaign_prune {
+    uint32_t keep;       /* newest finished ones that stay; CAMPAIGN_KEEP_ALL: no such limit */
+    uint32_t older_days; /* those that are not older stay; 0: age does not matter */
+    bool unfinished;     /* also those that are not finished, and that no process works in */
+};
+/* Does the audit go? What `last` points to goes only with keep 0. index is its place in the
+ * archive; now is in seconds since 1970. */
+bool campaign_prune_wants(const struct campaign_prune *prune,
+                          const struct campaign_archive *archive, size_t index, int64_t now);
+/* Removes its folder, and DAY with it if that was the last in it. STATUS_BUSY where a process works
+ * in it by now. */
+MUST_CHECK enum status campaign_archive_remove(const char *artifacts,
+                                               const struct campaign_archived *audit,
+                                               struct error *err);
+
 /* ---- Foreign programs ----------------------------------------------------------------------- */
 
 struct trace_options {

@@ -25,13 +25,15 @@ MUST_CHECK enum status comparison_make(struct comparison *comparison, struct rep
                                        struct error *err);
 void comparison_release(struct comparison *comparison); /* an empty struct is fine */
 
-/* Audits found below the artifacts folder, oldest first; damaged ones are left out. */
+/* Finished audits of the same workload below the artifacts folder, oldest first; damaged ones are
+ * left out. */
 struct history {
     struct report_summary *summaries; /* owned */
     struct report_earlier *earlier;   /* owned; borrows the summaries' texts */
     size_t count;
 };
-void history_open(struct history *history, const char *artifacts, const char *own_id);
+void history_open(struct history *history, const char *artifacts, const char *own_id,
+                  const char *workload);
 void history_release(struct history *history);
 
 #endif

@@ -27,6 +27,9 @@ MUST_CHECK enum status files_sha256(const char *path, char ret_hex[FILES_SHA256_
 MUST_CHECK enum status files_sha256_of(const void *bytes, size_t count,
                                        char ret_hex[FILES_SHA256_TEXT_BYTES], struct error *err);
 
+/* The verdicts as they were printed at an audit's end. */
+#define FILES_VERDICT_NAME "verdict.txt"
+
 /* Paths are built from our own folder and short names. */
 #define FILES_PATH_BYTES 4096
 /* "folder/name"; STATUS_LIMIT where that is too long. */

@@ -1,58 +1,53 @@
-/* history.c - earlier audits in the artifacts folder: artifacts/DATE/ID/summary.json. */
+/* history.c - earlier audits of the same workload in the artifacts folder. */
 #include "campaign/compare.h"
 
 #include "base/array.h"
-#include "campaign/files.h"
+#include "campaign/archive.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A report that lists more is not read. The newest are kept. */
 #define HISTORY_LIMIT 20u
+/* Of one summary, and of all together: what is past that is left out. */
+#define SUMMARY_LIMIT_BYTES ((uint64_t)64 << 20)
+#define SUMMARIES_LIMIT 1000u
 
-struct folders {
+struct gathering {
     struct history *history;
     size_t capacity;
-    const char *own_id;
+    uint32_t read;
+    const char *own_id, *workload;
 };
 
-static void add_summary(struct folders *folders, const char *path)
+/* Of another model, workload or device, not finished, or damaged: no part of this diagnosis. */
+static bool belongs(const struct gathering *gathering, const struct archive_folder *folder,
+                    const struct report_summary *summary)
 {
-    struct history *history = folders->history;
-    struct report_summary summary;
-    struct error unused;
-    if (report_summary_read(path, &summary, &unused))
-        return; /* damaged, or of a killed audit: no part of the diagnosis */
-    struct report_summary *larger = NULL;
-    if (strcmp(summary.id, folders->own_id) != 0)
-        larger = array_reserve(history->summaries, history->count, &folders->capacity,
-                               sizeof(*larger));
-    if (!larger) {
-        report_summary_release(&summary);
-        return;
-    }
-    history->summaries = larger;
-    history->summaries[history->count++] = summary;
+    return summary->workload_sha256 && strcmp(summary->workload_sha256, gathering->workload) == 0 &&
+           strcmp(summary->id, folder->id) == 0 && !summary->partial &&
+           archive_is_complete(folder->self);
 }
 
-/* Names that begin with a dot are not ours. */
-static void walk(struct folders *folders, const char *folder, int depth)
+static bool add_summary(void *context, const struct archive_folder *folder)
 {
-    DIR *dir = opendir(folder);
-    struct dirent *entry;
+    struct gathering *gathering = context;
+    struct history *history = gathering->history;
+    struct report_summary summary, *larger = NULL;
     struct error unused;
-    char path[FILES_PATH_BYTES];
-    while (dir && (entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] == '.' || files_join(path, &unused, folder, "%s", entry->d_name))
-            continue;
-        if (depth > 0)
-            walk(folders, path, depth - 1);
-        else if (strcmp(entry->d_name, "summary.json") == 0)
-            add_summary(folders, path);
+    if (strcmp(folder->id, gathering->own_id) == 0 ||
+        archive_read_summary(folder->self, folder->id, SUMMARY_LIMIT_BYTES, &summary, &unused))
+        return true;
+    if (belongs(gathering, folder, &summary))
+        larger = array_reserve(history->summaries, history->count, &gathering->capacity,
+                               sizeof(*larger));
+    if (larger) {
+        history->summaries = larger;
+        history->summaries[history->count++] = summary;
+    } else {
+        report_summary_release(&summary);
     }
-    if (dir)
-        closedir(dir);
+    return ++gathering->read < SUMMARIES_LIMIT;
 }
 
 static int compare_dates(const void *a, const void *b)
@@ -62,12 +57,14 @@ static int compare_dates(const void *a, const void *b)
     return order ? order : strcmp(one->id, other->id);
 }
 
-void history_open(struct history *history, const char *artifacts, const char *own_id)
+void history_open(struct history *history, const char *artifacts, const char *own_id,
+                  const char *workload)
 {
-    struct folders folders = { history, 0, own_id };
+    struct gathering gathering = { .history = history, .own_id = own_id, .workload = workload };
+    struct archive_walk walk = { .visit = add_summary, .context = &gathering };
+    struct error unused;
     *history = (struct history){ 0 };
-    walk(&folders, artifacts, 2);
-    if (!history->count)
+    if (archive_walk(&walk, artifacts, &unused) || !history->count)
         return;
     qsort(history->summaries, history->count, sizeof(*history->summaries), compare_dates);
     size_t dropped = history->count > HISTORY_LIMIT ? history->count - HISTORY_LIMIT : 0;

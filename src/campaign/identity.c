@@ -104,6 +104,35 @@ struct job audit_job(const struct campaign_options *options, const struct audit_
                          .sampling = options->sampling };
 }
 
+enum status audit_workload_key(const struct campaign_options *options,
+                               const struct audit_model *model, const struct identity *identity,
+                               char ret_hex[FILES_SHA256_TEXT_BYTES], struct error *err)
+{
+    const struct sampler_settings *sampling = &options->sampling;
+    /* Named one by one: what is added to a job later must not part an audit from its history. */
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s?, s:s?, s:s, s:I, s:I, s:I, s:b, s:f, s:I, s:f, s:f, s:f, s:f, "
+        "s:f, s:I}",
+        "model", model->sha256, "device", identity->device.kind, "device_name",
+        identity->device.name, "prompt", options->prompt ? options->prompt : PROMPT_DEFAULT,
+        "kv_type", options->kv_type, "inject", options->inject, "d2h_mode",
+        device_d2h_mode_name(options->d2h_mode), "token_limit", (json_int_t)options->token_limit,
+        "context", (json_int_t)options->context, "batch", (json_int_t)options->batch, "ignore_end",
+        options->ignore_end, "temperature", (double)sampling->temperature, "top_k",
+        (json_int_t)sampling->top_k, "top_p", (double)sampling->top_p, "min_p",
+        (double)sampling->min_p, "repeat_penalty", (double)sampling->repeat_penalty,
+        "presence_penalty", (double)sampling->presence_penalty, "frequency_penalty",
+        (double)sampling->frequency_penalty, "repeat_last_n", (json_int_t)sampling->repeat_last_n);
+    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9))
+                        : NULL;
+    json_decref(object);
+    if (!text)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the workload's key");
+    enum status status = files_sha256_of(text, strlen(text), ret_hex, err);
+    free(text);
+    return status;
+}
+
 /* ---- Temporary folders ---------------------------------------------------------------------- */
 
 enum status temporary_open(const struct campaign_options *options,

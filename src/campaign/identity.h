@@ -30,6 +30,14 @@ void audit_model_close(struct audit_model *model);
 struct job audit_job(const struct campaign_options *options, const struct audit_model *model,
                      const char *label);
 
+/* Of model, device and everything that decides what is run: audits with the same one can be held
+ * side by side. Not of seed, threads, level and matrix, which say how it is looked at. */
+MUST_CHECK enum status audit_workload_key(const struct campaign_options *options,
+                                          const struct audit_model *model,
+                                          const struct identity *identity,
+                                          char ret_hex[FILES_SHA256_TEXT_BYTES],
+                                          struct error *err);
+
 /* A folder of our own below the temporary one, with run/ in it; removed with all it holds. */
 MUST_CHECK enum status temporary_open(const struct campaign_options *options,
                                       char ret_folder[FILES_PATH_BYTES], struct error *err);

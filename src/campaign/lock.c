@@ -14,6 +14,8 @@ const char *const lock_environment[] = { "HIP_LAUNCH_BLOCKING=1",  "AMD_SERIALIZ
                                          "AMD_SERIALIZE_COPY=3",   "HSA_ENABLE_SDMA=0",
                                          "CUDA_LAUNCH_BLOCKING=1", NULL };
 
+/* ---- Devices -------------------------------------------------------------------------------- */
+
 /* A short name for the device, the same whatever the binary. */
 static enum status lock_path(const char *folder, const struct identity *identity,
                              char ret_path[FILES_PATH_BYTES], struct error *err)
@@ -67,6 +69,79 @@ void device_lock_release(struct device_lock *lock)
         close(lock->file);
     lock->file = -1;
 }
+
+/* ---- Folders -------------------------------------------------------------------------------- */
+
+#define FOLDER_LOCK_NAME "lock"
+
+/* The process whose lock keeps this one from being taken; 0: none. Asking takes no lock. */
+static uint64_t holder_of(int file)
+{
+    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+    bool held = fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    /* Of another machine that shares the folder the number is -1. */
+    return !held ? 0 : lock.l_pid > 0 ? (uint64_t)lock.l_pid : UINT64_MAX;
+}
+
+uint64_t folder_lock_holder(int folder)
+{
+    int file = openat(folder, FOLDER_LOCK_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    uint64_t holder = holder_of(file);
+    close(file);
+    return holder;
+}
+
+enum status folder_lock_take_in(struct folder_lock *lock, int folder, const char *path,
+                                struct error *err)
+{
+    struct flock wanted = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    *lock = (struct folder_lock){ -1, -1 };
+    int own = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+    int file = own < 0
+                   ? -1
+                   : openat(own, FOLDER_LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int code = file < 0 || fcntl(file, F_SETLK, &wanted) != 0 ? errno : 0;
+    if (code == 0) {
+        *lock = (struct folder_lock){ own, file };
+        return STATUS_OK;
+    }
+    uint64_t holder = file < 0 ? 0 : holder_of(file);
+    if (file >= 0)
+        close(file);
+    if (own >= 0)
+        close(own);
+    if (file < 0 || (code != EACCES && code != EAGAIN))
+        return error_set_os(err, code, "%s: cannot lock the folder", path);
+    return error_set(err, STATUS_BUSY,
+                     "%s: expected no other process to work in it, found one (process %llu); wait "
+                     "for it",
+                     path, (unsigned long long)holder);
+}
+
+enum status folder_lock_take(struct folder_lock *lock, const char *path, struct error *err)
+{
+    *lock = (struct folder_lock){ -1, -1 };
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return error_set_os(err, errno, "%s: cannot open the folder", path);
+    enum status status = folder_lock_take_in(lock, folder, path, err);
+    close(folder);
+    return status;
+}
+
+void folder_lock_release(struct folder_lock *lock)
+{
+    if (lock->file < 0)
+        return;
+    unlinkat(lock->folder, FOLDER_LOCK_NAME, 0);
+    close(lock->file);
+    close(lock->folder);
+    *lock = (struct folder_lock){ -1, -1 };
+}
+
+/* ---- Environment ---------------------------------------------------------------------------- */
 
 static bool is_replaced(const char *variable)
 {

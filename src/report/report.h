@@ -21,6 +21,9 @@ struct report_identity {
     const char *command; /* as typed */
     const char *binary_sha256, *model_sha256; /* hex; NULL: none, or not computed */
     const char *model_path, *model_name;      /* NULL: none */
+    /* Of model, device and everything that decides what is run: audits with the same one belong to
+     * one history. NULL: none. */
+    const char *workload_sha256;
     const char *device_kind, *device_name, *device_driver;
     uint64_t device_memory_bytes;
     uint64_t seed;
@@ -245,10 +248,13 @@ MUST_CHECK enum status report_events(const struct flight_reader *reader,
 
 /* ---- Reading summaries back ----------------------------------------------------------------- */
 
-/* What --baseline, --resume and the evolution need of an earlier summary.json; hostile bytes give a
- * clear error. Owned; release with report_summary_release. */
+/* What --baseline, the list of audits and the evolution need of an earlier summary.json; hostile
+ * bytes give a clear error. Owned; release with report_summary_release. */
 struct report_summary {
     char *id, *date;
+    char *device, *model;  /* NULL: not there */
+    char *workload_sha256; /* NULL: not there */
+    bool partial;
     enum audit_outcome outcome;
     char *root_cause;    /* NULL */
     char *root_cause_es; /* NULL */

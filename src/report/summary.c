@@ -3,6 +3,8 @@
 
 #include "report/facts.h"
 
+#include <string.h>
+
 /* ---- Findings ------------------------------------------------------------------------------- */
 
 static void put_neighbour(struct text *out, json_t *object, const char *key,
@@ -226,6 +228,15 @@ static json_t *figures_json(struct text *out, const struct report_facts *facts)
     return list;
 }
 
+/* Its name, else that of its file. */
+static const char *model_of(const struct report_identity *identity)
+{
+    if (identity->model_name || !identity->model_path)
+        return identity->model_name;
+    const char *slash = strrchr(identity->model_path, '/');
+    return slash ? slash + 1 : identity->model_path;
+}
+
 void report_summary_json(const struct report_facts *facts, struct text *text)
 {
     const struct report_identity *identity = &facts->identity;
@@ -234,8 +245,9 @@ void report_summary_json(const struct report_facts *facts, struct text *text)
     json_put_integer(text, root, "schema_version", 1);
     json_put_text(text, root, "id", identity->id);
     json_put_text(text, root, "date", identity->date);
-    json_put_text(text, root, "model", identity->model_name);
+    json_put_text(text, root, "model", model_of(identity));
     json_put_text(text, root, "device", identity->device_name);
+    json_put_text(text, root, "workload_sha256", identity->workload_sha256);
     json_put_flag(text, root, "partial", facts->partial);
     json_put_text(text, root, "outcome", audit_outcome_name(facts->verdict.outcome));
     json_put_text(text, root, "severity", report_severity_name(report_severity(facts)));

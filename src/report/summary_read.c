@@ -175,6 +175,10 @@ static enum status read_all(const struct reading *reading, const json_t *root,
     TRY(check_schema(reading, root));
     TRY(read_text(reading, root, "id", false, &summary->id));
     TRY(read_text(reading, root, "date", false, &summary->date));
+    TRY(read_text(reading, root, "device", true, &summary->device));
+    TRY(read_text(reading, root, "model", true, &summary->model));
+    TRY(read_text(reading, root, "workload_sha256", true, &summary->workload_sha256));
+    summary->partial = json_is_true(json_object_get(root, "partial"));
     TRY(read_outcome(reading, root, &summary->outcome));
     TRY(read_root(reading, root, summary));
     TRY(read_findings(reading, root, summary));
@@ -243,6 +247,9 @@ void report_summary_release(struct report_summary *summary)
     free(summary->timings);
     free(summary->id);
     free(summary->date);
+    free(summary->device);
+    free(summary->model);
+    free(summary->workload_sha256);
     free(summary->root_cause);
     free(summary->root_cause_es);
     *summary = (struct report_summary){ 0 };
