@@ -1,4 +1,5 @@
 /* cmd_audit.c - greta audit: is the run sound, and if not, what is the cause? */
+#include "cli/audit_archive.h"
 #include "cli/audit_workload.h"
 #include "cli/cli.h"
 #include "cli/command_line.h"
@@ -15,6 +16,7 @@ struct settings {
     uint64_t seed;
     uint32_t copies, repeats, hang_limit;
     bool locked, json, self_test, transfers, no_self_test, no_interventions;
+    struct audit_archive_settings archive;
 };
 
 static const struct settings defaults = { .matrix = CAMPAIGN_MATRIX_DEFAULT,
@@ -25,7 +27,8 @@ static const struct settings defaults = { .matrix = CAMPAIGN_MATRIX_DEFAULT,
                                           .seed = 1,
                                           .copies = 200,
                                           .repeats = 3,
-                                          .hang_limit = 30 };
+                                          .hang_limit = 30,
+                                          .archive = { .keep = CAMPAIGN_KEEP_ALL } };
 
 #define AT(field) offsetof(struct settings, field)
 
@@ -40,8 +43,7 @@ static const struct cli_option options[] = {
       "A:bare:50,B:audit:50,C:stress:100)",
       NULL, false },
     { "--level", "LEVEL", CLI_TEXT, AT(level),
-      "what rows that are not bare record and check (default: guard)", "log guard verify",
-      false },
+      "what rows that are not bare record and check (default: guard)", "log guard verify", false },
     { "--expect-fault", "TEXT", CLI_TEXT, AT(expect_fault),
       "an error with this text should occur; if it does not, the verdict is NOT_REPRODUCED", NULL,
       false },
@@ -90,6 +92,16 @@ static const struct cli_option options[] = {
       NULL, false },
     { "--copies", "N", CLI_U32, AT(copies), "of each path of --transfers (default: 200)", NULL,
       false },
+    { "--keep", "N", CLI_U32, AT(archive.keep),
+      "with prune: the newest N finished audits stay; 0 removes the one that `last` points to too",
+      NULL, false },
+    { "--older", "DAYS", CLI_U32, AT(archive.older_days),
+      "with prune: only audits older than that; with --keep, what either keeps stays", NULL,
+      false },
+    { "--unfinished", NULL, CLI_FLAG, AT(archive.unfinished),
+      "with prune: also audits that were interrupted and that no process works on", NULL, false },
+    { "--dry-run", NULL, CLI_FLAG, AT(archive.dry_run),
+      "with prune: only say what would be removed", NULL, false },
     { "--json", NULL, CLI_FLAG, AT(json), "print JSON", NULL, false },
 };
 
@@ -172,6 +184,33 @@ static enum status fill_options(const struct cli_invocation *invocation, struct 
                                err);
 }
 
+/* ---- Audits that were made ------------------------------------------------------------------ */
+
+/* Flags of an audit would silently do nothing: only --artifacts and --json, and those of prune. */
+static enum status check_archive_flags(const struct settings *settings, struct error *err)
+{
+    struct settings rest = *settings;
+    rest.artifacts = defaults.artifacts;
+    rest.json = defaults.json;
+    rest.archive = defaults.archive;
+    if (memcmp(&rest, &defaults, sizeof(rest)) == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "list, show and prune: expected --artifacts, --json, --keep, --older, "
+                     "--unfinished or --dry-run, found a flag for running an audit");
+}
+
+static enum cli_exit run_archive(const struct cli_invocation *invocation)
+{
+    const struct settings *settings = invocation->settings;
+    struct error err;
+    if (check_archive_flags(settings, &err) ||
+        audit_archive_run(invocation, settings->artifacts, settings->json, &settings->archive,
+                          &err))
+        return cli_fail(invocation, &err);
+    return CLI_EXIT_OK;
+}
+
 /* ---- Running -------------------------------------------------------------------------------- */
 
 static enum cli_exit exit_of(enum audit_outcome outcome)
@@ -249,6 +288,8 @@ static enum cli_exit run_audit(const struct cli_invocation *invocation)
     struct text command;
     struct error err;
     enum cli_exit code;
+    if (audit_archive_is_asked(invocation))
+        return run_archive(invocation);
     text_init(&command);
     audit_workload_init(&workload);
     cli_add_command_line(&command, invocation->environment);
@@ -281,7 +322,7 @@ enum cli_exit cli_audit_worker(int argument_count, char **arguments)
 
 const struct cli_command cli_audit = {
     .name = "audit",
-    .operands = "[-- INFER-OPTIONS]",
+    .operands = "[list | show [ID|latest] | prune] [-- INFER-OPTIONS]",
     .operand_least = 0,
     .operand_most = AUDIT_WORKLOAD_WORDS,
     .summary = "find out whether runs are sound, and what the cause is if not",
@@ -301,6 +342,12 @@ const struct cli_command cli_audit = {
         "Everything goes to ARTIFACTS/DATE/ID: manifest.json, summary.json, report.en.md, "
         "report.es.md, report.html, timeline.json, findings.sarif, junit.xml, run/. After every "
         "row the folder is a valid record of what is known; --resume finishes it.\n\n"
+        "list shows the audits in ARTIFACTS, show prints the verdict of one (by its id or the "
+        "beginning of it; default: latest, the newest that is finished) and where its files are, "
+        "prune removes old ones and says what that frees. prune never removes an audit that is "
+        "running, nor one that is not finished unless --unfinished is given, nor anything that is "
+        "not an audit. ARTIFACTS/last is a link to the newest finished audit; a --baseline that "
+        "does not exist yet means a first run.\n\n"
         "--self-test plants every fault there is, each in a child, and prints whether it is found "
         "with the right culprit. An audit uses the result of the same binary on the same device, "
         "and makes it first where there is none.\n\n"
@@ -312,6 +359,10 @@ const struct cli_command cli_audit = {
         "  greta audit --expect-fault \"illegal memory access\" --lang es --author \"A. Person\"\n"
         "  greta audit --inject rope-position@layer=2,step=3 --matrix B:audit:2\n"
         "  greta audit --resume artifacts/2026-11-15/20261115-093012-4f2a\n"
+        "  greta audit --locked --artifacts out --baseline out/last -- --max-tokens 32\n"
+        "  greta audit list                                 # the audits in ./artifacts\n"
+        "  greta audit show latest\n"
+        "  greta audit prune --keep 20 --older 30 --dry-run\n"
         "  greta audit --self-test --json\n"
         "  greta audit --self-test --faults overrun,underrun --device cuda:0\n"
         "  greta audit --transfers --copies 1000\n",
