@@ -49,7 +49,6 @@ enum analyze_language { ANALYZE_ENGLISH, ANALYZE_SPANISH, ANALYZE_LANGUAGE_COUNT
 /* What a hypothesis is, in words and facts; static. */
 struct hypothesis_info {
     const char *slug;       /* "missing-sync" */
-    const char *seeds;      /* where the first reports had it: "B3.62 H3, B3.63"; "" if nowhere */
     enum audit_level level; /* lowest at which its detector runs in full */
     bool exact;             /* false: statistical, a clean run gives only the bound 3/n */
     bool bound_each;  /* statistical: n is what was checked, each by itself; else the iterations */
@@ -82,9 +81,10 @@ struct analyze_place {
     /* Of a foreign program: op is the runtime's function, or the kernel. */
     bool foreign;
     uint32_t stack_index, name_index; /* as struct event has them */
-    uint64_t ordinal;                 /* of a launch: the how manieth of its process, from 1 */
+    uint64_t ordinal;                 /* of a launch: launch number in its process, from 1 */
     /* The bytes at stake. */
     uint8_t operand; /* EVENT_NO_OPERAND if none */
+    char operand_name[EVENT_OP_BYTES]; /* as the op's contract has it; "" if not known */
     uint8_t mode;    /* enum event_access_mode */
     uint64_t address, bytes;
     uint32_t buffer_index;
@@ -99,6 +99,11 @@ struct analyze_neighbour {
     int64_t distance;                  /* from its nearest byte to the address; 0: inside */
     char name[EVENT_TENSOR_BYTES];
 };
+
+/* Buffers further from an address than this say nothing about it, and are not named in words. */
+#define ANALYZE_NEAR_BYTES (UINT64_C(4) << 20)
+/* Bytes between the neighbour and the address. */
+uint64_t analyze_apart(const struct analyze_neighbour *neighbour);
 
 /* What lies at a faulting address. name "" where there is none. */
 struct analyze_neighbourhood {
@@ -137,11 +142,23 @@ struct finding {
     char reason[FINDING_REASON_BYTES]; /* English, for FINDING_POSSIBLE */
 };
 
-/* One sentence: "rope, layer 17, step 3 read positions[0] = 2139062143 ..."; for text, Markdown,
- * SARIF. Adds to text. */
+/* One sentence: "rope, tensor rope_qk, layer 17, step 3 (event 610, stream 1, forward.c:113) read
+ * index 2139062143 (bound 1024) from operand positions ..."; for text, Markdown, SARIF. Adds to
+ * text. */
 struct text;
 void finding_describe(const struct finding *finding, enum analyze_language language,
                       struct text *text);
+/* The same in brief: who did what, with the numbers, and where it surfaced. Adds to text. */
+void finding_headline(const struct finding *finding, enum analyze_language language,
+                      struct text *text);
+
+/* Adds a call as a noun, with a name where it is not "": "D2H copy of logits". */
+void analyze_add_kind(struct text *text, uint8_t kind, enum analyze_language language,
+                      const char *name);
+/* "the ", "la ", "el ": what stands before that noun. */
+const char *analyze_kind_article(uint8_t kind, enum analyze_language language);
+/* Names from outside are cut to this many bytes in a sentence. */
+#define ANALYZE_NAME_LIMIT 80
 
 /* ---- Analysis of one stream of events ------------------------------------------------------- */
 
@@ -179,6 +196,8 @@ struct analyze_options {
      * allocator, which is no leak; NULL: none is. */
     bool (*is_cached)(void *context, uint32_t stack_index);
     void *cached_context;
+    /* Name of an op's operand; NULL where it is not known. NULL: names are left out. */
+    const char *(*operand_name)(const char *op, uint8_t operand);
     uint64_t ended_ns; /* when the process was seen to be gone, on the event clock; 0: unknown,
                           which is when its last event was */
 };

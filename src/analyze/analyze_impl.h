@@ -180,6 +180,8 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
 void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
                           const struct conflict *conflict);
 /* In order of order_id, and the root among them. */
+/* Fills in what the contracts call the operands that findings name. */
+void finding_name_operands(struct analyzer *analyzer);
 MUST_CHECK enum status finding_sort(struct analyzer *analyzer, struct error *err);
 
 /* Why a finding is only possible; in both languages, since a report has only one. */

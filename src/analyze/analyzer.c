@@ -224,5 +224,6 @@ enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *
         coverage->checked -= forgotten < coverage->checked ? forgotten : coverage->checked;
     }
     analyzer->crumbs = NULL;
+    finding_name_operands(analyzer);
     return finding_sort(analyzer, err);
 }

@@ -226,6 +226,29 @@ int32_t finding_add(struct analyzer *analyzer, const struct finding *draft)
     return (int32_t)added;
 }
 
+/* ---- Names of operands ---------------------------------------------------------------------- */
+
+static void name_operand(const struct analyze_options *options, struct analyze_place *place)
+{
+    const char *name = NULL;
+    if (place->kind == EVENT_LAUNCH && !place->foreign && place->operand != EVENT_NO_OPERAND)
+        name = options->operand_name(place->op, place->operand);
+    event_set_text(place->operand_name, sizeof(place->operand_name), name ? name : "");
+}
+
+void finding_name_operands(struct analyzer *analyzer)
+{
+    const struct analyze_options *options = &analyzer->options;
+    for (size_t i = 0; options->operand_name && i < analyzer->result.finding_count; i++) {
+        struct finding *finding = &analyzer->result.findings[i];
+        name_operand(options, &finding->cause);
+        name_operand(options, &finding->other);
+        name_operand(options, &finding->seen);
+        for (uint32_t j = 0; j < finding->candidate_count && j < FINDING_CANDIDATE_LIMIT; j++)
+            name_operand(options, &finding->candidates[j]);
+    }
+}
+
 /* ---- In order ------------------------------------------------------------------------------- */
 
 struct place_of_finding {

@@ -165,3 +165,9 @@ void ledger_neighbourhood(const struct ledger *ledger, uint64_t address,
             break;
         }
 }
+
+uint64_t analyze_apart(const struct analyze_neighbour *neighbour)
+{
+    return neighbour->distance < 0 ? 0 - (uint64_t)neighbour->distance
+                                   : (uint64_t)neighbour->distance;
+}

@@ -5,24 +5,25 @@
 
 static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
     [REASON_NO_LAUNCH_KNOWN] = { "the fault names no launch and no breadcrumb is open",
-                                 "el fallo no nombra ningún lanzamiento y no hay migas abiertas" },
-    [REASON_DIED_INSIDE] = { "the process ended while this launch was running; what ended it was "
-                             "not told",
-                             "el proceso terminó mientras este lanzamiento se ejecutaba; no se "
-                             "supo qué lo terminó" },
-    [REASON_DIED_IN_CALL] = { "the process ended in this call; what ended it was not told",
-                              "el proceso terminó en esta llamada; no se supo qué lo terminó" },
+                                 "el fallo no nombra ningún lanzamiento y el rastro no muestra "
+                                 "ninguno en curso" },
+    [REASON_DIED_INSIDE] = { "the process ended while this launch was running; what ended it is "
+                             "not known",
+                             "el proceso terminó mientras se ejecutaba este lanzamiento; no se "
+                             "sabe qué lo terminó" },
+    [REASON_DIED_IN_CALL] = { "the process ended in this call; what ended it is not known",
+                              "el proceso terminó en esta llamada; no se sabe qué lo terminó" },
     [REASON_SEVERAL_STREAMS] = { "several streams were inside a launch: rerun with one stream",
-                                 "varios flujos estaban dentro de un lanzamiento: repetir con un "
+                                 "varios flujos estaban dentro de un lanzamiento: repita con un "
                                  "solo flujo" },
     [REASON_CANARY_LATE] = { "the damage was seen when the buffer was destroyed: any launch since "
                              "its creation may have done it",
                              "el daño se vio al destruir el búfer: pudo hacerlo cualquier "
                              "lanzamiento desde su creación" },
     [REASON_NEEDS_COMPARISON] = { "wrong bytes of a valid transfer: only runs that differ in "
-                                  "staging or copy mode tell whose fault it is",
+                                  "staging or copy mode tell what is at fault",
                                   "bytes erróneos de una transferencia válida: solo ejecuciones "
-                                  "con otra memoria o modo de copia dicen de quién es la culpa" },
+                                  "con otra memoria o modo de copia dicen a qué se debe" },
     [REASON_SOURCE_CHANGED] = { "the bytes at the origin changed during the copy, and no declared "
                                 "access explains it",
                                 "los bytes de origen cambiaron durante la copia, y ningún acceso "
@@ -38,9 +39,8 @@ static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
     [REASON_WAITS_FOR_MARK] = { "the stream waits for a mark that is not passed",
                                 "el flujo espera una marca que no se alcanza" },
     [REASON_KERNEL_ACCESS] = { "a kernel was given the pointer; whether it reads or writes there "
-                               "is "
-                               "not known",
-                               "un núcleo recibió el puntero; no se sabe si lee o escribe ahí" },
+                               "is not known",
+                               "un kernel recibió el puntero; no se sabe si lee o escribe ahí" },
     [REASON_HIDDEN_ORDER] = { "the stream has host functions, waits for values in memory or other "
                               "processes: they may order it",
                               "el flujo tiene funciones del anfitrión, esperas de valores en "
@@ -49,7 +49,8 @@ static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
                            "its work",
                            "el flujo ya no existe: solo una espera de todo el dispositivo puede "
                            "ordenar su trabajo" },
-    [REASON_WINDOW] = { "the error is told late: any launch since the last wait may have made it; "
+    [REASON_WINDOW] = { "the error is reported late: any launch since the last wait may have made "
+                        "it; "
                         "a rerun with --narrow waits for each",
                         "el error se comunica tarde: pudo causarlo cualquier lanzamiento desde la "
                         "última espera; --narrow repite y espera a cada uno" },

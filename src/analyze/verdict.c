@@ -9,7 +9,7 @@ const char *verdict_missing_words(enum verdict_missing missing, enum analyze_lan
 {
     static const char *const words[][ANALYZE_LANGUAGE_COUNT] = {
         [VERDICT_MISSING_NOTHING] = { "nothing is missing", "no falta nada" },
-        [VERDICT_MISSING_DETECTOR] = { "its detector did not run", "su detector no funcionó" },
+        [VERDICT_MISSING_DETECTOR] = { "its detector did not run", "su detector no se ejecutó" },
         [VERDICT_MISSING_LEVEL] = { "the runs were below the audit level it needs",
                                     "las ejecuciones estaban por debajo del nivel de auditoría que "
                                     "necesita" },
@@ -22,7 +22,7 @@ const char *verdict_missing_words(enum verdict_missing missing, enum analyze_lan
                                       "se perdieron, dañaron u olvidaron registros antes de "
                                       "analizarlos" },
         [VERDICT_MISSING_EXERCISE] = { "the path was not exercised often enough",
-                                       "no se ejercitó la vía lo suficiente" },
+                                       "la ruta no se recorrió lo suficiente" },
         [VERDICT_MISSING_CERTAINTY] = { "what was found has more than one explanation",
                                         "lo hallado tiene más de una explicación" },
         [VERDICT_MISSING_COMPARISON] = { "needs runs that differ in one thing, which were not made",

@@ -202,11 +202,17 @@ const char *text_printable(struct text_view view, char *buffer, size_t buffer_by
 
 /* ---- Numbers for people --------------------------------------------------------------------- */
 
+const char *text_plural(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
 const char *text_bytes(uint64_t bytes, char *buffer)
 {
     static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
     if (bytes < 1024) {
-        snprintf(buffer, TEXT_BYTES_CAPACITY, "%u bytes", (unsigned)bytes);
+        snprintf(buffer, TEXT_BYTES_CAPACITY, "%u %s", (unsigned)bytes,
+                 text_plural(bytes, "byte", "bytes"));
         return buffer;
     }
     double value = (double)bytes / 1024.0;

@@ -60,4 +60,7 @@ const char *text_bytes(uint64_t bytes, char *buffer);
 /* "6.74B", "1.10M", "512": returns buffer, which has TEXT_BYTES_CAPACITY bytes. */
 const char *text_count(uint64_t count, char *buffer);
 
+/* The word for that many: "row" for 1, "rows" for any other count. */
+const char *text_plural(uint64_t count, const char *one, const char *many);
+
 #endif

@@ -2,6 +2,7 @@
 #include "campaign/audit.h"
 
 #include "campaign/stress.h"
+#include "ops/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,9 @@ static void hash_file(const struct audit *audit, const char *relative,
 static enum status analyse_row(const struct audit *audit, struct audit_row *row, struct error *err)
 {
     struct job job = audit_row_job(audit, &row->plan);
-    struct analyze_options options = { .level = job.level, .hang_limit_ns = job.hang_limit_ns };
+    struct analyze_options options = { .level = job.level,
+                                       .hang_limit_ns = job.hang_limit_ns,
+                                       .operand_name = ops_operand_name };
     char flight[FILES_PATH_BYTES];
     struct error second;
     snprintf(row->log, sizeof(row->log), "run/%s.log", row->plan.label);
@@ -106,12 +109,18 @@ static void tell(const struct audit *audit, const struct audit_row *row)
     char line[512];
     if (!watcher->note)
         return;
-    snprintf(line, sizeof(line),
-             spanish ? "fila %s (%s): %u de %u iteraciones, %u errores, %zu hallazgos%s"
-                     : "row %s (%s): %u of %u iterations, %u errors, %zu findings%s",
-             row->plan.label, report_row_mode_name(row->plan.mode), outcome->done,
-             row->plan.iterations, outcome->errors,
-             row->analyzer ? analyzer_result(row->analyzer)->finding_count : 0,
+    size_t found = row->analyzer ? analyzer_result(row->analyzer)->finding_count : 0;
+    snprintf(line, sizeof(line), "%s %s (%s): %u %s %u %s, %u %s, %zu %s%s",
+             spanish ? "fila" : "row", row->plan.label, report_row_mode_name(row->plan.mode),
+             outcome->done, spanish ? "de" : "of", row->plan.iterations,
+             spanish ? text_plural(row->plan.iterations, "iteración", "iteraciones")
+                     : text_plural(row->plan.iterations, "iteration", "iterations"),
+             outcome->errors,
+             spanish ? text_plural(outcome->errors, "error", "errores")
+                     : text_plural(outcome->errors, "error", "errors"),
+             found,
+             spanish ? text_plural(found, "hallazgo", "hallazgos")
+                     : text_plural(found, "finding", "findings"),
              outcome->hung     ? (spanish ? ", se colgó" : ", hung")
              : outcome->signal ? (spanish ? ", murió" : ", died")
              : !outcome->ended ? (spanish ? ", no terminó" : ", did not end")

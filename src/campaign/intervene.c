@@ -2,6 +2,8 @@
  * what drifts over time meets both. */
 #include "campaign/intervene.h"
 
+#include "ops/ops.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,7 +98,7 @@ static const struct change changes[] = {
         "con la carga de flujos en un solo flujo el fallo sigue: no falta un orden entre los "
         "suyos" },
       { "which wait is missing: see the finding for both accesses",
-        "qué espera falta: véanse ambos accesos en el hallazgo" },
+        "qué espera falta: vea ambos accesos en el hallazgo" },
       { "that the order between streams is right", "que el orden entre flujos sea el correcto" } },
     { "guards",
       drop_guards,
@@ -112,9 +114,8 @@ static const struct change changes[] = {
       unpin,
       false,
       { "the kind of host memory decides: suspect the runtime's copy path or staging reuse",
-        "decide el tipo de memoria del anfitrión: sospéchese de la ruta de copia del runtime o de "
-        "la "
-        "reutilización del búfer intermedio" },
+        "decide el tipo de memoria del anfitrión: sospeche de la ruta de copia del runtime o de "
+        "la reutilización del búfer intermedio" },
       { "pinned and pageable memory behave alike: the copy path is not the cause",
         "la memoria fijada y la paginable se comportan igual: la ruta de copia no es la causa" },
       { "that the runtime is at fault: a slot rewritten too early can flip the same way",
@@ -149,13 +150,13 @@ static const struct change changes[] = {
       true,
       { "the planted fault is the cause: with it the run fails, without it it does not, and with "
         "it again it does",
-        "el fallo plantado es la causa: con él la ejecución falla, sin él no, y con él vuelve a "
+        "el fallo inyectado es la causa: con él la ejecución falla, sin él no, y con él vuelve a "
         "fallar" },
       { "the planted fault is not the only cause: the run fails without it too",
-        "el fallo plantado no es la única causa: la ejecución falla también sin él" },
+        "el fallo inyectado no es la única causa: la ejecución falla también sin él" },
       { "anything about faults that were not planted",
-        "nada sobre fallos que no fueron plantados" },
-      { "that the planted fault is harmless", "que el fallo plantado sea inocuo" } },
+        "nada sobre fallos que no se inyectaron" },
+      { "that the planted fault is harmless", "que el fallo inyectado sea inocuo" } },
 };
 
 /* ---- Runs ----------------------------------------------------------------------------------- */
@@ -172,7 +173,10 @@ static enum status run_once(struct series *series, struct job job, bool *ret_fau
                             struct error *err)
 {
     const struct campaign_watcher *watcher = &series->options->watcher;
-    struct analyze_options options = { .level = job.level, .hang_limit_ns = job.hang_limit_ns };
+    struct analyze_options options = { .level = job.level,
+                                       .hang_limit_ns = job
+                                       .hang_limit_ns,
+                                       .operand_name = ops_operand_name };
     struct child_outcome outcome;
     struct analyzer *analyzer = NULL;
     char flight[4096];

@@ -2,6 +2,7 @@
 #include "campaign/self_test.h"
 
 #include "campaign/stress.h"
+#include "ops/ops.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,7 +63,9 @@ static enum status run_job(struct bench *bench, struct job *job, struct child_ou
                            struct analyzer **ret_analyzer, struct error *err)
 {
     char flight[FILES_PATH_BYTES];
-    struct analyze_options options = { .level = job->level, .hang_limit_ns = job->hang_limit_ns };
+    struct analyze_options options = { .level = job->level,
+                                       .hang_limit_ns = job->hang_limit_ns,
+                                       .operand_name = ops_operand_name };
     TRY(child_path(bench->folder, job->label, "flight", flight, err));
     job->flight = flight;
     enum status status = child_run(&bench->setup, job, NULL, ret_outcome, err);

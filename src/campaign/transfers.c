@@ -2,6 +2,7 @@
 #include "campaign/transfers.h"
 
 #include "base/emit.h"
+#include "ops/ops.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ static enum status run_child(const struct campaign_options *options,
                              const struct child_setup *setup, struct job *job,
                              struct transfers_report *report, struct error *err)
 {
-    struct analyze_options analyze = { .level = job->level };
+    struct analyze_options analyze = { .level = job->level, .operand_name = ops_operand_name };
     struct child_outcome outcome;
     char flight[FILES_PATH_BYTES];
     (void)options;

@@ -54,10 +54,13 @@ static void print_table(const struct transfers_report *report, const struct iden
             text_addf(text, " %9.2f", path->gigabytes_per_second);
         text_addf(text, "%s%s\n", path->note ? "  " : "", path->note ? path->note : "");
     }
-    text_addf(text,
-              spanish ? "\n%" PRIu64 " copias, %" PRIu64 " erróneas, %" PRIu64 " hallazgos"
-                      : "\n%" PRIu64 " copies, %" PRIu64 " wrong, %" PRIu64 " findings",
-              report->copies, report->mismatches, findings);
+    text_addf(text, "\n%" PRIu64 " %s, %" PRIu64 " %s, %" PRIu64 " %s", report->copies,
+              spanish ? text_plural(report->copies, "copia", "copias")
+                      : text_plural(report->copies, "copy", "copies"),
+              report->mismatches,
+              spanish ? text_plural(report->mismatches, "errónea", "erróneas") : "wrong", findings,
+              spanish ? text_plural(findings, "hallazgo", "hallazgos")
+                      : text_plural(findings, "finding", "findings"));
     if (!report->mismatches && !report->failed)
         text_addf(text,
                   spanish ? ": la probabilidad de una copia errónea es menor que %.1e (3/n)\n"

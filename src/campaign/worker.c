@@ -188,7 +188,9 @@ static enum status open_device(struct worker *worker, struct recording *recordin
 static enum status start_live(struct worker *worker, struct recording *recording, struct error *err)
 {
     const struct job *job = worker->job;
-    struct analyze_options options = { .level = job->level, .hang_limit_ns = job->hang_limit_ns };
+    struct analyze_options options = { .level = job->level,
+                                       .hang_limit_ns = job->hang_limit_ns,
+                                       .operand_name = ops_operand_name };
     if (!recording->flight || job->no_live)
         return STATUS_OK;
     return analyze_live_start(recording->flight, job->flight, &options, &recording->live, err);

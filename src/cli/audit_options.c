@@ -7,6 +7,7 @@
 #include "device/all/all.h"
 #include "event/fan.h"
 #include "inject/inject.h"
+#include "ops/ops.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static void open_flight(struct cli_audit *audit, const char *device_name,
                         const struct device_gpu_image *image)
 {
     char command[FLIGHT_TEXT_BYTES], resolved[ALL_NAME_BYTES];
-    struct analyze_options analyze_options = { .level = audit->level };
+    struct analyze_options analyze_options = { .level = audit->level, .operand_name = ops_operand_name };
     struct error err;
     snprintf(command, sizeof(command), "greta %s --audit %s", audit->invocation->command->name,
              audit_level_name(audit->level));

@@ -3,6 +3,7 @@
 #include "cli/flight_show.h"
 
 #include "analyze/analyze.h"
+#include "ops/ops.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -238,7 +239,7 @@ static void emit_finding(struct emit *emit, const struct analysis *analysis, siz
 
 static enum status emit_findings(struct emit *emit, const char *path, struct error *err)
 {
-    const struct analyze_options options = { .level = AUDIT_LEVEL_COUNT };
+    const struct analyze_options options = { .level = AUDIT_LEVEL_COUNT, .operand_name = ops_operand_name };
     struct analyzer *analyzer;
     TRY(analyze_flight(path, &options, &analyzer, err));
     const struct analysis *analysis = analyzer_result(analyzer);

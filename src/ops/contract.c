@@ -4,6 +4,8 @@
 
 #include "ops/params.h"
 
+#include <string.h>
+
 #define BIT(dtype) (UINT64_C(1) << (dtype))
 #define F32 BIT(DTYPE_F32)
 #define I32 BIT(DTYPE_I32)
@@ -302,4 +304,13 @@ const struct device_contract *ops_contract(enum ops_op op)
 {
     ASSERT((unsigned)op < OPS_COUNT);
     return &contracts[op];
+}
+
+const char *ops_operand_name(const char *op, uint8_t operand)
+{
+    for (size_t i = 0; i < OPS_COUNT; i++)
+        if (strcmp(contracts[i].name, op) == 0)
+            return operand < contracts[i].operand_count ? contracts[i].operands[operand].name
+                                                        : NULL;
+    return NULL;
 }

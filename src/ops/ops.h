@@ -42,6 +42,8 @@ enum ops_op {
 
 /* Static. */
 const struct device_contract *ops_contract(enum ops_op op);
+/* What the contract of the op with that name calls its operand; NULL: there is none. Static. */
+const char *ops_operand_name(const char *op, uint8_t operand);
 
 /* The kernels of one device, loaded. On the host a path (portable, AVX2, AVX-512) is fixed here:
  * each has its own order of operations, and a model stays with one. */

@@ -106,11 +106,11 @@ static void print_template(struct doc *doc, const char *at, const char *const *a
     text_init(&run);
     bool code = false;
     while (*at) {
-        size_t index = words_placeholder(at);
-        if (index) {
-            ASSERT(index <= count);
-            text_add(&run, arguments[index - 1]);
-            at += WORDS_PLACEHOLDER_BYTES;
+        struct words_part part = words_part(at);
+        if (part.index) {
+            ASSERT(part.index <= count);
+            words_add_part(&run, &part, arguments[part.index - 1]);
+            at += part.length;
         } else if (*at == '`') {
             flush_run(doc, &run, code);
             code = !code;

@@ -5,7 +5,7 @@
 
 const char *sections_bound(double bound, char *buffer)
 {
-    snprintf(buffer, SECTIONS_BOUND_BYTES, "%.3g", bound);
+    snprintf(buffer, SECTIONS_BOUND_BYTES, "%.3g %%", bound * 100);
     return bound > 0 ? buffer : "";
 }
 

@@ -28,8 +28,10 @@ static void add_outcome(struct text *out, const struct event *event)
         text_addf(out, " by %s", event_check_name(event->check));
     if (event->operand != EVENT_NO_OPERAND)
         text_addf(out, " operand %u", (unsigned)event->operand);
-    if (event->check || event->kind == EVENT_TRAP || event->kind == EVENT_SCAN ||
-        event->kind == EVENT_TRANSFER_HASH)
+    if (event->kind == EVENT_SCAN)
+        text_addf(out, ": %" PRIu64 " %s, %" PRIu64 " non-finite", event->expected,
+                  text_plural(event->expected, "value", "values"), event->found);
+    else if (event->check || event->kind == EVENT_TRAP || event->kind == EVENT_TRANSFER_HASH)
         text_addf(out, " expected %" PRIu64 " found %" PRIu64, event->expected, event->found);
     if (event->kind == EVENT_OP_HASH)
         text_addf(out, " hash %016" PRIx64, event->found);

@@ -229,9 +229,7 @@ void facts_place(const struct analyze_place *place, enum analyze_language langua
     if (place->event_id == 0)
         return;
     char number[48];
-    text_add(text, words_kind(language, place->kind));
-    if (place->op[0])
-        text_addf(text, " %s", place->op);
+    analyze_add_kind(text, place->kind, language, place->op);
     if (place->scope.layer >= 0) {
         snprintf(number, sizeof(number), "%" PRId32, place->scope.layer);
         add_part(text, language, WORD_PLACE_LAYER, number);

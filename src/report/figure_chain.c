@@ -21,14 +21,14 @@ struct link {
 static void draw_box(struct doc *doc, const struct link *link, double y)
 {
     const struct analyze_place *place = link->place;
-    char line[128], layer[32] = "", step[32] = "";
-    svg_rect(doc, MARGIN, y, BOX_WIDTH, BOX_HEIGHT, link->class, NULL);
-    svg_text(doc, MARGIN + 12, y + 19, "start", "label", doc_word(doc, link->label), 40);
-    snprintf(line, sizeof(line), "%s%s%s", words_kind(doc->language, place->kind),
-             place->op[0] ? " " : "", place->op);
-    svg_text(doc, MARGIN + 12, y + 37, "start", "title", line, 44);
+    char layer[32] = "", step[32] = "";
     struct text where;
     text_init(&where);
+    svg_rect(doc, MARGIN, y, BOX_WIDTH, BOX_HEIGHT, link->class, NULL);
+    svg_text(doc, MARGIN + 12, y + 19, "start", "label", doc_word(doc, link->label), 40);
+    analyze_add_kind(&where, place->kind, doc->language, place->op);
+    svg_text(doc, MARGIN + 12, y + 37, "start", "title", text_get(&where), 44);
+    text_clear(&where);
     if (place->scope.layer >= 0) {
         snprintf(layer, sizeof(layer), "%" PRId32, place->scope.layer);
         words_fill(&where, doc_word(doc, WORD_PLACE_LAYER), (const char *const[]){ layer }, 1);

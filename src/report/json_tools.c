@@ -131,6 +131,7 @@ void json_put_place(struct text *out, json_t *object, const char *key,
         json_put(out, item, "operand", json_null());
     else
         json_put_count(out, item, "operand", place->operand);
+    json_put_text(out, item, "operand_name", place->operand_name[0] ? place->operand_name : NULL);
     json_put_text(out, item, "access", access_name(place->mode));
     json_put_address(out, item, "address", place->address);
     json_put_count(out, item, "bytes", place->bytes);

@@ -57,15 +57,17 @@ static void add_row(struct suite *suite, const struct report_row *row)
     enum facts_row_result result = facts_row_result(row);
     struct text name, message;
     double seconds = 0;
+    size_t found = row->analysis ? row->analysis->finding_count : 0;
     text_init(&name);
     text_init(&message);
     for (size_t i = 0; i < row->latency_count; i++)
         seconds += isfinite(row->latencies_ms[i]) ? row->latencies_ms[i] / 1000 : 0;
     text_addf(&name, "%s %s", row->label, report_row_mode_name(row->mode));
-    text_addf(&message,
-              "%s: %" PRIu32 " of %" PRIu32 " iterations, %" PRIu32 " errors, %zu findings%s%s",
-              facts_row_result_name(result), row->done, row->planned, row->errors,
-              row->analysis ? row->analysis->finding_count : 0, row->error ? ": " : "",
+    text_addf(&message, "%s: %" PRIu32 " of %" PRIu32 " %s, %" PRIu32 " %s, %zu %s%s%s",
+              facts_row_result_name(result), row->done, row->planned,
+              text_plural(row->planned, "iteration", "iterations"), row->errors,
+              text_plural(row->errors, "error", "errors"), found,
+              text_plural(found, "finding", "findings"), row->error ? ": " : "",
               row->error ? row->error : "");
     add_case(suite, text_get(&name), seconds,
              result == FACTS_ROW_PASSED                                   ? CASE_PASSED

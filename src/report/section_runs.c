@@ -106,6 +106,12 @@ static void print_notes(struct doc *doc, const struct report_row *row)
         snprintf(dropped, sizeof(dropped), "%" PRIu64, analysis->dropped_count);
         snprintf(damaged, sizeof(damaged), "%" PRIu64, analysis->damaged_count);
         doc_words(doc, WORD_ROW_ANALYSIS, row->label, events, runs, lost, dropped, damaged, NULL);
+        if (analysis->iteration_count > row->done && row->done > 0) {
+            char own[24], extra[24];
+            snprintf(own, sizeof(own), "%" PRIu32, row->done);
+            snprintf(extra, sizeof(extra), "%" PRIu64, analysis->iteration_count - row->done);
+            doc_words(doc, WORD_ROW_EXTRA, own, extra, NULL);
+        }
         if (analysis->device_lost)
             doc_words(doc, WORD_ROW_DEVICE_LOST, NULL);
         if (!analysis->closed)

@@ -17,8 +17,11 @@ typedef void (*stage_writer)(const struct doc *doc, const struct analyze_place *
 
 static void write_call(const struct doc *doc, const struct analyze_place *place, char *cell)
 {
-    snprintf(cell, STAGE_BYTES, "%s%s%s", words_kind(doc->language, place->kind),
-             place->op[0] ? " " : "", place->op);
+    struct text words;
+    text_init(&words);
+    analyze_add_kind(&words, place->kind, doc->language, place->op);
+    snprintf(cell, STAGE_BYTES, "%s", text_get(&words));
+    text_release(&words);
 }
 
 static void write_layer(const struct doc *doc, const struct analyze_place *place, char *cell)
@@ -54,7 +57,9 @@ static void write_bytes(const struct doc *doc, const struct analyze_place *place
 static void write_buffer(const struct doc *doc, const struct analyze_place *place, char *cell)
 {
     (void)doc;
-    if (place->buffer[0] && place->operand != EVENT_NO_OPERAND)
+    if (place->buffer[0] && place->operand_name[0])
+        snprintf(cell, STAGE_BYTES, "%s (%s)", place->buffer, place->operand_name);
+    else if (place->buffer[0] && place->operand != EVENT_NO_OPERAND)
         snprintf(cell, STAGE_BYTES, "%s (%u)", place->buffer, (unsigned)place->operand);
     else
         snprintf(cell, STAGE_BYTES, "%s", place->buffer);
@@ -146,36 +151,35 @@ static void print_stage_table(struct doc *doc, const struct finding *root)
     doc_table_end(doc);
 }
 
-static void print_neighbour(struct doc *doc, enum word word, const struct analyze_neighbour *one)
+/* True if it is near enough to be told. */
+static bool print_neighbour(struct doc *doc, enum word word, const struct analyze_neighbour *one)
 {
     char address[24], bytes[TEXT_BYTES_CAPACITY], distance[24];
-    if (!one->name[0] && one->bytes == 0)
-        return;
+    if ((!one->name[0] && one->bytes == 0) || analyze_apart(one) > ANALYZE_NEAR_BYTES)
+        return false;
     snprintf(address, sizeof(address), "0x%" PRIx64, one->address);
-    /* Its sign says on which side, and so does the sentence. */
-    snprintf(distance, sizeof(distance), "%" PRIu64,
-             one->distance < 0 ? -(uint64_t)one->distance : (uint64_t)one->distance);
+    snprintf(distance, sizeof(distance), "%" PRIu64, analyze_apart(one));
     doc_item_begin(doc);
     doc_words(doc, word, one->name, address, text_bytes(one->bytes, bytes), distance, NULL);
     doc_item_end(doc);
+    return true;
 }
 
 static void print_neighbourhood(struct doc *doc, const struct analyze_neighbourhood *near)
 {
-    char address[24];
+    char address[24], limit[TEXT_BYTES_CAPACITY];
     if (!near->known)
         return;
     snprintf(address, sizeof(address), "0x%" PRIx64, near->address);
     doc_sentence(doc, WORD_NEAR, address, NULL);
     doc_list_begin(doc);
-    print_neighbour(doc, WORD_NEAR_LIVE, &near->live);
-    print_neighbour(doc, WORD_NEAR_BEFORE, &near->before);
-    print_neighbour(doc, WORD_NEAR_AFTER, &near->after);
-    print_neighbour(doc, WORD_NEAR_FREED, &near->freed);
-    if (!near->live.name[0] && !near->before.name[0] && !near->after.name[0] &&
-        !near->freed.name[0]) {
+    bool any = print_neighbour(doc, WORD_NEAR_LIVE, &near->live);
+    any |= print_neighbour(doc, WORD_NEAR_BEFORE, &near->before);
+    any |= print_neighbour(doc, WORD_NEAR_AFTER, &near->after);
+    any |= print_neighbour(doc, WORD_NEAR_FREED, &near->freed);
+    if (!any) {
         doc_item_begin(doc);
-        doc_words(doc, WORD_NEAR_NOTHING, NULL);
+        doc_words(doc, WORD_NEAR_NOTHING, text_bytes(ANALYZE_NEAR_BYTES, limit), NULL);
         doc_item_end(doc);
     }
     doc_list_end(doc);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum doc_tone sections_verdict_tone(enum verdict verdict)
 {
@@ -29,6 +30,8 @@ void sections_evidence(const struct report_facts *facts, enum hypothesis hypothe
     const char *arguments[] = { checked, total, info->unit[language], bound };
     if (one->verdict == VERDICT_EXCLUDED) {
         const char *by = one->excluded_by ? one->excluded_by : "-";
+        if (strcmp(by, "device-close") == 0)
+            by = words_get(language, WORD_EXCLUDED_DEVICE_CLOSE);
         words_fill(text, words_get(language, WORD_EVIDENCE_EXCLUDED), &by, 1);
         return;
     }
@@ -90,10 +93,6 @@ static void print_detector(struct doc *doc, enum hypothesis hypothesis)
     doc_code(doc, info->slug);
     doc_text(doc, ": ");
     doc_text(doc, info->detector[doc->language]);
-    if (info->seeds && info->seeds[0]) {
-        doc_text(doc, " ");
-        doc_words(doc, WORD_IN_FIRST_REPORTS, info->seeds, NULL);
-    }
     doc_item_end(doc);
 }
 

@@ -45,7 +45,7 @@ enum doc_tone sections_verdict_tone(enum verdict verdict);
 /* document.c: all of them. */
 void document_print(struct doc *doc, const struct report_facts *facts);
 
-/* "less than 0.0123" of 3/n; "" of 0. buffer has SECTIONS_BOUND_BYTES. */
+/* A bound of 3/n as "1.23 %"; "" for 0. buffer has SECTIONS_BOUND_BYTES. */
 #define SECTIONS_BOUND_BYTES 32
 const char *sections_bound(double bound, char *buffer);
 

@@ -14,7 +14,11 @@ static void add_row(struct table *table, const struct report_facts *facts,
     struct text words;
     text_init(&words);
     snprintf(rank, sizeof(rank), "%u", (unsigned)one->rank);
-    sections_evidence(facts, hypothesis, language, &words);
+    const struct finding *finding = facts_finding(facts, one->analysis, one->finding);
+    if (finding && one->verdict == VERDICT_CONFIRMED)
+        finding_headline(finding, language, &words);
+    else
+        sections_evidence(facts, hypothesis, language, &words);
     if (one->missing != VERDICT_MISSING_NOTHING)
         text_addf(&words, " %s: %s", words_get(language, WORD_MISSING),
                   verdict_missing_words(one->missing, language));
@@ -35,7 +39,7 @@ static void add_root(const struct report_facts *facts, enum analyze_language lan
         return;
     text_init(&line);
     text_addf(&line, "%s: ", words_get(language, WORD_ROOT_CAUSE));
-    finding_describe(root, language, &line);
+    finding_headline(root, language, &line);
     text_add_printable(text, text_view_of(text_get(&line)), SIZE_MAX);
     text_add(text, "\n");
     text->failed = text->failed || line.failed;

@@ -14,11 +14,6 @@ const char *words_get(enum analyze_language language, enum word word)
     return words_of(language)->words[word];
 }
 
-const char *words_kind(enum analyze_language language, uint8_t kind)
-{
-    return kind < EVENT_KIND_COUNT ? words_of(language)->kinds[kind] : "?";
-}
-
 const char *words_outcome(enum analyze_language language, enum audit_outcome outcome)
 {
     ASSERT((unsigned)outcome < AUDIT_OUTCOME_COUNT);
@@ -57,19 +52,40 @@ const char *words_intervention(enum analyze_language language, const char *slug)
     return NULL;
 }
 
-size_t words_placeholder(const char *at)
+struct words_part words_part(const char *at)
 {
-    return at[0] == '{' && at[1] >= '1' && at[1] <= '9' && at[2] == '}' ? (size_t)(at[1] - '0') : 0;
+    struct words_part part = { 0 };
+    if (at[0] != '{' || at[1] < '1' || at[1] > '9' || (at[2] != '}' && at[2] != '|'))
+        return part;
+    part.index = (size_t)(at[1] - '0');
+    part.length = 3;
+    if (at[2] == '}')
+        return part;
+    size_t one = strcspn(at + 3, "|"), many = strcspn(at + 3 + one, "}");
+    ASSERT(at[3 + one] == '|' && at[3 + one + many] == '}');
+    part.one = (struct text_view){ at + 3, one };
+    part.many = (struct text_view){ at + 3 + one + 1, many - 1 };
+    part.length = 3 + one + many + 1;
+    return part;
+}
+
+void words_add_part(struct text *text, const struct words_part *part, const char *argument)
+{
+    const struct text_view *word = strcmp(argument, "1") == 0 ? &part->one : &part->many;
+    if (part->many.bytes)
+        text_add_bytes(text, word->bytes, word->length);
+    else
+        text_add(text, argument);
 }
 
 void words_fill(struct text *text, const char *words, const char *const *arguments, size_t count)
 {
     while (*words) {
-        size_t index = words_placeholder(words);
-        if (index) {
-            ASSERT(index <= count);
-            text_add(text, arguments[index - 1]);
-            words += WORDS_PLACEHOLDER_BYTES;
+        struct words_part part = words_part(words);
+        if (part.index) {
+            ASSERT(part.index <= count);
+            words_add_part(text, &part, arguments[part.index - 1]);
+            words += part.length;
         } else {
             text_add_bytes(text, words++, 1);
         }

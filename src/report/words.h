@@ -1,7 +1,8 @@
 /* words.h - every word of a report in every language.
  *
- * A word may hold {1}, {2}, ... for arguments and `...` for code (doc.h). Both languages use the
- * same arguments; a test holds them against each other. */
+ * A word may hold {1}, {2}, ... for arguments, {1|row|rows} for a word that depends on whether the
+ * first argument is 1, and `...` for code (doc.h). Both languages use the same arguments; a test
+ * holds them against each other. */
 #ifndef GRETA_REPORT_WORDS_H
 #define GRETA_REPORT_WORDS_H
 
@@ -91,8 +92,8 @@ enum word {
     WORD_EVIDENCE_BOUND_EACH,
     WORD_EVIDENCE_NONE,
     WORD_EVIDENCE_EXCLUDED,
+    WORD_EXCLUDED_DEVICE_CLOSE,
     WORD_SECTION_DETECTORS,
-    WORD_IN_FIRST_REPORTS,
     WORD_SECTION_RECOMMENDATIONS,
     WORD_ADVICE_CLEAN,
     WORD_ADVICE_NONE,
@@ -142,6 +143,7 @@ enum word {
     WORD_ROW_LOG,
     WORD_ROW_FLIGHT,
     WORD_ROW_ANALYSIS,
+    WORD_ROW_EXTRA,
     WORD_ROW_DEVICE_LOST,
     WORD_ROW_NOT_CLOSED,
     WORD_ROW_NO_ANALYSIS,
@@ -262,7 +264,6 @@ struct words_intervention {
 /* All of one language; words_en.c and words_es.c have one each. */
 struct words {
     const char *words[WORD_COUNT];
-    const char *kinds[EVENT_KIND_COUNT]; /* a call as a noun, its op or buffer may follow */
     const char *outcomes[AUDIT_OUTCOME_COUNT];
     const char *verdicts[WORDS_VERDICT_COUNT];
     const char *severities[REPORT_SEVERITY_COUNT];
@@ -273,7 +274,6 @@ extern const struct words words_en, words_es;
 
 const struct words *words_of(enum analyze_language language);
 const char *words_get(enum analyze_language language, enum word word);
-const char *words_kind(enum analyze_language language, uint8_t kind);
 const char *words_outcome(enum analyze_language language, enum audit_outcome outcome);
 const char *words_verdict(enum analyze_language language, enum verdict verdict);
 const char *words_severity(enum analyze_language language, enum report_severity severity);
@@ -281,9 +281,16 @@ const char *words_mode(enum analyze_language language, enum report_row_mode mode
 /* NULL: not one of ours. */
 const char *words_intervention(enum analyze_language language, const char *slug);
 
-/* Which argument stands at this place: 1 for "{1}"; 0: none. */
-size_t words_placeholder(const char *at);
-#define WORDS_PLACEHOLDER_BYTES 3
+/* What stands in the place of a placeholder. */
+struct words_part {
+    size_t index;          /* of the argument: 1 for "{1}"; 0: no placeholder stands here */
+    size_t length;         /* of the placeholder in bytes */
+    struct text_view one;  /* of "{1|row|rows}": row; empty of "{1}" */
+    struct text_view many; /* rows */
+};
+struct words_part words_part(const char *at);
+/* Adds it to text. */
+void words_add_part(struct text *text, const struct words_part *part, const char *argument);
 
 /* Adds words with {1}.. replaced; ` stays. */
 void words_fill(struct text *text, const char *words, const char *const *arguments, size_t count);

@@ -17,23 +17,25 @@ const struct words words_en = {
         [WORD_COMMAND] = "Command",
         [WORD_SECTION_SUMMARY] = "Executive summary",
         [WORD_SUMMARY_CLEAN] =
-            "Nothing was found in {1} iterations. Every hypothesis that can be tested was "
-            "refuted by a detector that passed its self-test; the others cannot occur through "
-            "this interface.",
+            "Nothing was found in {1} {1|iteration|iterations}. Every hypothesis that can be "
+            "tested was refuted by a detector that passed its self-test; the others do not "
+            "apply here.",
         [WORD_SUMMARY_ROOT_CAUSE] = "The root cause was found: {1}.",
         [WORD_SUMMARY_NOT_REPRODUCED] =
-            "The expected fault did not occur in {1} iterations: its chance per iteration is "
-            "below {2} with 95 % confidence. That is a bound, not a proof that the fault is "
-            "gone.",
+            "The expected fault did not occur in {1} {1|iteration|iterations}: that rules out "
+            "only faults in more than {2} of iterations (95 % confidence), and is no proof that "
+            "the fault is gone.",
         [WORD_SUMMARY_INCONCLUSIVE] =
-            "The evidence does not decide: hypotheses that stayed inconclusive: {1}, after "
-            "{2} iterations. The table of hypotheses says what is missing for each.",
+            "The evidence does not decide: after {2} {2|iteration|iterations}, {1} "
+            "{1|hypothesis stays|hypotheses stay} inconclusive. The table of hypotheses says "
+            "what is missing for each.",
         [WORD_SEEN_AND_CAUSED] = "Seen at {1}; caused by {2}.",
         [WORD_SEEN_WHERE_CAUSED] = "Seen where it was caused: {1}.",
         [WORD_IN_DETAIL] = "In detail: {1}.",
         [WORD_EXPECTED_FAULT] = "Expected fault: `{1}`",
         [WORD_SUMMARY_COUNTS] =
-            "Iterations run: {1} of {2}, in {3} rows; errors: {4}; findings: {5}.",
+            "{1} of {2} {2|iteration|iterations} run, in {3} {3|row|rows}; {4} "
+            "{4|error|errors}, {5} {5|finding|findings}.",
         [WORD_PARTIAL] =
             "This audit did not end: what is here is valid, but not complete. `greta audit "
             "--resume` with the folder of {1} finishes it.",
@@ -51,7 +53,7 @@ const struct words words_en = {
         [WORD_STAGE_BUFFER] = "Buffer (operand)",
         [WORD_STAGE_TRACK] = "Stream / host thread",
         [WORD_STAGE_GRAPH] = "Graph replay / node",
-        [WORD_STAGE_ITERATION] = "Iteration",
+        [WORD_STAGE_ITERATION] = "Run",
         [WORD_STAGE_SITE] = "Call site",
         [WORD_STAGE_EVENT] = "Event",
         [WORD_MODE_NONE] = "touches",
@@ -61,13 +63,12 @@ const struct words words_en = {
         [WORD_NEAR] = "What lies at the address `{1}`:",
         [WORD_NEAR_LIVE] = "live buffer `{1}` at `{2}`, {3}, holds it",
         [WORD_NEAR_BEFORE] =
-            "nearest live buffer before: `{1}` at `{2}`, {3}, {4} bytes away",
+            "nearest live buffer before: `{1}` at `{2}`, {3}, {4} {4|byte|bytes} away",
         [WORD_NEAR_AFTER] =
-            "nearest live buffer after: `{1}` at `{2}`, {3}, {4} bytes away",
+            "nearest live buffer after: `{1}` at `{2}`, {3}, {4} {4|byte|bytes} away",
         [WORD_NEAR_FREED] = "freed buffer `{1}` at `{2}`, {3}, held it most recently",
-        [WORD_NEAR_NOTHING] = "no buffer, alive or freed",
-        [WORD_CANDIDATES] =
-            "The breadcrumbs leave {1} candidates; the first is the likeliest:",
+        [WORD_NEAR_NOTHING] = "no buffer, alive or freed, within {1}",
+        [WORD_CANDIDATES] = "{1} launches are possible; the first is the likeliest:",
         [WORD_SECTION_FINDINGS] = "Findings",
         [WORD_SECTION_CALLERS] = "Who called",
         [WORD_CALLED_BY] = "`{1}` (event {2}) was called by",
@@ -83,9 +84,9 @@ const struct words words_en = {
         [WORD_FINDINGS_DROPPED] = "Findings counted and not kept: {1}.",
         [WORD_SECTION_VERDICTS] = "Hypotheses",
         [WORD_VERDICTS_READING] =
-            "A verdict is never more certain than its evidence: exact detectors say how many "
-            "accesses they checked of all, for declared accesses; statistical ones give the "
-            "bound 3/n.",
+            "A verdict is never more certain than its evidence: exact detectors say how many of "
+            "all declared accesses they checked; statistical ones say how rare a fault must be "
+            "to have stayed unseen (3/n, 95 % confidence).",
         [WORD_RANK] = "Rank",
         [WORD_HYPOTHESIS] = "Hypothesis",
         [WORD_VERDICT] = "Verdict",
@@ -93,22 +94,23 @@ const struct words words_en = {
         [WORD_MISSING] = "What is missing",
         [WORD_NEEDS_LEVEL] = "Level needed",
         [WORD_SELF_TEST] = "Self-test",
-        [WORD_SELF_TEST_ABSENT] = "absent",
+        [WORD_SELF_TEST_ABSENT] = "not made",
         [WORD_SELF_TEST_PASSED] = "passed",
         [WORD_SELF_TEST_FAILED] = "failed",
-        [WORD_EVIDENCE_EXACT] = "Checked: {1} of {2} {3}, for declared accesses.",
-        [WORD_EVIDENCE_STATISTICAL] = "Looked at: {1} of {2} {3}.",
+        [WORD_EVIDENCE_EXACT] = "Checked {1} of {2} {3}, for declared accesses.",
+        [WORD_EVIDENCE_STATISTICAL] = "Looked at {1} of {2} {3}.",
         [WORD_EVIDENCE_BOUND] =
-            "Looked at: {1} of {2} {3}; chance per iteration below {4} (3/n).",
+            "Looked at {1} of {2} {3}. Not seen; that rules out only faults in more than {4} of "
+            "runs.",
         [WORD_EVIDENCE_BOUND_EACH] =
-            "Looked at: {1} of {2} {3}; chance for each of them below {4} (3/n).",
-        [WORD_EVIDENCE_NONE] = "The path was not exercised: 0 {3}.",
-        [WORD_EVIDENCE_EXCLUDED] = "Cannot be expressed: {1}.",
+            "Looked at {1} of {2} {3}. Not seen; that rules out only faults in more than {4} of "
+            "them.",
+        [WORD_EVIDENCE_NONE] = "The path was not taken: 0 {3}.",
+        [WORD_EVIDENCE_EXCLUDED] = "Not applicable: {1}.",
+        [WORD_EXCLUDED_DEVICE_CLOSE] = "the device frees everything on close",
         [WORD_SECTION_DETECTORS] = "How each is detected",
-        [WORD_IN_FIRST_REPORTS] = "In the first reports: {1}.",
         [WORD_SECTION_RECOMMENDATIONS] = "Recommendations",
-        [WORD_ADVICE_CLEAN] =
-            "Nothing to mend. Keep this audit as a baseline for the next change.",
+        [WORD_ADVICE_CLEAN] = "Nothing to fix. Keep this audit to compare the next change with.",
         [WORD_ADVICE_NONE] =
             "No cause is confirmed, so no change to the code is recommended; the next steps "
             "say what would decide.",
@@ -117,12 +119,11 @@ const struct words words_en = {
             "Compare later audits with this one: `greta audit --baseline` with the folder of "
             "{1}.",
         [WORD_NEXT_ROOT_CAUSE] =
-            "Mend the cause, run the same command again with `--baseline` and the folder of "
-            "{1}, then take the mend away: a fix counts only if that brings the fault back.",
+            "Fix it and rerun the same command with `--baseline` and the folder of {1}; then "
+            "revert the fix and see it come back: only that proves the fix.",
         [WORD_NEXT_NOT_REPRODUCED] =
-            "Raise the number of iterations to lower the bound, or find out what differed "
-            "when the fault of {1} was first seen: model, prompt, device, driver, "
-            "environment.",
+            "Run more iterations to rule out rarer faults, or find out what was different when "
+            "the fault of {1} was first seen: model, prompt, device, driver, environment.",
         [WORD_NEXT_INCONCLUSIVE] =
             "Make the hypotheses below decidable, then repeat audit {1}.",
         [WORD_NEXT_RESUME] =
@@ -136,7 +137,7 @@ const struct words words_en = {
             "There is no self-test of this binary on this device. Run `greta audit "
             "--self-test` first: {1}.",
         [WORD_STEP_SELF_TEST_PASS] =
-            "The self-test did not find its planted fault here; mend the detector before you "
+            "The self-test did not find its planted fault here; fix the detector before you "
             "trust it: {1}.",
         [WORD_STEP_RECORDS] =
             "Records were lost or damaged. Repeat with a larger recording, fewer iterations "
@@ -155,9 +156,10 @@ const struct words words_en = {
         [WORD_SECTION_MATRIX] = "Test matrix",
         [WORD_MATRIX_NONE] = "No row was run.",
         [WORD_MATRIX_WORKLOADS] =
-            "Iterations are runs of the model. Beside them each row runs rounds of a small "
-            "workload of several streams, marks, graphs and staging slots, so that what one "
-            "stream cannot show is looked at too; its errors are counted with the row's.",
+            "Iterations are runs of the model. After them each row runs rounds of a small "
+            "workload with several streams, marks, graphs and staging slots, to look at what "
+            "one stream cannot show; its errors are counted with those of the row. Runs are "
+            "numbered over both.",
         [WORD_ROW] = "Row",
         [WORD_MODE] = "Mode",
         [WORD_LEVEL] = "Level",
@@ -185,15 +187,18 @@ const struct words words_en = {
         [WORD_ROW_LOG] = "{1}: log: `{2}`",
         [WORD_ROW_FLIGHT] = "{1}: recording: `{2}`",
         [WORD_ROW_ANALYSIS] =
-            "{1}: {2} events analysed over {3} iterations; {4} lost, {5} dropped, {6} "
+            "{1}: {2} {2|event|events} of {3} {3|run|runs} analysed; {4} lost, {5} dropped, {6} "
             "damaged.",
+        [WORD_ROW_EXTRA] =
+            "{1} of them {1|is an iteration|are iterations} of the model, {2} {2|is a round|are "
+            "rounds} of the small workload.",
         [WORD_ROW_DEVICE_LOST] = " The device was lost.",
         [WORD_ROW_NOT_CLOSED] = " The process did not end in order.",
         [WORD_ROW_NO_ANALYSIS] = "{1}: no events were recorded or analysed.",
         [WORD_SECTION_INTERVENTIONS] = "Interventions",
         [WORD_INTERVENTIONS_READING] =
-            "Reruns with one thing changed, beside runs without the change. An outcome flips "
-            "when the fault goes with the change and is there without it.",
+            "Reruns with one thing changed, in turn with runs without the change. An outcome "
+            "flips when the fault is gone with the change and there without it.",
         [WORD_CHANGED] = "Changed",
         [WORD_WITH_CHANGE] = "Faults with it",
         [WORD_WITHOUT_CHANGE] = "Faults without it",
@@ -202,7 +207,7 @@ const struct words words_en = {
         [WORD_DOES_NOT_PROVE] = "Does not prove",
         [WORD_SECTION_ABLATION] = "D2H modes (ablation)",
         [WORD_ABLATION_READING] =
-            "A fix counts only if taking it away brings the fault back.",
+            "A fix counts only if the fault comes back when the fix is reverted.",
         [WORD_D2H_MODE] = "D2H mode",
         [WORD_RUNS] = "Runs",
         [WORD_FAULTS] = "Faults",
@@ -215,15 +220,14 @@ const struct words words_en = {
         [WORD_COPIES] = "Copies",
         [WORD_BYTES] = "Bytes",
         [WORD_MISMATCHES] = "Mismatches",
-        [WORD_BOUND] = "Chance below",
+        [WORD_BOUND] = "Rules out more than",
         [WORD_GIGABYTES] = "GB/s",
         [WORD_NOTE] = "Note",
         [WORD_SECTION_SELF_TEST] = "Self-test",
-        [WORD_SELF_TEST_KEY] = "The results of the self-test are bound to `{1}`.",
+        [WORD_SELF_TEST_KEY] = "The results of the self-test hold for `{1}`.",
         [WORD_SELF_TEST_NO_KEY] =
             "There are no results of a self-test for this binary on this device.",
-        [WORD_SELF_TEST_TOTAL] =
-            "Faults planted: {1}; detected: {2}; with the right culprit: {3}.",
+        [WORD_SELF_TEST_TOTAL] = "{1} planted, {2} found, {3} with the right culprit.",
         [WORD_FAULT] = "Fault",
         [WORD_PLANTED_AS] = "Planted as",
         [WORD_PLANTED_AT] = "Planted at",
@@ -304,41 +308,6 @@ const struct words words_en = {
         [WORD_MEMORY_FREED] = "freed",
         [WORD_MEMORY_NAMED] = "named by the finding",
         [WORD_MEMORY_MORE] = "Buffers not drawn: {1}.",
-    },
-    .kinds = {
-        [EVENT_DEVICE_OPEN] = "device opened",
-        [EVENT_DEVICE_CLOSE] = "device closed",
-        [EVENT_BUFFER_CREATE] = "creation of buffer",
-        [EVENT_BUFFER_DESTROY] = "destruction of buffer",
-        [EVENT_STREAM_CREATE] = "creation of stream",
-        [EVENT_STREAM_DESTROY] = "destruction of stream",
-        [EVENT_STREAM_SYNC] = "wait of the host for a stream",
-        [EVENT_MARK_RECORD] = "record of a mark",
-        [EVENT_MARK_WAIT] = "wait for a mark",
-        [EVENT_MARK_SYNC] = "wait of the host for a mark",
-        [EVENT_COPY_IN] = "H2D copy",
-        [EVENT_COPY_OUT] = "D2H copy",
-        [EVENT_COPY_WITHIN] = "D2D copy",
-        [EVENT_FILL] = "fill",
-        [EVENT_MODULE_LOAD] = "load of a module",
-        [EVENT_LAUNCH] = "launch of",
-        [EVENT_GRAPH_BEGIN] = "begin of a graph",
-        [EVENT_GRAPH_END] = "end of a graph",
-        [EVENT_GRAPH_REPLAY] = "replay of a graph",
-        [EVENT_GRAPH_DESTROY] = "destruction of a graph",
-        [EVENT_TICKET_REDEEM] = "read of a D2H result",
-        [EVENT_TICKET_RELEASE] = "release of a staging slot",
-        [EVENT_COMPLETION] = "completion of",
-        [EVENT_TRAP] = "index trap in",
-        [EVENT_FAULT] = "memory fault in",
-        [EVENT_CANARY] = "canary of",
-        [EVENT_RUN] = "iteration",
-        [EVENT_TRANSFER_HASH] = "hash of a transfer",
-        [EVENT_SCAN] = "scan of values of",
-        [EVENT_SOURCE_CHANGED] = "rewriting of the source of",
-        [EVENT_HIDDEN_ORDER] = "unseen order in",
-        [EVENT_CALL] = "call of",
-        [EVENT_OP_HASH] = "hash of an operand of",
     },
     .outcomes = {
         [AUDIT_CLEAN] = "CLEAN",

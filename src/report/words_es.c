@@ -14,26 +14,28 @@ const struct words words_es = {
         [WORD_AUTHOR] = "Autor",
         [WORD_MODEL] = "Modelo",
         [WORD_DEVICE] = "Dispositivo",
-        [WORD_COMMAND] = "Orden",
+        [WORD_COMMAND] = "Comando",
         [WORD_SECTION_SUMMARY] = "Resumen ejecutivo",
         [WORD_SUMMARY_CLEAN] =
-            "No se encontró nada en {1} iteraciones. Cada hipótesis comprobable fue refutada "
-            "por un detector que superó su autoprueba; las demás no pueden darse a través de "
-            "esta interfaz.",
+            "No se encontró nada en {1} {1|iteración|iteraciones}. Cada hipótesis comprobable "
+            "fue refutada por un detector que superó su autoprueba; las demás no se aplican "
+            "aquí.",
         [WORD_SUMMARY_ROOT_CAUSE] = "Se encontró la causa raíz: {1}.",
         [WORD_SUMMARY_NOT_REPRODUCED] =
-            "El fallo esperado no ocurrió en {1} iteraciones: su probabilidad por iteración "
-            "es menor que {2} con un 95 % de confianza. Es una cota, no una prueba de que el "
-            "fallo haya desaparecido.",
+            "El fallo esperado no ocurrió en {1} {1|iteración|iteraciones}: eso descarta solo "
+            "fallos en más del {2} de las iteraciones (95 % de confianza) y no prueba que haya "
+            "desaparecido.",
         [WORD_SUMMARY_INCONCLUSIVE] =
-            "La evidencia no decide: hipótesis que quedaron sin conclusión: {1}, después de "
-            "{2} iteraciones. La tabla de hipótesis dice qué falta para cada una.",
+            "La evidencia no decide: tras {2} {2|iteración|iteraciones}, {1} {1|hipótesis "
+            "sigue|hipótesis siguen} sin conclusión. La tabla de hipótesis dice qué falta en "
+            "cada una.",
         [WORD_SEEN_AND_CAUSED] = "Visto en {1}; causado por {2}.",
         [WORD_SEEN_WHERE_CAUSED] = "Visto donde se causó: {1}.",
         [WORD_IN_DETAIL] = "En detalle: {1}.",
         [WORD_EXPECTED_FAULT] = "Fallo esperado: `{1}`",
         [WORD_SUMMARY_COUNTS] =
-            "Iteraciones ejecutadas: {1} de {2}, en {3} filas; errores: {4}; hallazgos: {5}.",
+            "{1} de {2} {2|iteración ejecutada|iteraciones ejecutadas}, en {3} {3|fila|filas}; "
+            "{4} {4|error|errores}, {5} {5|hallazgo|hallazgos}.",
         [WORD_PARTIAL] =
             "Esta auditoría no terminó: lo que hay aquí es válido, pero no está completo. "
             "`greta audit --resume` con la carpeta de {1} la termina.",
@@ -50,8 +52,8 @@ const struct words words_es = {
         [WORD_STAGE_BYTES] = "Bytes afectados",
         [WORD_STAGE_BUFFER] = "Búfer (operando)",
         [WORD_STAGE_TRACK] = "Flujo / hilo del anfitrión",
-        [WORD_STAGE_GRAPH] = "Repetición del grafo / nodo",
-        [WORD_STAGE_ITERATION] = "Iteración",
+        [WORD_STAGE_GRAPH] = "Ejecución del grafo / nodo",
+        [WORD_STAGE_ITERATION] = "Ejecución",
         [WORD_STAGE_SITE] = "Lugar de la llamada",
         [WORD_STAGE_EVENT] = "Evento",
         [WORD_MODE_NONE] = "toca",
@@ -61,14 +63,14 @@ const struct words words_es = {
         [WORD_NEAR] = "Lo que hay en la dirección `{1}`:",
         [WORD_NEAR_LIVE] = "el búfer vivo `{1}` en `{2}`, {3}, la contiene",
         [WORD_NEAR_BEFORE] =
-            "búfer vivo anterior más cercano: `{1}` en `{2}`, {3}, a {4} bytes",
+            "búfer vivo anterior más cercano: `{1}` en `{2}`, {3}, a {4} {4|byte|bytes}",
         [WORD_NEAR_AFTER] =
-            "búfer vivo posterior más cercano: `{1}` en `{2}`, {3}, a {4} bytes",
+            "búfer vivo posterior más cercano: `{1}` en `{2}`, {3}, a {4} {4|byte|bytes}",
         [WORD_NEAR_FREED] =
             "el búfer liberado `{1}` en `{2}`, {3}, fue el último en contenerla",
-        [WORD_NEAR_NOTHING] = "ningún búfer, vivo ni liberado",
+        [WORD_NEAR_NOTHING] = "ningún búfer, vivo ni liberado, a menos de {1}",
         [WORD_CANDIDATES] =
-            "Las migas dejan {1} candidatos; el primero es el más probable:",
+            "Pudo ser cualquiera de {1} lanzamientos; el primero es el más probable:",
         [WORD_SECTION_FINDINGS] = "Hallazgos",
         [WORD_SECTION_CALLERS] = "Quién llamó",
         [WORD_CALLED_BY] = "A `{1}` (evento {2}) lo llamó",
@@ -77,7 +79,7 @@ const struct words words_es = {
         [WORD_FINDING] = "Hallazgo",
         [WORD_TIMES] = "Veces",
         [WORD_RELATION] = "Relación",
-        [WORD_DIRECT] = "violación vista",
+        [WORD_DIRECT] = "violación observada",
         [WORD_POSSIBLE] = "posible",
         [WORD_FOLLOWS_FROM] = "consecuencia de {1}",
         [WORD_FIRST_VIOLATION] = "primera violación",
@@ -85,31 +87,34 @@ const struct words words_es = {
         [WORD_SECTION_VERDICTS] = "Hipótesis",
         [WORD_VERDICTS_READING] =
             "Un veredicto nunca es más cierto que su evidencia: los detectores exactos dicen "
-            "cuántos accesos comprobaron del total, para accesos declarados; los estadísticos "
-            "dan la cota 3/n.",
-        [WORD_RANK] = "Puesto",
+            "cuántos de todos los accesos declarados comprobaron; los estadísticos, qué tan "
+            "raro debe ser un fallo para no haberse visto (3/n, 95 % de confianza).",
+        [WORD_RANK] = "N.º",
         [WORD_HYPOTHESIS] = "Hipótesis",
         [WORD_VERDICT] = "Veredicto",
         [WORD_EVIDENCE] = "Evidencia",
         [WORD_MISSING] = "Qué falta",
         [WORD_NEEDS_LEVEL] = "Nivel necesario",
         [WORD_SELF_TEST] = "Autoprueba",
-        [WORD_SELF_TEST_ABSENT] = "ausente",
+        [WORD_SELF_TEST_ABSENT] = "no hecha",
         [WORD_SELF_TEST_PASSED] = "superada",
         [WORD_SELF_TEST_FAILED] = "no superada",
-        [WORD_EVIDENCE_EXACT] = "Comprobación: {1} de {2} {3}, para accesos declarados.",
-        [WORD_EVIDENCE_STATISTICAL] = "Observación: {1} de {2} {3}.",
+        [WORD_EVIDENCE_EXACT] = "Se comprobaron {1} de {2} {3}, para accesos declarados.",
+        [WORD_EVIDENCE_STATISTICAL] = "Observados: {1} de {2} {3}.",
         [WORD_EVIDENCE_BOUND] =
-            "Observación: {1} de {2} {3}; probabilidad por iteración menor que {4} (3/n).",
+            "Observados: {1} de {2} {3}. Nada visto; eso descarta solo fallos en más del {4} de "
+            "las ejecuciones.",
         [WORD_EVIDENCE_BOUND_EACH] =
-            "Observación: {1} de {2} {3}; probabilidad en cada una menor que {4} (3/n).",
-        [WORD_EVIDENCE_NONE] = "La ruta no se ejercitó: 0 {3}.",
-        [WORD_EVIDENCE_EXCLUDED] = "No se puede expresar: {1}.",
+            "Observados: {1} de {2} {3}. Nada visto; eso descarta solo fallos en más del {4} de "
+            "los casos.",
+        [WORD_EVIDENCE_NONE] = "La ruta no se recorrió: 0 {3}.",
+        [WORD_EVIDENCE_EXCLUDED] = "No aplicable: {1}.",
+        [WORD_EXCLUDED_DEVICE_CLOSE] = "el dispositivo libera todo al cerrarse",
         [WORD_SECTION_DETECTORS] = "Cómo se detecta cada una",
-        [WORD_IN_FIRST_REPORTS] = "En los primeros informes: {1}.",
         [WORD_SECTION_RECOMMENDATIONS] = "Recomendaciones",
         [WORD_ADVICE_CLEAN] =
-            "Nada que corregir. Conserve esta auditoría como base para el próximo cambio.",
+            "No hay nada que corregir. Conserve esta auditoría para comparar con ella el "
+            "próximo cambio.",
         [WORD_ADVICE_NONE] =
             "Ninguna causa está confirmada, por lo que no se recomienda ningún cambio en el "
             "código; los próximos pasos dicen qué lo decidiría.",
@@ -118,19 +123,19 @@ const struct words words_es = {
             "Compare las auditorías posteriores con esta: `greta audit --baseline` con la "
             "carpeta de {1}.",
         [WORD_NEXT_ROOT_CAUSE] =
-            "Corrija la causa, repita la misma orden con `--baseline` y la carpeta de {1}, y "
-            "después retire la corrección: un arreglo solo cuenta si al quitarlo vuelve el "
-            "fallo.",
+            "Corríjalo y repita el mismo comando con `--baseline` y la carpeta de {1}; después "
+            "revierta el arreglo y compruebe que el fallo vuelve: solo eso demuestra el "
+            "arreglo.",
         [WORD_NEXT_NOT_REPRODUCED] =
-            "Aumente el número de iteraciones para bajar la cota, o averigüe qué era distinto "
-            "cuando se vio por primera vez el fallo de {1}: modelo, entrada, dispositivo, "
-            "controlador, entorno.",
+            "Ejecute más iteraciones para descartar fallos más raros, o averigüe qué era "
+            "distinto cuando se vio por primera vez el fallo de {1}: modelo, prompt, "
+            "dispositivo, controlador, entorno.",
         [WORD_NEXT_INCONCLUSIVE] =
             "Haga decidibles las hipótesis que siguen y repita la auditoría {1}.",
         [WORD_NEXT_RESUME] =
             "Termine esta auditoría: `greta audit --resume` con la carpeta de {1}.",
         [WORD_STEP_NOTHING] = "Revise estas: {1}.",
-        [WORD_STEP_DETECTOR] = "El detector estaba apagado. Repita con él encendido: {1}.",
+        [WORD_STEP_DETECTOR] = "El detector estaba desactivado. Repita con él activado: {1}.",
         [WORD_STEP_LEVEL] =
             "Las ejecuciones estaban por debajo del nivel necesario. Repita con el nivel de "
             "la tabla (`--audit guard` o `--audit verify`): {1}.",
@@ -138,14 +143,14 @@ const struct words words_es = {
             "No hay autoprueba de este binario en este dispositivo. Ejecute antes `greta "
             "audit --self-test`: {1}.",
         [WORD_STEP_SELF_TEST_PASS] =
-            "La autoprueba no encontró aquí su fallo plantado; corrija el detector antes de "
+            "La autoprueba no encontró aquí su fallo inyectado; corrija el detector antes de "
             "confiar en él: {1}.",
         [WORD_STEP_RECORDS] =
             "Se perdieron o dañaron registros. Repita con una grabación mayor, menos "
             "iteraciones por fila o más espacio en el disco: {1}.",
         [WORD_STEP_EXERCISE] =
-            "La ruta no se recorrió. Use una carga que la recorra (más flujos, entradas más "
-            "largas, grafos, estrés): {1}.",
+            "La ruta no se recorrió. Use una carga que la recorra (más flujos, prompts más "
+            "largos, grafos, estrés): {1}.",
         [WORD_STEP_CERTAINTY] =
             "Quedan varias explicaciones. Repita cambiando una sola cosa cada vez: {1}.",
         [WORD_STEP_COMPARISON] =
@@ -157,10 +162,10 @@ const struct words words_es = {
         [WORD_SECTION_MATRIX] = "Matriz de pruebas",
         [WORD_MATRIX_NONE] = "No se ejecutó ninguna fila.",
         [WORD_MATRIX_WORKLOADS] =
-            "Las iteraciones son ejecuciones del modelo. Junto a ellas cada fila ejecuta rondas de "
-            "una carga pequeña con varios flujos, marcas, grafos y ranuras intermedias, para "
-            "examinar también lo que un solo flujo no puede mostrar; sus errores se cuentan con "
-            "los de la fila.",
+            "Las iteraciones son ejecuciones del modelo. Después de ellas cada fila ejecuta "
+            "rondas de una carga pequeña con varios flujos, marcas, grafos y ranuras "
+            "intermedias, para examinar lo que un solo flujo no puede mostrar; sus errores se "
+            "cuentan con los de la fila. Las ejecuciones se numeran en conjunto.",
         [WORD_ROW] = "Fila",
         [WORD_MODE] = "Modo",
         [WORD_LEVEL] = "Nivel",
@@ -188,15 +193,18 @@ const struct words words_es = {
         [WORD_ROW_LOG] = "{1}: registro: `{2}`",
         [WORD_ROW_FLIGHT] = "{1}: grabación: `{2}`",
         [WORD_ROW_ANALYSIS] =
-            "{1}: {2} eventos analizados en {3} iteraciones; {4} perdidos, {5} descartados, "
-            "{6} dañados.",
+            "{1}: {2} {2|evento|eventos} de {3} {3|ejecución|ejecuciones} analizados; {4} "
+            "perdidos, {5} descartados, {6} dañados.",
+        [WORD_ROW_EXTRA] =
+            "De ellas, {1} {1|es una iteración|son iteraciones} del modelo y {2} {2|es una "
+            "ronda|son rondas} de la carga pequeña.",
         [WORD_ROW_DEVICE_LOST] = " El dispositivo se perdió.",
         [WORD_ROW_NOT_CLOSED] = " El proceso no terminó en orden.",
         [WORD_ROW_NO_ANALYSIS] = "{1}: no se grabaron ni analizaron eventos.",
         [WORD_SECTION_INTERVENTIONS] = "Intervenciones",
         [WORD_INTERVENTIONS_READING] =
-            "Repeticiones con una sola cosa cambiada, junto a otras sin el cambio. Un "
-            "resultado se invierte cuando el fallo desaparece con el cambio y está sin él.",
+            "Repeticiones con una sola cosa cambiada, alternadas con otras sin el cambio. Un "
+            "resultado se invierte cuando el fallo desaparece con el cambio y aparece sin él.",
         [WORD_CHANGED] = "Cambio",
         [WORD_WITH_CHANGE] = "Fallos con él",
         [WORD_WITHOUT_CHANGE] = "Fallos sin él",
@@ -204,7 +212,7 @@ const struct words words_es = {
         [WORD_PROVES] = "Prueba",
         [WORD_DOES_NOT_PROVE] = "No prueba",
         [WORD_SECTION_ABLATION] = "Modos D2H (ablación)",
-        [WORD_ABLATION_READING] = "Un arreglo solo cuenta si al quitarlo vuelve el fallo.",
+        [WORD_ABLATION_READING] = "Un arreglo solo cuenta si al revertirlo vuelve el fallo.",
         [WORD_D2H_MODE] = "Modo D2H",
         [WORD_RUNS] = "Ejecuciones",
         [WORD_FAULTS] = "Fallos",
@@ -218,18 +226,17 @@ const struct words words_es = {
         [WORD_COPIES] = "Copias",
         [WORD_BYTES] = "Bytes",
         [WORD_MISMATCHES] = "Diferencias",
-        [WORD_BOUND] = "Probabilidad menor que",
+        [WORD_BOUND] = "Descarta más del",
         [WORD_GIGABYTES] = "GB/s",
         [WORD_NOTE] = "Nota",
         [WORD_SECTION_SELF_TEST] = "Autoprueba",
-        [WORD_SELF_TEST_KEY] = "Los resultados de la autoprueba están ligados a `{1}`.",
+        [WORD_SELF_TEST_KEY] = "Los resultados de la autoprueba valen para `{1}`.",
         [WORD_SELF_TEST_NO_KEY] =
             "No hay resultados de autoprueba para este binario en este dispositivo.",
-        [WORD_SELF_TEST_TOTAL] =
-            "Fallos plantados: {1}; detectados: {2}; con el culpable correcto: {3}.",
+        [WORD_SELF_TEST_TOTAL] = "{1} inyectados, {2} encontrados, {3} con el culpable correcto.",
         [WORD_FAULT] = "Fallo",
-        [WORD_PLANTED_AS] = "Plantado como",
-        [WORD_PLANTED_AT] = "Plantado en",
+        [WORD_PLANTED_AS] = "Inyectado como",
+        [WORD_PLANTED_AT] = "Inyectado en",
         [WORD_DETECTED] = "Detectado",
         [WORD_FOUND_AS] = "Hallado como",
         [WORD_CULPRIT] = "Culpable señalado",
@@ -259,13 +266,12 @@ const struct words words_es = {
         [WORD_FILE_TIMELINE] =
             "flujos, copias y esperas en el tiempo; se abre en Perfetto",
         [WORD_FILE_SARIF] = "hallazgos para el análisis de código",
-        [WORD_FILE_JUNIT] =
-            "filas, hipótesis y fallos plantados para un servidor de integración",
+        [WORD_FILE_JUNIT] = "filas, hipótesis y fallos inyectados para un servidor de integración",
         [WORD_FILE_LOG] = "lo que imprimió el proceso hijo",
         [WORD_FILE_FLIGHT] = "grabación de los eventos del dispositivo",
         [WORD_SECTION_EVIDENCE] = "A qué está ligada la evidencia",
         [WORD_EVIDENCE_READING] =
-            "Los veredictos valen exactamente para este binario, modelo, dispositivo y orden.",
+            "Los veredictos valen exactamente para este binario, modelo, dispositivo y comando.",
         [WORD_WHAT] = "Qué",
         [WORD_VALUE] = "Valor",
         [WORD_VERSION] = "Versión de greta",
@@ -276,7 +282,7 @@ const struct words words_es = {
         [WORD_DRIVER] = "Controlador",
         [WORD_DEVICE_MEMORY] = "Memoria del dispositivo",
         [WORD_SEED] = "Semilla",
-        [WORD_LOCKED] = "Ejecución con cerrojo",
+        [WORD_LOCKED] = "Ejecución bajo bloqueo exclusivo",
         [WORD_ENVIRONMENT] = "Entorno:",
         [WORD_PLACE_LAYER] = "capa {1}",
         [WORD_PLACE_STEP] = "paso {1}",
@@ -311,41 +317,6 @@ const struct words words_es = {
         [WORD_MEMORY_NAMED] = "nombrado por el hallazgo",
         [WORD_MEMORY_MORE] = "Búferes no dibujados: {1}.",
     },
-    .kinds = {
-        [EVENT_DEVICE_OPEN] = "apertura del dispositivo",
-        [EVENT_DEVICE_CLOSE] = "cierre del dispositivo",
-        [EVENT_BUFFER_CREATE] = "creación del búfer",
-        [EVENT_BUFFER_DESTROY] = "destrucción del búfer",
-        [EVENT_STREAM_CREATE] = "creación del flujo",
-        [EVENT_STREAM_DESTROY] = "destrucción del flujo",
-        [EVENT_STREAM_SYNC] = "espera del anfitrión por un flujo",
-        [EVENT_MARK_RECORD] = "registro de una marca",
-        [EVENT_MARK_WAIT] = "espera por una marca",
-        [EVENT_MARK_SYNC] = "espera del anfitrión por una marca",
-        [EVENT_COPY_IN] = "copia H2D",
-        [EVENT_COPY_OUT] = "copia D2H",
-        [EVENT_COPY_WITHIN] = "copia D2D",
-        [EVENT_FILL] = "relleno",
-        [EVENT_MODULE_LOAD] = "carga de un módulo",
-        [EVENT_LAUNCH] = "lanzamiento de",
-        [EVENT_GRAPH_BEGIN] = "inicio de un grafo",
-        [EVENT_GRAPH_END] = "fin de un grafo",
-        [EVENT_GRAPH_REPLAY] = "repetición de un grafo",
-        [EVENT_GRAPH_DESTROY] = "destrucción de un grafo",
-        [EVENT_TICKET_REDEEM] = "lectura de un resultado D2H",
-        [EVENT_TICKET_RELEASE] = "liberación de un hueco de tránsito",
-        [EVENT_COMPLETION] = "finalización de",
-        [EVENT_TRAP] = "trampa de índice en",
-        [EVENT_FAULT] = "fallo de memoria en",
-        [EVENT_CANARY] = "canario de",
-        [EVENT_RUN] = "iteración",
-        [EVENT_TRANSFER_HASH] = "hash de una transferencia",
-        [EVENT_SCAN] = "examen de valores de",
-        [EVENT_SOURCE_CHANGED] = "reescritura del origen de",
-        [EVENT_HIDDEN_ORDER] = "orden no visible en",
-        [EVENT_CALL] = "llamada de",
-        [EVENT_OP_HASH] = "hash de un operando de",
-    },
     .outcomes = {
         [AUDIT_CLEAN] = "LIMPIO",
         [AUDIT_ROOT_CAUSE] = "CAUSA RAÍZ ENCONTRADA",
@@ -356,7 +327,7 @@ const struct words words_es = {
         [VERDICT_CONFIRMED] = "CONFIRMADA",
         [VERDICT_REFUTED] = "REFUTADA",
         [VERDICT_EXCLUDED] = "EXCLUIDA",
-        [VERDICT_INCONCLUSIVE] = "INCONCLUSA",
+        [VERDICT_INCONCLUSIVE] = "NO CONCLUYENTE",
     },
     .severities = {
         [REPORT_SEVERITY_NONE] = "Ninguna",
@@ -376,7 +347,7 @@ const struct words words_es = {
         { "pinned", "tránsito en memoria fijada" },
         { "pageable", "tránsito en memoria paginable" },
         { "sync-copies", "esperas antes y después de cada copia al anfitrión" },
-        { "chunking", "otros trozos de la entrada" },
-        { "injected-removed", "fallo plantado retirado" },
+        { "chunking", "otra división del prompt" },
+        { "injected-removed", "fallo inyectado retirado" },
     },
 };

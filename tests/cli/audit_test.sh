@@ -58,7 +58,7 @@ expect_json "'$(sha256sum <"$clean/run/B.log" | cut -d' ' -f1)' in json.dumps(j)
 
 # ---- A planted fault, the case of the first reports --------------------------------------------
 expect_exit 1 "${audit[@]}" --matrix B:audit:2 --repeats 1 --inject rope-position@layer=2,step=3
-expect_stdout "seen at copy-out logits"
+expect_stdout "later at the D2H copy of logits"
 expect_stdout "rope"
 expect_stdout "layer 2, step 3"
 faulty=$(newest)

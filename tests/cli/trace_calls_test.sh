@@ -56,7 +56,7 @@ clean reset
 found after-reset "CONFIRMED use-after-free: cuMemcpyDtoH" "freed by cuDevicePrimaryCtxReset"
 
 # Whichever call is the first to be told of a fault.
-found fault-at-free "CONFIRMED kernel-fault: seen at cuMemFree, caused by out_of_bounds"
+found fault-at-free "CONFIRMED kernel-fault: out_of_bounds" "later at cuMemFree"
 
 # Where CUPTI is found if nobody names it: on the library path, in a toolkit that the environment
 # names, beside the program's own CUDA runtime.

@@ -33,7 +33,7 @@ found past-end "CONFIRMED size-mismatch: cuMemcpyDtoH" "of 65536 bytes, up to by
     "past_end+0x"
 found double-free "CONFIRMED use-after-free: cuMemFree" "is freed a second time" "double_free+0x"
 found rewritten "CONFIRMED staging-reuse: cuMemcpyHtoDAsync" \
-    "rewritten before anybody waited for the copy" "rewritten+0x"
+    "rewritten before anything waited for the copy" "rewritten+0x"
 found unordered "CONFIRMED overlapping-copies: cuMemcpyDtoHAsync" "cuMemcpyDtoDAsync" "unordered+0x"
 found wrong-way "CONFIRMED bad-pointer: cuMemcpyHtoD" "goes the wrong way" "wrong_way+0x"
 found freed-async "CONFIRMED use-after-free: cuMemcpyDtoHAsync" "was freed before" \
@@ -51,8 +51,8 @@ grep -q CONFIRMED "$captured/err" && fail "expected nothing certain"
 
 # A fault is told late: the window, and with a rerun the launch.
 expect_exit 9 trace -- "$program" fault
-expect_stderr "possible kernel-fault: seen at cuMemcpyDtoHAsync, caused by add"
-expect_stderr "3 candidates"
+expect_stderr "possible kernel-fault: one of 3 launches"
+expect_stderr "; candidates: add"
 expect_stderr "launch 2)"
 expect_exit 9 trace --narrow -- "$program" fault
 expect_stderr "CONFIRMED kernel-fault:"

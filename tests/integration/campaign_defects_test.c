@@ -20,6 +20,7 @@
 
 #include "campaign/self_test.h"
 #include "convert/convert.h"
+#include "ops/ops.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -107,8 +108,10 @@ static void mask(const char *text, struct text *out)
 {
     for (const char *at = text; *at;) {
         size_t digits = strspn(at, "0123456789"), number = strspn(at, "0123456789.");
-        if (strncmp(at, "; address 0x", 12) == 0)
-            return;
+        if (strncmp(at, "; address 0x", 12) == 0) {
+            at += strcspn(at + 1, ";") + 1;
+            continue;
+        }
         if (strncmp(at, "src/", 4) == 0 || strncmp(at, "../", 3) == 0) {
             text_add(out, "#"); /* where in the source; how that is written is up to the build */
             at += strcspn(at, ")");
@@ -118,7 +121,10 @@ static void mask(const char *text, struct text *out)
         } else if (hex_digits(at) == 16 && ends_with(out, " ")) {
             text_add(out, "#");
             at += 16;
-        } else if (number && ends_with(out, "no progress for ")) {
+        } else if (strncmp(at, "0x", 2) == 0) {
+            text_add(out, "#");
+            at += 2 + hex_digits(at + 2);
+        } else if (number && (ends_with(out, "no progress for ") || ends_with(out, "surfaced "))) {
             text_add(out, "#");
             at += number;
         } else {
@@ -136,6 +142,17 @@ static void add_place(struct text *out, const char *key, const struct analyze_pl
               (int)place->scope.layer, (int)place->scope.step, place->scope.tensor);
 }
 
+/* Where a fault surfaces on a device that is lost may differ from run to run. */
+static void add_masked(struct text *out, const char *key, struct text *words, bool with_seen)
+{
+    char *surfaced = strstr(words->bytes, "; surfaced ");
+    if (surfaced && !with_seen)
+        *surfaced = '\0';
+    text_add(out, key);
+    mask(text_get(words), out);
+    text_add(out, "\n");
+}
+
 static void add_report(struct text *out, const struct analysis *analysis, bool with_seen)
 {
     struct text words;
@@ -150,10 +167,10 @@ static void add_report(struct text *out, const struct analysis *analysis, bool w
         add_place(out, "seen", &root->seen);
     text_init(&words);
     finding_describe(root, ANALYZE_ENGLISH, &words);
-    text_add(out, "report: ");
-    const char *cause = strstr(text_get(&words), ", caused by ");
-    mask(with_seen || !cause ? text_get(&words) : cause + 2, out);
-    text_add(out, "\n");
+    add_masked(out, "report: ", &words, with_seen);
+    text_clear(&words);
+    finding_headline(root, ANALYZE_ENGLISH, &words);
+    add_masked(out, "headline: ", &words, with_seen);
     text_release(&words);
 }
 
@@ -227,7 +244,9 @@ static bool try_defect(struct bench *bench, const char *name, const struct defec
         job.iterations = defect->iterations;
     assert_true(audit_level_from_name(defect->level, &job.level));
     CHECK_OK(child_run(&bench->setup, &job, NULL, &outcome, &err), &err);
-    struct analyze_options options = { .level = job.level, .hang_limit_ns = job.hang_limit_ns };
+    struct analyze_options options = { .level = job.level,
+                                       .hang_limit_ns = job.hang_limit_ns,
+                                       .operand_name = ops_operand_name };
     CHECK_OK(analyze_flight(flight, &options, &analyzer, &err), &err);
     const struct analysis *analysis = analyzer_result(analyzer);
     if (outcome.failed[0])

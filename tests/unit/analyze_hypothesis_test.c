@@ -198,18 +198,18 @@ static void fault_tells_which_operand_it_missed(void **state)
 {
     (void)state;
     check_miss(BUFFER_ADDRESS(Y) + 100 - (UINT64_C(1) << 32), "y",
-               "access, 2^32 bytes below operand 1 in buffer y: an offset that wrapped at 32 bits?",
-               "2^32 bytes por debajo de operando 1 en el búfer y: ¿un desplazamiento");
+               "access, 2^32 bytes below operand 1 (buffer y): an offset that wrapped at 32 bits?",
+               "2^32 bytes por debajo del operando 1 (búfer y): ¿un desplazamiento");
     check_miss(
         BUFFER_ADDRESS(WEIGHTS) + BUFFER_BYTES - 1 + (UINT64_C(3) << 32), "blk.weight",
-        "access, 3 x 2^32 bytes above operand 0 in buffer blk.weight: an offset that wrapped",
-        "3 x 2^32 bytes por encima de operando 0 en el búfer blk.weight");
+        "access, 3 x 2^32 bytes above operand 0 (buffer blk.weight): an offset that wrapped",
+        "3 x 2^32 bytes por encima del operando 0 (búfer blk.weight)");
     check_miss(BUFFER_ADDRESS(Y) + BUFFER_BYTES, "y",
-               "access, 1 bytes past the end of the buffer of operand 1;",
-               "1 bytes más allá del final del búfer de operando 1;");
+               "access, 1 byte past the end of operand 1 (buffer y);",
+               "1 byte más allá del final del operando 1 (búfer y);");
     check_miss(BUFFER_ADDRESS(WEIGHTS) - 5, "blk.weight",
-               "access, 5 bytes before the start of the buffer of operand 0;",
-               "5 bytes antes del inicio del búfer de operando 0;");
+               "access, 5 bytes before the start of operand 0 (buffer blk.weight);",
+               "5 bytes antes del inicio del operando 0 (búfer blk.weight);");
     /* Too far for a wrap: no operand is blamed for it. */
     check_miss(BUFFER_ADDRESS(Y) + (UINT64_C(1) << 44), "", "illegal memory access; address",
                "acceso ilegal a memoria; dirección");
@@ -256,11 +256,19 @@ static void fault_is_named_where_it_was_and_where_it_was_seen(void **state)
     text_init(&text);
     finding_describe(finding, ANALYZE_ENGLISH, &text);
     check_contains("english", text_get(&text),
-                   "seen at copy-out logits, step 3, caused by rope, layer 17, step 3");
+                   "rope, layer 17, step 3 (event");
+    check_contains("english", text_get(&text), " later at the D2H copy of logits, step 3 (event");
     text_clear(&text);
     finding_describe(finding, ANALYZE_SPANISH, &text);
     check_contains("spanish", text_get(&text),
-                   "visto en copy-out logits, paso 3, causado por rope, capa 17, paso 3");
+                   "rope, capa 17, paso 3 (evento");
+    check_contains("spanish", text_get(&text), " después en la copia D2H de logits, paso 3");
+    text_clear(&text);
+    finding_headline(finding, ANALYZE_ENGLISH, &text);
+    check_contains("headline", text_get(&text), "rope, layer 17, step 3 made an illegal memory");
+    check_contains("headline", text_get(&text), "9 bytes past the end of operand 0 (buffer y); ");
+    check_contains("headline", text_get(&text), " later at the D2H copy of logits, step 3");
+    assert_null(strstr(text_get(&text), "event"));
     text_release(&text);
     script_close(&script);
 }
@@ -525,7 +533,6 @@ static void words_are_complete(void **state)
         const struct hypothesis_info *info = hypothesis_info((enum hypothesis)i);
         enum hypothesis back;
         assert_true(hypothesis_from_slug(info->slug, &back) && back == (enum hypothesis)i);
-        assert_non_null(info->seeds);
         for (unsigned j = 0; j < ANALYZE_LANGUAGE_COUNT; j++) {
             assert_true(info->title[j][0] && info->detector[j][0]);
             assert_true(info->unit[j][0] && info->advice[j][0]);
@@ -538,13 +545,14 @@ static void words_are_complete(void **state)
                                    .candidate_count = 2,
                                    .count = 3 };
         static const char *const english[] = { " was ", " the ", " is ", " with ",       " by ",
-                                               "seen",  "layer", "step", " bytes beside" };
+                                               "surfaced",  "layer", "step", "copy" };
         for (unsigned direct = 0; direct < 2; direct++) {
             finding.certainty = direct ? FINDING_DIRECT : FINDING_POSSIBLE;
             finding.check = (uint8_t)direct;
             struct text text;
             text_init(&text);
             finding_describe(&finding, ANALYZE_SPANISH, &text);
+            finding_headline(&finding, ANALYZE_SPANISH, &text);
             for (size_t j = 0; j < COUNT_OF(english); j++)
                 if (strstr(text_get(&text), english[j]))
                     fail_msg("%s: English in Spanish: %s", info->slug, text_get(&text));

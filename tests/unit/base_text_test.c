@@ -186,6 +186,7 @@ static void test_byte_counts(void **state)
         const char *shown;
     } rows[] = {
         { 0, "0 bytes" },
+        { 1, "1 byte" },
         { 1023, "1023 bytes" },
         { 1024, "1.00 KiB" },
         { 1536, "1.50 KiB" },

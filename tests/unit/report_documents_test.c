@@ -50,7 +50,7 @@ static const char *const values[] = {
     /* verdicts */
     "kernel-fault",
     "98765",
-    "0.0149",
+    "1.49 %",
     "ticket",
     /* the finding */
     "rope",
@@ -209,8 +209,8 @@ static void check_absent(const char *text, const char *english, const char *span
         length = 0;
         if (!*at)
             return;
-        if (*at == '{' && words_placeholder(at))
-            at += WORDS_PLACEHOLDER_BYTES - 1;
+        if (words_part(at).index)
+            at += words_part(at).length - 1;
     }
 }
 
@@ -232,12 +232,24 @@ static void remove_quotes(struct report_specimen *specimen)
     event_set_text(specimen->findings[2].cause.op, EVENT_OP_BYTES, "xyz");
 }
 
+static void check_kind_absent(const char *text, uint8_t kind)
+{
+    struct text english, spanish;
+    text_init(&english);
+    text_init(&spanish);
+    analyze_add_kind(&english, kind, ANALYZE_ENGLISH, "");
+    analyze_add_kind(&spanish, kind, ANALYZE_SPANISH, "");
+    check_absent(text, text_get(&english), text_get(&spanish));
+    text_release(&english);
+    text_release(&spanish);
+}
+
 static void check_spanish(const char *text)
 {
     for (size_t i = 0; i < WORD_COUNT; i++)
         check_absent(text, words_en.words[i], words_es.words[i]);
     for (size_t i = 0; i < EVENT_KIND_COUNT; i++)
-        check_absent(text, words_en.kinds[i], words_es.kinds[i]);
+        check_kind_absent(text, (uint8_t)i);
     for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
         check_absent(text, words_en.outcomes[i], words_es.outcomes[i]);
     for (size_t i = 0; i < WORDS_VERDICT_COUNT; i++)

@@ -254,7 +254,7 @@ static void test_junit(void **state)
     report_junit(&specimen->facts, &text);
     check_contains("junit", text_get(&text),
                    "tests=\"24\" failures=\"5\" errors=\"1\" skipped=\"11\"");
-    check_contains("junit", text_get(&text), "findings: 50 of 50 iterations, 0 errors, 1 findings");
+    check_contains("junit", text_get(&text), "findings: 50 of 50 iterations, 0 errors, 1 finding");
     text_release(&text);
     free(specimen);
 }

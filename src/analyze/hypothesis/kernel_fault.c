@@ -278,18 +278,17 @@ static void on_finish(struct analyzer *analyzer)
 
 const struct hypothesis_detector detector_kernel_fault = {
     .info = { .slug = "kernel-fault",
-              .seeds = "B3.64",
               .level = AUDIT_GUARD,
               .exact = false,
-              .title = { "Kernel fault", "Fallo de un núcleo de cómputo" },
+              .title = { "Kernel fault", "Fallo de un kernel" },
               .detector = { "Breadcrumbs of every launch, the fault's address and the ledger of "
                             "memory; guard pages make small overruns fault.",
-                            "Migas de cada lanzamiento, la dirección del fallo y el registro de "
+                            "Rastro de cada lanzamiento, la dirección del fallo y el registro de "
                             "memoria; las páginas de guarda hacen fallar los desbordes pequeños." },
               .unit = { "launches", "lanzamientos" },
               .advice = { "Look at the launch named as the cause, not at the call that reported "
                           "the error.",
-                          "Mirar el lanzamiento nombrado como causa, no la llamada que informó del "
+                          "Mire el lanzamiento nombrado como causa, no la llamada que informó del "
                           "error." } },
     .event = on_event,
     .work = on_work,

@@ -78,7 +78,6 @@ static void on_finish(struct analyzer *analyzer)
 
 const struct hypothesis_detector detector_leak = {
     .info = { .slug = "leak",
-              .seeds = "",
               .level = AUDIT_LOG,
               .exact = true,
               .title = { "Memory leak", "Fuga de memoria" },
@@ -90,7 +89,7 @@ const struct hypothesis_detector detector_leak = {
                             "se omite lo que retiene un asignador con caché." },
               .unit = { "allocations", "asignaciones" },
               .advice = { "Free what the call named made, before the process ends.",
-                          "Liberar lo que pidió la llamada nombrada, antes de que termine el "
+                          "Libere lo que pidió la llamada nombrada, antes de que termine el "
                           "proceso." } },
     .event = on_event,
     .finish = on_finish,

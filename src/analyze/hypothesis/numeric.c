@@ -94,18 +94,16 @@ static void on_finish(struct analyzer *analyzer)
 
 const struct hypothesis_detector detector_numeric = {
     .info = { .slug = "numeric",
-              .seeds = "",
               .level = AUDIT_LOG,
               .exact = false,
               .title = { "Values that are not finite", "Valores no finitos" },
               .detector = { "Outputs of sampled launches are scanned for NaN and infinity; the "
-                            "first "
-                            "launch that makes them of finite inputs is named.",
+                            "first launch that makes them from finite inputs is named.",
                             "Se buscan NaN e infinitos en las salidas de lanzamientos muestreados; "
-                            "se nombra el primero que los produce de entradas finitas." },
+                            "se nombra el primero que los produce a partir de entradas finitas." },
               .unit = { "launches scanned", "lanzamientos examinados" },
               .advice = { "Look at the inputs and the kernel of the launch named.",
-                          "Mirar las entradas y el núcleo del lanzamiento nombrado." } },
+                          "Mire las entradas y el kernel del lanzamiento nombrado." } },
     .event = on_event,
     .work = on_work,
     .finish = on_finish,

@@ -56,7 +56,6 @@ static void on_conflict(struct analyzer *analyzer, const struct conflict *confli
 
 const struct hypothesis_detector detector_overlapping_copies = {
     .info = { .slug = "overlapping-copies",
-              .seeds = "B3.62 H6",
               .level = AUDIT_LOG,
               .exact = true,
               .title = { "Overlapping copies", "Copias solapadas" },
@@ -66,7 +65,8 @@ const struct hypothesis_detector detector_overlapping_copies = {
                             "la memoria del anfitrión, contra el orden de sus flujos." },
               .unit = { "copies and fills", "copias y rellenos" },
               .advice = { "Order the two copies with a mark, or give each its own memory.",
-                          "Ordenar las dos copias con una marca, o dar a cada una su memoria." } },
+                          "Ordene las dos copias con una marca, o dé a cada una su propia "
+                          "memoria." } },
     .event = on_event,
     .work = on_work,
     .conflict = on_conflict,

@@ -58,20 +58,19 @@ static void on_finish(struct analyzer *analyzer)
 
 const struct hypothesis_detector detector_silent_corruption = {
     .info = { .slug = "silent-corruption",
-              .seeds = "",
               .level = AUDIT_VERIFY,
               .exact = false,
               .bound_each = true,
               .title = { "Silent corruption", "Corrupción silenciosa" },
               .detector = { "A hash of every transfer before, after and where it landed; canaries "
-                            "beside every buffer.",
-                            "Un resumen de cada transferencia antes, después y donde llegó; "
-                            "canarios junto a cada búfer." },
+                            "on both sides of every buffer.",
+                            "Un hash de cada transferencia antes, después y en su destino; "
+                            "canarios a ambos lados de cada búfer." },
               .unit = { "transfers", "transferencias" },
               .advice = { "Damaged canary: look at the launch named, it wrote past its buffer. "
                           "Transfer: repeat with other staging and D2H modes.",
-                          "Canario dañado: mirar el lanzamiento nombrado, escribió fuera de su "
-                          "búfer. Transferencia: repetir con otra memoria intermedia y otros modos "
+                          "Canario dañado: mire el lanzamiento nombrado, que escribió fuera de su "
+                          "búfer. Transferencia: repita con otra memoria intermedia y otros modos "
                           "D2H." } },
     .event = on_event,
     .work = on_work,

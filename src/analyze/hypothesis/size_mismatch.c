@@ -15,7 +15,6 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
 
 const struct hypothesis_detector detector_size_mismatch = {
     .info = { .slug = "size-mismatch",
-              .seeds = "B3.62 H1",
               .level = AUDIT_OFF,
               .exact = true,
               .title = { "Size mismatch", "Discrepancia de tamaños" },
@@ -25,7 +24,7 @@ const struct hypothesis_detector detector_size_mismatch = {
                             "de preguntar al dispositivo." },
               .unit = { "copies and buffers", "copias y búferes" },
               .advice = { "Compute the size of the copy from the view it reads, in 64 bits.",
-                          "Calcular el tamaño de la copia a partir de la vista que lee, en 64 "
+                          "Calcule el tamaño de la copia a partir de la vista que lee, en 64 "
                           "bits." } },
     .event = on_event,
 };

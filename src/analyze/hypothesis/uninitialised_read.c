@@ -20,7 +20,6 @@ static void on_conflict(struct analyzer *analyzer, const struct conflict *confli
 
 const struct hypothesis_detector detector_uninitialised_read = {
     .info = { .slug = "uninitialised-read",
-              .seeds = "",
               .level = AUDIT_LOG,
               .exact = true,
               .title = { "Read of uninitialised memory", "Lectura de memoria sin inicializar" },
@@ -33,7 +32,7 @@ const struct hypothesis_detector detector_uninitialised_read = {
               .unit = { "reads", "lecturas" },
               .advice = { "Write the range before it is read: the launch that should have is "
                           "missing or came too late.",
-                          "Escribir el rango antes de leerlo: el lanzamiento que debía hacerlo "
+                          "Escriba el rango antes de leerlo: el lanzamiento que debía hacerlo "
                           "falta o llegó tarde." } },
     .conflict = on_conflict,
 };

@@ -1,0 +1,276 @@
+/* Findings in words: who did what, with the numbers, and where it surfaced; in both languages. */
+#include "analyze_fixture.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+
+static struct analyze_place place(enum event_kind kind, const char *op, const char *tensor,
+                                  const char *buffer, uint8_t operand)
+{
+    struct analyze_place one = { .event_id = 10,
+                                 .time_ns = 1000000,
+                                 .kind = (uint8_t)kind,
+                                 .scope = { 3, kind == EVENT_LAUNCH ? 2 : -1, "" },
+                                 .stream_index = 1,
+                                 .line = 7,
+                                 .operand = operand,
+                                 .mode = EVENT_READ,
+                                 .bytes = 1 };
+    event_set_text(one.op, sizeof(one.op), op);
+    event_set_text(one.scope.tensor, sizeof(one.scope.tensor), tensor);
+    event_set_text(one.buffer, sizeof(one.buffer), buffer);
+    event_set_text(one.file, sizeof(one.file), "forward.c");
+    return one;
+}
+
+static struct analyze_place rope(void)
+{
+    struct analyze_place one = place(EVENT_LAUNCH, "rope", "rope_qk", "indices", 1);
+    event_set_text(one.operand_name, sizeof(one.operand_name), "positions");
+    return one;
+}
+
+static struct analyze_place copy(uint64_t event_id, uint64_t time_ns)
+{
+    struct analyze_place one = place(EVENT_COPY_OUT, "", "logits", "logits", 0);
+    one.event_id = event_id;
+    one.time_ns = time_ns;
+    return one;
+}
+
+static void check_headline(const struct finding *finding, const char *english, const char *spanish)
+{
+    struct text text;
+    text_init(&text);
+    finding_headline(finding, ANALYZE_ENGLISH, &text);
+    assert_string_equal(text_get(&text), english);
+    text_clear(&text);
+    finding_headline(finding, ANALYZE_SPANISH, &text);
+    assert_string_equal(text_get(&text), spanish);
+    text_release(&text);
+}
+
+static void headline_says_who_did_what_and_where_it_surfaced(void **state)
+{
+    (void)state;
+    struct finding finding = { .hypothesis = HYPOTHESIS_BAD_POINTER,
+                               .cause = rope(),
+                               .seen = copy(20, 1300000),
+                               .expected = 1024,
+                               .found = 2139062143,
+                               .count = 6 };
+    check_headline(
+        &finding,
+        "rope, layer 2, step 3 read index 2139062143 (bound 1024) from operand positions "
+        "(buffer indices); surfaced 0.3 ms later at the D2H copy of logits, step 3",
+        "rope, capa 2, paso 3 leyó el índice 2139062143 (límite 1024) del operando "
+        "positions (búfer indices); se manifestó 0.3 ms después en la copia D2H de "
+        "logits, paso 3");
+    struct text text;
+    text_init(&text);
+    finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    assert_string_equal(text_get(&text),
+                        "rope, tensor rope_qk, layer 2, step 3 (event 10, stream 1, forward.c:7) "
+                        "read index 2139062143 (bound 1024) from operand positions (buffer "
+                        "indices); surfaced 0.3 ms later at the D2H copy of logits, step 3 "
+                        "(event 20, stream 1, forward.c:7); 6 times");
+    text_release(&text);
+}
+
+/* Seen where it was caused: nothing surfaced elsewhere. Without clocks there is no time. */
+static void surfacing_is_said_only_where_it_is_known(void **state)
+{
+    (void)state;
+    struct finding finding = { .hypothesis = HYPOTHESIS_KERNEL_FAULT, .cause = rope() };
+    finding.seen = finding.cause;
+    check_headline(&finding, "rope, layer 2, step 3 made an illegal memory access",
+                   "rope, capa 2, paso 3 hizo un acceso ilegal a memoria");
+    finding.seen = copy(20, 0);
+    check_headline(&finding,
+                   "rope, layer 2, step 3 made an illegal memory access; surfaced at the D2H copy "
+                   "of logits, step 3",
+                   "rope, capa 2, paso 3 hizo un acceso ilegal a memoria; se manifestó en la copia "
+                   "D2H de logits, paso 3");
+}
+
+/* Of several launches none is named as the one that did it. */
+static void candidates_are_a_set(void **state)
+{
+    (void)state;
+    struct finding finding = { .hypothesis = HYPOTHESIS_KERNEL_FAULT,
+                               .certainty = FINDING_POSSIBLE,
+                               .cause = rope(),
+                               .candidate_count = 4,
+                               .near = { .known = true, .address = 0x1000 } };
+    for (uint32_t i = 0; i < 4; i++) {
+        finding.candidates[i] = rope();
+        finding.candidates[i].scope.layer = (int32_t)i;
+    }
+    check_headline(&finding,
+                   "one of 4 launches made an illegal memory access at 0x1000; candidates: rope, "
+                   "layer 0, step 3; rope, layer 1, step 3; rope, layer 2, step 3; and 1 more",
+                   "uno de 4 lanzamientos hizo un acceso ilegal a memoria en 0x1000; candidatos: "
+                   "rope, capa 0, paso 3; rope, capa 1, paso 3; rope, capa 2, paso 3; y 1 más");
+}
+
+struct sentence {
+    enum hypothesis hypothesis;
+    uint8_t check;
+    bool copies; /* the cause is a copy */
+    uint64_t expected, found;
+    const char *english, *spanish; /* after the place */
+};
+
+static void every_hypothesis_has_its_numbers(void **state)
+{
+    (void)state;
+    static const struct sentence rows[] = {
+        { HYPOTHESIS_SIZE_MISMATCH, EVENT_CHECK_BYTES, true, 1716, 1780,
+          " asked for 1780 bytes of buffer logits, whose view has 1716 (refused by the check "
+          "bytes)",
+          " pidió 1780 bytes del búfer logits, cuya vista tiene 1716 (rechazado por la "
+          "comprobación "
+          "bytes)" },
+        { HYPOTHESIS_CONTRACT_BREACH, EVENT_CHECK_SHAPE, false, 769, 768,
+          " was given operand positions (buffer indices) with extent 768; its contract says 769 "
+          "(refused by the check shape)",
+          " recibió el operando positions (búfer indices) con extensión 768; su contrato dice 769 "
+          "(rechazado por la comprobación shape)" },
+        { HYPOTHESIS_USE_AFTER_FREE, EVENT_CHECK_GENERATION, false, 1, 2,
+          ": operand positions (buffer indices) was freed before (generation 1, now 2)",
+          ": el operando positions (búfer indices) se había liberado antes (generación 1, ahora "
+          "2)" },
+        { HYPOTHESIS_UNINITIALISED_READ, 0, false, 4096, 1,
+          " read 1 byte of operand positions (buffer indices) that nothing had written",
+          " leyó 1 byte del operando positions (búfer indices) sin que nada lo hubiera escrito" },
+        { HYPOTHESIS_STAGING_REUSE, 0, true, 0, 1, " took a staging slot that was in use",
+          " tomó una ranura intermedia que estaba en uso" },
+        { HYPOTHESIS_SILENT_CORRUPTION, 0, true, 0xabc, 0xdef,
+          ": bytes with the hash 0000000000000abc arrived with the hash 0000000000000def",
+          ": bytes con el hash 0000000000000abc llegaron con el hash 0000000000000def" },
+        { HYPOTHESIS_RUNTIME_DEFECT, 0, true, 0xabc, 0xdef,
+          ": bytes with the hash 0000000000000abc arrived with the hash 0000000000000def",
+          ": bytes con el hash 0000000000000abc llegaron con el hash 0000000000000def" },
+        { HYPOTHESIS_NON_DETERMINISM, 0, true, 0xabc, 0xdef,
+          ": hash 0000000000000abc in run 0, 0000000000000def in run 0",
+          ": hash 0000000000000abc en la ejecución 0, 0000000000000def en la ejecución 0" },
+        { HYPOTHESIS_HANG, 0, true, 700000000, 1250000000, ": no progress for 1.2 s (limit 0.7 s)",
+          ": sin progreso durante 1.2 s (límite 0.7 s)" },
+        { HYPOTHESIS_NUMERIC, 0, false, 1536, 1,
+          " wrote 1 non-finite value among 1536 to operand positions (buffer indices)",
+          " escribió 1 valor no finito entre 1536 en el operando positions (búfer indices)" },
+        { HYPOTHESIS_LEAK, 0, true, 10, 10000,
+          ": 10 allocations of this call, 10000 bytes, were alive when the process ended, and none "
+          "was ever freed",
+          ": 10 asignaciones de esta llamada, 10000 bytes, seguían vivas al terminar el proceso, y "
+          "ninguna se liberó" },
+        { HYPOTHESIS_STALE_GRAPH, 0, false, 0, 0,
+          ": operand positions (buffer indices) was destroyed after the graph was recorded",
+          ": el operando positions (búfer indices) se destruyó después de grabar el grafo" },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct sentence *row = &rows[i];
+        struct finding finding = { .hypothesis = row->hypothesis,
+                                   .check = row->check,
+                                   .cause = row->copies ? copy(10, 1) : rope(),
+                                   .expected = row->expected,
+                                   .found = row->found };
+        char english[400], spanish[400];
+        snprintf(english, sizeof(english), "%s%s",
+                 row->copies ? "D2H copy of logits, step 3" : "rope, layer 2, step 3",
+                 row->english);
+        snprintf(spanish, sizeof(spanish), "%s%s",
+                 row->copies ? "copia D2H de logits, paso 3" : "rope, capa 2, paso 3",
+                 row->spanish);
+        check_headline(&finding, english, spanish);
+    }
+    struct finding unordered = { .hypothesis = HYPOTHESIS_MISSING_SYNC,
+                                 .cause = rope(),
+                                 .other = copy(9, 1) };
+    check_headline(
+        &unordered,
+        "rope, layer 2, step 3 read 1 byte of operand positions (buffer indices) with no "
+        "order after the access by the D2H copy of logits, step 3",
+        "rope, capa 2, paso 3 leyó 1 byte del operando positions (búfer indices) sin "
+        "orden tras el acceso hecho por la copia D2H de logits, paso 3");
+}
+
+/* ---- Names of operands ---------------------------------------------------------------------- */
+
+static const char *name_of_operand(const char *op, uint8_t operand)
+{
+    return strcmp(op, "rope") == 0 && operand == 1 ? "positions" : NULL;
+}
+
+/* Contracts name operands; whoever has the events analysed gives the names. */
+static void operands_get_their_names(void **state)
+{
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        struct script script = { .layer = 2, .step = 3, .tensor = "", .ns = 1000 };
+        struct analyze_options options = { .level = AUDIT_LOG,
+                                           .operand_name = known ? name_of_operand : NULL };
+        CHECK_OK(analyzer_create(&options, &script.analyzer, &script.err), &script.err);
+        script_buffer(&script, 3, "y", true);
+        script_call(&script, EVENT_STREAM_CREATE, 1, 0);
+        struct event launch = script_launch_event(&script, 1, "rope");
+        script_operand(&launch, 3, 0, 64, EVENT_UPDATE);
+        script_operand(&launch, 3, 64, 64, EVENT_READ);
+        uint64_t id = script_add(&script, &launch);
+        script_remark(&script, EVENT_TRAP, id, 1, 1024, 5000, 0);
+        const struct analysis *analysis = script_finish(&script, NULL);
+        assert_int_equal(analysis->root, 0);
+        assert_string_equal(analysis->findings[0].cause.operand_name, known ? "positions" : "");
+        check_headline(&analysis->findings[0],
+                       known ? "rope, layer 2, step 3 read index 5000 (bound 1024) from operand "
+                               "positions (buffer y)"
+                             : "rope, layer 2, step 3 read index 5000 (bound 1024) from operand 1 "
+                               "(buffer y)",
+                       known
+                           ? "rope, capa 2, paso 3 leyó el índice 5000 (límite 1024) del operando "
+                             "positions (búfer y)"
+                           : "rope, capa 2, paso 3 leyó el índice 5000 (límite 1024) del operando "
+                             "1 (búfer y)");
+        script_close(&script);
+    }
+}
+
+/* ---- Neighbours ----------------------------------------------------------------------------- */
+
+/* A buffer far from the address says nothing about it. */
+static void far_neighbours_are_not_named(void **state)
+{
+    (void)state;
+    struct finding finding = { .hypothesis = HYPOTHESIS_KERNEL_FAULT,
+                               .cause = rope(),
+                               .near = { .known = true,
+                                         .address = 4096,
+                                         .before = { .bytes = 1, .distance = 1, .name = "close" },
+                                         .after = { .bytes = 1,
+                                                    .distance = -(int64_t)ANALYZE_NEAR_BYTES - 1,
+                                                    .name = "distant" } } };
+    struct text text;
+    text_init(&text);
+    finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    check_contains("near", text_get(&text), "past the end of close by 1 byte");
+    assert_null(strstr(text_get(&text), "distant"));
+    finding.near.after.distance++;
+    text_clear(&text);
+    finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    check_contains("near", text_get(&text), "before the start of distant by 4194304 bytes");
+    text_release(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(headline_says_who_did_what_and_where_it_surfaced),
+        cmocka_unit_test(surfacing_is_said_only_where_it_is_known),
+        cmocka_unit_test(candidates_are_a_set),
+        cmocka_unit_test(every_hypothesis_has_its_numbers),
+        cmocka_unit_test(operands_get_their_names),
+        cmocka_unit_test(far_neighbours_are_not_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
