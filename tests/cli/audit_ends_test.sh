@@ -51,11 +51,7 @@ wait "$auditor" 2>/dev/null
 killed=$(newest)
 expect_artifacts "$killed"
 expect_summary "j['partial'] and [r['label'] for r in j['rows'] if r['done']][:2] == ['A', 'B']" "$killed"
-for ((i = 0; i < 200; i++)); do
-    [ -n "$worker" ] && kill -0 "$worker" 2>/dev/null || break
-    sleep 0.05
-done
-[ "$i" -lt 200 ] || fail "expected the worker to end with its auditor"
+[ -z "$worker" ] || wait_until has_ended "$worker"
 before=$(stat -c %Y%s "$killed/run/B.flight")
 sed -i 's/C:audit:4000/C:audit:3/' "$killed/state.json"
 expect_exit 0 "${audit[@]}" --resume "$killed"
@@ -75,11 +71,8 @@ last="audit, its worker killed"
 "${audit[@]}" --matrix B:audit:4000,C:audit:3 --no-interventions >"$captured/out" 2>"$captured/err" &
 auditor=$!
 wait_for_file "artifacts/*/*/run/B.results.jsonl"
-for ((i = 0; i < 200; i++)); do
-    worker=$(pgrep -P "$auditor" | head -1)
-    [ -n "$worker" ] && break
-    sleep 0.05
-done
+wait_until pgrep -P "$auditor" >/dev/null
+worker=$(pgrep -P "$auditor" | head -1)
 kill -9 "$worker"
 wait "$auditor"
 [ $? -eq 4 ] || fail "expected exit status 4"

@@ -50,10 +50,7 @@ last="killed in a copy"
 GCORE_D2H_AUDIT=1 GCORE_D2H_AUDIT_LOG=copies.log "${run[@]}" --inject lost-wakeup@step=1 \
     >"$captured/out" 2>"$captured/err" </dev/null &
 child=$!
-for ((i = 0; i < 200; i++)); do
-    grep -q 'START\] op_id=1 ' copies.log 2>/dev/null && break
-    sleep 0.05
-done
+wait_until has_text 'START] op_id=1 ' copies.log
 kill -KILL "$child"
 wait "$child" 2>"$captured/err"
 [ "$(tail -n 1 copies.log | masked /dev/stdin)" = '[D2H_AUDIT_START] op_id=1 ts=TIME stream=0xADDRESS dev_ptr=0xADDRESS host_ptr=0xADDRESS bytes=4096 tensor=logits step=1 layer=-1' ] ||

@@ -80,32 +80,50 @@ expect_same_bytes()
     cmp -s "$1" "$2" || fail "expected $1 and $2 to be the same"
 }
 
-# wait_for_file PATTERN: until it is there, a minute at most (sanitized builds beside other work).
-wait_for_file()
+# Under ThreadSanitizer, which finds planted races too: a test must not plant one.
+races_are_reported() { [ "${GRETA_SANITIZE:-}" = thread ]; }
+
+# wait_until COMMAND...: until it succeeds; five minutes at most, on however busy a machine.
+wait_until()
 {
     local i
-    for ((i = 0; i < 1200; i++)); do
-        compgen -G "$1" >/dev/null && return
+    for ((i = 0; i < 6000; i++)); do
+        "$@" && return
         sleep 0.05
     done
-    fail "expected a file $1 to appear"
+    fail "expected this to come true: $*"
 }
 
+has_file() { compgen -G "$1" >/dev/null; }
+# Also one that nobody waits for.
+has_ended() { ! kill -0 "$1" 2>/dev/null || grep -qs '^State:[[:space:]]*Z' "/proc/$1/status"; }
+# has_text TEXT FILE
+has_text() { grep -qF -- "$1" "$2" 2>/dev/null; }
+
+# wait_for_file PATTERN: until it is there.
+wait_for_file() { wait_until has_file "$1"; }
+
 # expect_interrupted SIGNAL OUT COMMAND...: COMMAND is at work on OUT when the signal comes; it ends
-# with 130, without OUT and without anything of it.
+# with 130, without OUT and without anything of it. It is stopped at its work, so that it cannot end
+# before the signal; if it had ended or nearly so, it begins again.
 expect_interrupted()
 {
-    local signal=$1 out=$2 code before
+    local signal=$1 out=$2 code before child attempt
     shift 2
     last="$* (SIG$signal)"
     before=$(ls -A)
-    "$@" >"$captured/out" 2>"$captured/err" </dev/null &
-    local child=$!
-    wait_for_file "$out.part-*"
-    sleep 0.2
-    kill -s "$signal" "$child"
-    wait "$child"
-    code=$?
+    for ((attempt = 0; attempt < 20; attempt++)); do
+        "$@" >"$captured/out" 2>"$captured/err" </dev/null &
+        child=$!
+        while ! has_file "$out.part-*" && ! has_ended "$child"; do :; done
+        kill -STOP "$child" 2>/dev/null
+        kill -s "$signal" "$child" 2>/dev/null
+        kill -CONT "$child" 2>/dev/null
+        wait "$child"
+        code=$?
+        [ "$code" -eq 0 ] || break
+        rm -f "$out"
+    done
     [ "$code" -eq 130 ] || fail "expected exit status 130, found $code"
     expect_one_line_error "interrupted"
     [ "$(ls -A)" = "$before" ] || fail "expected no file to be left, found $(ls -A)"

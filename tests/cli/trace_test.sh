@@ -72,7 +72,7 @@ expect_stderr "possible missing-sync: cuStreamDestroy"
 # A signal sent to greta is the program's.
 "$GRETA" trace --backend cuda -- "$program" wait >"$captured/out" 2>"$captured/err" &
 child=$!
-for ((i = 0; i < 200; i++)); do grep -q "out of wait" "$captured/out" && break; sleep 0.05; done
+wait_until has_text "out of wait" "$captured/out"
 kill -TERM "$child"
 wait "$child"
 code=$?

@@ -259,38 +259,48 @@ static void killed_process_tells_the_same(void **state)
         }
 }
 
-/* A kernel that does not end is seen while it lasts, and found in the file. */
-static void hang_is_seen_live(void **state)
+/* A launch that lasts so long is a hang; false where the live analysis did not look meanwhile. */
+static bool is_seen_live(const char *folder, uint32_t milliseconds)
 {
-    const char *folder = *state;
     struct bench bench;
     struct analyze_live *live;
     struct analyzer *alive, *dead;
     struct analyze_options options = { .level = AUDIT_LOG, .hang_limit_ns = 200000000u };
     bench_open(&bench, folder, "hang", 0, false);
     CHECK_OK(analyze_live_start(bench.flight, bench.path, &options, &live, &bench.err), &bench.err);
-    uint64_t from = clock_ns();
-    struct sleep_params params = { .milliseconds = 900 };
+    struct sleep_params params = { milliseconds };
     struct device_launch sleeping = launch_sleep(&params);
     set_scope(&bench, 0, 2, 7, "");
     launch(&bench, 0, &sleeping);
     CHECK_OK(device_stream_sync(bench.device, bench.streams[0], DEVICE_HERE, &bench.err),
              &bench.err);
-    assert_true(clock_ns() - from >= 900000000u);
     CHECK_OK(analyze_live_stop(live, &alive, &bench.err), &bench.err);
     bench_close(&bench);
     show(analyzer_result(alive));
     const struct analysis *analysis = analyzer_result(alive);
-    assert_int_equal(analysis->finding_count, 1);
-    assert_int_equal(analysis->findings[0].hypothesis, HYPOTHESIS_HANG);
-    assert_string_equal(analysis->findings[0].cause.op, "sleep");
-    assert_int_equal(analysis->findings[0].cause.scope.layer, 2);
-    assert_int_equal(analysis->findings[0].seen.kind, EVENT_STREAM_SYNC);
+    bool seen = analysis->finding_count > 0;
+    if (seen) {
+        assert_int_equal(analysis->finding_count, 1);
+        assert_int_equal(analysis->findings[0].hypothesis, HYPOTHESIS_HANG);
+        assert_string_equal(analysis->findings[0].cause.op, "sleep");
+        assert_int_equal(analysis->findings[0].cause.scope.layer, 2);
+        assert_int_equal(analysis->findings[0].seen.kind, EVENT_STREAM_SYNC);
+    }
     CHECK_OK(analyze_flight(bench.path, &options, &dead, &bench.err), &bench.err);
     check_equal(analysis, analyzer_result(dead));
     analyzer_destroy(alive);
     analyzer_destroy(dead);
     unlink(bench.path);
+    return seen;
+}
+
+/* A kernel that does not end is seen while it lasts, and found in the file. It lasts longer where the
+ * machine is so busy that the live analysis did not get to look. */
+static void hang_is_seen_live(void **state)
+{
+    uint32_t milliseconds = 500;
+    while (!is_seen_live(*state, milliseconds))
+        assert_true((milliseconds *= 2) <= 64000);
 }
 
 static uint64_t cpu_ns(void)

@@ -108,7 +108,8 @@ static inline void sleep_kernel(const struct device_host_call *call, uint64_t ti
 {
     (void)tile;
     const struct sleep_params *params = call->params;
-    struct timespec pause = { 0, (long)params->milliseconds * 1000000L };
+    struct timespec pause = { params->milliseconds / 1000,
+                              (long)(params->milliseconds % 1000) * 1000000L };
     nanosleep(&pause, NULL);
 }
 

@@ -103,16 +103,18 @@ static void test_seen_at_the_copy(void **state)
     struct device_view x = fixture_floats(&fixture, 1024, "x");
     struct device_view logits = fixture_floats(&fixture, 16, "logits");
     fixture_fill(&fixture, &logits, 0);
-    struct sleep_params pause = { 30 };
-    struct device_launch slow = launch_sleep(&pause);
+    uint32_t gate = 0; /* closed until the copy is queued: the fault is seen there */
+    struct gate_params queued = { .wait = &gate };
+    struct device_launch held = launch_gate(&queued);
     struct poke_params past = { 4096 };
     struct device_launch wrong = launch_poke(x, &past);
     struct device_ticket ticket;
     const void *bytes;
     uint64_t count;
-    CHECK_OK(device_launch(device, fixture.stream, &slow, DEVICE_HERE, err), err);
+    CHECK_OK(device_launch(device, fixture.stream, &held, DEVICE_HERE, err), err);
     CHECK_OK(device_launch(device, fixture.stream, &wrong, DEVICE_HERE, err), err);
     CHECK_OK(device_copy_out(device, fixture.stream, &logits, DEVICE_HERE, &ticket, err), err);
+    open_gate(&gate);
     CHECK_FAILS(device_ticket_redeem(device, ticket, DEVICE_HERE, &bytes, &count, err), STATUS_LOST,
                 err);
     check_contains("redeem", err->text,
@@ -183,13 +185,15 @@ static void test_use_after_free(void **state)
     struct device *device = fixture.device;
     struct error *err = &fixture.err;
     struct device_view x = fixture_floats(&fixture, 1024, "x");
-    struct sleep_params pause = { 50 };
-    struct device_launch slow = launch_sleep(&pause);
+    uint32_t gate = 0; /* closed until the memory is freed */
+    struct gate_params freed = { .wait = &gate };
+    struct device_launch held = launch_gate(&freed);
     struct add_params one = { 1 };
     struct device_launch late = launch_add(x, &one);
-    CHECK_OK(device_launch(device, fixture.stream, &slow, DEVICE_HERE, err), err);
+    CHECK_OK(device_launch(device, fixture.stream, &held, DEVICE_HERE, err), err);
     CHECK_OK(device_launch(device, fixture.stream, &late, DEVICE_HERE, err), err);
     CHECK_OK(device_buffer_destroy(device, x.buffer, DEVICE_HERE, err), err);
+    open_gate(&gate);
     CHECK_FAILS(device_stream_sync(device, fixture.stream, DEVICE_HERE, err), STATUS_LOST, err);
     check_contains("late", err->text, "first fault: add");
     fixture_close(&fixture);

@@ -9,7 +9,6 @@
 #include "temp_folder.h"
 #include "test.h"
 
-#include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,13 +84,13 @@ static void check_damaged(void *context, const struct damaged *damaged)
     struct gguf_file *file = NULL;
     struct error err;
     uint64_t limit_before = memory_limit_begin(MEMORY_LIMIT_BYTES + damaged->size);
-    uint64_t start_ns = clock_ns();
+    uint64_t start_ns = processor_ns();
     enum status status = gguf_open(path.text, &file, &err);
-    uint64_t took_ns = clock_ns() - start_ns;
+    uint64_t took_ns = processor_ns() - start_ns;
     memory_limit_end(limit_before);
     check_outcome(damaged, status, &err, path.text);
     if (took_ns > TIME_LIMIT_NS)
-        fail_msg("%s: expected at most a second, found %" PRIu64 " ns", damaged->name, took_ns);
+        fail_msg("%s: expected at most a second of a processor, found %" PRIu64 " ns", damaged->name, took_ns);
     gguf_close(file);
 }
 
@@ -280,12 +279,12 @@ static void test_largest_file(void **state)
     struct temp_path path = temp_folder_path(&folder, "largest.gguf");
     struct gguf_file *file = NULL;
     struct error err;
-    uint64_t start_ns = clock_ns();
+    uint64_t start_ns = processor_ns();
     CHECK_OK(open_limited(path.text, MEMORY_LIMIT_BYTES, file_bytes, &file, &err), &err);
     print_message("%u entries and %u tensors in %" PRIu64 " ms\n", GGUF_ENTRY_LIMIT,
-                  GGUF_TENSOR_LIMIT, (clock_ns() - start_ns) / 1000000);
+                  GGUF_TENSOR_LIMIT, (processor_ns() - start_ns) / 1000000);
     if (memory_limit_works()) /* and so at full speed */
-        assert_true(clock_ns() - start_ns < 5 * (uint64_t)TIME_LIMIT_NS);
+        assert_true(processor_ns() - start_ns < 5 * (uint64_t)TIME_LIMIT_NS);
     assert_int_equal(gguf_tensor_count(file), GGUF_TENSOR_LIMIT);
     assert_non_null(gguf_tensor_find(file, "3FFFF"));
     assert_non_null(gguf_find(file, "FFFF"));
