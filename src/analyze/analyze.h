@@ -119,7 +119,7 @@ enum finding_certainty {
     FINDING_POSSIBLE /* one explanation among several, `reason` says why */
 };
 
-#define FINDING_CANDIDATE_LIMIT 8
+#define FINDING_CANDIDATE_LIMIT 16
 #define FINDING_WRAP_LIMIT 16 /* times 2^32 that an index which wrapped is taken to be off */
 #define FINDING_REASON_BYTES 160
 
@@ -134,8 +134,11 @@ struct finding {
      * bytes of the buffer of the operand that the fault's address is held against; 0: of none. */
     uint64_t expected, found;
     struct analyze_neighbourhood near;
-    uint32_t candidate_count; /* more than 1: breadcrumbs leave several, cause is the likeliest */
+    /* Launches that may have done it, the likeliest first, which is the cause; 1: it was that one;
+     * 0: the cause was seen to do it. */
+    uint32_t candidate_count;
     struct analyze_place candidates[FINDING_CANDIDATE_LIMIT];
+    uint64_t candidates_left_out; /* more of them, for which there was no room: the least likely */
     uint64_t order_id;      /* id of the first event of the violation: its place in time */
     uint64_t count;         /* how often, at this op, operand and check */
     int32_t consequence_of; /* index of the finding it follows from; -1: of none */

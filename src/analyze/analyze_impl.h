@@ -99,10 +99,12 @@ struct analyzer {
     uint64_t iteration;
     uint64_t last_id, last_ns; /* of the events so far */
     uint64_t first_fault_id;   /* event; 0: none */
+    uint64_t gap_id;           /* the last event before records were lost; 0: none were */
     bool device_closed;
     /* The first call that failed because the device was lost. */
     struct analyze_place first_failure;
-    struct event unplaced_fault; /* id 0: none; its launch is found in the crumbs at the end */
+    struct event unplaced_fault; /* id 0: none; caught in no launch: looked into at the end */
+    struct analyze_neighbourhood unplaced_near; /* of it, when it happened */
     /* At the end. */
     const struct crumb_page *crumbs;
     uint64_t now_ns;
@@ -189,7 +191,11 @@ enum finding_reason {
     REASON_NO_LAUNCH_KNOWN,
     REASON_DIED_INSIDE,
     REASON_DIED_IN_CALL,
-    REASON_SEVERAL_STREAMS,
+    REASON_SEVERAL_LAUNCHES,
+    REASON_NEAR_ADDRESS,
+    REASON_GAPS,
+    REASON_REPLAY_UNKNOWN,
+    REASON_STREAM_BEGAN,
     REASON_CANARY_LATE,
     REASON_NEEDS_COMPARISON,
     REASON_SOURCE_CHANGED,
@@ -234,6 +240,20 @@ const struct event *analyze_find_call(const struct analyzer *analyzer, uint64_t 
                                       uint32_t node);
 /* The access with that operand, or NULL. */
 const struct event_access *event_operand(const struct event *event, uint8_t operand);
+
+/* Which launches may have made the illegal access (suspects.c): the candidates of the draft, the
+ * likeliest its cause. Direct if only one can have, else possible, with the reason. fault: the
+ * event; id 0: the process died, with none. draft->near is set already. Returns how many. */
+uint64_t suspects_find(const struct analyzer *analyzer, const struct event *fault,
+                       struct finding *draft);
+/* From the address to the nearest byte of the range; 0: it is one of them. */
+uint64_t access_distance(const struct event_access *access, uint64_t address);
+/* Not so far that the address says nothing of the range. */
+bool access_is_near(const struct event_access *access, uint64_t address);
+/* How many times 2^32 the address is off from a byte of the range's buffer; 0: it is not, or by
+ * more than an index that wrapped explains. */
+uint32_t access_wraps(const struct analyzer *analyzer, const struct event_access *access,
+                      uint64_t address);
 
 /* Which finding's wrong bytes reach the call: by data flow through the history; -1: none known. */
 int32_t flow_origin(const struct analyzer *analyzer, uint64_t event_id);

@@ -166,6 +166,7 @@ struct stream_state {
     uint64_t last_id;       /* of the work given last */
     uint64_t waits_mark;    /* mark waited for last, plus 1; 0: none since its last work */
     uint64_t waited_id;     /* of the last work that somebody waited for */
+    uint64_t completed_id;  /* of the last work that the device said is done, before any fault */
     bool legacy, blocking;  /* of a foreign program: streams that wait for one another */
     bool hidden;            /* order that nobody sees goes through it */
 };

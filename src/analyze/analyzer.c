@@ -79,6 +79,7 @@ void analyze_count(struct analyzer *analyzer, enum hypothesis hypothesis, uint64
 void analyze_lost(struct analyzer *analyzer, uint64_t count)
 {
     analyzer->result.lost_count += count;
+    analyzer->gap_id = analyzer->last_id ? analyzer->last_id : 1;
     order_forget(&analyzer->order);
 }
 

@@ -204,8 +204,8 @@ static void add_surfaced(const struct describer *out, const struct finding *find
 static void add_subject(const struct describer *out, const struct finding *finding)
 {
     if (finding->candidate_count > 1)
-        text_addf(out->text, SAY("one of %" PRIu32 " launches", "uno de %" PRIu32 " lanzamientos"),
-                  finding->candidate_count);
+        text_addf(out->text, SAY("one of %" PRIu64 " launches", "uno de %" PRIu64 " lanzamientos"),
+                  finding->candidate_count + finding->candidates_left_out);
     else
         describe_place(out, &finding->cause);
 }
@@ -221,8 +221,9 @@ static void add_candidates(const struct describer *out, const struct finding *fi
         text_add(out->text, i ? "; " : "");
         describe_place(out, &finding->candidates[i]);
     }
-    if (count > shown)
-        text_addf(out->text, SAY("; and %" PRIu32 " more", "; y %" PRIu32 " más"), count - shown);
+    uint64_t more = finding->candidates_left_out + (count > shown ? count - shown : 0);
+    if (more)
+        text_addf(out->text, SAY("; and %" PRIu64 " more", "; y %" PRIu64 " más"), more);
 }
 
 void finding_describe(const struct finding *finding, enum analyze_language language,

@@ -191,13 +191,13 @@ struct analyze_place place_of_crumb(const struct analyzer *analyzer,
                                     const struct crumb_stream *crumbs)
 {
     uint64_t id = crumb_entered(crumbs);
-    uint64_t node = __atomic_load_n(&crumbs->node, __ATOMIC_ACQUIRE);
+    uint32_t launches, node = crumb_node(crumbs, &launches);
     const struct history_entry *entry = history_find(&analyzer->history, id);
     const struct graph *graph = NULL;
     if (entry && entry->event.kind == EVENT_GRAPH_REPLAY)
         graph = graphs_find(&analyzer->graphs, entry->event.cause_id);
     if (graph && graph->count && node)
-        return place_of_id(analyzer, id, (uint32_t)((node - 1) % graph->count) + 1);
+        return place_of_id(analyzer, id, (node - 1) % (uint32_t)graph->count + 1);
     return place_of_id(analyzer, id, 0);
 }
 

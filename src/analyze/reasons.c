@@ -13,9 +13,22 @@ static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
                              "sabe qué lo terminó" },
     [REASON_DIED_IN_CALL] = { "the process ended in this call; what ended it is not known",
                               "el proceso terminó en esta llamada; no se sabe qué lo terminó" },
-    [REASON_SEVERAL_STREAMS] = { "several streams were inside a launch: rerun with one stream",
-                                 "varios flujos estaban dentro de un lanzamiento: repita con un "
-                                 "solo flujo" },
+    [REASON_SEVERAL_LAUNCHES] = { "each of them may have been running; those known to have begun "
+                                  "come first, then in the order of their calls",
+                                  "cualquiera pudo estar en ejecución; primero los que consta que "
+                                  "empezaron, luego por orden de llamada" },
+    [REASON_NEAR_ADDRESS] = { "each of them may have been running; those whose memory is near the "
+                              "address, or 2^32 bytes from it, come first",
+                              "cualquiera pudo estar en ejecución; primero los que tienen memoria "
+                              "cerca de la dirección, o a 2^32 bytes de ella" },
+    [REASON_GAPS] = { "records are missing: a launch that is not in them may have done it",
+                      "faltan registros: pudo hacerlo un lanzamiento que no está en ellos" },
+    [REASON_REPLAY_UNKNOWN] = { "which launch of the graph it was is not known",
+                                "no se sabe qué lanzamiento del grafo fue" },
+    [REASON_STREAM_BEGAN] = { "the stream began this launch; nothing shows whether it ended, or "
+                              "whether what follows it began",
+                              "el flujo empezó este lanzamiento; nada muestra si terminó, ni si "
+                              "empezó lo que le sigue" },
     [REASON_CANARY_LATE] = { "the damage was seen when the buffer was destroyed: any launch since "
                              "its creation may have done it",
                              "el daño se vio al destruir el búfer: pudo hacerlo cualquier "

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAVE_MAGIC UINT32_C(0x34415247) /* "GRA4" */
+#define SAVE_MAGIC UINT32_C(0x35415247) /* "GRA5" */
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
@@ -110,6 +110,7 @@ static void put_finding(struct pack *out, const struct finding *finding)
     put_number(out, finding->candidate_count, 1);
     for (uint32_t i = 0; i < finding->candidate_count; i++)
         put_place(out, &finding->candidates[i]);
+    put_number(out, finding->candidates_left_out, 8);
     put_number(out, finding->order_id, 8);
     put_number(out, finding->count, 8);
     put_number(out, (uint32_t)finding->consequence_of, 4);
@@ -281,6 +282,7 @@ static void get_finding(struct unpack *in, size_t count, struct finding *ret)
     ret->candidate_count = (uint32_t)get_below(in, 1, FINDING_CANDIDATE_LIMIT + 1);
     for (uint32_t i = 0; i < ret->candidate_count; i++)
         get_place(in, &ret->candidates[i]);
+    ret->candidates_left_out = get_number(in, 8);
     ret->order_id = get_number(in, 8);
     ret->count = get_number(in, 8);
     uint32_t from = (uint32_t)get_number(in, 4);

@@ -56,6 +56,9 @@ void order_ticket_end(struct order *order, const struct event *event, struct thr
 /* Told before the slot of a copy in can be taken again. */
 void order_copy_completed(struct analyzer *analyzer, const struct event *event)
 {
+    struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
+    if (stream && !analyzer->first_fault_id && event->cause_id > stream->completed_id)
+        stream->completed_id = event->cause_id;
     analyzer->order.completions = true;
     const struct history_entry *copy = history_find(&analyzer->history, event->cause_id);
     if (!copy || copy->event.kind != EVENT_COPY_IN)

@@ -145,6 +145,48 @@ static void note_absent(struct report_planted *planted)
                     "are canaries, and nothing would fault";
 }
 
+/* The first finding of the row's hypothesis that has several candidates; NULL: none. */
+static const struct finding *find_several(const struct self_test_row *row,
+                                          const struct analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->finding_count; i++)
+        if (analysis->findings[i].hypothesis == row->hypothesis &&
+            analysis->findings[i].candidate_count > 1)
+            return &analysis->findings[i];
+    return NULL;
+}
+
+static bool has_candidate(const struct self_test_row *row, const struct finding *finding)
+{
+    for (uint32_t i = 0; i < finding->candidate_count; i++)
+        if (is_culprit(row, &finding->candidates[i]))
+            return true;
+    return false;
+}
+
+/* Several launches may have done it: the right one must be among them, and the only one left in a
+ * run that waits after each launch. */
+static enum status narrow(struct bench *bench, const struct self_test_row *row,
+                          const struct job *planted, const struct finding *several,
+                          struct report_planted *result, struct error *err)
+{
+    struct job job = *planted;
+    struct child_outcome outcome;
+    struct analyzer *analyzer;
+    job.serialise = true;
+    TRY(run_job(bench, &job, &outcome, &analyzer, err));
+    const struct analysis *analysis = analyzer ? analyzer_result(analyzer) : NULL;
+    if (analysis && analysis->root >= 0) {
+        result->found_hypothesis = analysis->findings[analysis->root].hypothesis;
+        result->culprit = analysis->findings[analysis->root].cause;
+        result->detected = self_test_matches(row, analysis, &result->culprit_ok);
+        result->culprit_ok = result->culprit_ok && has_candidate(row, several);
+    }
+    analyzer_destroy(analyzer);
+    child_outcome_release(&outcome);
+    return STATUS_OK;
+}
+
 static enum status plant(struct bench *bench, const struct self_test_row *row,
                          struct report_planted *planted, char *note, size_t note_bytes,
                          struct error *err)
@@ -174,6 +216,9 @@ static enum status plant(struct bench *bench, const struct self_test_row *row,
     }
     describe_miss(&outcome, analysis, note, note_bytes);
     enum status status = STATUS_OK;
+    const struct finding *several = analysis && !root ? find_several(row, analysis) : NULL;
+    if (several)
+        status = narrow(bench, row, &job, several, planted, err);
     if (planted->detected && (row->needs & SELF_TEST_COMPARED))
         status = run_other_path(bench, &job, &planted->detected, err);
     planted->note = note[0] ? note : NULL;

@@ -172,7 +172,10 @@ static void emit_streams(struct emit *emit, const struct flight_reader *reader,
         emit_count(emit, "calls", survey->stream_calls[i]);
         emit_count(emit, "entered", entered);
         emit_count(emit, "finished", finished);
-        emit_call(emit, "stopped_inside", &inside);
+        /* Where only the next kernel tells that one has ended, the last of them may have. */
+        emit_call(emit,
+                  crumb_order(crumbs) == CRUMB_ORDER_EXACT ? "stopped_inside" : "begun_last",
+                  &inside);
         emit_call(emit, "last_call", &survey->stream_last[i]);
         emit_object_end(emit);
     }

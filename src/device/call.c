@@ -189,30 +189,39 @@ static void describe_fault(const struct device_fault *fault, char *words, size_t
     else
         snprintf(address, sizeof(address), "address not known: %s",
                  fault->note ? fault->note : "the processor gives none");
-    snprintf(words, bytes, "%s%s%s%s%s, stream %" PRIu32 ", event %" PRIu64 ", %s", fault->op,
-             layer, step, fault->scope.tensor[0] ? ", tensor " : "", fault->scope.tensor,
-             fault->stream_index, fault->event_id, address);
+    if (fault->caught)
+        snprintf(words, bytes, "%s%s%s%s%s, stream %" PRIu32 ", event %" PRIu64 ", %s", fault->op,
+                 layer, step, fault->scope.tensor[0] ? ", tensor " : "", fault->scope.tensor,
+                 fault->stream_index, fault->event_id, address);
+    else
+        snprintf(words, bytes, "%s, %s", fault->running, address);
 }
 
 void device_report_fault(struct device *device, const struct device_fault *fault)
 {
     struct event event = { .kind = EVENT_FAULT,
                            .id = new_id(device),
-                           .cause_id = fault->event_id,
                            .begin_ns = clock_ns(),
-                           .object = fault->node_id,
+                           .flags = fault->by_copy ? EVENT_COPY_ENGINE : 0,
                            .host_address = fault->address_known ? fault->address : 0,
                            .found = fault->address_known,
-                           .stream_index = fault->stream_index,
+                           .stream_index = EVENT_NO_STREAM,
                            .thread_index = thread_index(),
-                           .scope = fault->scope,
+                           .scope = { -1, -1, "" },
                            .operand = EVENT_NO_OPERAND,
                            .code = fault->code,
                            .code_of = fault->code ? EVENT_CODE_RUNTIME : EVENT_CODE_UNSAID,
                            .phase = EVENT_END,
                            .outcome = EVENT_FAILED };
     event.end_ns = event.begin_ns;
-    event_set_text(event.op, sizeof(event.op), fault->op);
+    if (fault->caught) {
+        event.flags |= EVENT_CAUGHT;
+        event.cause_id = fault->event_id;
+        event.object = fault->node_id;
+        event.stream_index = fault->stream_index;
+        event.scope = fault->scope;
+        event_set_text(event.op, sizeof(event.op), fault->op);
+    }
     pthread_mutex_lock(&device->fault_lock);
     if (!device_is_lost(device)) {
         describe_fault(fault, device->first_fault, sizeof(device->first_fault));

@@ -58,6 +58,7 @@ static void release_common(struct device *device)
     inspect_destroy(device);
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->fault_lock);
+    pthread_mutex_destroy(&device->serial_lock);
 }
 
 enum status device_init(struct device *device, const struct device_options *options,
@@ -70,6 +71,7 @@ enum status device_init(struct device *device, const struct device_options *opti
         device->options.staging_slot_bytes = SLOT_BYTES_DEFAULT;
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->fault_lock, NULL);
+    pthread_mutex_init(&device->serial_lock, NULL);
     device->crumbs = options->crumbs;
     device->owns_crumbs = !options->crumbs;
     if (device->owns_crumbs)

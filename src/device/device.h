@@ -77,7 +77,8 @@ struct device_options {
     const struct device_gpu_image *gpu_image;
     /* Of a GPU: read instead of /dev/kmsg; NULL: that. Borrowed while the device is opened. */
     const char *kernel_log;
-    bool serialise;        /* every call waits for its work: faults show where they happen */
+    bool serialise;        /* every call waits for its work, a replay after each of its calls:
+                              one launch is in flight at a time */
     bool completions;      /* tell the observer when queued work is done */
     bool copy_completions; /* the same, of copies in and out only; on a GPU, in only */
     /* What follows costs something and is told to the observer only. */

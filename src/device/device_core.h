@@ -221,8 +221,8 @@ void staging_destroy(struct device *device);
 
 /* ---- Graphs --------------------------------------------------------------------------------- */
 
-/* Adds a command to the graph being recorded, with the buffers it names. */
-MUST_CHECK enum status graph_record(struct graph_builder *builder,
+/* Adds a command of the call to the graph being recorded, with the buffers it names. */
+MUST_CHECK enum status graph_record(struct graph_builder *builder, const struct call *call,
                                     const struct device_command *command,
                                     const struct device_view *views, size_t view_count,
                                     struct error *err);
@@ -238,6 +238,11 @@ const struct device_command *graph_find_command(const struct graph_builder *buil
  * its own: what comes later is ordered by it. */
 MUST_CHECK enum status call_settle(const struct call *call, const struct stream_slot *stream,
                                    struct error *err);
+
+/* Gives the stream a command; where options.serialise, waits for it, and other threads give theirs
+ * after that. */
+MUST_CHECK enum status call_submit_alone(const struct call *call, const struct stream_slot *stream,
+                                         const struct device_command *command, struct error *err);
 
 /* Runs a command, or records it where the stream is recording. `views` name its buffers. */
 MUST_CHECK enum status call_submit(struct call *call, struct stream_slot *stream,

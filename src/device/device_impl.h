@@ -102,16 +102,19 @@ struct device_command {
 /* For people: the op it is a launch of, or a part of; else what it does. Static. */
 const char *device_command_name(const struct device_command *command);
 
-/* What a backend knows of an illegal access. */
 #define DEVICE_ILLEGAL_ADDRESS 700 /* the same number in CUDA and in HIP */
 
+/* What a backend saw of an illegal access. */
 struct device_fault {
-    uint64_t event_id; /* the command that ran; 0 if not known */
-    uint64_t node_id;  /* in a graph: event of the recorded call; else 0 */
-    const char *op;    /* its name; static */
+    bool caught; /* inside the command below; else none of that is known */
+    uint64_t event_id;
+    uint64_t node_id; /* in a graph: event of the recorded call; else 0 */
+    const char *op;   /* its name; static */
     struct event_scope scope;
     uint32_t stream_index;
-    bool address_known; /* a non-canonical address has none */
+    const char *running; /* not caught: what may have been running, for people */
+    bool by_copy;        /* the hardware says that a copy made the access */
+    enum event_address address_known; /* a non-canonical address has none */
     uint64_t address;
     const char *note; /* how it is known, or why it is not; NULL: nothing to say */
     int code;         /* of the runtime; 0: it gave none */
@@ -242,6 +245,8 @@ struct device {
      * copies out only with options.completions: redeeming says that the copy was waited for. */
     bool completions_lag;
 
+    pthread_mutex_t serial_lock; /* options.serialise: held from giving work until it is done */
+
     uint64_t next_event_id; /* atomic */
     uint64_t traps_told;    /* of the crumb page; under lock */
     uint64_t launch_count;  /* atomic; of those that could be scanned */
@@ -262,7 +267,7 @@ struct device {
 
     uint32_t lost;              /* atomic flag; set once, after first_fault is written */
     pthread_mutex_t fault_lock; /* guards first_fault until lost is set */
-    char first_fault[384];      /* in words */
+    char first_fault[768];      /* in words */
     uint64_t first_fault_id;    /* event of the fault */
     int first_fault_code;       /* of the runtime; 0: it gave none */
     char lost_words[96];        /* what a call that meets the fault says of it */

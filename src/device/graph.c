@@ -1,5 +1,8 @@
 /* graph.c - work recorded once and replayed: the commands as they were checked, and the handles
- * they name, which must still be alive at every replay. */
+ * they name, which must still be alive at every replay.
+ *
+ * With options.serialise the backend gets no graph: a replay is its calls, one by one, each told as
+ * a call of its own and waited for. */
 #include "device/device_core.h"
 
 #include "base/array.h"
@@ -14,6 +17,8 @@ struct graph_builder {
     uint64_t id; /* event of graph_begin */
     struct device_command *commands;
     size_t command_count, command_capacity;
+    struct event *events; /* what the commands were told as; NULL: not to be told again */
+    size_t event_capacity;
     struct device_buffer *buffers; /* every one a command names; repeated ones once */
     size_t buffer_count, buffer_capacity;
 };
@@ -23,6 +28,7 @@ void graph_builder_destroy(struct graph_builder *builder)
     if (!builder)
         return;
     free(builder->commands);
+    free(builder->events);
     free(builder->buffers);
     free(builder);
 }
@@ -57,16 +63,31 @@ static bool add_buffer(struct graph_builder *builder, struct device_buffer buffe
     return true;
 }
 
-enum status graph_record(struct graph_builder *builder, const struct device_command *command,
-                         const struct device_view *views, size_t view_count, struct error *err)
+/* Room for what the next command is told as, where it will be told again. */
+static bool keep_event(struct graph_builder *builder, const struct call *call)
+{
+    if (!call->device->options.serialise || !device_is_observed(call->device))
+        return true;
+    struct event *events = array_reserve(builder->events, builder->command_count,
+                                         &builder->event_capacity, sizeof(*events));
+    if (!events)
+        return false;
+    builder->events = events;
+    builder->events[builder->command_count] = call->event;
+    return true;
+}
+
+enum status graph_record(struct graph_builder *builder, const struct call *call,
+                         const struct device_command *command, const struct device_view *views,
+                         size_t view_count, struct error *err)
 {
     if (builder->command_count == GRAPH_COMMAND_LIMIT)
         return error_set(err, STATUS_LIMIT, "graph: expected at most %u commands",
                          GRAPH_COMMAND_LIMIT);
     struct device_command *commands = array_reserve(builder->commands, builder->command_count,
                                                     &builder->command_capacity, sizeof(*commands));
-    bool good = commands != NULL;
-    if (good)
+    bool good = commands != NULL && keep_event(builder, call);
+    if (commands)
         builder->commands = commands;
     for (size_t i = 0; good && i < view_count; i++)
         good = views[i].buffer.index == 0 || add_buffer(builder, views[i].buffer);
@@ -114,8 +135,11 @@ static enum status finish(struct device *device, void *stream, struct graph_buil
     }
     struct graph_slot *slot = slot_at(&device->graphs, index);
     slot->epoch = 0;
-    enum status status = device->methods->graph_create(
-        device, stream, take_builder->commands, take_builder->command_count, &slot->impl, err);
+    slot->impl = NULL;
+    enum status status = STATUS_OK;
+    if (!device->options.serialise)
+        status = device->methods->graph_create(device, stream, take_builder->commands,
+                                               take_builder->command_count, &slot->impl, err);
     pthread_mutex_lock(&device->lock);
     slot->recorded = status ? NULL : take_builder;
     if (status)
@@ -197,6 +221,61 @@ static enum status check_graph(struct call *call, struct device_graph graph,
     return STATUS_OK;
 }
 
+/* Begins the recorded call once more, as one of its own. */
+static void begin_again(struct call *call, struct device *device, const struct stream_slot *stream,
+                        const struct event *recorded, const struct device_site *site)
+{
+    call_init(call, device, EVENT_LAUNCH, *site);
+    if (recorded) {
+        uint64_t begin_ns = call->event.begin_ns;
+        uint32_t thread_index = call->event.thread_index;
+        call->event = *recorded;
+        call->event.id = call->event.object = 0;
+        call->event.begin_ns = begin_ns;
+        call->event.thread_index = thread_index;
+        call->event.scope.step = stream->scope.step;
+    }
+    call_begin(call);
+}
+
+/* The commands [place, end) of one recorded call: its work, and inspections before and after. */
+static enum status give_call(struct device *device, const struct stream_slot *stream,
+                             const struct graph_builder *recorded, size_t place, size_t end,
+                             const struct device_site *site, uint64_t *ret_event_id,
+                             struct error *err)
+{
+    struct call call;
+    enum status status = STATUS_OK;
+    begin_again(&call, device, stream, recorded->events ? &recorded->events[place] : NULL, site);
+    *ret_event_id = call.event.id;
+    for (size_t i = place; i < end && !status; i++) {
+        struct device_command command = recorded->commands[i];
+        command.event_id = call.event.id;
+        command.scope.step = stream->scope.step;
+        if (command.kind == DEVICE_COMMAND_LAUNCH)
+            inspect_note_launch(&call, command.contract->name);
+        if (command.kind == DEVICE_COMMAND_INSPECT)
+            status = device->methods->submit(device, stream->impl, &command, err);
+        else
+            status = call_submit_alone(&call, stream, &command, err);
+    }
+    return call_end(&call, status, err);
+}
+
+static enum status give_calls(struct device *device, const struct stream_slot *stream,
+                              const struct graph_builder *recorded, const struct device_site *site,
+                              uint64_t *ret_event_id, struct error *err)
+{
+    const struct device_command *commands = recorded->commands;
+    enum status status = STATUS_OK;
+    for (size_t i = 0, end = 0; i < recorded->command_count && !status; i = end) {
+        while (end < recorded->command_count && commands[end].event_id == commands[i].event_id)
+            end++;
+        status = give_call(device, stream, recorded, i, end, site, ret_event_id, err);
+    }
+    return status;
+}
+
 static enum status give_replay(struct device *device, struct device_stream stream,
                                struct device_graph graph, struct device_site site,
                                uint64_t *ret_event_id, struct error *err)
@@ -210,15 +289,15 @@ static enum status give_replay(struct device *device, struct device_stream strea
     enum status status = call_refuse_capture(&call, slot, "graph replay", err);
     if (!status)
         status = check_graph(&call, graph, &graph_slot, err);
-    if (!status) {
+    if (!status && device->options.serialise) {
+        status = give_calls(device, slot, graph_slot->recorded, &site, &call.event.id, err);
+    } else if (!status) {
         uint64_t epoch = __atomic_add_fetch(&graph_slot->epoch, 1, __ATOMIC_RELAXED);
         call.event.epoch = (uint16_t)epoch;
         call.event.cause_id = graph_slot->recorded->id;
         call_begin(&call);
         status = device->methods->graph_replay(device, slot->impl, graph_slot->impl, call.event.id,
                                                &slot->scope, err);
-        if (!status)
-            status = call_settle(&call, slot, err);
         call_end(&call, status, err);
     }
     call_unlock_stream(slot);
@@ -243,7 +322,8 @@ enum status device_graph_replay(struct device *device, struct device_stream stre
 
 void graph_slot_release(struct device *device, struct graph_slot *slot)
 {
-    device->methods->graph_destroy(device, slot->impl);
+    if (slot->impl)
+        device->methods->graph_destroy(device, slot->impl);
     pthread_mutex_lock(&device->lock); /* whoever looks up a trap's launch reads it */
     struct graph_builder *recorded = slot->recorded;
     slot->recorded = NULL;

@@ -105,7 +105,7 @@ static enum status queue(struct call *call, struct stream_slot *stream,
     command->event_id = call->event.id;
     command->scope = stream->scope;
     if (stream->builder)
-        return graph_record(stream->builder, command, NULL, 0, err);
+        return graph_record(stream->builder, call, command, NULL, 0, err);
     return call->device->methods->submit(call->device, stream->impl, command, err);
 }
 

@@ -74,13 +74,29 @@ enum status call_settle(const struct call *call, const struct stream_slot *strea
     if (!device->options.serialise)
         return STATUS_OK;
     TRY(device->methods->stream_sync(device, stream->impl, err));
+    TRY(device_check(device, err));
     struct event wait = { .kind = EVENT_STREAM_SYNC,
                           .cause_id = call->event.id,
                           .stream_index = call->event.stream_index,
                           .scope = stream->scope,
                           .operand = EVENT_NO_OPERAND };
     device_tell(device, &wait);
-    return device_check(device, err);
+    return STATUS_OK;
+}
+
+enum status call_submit_alone(const struct call *call, const struct stream_slot *stream,
+                              const struct device_command *command, struct error *err)
+{
+    struct device *device = call->device;
+    bool alone = device->options.serialise;
+    if (alone)
+        pthread_mutex_lock(&device->serial_lock);
+    enum status status = device->methods->submit(device, stream->impl, command, err);
+    if (!status)
+        status = call_settle(call, stream, err);
+    if (alone)
+        pthread_mutex_unlock(&device->serial_lock);
+    return status;
 }
 
 enum status call_submit(struct call *call, struct stream_slot *stream,
@@ -89,10 +105,9 @@ enum status call_submit(struct call *call, struct stream_slot *stream,
 {
     if (stream->builder) {
         call->event.object = graph_builder_id(stream->builder);
-        return graph_record(stream->builder, command, views, view_count, err);
+        return graph_record(stream->builder, call, command, views, view_count, err);
     }
-    TRY(call->device->methods->submit(call->device, stream->impl, command, err));
-    return call_settle(call, stream, err);
+    return call_submit_alone(call, stream, command, err);
 }
 
 static enum status give_launch(struct device *device, struct device_stream stream,

@@ -1,9 +1,9 @@
 /* crumb.h - the page on which kernels leave breadcrumbs and traps.
  *
  * Plain memory of the host that the device can write: what stands here can be read after the device
- * is lost, and, where the page is part of a flight file, after the process is dead. Before a kernel
- * runs, its launch id goes into `entered`; after it, into `finished`. A launch that was entered and
- * not finished is where a stream stopped.
+ * is lost, and, where the page is part of a flight file, after the process is dead. When a kernel
+ * runs, its launch id goes into `entered`; once it has ended, into `finished`. How soon, and what
+ * follows from it, depends on the device: enum crumb_order.
  *
  * All words are written and read with the functions below: the writer may be another thread, a
  * device, or a process that is gone. */
@@ -16,11 +16,30 @@
 #define CRUMB_STREAM_LIMIT 64u
 #define CRUMB_TRAP_LIMIT 126u
 
+/* What crumbs prove. In every order a launch that has left its crumb began after all work that the
+ * stream was given before it had ended. */
+enum crumb_order {
+    CRUMB_ORDER_UNKNOWN, /* of a file from before this was told; taken as CRUMB_ORDER_EARLY */
+    /* A launch leaves its crumb before anything else of it runs, and `finished` is stored as soon
+     * as it has ended: entered and not finished means that the stream is inside it. */
+    CRUMB_ORDER_EXACT,
+    /* The first block of a kernel leaves the crumb: other blocks may run before. Only the stream's
+     * next kernel, or a wait of the host, stores `finished`: a launch that is entered and not
+     * finished may have ended. So what runs is the launch entered last, or the one after it. */
+    CRUMB_ORDER_NEXT,
+    /* The same, and a kernel may begin before the kernels before it have ended; it leaves its crumb
+     * when they have. So any of the kernels queued after the one entered last may run too. */
+    CRUMB_ORDER_EARLY,
+    CRUMB_ORDER_COUNT
+};
+
+/* So many launches of a graph may be done by one kernel, which leaves one crumb. */
+#define CRUMB_JOIN_LIMIT 3u
+
 struct crumb_stream {
     uint64_t entered;   /* id of the launch that began last */
     uint64_t finished;  /* id of the launch that ended last */
-    uint64_t node;      /* in a replay, which `entered` names: which of its recorded calls
-                           (launches, fills, copies), from 1 */
+    uint64_t node;      /* in a replay, which `entered` names: crumb_node_of() */
     uint64_t unused[5]; /* a cache line for each stream */
 };
 
@@ -36,7 +55,8 @@ struct crumb_trap {
 struct crumb_page {
     struct crumb_stream streams[CRUMB_STREAM_LIMIT];
     uint64_t trap_count; /* claimed; may be larger than CRUMB_TRAP_LIMIT: the rest were not kept */
-    uint64_t unused[7];
+    uint64_t order;      /* enum crumb_order; written when the device is opened */
+    uint64_t unused[6];
     struct crumb_trap traps[CRUMB_TRAP_LIMIT];
 };
 
@@ -58,6 +78,32 @@ static inline uint64_t crumb_entered(const struct crumb_stream *stream)
 static inline uint64_t crumb_finished(const struct crumb_stream *stream)
 {
     return __atomic_load_n(&stream->finished, __ATOMIC_ACQUIRE);
+}
+
+/* Which recorded call of a graph (launch, fill, copy) a kernel does, from 1, and how many launches
+ * from there on, as one word that a kernel stores. */
+static inline uint64_t crumb_node_of(uint64_t node, uint32_t launches)
+{
+    return node | (uint64_t)launches << 32;
+}
+
+/* *ret_launches: at least 1. */
+static inline uint32_t crumb_node(const struct crumb_stream *stream, uint32_t *ret_launches)
+{
+    uint64_t word = __atomic_load_n(&stream->node, __ATOMIC_ACQUIRE);
+    *ret_launches = word >> 32 ? (uint32_t)(word >> 32) : 1;
+    return (uint32_t)word;
+}
+
+static inline enum crumb_order crumb_order(const struct crumb_page *page)
+{
+    uint64_t order = __atomic_load_n(&page->order, __ATOMIC_ACQUIRE);
+    return order < CRUMB_ORDER_COUNT ? (enum crumb_order)order : CRUMB_ORDER_UNKNOWN;
+}
+
+static inline void crumb_set_order(struct crumb_page *page, enum crumb_order order)
+{
+    __atomic_store_n(&page->order, (uint64_t)order, __ATOMIC_RELEASE);
 }
 
 static inline void crumb_trap_add(struct crumb_page *page, uint64_t launch_id, uint32_t operand,

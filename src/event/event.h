@@ -43,7 +43,8 @@ enum event_kind {
     EVENT_COMPLETION,     /* the work of an earlier call (cause_id) is done; told before its
                              staging slot can be taken again */
     EVENT_TRAP,           /* a kernel met an index past its bound and skipped the access */
-    EVENT_FAULT,          /* the device made an illegal access and is lost */
+    EVENT_FAULT,          /* the device made an illegal access and is lost; found: enum
+                             event_address, how host_address is known */
     EVENT_CANARY,         /* bytes beside a buffer are not what was put there; cause_id: the launch
                              after which it was seen, 0 if only that it was before now */
     EVENT_RUN,            /* an iteration of a workload begins; object: its number, found: a key,
@@ -153,8 +154,17 @@ struct event_access {
 /* The most operands an op can have. */
 #define EVENT_ACCESS_LIMIT 12
 
-/* What else there is to a call; bits of struct event's flags. All but the first are of foreign
- * programs only. */
+/* How the address of a fault is known: `found` of the event. */
+enum event_address {
+    EVENT_ADDRESS_UNKNOWN,
+    EVENT_ADDRESS_CAUGHT,     /* of the access itself */
+    EVENT_ADDRESS_RUNTIME,    /* of its page, as the runtime says */
+    EVENT_ADDRESS_KERNEL_LOG, /* of its page, from the log of the operating system's kernel */
+    EVENT_ADDRESS_COUNT
+};
+
+/* What else there is to a call; bits of struct event's flags. Those from EVENT_SYNCHRONOUS to
+ * EVENT_CACHED_MEMORY are of foreign programs only. */
 enum event_flag {
     EVENT_FOREIGN = 1,       /* seen by interposition: nothing was checked before the call, and what
                                 `check` says did not stop it */
@@ -168,6 +178,9 @@ enum event_flag {
     EVENT_PARTIAL = 256,        /* of a launch: it has pointers that are not in the list */
     EVENT_HOST_SOURCE = 512,    /* of a copy: accesses[1] is host memory it reads or writes */
     EVENT_CACHED_MEMORY = 1024, /* of a buffer: a caching allocator keeps it */
+    EVENT_CAUGHT = 2048,        /* of a fault: the access was caught inside the call that cause_id
+                                   names. Without it no launch is known, and cause_id is 0 */
+    EVENT_COPY_ENGINE = 4096,   /* of a fault: the hardware says that a copy made the access */
 };
 
 #define EVENT_OP_BYTES 24

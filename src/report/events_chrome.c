@@ -286,12 +286,15 @@ static void add_stopped(struct events_chrome *chrome, struct text *out)
     for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++) {
         uint64_t entered = crumb_entered(&crumbs->streams[i]);
         const struct event *call = find_recent(chrome, entered);
-        if (!call || entered == crumb_finished(&crumbs->streams[i]))
+        if (!call || entered <= crumb_finished(&crumbs->streams[i]))
             continue;
         name_track(chrome, out, PROCESS_DEVICE, i);
         add_entry(chrome, out, "i", PROCESS_DEVICE, i, events_since(chrome->info, call->begin_ns));
         text_add(out, ",\"s\":\"p\"");
-        add_name(out, "entered, not finished", "crumb");
+        add_name(out,
+                 crumb_order(crumbs) == CRUMB_ORDER_EXACT ? "entered, not finished"
+                                                          : "entered last, end not known",
+                 "crumb");
         add_arguments(out, call, NULL);
         text_add(out, "}");
     }

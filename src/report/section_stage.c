@@ -187,10 +187,10 @@ static void print_neighbourhood(struct doc *doc, const struct analyze_neighbourh
 
 static void print_candidates(struct doc *doc, const struct finding *root)
 {
-    char count[16];
+    char count[24];
     if (root->candidate_count < 2)
         return;
-    snprintf(count, sizeof(count), "%" PRIu32, root->candidate_count);
+    snprintf(count, sizeof(count), "%" PRIu64, root->candidate_count + root->candidates_left_out);
     doc_sentence(doc, WORD_CANDIDATES, count, NULL);
     doc_list_begin(doc);
     for (uint32_t i = 0; i < root->candidate_count && i < FINDING_CANDIDATE_LIMIT; i++) {
@@ -201,6 +201,11 @@ static void print_candidates(struct doc *doc, const struct finding *root)
         doc_text(doc, text_get(&place));
         doc_item_end(doc);
         text_release(&place);
+    }
+    if (root->candidates_left_out) {
+        doc_item_begin(doc);
+        doc_text(doc, "...");
+        doc_item_end(doc);
     }
     doc_list_end(doc);
 }

@@ -111,6 +111,7 @@ static json_t *finding_json(struct text *out, const struct report_facts *facts, 
     put_callers(out, facts, analysis, item, "seen", &finding->seen);
     json_put(out, item, "near", near_json(out, &finding->near));
     json_put(out, item, "candidates", candidates_json(out, finding));
+    json_put_count(out, item, "candidates_left_out", finding->candidates_left_out);
     out->failed = out->failed || key.failed;
     text_release(&key);
     return item;

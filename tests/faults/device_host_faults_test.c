@@ -145,8 +145,12 @@ static enum status live(void *context, struct error *err)
     device_close(stage.device);
     /* Whoever could not be made is told as not made; nobody is told as faulted. */
     assert_int_equal(scene->events[EVENT_FAULT], 0);
-    if (!status)
-        assert_int_equal(scene->events[EVENT_GRAPH_REPLAY], 2);
+    /* Where every call is waited for, a replay is told as its calls. */
+    bool serial = options.serialise;
+    if (!status) {
+        assert_int_equal(scene->events[EVENT_GRAPH_REPLAY], serial ? 0 : 2);
+        assert_int_equal(scene->events[EVENT_LAUNCH], GRAPH_LAUNCHES * (serial ? 3 : 1));
+    }
     return status;
 }
 

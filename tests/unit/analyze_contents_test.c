@@ -267,6 +267,7 @@ static void hang_says_who_waits_for_what(void **state)
         struct script script;
         static struct crumb_page crumbs;
         memset(&crumbs, 0, sizeof(crumbs));
+        crumb_set_order(&crumbs, CRUMB_ORDER_EXACT);
         begin(&script, AUDIT_LOG);
         script_copy(&script, EVENT_FILL, MAIN, X, 0, BUFFER_BYTES, 0);
         script_call(&script, EVENT_MARK_RECORD, SIDE, 7);

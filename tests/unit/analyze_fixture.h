@@ -210,6 +210,8 @@ static inline uint64_t script_remark(struct script *script, enum event_kind kind
     event.expected = expected;
     event.found = found;
     event.host_address = host_address;
+    if (kind == EVENT_FAULT && cause)
+        event.flags = EVENT_CAUGHT;
     return script_add(script, &event);
 }
 

@@ -500,6 +500,7 @@ static inline void specimen_record(struct flight *flight)
         specimen_tell(flight, event);
     }
     struct crumb_page *crumbs = flight_crumbs(flight);
+    crumb_set_order(crumbs, CRUMB_ORDER_EXACT);
     crumb_enter(&crumbs->streams[1], SPECIMEN_CAUSE_ID);
     crumb_finish(&crumbs->streams[1], SPECIMEN_CAUSE_ID - 3);
     crumb_trap_add(crumbs, SPECIMEN_CAUSE_ID, 1, 2139062143, 4096);

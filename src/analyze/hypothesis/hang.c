@@ -29,9 +29,11 @@ static void find_culprit(struct analyzer *analyzer, const struct crumb_page *cru
             return;
         const struct crumb_stream *crumb = &crumbs->streams[stream_index];
         uint64_t entered = crumb_entered(crumb), finished = crumb_finished(crumb);
-        if (entered != finished) {
+        if (entered > finished) {
+            bool exact = crumb_order(crumbs) == CRUMB_ORDER_EXACT;
             draft->cause = place_of_crumb(analyzer, crumb);
-            finding_set_reason(draft, REASON_STREAM_INSIDE);
+            draft->certainty = exact ? FINDING_DIRECT : FINDING_POSSIBLE;
+            finding_set_reason(draft, exact ? REASON_STREAM_INSIDE : REASON_STREAM_BEGAN);
             return;
         }
         if (stream->last_id && stream->last_id <= finished) {

@@ -1,67 +1,12 @@
-/* kernel_fault.c - an illegal access on the device. The launch is named by the fault itself where
- * the backend knows it, else by the breadcrumbs: every stream that entered a launch and did not
- * finish it is a candidate, the likeliest being the one whose declared memory lies nearest to the
- * address. What is around the address comes from the ledger. */
+/* kernel_fault.c - an illegal access on the device. The launch is the one it was caught in, where
+ * the device caught it; else crumbs and waits say which launches may have made it (suspects.c). What
+ * is around the address comes from the ledger. */
 #include "analyze/analyze_impl.h"
 
 /* ---- Candidates ----------------------------------------------------------------------------- */
 
-/* Launch of the stream that was begun and not finished; false if there is none. */
-static bool unfinished(const struct analyzer *analyzer, uint32_t stream,
-                       struct analyze_place *ret_place)
-{
-    const struct crumb_stream *crumbs = &analyzer->crumbs->streams[stream];
-    uint64_t entered = crumb_entered(crumbs);
-    if (entered == 0 || entered == crumb_finished(crumbs))
-        return false;
-    *ret_place = place_of_crumb(analyzer, crumbs);
-    if (ret_place->stream_index == EVENT_NO_STREAM)
-        ret_place->stream_index = stream;
-    return true;
-}
-
-/* From the address to the nearest range the call declared. */
-static uint64_t distance_of(const struct analyzer *analyzer, const struct analyze_place *place,
-                            uint64_t address)
-{
-    const struct event *event = analyze_find_call(analyzer, place->event_id, place->node);
-    uint64_t nearest = UINT64_MAX;
-    for (uint32_t i = 0; event && i < event->access_count; i++) {
-        const struct event_access *access = &event->accesses[i];
-        uint64_t apart = 0;
-        if (address < access->address)
-            apart = access->address - address;
-        else if (address - access->address >= access->bytes)
-            apart = address - access->address - access->bytes;
-        if (apart < nearest)
-            nearest = apart;
-    }
-    return nearest;
-}
-
-static void add_candidates(const struct analyzer *analyzer, struct finding *draft)
-{
-    uint64_t nearest = UINT64_MAX;
-    for (uint32_t i = 0; analyzer->crumbs && i < CRUMB_STREAM_LIMIT; i++) {
-        struct analyze_place place;
-        if (!unfinished(analyzer, i, &place))
-            continue;
-        uint64_t apart = draft->near.known ? distance_of(analyzer, &place, draft->near.address)
-                                           : UINT64_MAX;
-        if (draft->candidate_count == 0 || apart < nearest) {
-            draft->cause = place;
-            nearest = apart;
-        }
-        if (draft->candidate_count < FINDING_CANDIDATE_LIMIT)
-            draft->candidates[draft->candidate_count] = place;
-        draft->candidate_count++;
-    }
-    if (draft->candidate_count > FINDING_CANDIDATE_LIMIT)
-        draft->candidate_count = FINDING_CANDIDATE_LIMIT;
-}
-
-/* Of a foreign program: launches that nobody waited for before the fault. All but the last of many
- * are counted, not kept. */
+/* Of a foreign program: launches that were not waited for before the fault. Of many the first ones
+ * and the last one are kept, the others are counted. */
 static void add_window(const struct analyzer *analyzer, const struct event *fault,
                        struct finding *draft)
 {
@@ -74,13 +19,19 @@ static void add_window(const struct analyzer *analyzer, const struct event *faul
                       event->kind == EVENT_GRAPH_REPLAY;
         if (!launch || event->outcome != EVENT_DONE || (stream && event->id <= stream->waited_id))
             continue;
-        uint32_t place = draft->candidate_count < FINDING_CANDIDATE_LIMIT
-                             ? draft->candidate_count++
-                             : FINDING_CANDIDATE_LIMIT - 1;
+        uint32_t place = FINDING_CANDIDATE_LIMIT - 1;
+        if (draft->candidate_count < FINDING_CANDIDATE_LIMIT)
+            place = draft->candidate_count++;
+        else
+            draft->candidates_left_out++;
         draft->candidates[place] = place_of_event(analyzer, event);
     }
     if (draft->candidate_count)
         draft->cause = draft->candidates[0];
+    if (draft->candidate_count == 1)
+        return;
+    draft->certainty = FINDING_POSSIBLE;
+    finding_set_reason(draft, draft->candidate_count ? REASON_WINDOW : REASON_NO_LAUNCH_KNOWN);
 }
 
 /* ---- Faults --------------------------------------------------------------------------------- */
@@ -91,27 +42,6 @@ static int32_t find_first(const struct analyzer *analyzer)
         if (analyzer->result.findings[i].hypothesis == HYPOTHESIS_KERNEL_FAULT)
             return (int32_t)i;
     return -1;
-}
-
-/* Further away than this an address says nothing of an operand. */
-#define NEAR_LIMIT (UINT64_C(1) << 20)
-
-/* How many times 2^32 the address is off from a byte of the operand's buffer; 0: it is not, or by
- * more than an index that wrapped explains. */
-static uint32_t wraps_of(const struct analyzer *analyzer, const struct event_access *access,
-                         uint64_t address)
-{
-    const struct ledger_entry *entry = ledger_find_generation(
-        &analyzer->ledger, access->buffer_index, access->generation);
-    if (!entry)
-        return 0;
-    for (uint32_t wraps = 1; wraps <= FINDING_WRAP_LIMIT; wraps++) {
-        uint64_t apart = (uint64_t)wraps << 32;
-        if (address + apart - entry->address < entry->bytes ||
-            address - apart - entry->address < entry->bytes)
-            return wraps;
-    }
-    return 0;
 }
 
 /* The operand in which, or beside which, the address lies; else the one it misses by a multiple of
@@ -125,12 +55,8 @@ static void name_operand(const struct analyzer *analyzer, struct finding *draft)
     uint32_t fewest = UINT32_MAX;
     for (uint32_t i = 0; event && draft->near.known && i < event->access_count; i++) {
         const struct event_access *access = &event->accesses[i];
-        uint64_t address = draft->near.address, apart = 0;
-        uint32_t wraps = wraps_of(analyzer, access, address);
-        if (address < access->address)
-            apart = access->address - address;
-        else if (address - access->address >= access->bytes)
-            apart = address - access->address - access->bytes;
+        uint64_t apart = access_distance(access, draft->near.address);
+        uint32_t wraps = access_wraps(analyzer, access, draft->near.address);
         if (apart < least) {
             least = apart;
             nearest = access;
@@ -140,7 +66,9 @@ static void name_operand(const struct analyzer *analyzer, struct finding *draft)
             wrapped = access;
         }
     }
-    const struct event_access *named = nearest && least <= NEAR_LIMIT ? nearest : wrapped;
+    const struct event_access *named = nearest && access_is_near(nearest, draft->near.address)
+                                           ? nearest
+                                           : wrapped;
     if (!named)
         return;
     place_set_access(analyzer, &draft->cause, named);
@@ -150,28 +78,19 @@ static void name_operand(const struct analyzer *analyzer, struct finding *draft)
     draft->found = entry ? entry->bytes : 0;
 }
 
-static void on_fault(struct analyzer *analyzer, const struct event *event)
+static void on_fault(struct analyzer *analyzer, const struct event *event,
+                     const struct analyze_neighbourhood *near)
 {
     struct finding draft = finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_DIRECT);
-    if (event->found == 1)
-        ledger_neighbourhood(&analyzer->ledger, event->host_address, &draft.near);
-    if (event->cause_id) {
+    draft.near = *near;
+    if (event->flags & EVENT_CAUGHT)
         draft.cause = place_of_fault(analyzer, event);
-    } else {
-        bool foreign = (event->flags & EVENT_FOREIGN) != 0;
-        if (foreign)
-            add_window(analyzer, event, &draft);
-        else
-            add_candidates(analyzer, &draft);
-        if (draft.candidate_count == 0)
-            draft.cause = place_of_event(analyzer, event);
-        if (draft.candidate_count != 1) {
-            draft.certainty = FINDING_POSSIBLE;
-            finding_set_reason(&draft, draft.candidate_count == 0 ? REASON_NO_LAUNCH_KNOWN
-                                       : foreign                  ? REASON_WINDOW
-                                                                  : REASON_SEVERAL_STREAMS);
-        }
-    }
+    else if (event->flags & EVENT_FOREIGN)
+        add_window(analyzer, event, &draft);
+    else
+        suspects_find(analyzer, event, &draft);
+    if (!draft.cause.event_id)
+        draft.cause = place_of_event(analyzer, event);
     name_operand(analyzer, &draft);
     draft.cause.address = draft.near.known ? draft.near.address : draft.cause.address;
     draft.seen = analyzer->first_failure;
@@ -209,10 +128,15 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     }
     if (event->kind != EVENT_FAULT)
         return;
-    if (event->cause_id)
-        on_fault(analyzer, event);
-    else if (!analyzer->unplaced_fault.id)
-        analyzer->unplaced_fault = *event; /* the crumbs say more at the end */
+    struct analyze_neighbourhood near = { 0 };
+    if (event->found != EVENT_ADDRESS_UNKNOWN)
+        ledger_neighbourhood(&analyzer->ledger, event->host_address, &near);
+    if (event->flags & EVENT_CAUGHT) {
+        on_fault(analyzer, event, &near);
+    } else if (!analyzer->unplaced_fault.id) {
+        analyzer->unplaced_fault = *event; /* the crumbs are whole at the end */
+        analyzer->unplaced_near = near;
+    }
 }
 
 static void on_work(struct analyzer *analyzer, const struct work *work)
@@ -247,23 +171,25 @@ static void on_death(struct analyzer *analyzer)
 {
     struct finding draft = finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_POSSIBLE);
     const struct event *pending = last_pending(analyzer);
-    add_candidates(analyzer, &draft);
+    const struct event no_fault = { .kind = EVENT_FAULT };
+    suspects_find(analyzer, &no_fault, &draft);
+    draft.certainty = FINDING_POSSIBLE;
     if (draft.candidate_count == 0 && !pending)
         return;
     if (draft.candidate_count == 0)
         draft.cause = place_of_event(analyzer, pending);
     if (pending)
         draft.seen = place_of_wait(analyzer, pending);
-    finding_set_reason(&draft, draft.candidate_count == 0   ? REASON_DIED_IN_CALL
-                               : draft.candidate_count == 1 ? REASON_DIED_INSIDE
-                                                            : REASON_SEVERAL_STREAMS);
+    if (draft.candidate_count <= 1)
+        finding_set_reason(&draft,
+                           draft.candidate_count ? REASON_DIED_INSIDE : REASON_DIED_IN_CALL);
     finding_add(analyzer, &draft);
 }
 
 static void on_finish(struct analyzer *analyzer)
 {
     if (analyzer->unplaced_fault.id)
-        on_fault(analyzer, &analyzer->unplaced_fault);
+        on_fault(analyzer, &analyzer->unplaced_fault, &analyzer->unplaced_near);
     if (analyzer->process_dead && !is_explained(analyzer))
         on_death(analyzer);
     /* Died after the fault and before anybody was told: where the process waited. */

@@ -31,15 +31,19 @@ static struct analyze_place find_free(const struct analyzer *analyzer, const str
 }
 
 /* The illegal access was to memory that had been a buffer. */
-static void on_fault(struct analyzer *analyzer, const struct event *event)
+static void on_fault(struct analyzer *analyzer, const struct event *event,
+                     const struct analyze_neighbourhood *near)
 {
-    if (event->found != 1)
+    if (!near->known || near->live.bytes || !near->freed.bytes)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_USE_AFTER_FREE, FINDING_DIRECT);
-    ledger_neighbourhood(&analyzer->ledger, event->host_address, &draft.near);
-    if (draft.near.live.bytes || !draft.near.freed.bytes)
-        return;
-    draft.cause = place_of_fault(analyzer, event);
+    draft.near = *near;
+    if (event->flags & EVENT_CAUGHT)
+        draft.cause = place_of_fault(analyzer, event);
+    else
+        suspects_find(analyzer, event, &draft);
+    if (!draft.cause.event_id)
+        draft.cause = place_of_event(analyzer, event);
     draft.cause.address = event->host_address;
     event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), draft.near.freed.name);
     draft.other = place_of_id(analyzer, draft.near.freed.destroyed_id, 0);
@@ -48,10 +52,26 @@ static void on_fault(struct analyzer *analyzer, const struct event *event)
     finding_add(analyzer, &draft);
 }
 
+static void on_caught(struct analyzer *analyzer, const struct event *event)
+{
+    struct analyze_neighbourhood near;
+    if (event->found == EVENT_ADDRESS_UNKNOWN)
+        return;
+    ledger_neighbourhood(&analyzer->ledger, event->host_address, &near);
+    on_fault(analyzer, event, &near);
+}
+
+static void on_finish(struct analyzer *analyzer)
+{
+    const struct event *fault = &analyzer->unplaced_fault;
+    if (fault->id && !(fault->flags & EVENT_FOREIGN))
+        on_fault(analyzer, fault, &analyzer->unplaced_near);
+}
+
 static void on_event(struct analyzer *analyzer, const struct event *event)
 {
-    if (event->kind == EVENT_FAULT)
-        on_fault(analyzer, event);
+    if (event->kind == EVENT_FAULT && (event->flags & EVENT_CAUGHT))
+        on_caught(analyzer, event);
     if (event->kind == EVENT_BUFFER_DESTROY && event->check != EVENT_CHECK_LOST)
         analyze_count(analyzer, HYPOTHESIS_USE_AFTER_FREE, 1, 1);
     if (!event_is_violation(event) || event->check != EVENT_CHECK_GENERATION)
@@ -108,4 +128,5 @@ const struct hypothesis_detector detector_use_after_free = {
     .event = on_event,
     .work = on_work,
     .conflict = on_conflict,
+    .finish = on_finish,
 };

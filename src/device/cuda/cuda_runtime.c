@@ -56,6 +56,7 @@ static void get_facts(void *self, struct gpu_facts *ret_facts)
                   .shared_bytes = (uint32_t)attribute(cuda, CUDA_BLOCK_SHARED),
                   .processor_shared_bytes = (uint64_t)attribute(cuda, CUDA_PROCESSOR_SHARED),
                   .thread_limit = 1024 },
+        .early_start = cuda->early_start,
     };
     snprintf(ret_facts->name, sizeof(ret_facts->name), "%s (sm_%d%d)", name,
              attribute(cuda, CUDA_MAJOR), attribute(cuda, CUDA_MINOR));

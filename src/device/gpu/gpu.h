@@ -12,6 +12,7 @@ struct gpu_facts {
     char driver[64];
     uint64_t memory_bytes;
     struct device_gpu_chip chip;
+    bool early_start; /* a kernel may begin before the one before it has ended */
 };
 
 /* What the runtime says of an address. */

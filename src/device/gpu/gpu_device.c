@@ -217,6 +217,9 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
     }
     if (!status)
         status = device_init(&gpu->device, &chosen, err);
+    if (!status)
+        crumb_set_order(gpu->device.crumbs,
+                        gpu->facts.early_start ? CRUMB_ORDER_EARLY : CRUMB_ORDER_NEXT);
     if (status)
         close_device(&gpu->device);
     else

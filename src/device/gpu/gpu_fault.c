@@ -1,8 +1,9 @@
 /* gpu_fault.c - what the kernels left on the crumb page, and what becomes of a fault.
  *
  * After a fault the device answers nothing more; what is known is on the host already: the crumbs,
- * and the names and scopes of the commands each stream was given. A stream whose last entered
- * command is not finished is where it happened. */
+ * and the names and scopes of the commands each stream was given. The fault is reported with what
+ * was seen: that it happened, its address and how that is known. Which launch did it is for the
+ * analysis to find out (analyze/suspects.c). */
 #include "device/gpu/gpu_impl.h"
 
 #include <stdio.h>
@@ -79,45 +80,11 @@ void gpu_show_crumbs(struct gpu_device *gpu)
 void gpu_stream_finished(struct gpu_device *gpu, struct gpu_stream *stream, uint64_t last_id)
 {
     struct crumb_stream *crumbs = &gpu->page->streams[stream->index];
-    if (last_id > crumb_finished(crumbs)) {
-        crumb_enter(crumbs, last_id);
+    if (last_id > crumb_finished(crumbs))
         crumb_finish(crumbs, last_id);
-    }
 }
 
 /* ---- Faults --------------------------------------------------------------------------------- */
-
-static const struct gpu_history *find_history(const struct gpu_stream *stream, uint64_t event_id)
-{
-    uint64_t oldest = stream->given > GPU_HISTORY ? stream->given - GPU_HISTORY : 0;
-    for (uint64_t i = stream->given; i > oldest; i--)
-        if (stream->history[(i - 1) % GPU_HISTORY].event_id == event_id)
-            return &stream->history[(i - 1) % GPU_HISTORY];
-    return NULL;
-}
-
-/* What a stream was doing, from its crumbs. False if it was doing nothing. */
-static bool find_running(const struct gpu_device *gpu, const struct gpu_stream *stream,
-                         struct device_fault *ret_fault)
-{
-    const struct crumb_stream *crumbs = &gpu->page->streams[stream->index];
-    uint64_t entered = crumb_entered(crumbs);
-    if (entered == 0 || entered == crumb_finished(crumbs))
-        return false;
-    const struct gpu_history *found = find_history(stream, entered);
-    if (!found)
-        return false;
-    *ret_fault = (struct device_fault){
-        .event_id = entered, .op = found->op, .scope = found->scope, .stream_index = stream->index
-    };
-    uint64_t node = __atomic_load_n(&crumbs->node, __ATOMIC_ACQUIRE);
-    if (found->graph && node > 0 && node <= found->graph->count) {
-        ret_fault->op = found->graph->nodes[node - 1].op;
-        ret_fault->scope = found->graph->nodes[node - 1].scope;
-        ret_fault->scope.step = found->scope.step;
-    }
-    return true;
-}
 
 /* The address: of the runtime, or else of the kernel's log. note: how it is known, or why not. */
 static void find_address(struct gpu_device *gpu, struct device_fault *fault, char *note,
@@ -128,11 +95,12 @@ static void find_address(struct gpu_device *gpu, struct device_fault *fault, cha
     char reason[64];
     fault->note = note;
     if (runtime->fault_find(runtime->self, &fault->address, reason, sizeof(reason))) {
-        fault->address_known = true;
+        fault->address_known = EVENT_ADDRESS_RUNTIME;
         snprintf(note, note_bytes, "of the page, told by the runtime: %s", reason);
     } else if (gpu_log_find(&gpu->log, &logged, note, note_bytes)) {
-        fault->address_known = true;
+        fault->address_known = EVENT_ADDRESS_KERNEL_LOG;
         fault->address = logged.address;
+        fault->by_copy = logged.is_copy;
         snprintf(note, note_bytes, "of the page, by the kernel log%s%s%s%s",
                  logged.access == GPU_LOG_WRITE  ? ": a write"
                  : logged.access == GPU_LOG_READ ? ": a read"
@@ -145,13 +113,9 @@ static void find_address(struct gpu_device *gpu, struct device_fault *fault, cha
 /* code: of the runtime. */
 static void report(struct gpu_device *gpu, int code)
 {
-    char note[160];
-    struct device_fault fault = { .op = "unknown command", .scope = { -1, -1, "" } };
-    pthread_mutex_lock(&gpu->lock);
-    bool found = false;
-    for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT && !found; i++)
-        found = gpu->streams[i] && find_running(gpu, gpu->streams[i], &fault);
-    pthread_mutex_unlock(&gpu->lock);
+    char note[160], running[512];
+    struct device_fault fault = { .running = running };
+    gpu_describe_running(gpu, running, sizeof(running));
     find_address(gpu, &fault, note, sizeof(note));
     fault.code = code;
     fault.code_name = gpu->runtime.error_name(gpu->runtime.self, code);

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+_Static_assert(DEVICE_GPU_JOIN_LIMIT <= CRUMB_JOIN_LIMIT, "crumbs are read by that limit");
+
 /* Launches of the graph from command `at` on that nothing comes between, at most
  * DEVICE_GPU_JOIN_LIMIT; returns how many. Inspections that are made at the graph's end, or not at
  * all, are nothing. ret_places: which commands they are. */
@@ -28,7 +30,7 @@ static uint32_t find_launches(const struct gpu_graph *graph, const struct gpu_re
 }
 
 /* One launch, or several from `at` on that can be one; says how many, and which command is the last
- * of them. A kernel of several leaves the number of the first. */
+ * of them. A kernel of several leaves the number of the first, and how many they are. */
 static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *stream,
                                   const struct gpu_graph *graph, struct gpu_recording *recording,
                                   size_t at, uint64_t node, uint32_t *ret_taken, size_t *ret_last,
@@ -49,6 +51,7 @@ static enum status capture_launch(struct gpu_device *gpu, struct gpu_stream *str
     }
     *ret_last = places[*ret_taken - 1];
     for (uint32_t i = 0; i < prepared.count; i++) {
+        prepared.calls[i].node = crumb_node_of(node, *ret_taken);
         GPU_TRY(gpu,
                 runtime->launch(runtime->self, prepared.functions[i], &prepared.grids[i],
                                 stream->handle, &prepared.calls[i]),
@@ -129,7 +132,8 @@ static void note_nodes(struct gpu_graph *graph)
     for (size_t i = 0; i < graph->command_count; i++)
         if (graph->commands[i].kind != DEVICE_COMMAND_INSPECT)
             graph->nodes[graph->count++] = (struct gpu_graph_node){
-                device_command_name(&graph->commands[i]), graph->commands[i].scope
+                device_command_name(&graph->commands[i]), graph->commands[i].scope,
+                graph->commands[i].kind == DEVICE_COMMAND_LAUNCH
             };
 }
 
@@ -202,7 +206,10 @@ enum status gpu_graph_replay(struct device *device, void *argument, void *graph_
     }
     GPU_TRY(gpu, runtime->graph_launch(runtime->self, recording->exec, stream->handle),
             "graph replay", err);
-    gpu_stream_note(stream, event_id, "graph replay", scope, graph);
+    gpu_stream_note(stream, &(struct gpu_history){ .event_id = event_id,
+                                                   .op = "graph replay",
+                                                   .scope = *scope,
+                                                   .graph = graph });
     if (device->options.completions)
         gpu_completions_add(gpu, stream, event_id);
     return STATUS_OK;

@@ -1,8 +1,9 @@
 /* gpu_impl.h - what the files of the GPU device share.
  *
  * Faults. A runtime call whose code says that the device can do nothing more is passed to
- * gpu_failed, which finds out what ran, reports the fault once and says STATUS_OK: the common layer
- * sees that the device is lost and says so in its own words, as it does for the host. */
+ * gpu_failed, which reports the fault once, with what was seen and no culprit, and says STATUS_OK:
+ * the common layer sees that the device is lost and says so in its own words, as it does for the
+ * host. */
 #ifndef GRETA_DEVICE_GPU_GPU_IMPL_H
 #define GRETA_DEVICE_GPU_GPU_IMPL_H
 
@@ -18,7 +19,8 @@ struct gpu_history {
     uint64_t event_id;
     const char *op; /* static */
     struct event_scope scope;
-    const struct gpu_graph *graph; /* of a replay, else NULL; compared, not followed, once freed */
+    const struct gpu_graph *graph; /* of a replay, else NULL; set to NULL when it is freed */
+    bool is_launch;                /* of an op; a planted store of one is one too */
 };
 
 struct gpu_stream {
@@ -41,6 +43,7 @@ struct gpu_module {
 struct gpu_graph_node {
     const char *op; /* static */
     struct event_scope scope;
+    bool is_launch;
 };
 
 /* What the runtime made of the commands. */
@@ -105,6 +108,8 @@ struct gpu_device {
 
     struct gpu_log_reader log; /* of the kernel, for addresses of faults */
 
+    uint64_t waited[CRUMB_STREAM_LIMIT]; /* atomic; the host waited for marks after this command */
+
     struct crumb_page *page; /* as the device's kernels write it */
     uint64_t page_address;   /* of it for the device */
     bool page_is_callers;    /* pinned in place; else own memory, copied out at waits */
@@ -141,6 +146,8 @@ enum status gpu_failed(struct gpu_device *gpu, int code, const char *what, struc
             return gpu_failed((gpu), gpu_try_code, (what), (err));                                 \
     } while (0)
 
+/* What may have been running, in words: a launch, or "one of N launches: ..." (gpu_running.c). */
+void gpu_describe_running(struct gpu_device *gpu, char *words, size_t bytes);
 /* After a wait: what the kernels wrote becomes what the observer's page shows. */
 void gpu_show_crumbs(struct gpu_device *gpu);
 /* The stream was waited for: its last command is finished. */
@@ -197,8 +204,7 @@ enum status gpu_graph_replay(struct device *device, void *stream, void *graph, u
 void gpu_graph_destroy(struct device *device, void *graph);
 
 /* Notes a command as given. */
-void gpu_stream_note(struct gpu_stream *stream, uint64_t event_id, const char *op,
-                     const struct event_scope *scope, const struct gpu_graph *graph);
+void gpu_stream_note(struct gpu_stream *stream, const struct gpu_history *given);
 
 /* ---- Commands (gpu_command.c) --------------------------------------------------------------- */
 

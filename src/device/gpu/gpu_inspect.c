@@ -75,8 +75,11 @@ enum status gpu_inspect_flush(struct gpu_device *gpu, struct gpu_stream *stream,
     gpu_inspect_group_clear(group);
     if (stream->last_id != group->event_id) { /* it comes before its copy or launch */
         const struct gpu_inspect_item *first = &group->items[0];
-        gpu_stream_note(stream, group->event_id, first->contract ? first->contract->name : "copy",
-                        &first->scope, NULL);
+        gpu_stream_note(stream,
+                        &(struct gpu_history){ .event_id = group->event_id,
+                                               .op = first->contract ? first->contract->name
+                                                                     : "copy",
+                                               .scope = first->scope });
     }
     int code = gpu_inspect_group_launch(gpu, stream, group, 0, group->region_count);
     pthread_mutex_lock(&gpu->inspect_lock);

@@ -5,13 +5,11 @@
 
 /* ---- Submitting ----------------------------------------------------------------------------- */
 
-void gpu_stream_note(struct gpu_stream *stream, uint64_t event_id, const char *op,
-                     const struct event_scope *scope, const struct gpu_graph *graph)
+void gpu_stream_note(struct gpu_stream *stream, const struct gpu_history *given)
 {
-    struct gpu_history *entry = &stream->history[stream->given % GPU_HISTORY];
-    *entry = (struct gpu_history){ event_id, op, *scope, graph };
+    stream->history[stream->given % GPU_HISTORY] = *given;
     stream->given++;
-    stream->last_id = event_id;
+    stream->last_id = given->event_id;
 }
 
 enum status gpu_stream_submit(struct device *device, void *argument,
@@ -27,7 +25,11 @@ enum status gpu_stream_submit(struct device *device, void *argument,
         TRY(gpu_launch(gpu, stream, command, err));
     else
         GPU_TRY(gpu, gpu_transfer(gpu, stream, command), device_command_name(command), err);
-    gpu_stream_note(stream, command->event_id, device_command_name(command), &command->scope, NULL);
+    gpu_stream_note(stream, &(struct gpu_history){
+                                .event_id = command->event_id,
+                                .op = device_command_name(command),
+                                .scope = command->scope,
+                                .is_launch = command->contract != NULL });
     if (device_wants_completion(device, command))
         gpu_completions_add(gpu, stream, command->event_id);
     if (command->kind != DEVICE_COMMAND_COPY_IN) /* the device would wait for what comes behind */
@@ -121,7 +123,24 @@ void gpu_stream_destroy(struct device *device, void *argument)
 /* An event of the runtime. It is passed until it is recorded for the first time. */
 struct gpu_mark {
     void *event;
+    /* Atomic: where it was recorded last: the stream's index in the uppermost byte, and the last
+     * command that the stream had been given. */
+    uint64_t place;
 };
+
+#define PLACE_ID_BITS 56
+_Static_assert(CRUMB_STREAM_LIMIT <= UINT64_C(1) << (64 - PLACE_ID_BITS), "an index fits a byte");
+
+/* The host has waited for the mark when it was at this place. */
+static void note_waited(struct gpu_device *gpu, uint64_t place)
+{
+    uint64_t *waited = &gpu->waited[place >> PLACE_ID_BITS];
+    uint64_t id = place & ((UINT64_C(1) << PLACE_ID_BITS) - 1);
+    uint64_t known = __atomic_load_n(waited, __ATOMIC_RELAXED);
+    while (known < id && !__atomic_compare_exchange_n(waited, &known, id, true, __ATOMIC_RELAXED,
+                                                      __ATOMIC_RELAXED))
+        ;
+}
 
 enum status gpu_mark_create(struct device *device, void **ret_mark, struct error *err)
 {
@@ -152,12 +171,14 @@ void gpu_mark_destroy(struct device *device, void *argument)
 enum status gpu_mark_record(struct device *device, void *stream, void *mark, struct error *err)
 {
     struct gpu_device *gpu = gpu_of(device);
+    struct gpu_mark *recorded = mark;
+    const struct gpu_stream *on = stream;
     gpu_enter(gpu);
     TRY(gpu_inspect_flush(gpu, stream, err));
-    GPU_TRY(gpu,
-            gpu->runtime.event_record(gpu->runtime.self, ((struct gpu_mark *)mark)->event,
-                                      ((struct gpu_stream *)stream)->handle),
+    GPU_TRY(gpu, gpu->runtime.event_record(gpu->runtime.self, recorded->event, on->handle),
             "mark record", err);
+    __atomic_store_n(&recorded->place, (uint64_t)on->index << PLACE_ID_BITS | on->last_id,
+                     __ATOMIC_RELAXED);
     return STATUS_OK;
 }
 
@@ -175,9 +196,11 @@ enum status gpu_mark_wait(struct device *device, void *stream, void *mark, struc
 enum status gpu_mark_sync(struct device *device, void *mark, struct error *err)
 {
     struct gpu_device *gpu = gpu_of(device);
+    struct gpu_mark *waited = mark;
     gpu_enter(gpu);
-    GPU_TRY(gpu, gpu->runtime.event_sync(gpu->runtime.self, ((struct gpu_mark *)mark)->event),
-            "mark sync", err);
+    uint64_t place = __atomic_load_n(&waited->place, __ATOMIC_RELAXED);
+    GPU_TRY(gpu, gpu->runtime.event_sync(gpu->runtime.self, waited->event), "mark sync", err);
+    note_waited(gpu, place);
     gpu_show_crumbs(gpu);
     gpu_inspect_collect(gpu);
     return STATUS_OK;

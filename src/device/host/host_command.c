@@ -82,12 +82,14 @@ static void do_command(struct host_stream *stream, const struct device_command *
         return;
     }
     /* `finished` stays behind: the crumbs name where the stream stopped. */
-    struct device_fault fault = { .event_id = event_id,
+    struct device_fault fault = { .caught = true,
+                                  .event_id = event_id,
                                   .node_id = command->event_id != event_id ? command->event_id : 0,
                                   .op = device_command_name(command),
                                   .scope = command->scope,
                                   .stream_index = stream->index,
-                                  .address_known = info.address_known,
+                                  .address_known = info.address_known ? EVENT_ADDRESS_CAUGHT
+                                                                      : EVENT_ADDRESS_UNKNOWN,
                                   .address = info.address };
     device_report_fault(device, &fault);
 }

@@ -154,6 +154,8 @@ enum status host_device_open(const struct device_options *options, struct device
     enum status status = host_pool_create(threads, &host->pool, err);
     if (!status)
         status = device_init(&host->device, options, err);
+    if (!status)
+        crumb_set_order(host->device.crumbs, CRUMB_ORDER_EXACT);
     if (status)
         close_device(&host->device);
     else
