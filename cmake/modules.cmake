@@ -2,7 +2,7 @@
 # others: a forbidden call is an undefined reference.
 
 # Libraries from outside, by the module that may use them.
-set(greta_external_base PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS})
+set(greta_external_base PkgConfig::JANSSON PkgConfig::ZSTD Threads::Threads ${CMAKE_DL_LIBS})
 set(greta_external_tensor m)
 set(greta_external_evaluate PkgConfig::XXHASH m)
 set(greta_external_event PkgConfig::XXHASH)

@@ -5,6 +5,7 @@
 function(greta_trace_library backend)
     file(GLOB sources CONFIGURE_DEPENDS src/interpose/*.c src/interpose/${backend}/*.c
          src/event/*.c)
+    list(FILTER sources EXCLUDE REGEX "/flight_pack\\.c$") # needs zstd
     list(APPEND sources src/base/status.c src/base/clock.c src/base/mapfile.c src/base/fault.c
          src/base/bytes.c src/base/text.c)
     set(target greta_trace_${backend})

@@ -2,11 +2,13 @@
 #include "campaign/audit.h"
 
 #include "campaign/stress.h"
+#include "event/flight.h"
 #include "ops/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A round of the streams workload for so many iterations of the model: enough that every path is
  * taken in a row of 50, little enough that the row is about the model. */
@@ -27,11 +29,16 @@ struct job audit_row_job(const struct audit *audit, const struct matrix_row *row
     return job;
 }
 
-bool audit_row_is_faulty(const struct audit_row *row)
+static bool went_wrong(const struct audit_row *row)
 {
     const struct child_outcome *outcome = &row->outcome;
-    return row->finished && (!outcome->ended || outcome->errors ||
-                             (row->analyzer && analyzer_result(row->analyzer)->finding_count > 0));
+    return !outcome->ended || outcome->errors ||
+           (row->analyzer && analyzer_result(row->analyzer)->finding_count > 0);
+}
+
+bool audit_row_is_faulty(const struct audit_row *row)
+{
+    return row->finished && went_wrong(row);
 }
 
 /* ---- What the files say --------------------------------------------------------------------- */
@@ -47,6 +54,37 @@ static void hash_file(const struct audit *audit, const char *relative,
         ret_hex[0] = '\0';
 }
 
+/* The recording as it was written, or packed by an audit that is resumed: its name in row->flight,
+ * its path. */
+static enum status find_recording(const struct audit *audit, struct audit_row *row,
+                                  char ret_path[FILES_PATH_BYTES], struct error *err)
+{
+    snprintf(row->flight, sizeof(row->flight), "run/%s.flight", row->plan.label);
+    TRY(files_join(ret_path, err, audit->folder, "%s", row->flight));
+    if (access(ret_path, F_OK) == 0)
+        return STATUS_OK;
+    snprintf(row->flight, sizeof(row->flight), "run/%s.flight" FLIGHT_PACKED_SUFFIX,
+             row->plan.label);
+    return files_join(ret_path, err, audit->folder, "%s", row->flight);
+}
+
+/* The recording takes tens of megabytes: it is kept compressed, and of a row in which nothing was
+ * found only its newest events. Where that fails, it is kept as it is. */
+static void pack_recording(const struct audit *audit, struct audit_row *row, const char *path)
+{
+    char packed[FILES_PATH_BYTES];
+    struct error unused;
+    const char *name = row->plan.label;
+    /* Of a planted fault that was not found all there is matters. */
+    bool clean = row->analyzer && !went_wrong(row) && !audit->options.inject;
+    if (strcmp(path + strlen(path) - strlen(FLIGHT_PACKED_SUFFIX), FLIGHT_PACKED_SUFFIX) == 0 ||
+        files_join(packed, &unused, audit->folder, "run/%s.flight" FLIGHT_PACKED_SUFFIX, name) ||
+        flight_pack(path, packed, clean ? FLIGHT_CLEAN_EVENTS : 0, &unused))
+        return;
+    unlink(path);
+    snprintf(row->flight, sizeof(row->flight), "run/%s.flight" FLIGHT_PACKED_SUFFIX, name);
+}
+
 static enum status analyse_row(const struct audit *audit, struct audit_row *row, struct error *err)
 {
     struct job job = audit_row_job(audit, &row->plan);
@@ -57,12 +95,12 @@ static enum status analyse_row(const struct audit *audit, struct audit_row *row,
     struct error second;
     snprintf(row->log, sizeof(row->log), "run/%s.log", row->plan.label);
     if (job.level != AUDIT_OFF && !row->outcome.missing[0]) {
-        snprintf(row->flight, sizeof(row->flight), "run/%s.flight", row->plan.label);
-        TRY(files_join(flight, err, audit->folder, "%s", row->flight));
+        TRY(find_recording(audit, row, flight, err));
         if (analyze_flight(flight, &options, &row->analyzer, &second)) {
             row->analyzer = NULL;
             snprintf(row->analysis_missing, sizeof(row->analysis_missing), "%.500s", second.text);
         }
+        pack_recording(audit, row, flight);
     }
     hash_file(audit, row->log, row->log_sha256);
     hash_file(audit, row->flight, row->flight_sha256);
@@ -133,10 +171,12 @@ enum status audit_run_row(struct audit *audit, struct audit_row *row, struct err
     struct job job = audit_row_job(audit, &row->plan);
     struct row_watch watch = { .watcher = &audit->options.watcher };
     struct progress progress = { on_step, &watch };
-    char flight[FILES_PATH_BYTES];
+    char flight[FILES_PATH_BYTES], packed[FILES_PATH_BYTES];
     snprintf(watch.stage, sizeof(watch.stage), "%s (%s)", row->plan.label,
              report_row_mode_name(row->plan.mode));
     TRY(child_path(audit->folder, row->plan.label, "flight", flight, err));
+    TRY(child_path(audit->folder, row->plan.label, "flight" FLIGHT_PACKED_SUFFIX, packed, err));
+    unlink(packed); /* of an earlier try */
     if (job.level != AUDIT_OFF)
         job.flight = flight;
     TRY(child_run(&audit->setup, &job, &progress, &row->outcome, err));

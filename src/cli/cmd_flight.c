@@ -216,7 +216,8 @@ const struct cli_command cli_flight = {
     .summary = "read a recording of a device's events",
     .description =
         "Reads a flight file, which a run leaves with --audit and which is whole however the run "
-        "ended: after a crash or kill -9, and while it still runs.\n\n"
+        "ended: after a crash or kill -9, and while it still runs. A recording that was compressed "
+        "with zstd (FILE.flight.zst of an audit) is read as it is.\n\n"
         "show: who made it and how it ended, the calls without an end, what the analysis finds, "
         "where every stream stopped, index traps.\n\n"
         "list: one line per event, in order: time, id, call, stream, layer, step, tensor, the "

@@ -81,6 +81,7 @@ static void emit_head(struct emit *emit, const char *path, const struct flight_i
     emit_count(emit, "last_event", info->last_id);
     emit_count(emit, "analysed_up_to", info->analysed_id);
     emit_count(emit, "lost", info->lost_count);
+    emit_count(emit, "left_out", info->left_out_count);
     emit_count(emit, "dropped", info->dropped_count);
     emit_count(emit, "damaged", info->damaged_count);
 }

@@ -92,6 +92,20 @@ void flight_add_module(struct flight *flight, const struct flight_module *module
 /* Time spent in observing so many calls. */
 void flight_add_cost(struct flight *flight, uint64_t ns, uint64_t count);
 
+/* ---- Keeping -------------------------------------------------------------------------------- */
+
+/* What a packed recording's name ends in. */
+#define FLIGHT_PACKED_SUFFIX ".zst"
+/* Events that are kept of a recording in which nothing was found: a few iterations to look at. */
+#define FLIGHT_CLEAN_EVENTS 8192u
+
+/* Writes the recording to packed_path as a zstd frame, which flight_open reads like the original.
+ * keep_events: only so many of the newest events, where the recording ended in order and everything
+ * before them was analysed; 0: all. Replaces packed_path, leaves path. STATUS_LIMIT for a recording
+ * that is too large to be read back. */
+MUST_CHECK enum status flight_pack(const char *path, const char *packed_path, uint64_t keep_events,
+                                   struct error *err);
+
 /* ---- Reading -------------------------------------------------------------------------------- */
 
 struct flight_reader;
@@ -108,6 +122,7 @@ struct flight_info {
     uint64_t analysed_id;       /* of the last checkpoint */
     uint64_t lost_count;        /* overwritten before they were analysed */
     uint64_t dropped_count;     /* met in one record, or did not fit a table */
+    uint64_t left_out_count;    /* analysed, and not kept when the recording was packed */
     uint64_t damaged_count;     /* torn by the end of the process, or damaged since */
     bool foreign;               /* has tables of stacks, names and modules */
     uint64_t observed_ns, observed_count;
@@ -120,6 +135,7 @@ struct flight_allocation {
     char name[EVENT_TENSOR_BYTES];
 };
 
+/* Compressed with flight_pack or zstd, or not. */
 MUST_CHECK enum status flight_open(const char *path, struct flight_reader **ret_reader,
                                    struct error *err);
 /* For tests and fuzzing; bytes are borrowed. */

@@ -3,6 +3,7 @@
 #ifndef GRETA_EVENT_FLIGHT_LAYOUT_H
 #define GRETA_EVENT_FLIGHT_LAYOUT_H
 
+#include "base/mapfile.h"
 #include "event/flight.h"
 
 #include <pthread.h>
@@ -41,6 +42,8 @@ struct flight_counters {
     uint64_t stack_used, name_used, module_used;
     uint64_t observed_ns; /* spent in observing its calls */
     uint64_t observed_count;
+    uint64_t
+        first_kept_id; /* of a packed recording: events before it were left out; 0: none were */
 };
 #define FLIGHT_COUNTERS_OFFSET 2048u
 
@@ -121,6 +124,12 @@ void flight_place_areas(struct flight *flight, const struct flight_plan *plan);
 MUST_CHECK enum status flight_check_header(const void *bytes, uint64_t size, const char *name,
                                            struct flight_header *ret_header,
                                            struct flight_plan *ret_plan, struct error *err);
+
+/* Takes the map, or the bytes (free): they are released with the reader, and where it fails. */
+MUST_CHECK enum status flight_open_mapped(struct mapfile *map, const char *name,
+                                          struct flight_reader **ret_reader, struct error *err);
+MUST_CHECK enum status flight_open_owned(uint8_t *bytes, uint64_t size, const char *name,
+                                         struct flight_reader **ret_reader, struct error *err);
 
 /* Copies a record's event if it is whole, has that id and means something. */
 bool flight_record_load(const struct flight_record *source, uint64_t id, struct event *ret);

@@ -11,7 +11,8 @@
 #include <string.h>
 
 struct flight_reader {
-    struct mapfile map;
+    struct mapfile map; /* of a file that is not compressed */
+    uint8_t *owned;     /* what a compressed one holds; NULL */
     const uint8_t *data;
     uint64_t size;
     struct flight_header header; /* a copy that passed the checks */
@@ -80,6 +81,20 @@ static const struct flight_record *record_of(const struct flight_reader *reader,
     return &ring[id % reader->header.record_count];
 }
 
+/* A recording that was packed may hold fewer than its ring could. */
+static void leave_out(struct flight_reader *reader)
+{
+    struct flight_info *info = &reader->info;
+    uint64_t first;
+    memcpy(&first,
+           reader->data + FLIGHT_COUNTERS_OFFSET + offsetof(struct flight_counters, first_kept_id),
+           sizeof(first));
+    if (first <= info->first_id || first > info->last_id)
+        return;
+    info->left_out_count = first - info->first_id;
+    info->first_id = first;
+}
+
 /* Ids, and what is missing between them. */
 static void survey_ring(struct flight_reader *reader)
 {
@@ -93,6 +108,7 @@ static void survey_ring(struct flight_reader *reader)
             info->last_id = state;
     }
     info->first_id = info->last_id > count ? info->last_id - count + 1 : info->last_id ? 1 : 0;
+    leave_out(reader);
     struct event event;
     for (uint64_t id = info->first_id; id && id <= info->last_id; id++)
         info->damaged_count += !flight_record_load(record_of(reader, id), id, &event);
@@ -298,16 +314,34 @@ static enum status finish(struct flight_reader *reader, enum status status,
     return status;
 }
 
-enum status flight_open(const char *path, struct flight_reader **ret_reader, struct error *err)
+enum status flight_open_mapped(struct mapfile *map, const char *name,
+                               struct flight_reader **ret_reader, struct error *err)
 {
     struct flight_reader *reader;
-    TRY(create(&reader, err));
-    enum status status = mapfile_open(&reader->map, path, err);
-    reader->data = reader->map.data;
-    reader->size = reader->map.size;
-    if (!status)
-        status = read_all(reader, path, err);
-    return finish(reader, status, ret_reader);
+    enum status status = create(&reader, err);
+    if (status) {
+        mapfile_release(map);
+        return status;
+    }
+    reader->map = *map;
+    reader->data = map->data;
+    reader->size = map->size;
+    return finish(reader, read_all(reader, name, err), ret_reader);
+}
+
+enum status flight_open_owned(uint8_t *bytes, uint64_t size, const char *name,
+                              struct flight_reader **ret_reader, struct error *err)
+{
+    struct flight_reader *reader;
+    enum status status = create(&reader, err);
+    if (status) {
+        free(bytes);
+        return status;
+    }
+    reader->owned = bytes;
+    reader->data = bytes;
+    reader->size = size;
+    return finish(reader, read_all(reader, name, err), ret_reader);
 }
 
 enum status flight_open_memory(const void *bytes, uint64_t size, const char *name,
@@ -325,6 +359,7 @@ void flight_reader_close(struct flight_reader *reader)
     if (!reader)
         return;
     mapfile_release(&reader->map);
+    free(reader->owned);
     free(reader->allocations);
     free(reader);
 }

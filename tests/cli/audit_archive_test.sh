@@ -57,6 +57,41 @@ expect_exit 0 "$GRETA" quantize tiny.gguf small.gguf q4_0
 [ "$(stat -c %a small.gguf)" = 644 ] || fail "expected a model to have the usual permissions"
 rm small.gguf
 
+# ---- What is kept of recordings ----------------------------------------------------------------
+expect_exit 4 "${audit[@]}" --no-self-test --artifacts many --matrix A:bare:20,B:audit:30,C:stress:30
+kilobytes=$(du -sk many | cut -f1)
+[ "$kilobytes" -lt 5000 ] || fail "expected 80 clean iterations to leave less than 5 MB, found $kilobytes KiB"
+if compgen -G "many/2*/*/run/*.flight" >/dev/null; then fail "expected recordings to be compressed"; fi
+expect_exit 0 "$GRETA" flight show many/last/run/B.flight.zst --json
+expect_json "j['closed'] and j['left_out'] > 0 and j['lost'] == j['damaged'] == 0 and j['findings'] == []"
+expect_json "j['last_event'] - j['first_event'] + 1 == 8192 and j['analysed_up_to'] == j['last_event']"
+expect_exit 0 "$GRETA" flight list many/last/run/C.flight.zst --op rope
+expect_stdout "rope"
+# The hashes are those of the files as they lie there.
+for row in B C; do
+    sum=$(sha256sum <many/last/run/$row.flight.zst | cut -d' ' -f1)
+    grep -q "\"flight_sha256\": \"$sum\"" many/last/manifest.json || fail "expected the hash of run/$row.flight.zst"
+done
+# Read back from what was kept, the analyses are the same.
+cp many/last/summary.json before.json
+expect_exit 4 "${audit[@]}" --resume "$(readlink -f many/last)"
+cp many/last/summary.json "$captured/out"
+expect_json "j['analyses'] == json.load(open('before.json'))['analyses'] and not j['partial']"
+# Of a row that went wrong all is kept.
+expect_exit 1 "${audit[@]}" --no-self-test --no-interventions --artifacts faulty --matrix B:audit:8 --inject rope-position@layer=2,step=3
+expect_exit 0 "$GRETA" flight show faulty/last/run/B.flight.zst --json
+expect_json "j['left_out'] == 0 and j['findings']"
+# One that somebody damaged or filled.
+folder=$(readlink -f faulty/last)
+cp "$folder/run/B.flight.zst" kept.zst
+head -c 2000 kept.zst >"$folder/run/B.flight.zst"
+expect_exit 3 "$GRETA" flight show "$folder/run/B.flight.zst"
+expect_one_line_error "cannot expand it"
+printf '\x28\xB5\x2F\xFD\xE0\x00\x00\x00\x80\x00\x00\x00\x00\x00' >bomb.zst # says that it holds 2 GiB
+expect_exit 3 "$GRETA" flight show bomb.zst
+expect_one_line_error "expected at most 1.00 GiB when expanded, found 2147483648 bytes"
+rm -rf many faulty before.json kept.zst bomb.zst
+
 # ---- A baseline that is there and cannot be used -----------------------------------------------
 ln -s 2020-01-01/20200101-000000-0000 dangling
 expect_exit 3 "${quick[@]}" --baseline dangling

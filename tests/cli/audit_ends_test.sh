@@ -52,13 +52,13 @@ killed=$(newest)
 expect_artifacts "$killed"
 expect_summary "j['partial'] and [r['label'] for r in j['rows'] if r['done']][:2] == ['A', 'B']" "$killed"
 [ -z "$worker" ] || wait_until has_ended "$worker"
-before=$(stat -c %Y%s "$killed/run/B.flight")
+before=$(stat -c %Y%s "$killed/run/B.flight.zst")
 sed -i 's/C:audit:4000/C:audit:3/' "$killed/state.json"
 expect_exit 0 "${audit[@]}" --resume "$killed"
 expect_stdout "CLEAN"
 expect_artifacts "$killed"
 expect_summary "not j['partial'] and len(j['rows']) == 3" "$killed"
-[ "$(stat -c %Y%s "$killed/run/B.flight")" = "$before" ] || fail "expected row B not to run again"
+[ "$(stat -c %Y%s "$killed/run/B.flight.zst")" = "$before" ] || fail "expected row B not to run again"
 expect_exit 3 "${audit[@]}" --resume nowhere
 expect_one_line_error "nowhere/state.json"
 echo '{}' >"$killed/state.json"
