@@ -53,7 +53,7 @@ expect_exit 0 trace --artifacts traced --error-exitcode 99 -- "$GRETA" infer --m
     --device hip:0 --prompt "Once upon a time" --max-tokens 2 --greedy
 expect_stdout ", there"
 expect_stderr "STATUS=OK"
-recording=$(find traced -name "*.hip.flight" | head -1)
+recording=$(find traced -name "*.hip.flight.zst" | head -1)
 expect_exit 0 "$GRETA" flight list --op rope "$recording"
 expect_stdout "rw:0x"
 finish

@@ -169,7 +169,7 @@ expect_exit 0 trace -- ./without_names unordered
 expect_stderr "without_names+0x"
 grep -q "unordered+0x" "$captured/err" && fail "expected no function"
 rm without_lines without_names
-expect_exit 0 "$GRETA" flight show "$kept"/run/*.cuda.flight
+expect_exit 0 "$GRETA" flight show "$kept"/run/*.cuda.flight.zst
 expect_stdout "cuMemcpyDtoHAsync"
 expect_exit 0 trace --json -- "$program" leak
 sed '1d' "$captured/err" >"$captured/out"

@@ -210,6 +210,8 @@ enum status campaign_trace(const struct trace_options *options, struct trace_res
         result->signal = trace.signal;
         status = narrow(&trace, err);
     }
+    if (!status && trace.keep)
+        trace_pack_recordings(&trace);
     if (!status)
         status = trace_report(&trace, result, err);
     if (trace.keep)

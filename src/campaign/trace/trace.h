@@ -88,6 +88,8 @@ MUST_CHECK enum status trace_run(struct trace *trace, const char *narrow, struct
 /* trace_follow.c */
 void trace_look_for_recordings(struct trace *trace);
 void trace_stop_following(struct trace *trace);
+/* Compresses the recordings of processes that have ended, for a trace whose folder is kept. */
+void trace_pack_recordings(struct trace *trace);
 void trace_process_release(struct trace_process *process);
 /* Whether the stack belongs to a caching allocator or a library that keeps its memory. */
 bool trace_is_cached(void *process, uint32_t stack_index);

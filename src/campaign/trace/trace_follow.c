@@ -5,9 +5,12 @@
 #include "base/clock.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Longer than any program waits in one call without being given up by its user. */
 #define HANG_LIMIT_NS (UINT64_C(365) * 24 * 3600 * 1000000000)
@@ -142,6 +145,29 @@ void trace_stop_following(struct trace *trace)
         process->live = NULL;
         flight_close(process->flight);
         process->flight = NULL;
+    }
+}
+
+/* Its file is written to no more. */
+static bool has_ended(const struct flight_info *info)
+{
+    return info->closed || info->pid == 0 || info->pid > INT32_MAX ||
+           (kill((pid_t)info->pid, 0) != 0 && errno == ESRCH);
+}
+
+void trace_pack_recordings(struct trace *trace)
+{
+    for (size_t i = 0; i < trace->process_count; i++) {
+        struct trace_process *process = &trace->processes[i];
+        char packed[FILES_PATH_BYTES];
+        struct error unused;
+        int length = snprintf(packed, sizeof(packed), "%s" FLIGHT_PACKED_SUFFIX, process->path);
+        if (length < 0 || (size_t)length >= sizeof(packed) || !process->reader ||
+            !has_ended(flight_info(process->reader)) ||
+            flight_pack(process->path, packed, 0, &unused))
+            continue;
+        unlink(process->path);
+        memcpy(process->path, packed, (size_t)length + 1);
     }
 }
 

@@ -119,7 +119,9 @@ static struct report_row row_of(const struct trace *trace, const struct trace_pr
 {
     const struct trace_figures *figures = &process->figures;
     snprintf(label, 96, "%s%s", process->name, process->rerun ? " (rerun)" : "");
-    snprintf(flight, 128, "%s/%s.flight", process->rerun ? "rerun" : "run", process->name);
+    const char *slash = strrchr(process->path, '/');
+    snprintf(flight, 128, "%s/%.100s", process->rerun ? "rerun" : "run",
+             slash ? slash + 1 : process->path);
     const struct analysis *analysis = process->analyzer ? analyzer_result(process->analyzer) : NULL;
     return (struct report_row){
         .label = label,
