@@ -3,29 +3,33 @@
 
 #include "base/text.h"
 #include "campaign/campaign.h"
+#include "cli/audit_result.h"
 #include "cli/audit_sink.h"
+#include "cli/command_line.h"
 #include "device/all/all.h"
 #include "event/fan.h"
 #include "inject/inject.h"
 #include "ops/ops.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#define FLIGHT_DEFAULT "greta.flight"
-#define FINDINGS_SHOWN 5u
+/* More recordings than this begun by one process within a second is something else's fault. */
+#define NAME_LIMIT 100
 
 struct cli_audit {
     const struct cli_invocation *invocation;
     enum audit_level level;
-    const char *path; /* borrowed */
+    char path[1024]; /* of the recording */
     struct audit_sink *sink;
     struct flight *flight;
     struct analyze_live *live;
     struct event_fan fan;
-    char missing[ERROR_TEXT_BYTES]; /* why nothing is recorded; "" */
+    bool finished, printed;
+    struct analyzer *analyzer;      /* when it is finished; NULL: the analysis failed */
+    char failure[ERROR_TEXT_BYTES]; /* why */
 };
 
 /* ---- Beginning ------------------------------------------------------------------------------ */
@@ -42,25 +46,71 @@ static enum status open_sink(struct cli_audit *audit, struct error *err)
     return audit_sink_create(&environment, &audit->sink, err);
 }
 
-static void open_flight(struct cli_audit *audit, const char *device_name,
-                        const struct device_gpu_image *image)
+/* A name of its own for every recording; number 1 is the usual one. */
+static void name_recording(struct cli_audit *audit, int number)
 {
-    char command[FLIGHT_TEXT_BYTES], resolved[ALL_NAME_BYTES];
-    struct analyze_options analyze_options = { .level = audit->level, .operand_name = ops_operand_name };
-    struct error err;
-    snprintf(command, sizeof(command), "greta %s --audit %s", audit->invocation->command->name,
-             audit_level_name(audit->level));
+    char when[32] = "", suffix[16] = "";
+    time_t now = time(NULL);
+    struct tm parts;
+    if (gmtime_r(&now, &parts))
+        strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &parts);
+    if (number > 1)
+        snprintf(suffix, sizeof(suffix), "-%d", number);
+    snprintf(audit->path, sizeof(audit->path), "greta-%s-%d%s.flight", when, (int)getpid(), suffix);
+}
+
+/* path NULL: under a new name. */
+static enum status create_flight(struct cli_audit *audit, const char *path,
+                                 const struct flight_options *options, struct error *err)
+{
+    if (path) {
+        int length = snprintf(audit->path, sizeof(audit->path), "%s", path);
+        if (length >= (int)sizeof(audit->path))
+            return error_set(err, STATUS_USAGE, "--flight: expected at most %zu bytes, found %d",
+                             sizeof(audit->path) - 1, length);
+        enum status status = flight_create(path, options, &audit->flight, err);
+        if (status == STATUS_EXISTS)
+            return error_set(err, STATUS_EXISTS,
+                             "--flight %s: expected a new name, found a file; a recording is never "
+                             "overwritten: move it away, or choose another name",
+                             path);
+        return status ? error_wrap(err, "the run was asked to be recorded and cannot be")
+                      : STATUS_OK;
+    }
+    for (int number = 1;; number++) {
+        name_recording(audit, number);
+        enum status status = flight_create(audit->path, options, &audit->flight, err);
+        if (status != STATUS_EXISTS || number == NAME_LIMIT)
+            return status ? error_wrap(err, "the run was asked to be recorded and cannot be (name "
+                                            "another place with --flight)")
+                          : STATUS_OK;
+    }
+}
+
+static enum status open_flight(struct cli_audit *audit, const char *path, const char *device_name,
+                               const struct device_gpu_image *image, struct error *err)
+{
+    char resolved[ALL_NAME_BYTES];
+    struct analyze_options analyze_options = { .level = audit->level,
+                                               .operand_name = ops_operand_name };
+    struct text command;
+    text_init(&command);
+    cli_add_command_line(&command, audit->invocation->environment);
     all_resolve(device_name, image, resolved);
-    struct flight_options options = { .device = resolved, .command = command };
-    enum status status = flight_create(audit->path, &options, &audit->flight, &err);
+    struct flight_options options = { .device = resolved,
+                                      .command = text_get(&command),
+                                      .keeps_old = true };
+    enum status status = create_flight(audit, path, &options, err);
+    text_release(&command);
     if (!status)
         status = analyze_live_start(audit->flight, audit->path, &analyze_options, &audit->live,
-                                    &err);
-    if (!status)
-        return;
-    snprintf(audit->missing, sizeof(audit->missing), "%s", err.text);
-    cli_warn(audit->invocation, "%s; the run goes on without %s", err.text,
-             audit->flight ? "analysis" : "a record");
+                                    err);
+    if (status && audit->flight) {
+        flight_close(audit->flight);
+        audit->flight = NULL;
+        unlink(audit->path);
+    }
+    return status;
 }
 
 enum status cli_audit_open(const struct cli_invocation *invocation, const char *level,
@@ -75,14 +125,15 @@ enum status cli_audit_open(const struct cli_invocation *invocation, const char *
     audit->level = flight_path ? AUDIT_LOG : AUDIT_OFF;
     if (level)
         ASSERT(audit_level_from_name(level, &audit->level)); /* of the option's list */
-    audit->path = flight_path ? flight_path : FLIGHT_DEFAULT;
     enum status status = open_sink(audit, err);
+    if (!status && audit->level > AUDIT_OFF)
+        status = open_flight(audit, flight_path, device_name, options->gpu_image, err);
     if (status) {
+        bool unused;
+        audit_sink_destroy(audit->sink, &unused);
         free(audit);
         return status;
     }
-    if (audit->level > AUDIT_OFF)
-        open_flight(audit, device_name, options->gpu_image);
     campaign_level_options(audit->level, options);
     event_fan_add(&audit->fan, audit_sink_observer(audit->sink));
     if (audit->flight) {
@@ -96,63 +147,66 @@ enum status cli_audit_open(const struct cli_invocation *invocation, const char *
 
 /* ---- Ending --------------------------------------------------------------------------------- */
 
-static void show_finding(const struct analysis *analysis, size_t index)
+void cli_audit_finish(struct cli_audit *audit)
 {
-    const struct finding *finding = &analysis->findings[index];
-    struct text words;
-    text_init(&words);
-    finding_describe(finding, ANALYZE_ENGLISH, &words);
-    fprintf(stderr, "  %s%s: %s\n", (int32_t)index == analysis->root ? "root cause: " : "",
-            hypothesis_info(finding->hypothesis)->slug, text_get(&words));
-    text_release(&words);
-}
-
-static void show_analysis(const struct cli_audit *audit, const struct analysis *analysis)
-{
-    fprintf(stderr, "Audit: level %s, %" PRIu64 " events, %zu finding%s, recorded in %s\n",
-            audit_level_name(audit->level), analysis->event_count, analysis->finding_count,
-            analysis->finding_count == 1 ? "" : "s", audit->path);
-    uint64_t unseen = analysis->lost_count + analysis->dropped_count;
-    if (unseen)
-        fprintf(stderr, "  %" PRIu64 " events were not analysed\n", unseen);
-    if (analysis->root >= 0)
-        show_finding(analysis, (size_t)analysis->root);
-    size_t shown = analysis->root >= 0;
-    for (size_t i = 0; i < analysis->finding_count && shown < FINDINGS_SHOWN; i++) {
-        if ((int32_t)i == analysis->root)
-            continue;
-        show_finding(analysis, i);
-        shown++;
-    }
-    if (analysis->finding_count > shown)
-        fprintf(stderr, "  and %zu more\n", analysis->finding_count - shown);
-}
-
-const char *cli_audit_missing(const struct cli_audit *audit)
-{
-    return audit->missing[0] ? audit->missing : NULL;
-}
-
-static void end_recording(struct cli_audit *audit, bool shown)
-{
-    struct analyzer *analyzer = NULL;
     struct error err;
-    if (audit->live && analyze_live_stop(audit->live, &analyzer, &err) && shown)
-        fprintf(stderr, "Audit: the analysis failed: %s\n", err.text);
-    if (analyzer && shown)
-        show_analysis(audit, analyzer_result(analyzer));
-    else if (audit->missing[0] && shown)
-        fprintf(stderr, "Audit: nothing was %s: %s\n", audit->flight ? "analysed" : "recorded",
-                audit->missing);
-    analyzer_destroy(analyzer);
+    if (!audit || audit->finished)
+        return;
+    audit->finished = true;
+    if (audit->level == AUDIT_OFF)
+        return;
+    if (analyze_live_stop(audit->live, &audit->analyzer, &err)) {
+        audit->analyzer = NULL;
+        snprintf(audit->failure, sizeof(audit->failure), "%s", err.text);
+    }
     flight_close(audit->flight);
 }
 
-static void close_audit(struct cli_audit *audit, bool shown)
+static struct audit_result result_of(const struct cli_audit *audit)
+{
+    return (struct audit_result){ .level = audit->level,
+                                  .recording = audit->path,
+                                  .analysis = audit->analyzer ? analyzer_result(audit->analyzer)
+                                                              : NULL,
+                                  .failure = audit->failure };
+}
+
+enum cli_audit_answer cli_audit_answer(const struct cli_audit *audit)
+{
+    if (!audit || audit->level == AUDIT_OFF)
+        return CLI_AUDIT_NOT_ASKED;
+    ASSERT(audit->finished);
+    return !audit->analyzer                 ? CLI_AUDIT_UNKNOWN
+           : cli_audit_finding_count(audit) ? CLI_AUDIT_FINDINGS
+                                            : CLI_AUDIT_NOTHING;
+}
+
+size_t cli_audit_finding_count(const struct cli_audit *audit)
+{
+    return audit && audit->analyzer ? analyzer_result(audit->analyzer)->finding_count : 0;
+}
+
+void cli_audit_print(struct cli_audit *audit)
+{
+    if (cli_audit_answer(audit) == CLI_AUDIT_NOT_ASKED)
+        return;
+    struct audit_result result = result_of(audit);
+    audit_result_print(&result, stderr);
+    audit->printed = true;
+}
+
+json_t *cli_audit_json(const struct cli_audit *audit)
+{
+    if (cli_audit_answer(audit) == CLI_AUDIT_NOT_ASKED)
+        return NULL;
+    struct audit_result result = result_of(audit);
+    return audit_result_json(&result);
+}
+
+static void close_audit(struct cli_audit *audit)
 {
     bool complete;
-    if (audit->level > AUDIT_OFF)
-        end_recording(audit, shown);
+    analyzer_destroy(audit->analyzer);
     audit_sink_destroy(audit->sink, &complete);
     if (!complete)
         cli_warn(audit->invocation, "%s: not every line on copies could be written",
@@ -164,17 +218,22 @@ static void close_audit(struct cli_audit *audit, bool shown)
 
 void cli_audit_close(struct cli_audit *audit)
 {
-    if (audit)
-        close_audit(audit, true);
+    if (!audit)
+        return;
+    cli_audit_finish(audit);
+    if (!audit->printed)
+        cli_audit_print(audit);
+    close_audit(audit);
 }
 
 void cli_audit_discard(struct cli_audit *audit)
 {
     if (!audit)
         return;
-    if (audit->flight)
+    cli_audit_finish(audit);
+    if (audit->level > AUDIT_OFF)
         unlink(audit->path);
-    close_audit(audit, false);
+    close_audit(audit);
 }
 
 /* ---- Faults --------------------------------------------------------------------------------- */

@@ -24,7 +24,6 @@ struct sample {
 
 struct runner {
     enum audit_level level;
-    char path[64]; /* of its flight file, removed at the end */
     struct cli_audit *audit;
     struct device *device;
     struct ops ops;
@@ -39,13 +38,8 @@ static enum status open_runner(struct runner *runner, const struct bench_cost_re
 {
     struct device_options options = { .thread_count = request->threads,
                                       .gpu_image = ops_gpu_image() };
-    snprintf(runner->path, sizeof(runner->path), "greta-cost-%s.flight",
-             audit_level_name(runner->level));
-    TRY(cli_audit_open(request->invocation, audit_level_name(runner->level), runner->path,
-                       request->device, &options, &runner->audit, err));
-    if (cli_audit_missing(runner->audit))
-        return error_set(err, STATUS_IO, "%s: the cost of recording cannot be measured",
-                         cli_audit_missing(runner->audit));
+    TRY(cli_audit_open(request->invocation, audit_level_name(runner->level), NULL, request->device,
+                       &options, &runner->audit, err));
     TRY(all_open(request->device, &options, &runner->device, err));
     TRY(ops_load(&runner->ops, runner->device, CPU_PATH_COUNT, err));
     return cli_engine_open(request->invocation, &runner->ops, request->file, request->report,

@@ -235,11 +235,21 @@ enum status bench_report_add(struct bench_report *report, const struct bench_res
     return STATUS_OK;
 }
 
-enum status bench_report_finish(struct bench_report *report, struct error *err)
+enum status bench_report_finish(struct bench_report *report, json_t *audit, struct error *err)
 {
     if (report->form == BENCH_JSON) {
+        size_t index;
+        json_t *row;
+        json_array_foreach (report->rows, index, row)
+            if (audit)
+                json_object_set(row, "audit", audit);
         json_dumpf(report->rows, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         putchar('\n');
+    } else if (report->form == BENCH_JSONL && audit) {
+        json_t *line = json_pack("{s:O}", "audit", audit);
+        json_dumpf(line, stdout, JSON_REAL_PRECISION(9));
+        putchar('\n');
+        json_decref(line);
     } else if (report->form == BENCH_MD) {
         printf("\nbuild: greta %s\n", GRETA_VERSION);
     }

@@ -103,16 +103,31 @@ struct bench {
     char device_name[32];
     struct cli_audit *audit;
     struct device *device;
+    bool stopped; /* stop was called */
     struct ops ops;
     struct engine *engine;
     struct bench_measure measure;
     double samples_ns[REPEAT_LIMIT];
 };
 
-static void release(struct bench *bench)
+/* Nothing more is measured: closes engine and device, and finishes the audit. */
+static void stop(struct bench *bench)
 {
+    if (!bench->device && bench->audit && !bench->stopped) { /* nothing was recorded */
+        cli_audit_discard(bench->audit);
+        bench->audit = NULL;
+    }
+    bench->stopped = true;
     engine_close(bench->engine);
     device_close(bench->device);
+    cli_audit_finish(bench->audit);
+    bench->engine = NULL;
+    bench->device = NULL;
+}
+
+static void release(struct bench *bench)
+{
+    stop(bench);
     cli_audit_close(bench->audit);
     gguf_close(bench->file);
     bench_measure_release(&bench->measure);
@@ -201,7 +216,16 @@ static enum status run_tests(struct bench *bench, struct bench_report *report,
         cli_progress_end(progress);
         TRY(bench_report_add(report, &result, err));
     }
-    return bench_report_finish(report, err);
+    return STATUS_OK;
+}
+
+static enum status finish(struct bench *bench, struct bench_report *report, struct error *err)
+{
+    stop(bench);
+    json_t *audit = cli_audit_json(bench->audit);
+    enum status status = bench_report_finish(report, audit, err);
+    json_decref(audit);
+    return status;
 }
 
 static enum bench_form form_of(const struct settings *settings)
@@ -254,8 +278,26 @@ static enum status run_all(struct bench *bench, struct error *err)
     cli_progress_begin(&progress, bench->invocation, "bench", "runs");
     enum status status = run_tests(bench, report, &progress, err);
     cli_progress_end(&progress);
+    if (!status)
+        status = finish(bench, report, err);
     bench_report_destroy(report);
     return status;
+}
+
+/* Findings are not success, however fast the run was. */
+static enum cli_exit exit_of(const struct bench *bench)
+{
+    size_t count = cli_audit_finding_count(bench->audit);
+    switch (cli_audit_answer(bench->audit)) {
+    case CLI_AUDIT_FINDINGS:
+        fprintf(stderr, "Audit findings: the speed was measured, and the audit found %zu defect%s\n",
+                count, count == 1 ? "" : "s");
+        return CLI_EXIT_FAILED;
+    case CLI_AUDIT_UNKNOWN:
+        return CLI_EXIT_UNDECIDED;
+    default:
+        return CLI_EXIT_OK;
+    }
 }
 
 static enum cli_exit run_bench(const struct cli_invocation *invocation)
@@ -270,9 +312,13 @@ static enum cli_exit run_bench(const struct cli_invocation *invocation)
     bench->invocation = invocation;
     bench->settings = settings;
     enum status status = run_all(bench, &err);
+    enum cli_exit code = status ? cli_fail(invocation, &err) : CLI_EXIT_OK;
+    stop(bench);
+    if (!status)
+        code = exit_of(bench);
     release(bench);
     free(bench);
-    return status ? cli_fail(invocation, &err) : CLI_EXIT_OK;
+    return code;
 }
 
 const struct cli_command cli_bench = {
@@ -289,7 +335,9 @@ const struct cli_command cli_bench = {
         "--audit-cost does that for the audit levels: a model for each of off, log and guard is "
         "open, "
         "they generate in turn, and each run is compared with the one without audit beside it. The "
-        "weights are in memory twice meanwhile (guard has its own copy).",
+        "weights are in memory twice meanwhile (guard has its own copy).\n\n"
+        "Exit status 1 if --audit found something, however fast it was; 3 if it could not run or "
+        "be recorded.",
     .examples = "  greta bench   # the model that comes with greta\n"
                 "  greta bench -m model.gguf -p 512 -n 128\n"
                 "  greta bench -m model.gguf -p 0 -n 64 -d 0,2048 -o json   # short and long "

@@ -1,6 +1,7 @@
 /* cmd_flight.c - greta flight: what a recording holds, as a summary, as lines, as a timeline. */
 #include "base/outfile.h"
 #include "cli/cli.h"
+#include "cli/flight_list.h"
 #include "cli/flight_show.h"
 #include "report/report.h"
 
@@ -8,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct settings {
     int32_t stream, layer, step;
@@ -40,22 +42,32 @@ static const struct cli_option options[] = {
       "(default: standard output)",
       NULL, true },
     { "--force|-f", NULL, CLI_FLAG, AT(force), "replace FILE if it exists", NULL, false },
-    { "--json", NULL, CLI_FLAG, AT(json), "with show: JSON instead of text", NULL, false },
+    { "--json", NULL, CLI_FLAG, AT(json), "with show and list: JSON instead of text", NULL, false },
 };
 
-enum action { ACTION_SHOW, ACTION_LIST, ACTION_EXPORT };
+enum action { ACTION_SHOW, ACTION_LIST, ACTION_EVENTS, ACTION_EXPORT };
 
 /* ---- The request ---------------------------------------------------------------------------- */
 
-static enum status find_action(const char *word, enum action *ret, struct error *err)
+/* `list FILE` is `events FILE`, as it was before folders could be listed. */
+static enum status find_action(const struct cli_invocation *invocation, enum action *ret,
+                               struct error *err)
 {
-    static const char *const names[] = { "show", "list", "export" };
+    static const char *const names[] = { "show", "list", "events", "export" };
+    const char *word = invocation->operands[0];
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(word, names[i]) == 0) {
             *ret = (enum action)i;
+            struct stat info;
+            bool file = invocation->operand_count > 1;
+            if (*ret == ACTION_LIST && file &&
+                (stat(invocation->operands[1], &info) != 0 || !S_ISDIR(info.st_mode)))
+                *ret = ACTION_EVENTS;
+            if (*ret != ACTION_LIST && !file)
+                return error_set(err, STATUS_USAGE, "%s: expected a FILE, found none", word);
             return STATUS_OK;
         }
-    return error_set(err, STATUS_USAGE, "expected show, list or export, found '%s'", word);
+    return error_set(err, STATUS_USAGE, "expected show, list, events or export, found '%s'", word);
 }
 
 static enum status parse_ms(const char *flag, const char *text, uint64_t *ret_ns, struct error *err)
@@ -117,12 +129,15 @@ static enum status check_flags(const struct settings *settings, enum action acti
         return error_set(err, STATUS_USAGE,
                          "--stream, --layer, --step: expected a number from 0, found a negative "
                          "one");
-    if (action == ACTION_SHOW && filters)
-        return error_set(err, STATUS_USAGE, "filters are for list and export; show tells of all");
+    if ((action == ACTION_SHOW || action == ACTION_LIST) && filters)
+        return error_set(err, STATUS_USAGE,
+                         "filters are for the events of a FILE and for export; show looks at all");
     if (action != ACTION_EXPORT && exports)
         return error_set(err, STATUS_USAGE, "--format, --output and --force are for export");
-    if (action != ACTION_SHOW && settings->json)
-        return error_set(err, STATUS_USAGE, "--json is for show; see export --format jsonl");
+    if (action != ACTION_SHOW && action != ACTION_LIST && settings->json)
+        return error_set(err, STATUS_USAGE,
+                         "--json is for show and for the list of a folder; see export --format "
+                         "jsonl");
     return STATUS_OK;
 }
 
@@ -168,12 +183,15 @@ static enum status write_events(const struct flight_reader *reader,
     return status;
 }
 
-static enum status show(const struct settings *settings, const char *path,
+/* reader NULL: the recordings of the folder `path`. */
+static enum status show(const struct cli_invocation *invocation, const char *path,
                         const struct flight_reader *reader, struct error *err)
 {
+    const struct settings *settings = invocation->settings;
     struct emit *emit;
     TRY(emit_create(settings->json ? EMIT_JSON : EMIT_TEXT, &emit, err));
-    enum status status = flight_show(emit, path, reader, err);
+    enum status status = reader ? flight_show(emit, path, reader, err)
+                                : flight_list(emit, invocation, path, err);
     if (!status)
         status = emit_finish(emit, stdout, err);
     emit_destroy(emit);
@@ -183,18 +201,20 @@ static enum status show(const struct settings *settings, const char *path,
 static enum status run(const struct cli_invocation *invocation, struct error *err)
 {
     const struct settings *settings = invocation->settings;
-    const char *path = invocation->operands[1];
+    const char *path = invocation->operand_count > 1 ? invocation->operands[1] : ".";
     struct report_filter filter;
     struct flight_reader *reader;
     enum action action;
-    TRY(find_action(invocation->operands[0], &action, err));
+    TRY(find_action(invocation, &action, err));
     TRY(check_flags(settings, action, err));
     TRY(make_filter(settings, &filter, err));
     enum report_event_format format = strcmp(settings->format, "chrome") == 0  ? REPORT_EVENT_CHROME
                                       : strcmp(settings->format, "jsonl") == 0 ? REPORT_EVENT_JSONL
                                                                                : REPORT_EVENT_TEXT;
+    if (action == ACTION_LIST)
+        return show(invocation, path, NULL, err);
     TRY(flight_open(path, &reader, err));
-    enum status status = action == ACTION_SHOW ? show(settings, path, reader, err)
+    enum status status = action == ACTION_SHOW ? show(invocation, path, reader, err)
                          : settings->output ? write_events(reader, &filter, format, settings, err)
                                             : print_events(reader, &filter, format, err);
     flight_reader_close(reader);
@@ -210,8 +230,8 @@ static enum cli_exit run_flight(const struct cli_invocation *invocation)
 
 const struct cli_command cli_flight = {
     .name = "flight",
-    .operands = "show|list|export FILE",
-    .operand_least = 2,
+    .operands = "show|events|export FILE, or list [FOLDER]",
+    .operand_least = 1,
     .operand_most = 2,
     .summary = "read a recording of a device's events",
     .description =
@@ -220,14 +240,18 @@ const struct cli_command cli_flight = {
         "with zstd (FILE.flight.zst of an audit) is read as it is.\n\n"
         "show: who made it and how it ended, the calls without an end, what the analysis finds, "
         "where every stream stopped, index traps.\n\n"
-        "list: one line per event, in order: time, id, call, stream, layer, step, tensor, the "
+        "list: the recordings in FOLDER (default: here), the oldest first: when and on what device "
+        "they were made, how they ended, how many findings, by which command. list FILE is the "
+        "same as events FILE.\n\n"
+        "events: one line per event, in order: time, id, call, stream, layer, step, tensor, the "
         "ranges of memory it may touch (r: read, w: write, rw: both), outcome, duration, call "
         "site.\n\n"
         "export: the same as text, as JSON lines, or as a timeline for Perfetto or "
         "chrome://tracing, with streams as tracks.",
     .examples = "  greta flight show run.flight                        # what happened, in short\n"
-                "  greta flight list run.flight --failures             # where it went wrong\n"
-                "  greta flight list run.flight --layer 17 --step 3    # one layer of one token\n"
+                "  greta flight list                                   # the recordings here\n"
+                "  greta flight events run.flight --failures           # where it went wrong\n"
+                "  greta flight events run.flight --layer 17 --step 3  # one layer of one token\n"
                 "  greta flight export run.flight --format chrome -o timeline.json\n",
     .options = options,
     .option_count = COUNT_OF(options),

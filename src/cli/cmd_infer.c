@@ -51,7 +51,7 @@ static enum status generate(struct infer_run *run, struct infer_summary *summary
         .show_special = settings->special,
         .allow_bad = settings->allow_nan,
         .progress = &run->progress.progress,
-        .sampling = infer_sampling(settings, summary->plan->options.context, summary->seed),
+        .sampling = infer_sampling(settings, summary->plan.options.context, summary->seed),
         .stops = run->stop_texts,
         .stop_count = settings->stops.count,
         .logits = run->capture.has_logits ? on_logits : NULL,
@@ -94,7 +94,7 @@ static enum cli_exit run_infer(const struct cli_invocation *invocation)
         return cli_fail(invocation, &err);
     }
     summary.load_ns = clock_ns() - run.start_ns;
-    summary.plan = engine_plan(run.engine);
+    summary.plan = *engine_plan(run.engine);
     summary.results = run.results;
     summary.count = run.count;
     fprintf(stderr, "Weights loaded and config updated (vocab size: %u)\n",
@@ -108,14 +108,13 @@ static enum cli_exit run_infer(const struct cli_invocation *invocation)
                            "%" PRIu64 " times an index was past its bound and the access was "
                            "skipped: the text is not to be trusted (--audit log names the launch)",
                            device_trap_count(run.device));
-    infer_print_summary(&summary, status ? &err : NULL);
-    bool interrupted = false;
-    for (size_t i = 0; i < run.count; i++)
-        interrupted = interrupted || run.results[i].reason == GENERATE_INTERRUPTED;
+    infer_run_stop(&run);
+    summary.audit = run.audit;
+    const struct error *failure = status ? &err : NULL;
+    infer_print_summary(&summary, failure);
+    enum cli_exit code = infer_exit_of(infer_ending_of(&summary, failure), failure);
     infer_run_release(&run);
-    if (status)
-        return status == STATUS_USAGE ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
-    return interrupted ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
+    return code;
 }
 
 const struct cli_command cli_infer = {
@@ -126,7 +125,7 @@ const struct cli_command cli_infer = {
     .description =
         "Reads a prompt, and writes what the model makes of it to standard output as it comes; "
         "everything else goes to standard error: at the end the timings, STATUS=OK (or "
-        "STATUS=FAILED and why), and the memory used. greta_infer is another name of this "
+        "FAILED, INTERRUPTED, FINDINGS, INCONCLUSIVE, and why), and the memory used. greta_infer is another name of this "
         "command.\n\n"
         "Sampling works in the order users know: penalties, top-k, top-p, min-p, temperature. With "
         "--greedy or --temp 0 it always takes the likeliest token. On the host, results have the "
@@ -140,15 +139,15 @@ const struct cli_command cli_infer = {
         "and result of one head), mlp, kv (a layer's cache, decoded), logits, hidden. A NaN or an "
         "infinity in a tap or in logits ends the run and says where it first came up, unless "
         "--allow-nan.\n\n"
-        "--audit records what the model does with the device in a flight file, which is whole even "
-        "if "
-        "the process is killed, and says at the end what was wrong with it, if anything (see greta "
-        "audit for verdicts). GCORE_D2H_AUDIT=1 (to GCORE_D2H_AUDIT_LOG=FILE), "
+        "--audit records what the model does with the device in a new flight file, which is whole "
+        "even if the process is killed, and says at the end what was wrong with it, if anything "
+        "(see greta audit for verdicts): then the status is FINDINGS. greta flight list shows the "
+        "recordings there are. GCORE_D2H_AUDIT=1 (to GCORE_D2H_AUDIT_LOG=FILE), "
         "GRETA_TRACE_MEMCPY=1 "
         "and GRETA_D2H_DEBUG=1 print a line or more for every copy from the device.\n\n"
-        "Exit status 1 if the guard rail refuses the model, generation fails, or a kernel met an "
-        "index "
-        "past its bound; 3 if it could not begin, 130 if it was interrupted.",
+        "Exit status 1 if the guard rail refuses the model, generation fails, a kernel met an index "
+        "past its bound, or the audit found something; 3 if it could not begin or be recorded, 4 "
+        "if the audit could not be finished, 130 if it was interrupted.",
     .examples = "  greta infer --prompt \"Once upon a time\"\n"
                 "  greta infer --model model.gguf --prompt \"Once upon a time\" --greedy\n"
                 "  greta infer -m model.gguf -f prompt.txt -n 100 --seed 7\n"

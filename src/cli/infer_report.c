@@ -24,9 +24,11 @@ static uint64_t written_tokens(const struct infer_summary *summary)
     return count;
 }
 
-/* Why all ended, or "several" where they differ. */
-static const char *common_reason(const struct infer_summary *summary)
+/* Why all ended, or "several" where they differ; "error" of a run that failed. */
+static const char *reason_of(const struct infer_summary *summary, enum infer_ending ending)
 {
+    if (ending == INFER_FAILED)
+        return "error";
     for (size_t i = 1; i < summary->count; i++)
         if (summary->results[i].reason != summary->results[0].reason)
             return "several reasons";
@@ -38,6 +40,45 @@ static uint64_t resident_peak_bytes(void)
 {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+/* ---- Endings -------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *status;
+    enum cli_exit code;
+} endings[] = {
+    [INFER_OK] = { "OK", CLI_EXIT_OK },
+    [INFER_FAILED] = { "FAILED", CLI_EXIT_FAILED },
+    [INFER_INTERRUPTED] = { "INTERRUPTED", CLI_EXIT_INTERRUPTED },
+    [INFER_FINDINGS] = { "FINDINGS", CLI_EXIT_FAILED },
+    [INFER_INCONCLUSIVE] = { "INCONCLUSIVE", CLI_EXIT_UNDECIDED },
+};
+_Static_assert(COUNT_OF(endings) == INFER_ENDING_COUNT, "every ending has its status");
+
+enum infer_ending infer_ending_of(const struct infer_summary *summary, const struct error *err)
+{
+    if (err && err->status != STATUS_INTERRUPTED)
+        return INFER_FAILED;
+    bool interrupted = err != NULL;
+    for (size_t i = 0; i < summary->count; i++)
+        interrupted = interrupted || summary->results[i].reason == GENERATE_INTERRUPTED;
+    if (interrupted)
+        return INFER_INTERRUPTED;
+    switch (cli_audit_answer(summary->audit)) {
+    case CLI_AUDIT_FINDINGS:
+        return INFER_FINDINGS;
+    case CLI_AUDIT_UNKNOWN:
+        return INFER_INCONCLUSIVE;
+    default:
+        return INFER_OK;
+    }
+}
+
+enum cli_exit infer_exit_of(enum infer_ending ending, const struct error *err)
+{
+    bool usage = ending == INFER_FAILED && err->status == STATUS_USAGE;
+    return usage ? CLI_EXIT_USAGE : endings[ending].code;
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -54,26 +95,31 @@ static json_t *list_sequences(const struct infer_summary *summary)
     return list;
 }
 
-static void print_json(const struct infer_summary *summary, const struct error *err)
+static void print_json(const struct infer_summary *summary, enum infer_ending ending,
+                       const struct error *err)
 {
     const struct generate_timing *timing = &summary->timing;
     json_t *line = json_pack(
         "{s:s, s:s?, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:{s:I, s:I, s:I, "
         "s:I, s:I}}",
-        "status", err ? "FAILED" : "OK", "error", err ? err->text : NULL, "reason",
-        common_reason(summary), "seed", (json_int_t)summary->seed, "prompt_tokens",
+        "status", endings[ending].status, "error",
+        ending == INFER_FAILED ? err->text : NULL, "reason", reason_of(summary, ending), "seed", (json_int_t)summary->seed, "prompt_tokens",
         (json_int_t)timing->prompt_tokens, "generated_tokens", (json_int_t)written_tokens(summary),
         "load_ms", milliseconds(summary->load_ns), "prompt_ms", milliseconds(timing->prompt_ns),
         "prompt_per_second", rate(timing->prompt_tokens, timing->prompt_ns), "decode_ms",
         milliseconds(timing->decode_ns), "decode_per_second",
         rate(timing->decode_tokens, timing->decode_ns), "first_token_ms",
         milliseconds(timing->first_token_ns), "total_ms", milliseconds(summary->total_ns), "memory",
-        "weights", (json_int_t)summary->plan->weight_bytes, "kv_cache",
-        (json_int_t)summary->plan->kv_bytes, "scratch", (json_int_t)summary->plan->scratch_bytes,
+        "weights", (json_int_t)summary->plan.weight_bytes, "kv_cache",
+        (json_int_t)summary->plan.kv_bytes, "scratch", (json_int_t)summary->plan.scratch_bytes,
         "peak", (json_int_t)summary->peak_bytes, "resident_peak",
         (json_int_t)resident_peak_bytes());
     if (line && summary->count > 1)
         json_object_set_new(line, "sequences", list_sequences(summary));
+    json_t *audit = cli_audit_json(summary->audit);
+    if (line && audit)
+        json_object_set(line, "audit", audit);
+    json_decref(audit);
     if (line)
         json_dumpf(line, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
     fputc('\n', stdout);
@@ -107,28 +153,42 @@ static void print_memory(const struct infer_summary *summary)
     char weights[TEXT_BYTES_CAPACITY], kv[TEXT_BYTES_CAPACITY], scratch[TEXT_BYTES_CAPACITY];
     char resident[TEXT_BYTES_CAPACITY];
     fprintf(stderr, "Memory: weights %s, kv cache %s, scratch %s; process peak %s\n",
-            text_bytes(summary->plan->weight_bytes, weights),
-            text_bytes(summary->plan->kv_bytes, kv),
-            text_bytes(summary->plan->scratch_bytes, scratch),
+            text_bytes(summary->plan.weight_bytes, weights),
+            text_bytes(summary->plan.kv_bytes, kv),
+            text_bytes(summary->plan.scratch_bytes, scratch),
             text_bytes(resident_peak_bytes(), resident));
+}
+
+/* STATUS, and why it is not OK. */
+static void print_status(const struct infer_summary *summary, enum infer_ending ending,
+                         const struct error *err)
+{
+    size_t count = cli_audit_finding_count(summary->audit);
+    fprintf(stderr, "STATUS=%s\n", endings[ending].status);
+    if (ending == INFER_FAILED)
+        fprintf(stderr, "Generation error: %s\n", err->text);
+    else if (ending == INFER_FINDINGS)
+        fprintf(stderr, "Audit findings: the text was written, and the audit found %zu defect%s\n",
+                count, count == 1 ? "" : "s");
+    else if (ending == INFER_INCONCLUSIVE)
+        fprintf(stderr, "Audit: the text was written, and nothing can be said about the run\n");
 }
 
 void infer_print_summary(const struct infer_summary *summary, const struct error *err)
 {
+    enum infer_ending ending = infer_ending_of(summary, err);
     if (summary->json)
-        print_json(summary, err);
+        print_json(summary, ending, err);
     print_timings(summary);
-    if (err)
-        fprintf(stderr, "STATUS=FAILED\nGeneration error: %s\n", err->text);
-    else
-        fprintf(stderr, "STATUS=OK\n");
+    print_status(summary, ending, err);
     fprintf(stderr, "Generated tokens: %llu\nTotal time: %.3f ms\nTime to first token: %.3f ms\n",
             (unsigned long long)written_tokens(summary), milliseconds(summary->total_ns),
             milliseconds(summary->timing.first_token_ns));
     fprintf(stderr, "Seed: %llu\nEnded: %s\n", (unsigned long long)summary->seed,
-            err ? "error" : common_reason(summary));
-    for (size_t i = 0; !err && summary->count > 1 && i < summary->count; i++)
+            reason_of(summary, ending));
+    for (size_t i = 0; ending != INFER_FAILED && summary->count > 1 && i < summary->count; i++)
         fprintf(stderr, "  prompt %zu: %u tokens, %s\n", i + 1, summary->results[i].token_count,
                 generate_reason_name(summary->results[i].reason));
     print_memory(summary);
+    cli_audit_print(summary->audit);
 }

@@ -3,6 +3,7 @@
 #ifndef GRETA_CLI_INFER_REPORT_H
 #define GRETA_CLI_INFER_REPORT_H
 
+#include "cli/audit_options.h"
 #include "generate/generate.h"
 
 /* Text as it comes. Of several prompts one is at its turn and shown at once; what the others write
@@ -24,19 +25,34 @@ void infer_output_token(struct infer_output *output, const struct generate_event
 MUST_CHECK enum status infer_output_finish(struct infer_output *output, struct error *err);
 void infer_output_release(struct infer_output *output);
 
+/* How a run ended: its STATUS, the same on standard error and in JSON, and its exit status. */
+enum infer_ending {
+    INFER_OK,
+    INFER_FAILED,       /* the text is not there, or not to be trusted */
+    INFER_INTERRUPTED,  /* by Ctrl-C or SIGTERM: what was written stays */
+    INFER_FINDINGS,     /* the text is there, and the audit found something */
+    INFER_INCONCLUSIVE, /* the text is there, and the audit could not be finished */
+    INFER_ENDING_COUNT
+};
+
 struct infer_summary {
     bool json;
     uint64_t seed; /* of the first prompt; the others follow */
     uint64_t load_ns, total_ns;
     uint64_t peak_bytes; /* of buffers on the device */
-    const struct engine_plan *plan;
+    struct engine_plan plan;
+    struct cli_audit *audit; /* finished, or NULL */
     const struct generate_result *results;
     size_t count; /* of results */
     struct generate_timing timing;
 };
 
-/* Timings, STATUS and memory on standard error; with json also a last line on standard output. err:
- * why it failed, or NULL. */
+/* err: why it failed, or NULL. */
+enum infer_ending infer_ending_of(const struct infer_summary *summary, const struct error *err);
+enum cli_exit infer_exit_of(enum infer_ending ending, const struct error *err);
+
+/* Timings, STATUS, memory and what the audit found on standard error; with json also a last line on
+ * standard output. err: why it failed, or NULL. */
 void infer_print_summary(const struct infer_summary *summary, const struct error *err);
 
 #endif

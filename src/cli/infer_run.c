@@ -19,14 +19,28 @@ static void join_opening(struct infer_run *run)
     run->opening.started = false;
 }
 
-void infer_run_release(struct infer_run *run)
+void infer_run_stop(struct infer_run *run)
 {
     join_opening(run);
+    if (!run->device && run->audit && !run->stopped) { /* nothing was recorded */
+        cli_audit_discard(run->audit);
+        run->audit = NULL;
+    }
+    run->stopped = true;
     engine_close(run->engine);
     if (run->inject && !inject_record(run->inject)->planted)
         cli_warn(run->invocation, "no call fitted %s: the fault was never planted",
                  run->settings->inject);
     device_close(run->device);
+    cli_audit_finish(run->audit);
+    run->engine = NULL;
+    run->device = NULL;
+    run->inject = NULL; /* it went with the device */
+}
+
+void infer_run_release(struct infer_run *run)
+{
+    infer_run_stop(run);
     cli_audit_close(run->audit);
     for (size_t i = 0; run->ids && i < run->texts.count; i++)
         tokenizer_ids_release(&run->ids[i]);

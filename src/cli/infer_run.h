@@ -43,6 +43,7 @@ struct infer_run {
     struct cli_audit *audit;
     struct infer_opening opening;
     struct device *device;
+    bool stopped; /* infer_run_stop was called */
     struct inject *inject; /* NULL: no fault is planted; ends with the device */
     struct ops ops;
     struct engine *engine;
@@ -55,6 +56,9 @@ struct infer_run {
 /* Everything that can be wrong with the request comes before the model is read, and all of it
  * before the first token. What was made is in run, whatever the outcome. */
 MUST_CHECK enum status infer_run_prepare(struct infer_run *run, struct error *err);
+/* Nothing more is computed: closes engine and device, and finishes the audit. */
+void infer_run_stop(struct infer_run *run);
+/* Stops, if that was not done, and releases the rest. */
 void infer_run_release(struct infer_run *run);
 
 /* context: the most tokens that can be recent. */

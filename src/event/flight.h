@@ -26,11 +26,12 @@ struct flight_options {
     uint32_t graph_record_count; /* launches recorded in graphs; 0: 4,096 */
     const char *device;          /* name, for the header */
     const char *command;         /* what was run, for the header */
+    bool keeps_old;   /* a file under this name is refused (STATUS_EXISTS), never replaced */
     bool call_tables; /* of a foreign program: room for stacks, names and modules (5 MiB) */
 };
 
-/* Replaces an existing file. Fails, and leaves no file, where the disk has no room for all of it.
- */
+/* Replaces an older flight file, unless keeps_old, and no other file. Fails, and leaves no file,
+ * where the disk has no room for all of it. */
 MUST_CHECK enum status flight_create(const char *path, const struct flight_options *options,
                                      struct flight **ret_flight, struct error *err);
 /* Marks the file as closed in order. NULL is fine. */

@@ -95,10 +95,11 @@ static enum status remove_old(const char *path, struct error *err)
                              : error_set_os(err, errno, "%s: cannot remove the old file", path);
 }
 
-static enum status map_new_file(const char *path, uint64_t size, uint8_t **ret_data,
+static enum status map_new_file(const char *path, bool keeps_old, uint64_t size, uint8_t **ret_data,
                                 struct error *err)
 {
-    TRY(remove_old(path, err));
+    if (!keeps_old)
+        TRY(remove_old(path, err));
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return error_set_os(err, errno, "%s: cannot create the flight file", path);
@@ -139,7 +140,8 @@ enum status flight_create(const char *path, const struct flight_options *options
     struct flight_plan plan = flight_plan_of(filled.record_count, filled.allocation_count,
                                              filled.graph_record_count, filled.call_tables);
     flight->size = plan.file_bytes;
-    enum status status = map_new_file(path, plan.file_bytes, &flight->data, err);
+    enum status status = map_new_file(path, filled.keeps_old, plan.file_bytes, &flight->data,
+                                      err);
     if (status) {
         free(flight);
         return status;

@@ -158,8 +158,6 @@ done
 expect_exit 0 "${run[@]}" --audit off
 ! grep -q '^Audit:' "$captured/err" || fail "expected no audit"
 rm -f ./*.flight
-expect_exit 0 "${run[@]}" --audit log
-[ -s greta.flight ] || fail "expected greta.flight"
 expect_exit 0 "${run[@]}" --flight a.flight
 expect_stderr "Audit: level log"
 # Both at once: the lines and the record.
@@ -168,15 +166,15 @@ expect_stderr "[D2H_AUDIT_END] op_id=0"
 grep -qE '^  root cause: [a-z-]+: .*rope.*layer 1, step 1' "$captured/err" || fail "expected the root cause"
 expect_exit 1 "${run[@]}" --inject rope-position@layer=2,step=1 --audit log
 grep -qE '^  root cause: bad-pointer: .*rope.*layer 2, step 1' "$captured/err" || fail "expected the trap"
-# No place to record in: the run goes on and says what is missing.
-expect_exit 0 "${run[@]}" --audit log --flight no/such/folder/x.flight
-expect_same_bytes "$captured/out" "$captured/plain"
-expect_stderr "the run goes on without a record"
-expect_stderr "Audit: nothing was recorded: no/such/folder/x.flight"
+# No place to record in: refused before the run.
+expect_exit 3 "${run[@]}" --audit log --flight no/such/folder/x.flight
+expect_no_stdout
+expect_one_line_error "the run was asked to be recorded and cannot be: no/such/folder/x.flight"
 last="a limit on file size, as a full disk is"
-(ulimit -f 64 && trap '' XFSZ && "${run[@]}" --audit log --flight full.flight) >"$captured/out" 2>"$captured/err" ||
-    fail "expected exit status 0"
-expect_stderr "Audit: nothing was recorded: full.flight: cannot allocate"
+(ulimit -f 64 && trap '' XFSZ && "${run[@]}" --audit log --flight full.flight) >"$captured/out" 2>"$captured/err"
+[ $? -eq 3 ] || fail "expected exit status 3"
+expect_no_stdout
+expect_one_line_error "full.flight: cannot allocate"
 [ ! -e full.flight ] || fail "expected no piece of a file"
 expect_exit 2 "${run[@]}" --audit loud
 

@@ -78,9 +78,9 @@ fi
 expect_exit 2 "$GRETA" flight
 expect_exit 2 "$GRETA" flight show
 expect_exit 2 "$GRETA" flight print run.flight
-expect_one_line_error "expected show, list or export, found 'print'"
+expect_one_line_error "expected show, list, events or export, found 'print'"
 expect_exit 2 "$GRETA" flight show run.flight --layer 3
-expect_one_line_error "filters are for list and export"
+expect_one_line_error "filters are for the events of a FILE and for export"
 expect_exit 2 "$GRETA" flight list run.flight -o x
 expect_one_line_error "are for export"
 expect_exit 2 "$GRETA" flight list run.flight --json
