@@ -119,6 +119,16 @@ enum finding_certainty {
     FINDING_POSSIBLE /* one explanation among several, `reason` says why */
 };
 
+/* What `cause` is. A symptom is not a cause: only evidence that leaves no other call makes one the
+ * culprit. Set by each detector; never more than FINDING_SEEN_AT of a finding that is only possible
+ * or has several candidates. */
+enum finding_attribution {
+    FINDING_SEEN_AT, /* where the defect was seen; what did it is not known */
+    FINDING_CULPRIT, /* what did it */
+    FINDING_ATTRIBUTION_COUNT
+};
+const char *finding_attribution_name(enum finding_attribution attribution); /* "seen-at" */
+
 #define FINDING_CANDIDATE_LIMIT 16
 #define FINDING_WRAP_LIMIT 16 /* times 2^32 that an index which wrapped is taken to be off */
 #define FINDING_REASON_BYTES 160
@@ -126,7 +136,8 @@ enum finding_certainty {
 struct finding {
     enum hypothesis hypothesis;
     enum finding_certainty certainty;
-    struct analyze_place cause; /* what did it */
+    enum finding_attribution attribution;
+    struct analyze_place cause; /* what did it, or where it was seen: attribution says which */
     struct analyze_place other; /* the other side: the free, the earlier write, the copy */
     struct analyze_place seen;  /* where an error surfaced, if it was elsewhere */
     uint8_t check;              /* enum event_check that said no, or 0 */
@@ -144,6 +155,9 @@ struct finding {
     int32_t consequence_of; /* index of the finding it follows from; -1: of none */
     char reason[FINDING_REASON_BYTES]; /* English, for FINDING_POSSIBLE */
 };
+
+/* A violation that was seen, and whose culprit is known. */
+bool finding_is_culprit(const struct finding *finding);
 
 /* One sentence: "rope, tensor rope_qk, layer 17, step 3 (event 610, stream 1, forward.c:113) read
  * index 2139062143 (bound 1024) from operand positions ..."; for text, Markdown, SARIF. Adds to
@@ -184,8 +198,10 @@ struct analysis {
     uint64_t ops_compared;    /* operands of launches held against an earlier equal iteration */
     uint64_t lost_count, dropped_count, damaged_count; /* of records */
     bool device_lost;
-    bool closed;  /* the process ended in order */
-    int32_t root; /* index of the first violation in happens-before order; -1: none */
+    bool closed; /* the process ended in order */
+    /* Of the direct findings that follow from no other, in happens-before order; -1: none. */
+    int32_t root;   /* the first with a culprit */
+    int32_t defect; /* the first at all */
     char device[FLIGHT_TEXT_BYTES], command[FLIGHT_TEXT_BYTES];
 };
 
@@ -245,7 +261,19 @@ MUST_CHECK enum status analyze_live_stop(struct analyze_live *live, struct analy
 
 /* ---- Verdicts ------------------------------------------------------------------------------- */
 
-enum verdict { VERDICT_CONFIRMED, VERDICT_REFUTED, VERDICT_EXCLUDED, VERDICT_INCONCLUSIVE };
+/* With fewer trials the absence of a fault says so little that the verdict says how little:
+ * NOT_SEEN for a statistical hypothesis, AUDIT_NOT_SEEN for an audit with fewer iterations in
+ * total. */
+#define VERDICT_TRIALS_LEAST 20u
+
+enum verdict {
+    VERDICT_CONFIRMED,
+    VERDICT_REFUTED,
+    VERDICT_NOT_SEEN, /* statistical: nothing missing but trials; `bound` says what is ruled out */
+    VERDICT_EXCLUDED,
+    VERDICT_INCONCLUSIVE,
+    VERDICT_COUNT
+};
 const char *verdict_name(enum verdict verdict); /* "CONFIRMED" */
 
 /* Why a verdict is not REFUTED although nothing was found. */
@@ -257,6 +285,7 @@ enum verdict_missing {
     VERDICT_MISSING_SELF_TEST_PASS, /* it failed */
     VERDICT_MISSING_RECORDS,        /* lost before they were analysed, or damaged */
     VERDICT_MISSING_EXERCISE,       /* the path was not taken */
+    VERDICT_MISSING_EQUAL_RUNS,     /* no two equal iterations to compare */
     VERDICT_MISSING_CERTAINTY,      /* only possible findings, or several candidates */
     VERDICT_MISSING_COMPARISON,     /* needs an A-B run that was not made */
     VERDICT_MISSING_END,            /* a run did not end, and nothing says why */
@@ -282,7 +311,9 @@ struct verdict_input {
     const char *excluded_by[HYPOTHESIS_COUNT]; /* which check; static */
     bool not_asked[HYPOTHESIS_COUNT]; /* not what this audit is about: does not hold up CLEAN */
     uint64_t iteration_count;         /* of equal configuration, for statistical bounds */
-    uint64_t crash_count;             /* runs that died or failed with no finding to explain it */
+    uint64_t total_count;             /* iterations of all runs, recorded or not */
+    uint64_t crash_count;             /* runs that did not end in order, with no finding */
+    uint64_t failure_count;           /* runs that failed by themselves, with no finding */
     bool fault_expected;              /* --expect-fault was given */
     bool fault_occurred;              /* and seen */
 };
@@ -292,15 +323,18 @@ struct hypothesis_verdict {
     enum verdict_missing missing;
     uint32_t rank;             /* 1: likeliest; every hypothesis has one */
     uint64_t checked, total;   /* over all analyses */
+    uint64_t trials;           /* statistical: n of the bound; else 0 */
     double bound;              /* statistical: chance per trial is below this (3/n); else 0 */
     int32_t analysis, finding; /* the first that confirms it; -1: none */
     const char *excluded_by;
 };
 
 enum audit_outcome {
-    AUDIT_CLEAN,
-    AUDIT_ROOT_CAUSE,
-    AUDIT_NOT_REPRODUCED,
+    AUDIT_CLEAN,          /* every hypothesis settled over enough iterations */
+    AUDIT_ROOT_CAUSE,     /* a culprit is singled out */
+    AUDIT_DEFECT_SEEN,    /* something is wrong; what did it is not known */
+    AUDIT_NOT_SEEN,       /* nothing seen in fewer than VERDICT_TRIALS_LEAST iterations */
+    AUDIT_NOT_REPRODUCED, /* the expected fault did not come */
     AUDIT_INCONCLUSIVE,
     AUDIT_OUTCOME_COUNT
 };
@@ -310,7 +344,9 @@ struct audit_verdict {
     enum audit_outcome outcome;
     struct hypothesis_verdict hypotheses[HYPOTHESIS_COUNT];
     int32_t root_analysis, root_finding; /* of ROOT_CAUSE; else -1 */
-    double bound;                        /* of NOT_REPRODUCED and statistical REFUTED: 3/n */
+    int32_t seen_analysis, seen_finding; /* of DEFECT_SEEN, where a finding shows it; else -1 */
+    uint64_t iterations;                 /* in total */
+    double bound; /* of CLEAN, NOT_SEEN and NOT_REPRODUCED: chance per iteration is below (3/n) */
 };
 
 void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret_verdict);

@@ -26,7 +26,7 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
     if (analyzer->options.finding_limit > FINDINGS_LIMIT)
         analyzer->options.finding_limit = FINDINGS_LIMIT;
     analyzer->result.level = options->level;
-    analyzer->result.root = -1;
+    analyzer->result.root = analyzer->result.defect = -1;
     analyzer->first_failure = finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_DIRECT).seen;
     analyzer->history.entries = calloc(HISTORY_LIMIT, sizeof(*analyzer->history.entries));
     analyzer->op_hashes.finding = -1;

@@ -23,10 +23,18 @@ struct finding finding_draft(enum hypothesis hypothesis, enum finding_certainty 
     return draft;
 }
 
+bool finding_is_culprit(const struct finding *finding)
+{
+    return finding->certainty == FINDING_DIRECT && finding->attribution == FINDING_CULPRIT &&
+           finding->candidate_count <= 1;
+}
+
+/* The call itself breaks a rule that was checked before it ran. */
 struct finding finding_of_refusal(const struct analyzer *analyzer, enum hypothesis hypothesis,
                                   const struct event *event)
 {
     struct finding draft = finding_draft(hypothesis, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT;
     draft.cause = place_of_event(analyzer, event);
     draft.cause.operand = event->operand;
     const struct event_access *access = event_operand(event, event->operand);
@@ -51,7 +59,9 @@ void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
     /* On a lost device nothing runs any more. */
     if (analyzer->first_fault_id)
         return;
+    /* Both sides are known, and that nothing orders them: the pair is the violation. */
     struct finding draft = finding_draft(hypothesis, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT;
     draft.cause = place_of_work(analyzer, conflict->work);
     place_set_access(analyzer, &draft.cause, conflict->access);
     draft.cause.address = conflict->start;
@@ -180,6 +190,12 @@ static bool is_alike(const struct finding *a, const struct finding *b)
            (a->cause.op[0] || strcmp(a->cause.scope.tensor, b->cause.scope.tensor) == 0);
 }
 
+/* Of two findings that are alike the one that says more is kept. */
+static int weight_of(const struct finding *finding)
+{
+    return finding_is_culprit(finding) ? 2 : finding->certainty == FINDING_DIRECT;
+}
+
 int32_t finding_add(struct analyzer *analyzer, const struct finding *draft)
 {
     struct analysis *result = &analyzer->result;
@@ -190,10 +206,12 @@ int32_t finding_add(struct analyzer *analyzer, const struct finding *draft)
         if (!is_alike(known, draft))
             continue;
         known->count++;
-        if (known->certainty == FINDING_POSSIBLE && draft->certainty == FINDING_DIRECT) {
+        if (weight_of(draft) > weight_of(known)) {
             uint64_t count = known->count;
             int32_t from = known->consequence_of;
             *known = *draft;
+            if (!finding_is_culprit(known))
+                known->attribution = FINDING_SEEN_AT;
             known->count = count;
             known->consequence_of = from;
             if (!known->order_id)
@@ -215,6 +233,8 @@ int32_t finding_add(struct analyzer *analyzer, const struct finding *draft)
     size_t added = result->finding_count++;
     struct finding *finding = &findings[added];
     *finding = *draft;
+    if (!finding_is_culprit(finding))
+        finding->attribution = FINDING_SEEN_AT;
     finding->count = 1;
     if (!finding->order_id)
         finding->order_id = finding->cause.event_id;
@@ -272,7 +292,7 @@ enum status finding_sort(struct analyzer *analyzer, struct error *err)
     for (size_t i = 0; i < count; i++)
         if (leads_to(result, result->findings[i].consequence_of, i))
             result->findings[i].consequence_of = -1;
-    result->root = -1;
+    result->root = result->defect = -1;
     struct place_of_finding *order = calloc(count + 1, sizeof(*order));
     struct finding *sorted = calloc(count + 1, sizeof(*sorted));
     int32_t *moved = calloc(count + 1, sizeof(*moved));
@@ -298,8 +318,11 @@ enum status finding_sort(struct analyzer *analyzer, struct error *err)
         return error_set(err, STATUS_NO_MEMORY, "no memory to put %zu findings in order", count);
     for (size_t i = 0; i < count && result->root < 0; i++) {
         const struct finding *finding = &result->findings[i];
-        if (finding->consequence_of < 0 && finding->certainty == FINDING_DIRECT &&
-            finding->candidate_count <= 1)
+        if (finding->consequence_of >= 0 || finding->certainty != FINDING_DIRECT)
+            continue;
+        if (result->defect < 0)
+            result->defect = (int32_t)i;
+        if (finding_is_culprit(finding))
             result->root = (int32_t)i;
     }
     return STATUS_OK;

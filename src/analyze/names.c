@@ -27,14 +27,25 @@ bool audit_level_from_name(const char *name, enum audit_level *ret_level)
     return false;
 }
 
+const char *finding_attribution_name(enum finding_attribution attribution)
+{
+    static const char *const names[] = {
+        [FINDING_SEEN_AT] = "seen-at",
+        [FINDING_CULPRIT] = "culprit",
+    };
+    _Static_assert(COUNT_OF(names) == FINDING_ATTRIBUTION_COUNT, "every attribution has a name");
+    ASSERT((unsigned)attribution < FINDING_ATTRIBUTION_COUNT);
+    return names[attribution];
+}
+
 const char *verdict_name(enum verdict verdict)
 {
     static const char *const names[] = {
-        [VERDICT_CONFIRMED] = "CONFIRMED",
-        [VERDICT_REFUTED] = "REFUTED",
-        [VERDICT_EXCLUDED] = "EXCLUDED",
+        [VERDICT_CONFIRMED] = "CONFIRMED",       [VERDICT_REFUTED] = "REFUTED",
+        [VERDICT_NOT_SEEN] = "NOT_SEEN",         [VERDICT_EXCLUDED] = "EXCLUDED",
         [VERDICT_INCONCLUSIVE] = "INCONCLUSIVE",
     };
+    _Static_assert(COUNT_OF(names) == VERDICT_COUNT, "every verdict has a name");
     ASSERT((size_t)verdict < COUNT_OF(names));
     return names[verdict];
 }
@@ -44,6 +55,8 @@ const char *audit_outcome_name(enum audit_outcome outcome)
     static const char *const names[] = {
         [AUDIT_CLEAN] = "CLEAN",
         [AUDIT_ROOT_CAUSE] = "ROOT_CAUSE",
+        [AUDIT_DEFECT_SEEN] = "DEFECT_SEEN",
+        [AUDIT_NOT_SEEN] = "NOT_SEEN",
         [AUDIT_NOT_REPRODUCED] = "NOT_REPRODUCED",
         [AUDIT_INCONCLUSIVE] = "INCONCLUSIVE",
     };

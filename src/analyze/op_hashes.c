@@ -108,6 +108,7 @@ static void add_culprit(struct analyzer *analyzer, const struct event *event,
                         const struct result_entry *first)
 {
     struct finding draft = draft_of(analyzer, event, first);
+    draft.attribution = FINDING_CULPRIT;
     draft.other = draft.cause;
     draft.other.event_id = first->copy_id;
     draft.other.iteration = first->iteration;

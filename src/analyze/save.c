@@ -95,6 +95,7 @@ static void put_finding(struct pack *out, const struct finding *finding)
 {
     put_number(out, finding->hypothesis, 1);
     put_number(out, finding->certainty, 1);
+    put_number(out, finding->attribution, 1);
     put_place(out, &finding->cause);
     put_place(out, &finding->other);
     put_place(out, &finding->seen);
@@ -267,6 +268,7 @@ static void get_finding(struct unpack *in, size_t count, struct finding *ret)
     *ret = finding_draft(HYPOTHESIS_SIZE_MISMATCH, FINDING_POSSIBLE);
     ret->hypothesis = (enum hypothesis)get_below(in, 1, HYPOTHESIS_COUNT);
     ret->certainty = (enum finding_certainty)get_below(in, 1, FINDING_POSSIBLE + 1);
+    ret->attribution = (enum finding_attribution)get_below(in, 1, FINDING_ATTRIBUTION_COUNT);
     get_place(in, &ret->cause);
     get_place(in, &ret->other);
     get_place(in, &ret->seen);
@@ -307,7 +309,7 @@ static void get_results(struct unpack *in, struct results *results)
 
 bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count)
 {
-    struct analysis result = { .level = analyzer->result.level, .root = -1 };
+    struct analysis result = { .level = analyzer->result.level, .root = -1, .defect = -1 };
     struct unpack in = { 0 };
     struct analyze_place failure = analyzer->first_failure;
     bytes_init(&in.in, bytes, count, "checkpoint");

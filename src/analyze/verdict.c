@@ -23,6 +23,8 @@ const char *verdict_missing_words(enum verdict_missing missing, enum analyze_lan
                                       "analizarlos" },
         [VERDICT_MISSING_EXERCISE] = { "the path was not exercised often enough",
                                        "la ruta no se recorrió lo suficiente" },
+        [VERDICT_MISSING_EQUAL_RUNS] = { "there were no two equal iterations to compare",
+                                         "no hubo dos iteraciones iguales que comparar" },
         [VERDICT_MISSING_CERTAINTY] = { "what was found has more than one explanation",
                                         "lo hallado tiene más de una explicación" },
         [VERDICT_MISSING_COMPARISON] = { "needs runs that differ in one thing, which were not made",
@@ -40,24 +42,34 @@ const char *verdict_missing_words(enum verdict_missing missing, enum analyze_lan
 
 static bool is_direct(const struct finding *finding)
 {
-    return finding->certainty == FINDING_DIRECT && finding->candidate_count <= 1;
+    return finding->certainty == FINDING_DIRECT;
 }
 
-/* The first finding of the hypothesis, direct or not; those that follow from nothing first. */
-static void find_first(const struct verdict_input *input, enum hypothesis hypothesis, bool direct,
-                       struct hypothesis_verdict *verdict)
+/* What a finding says, the larger the more: who did it, that it happened, that it may have; each
+ * time those that follow from nothing first. */
+static int strength_of(const struct finding *finding)
 {
-    for (int pass = 0; pass < 2 && verdict->finding < 0; pass++)
-        for (size_t i = 0; i < input->analysis_count && verdict->finding < 0; i++)
-            for (size_t j = 0; j < input->analyses[i]->finding_count; j++) {
-                const struct finding *finding = &input->analyses[i]->findings[j];
-                if (finding->hypothesis != hypothesis || is_direct(finding) != direct ||
-                    (pass == 0 && finding->consequence_of >= 0))
-                    continue;
-                verdict->analysis = (int32_t)i;
-                verdict->finding = (int32_t)j;
-                break;
-            }
+    int grade = finding_is_culprit(finding) ? 2 : is_direct(finding) ? 1 : 0;
+    return 2 * grade + (finding->consequence_of < 0);
+}
+
+/* The first of the hypothesis's strongest findings. */
+static const struct finding *find_strongest(const struct verdict_input *input,
+                                            enum hypothesis hypothesis,
+                                            struct hypothesis_verdict *verdict)
+{
+    const struct finding *strongest = NULL;
+    for (size_t i = 0; i < input->analysis_count; i++)
+        for (size_t j = 0; j < input->analyses[i]->finding_count; j++) {
+            const struct finding *finding = &input->analyses[i]->findings[j];
+            if (finding->hypothesis != hypothesis ||
+                (strongest && strength_of(finding) <= strength_of(strongest)))
+                continue;
+            strongest = finding;
+            verdict->analysis = (int32_t)i;
+            verdict->finding = (int32_t)j;
+        }
+    return strongest;
 }
 
 static bool is_proved_by_flip(const struct verdict_input *input, enum hypothesis hypothesis)
@@ -71,7 +83,7 @@ static bool is_proved_by_flip(const struct verdict_input *input, enum hypothesis
 /* A run that did not end in order, and has no finding to say why. */
 static bool has_unexplained_end(const struct verdict_input *input)
 {
-    if (input->crash_count > 0)
+    if (input->crash_count + input->failure_count > 0)
         return true;
     for (size_t i = 0; i < input->analysis_count; i++) {
         const struct analysis *analysis = input->analyses[i];
@@ -83,9 +95,6 @@ static bool has_unexplained_end(const struct verdict_input *input)
     }
     return false;
 }
-
-/* With fewer the bound 3/n is no bound: a fault in every trial could have stayed unseen. */
-#define TRIALS_FOR_A_BOUND 4
 
 /* Transfers are verified outside the iterations too, and not in all of them: each is a trial. */
 static uint64_t trials_of(const struct verdict_input *input, const struct hypothesis_info *info,
@@ -130,8 +139,10 @@ static enum verdict_missing find_missing(const struct verdict_input *input,
         return VERDICT_MISSING_SELF_TEST_PASS;
     if (!whole)
         return VERDICT_MISSING_RECORDS;
-    if (verdict->checked == 0 ||
-        (!info->exact && trials_of(input, info, verdict) < TRIALS_FOR_A_BOUND))
+    bool untried = !info->exact && trials_of(input, info, verdict) == 0;
+    if (info->bound_equal && untried && verdict->total == verdict->checked)
+        return VERDICT_MISSING_EQUAL_RUNS;
+    if (verdict->checked == 0 || untried)
         return VERDICT_MISSING_EXERCISE;
     if (info->exact && verdict->checked < verdict->total)
         return VERDICT_MISSING_RECORDS;
@@ -166,15 +177,12 @@ static void decide_one(const struct verdict_input *input, enum hypothesis hypoth
                                             .analysis = -1,
                                             .finding = -1 };
     add_coverage(input, hypothesis, verdict);
-    find_first(input, hypothesis, true, verdict);
-    bool direct = verdict->finding >= 0;
-    if (!direct)
-        find_first(input, hypothesis, false, verdict);
-    if (direct || is_proved_by_flip(input, hypothesis)) {
+    const struct finding *finding = find_strongest(input, hypothesis, verdict);
+    if ((finding && is_direct(finding)) || is_proved_by_flip(input, hypothesis)) {
         verdict->verdict = VERDICT_CONFIRMED;
         return;
     }
-    if (verdict->finding >= 0) {
+    if (finding) {
         verdict->missing = hypothesis == HYPOTHESIS_RUNTIME_DEFECT ? VERDICT_MISSING_COMPARISON
                                                                    : VERDICT_MISSING_CERTAINTY;
         return;
@@ -190,8 +198,12 @@ static void decide_one(const struct verdict_input *input, enum hypothesis hypoth
         return;
     verdict->verdict = VERDICT_REFUTED;
     const struct hypothesis_info *info = hypothesis_info(hypothesis);
-    if (!info->exact)
-        verdict->bound = bound_of(trials_of(input, info, verdict));
+    if (info->exact)
+        return;
+    verdict->trials = trials_of(input, info, verdict);
+    verdict->bound = bound_of(verdict->trials);
+    if (verdict->trials < VERDICT_TRIALS_LEAST)
+        verdict->verdict = VERDICT_NOT_SEEN;
 }
 
 /* ---- Ranks ---------------------------------------------------------------------------------- */
@@ -237,12 +249,15 @@ static uint32_t class_of(const struct hypothesis_verdict *verdict, const struct 
         return finding && finding->consequence_of >= 0 ? 2 : 1;
     case VERDICT_INCONCLUSIVE:
         return finding ? 3 : 4;
-    case VERDICT_REFUTED:
+    case VERDICT_NOT_SEEN:
         return 5;
+    case VERDICT_REFUTED:
+        return 6;
     case VERDICT_EXCLUDED:
+    case VERDICT_COUNT:
         break;
     }
-    return 6;
+    return 7;
 }
 
 static void rank_all(const struct verdict_input *input, struct audit_verdict *verdict,
@@ -264,7 +279,7 @@ static void rank_all(const struct verdict_input *input, struct audit_verdict *ve
 
 /* ---- All together --------------------------------------------------------------------------- */
 
-/* The first run that has a root. Returns its hypothesis, or -1. */
+/* The first run that has a culprit. Returns its hypothesis, or -1. */
 static int32_t find_root(const struct verdict_input *input, struct audit_verdict *verdict)
 {
     for (size_t i = 0; i < input->analysis_count; i++) {
@@ -278,7 +293,7 @@ static int32_t find_root(const struct verdict_input *input, struct audit_verdict
     /* Proved by taking it away and putting it back, with no record of the act itself. */
     for (uint32_t i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct hypothesis_verdict *one = &verdict->hypotheses[by_frequency[i]];
-        if (one->verdict != VERDICT_CONFIRMED)
+        if (!is_proved_by_flip(input, by_frequency[i]))
             continue;
         verdict->root_analysis = one->analysis;
         verdict->root_finding = one->finding;
@@ -287,29 +302,84 @@ static int32_t find_root(const struct verdict_input *input, struct audit_verdict
     return -1;
 }
 
+/* Something is wrong: a violation was seen, the device is lost, or a run failed by itself. Where a
+ * finding shows it, that one is named. */
+static bool find_defect(const struct verdict_input *input, struct audit_verdict *verdict)
+{
+    bool lost = false;
+    for (size_t i = 0; i < input->analysis_count; i++) {
+        const struct analysis *analysis = input->analyses[i];
+        lost = lost || analysis->device_lost;
+        if (analysis->defect < 0)
+            continue;
+        verdict->seen_analysis = (int32_t)i;
+        verdict->seen_finding = analysis->defect;
+        return true;
+    }
+    return lost || input->failure_count > 0 || input->fault_occurred;
+}
+
+/* Nothing keeps the hypothesis from being settled but, with too few iterations, their number. */
+static bool is_settled(const struct verdict_input *input, enum hypothesis hypothesis,
+                       const struct hypothesis_verdict *one)
+{
+    switch (one->verdict) {
+    case VERDICT_REFUTED:
+    case VERDICT_NOT_SEEN:
+    case VERDICT_EXCLUDED:
+        return true;
+    default:
+        return one->finding < 0 &&
+               (input->not_asked[hypothesis] || (one->missing == VERDICT_MISSING_EQUAL_RUNS &&
+                                                 input->total_count < VERDICT_TRIALS_LEAST));
+    }
+}
+
+/* Whether how often the workload ran matters to what was asked. */
+static bool is_statistical(const struct verdict_input *input)
+{
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)
+        if (!hypothesis_info((enum hypothesis)i)->exact && !input->not_asked[i] &&
+            !input->excluded[i])
+            return true;
+    return false;
+}
+
+static enum audit_outcome outcome_of(const struct verdict_input *input,
+                                     struct audit_verdict *verdict, bool all_settled)
+{
+    if (find_defect(input, verdict))
+        return AUDIT_DEFECT_SEEN;
+    if (input->fault_expected)
+        return AUDIT_NOT_REPRODUCED;
+    if (!all_settled || input->crash_count > 0 || input->analysis_count == 0)
+        return AUDIT_INCONCLUSIVE;
+    if (is_statistical(input) && input->total_count < VERDICT_TRIALS_LEAST)
+        return AUDIT_NOT_SEEN;
+    return AUDIT_CLEAN;
+}
+
 void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret_verdict)
 {
     struct audit_verdict *verdict = ret_verdict;
-    *verdict = (struct audit_verdict){ .outcome = AUDIT_INCONCLUSIVE,
-                                       .root_analysis = -1,
-                                       .root_finding = -1 };
+    *verdict = (struct audit_verdict){ .root_analysis = -1,
+                                       .root_finding = -1,
+                                       .seen_analysis = -1,
+                                       .seen_finding = -1,
+                                       .iterations = input->total_count };
     bool all_settled = true;
     for (uint32_t i = 0; i < HYPOTHESIS_COUNT; i++) {
-        struct hypothesis_verdict *one = &verdict->hypotheses[i];
-        decide_one(input, (enum hypothesis)i, one);
-        all_settled = all_settled &&
-                      (one->verdict == VERDICT_REFUTED || one->verdict == VERDICT_EXCLUDED ||
-                       (input->not_asked[i] && one->finding < 0));
+        decide_one(input, (enum hypothesis)i, &verdict->hypotheses[i]);
+        all_settled = all_settled && is_settled(input, (enum hypothesis)i, &verdict->hypotheses[i]);
     }
     int32_t root = find_root(input, verdict);
+    verdict->outcome = root >= 0 ? AUDIT_ROOT_CAUSE : outcome_of(input, verdict, all_settled);
+    if (verdict->seen_finding >= 0)
+        root = (int32_t)input->analyses[verdict->seen_analysis]
+                   ->findings[verdict->seen_finding]
+                   .hypothesis;
     rank_all(input, verdict, root);
-    if (root >= 0)
-        verdict->outcome = AUDIT_ROOT_CAUSE;
-    else if (input->fault_expected && !input->fault_occurred)
-        verdict->outcome = AUDIT_NOT_REPRODUCED;
-    else if (all_settled && input->crash_count == 0 && input->analysis_count > 0 &&
-             !input->fault_occurred)
-        verdict->outcome = AUDIT_CLEAN;
-    if (verdict->outcome == AUDIT_NOT_REPRODUCED || verdict->outcome == AUDIT_CLEAN)
-        verdict->bound = bound_of(input->iteration_count);
+    if (verdict->outcome == AUDIT_NOT_REPRODUCED || verdict->outcome == AUDIT_NOT_SEEN ||
+        (verdict->outcome == AUDIT_CLEAN && input->total_count > 0))
+        verdict->bound = bound_of(input->total_count);
 }

@@ -233,11 +233,12 @@ static enum status find_out_more(struct audit *audit, struct error *err)
     if (row && !options->no_interventions) {
         const struct analysis *analysis = row->analyzer ? analyzer_result(row->analyzer) : NULL;
         struct job base = audit_row_job(audit, &row->plan);
-        TRY(intervene(options, &audit->setup, &base,
-                      analysis && analysis->root >= 0
-                          ? analysis->findings[analysis->root].hypothesis
-                          : HYPOTHESIS_COUNT,
-                      &audit->interventions, err));
+        TRY(intervene(
+            options, &audit->setup, &base,
+            analysis && analysis->root >= 0     ? analysis->findings[analysis->root].hypothesis
+            : analysis && analysis->defect >= 0 ? analysis->findings[analysis->defect].hypothesis
+                                                : HYPOTHESIS_COUNT,
+            &audit->interventions, err));
     }
     if (options->ablate_d2h) {
         /* Of the row that went wrong, or of the last, which is usually under stress. */

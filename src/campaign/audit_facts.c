@@ -66,7 +66,7 @@ static void collect(const struct audit *audit, struct analyses *analyses)
         analyses->list[analyses->count++] = &analyses->transfers[i];
     }
     analyses->unrecorded = (struct analysis){
-        .level = audit->options.level, .lost_count = 1, .closed = true, .root = -1
+        .level = audit->options.level, .lost_count = 1, .closed = true, .root = -1, .defect = -1
     };
 }
 
@@ -85,6 +85,14 @@ static uint64_t count_equal(const struct audit *audit)
     return equal ? equal : stressed;
 }
 
+static uint64_t count_all(const struct audit *audit)
+{
+    uint64_t done = 0;
+    for (size_t i = 0; i < audit->matrix.count; i++)
+        done += audit->rows[i].outcome.done;
+    return done;
+}
+
 static void decide(const struct audit *audit, const struct analyses *analyses,
                    struct audit_verdict *ret_verdict)
 {
@@ -98,6 +106,7 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
                                    .flips = audit->interventions.flips,
                                    .flip_count = audit->interventions.flip_count,
                                    .iteration_count = count_equal(audit),
+                                   .total_count = count_all(audit),
                                    .fault_expected = audit->options.expect_fault != NULL };
     memcpy(input.self_test, audit->self_test, sizeof(input.self_test));
     /* greta's own device gives every buffer back when it is closed. */
@@ -110,8 +119,10 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
             continue;
         if (audit->options.expect_fault && has_symptom(row, audit->options.expect_fault))
             input.fault_occurred = true;
-        if (audit_row_is_faulty(row) && !(analysis && analysis->finding_count))
-            input.crash_count++;
+        if (audit_row_is_faulty(row) && !(analysis && analysis->finding_count)) {
+            input.crash_count += !row->outcome.ended;
+            input.failure_count += row->outcome.ended;
+        }
     }
     input.crash_count += audit->transfers.failed;
     verdict_decide(&input, ret_verdict);

@@ -49,7 +49,7 @@ struct child_outcome {
     double prompt_ms, decode_ms;
     bool live_told;
     uint64_t live_findings;
-    char live_root[512]; /* what live analysis called the root cause */
+    char live_root[512]; /* what live analysis called the root cause, else the defect it saw */
     char live_hypothesis[32];
     struct child_planted planted;
     json_t *transfers; /* lines of JOB_TRANSFERS, owned; NULL: none */

@@ -26,14 +26,16 @@ static bool is_culprit(const struct self_test_row *row, const struct analyze_pla
            place->scope.step == row->step && strcmp(place->scope.tensor, row->tensor) == 0;
 }
 
-/* The finding to hold against a row: the root cause, or, of a comparison, any of its hypothesis. */
+/* The finding to hold against a row: the root cause; where it can only be seen, what was seen; of a
+ * comparison, any of its hypothesis. */
 static const struct finding *find_answer(const struct self_test_row *row,
                                          const struct analysis *analysis)
 {
     for (size_t i = 0; (row->needs & SELF_TEST_COMPARED) && i < analysis->finding_count; i++)
         if (analysis->findings[i].hypothesis == row->hypothesis)
             return &analysis->findings[i];
-    return analysis->root >= 0 ? &analysis->findings[analysis->root] : NULL;
+    int32_t index = row->needs & SELF_TEST_ONLY_SEEN ? analysis->defect : analysis->root;
+    return index >= 0 ? &analysis->findings[index] : NULL;
 }
 
 bool self_test_matches(const struct self_test_row *row, const struct analysis *analysis,
@@ -41,7 +43,7 @@ bool self_test_matches(const struct self_test_row *row, const struct analysis *a
 {
     const struct finding *root = find_answer(row, analysis);
     *ret_culprit_ok = false;
-    if (!root)
+    if (!root || ((row->needs & SELF_TEST_ONLY_SEEN) && analysis->root >= 0))
         return false;
     *ret_culprit_ok = root->hypothesis == row->hypothesis && is_culprit(row, &root->cause);
     return root->hypothesis == row->hypothesis;
@@ -111,9 +113,12 @@ static void describe_miss(const struct child_outcome *outcome, const struct anal
     else if (!analysis->findings || !analysis->finding_count)
         snprintf(note, note_bytes, "no finding (%s%.100s)",
                  outcome->error[0] ? "error seen: " : "no error seen either", outcome->error);
-    else if (analysis->root >= 0)
-        snprintf(note, note_bytes, "found %s",
-                 hypothesis_info(analysis->findings[analysis->root].hypothesis)->slug);
+    else if (analysis->defect >= 0)
+        snprintf(note, note_bytes, "%s %s", analysis->root >= 0 ? "found" : "seen",
+                 hypothesis_info(
+                     analysis->findings[analysis->root >= 0 ? analysis->root : analysis->defect]
+                         .hypothesis)
+                     ->slug);
 }
 
 /* The same with other staging memory and nothing planted: the runtime's other path is sound. */

@@ -16,6 +16,8 @@ enum self_test_needs {
     /* It shows as an access to memory that guards took away. Where guards are canaries alone there
      * is no such access (device_info.guards_fault): the row is not planted, and says so. */
     SELF_TEST_FAULTING_GUARDS = 2,
+    /* One run shows where it surfaces, not what did it: a finding that claims a culprit is wrong. */
+    SELF_TEST_ONLY_SEEN = 4,
 };
 
 /* A fault, where it is planted, and what must be found. */
@@ -25,7 +27,7 @@ struct self_test_row {
     unsigned work;     /* enum job_work */
     enum audit_level level;
     enum hypothesis hypothesis;
-    /* The culprit: */
+    /* The culprit, or with SELF_TEST_ONLY_SEEN where it is seen: */
     const char *op; /* op of a launch, or the kind of a call: "copy-out" */
     int32_t layer, step;
     const char *tensor;  /* label */
@@ -64,8 +66,9 @@ void self_test_save(const struct campaign_options *options, const struct identit
 bool self_test_load(const struct campaign_options *options, const struct identity *identity,
                     enum self_test_state ret_states[HYPOTHESIS_COUNT]);
 
-/* The finding that an analysis calls the root cause holds against the row. *ret_culprit_ok: also
- * in its op, layer, step and tensor. */
+/* The finding that an analysis calls the root cause (with SELF_TEST_ONLY_SEEN: the defect it saw,
+ * without a root cause) holds against the row. *ret_culprit_ok: also in its op, layer, step and
+ * tensor. */
 bool self_test_matches(const struct self_test_row *row, const struct analysis *analysis,
                        bool *ret_culprit_ok);
 /* "rope", or the kind of a call that has no op: "copy-out". */

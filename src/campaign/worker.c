@@ -255,18 +255,18 @@ static void tell_planted(struct worker *worker, const struct inject *inject)
 static void tell_live(struct worker *worker, const struct analysis *analysis)
 {
     struct text words;
+    int32_t index = analysis->root >= 0 ? analysis->root : analysis->defect;
+    const struct finding *first = index >= 0 ? &analysis->findings[index] : NULL;
     text_init(&words);
-    if (analysis->root >= 0)
-        finding_describe(&analysis->findings[analysis->root], ANALYZE_ENGLISH, &words);
+    if (first)
+        finding_describe(first, ANALYZE_ENGLISH, &words);
     worker_log(worker, "analysed %" PRIu64 " events: %zu findings%s%s", analysis->event_count,
                analysis->finding_count, words.length ? "; " : "", text_get(&words));
     worker_tell(worker,
                 json_pack("{s:s, s:I, s:I, s:s, s:s}", "kind", "live", "findings",
                           (json_int_t)analysis->finding_count, "events",
                           (json_int_t)analysis->event_count, "root", text_get(&words), "hypothesis",
-                          analysis->root >= 0
-                              ? hypothesis_info(analysis->findings[analysis->root].hypothesis)->slug
-                              : ""));
+                          first ? hypothesis_info(first->hypothesis)->slug : ""));
     text_release(&words);
 }
 

@@ -21,7 +21,10 @@ static void print_finding(const struct analysis *analysis, size_t index, FILE *o
     struct text words;
     text_init(&words);
     finding_describe(finding, ANALYZE_ENGLISH, &words);
-    fprintf(out, "  %s%s: %s\n", (int32_t)index == analysis->root ? "root cause: " : "",
+    fprintf(out, "  %s%s: %s\n",
+            (int32_t)index == analysis->root                           ? "root cause: "
+            : (int32_t)index == analysis->defect && analysis->root < 0 ? "seen here: "
+                                                                       : "",
             hypothesis_info(finding->hypothesis)->slug, text_get(&words));
     text_release(&words);
 }

@@ -219,13 +219,14 @@ static enum cli_exit exit_of(enum audit_outcome outcome)
     case AUDIT_CLEAN:
         return CLI_EXIT_OK;
     case AUDIT_ROOT_CAUSE:
+    case AUDIT_DEFECT_SEEN:
         return CLI_EXIT_FAILED;
     default:
         return CLI_EXIT_UNDECIDED;
     }
 }
 
-/* Of an audit that could not run: 1 would mean a root cause. */
+/* Of an audit that could not run: 1 would mean that something is wrong with the audited. */
 static enum cli_exit fail(const struct cli_invocation *invocation, const struct error *err)
 {
     enum cli_exit code = cli_fail(invocation, err);

@@ -127,7 +127,8 @@ static void print(const struct settings *settings, const struct trace_result *re
 /* The program's own, unless a gate wants the verdict. */
 static enum cli_exit exit_of(const struct settings *settings, const struct trace_result *result)
 {
-    if (settings->error_exit_code >= 0 && result->outcome == AUDIT_ROOT_CAUSE)
+    if (settings->error_exit_code >= 0 &&
+        (result->outcome == AUDIT_ROOT_CAUSE || result->outcome == AUDIT_DEFECT_SEEN))
         return (enum cli_exit)settings->error_exit_code;
     if (open_exit_code(settings, result) >= 0)
         return (enum cli_exit)open_exit_code(settings, result);

@@ -232,6 +232,7 @@ static void emit_finding(struct emit *emit, const struct analysis *analysis, siz
     emit_count(emit, "number", index + 1);
     emit_text(emit, "hypothesis", hypothesis_info(finding->hypothesis)->slug);
     emit_text(emit, "certainty", finding->certainty == FINDING_DIRECT ? "direct" : "possible");
+    emit_text(emit, "attribution", finding_attribution_name(finding->attribution));
     if (finding->consequence_of >= 0)
         emit_textf(emit, "relation", "follows from %" PRId32, finding->consequence_of + 1);
     else

@@ -25,6 +25,11 @@ const struct finding *facts_root(const struct report_facts *facts)
     return facts_finding(facts, facts->verdict.root_analysis, facts->verdict.root_finding);
 }
 
+const struct finding *facts_seen(const struct report_facts *facts)
+{
+    return facts_finding(facts, facts->verdict.seen_analysis, facts->verdict.seen_finding);
+}
+
 const struct report_row *facts_row_of(const struct report_facts *facts,
                                       const struct analysis *analysis)
 {
@@ -81,11 +86,16 @@ static void add_verdicts(const struct report_facts *facts, struct facts_totals *
         case VERDICT_REFUTED:
             totals->refuted++;
             break;
+        case VERDICT_NOT_SEEN:
+            totals->not_seen++;
+            break;
         case VERDICT_EXCLUDED:
             totals->excluded++;
             break;
         case VERDICT_INCONCLUSIVE:
             totals->inconclusive++;
+            break;
+        case VERDICT_COUNT:
             break;
         }
 }

@@ -9,6 +9,8 @@
 const struct finding *facts_finding(const struct report_facts *facts, int32_t analysis,
                                     int32_t finding);
 const struct finding *facts_root(const struct report_facts *facts);
+/* Of DEFECT_SEEN: what shows it; NULL: no finding does. */
+const struct finding *facts_seen(const struct report_facts *facts);
 
 /* The row an analysis is of; NULL: of none. */
 const struct report_row *facts_row_of(const struct report_facts *facts,
@@ -21,8 +23,8 @@ struct facts_totals {
     uint64_t planned, done, errors;                  /* iterations */
     uint64_t crashed, hung, interrupted, incomplete; /* rows */
     uint64_t findings, dropped_findings;
-    uint64_t confirmed, refuted, excluded, inconclusive; /* hypotheses */
-    uint64_t planted, detected, culprits;                /* of the self-test */
+    uint64_t confirmed, refuted, not_seen, excluded, inconclusive; /* hypotheses */
+    uint64_t planted, detected, culprits;                          /* of the self-test */
 };
 struct facts_totals facts_totals(const struct report_facts *facts);
 

@@ -95,9 +95,10 @@ static void add_hypothesis(struct suite *suite, const struct report_facts *facts
     else
         sections_evidence(facts, hypothesis, ANALYZE_ENGLISH, &message);
     add_case(suite, hypothesis_info(hypothesis)->slug, 0,
-             one->verdict == VERDICT_CONFIRMED      ? CASE_FAILED
-             : one->verdict == VERDICT_INCONCLUSIVE ? CASE_SKIPPED
-                                                    : CASE_PASSED,
+             one->verdict == VERDICT_CONFIRMED ? CASE_FAILED
+             : one->verdict == VERDICT_INCONCLUSIVE || one->verdict == VERDICT_NOT_SEEN
+                 ? CASE_SKIPPED
+                 : CASE_PASSED,
              text_get(&message));
     suite->cases.failed = suite->cases.failed || message.failed;
     text_release(&message);

@@ -1,6 +1,6 @@
 /* sarif.c - findings.sarif: SARIF 2.1.0. Rules are the hypotheses. A finding is a result of kind
  * fail (open where it is only possible); a hypothesis that was refuted is one of kind pass, one
- * that stayed inconclusive of kind open. */
+ * that was not seen in too few runs, or stayed inconclusive, of kind open. */
 #include "report/json_tools.h"
 
 #include "report/facts.h"
@@ -180,6 +180,7 @@ static json_t *finding_result(struct text *out, const struct report_facts *facts
     json_put_text(out, prints, "gretaFindingKey/v1", text_get(&key));
     json_put(out, result, "partialFingerprints", prints);
     json_put_flag(out, properties, "rootCause", facts_root(facts) == finding);
+    json_put_text(out, properties, "attribution", finding_attribution_name(finding->attribution));
     json_put_count(out, properties, "count", finding->count);
     json_put(out, result, "properties", properties);
     out->failed = out->failed || words.failed || key.failed;
@@ -193,6 +194,7 @@ static json_t *verdict_result(struct text *out, const struct report_facts *facts
 {
     static const char *const kinds[] = { [VERDICT_CONFIRMED] = "fail",
                                          [VERDICT_REFUTED] = "pass",
+                                         [VERDICT_NOT_SEEN] = "open",
                                          [VERDICT_EXCLUDED] = "notApplicable",
                                          [VERDICT_INCONCLUSIVE] = "open" };
     const struct hypothesis_verdict *one = &facts->verdict.hypotheses[hypothesis];

@@ -20,7 +20,9 @@ static void add_fact(struct doc *doc, enum word label, const char *value, bool c
 
 static enum doc_tone outcome_tone(enum audit_outcome outcome)
 {
-    return outcome == AUDIT_CLEAN ? DOC_GOOD : outcome == AUDIT_ROOT_CAUSE ? DOC_BAD : DOC_OPEN;
+    return outcome == AUDIT_CLEAN                                        ? DOC_GOOD
+           : outcome == AUDIT_ROOT_CAUSE || outcome == AUDIT_DEFECT_SEEN ? DOC_BAD
+                                                                         : DOC_OPEN;
 }
 
 void section_head(struct doc *doc, const struct report_facts *facts)
@@ -59,7 +61,14 @@ static void print_outcome(struct doc *doc, const struct report_facts *facts)
     doc_paragraph_begin(doc);
     switch (facts->verdict.outcome) {
     case AUDIT_CLEAN:
-        doc_words(doc, WORD_SUMMARY_CLEAN, done, NULL);
+        doc_words(doc, WORD_SUMMARY_CLEAN, done, bound, NULL);
+        break;
+    case AUDIT_DEFECT_SEEN:
+        doc_words(doc, WORD_SUMMARY_DEFECT_SEEN, NULL);
+        break;
+    case AUDIT_NOT_SEEN:
+        doc_words(doc, facts->verdict.bound < 1 ? WORD_SUMMARY_NOT_SEEN : WORD_SUMMARY_NOT_SEEN_FEW,
+                  done, bound, NULL);
         break;
     case AUDIT_ROOT_CAUSE: {
         const struct finding *root = facts_root(facts);
@@ -107,6 +116,17 @@ static void print_root(struct doc *doc, const struct finding *root)
     text_release(&line);
 }
 
+/* The place of a defect whose culprit is not known. */
+static void print_seen(struct doc *doc, const struct finding *seen)
+{
+    struct text words;
+    text_init(&words);
+    finding_describe(seen, doc->language, &words);
+    doc_sentence(doc, WORD_DEFECT_SEEN_AT, text_get(&words), NULL);
+    doc->out->failed = doc->out->failed || words.failed;
+    text_release(&words);
+}
+
 static void print_counts(struct doc *doc, const struct report_facts *facts)
 {
     struct facts_totals totals = facts_totals(facts);
@@ -127,6 +147,8 @@ void section_summary(struct doc *doc, const struct report_facts *facts)
     print_outcome(doc, facts);
     if (root)
         print_root(doc, root);
+    else if (facts_seen(facts))
+        print_seen(doc, facts_seen(facts));
     if (facts->expected_fault)
         doc_sentence(doc, WORD_EXPECTED_FAULT, facts->expected_fault, NULL);
     print_counts(doc, facts);

@@ -8,9 +8,8 @@
 enum doc_tone sections_verdict_tone(enum verdict verdict)
 {
     static const enum doc_tone tones[] = {
-        [VERDICT_CONFIRMED] = DOC_BAD,
-        [VERDICT_REFUTED] = DOC_GOOD,
-        [VERDICT_EXCLUDED] = DOC_QUIET,
+        [VERDICT_CONFIRMED] = DOC_BAD,     [VERDICT_REFUTED] = DOC_GOOD,
+        [VERDICT_NOT_SEEN] = DOC_QUIET,    [VERDICT_EXCLUDED] = DOC_QUIET,
         [VERDICT_INCONCLUSIVE] = DOC_OPEN,
     };
     return tones[verdict];
@@ -23,11 +22,12 @@ void sections_evidence(const struct report_facts *facts, enum hypothesis hypothe
 {
     const struct hypothesis_verdict *one = &facts->verdict.hypotheses[hypothesis];
     const struct hypothesis_info *info = hypothesis_info(hypothesis);
-    char checked[24], total[24], bound[SECTIONS_BOUND_BYTES];
+    char checked[24], total[24], trials[24], bound[SECTIONS_BOUND_BYTES];
+    snprintf(trials, sizeof(trials), "%" PRIu64, one->trials);
     snprintf(checked, sizeof(checked), "%" PRIu64, one->checked);
     snprintf(total, sizeof(total), "%" PRIu64, one->total);
     sections_bound(one->bound, bound);
-    const char *arguments[] = { checked, total, info->unit[language], bound };
+    const char *arguments[] = { checked, total, info->unit[language], bound, trials };
     if (one->verdict == VERDICT_EXCLUDED) {
         const char *by = one->excluded_by ? one->excluded_by : "-";
         if (strcmp(by, "device-close") == 0)
@@ -35,8 +35,9 @@ void sections_evidence(const struct report_facts *facts, enum hypothesis hypothe
         words_fill(text, words_get(language, WORD_EVIDENCE_EXCLUDED), &by, 1);
         return;
     }
-    enum word word = one->total == 0 ? WORD_EVIDENCE_NONE
-                     : info->exact   ? WORD_EVIDENCE_EXACT
+    enum word word = one->total == 0   ? WORD_EVIDENCE_NONE
+                     : info->exact     ? WORD_EVIDENCE_EXACT
+                     : one->bound >= 1 ? WORD_EVIDENCE_NO_BOUND
                      : one->bound > 0
                          ? info->bound_each ? WORD_EVIDENCE_BOUND_EACH : WORD_EVIDENCE_BOUND
                          : WORD_EVIDENCE_STATISTICAL;
@@ -172,6 +173,7 @@ static void print_missing_steps(struct doc *doc, const struct report_facts *fact
         [VERDICT_MISSING_SELF_TEST_PASS] = WORD_STEP_SELF_TEST_PASS,
         [VERDICT_MISSING_RECORDS] = WORD_STEP_RECORDS,
         [VERDICT_MISSING_EXERCISE] = WORD_STEP_EXERCISE,
+        [VERDICT_MISSING_EQUAL_RUNS] = WORD_STEP_EQUAL_RUNS,
         [VERDICT_MISSING_CERTAINTY] = WORD_STEP_CERTAINTY,
         [VERDICT_MISSING_COMPARISON] = WORD_STEP_COMPARISON,
         [VERDICT_MISSING_END] = WORD_STEP_END,
@@ -195,9 +197,15 @@ void section_next_steps(struct doc *doc, const struct report_facts *facts)
     static const enum word first[] = {
         [AUDIT_CLEAN] = WORD_NEXT_CLEAN,
         [AUDIT_ROOT_CAUSE] = WORD_NEXT_ROOT_CAUSE,
+        [AUDIT_DEFECT_SEEN] = WORD_NEXT_DEFECT_SEEN,
+        [AUDIT_NOT_SEEN] = WORD_NEXT_NOT_SEEN,
         [AUDIT_NOT_REPRODUCED] = WORD_NEXT_NOT_REPRODUCED,
         [AUDIT_INCONCLUSIVE] = WORD_NEXT_INCONCLUSIVE,
     };
+    _Static_assert(COUNT_OF(first) == AUDIT_OUTCOME_COUNT, "every outcome has a next step");
+    char done[24], least[24];
+    snprintf(done, sizeof(done), "%" PRIu64, facts->verdict.iterations);
+    snprintf(least, sizeof(least), "%u", VERDICT_TRIALS_LEAST);
     doc_heading(doc, 2, "next-steps", WORD_SECTION_NEXT_STEPS);
     doc_list_begin(doc);
     if (facts->partial) {
@@ -206,7 +214,7 @@ void section_next_steps(struct doc *doc, const struct report_facts *facts)
         doc_item_end(doc);
     }
     doc_item_begin(doc);
-    doc_words(doc, first[facts->verdict.outcome], facts->identity.id, NULL);
+    doc_words(doc, first[facts->verdict.outcome], facts->identity.id, done, least, NULL);
     doc_item_end(doc);
     print_missing_steps(doc, facts);
     doc_list_end(doc);

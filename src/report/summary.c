@@ -94,6 +94,7 @@ static json_t *finding_json(struct text *out, const struct report_facts *facts, 
     json_put_finding_words(out, item, "text", finding);
     json_put_text(out, item, "certainty",
                   finding->certainty == FINDING_DIRECT ? "direct" : "possible");
+    json_put_text(out, item, "attribution", finding_attribution_name(finding->attribution));
     json_put_text(out, item, "reason", finding->reason[0] ? finding->reason : NULL);
     json_put_flag(out, item, "root", facts_root(facts) == finding);
     json_put(out, item, "consequence_of",
@@ -143,6 +144,7 @@ static json_t *hypothesis_json(struct text *out, const struct report_facts *fact
     json_put_count(out, item, "checked", one->checked);
     json_put_count(out, item, "total", one->total);
     json_put_text(out, item, "unit", info->unit[ANALYZE_ENGLISH]);
+    json_put_count(out, item, "trials", one->trials);
     json_put(out, item, "bound", one->bound > 0 ? json_real(one->bound) : json_null());
     json_put_text(out, item, "level", audit_level_name(info->level));
     json_put_text(out, item, "self_test", json_self_test_name(facts->self_test[hypothesis]));
@@ -163,16 +165,18 @@ static json_t *hypotheses_json(struct text *out, const struct report_facts *fact
     return list;
 }
 
-static json_t *root_json(struct text *out, const struct report_facts *facts)
+/* A finding as the verdict names it. */
+static json_t *named_json(struct text *out, const struct report_facts *facts, int32_t analysis,
+                          int32_t index)
 {
-    const struct finding *root = facts_root(facts);
-    if (!root)
+    const struct finding *finding = facts_finding(facts, analysis, index);
+    if (!finding)
         return json_null();
     json_t *item = json_object();
-    json_put_integer(out, item, "analysis", facts->verdict.root_analysis);
-    json_put_integer(out, item, "finding", facts->verdict.root_finding);
-    json_put_text(out, item, "hypothesis", hypothesis_info(root->hypothesis)->slug);
-    json_put_finding_words(out, item, "text", root);
+    json_put_integer(out, item, "analysis", analysis);
+    json_put_integer(out, item, "finding", index);
+    json_put_text(out, item, "hypothesis", hypothesis_info(finding->hypothesis)->slug);
+    json_put_finding_words(out, item, "text", finding);
     return item;
 }
 
@@ -254,8 +258,12 @@ void report_summary_json(const struct report_facts *facts, struct text *text)
     json_put_text(text, root, "severity", report_severity_name(report_severity(facts)));
     json_put(text, root, "bound",
              facts->verdict.bound > 0 ? json_real(facts->verdict.bound) : json_null());
+    json_put_count(text, root, "iterations", facts->verdict.iterations);
     json_put_text(text, root, "expected_fault", facts->expected_fault);
-    json_put(text, root, "root_cause", root_json(text, facts));
+    json_put(text, root, "root_cause",
+             named_json(text, facts, facts->verdict.root_analysis, facts->verdict.root_finding));
+    json_put(text, root, "defect",
+             named_json(text, facts, facts->verdict.seen_analysis, facts->verdict.seen_finding));
     json_put(text, root, "hypotheses", hypotheses_json(text, facts));
     json_put(text, root, "findings", findings_json(text, facts));
     json_put(text, root, "analyses", analyses_json(text, facts));

@@ -82,8 +82,8 @@ static enum status read_outcome(const struct reading *reading, const json_t *roo
         }
     char shown[64];
     return error_set(reading->err, STATUS_BAD_FILE,
-                     "%s: outcome: expected CLEAN, ROOT_CAUSE, NOT_REPRODUCED or INCONCLUSIVE, "
-                     "found '%s'",
+                     "%s: outcome: expected CLEAN, ROOT_CAUSE, DEFECT_SEEN, NOT_SEEN, "
+                     "NOT_REPRODUCED or INCONCLUSIVE, found '%s'",
                      reading->path,
                      text_printable(text_view_of(json_string_value(value)), shown, sizeof(shown)));
 }

@@ -33,13 +33,13 @@ static void add_row(struct table *table, const struct report_facts *facts,
 static void add_root(const struct report_facts *facts, enum analyze_language language,
                      struct text *text)
 {
-    const struct finding *root = facts_root(facts);
+    const struct finding *root = facts_root(facts), *seen = facts_seen(facts);
     struct text line;
-    if (!root)
+    if (!root && !seen)
         return;
     text_init(&line);
-    text_addf(&line, "%s: ", words_get(language, WORD_ROOT_CAUSE));
-    finding_headline(root, language, &line);
+    text_addf(&line, "%s: ", words_get(language, root ? WORD_ROOT_CAUSE : WORD_DEFECT));
+    finding_headline(root ? root : seen, language, &line);
     text_add_printable(text, text_view_of(text_get(&line)), SIZE_MAX);
     text_add(text, "\n");
     text->failed = text->failed || line.failed;

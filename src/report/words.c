@@ -27,7 +27,7 @@ const char *report_outcome_words(enum audit_outcome outcome, enum analyze_langua
 
 const char *words_verdict(enum analyze_language language, enum verdict verdict)
 {
-    ASSERT((unsigned)verdict < WORDS_VERDICT_COUNT);
+    ASSERT((unsigned)verdict < VERDICT_COUNT);
     return words_of(language)->verdicts[verdict];
 }
 

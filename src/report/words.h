@@ -25,6 +25,10 @@ enum word {
     WORD_SECTION_SUMMARY,
     WORD_SUMMARY_CLEAN,
     WORD_SUMMARY_ROOT_CAUSE,
+    WORD_SUMMARY_DEFECT_SEEN,
+    WORD_DEFECT_SEEN_AT,
+    WORD_SUMMARY_NOT_SEEN,
+    WORD_SUMMARY_NOT_SEEN_FEW,
     WORD_SUMMARY_NOT_REPRODUCED,
     WORD_SUMMARY_INCONCLUSIVE,
     WORD_SEEN_AND_CAUSED,
@@ -88,6 +92,7 @@ enum word {
     WORD_SELF_TEST_FAILED,
     WORD_EVIDENCE_EXACT,
     WORD_EVIDENCE_STATISTICAL,
+    WORD_EVIDENCE_NO_BOUND,
     WORD_EVIDENCE_BOUND,
     WORD_EVIDENCE_BOUND_EACH,
     WORD_EVIDENCE_NONE,
@@ -100,6 +105,8 @@ enum word {
     WORD_SECTION_NEXT_STEPS,
     WORD_NEXT_CLEAN,
     WORD_NEXT_ROOT_CAUSE,
+    WORD_NEXT_DEFECT_SEEN,
+    WORD_NEXT_NOT_SEEN,
     WORD_NEXT_NOT_REPRODUCED,
     WORD_NEXT_INCONCLUSIVE,
     WORD_NEXT_RESUME,
@@ -110,6 +117,7 @@ enum word {
     WORD_STEP_SELF_TEST_PASS,
     WORD_STEP_RECORDS,
     WORD_STEP_EXERCISE,
+    WORD_STEP_EQUAL_RUNS,
     WORD_STEP_CERTAINTY,
     WORD_STEP_COMPARISON,
     WORD_STEP_END,
@@ -186,6 +194,7 @@ enum word {
     WORD_EVOLUTION_NONE,
     WORD_AUDIT,
     WORD_ROOT_CAUSE,
+    WORD_DEFECT,
     WORD_SECTION_BASELINE,
     WORD_BASELINE_READING,
     WORD_BASELINE_EQUAL,
@@ -254,8 +263,6 @@ enum word {
     WORD_COUNT
 };
 
-#define WORDS_VERDICT_COUNT (VERDICT_INCONCLUSIVE + 1)
-
 /* What an intervention changes, by its slug. */
 struct words_intervention {
     const char *slug, *words;
@@ -265,7 +272,7 @@ struct words_intervention {
 struct words {
     const char *words[WORD_COUNT];
     const char *outcomes[AUDIT_OUTCOME_COUNT];
-    const char *verdicts[WORDS_VERDICT_COUNT];
+    const char *verdicts[VERDICT_COUNT];
     const char *severities[REPORT_SEVERITY_COUNT];
     const char *modes[REPORT_ROW_MODE_COUNT];
     struct words_intervention interventions[9]; /* ends with an empty one */

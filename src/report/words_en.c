@@ -17,10 +17,19 @@ const struct words words_en = {
         [WORD_COMMAND] = "Command",
         [WORD_SECTION_SUMMARY] = "Executive summary",
         [WORD_SUMMARY_CLEAN] =
-            "Nothing was found in {1} {1|iteration|iterations}. Every hypothesis that can be "
-            "tested was refuted by a detector that passed its self-test; the others do not "
-            "apply here.",
+            "{1} {1|iteration|iterations}; a fault in more than {2} of runs would have been seen "
+            "(95 % confidence). Every hypothesis that can be tested was looked at by a detector "
+            "that passed its self-test; the others do not apply here.",
         [WORD_SUMMARY_ROOT_CAUSE] = "The root cause was found: {1}.",
+        [WORD_SUMMARY_DEFECT_SEEN] =
+            "Something is wrong. It was seen; what did it is not known yet. The next steps say "
+            "what would find it.",
+        [WORD_DEFECT_SEEN_AT] = "Seen here: {1}.",
+        [WORD_SUMMARY_NOT_SEEN] =
+            "Nothing was seen in {1} {1|iteration|iterations}. That rules out only faults in more than {2} of "
+            "runs (95 % confidence).",
+        [WORD_SUMMARY_NOT_SEEN_FEW] =
+            "Nothing was seen in {1} {1|iteration|iterations}. So few rule out nothing.",
         [WORD_SUMMARY_NOT_REPRODUCED] =
             "The expected fault did not occur in {1} {1|iteration|iterations}: that rules out "
             "only faults in more than {2} of iterations (95 % confidence), and is no proof that "
@@ -99,9 +108,11 @@ const struct words words_en = {
         [WORD_SELF_TEST_FAILED] = "failed",
         [WORD_EVIDENCE_EXACT] = "Checked {1} of {2} {3}, for declared accesses.",
         [WORD_EVIDENCE_STATISTICAL] = "Looked at {1} of {2} {3}.",
+        [WORD_EVIDENCE_NO_BOUND] =
+            "Looked at {1} of {2} {3}. Not seen in {5} {5|run|runs}; so few rule out nothing.",
         [WORD_EVIDENCE_BOUND] =
-            "Looked at {1} of {2} {3}. Not seen; that rules out only faults in more than {4} of "
-            "runs.",
+            "Looked at {1} of {2} {3}. Not seen in {5} {5|run|runs}; that rules out only faults in "
+            "more than {4} of runs.",
         [WORD_EVIDENCE_BOUND_EACH] =
             "Looked at {1} of {2} {3}. Not seen; that rules out only faults in more than {4} of "
             "them.",
@@ -121,6 +132,11 @@ const struct words words_en = {
         [WORD_NEXT_ROOT_CAUSE] =
             "Fix it and rerun the same command with `--baseline` and the folder of {1}; then "
             "revert the fix and see it come back: only that proves the fix.",
+        [WORD_NEXT_DEFECT_SEEN] =
+            "Look at where it was seen, and at what ran before it. Repeat audit {1} at level "
+            "`verify`; more iterations give the search for the culprit more to compare.",
+        [WORD_NEXT_NOT_SEEN] =
+            "{2} {2|iteration|iterations}; at least {3} needed. Repeat audit {1} with a larger `--matrix`.",
         [WORD_NEXT_NOT_REPRODUCED] =
             "Run more iterations to rule out rarer faults, or find out what was different when "
             "the fault of {1} was first seen: model, prompt, device, driver, environment.",
@@ -145,6 +161,9 @@ const struct words words_en = {
         [WORD_STEP_EXERCISE] =
             "The path was not taken. Use a workload that takes it (more streams, longer "
             "prompts, graphs, stress): {1}.",
+        [WORD_STEP_EQUAL_RUNS] =
+            "No two iterations were equal, so nothing could be compared. Repeat with two or more "
+            "iterations in a row of mode `audit`: {1}.",
         [WORD_STEP_CERTAINTY] =
             "Several explanations are left. Rerun with one thing changed at a time: {1}.",
         [WORD_STEP_COMPARISON] =
@@ -238,6 +257,7 @@ const struct words words_en = {
         [WORD_SECTION_EVOLUTION] = "Evolution of the diagnosis",
         [WORD_EVOLUTION_NONE] = "This is the first audit in its folder.",
         [WORD_AUDIT] = "Audit",
+        [WORD_DEFECT] = "Seen here, cause not found",
         [WORD_ROOT_CAUSE] = "Root cause",
         [WORD_SECTION_BASELINE] = "Comparison with the baseline",
         [WORD_BASELINE_READING] = "Compared with audit `{1}`.",
@@ -312,12 +332,15 @@ const struct words words_en = {
     .outcomes = {
         [AUDIT_CLEAN] = "CLEAN",
         [AUDIT_ROOT_CAUSE] = "ROOT CAUSE FOUND",
+        [AUDIT_DEFECT_SEEN] = "DEFECT SEEN",
+        [AUDIT_NOT_SEEN] = "NOT SEEN",
         [AUDIT_NOT_REPRODUCED] = "NOT REPRODUCED",
         [AUDIT_INCONCLUSIVE] = "INCONCLUSIVE",
     },
     .verdicts = {
         [VERDICT_CONFIRMED] = "CONFIRMED",
         [VERDICT_REFUTED] = "REFUTED",
+        [VERDICT_NOT_SEEN] = "NOT SEEN",
         [VERDICT_EXCLUDED] = "EXCLUDED",
         [VERDICT_INCONCLUSIVE] = "INCONCLUSIVE",
     },

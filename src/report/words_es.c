@@ -17,10 +17,19 @@ const struct words words_es = {
         [WORD_COMMAND] = "Comando",
         [WORD_SECTION_SUMMARY] = "Resumen ejecutivo",
         [WORD_SUMMARY_CLEAN] =
-            "No se encontró nada en {1} {1|iteración|iteraciones}. Cada hipótesis comprobable "
-            "fue refutada por un detector que superó su autoprueba; las demás no se aplican "
-            "aquí.",
+            "{1} {1|iteración|iteraciones}; se habría visto un fallo en más del {2} de las "
+            "ejecuciones (95 % de confianza). Cada hipótesis comprobable la examinó un detector que "
+            "superó su autoprueba; las demás no se aplican aquí.",
         [WORD_SUMMARY_ROOT_CAUSE] = "Se encontró la causa raíz: {1}.",
+        [WORD_SUMMARY_DEFECT_SEEN] =
+            "Algo está mal. Se vio; aún no se sabe qué lo causó. Los próximos pasos dicen qué lo "
+            "encontraría.",
+        [WORD_DEFECT_SEEN_AT] = "Visto aquí: {1}.",
+        [WORD_SUMMARY_NOT_SEEN] =
+            "No se vio nada en {1} {1|iteración|iteraciones}. Eso solo descarta fallos en más del {2} de las "
+            "ejecuciones (95 % de confianza).",
+        [WORD_SUMMARY_NOT_SEEN_FEW] =
+            "No se vio nada en {1} {1|iteración|iteraciones}. Tan pocas no descartan nada.",
         [WORD_SUMMARY_NOT_REPRODUCED] =
             "El fallo esperado no ocurrió en {1} {1|iteración|iteraciones}: eso descarta solo "
             "fallos en más del {2} de las iteraciones (95 % de confianza) y no prueba que haya "
@@ -101,9 +110,12 @@ const struct words words_es = {
         [WORD_SELF_TEST_FAILED] = "no superada",
         [WORD_EVIDENCE_EXACT] = "Se comprobaron {1} de {2} {3}, para accesos declarados.",
         [WORD_EVIDENCE_STATISTICAL] = "Observados: {1} de {2} {3}.",
+        [WORD_EVIDENCE_NO_BOUND] =
+            "Observados: {1} de {2} {3}. Nada visto en {5} {5|ejecución|ejecuciones}; tan pocas no "
+            "descartan nada.",
         [WORD_EVIDENCE_BOUND] =
-            "Observados: {1} de {2} {3}. Nada visto; eso descarta solo fallos en más del {4} de "
-            "las ejecuciones.",
+            "Observados: {1} de {2} {3}. Nada visto en {5} {5|ejecución|ejecuciones}; eso descarta "
+            "solo fallos en más del {4} de las ejecuciones.",
         [WORD_EVIDENCE_BOUND_EACH] =
             "Observados: {1} de {2} {3}. Nada visto; eso descarta solo fallos en más del {4} de "
             "los casos.",
@@ -126,6 +138,12 @@ const struct words words_es = {
             "Corríjalo y repita el mismo comando con `--baseline` y la carpeta de {1}; después "
             "revierta el arreglo y compruebe que el fallo vuelve: solo eso demuestra el "
             "arreglo.",
+        [WORD_NEXT_DEFECT_SEEN] =
+            "Revise dónde se vio y qué se ejecutó antes. Repita la auditoría {1} con el nivel "
+            "`verify`; más iteraciones dan más que comparar a la búsqueda del culpable.",
+        [WORD_NEXT_NOT_SEEN] =
+            "{2} {2|iteración|iteraciones}; hacen falta al menos {3}. Repita la auditoría {1} con una `--matrix` "
+            "mayor.",
         [WORD_NEXT_NOT_REPRODUCED] =
             "Ejecute más iteraciones para descartar fallos más raros, o averigüe qué era "
             "distinto cuando se vio por primera vez el fallo de {1}: modelo, prompt, "
@@ -151,6 +169,9 @@ const struct words words_es = {
         [WORD_STEP_EXERCISE] =
             "La ruta no se recorrió. Use una carga que la recorra (más flujos, prompts más "
             "largos, grafos, estrés): {1}.",
+        [WORD_STEP_EQUAL_RUNS] =
+            "No hubo dos iteraciones iguales, así que nada se pudo comparar. Repita con dos o más "
+            "iteraciones en una fila de modo `audit`: {1}.",
         [WORD_STEP_CERTAINTY] =
             "Quedan varias explicaciones. Repita cambiando una sola cosa cada vez: {1}.",
         [WORD_STEP_COMPARISON] =
@@ -244,6 +265,7 @@ const struct words words_es = {
         [WORD_SECTION_EVOLUTION] = "Evolución del diagnóstico",
         [WORD_EVOLUTION_NONE] = "Es la primera auditoría de su carpeta.",
         [WORD_AUDIT] = "Auditoría",
+        [WORD_DEFECT] = "Visto aquí, causa no encontrada",
         [WORD_ROOT_CAUSE] = "Causa raíz",
         [WORD_SECTION_BASELINE] = "Comparación con la base",
         [WORD_BASELINE_READING] = "Comparada con la auditoría `{1}`.",
@@ -320,12 +342,15 @@ const struct words words_es = {
     .outcomes = {
         [AUDIT_CLEAN] = "LIMPIO",
         [AUDIT_ROOT_CAUSE] = "CAUSA RAÍZ ENCONTRADA",
+        [AUDIT_DEFECT_SEEN] = "DEFECTO VISTO",
+        [AUDIT_NOT_SEEN] = "NO VISTO",
         [AUDIT_NOT_REPRODUCED] = "NO REPRODUCIDO",
         [AUDIT_INCONCLUSIVE] = "NO CONCLUYENTE",
     },
     .verdicts = {
         [VERDICT_CONFIRMED] = "CONFIRMADA",
         [VERDICT_REFUTED] = "REFUTADA",
+        [VERDICT_NOT_SEEN] = "NO VISTA",
         [VERDICT_EXCLUDED] = "EXCLUIDA",
         [VERDICT_INCONCLUSIVE] = "NO CONCLUYENTE",
     },

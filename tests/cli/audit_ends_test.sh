@@ -17,13 +17,27 @@ expect_summary "j['outcome'] == 'ROOT_CAUSE'"
 expect_exit 4 "${audit[@]}" --matrix B:audit:1 --inject rope-position@layer=2,step=77
 expect_summary "'never planted' in j['rows'][0]['missing']"
 
+# ---- Seen, and not what did it -----------------------------------------------------------------
+expect_exit 1 "${audit[@]}" --matrix B:audit:4 --no-interventions --inject unequal-runs@tensor=logits
+expect_stdout "DEFECT SEEN"
+expect_summary "j['outcome'] == 'DEFECT_SEEN' and j['root_cause'] is None"
+expect_summary "j['defect']['hypothesis'] == 'non-determinism'"
+expect_summary "{f['attribution'] for f in j['findings']} == {'seen-at'}"
+
+# ---- Nothing seen, in too few iterations -------------------------------------------------------
+expect_exit 4 "${audit[@]}" --matrix B:audit:19
+expect_stdout "NOT SEEN"
+expect_summary "j['outcome'] == 'NOT_SEEN' and j['iterations'] == 19"
+expect_summary "{h['slug'] for h in j['hypotheses'] if h['verdict'] == 'NOT_SEEN'} >= {'kernel-fault', 'hang', 'numeric'}"
+grep -q "19 iterations; at least 20 needed" "$(newest)/report.en.md" || fail "expected what is missing"
+
 # ---- An instrument nobody vouches for proves nothing -------------------------------------------
 expect_exit 4 env XDG_CACHE_HOME="$captured/empty" "${audit[@]}" --matrix B:audit:3 --no-self-test
 expect_stdout "INCONCLUSIVE"
 expect_stdout "self-test"
 
 # ---- Against an earlier audit ------------------------------------------------------------------
-expect_exit 0 "${audit[@]}" --matrix B:audit:4
+expect_exit 0 "${audit[@]}" --matrix B:audit:20
 clean=$(newest)
 expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions --inject rope-position@layer=2,step=3
 faulty=$(newest)
@@ -31,7 +45,7 @@ expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions --baseline "$c
     --inject rope-position@layer=1,step=1
 cp "$(newest)/summary.json" "$captured/out"
 expect_json "'new' in json.dumps(j).lower() and '$(basename "$clean")' in json.dumps(j)"
-expect_exit 0 "${audit[@]}" --matrix B:audit:4 --baseline "$faulty"
+expect_exit 0 "${audit[@]}" --matrix B:audit:20 --baseline "$faulty"
 mkdir damaged
 head -c 200 "$clean/summary.json" >damaged/summary.json
 expect_exit 3 "${audit[@]}" --matrix B:audit:1 --baseline damaged
@@ -53,7 +67,7 @@ expect_artifacts "$killed"
 expect_summary "j['partial'] and [r['label'] for r in j['rows'] if r['done']][:2] == ['A', 'B']" "$killed"
 [ -z "$worker" ] || wait_until has_ended "$worker"
 before=$(stat -c %Y%s "$killed/run/B.flight.zst")
-sed -i 's/C:audit:4000/C:audit:3/' "$killed/state.json"
+sed -i 's/C:audit:4000/C:audit:17/' "$killed/state.json"
 expect_exit 0 "${audit[@]}" --resume "$killed"
 expect_stdout "CLEAN"
 expect_artifacts "$killed"
@@ -79,7 +93,7 @@ wait "$auditor"
 expect_summary "j['outcome'] == 'INCONCLUSIVE' and [r['crashed'] for r in j['rows']] == [True, False]"
 expect_exit 1 "${audit[@]}" --matrix B:audit:1 --no-interventions --hang-limit 1 --inject lost-wakeup
 expect_stdout "hang"
-expect_summary "[r['hung'] for r in j['rows']] == [True]"
+expect_summary "j['outcome'] == 'DEFECT_SEEN' and [r['hung'] for r in j['rows']] == [True]"
 
 # ---- Interrupted -------------------------------------------------------------------------------
 rm -rf artifacts
@@ -99,10 +113,10 @@ auditor=$!
 wait_for_file "artifacts/*/*/run/B.results.jsonl"
 expect_exit 3 "${audit[@]}" --locked --matrix B:audit:1
 expect_one_line_error "expected no other audit of this device, found one (process $auditor)"
-expect_exit 0 "${audit[@]}" --matrix B:audit:4
+expect_exit 0 "${audit[@]}" --matrix B:audit:20
 kill -9 "$auditor"
 wait "$auditor" 2>/dev/null
-expect_exit 0 "${audit[@]}" --locked --matrix B:audit:4
+expect_exit 0 "${audit[@]}" --locked --matrix B:audit:20
 grep -q "AMD_SERIALIZE_KERNEL=3" "$(newest)/manifest.json" || fail "expected the environment"
 
 # ---- Nowhere to write --------------------------------------------------------------------------

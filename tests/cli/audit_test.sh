@@ -42,11 +42,13 @@ expect_json "[p['culprit']['layer'] for p in j['planted'] if p['fault'] == 'rope
 ls "$XDG_CACHE_HOME"/greta/self-test-*.json >/dev/null 2>&1 || fail "expected the result to be kept"
 
 # ---- Clean -------------------------------------------------------------------------------------
-expect_exit 0 "${audit[@]}" --matrix A:bare:2,B:audit:4,C:stress:6 --author "A. Person"
+expect_exit 0 "${audit[@]}" --matrix A:bare:4,B:audit:8,C:stress:8 --author "A. Person"
 expect_stdout "CLEAN"
 clean=$(newest)
 expect_artifacts "$clean"
-expect_summary "j['outcome'] == 'CLEAN'"
+expect_summary "j['outcome'] == 'CLEAN' and j['iterations'] == 20 and j['bound'] == 0.15"
+grep -q "20 iterations; a fault in more than 15 % of runs would have been seen" "$clean/report.en.md" ||
+    fail "expected the power of the verdict"
 grep -q "A. Person" "$clean/report.en.md" || fail "expected the author in the report"
 for row in A B C; do
     [ -s "$clean/run/$row.log" ] || fail "expected run/$row.log"

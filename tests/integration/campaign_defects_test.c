@@ -153,15 +153,23 @@ static void add_masked(struct text *out, const char *key, struct text *words, bo
     text_add(out, "\n");
 }
 
+/* The root cause, or where that is not known what was seen; NULL: nothing. */
+static const struct finding *first_of(const struct analysis *analysis)
+{
+    int32_t index = analysis->root >= 0 ? analysis->root : analysis->defect;
+    return index >= 0 ? &analysis->findings[index] : NULL;
+}
+
 static void add_report(struct text *out, const struct analysis *analysis, bool with_seen)
 {
     struct text words;
-    if (analysis->root < 0) {
+    const struct finding *root = first_of(analysis);
+    if (!root) {
         text_add(out, "nothing was found\n");
         return;
     }
-    const struct finding *root = &analysis->findings[analysis->root];
     text_addf(out, "hypothesis: %s\n", hypothesis_info(root->hypothesis)->slug);
+    text_addf(out, "attribution: %s\n", finding_attribution_name(root->attribution));
     add_place(out, "cause", &root->cause);
     if (with_seen)
         add_place(out, "seen", &root->seen);
@@ -213,8 +221,8 @@ static void check_live(struct bench *bench, const char *name, const struct child
 {
     struct text words;
     text_init(&words);
-    if (analysis->root >= 0)
-        finding_describe(&analysis->findings[analysis->root], ANALYZE_ENGLISH, &words);
+    if (first_of(analysis))
+        finding_describe(first_of(analysis), ANALYZE_ENGLISH, &words);
     /* Lines of JSON are cut to what an outcome keeps. */
     if (!outcome->live_told ||
         strncmp(outcome->live_root, text_get(&words), sizeof(outcome->live_root) - 1) != 0)

@@ -83,7 +83,8 @@ static void damaged_canary_names_the_launch(void **state)
     CHECK_FINDING(analysis, HYPOTHESIS_SILENT_CORRUPTION, launch);
     check_culprit(&analysis->findings[0], "rope", LAYER, STEP);
     assert_string_equal(analysis->findings[0].cause.buffer, "y");
-    assert_int_equal(analysis->findings[0].certainty, FINDING_DIRECT);
+    assert_true(finding_is_culprit(&analysis->findings[0]));
+    assert_int_equal(analysis->root, 0);
     script_close(&script);
 
     begin(&script, AUDIT_GUARD); /* seen only when the buffer went */
@@ -92,8 +93,10 @@ static void damaged_canary_names_the_launch(void **state)
     canary.bytes = 1;
     script_add(&script, &canary);
     analysis = script_finish(&script, NULL);
-    assert_int_equal(analysis->findings[0].certainty, FINDING_POSSIBLE);
+    assert_int_equal(analysis->findings[0].certainty, FINDING_DIRECT);
+    assert_int_equal(analysis->findings[0].attribution, FINDING_SEEN_AT);
     assert_int_equal(analysis->root, -1);
+    assert_int_equal(analysis->defect, 0);
     script_close(&script);
 }
 
@@ -158,6 +161,9 @@ static void unequal_results_of_equal_runs(void **state)
     assert_int_equal(finding->other.iteration, 1);
     assert_int_equal(finding->cause.scope.step, STEP + 1);
     assert_string_equal(finding->cause.scope.tensor, "logits");
+    assert_int_equal(finding->attribution, FINDING_SEEN_AT);
+    assert_int_equal(analysis->root, -1);
+    assert_int_equal(analysis->defect, 0);
     assert_int_equal(finding->expected, 200);
     assert_int_equal(finding->found, 999);
     assert_int_equal(analysis->iteration_count, 4);
@@ -187,14 +193,14 @@ static void first_launch_with_nan_is_named(void **state)
     CHECK_FINDING(analysis, HYPOTHESIS_NUMERIC, ids[1]);
     const struct finding *finding = &analysis->findings[0];
     check_culprit(finding, "norm", LAYER, STEP);
-    assert_int_equal(finding->certainty, FINDING_DIRECT);
+    assert_true(finding_is_culprit(finding));
     assert_int_equal(finding->count, 3);
     assert_int_equal(finding->found, 4);
     script_close(&script);
 }
 
 /* A sampled scan: the launch before was not looked at, so it may have made them. */
-static void nan_with_unscanned_input_is_only_possible(void **state)
+static void nan_with_unscanned_input_is_only_seen_there(void **state)
 {
     (void)state;
     struct script script;
@@ -204,8 +210,9 @@ static void nan_with_unscanned_input_is_only_possible(void **state)
     script_remark(&script, EVENT_SCAN, norm, 1, 1000, 4, 0);
     const struct analysis *analysis = script_finish(&script, NULL);
     CHECK_FINDING(analysis, HYPOTHESIS_NUMERIC, norm);
-    assert_int_equal(analysis->findings[0].certainty, FINDING_POSSIBLE);
+    assert_int_equal(analysis->findings[0].attribution, FINDING_SEEN_AT);
     assert_int_equal(analysis->root, -1);
+    assert_int_equal(analysis->defect, 0);
     script_close(&script);
 }
 
@@ -324,7 +331,7 @@ int main(void)
         cmocka_unit_test(transfer_hashes_are_compared),
         cmocka_unit_test(unequal_results_of_equal_runs),
         cmocka_unit_test(first_launch_with_nan_is_named),
-        cmocka_unit_test(nan_with_unscanned_input_is_only_possible),
+        cmocka_unit_test(nan_with_unscanned_input_is_only_seen_there),
         cmocka_unit_test(nan_twice_is_found_twice),
         cmocka_unit_test(nan_follows_from_a_trap),
         cmocka_unit_test(hang_says_who_waits_for_what),

@@ -20,7 +20,7 @@ static void make_clean(struct audit *audit)
     memset(audit, 0, sizeof(*audit));
     audit->analysis.level = AUDIT_VERIFY;
     audit->analysis.closed = true;
-    audit->analysis.root = -1;
+    audit->analysis.root = audit->analysis.defect = -1;
     audit->analysis.iteration_count = 200;
     audit->analysis.compared_count = 199;
     audit->analysis.findings = audit->findings;
@@ -31,15 +31,16 @@ static void make_clean(struct audit *audit)
     audit->analyses[0] = &audit->analysis;
     audit->input.analyses = audit->analyses;
     audit->input.analysis_count = 1;
-    audit->input.iteration_count = 200;
+    audit->input.iteration_count = audit->input.total_count = 200;
 }
 
-/* A finding in which one thing did it, at event 10. */
+/* A finding in which one thing did it, at event 10; it follows from nothing. */
 static struct finding *add_finding(struct audit *audit, enum hypothesis hypothesis)
 {
     struct finding *finding = &audit->findings[audit->analysis.finding_count++];
     *finding = (struct finding){ .hypothesis = hypothesis,
                                  .certainty = FINDING_DIRECT,
+                                 .attribution = FINDING_CULPRIT,
                                  .cause = { .event_id = 10, .kind = EVENT_LAUNCH },
                                  .order_id = 10,
                                  .count = 1,
@@ -76,7 +77,9 @@ static void whole_evidence_refutes(void **state)
         assert_int_equal(one->finding, -1);
         const struct hypothesis_info *info = hypothesis_info((enum hypothesis)i);
         assert_true(one->bound == (info->exact ? 0.0 : info->bound_each ? 3.0 / 500 : 3.0 / 200));
+        assert_int_equal(one->trials, info->exact ? 0 : info->bound_each ? 500 : 200);
         assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
+        assert_true(audit.verdict.bound == 3.0 / 200);
         check_ranks(&audit.verdict);
     }
 }
@@ -94,6 +97,7 @@ enum lack {
     LACK_COVERAGE,
     LACK_END,
     LACK_CRASH,
+    LACK_FAILURE,
     LACK_COUNT
 };
 
@@ -110,6 +114,7 @@ static const enum verdict_missing lack_means[] = {
     [LACK_COVERAGE] = VERDICT_MISSING_RECORDS,
     [LACK_END] = VERDICT_MISSING_END,
     [LACK_CRASH] = VERDICT_MISSING_END,
+    [LACK_FAILURE] = VERDICT_MISSING_END,
 };
 
 /* Takes one thing away; false where the hypothesis does not need it. */
@@ -158,6 +163,9 @@ static bool take_away(struct audit *audit, enum hypothesis hypothesis, enum lack
     case LACK_CRASH:
         audit->input.crash_count = 1;
         return true;
+    case LACK_FAILURE:
+        audit->input.failure_count = 1;
+        return true;
     case LACK_COUNT:
         break;
     }
@@ -180,7 +188,8 @@ static void whatever_is_missing_is_named(void **state)
                          verdict_missing_words(lack_means[lack], ANALYZE_ENGLISH),
                          verdict_name(one->verdict),
                          verdict_missing_words(one->missing, ANALYZE_ENGLISH));
-            assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+            assert_int_equal(audit.verdict.outcome,
+                             lack == LACK_FAILURE ? AUDIT_DEFECT_SEEN : AUDIT_INCONCLUSIVE);
         }
 }
 
@@ -205,21 +214,77 @@ static void statistics_need_iterations(void **state)
         enum hypothesis hypothesis = (enum hypothesis)i;
         const struct hypothesis_info *info = hypothesis_info(hypothesis);
         bool exact = info->exact || info->bound_each;
-        /* Up to three iterations 3/n is 1 or more: it bounds nothing. */
-        for (uint64_t count = 0; count < 4; count++) {
-            audit.input.iteration_count = count;
+        for (uint64_t count = 1; count < VERDICT_TRIALS_LEAST; count++) {
+            audit.input.iteration_count = audit.input.total_count = count;
             const struct hypothesis_verdict *one = decide(&audit, hypothesis);
-            assert_int_equal(one->verdict, exact ? VERDICT_REFUTED : VERDICT_INCONCLUSIVE);
-            assert_int_equal(one->missing,
-                             exact ? VERDICT_MISSING_NOTHING : VERDICT_MISSING_EXERCISE);
-            assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+            assert_int_equal(one->verdict, exact ? VERDICT_REFUTED : VERDICT_NOT_SEEN);
+            assert_int_equal(one->missing, VERDICT_MISSING_NOTHING);
+            assert_int_equal(one->trials, info->exact ? 0 : exact ? 500 : count);
+            /* Up to three iterations 3/n is 1 or more: it bounds nothing. */
+            double bound = count < 3 ? 1.0 : 3.0 / (double)count;
+            assert_true(one->bound == (info->exact ? 0.0 : exact ? 3.0 / 500 : bound));
+            assert_int_equal(audit.verdict.outcome, AUDIT_NOT_SEEN);
+            assert_int_equal(audit.verdict.iterations, count);
+            assert_true(audit.verdict.bound == bound);
         }
-        audit.input.iteration_count = 4;
+        audit.input.iteration_count = audit.input.total_count = VERDICT_TRIALS_LEAST;
         const struct hypothesis_verdict *one = decide(&audit, hypothesis);
         assert_int_equal(one->verdict, VERDICT_REFUTED);
-        assert_true(one->bound == (info->exact ? 0.0 : info->bound_each ? 3.0 / 500 : 0.75));
+        assert_true(one->bound == (info->exact ? 0.0 : info->bound_each ? 3.0 / 500 : 0.15));
         assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
+        assert_true(audit.verdict.bound == 0.15);
+        /* Without a single one there was no trial. */
+        audit.input.iteration_count = audit.input.total_count = 0;
+        one = decide(&audit, hypothesis);
+        assert_int_equal(one->verdict, exact ? VERDICT_REFUTED : VERDICT_INCONCLUSIVE);
+        assert_int_equal(one->missing, exact               ? VERDICT_MISSING_NOTHING
+                                       : info->bound_equal ? VERDICT_MISSING_EQUAL_RUNS
+                                                           : VERDICT_MISSING_EXERCISE);
+        assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
     }
+}
+
+/* Iterations in total decide whether an audit is clean; those under stress or not recorded are
+ * among them. Each hypothesis says itself how many of them it rests on. */
+static void all_iterations_make_an_audit_clean(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    audit.input.iteration_count = 8;
+    audit.input.total_count = 20;
+    assert_int_equal(decide(&audit, HYPOTHESIS_KERNEL_FAULT)->verdict, VERDICT_NOT_SEEN);
+    assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
+    audit.input.total_count = 19;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_NOT_SEEN);
+    /* Where only exact hypotheses are asked, one run is enough. */
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)
+        audit.input.not_asked[i] = !hypothesis_info((enum hypothesis)i)->exact;
+    audit.input.iteration_count = audit.input.total_count = 0;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
+    assert_true(audit.verdict.bound == 0.0);
+}
+
+/* One iteration: there is nothing to compare it with, and that is what is said. */
+static void one_iteration_lacks_an_equal_one(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    audit.analysis.compared_count = 0;
+    audit.analysis.coverage[HYPOTHESIS_NON_DETERMINISM] = (struct hypothesis_coverage){ true, 0,
+                                                                                        0 };
+    audit.input.iteration_count = audit.input.total_count = 1;
+    const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_NON_DETERMINISM);
+    assert_int_equal(one->verdict, VERDICT_INCONCLUSIVE);
+    assert_int_equal(one->missing, VERDICT_MISSING_EQUAL_RUNS);
+    assert_int_equal(audit.verdict.outcome, AUDIT_NOT_SEEN);
+    /* With enough iterations it is a lack like any other. */
+    audit.input.iteration_count = audit.input.total_count = 20;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
 }
 
 /* Iterations under stress are all different: they say nothing about equal ones. */
@@ -232,8 +297,9 @@ static void only_equal_iterations_count(void **state)
         double bound;
     } rows[] = {
         { 0, VERDICT_INCONCLUSIVE, 0 },
-        { 2, VERDICT_INCONCLUSIVE, 0 },
-        { 3, VERDICT_REFUTED, 0.75 }, /* and the first one */
+        { 3, VERDICT_NOT_SEEN, 0.75 }, /* and the first one */
+        { 18, VERDICT_NOT_SEEN, 3.0 / 19 },
+        { 19, VERDICT_REFUTED, 0.15 },
         { 29, VERDICT_REFUTED, 0.1 },
         { 1000, VERDICT_REFUTED, 3.0 / 200 }, /* rounds beside the iterations are not iterations */
     };
@@ -257,8 +323,8 @@ static void transfers_bound_themselves(void **state)
     audit.analysis.coverage[HYPOTHESIS_SILENT_CORRUPTION] = (struct hypothesis_coverage){ true, 3,
                                                                                           3 };
     const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_SILENT_CORRUPTION);
-    assert_int_equal(one->verdict, VERDICT_INCONCLUSIVE);
-    assert_int_equal(one->missing, VERDICT_MISSING_EXERCISE);
+    assert_int_equal(one->verdict, VERDICT_NOT_SEEN);
+    assert_int_equal(one->trials, 3);
 }
 
 /* A run below the level does not count, and does not spoil one that was at it. */
@@ -289,7 +355,7 @@ static void direct_finding_confirms(void **state)
         struct audit audit;
         make_clean(&audit);
         add_finding(&audit, (enum hypothesis)i);
-        audit.analysis.root = 0;
+        audit.analysis.root = audit.analysis.defect = 0;
         audit.input.self_test[i] = SELF_TEST_ABSENT; /* what was seen was seen */
         const struct hypothesis_verdict *one = decide(&audit, (enum hypothesis)i);
         assert_int_equal(one->verdict, VERDICT_CONFIRMED);
@@ -298,6 +364,51 @@ static void direct_finding_confirms(void **state)
         assert_int_equal(audit.verdict.outcome, AUDIT_ROOT_CAUSE);
         assert_int_equal(audit.verdict.root_finding, 0);
     }
+}
+
+/* Where something was seen is not what did it. */
+static void symptom_is_not_a_cause(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        struct audit audit;
+        make_clean(&audit);
+        add_finding(&audit, (enum hypothesis)i)->attribution = FINDING_SEEN_AT;
+        audit.analysis.defect = 0;
+        const struct hypothesis_verdict *one = decide(&audit, (enum hypothesis)i);
+        assert_int_equal(one->verdict, VERDICT_CONFIRMED);
+        assert_int_equal(one->rank, 1);
+        assert_int_equal(audit.verdict.outcome, AUDIT_DEFECT_SEEN);
+        assert_int_equal(audit.verdict.root_finding, -1);
+        assert_int_equal(audit.verdict.seen_analysis, 0);
+        assert_int_equal(audit.verdict.seen_finding, 0);
+        /* A search that ran later and found the culprit decides. */
+        struct finding culprit = audit.findings[0];
+        culprit.attribution = FINDING_CULPRIT;
+        struct analysis search = audit.analysis;
+        search.findings = &culprit;
+        search.root = 0;
+        const struct analysis *both[] = { &audit.analysis, &search };
+        audit.input.analyses = both;
+        audit.input.analysis_count = 2;
+        one = decide(&audit, (enum hypothesis)i);
+        assert_int_equal(audit.verdict.outcome, AUDIT_ROOT_CAUSE);
+        assert_int_equal(audit.verdict.root_analysis, 1);
+        assert_int_equal(audit.verdict.seen_finding, -1);
+        assert_int_equal(one->analysis, 1);
+    }
+}
+
+/* Nothing explains that the device is gone: something is wrong all the same. */
+static void lost_device_is_a_defect(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    audit.analysis.device_lost = true;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_DEFECT_SEEN);
+    assert_int_equal(audit.verdict.seen_finding, -1);
 }
 
 static void possible_finding_does_not(void **state)
@@ -316,16 +427,22 @@ static void possible_finding_does_not(void **state)
     }
 }
 
-static void several_candidates_do_not_confirm(void **state)
+/* That a kernel faulted is certain, which one is not. */
+static void several_candidates_are_no_culprit(void **state)
 {
     (void)state;
     struct audit audit;
     make_clean(&audit);
-    add_finding(&audit, HYPOTHESIS_KERNEL_FAULT)->candidate_count = 2;
-    const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_KERNEL_FAULT);
-    assert_int_equal(one->verdict, VERDICT_INCONCLUSIVE);
-    assert_int_equal(one->missing, VERDICT_MISSING_CERTAINTY);
-    assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+    struct finding *finding = add_finding(&audit, HYPOTHESIS_KERNEL_FAULT);
+    finding->candidate_count = 2;
+    audit.analysis.defect = 0;
+    assert_false(finding_is_culprit(finding));
+    assert_int_equal(decide(&audit, HYPOTHESIS_KERNEL_FAULT)->verdict, VERDICT_CONFIRMED);
+    assert_int_equal(audit.verdict.outcome, AUDIT_DEFECT_SEEN);
+    finding->candidate_count = 1;
+    assert_true(finding_is_culprit(finding));
+    finding->certainty = FINDING_POSSIBLE;
+    assert_false(finding_is_culprit(finding));
 }
 
 static void flip_proves_only_both_ways(void **state)
@@ -341,6 +458,7 @@ static void flip_proves_only_both_ways(void **state)
         const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_RUNTIME_DEFECT);
         assert_int_equal(one->verdict, proves ? VERDICT_CONFIRMED : VERDICT_INCONCLUSIVE);
         assert_int_equal(audit.verdict.outcome, proves ? AUDIT_ROOT_CAUSE : AUDIT_INCONCLUSIVE);
+        assert_int_equal(audit.verdict.root_finding, proves ? 0 : -1);
     }
 }
 
@@ -368,7 +486,7 @@ static void root_ranks_first(void **state)
     make_clean(&audit);
     add_finding(&audit, HYPOTHESIS_USE_AFTER_FREE);
     add_finding(&audit, HYPOTHESIS_KERNEL_FAULT)->consequence_of = 0;
-    audit.analysis.root = 0;
+    audit.analysis.root = audit.analysis.defect = 0;
     verdict_decide(&audit.input, &audit.verdict);
     assert_int_equal(audit.verdict.hypotheses[HYPOTHESIS_USE_AFTER_FREE].rank, 1);
     assert_int_equal(audit.verdict.hypotheses[HYPOTHESIS_KERNEL_FAULT].rank, 2);
@@ -388,9 +506,9 @@ static void expected_fault_that_did_not_come(void **state)
     assert_true(audit.verdict.bound == 3.0 / 200);
     audit.input.fault_occurred = true; /* it came, and nothing explains it */
     verdict_decide(&audit.input, &audit.verdict);
-    assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+    assert_int_equal(audit.verdict.outcome, AUDIT_DEFECT_SEEN);
     add_finding(&audit, HYPOTHESIS_BAD_POINTER);
-    audit.analysis.root = 0;
+    audit.analysis.root = audit.analysis.defect = 0;
     verdict_decide(&audit.input, &audit.verdict);
     assert_int_equal(audit.verdict.outcome, AUDIT_ROOT_CAUSE);
 }
@@ -411,12 +529,16 @@ int main(void)
         cmocka_unit_test(whatever_is_missing_is_named),
         cmocka_unit_test(nothing_at_all_is_inconclusive),
         cmocka_unit_test(statistics_need_iterations),
+        cmocka_unit_test(all_iterations_make_an_audit_clean),
+        cmocka_unit_test(one_iteration_lacks_an_equal_one),
         cmocka_unit_test(only_equal_iterations_count),
         cmocka_unit_test(transfers_bound_themselves),
         cmocka_unit_test(one_run_at_the_level_is_enough),
         cmocka_unit_test(direct_finding_confirms),
         cmocka_unit_test(possible_finding_does_not),
-        cmocka_unit_test(several_candidates_do_not_confirm),
+        cmocka_unit_test(several_candidates_are_no_culprit),
+        cmocka_unit_test(symptom_is_not_a_cause),
+        cmocka_unit_test(lost_device_is_a_defect),
         cmocka_unit_test(flip_proves_only_both_ways),
         cmocka_unit_test(excluded_names_its_check_unless_it_happened),
         cmocka_unit_test(root_ranks_first),

@@ -252,7 +252,7 @@ static void check_spanish(const char *text)
         check_kind_absent(text, (uint8_t)i);
     for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
         check_absent(text, words_en.outcomes[i], words_es.outcomes[i]);
-    for (size_t i = 0; i < WORDS_VERDICT_COUNT; i++)
+    for (size_t i = 0; i < VERDICT_COUNT; i++)
         check_absent(text, words_en.verdicts[i], words_es.verdicts[i]);
     for (size_t i = 0; i < REPORT_SEVERITY_COUNT; i++)
         check_absent(text, words_en.severities[i], words_es.severities[i]);

@@ -140,9 +140,13 @@ static inline void specimen_findings(struct report_specimen *s)
 static inline void specimen_verdict(struct report_specimen *s)
 {
     struct audit_verdict *verdict = &s->facts.verdict;
-    *verdict = (struct audit_verdict){
-        .outcome = AUDIT_ROOT_CAUSE, .root_analysis = 1, .root_finding = 0, .bound = 0.0149
-    };
+    *verdict = (struct audit_verdict){ .outcome = AUDIT_ROOT_CAUSE,
+                                       .root_analysis = 1,
+                                       .root_finding = 0,
+                                       .seen_analysis = -1,
+                                       .seen_finding = -1,
+                                       .iterations = 500,
+                                       .bound = 0.0149 };
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         verdict->hypotheses[i] = (struct hypothesis_verdict){ .verdict = VERDICT_REFUTED,
                                                               .rank = (uint32_t)i + 4,
@@ -162,6 +166,7 @@ static inline void specimen_verdict(struct report_specimen *s)
                                      .total = 40,
                                      .analysis = 1,
                                      .finding = 1 };
+    verdict->hypotheses[HYPOTHESIS_NON_DETERMINISM].trials = 201;
     verdict->hypotheses[HYPOTHESIS_NON_DETERMINISM].bound = 0.0149;
     struct hypothesis_verdict *excluded = &verdict->hypotheses[HYPOTHESIS_STAGING_REUSE];
     excluded->verdict = VERDICT_EXCLUDED;
@@ -175,7 +180,9 @@ static inline void specimen_verdict(struct report_specimen *s)
                                             HYPOTHESIS_STALE_GRAPH,
                                             HYPOTHESIS_RUNTIME_DEFECT,
                                             HYPOTHESIS_HANG,
-                                            HYPOTHESIS_NUMERIC };
+                                            HYPOTHESIS_NUMERIC,
+                                            HYPOTHESIS_LEAK };
+    _Static_assert(COUNT_OF(open) == VERDICT_MISSING_COUNT - 1, "one for each");
     for (size_t i = 0; i < COUNT_OF(open); i++) {
         struct hypothesis_verdict *one = &verdict->hypotheses[open[i]];
         one->verdict = VERDICT_INCONCLUSIVE;
@@ -397,7 +404,9 @@ static inline void specimen_init_empty(struct report_specimen *s)
     specimen_identity(&s->facts.identity);
     s->facts.verdict = (struct audit_verdict){ .outcome = AUDIT_INCONCLUSIVE,
                                                .root_analysis = -1,
-                                               .root_finding = -1 };
+                                               .root_finding = -1,
+                                               .seen_analysis = -1,
+                                               .seen_finding = -1 };
     for (int i = 0; i < HYPOTHESIS_COUNT; i++)
         s->facts.verdict.hypotheses[i] = (struct hypothesis_verdict){
             .verdict = VERDICT_INCONCLUSIVE,

@@ -31,7 +31,7 @@ static void test_complete(void **state)
         check_pair("words", i, words_en.words[i], words_es.words[i]);
     for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
         check_pair("outcomes", i, words_en.outcomes[i], words_es.outcomes[i]);
-    for (size_t i = 0; i < WORDS_VERDICT_COUNT; i++)
+    for (size_t i = 0; i < VERDICT_COUNT; i++)
         check_pair("verdicts", i, words_en.verdicts[i], words_es.verdicts[i]);
     for (size_t i = 0; i < REPORT_SEVERITY_COUNT; i++)
         check_pair("severities", i, words_en.severities[i], words_es.severities[i]);
@@ -68,7 +68,7 @@ static void test_translated(void **state)
     }
     for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
         assert_string_not_equal(words_en.outcomes[i], words_es.outcomes[i]);
-    for (size_t i = 0; i < WORDS_VERDICT_COUNT; i++)
+    for (size_t i = 0; i < VERDICT_COUNT; i++)
         assert_string_not_equal(words_en.verdicts[i], words_es.verdicts[i]);
 }
 

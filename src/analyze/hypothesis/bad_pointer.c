@@ -30,6 +30,7 @@ static bool is_refusal(const struct event *event)
 static void on_trap(struct analyzer *analyzer, const struct event *event)
 {
     struct finding draft = finding_draft(HYPOTHESIS_BAD_POINTER, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT; /* the kernel that met the index says so itself */
     draft.cause = place_of_remark(analyzer, event);
     draft.expected = event->expected;
     draft.found = event->found;

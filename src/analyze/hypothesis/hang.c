@@ -32,6 +32,7 @@ static void find_culprit(struct analyzer *analyzer, const struct crumb_page *cru
         if (entered > finished) {
             bool exact = crumb_order(crumbs) == CRUMB_ORDER_EXACT;
             draft->cause = place_of_crumb(analyzer, crumb);
+            draft->attribution = FINDING_CULPRIT;
             draft->certainty = exact ? FINDING_DIRECT : FINDING_POSSIBLE;
             finding_set_reason(draft, exact ? REASON_STREAM_INSIDE : REASON_STREAM_BEGAN);
             return;

@@ -82,6 +82,7 @@ static void on_fault(struct analyzer *analyzer, const struct event *event,
                      const struct analyze_neighbourhood *near)
 {
     struct finding draft = finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT; /* unless several are left, or none */
     draft.near = *near;
     if (event->flags & EVENT_CAUGHT)
         draft.cause = place_of_fault(analyzer, event);

@@ -25,6 +25,7 @@ static void add_leak(struct analyzer *analyzer, const struct ledger_entry *first
                      uint64_t bytes)
 {
     struct finding draft = finding_draft(HYPOTHESIS_LEAK, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT;
     draft.cause = place_of_id(analyzer, first->created_id, 0);
     draft.cause.kind = EVENT_BUFFER_CREATE;
     draft.cause.foreign = true;

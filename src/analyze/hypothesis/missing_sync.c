@@ -20,6 +20,7 @@ static void on_redeem(struct analyzer *analyzer, const struct event *event)
     if (event->found == 1 || (ticket && host_is_after(analyzer, event, ticket)))
         return;
     struct finding draft = finding_draft(HYPOTHESIS_MISSING_SYNC, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT;
     uint64_t copy_id = ticket ? ticket->copy_id : event->cause_id;
     draft.cause = place_of_id(analyzer, copy_id, 0);
     draft.cause.kind = EVENT_COPY_OUT;

@@ -60,6 +60,9 @@ static void compare(struct analyzer *analyzer, uint64_t key, const struct event 
     if (first->hash == event->expected)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_NON_DETERMINISM, FINDING_DIRECT);
+    const struct history_entry *copy = history_find(&analyzer->history, copy_id);
+    if (copy && op_hashes_agree_before(analyzer, &copy->event))
+        draft.attribution = FINDING_CULPRIT; /* it read equal bytes and gave others */
     draft.cause = place_of_id(analyzer, copy_id, 0);
     draft.other = place_of_id(analyzer, first->copy_id, 0);
     draft.other.iteration = first->iteration;

@@ -66,8 +66,8 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         analyzer->result.findings[source].count++; /* it only passed them on */
     } else {
         bool exact = launch && entry && flow_inputs_scanned(analyzer, launch);
-        struct finding draft = finding_draft(HYPOTHESIS_NUMERIC,
-                                             exact ? FINDING_DIRECT : FINDING_POSSIBLE);
+        struct finding draft = finding_draft(HYPOTHESIS_NUMERIC, FINDING_DIRECT);
+        draft.attribution = exact ? FINDING_CULPRIT : FINDING_SEEN_AT;
         draft.cause = place;
         draft.expected = event->expected;
         draft.found = event->found;

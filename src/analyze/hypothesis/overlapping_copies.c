@@ -25,6 +25,7 @@ static void check_host_ranges(struct analyzer *analyzer, const struct event *eve
             vclock_covers(&stream->clock, ticket->stream, ticket->tick))
             continue;
         struct finding draft = finding_draft(HYPOTHESIS_OVERLAPPING_COPIES, FINDING_DIRECT);
+        draft.attribution = FINDING_CULPRIT;
         draft.cause = place_of_event(analyzer, event);
         draft.other = place_of_id(analyzer, ticket->copy_id, 0);
         draft.expected = ticket->host_address;

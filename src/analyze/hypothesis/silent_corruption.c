@@ -4,9 +4,9 @@
 
 static void on_canary(struct analyzer *analyzer, const struct event *event)
 {
-    struct finding draft = finding_draft(HYPOTHESIS_SILENT_CORRUPTION,
-                                         event->cause_id ? FINDING_DIRECT : FINDING_POSSIBLE);
+    struct finding draft = finding_draft(HYPOTHESIS_SILENT_CORRUPTION, FINDING_DIRECT);
     if (event->cause_id) {
+        draft.attribution = FINDING_CULPRIT;
         draft.cause = place_of_remark(analyzer, event);
     } else {
         draft.cause = place_of_event(analyzer, event);
@@ -36,6 +36,7 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     if (event->expected != event->host_address || event->found == event->expected)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_SILENT_CORRUPTION, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT;
     draft.cause = copy;
     draft.expected = event->expected;
     draft.found = event->found;

@@ -22,6 +22,7 @@ static void on_copy(struct analyzer *analyzer, const struct event *event)
     if (!ticket || !order_slot_busy(order, ticket, event) || is_overlap(order, ticket, event))
         return;
     struct finding draft = finding_draft(HYPOTHESIS_STAGING_REUSE, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT;
     draft.cause = place_of_event(analyzer, event);
     draft.other = place_of_id(analyzer, ticket->copy_id, 0);
     draft.expected = TICKET_FREE;
@@ -34,6 +35,8 @@ static void on_source_changed(struct analyzer *analyzer, const struct event *eve
 {
     const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
     struct finding draft = finding_draft(HYPOTHESIS_STAGING_REUSE, FINDING_DIRECT);
+    /* Which copy reads what was rewritten too early is known, and that nothing waited for it. */
+    draft.attribution = FINDING_CULPRIT;
     draft.cause = place_of_id(analyzer, event->cause_id, 0);
     draft.other = place_of_event(analyzer, event);
     draft.cause.address = event->host_address;

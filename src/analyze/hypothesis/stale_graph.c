@@ -58,6 +58,7 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     if (refused && event->check != EVENT_CHECK_STALE_GRAPH)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_STALE_GRAPH, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT;
     draft.cause = place_of_event(analyzer, event);
     draft.check = event->check;
     draft.expected = event->expected;

@@ -7,6 +7,7 @@ static void on_conflict(struct analyzer *analyzer, const struct conflict *confli
     if (conflict->kind != CONFLICT_UNWRITTEN)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_UNINITIALISED_READ, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT; /* nothing wrote there before: the read itself is wrong */
     draft.cause = place_of_work(analyzer, conflict->work);
     place_set_access(analyzer, &draft.cause, conflict->access);
     draft.cause.address = conflict->start;

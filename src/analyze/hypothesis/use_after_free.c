@@ -37,6 +37,7 @@ static void on_fault(struct analyzer *analyzer, const struct event *event,
     if (!near->known || near->live.bytes || !near->freed.bytes)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_USE_AFTER_FREE, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT; /* unless several are left, or none */
     draft.near = *near;
     if (event->flags & EVENT_CAUGHT)
         draft.cause = place_of_fault(analyzer, event);
@@ -104,6 +105,7 @@ static void on_conflict(struct analyzer *analyzer, const struct conflict *confli
     if (conflict->kind != CONFLICT_FREED)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_USE_AFTER_FREE, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT;
     draft.cause = place_of_touch(analyzer, &conflict->earlier, conflict->entry, conflict->start,
                                  conflict->bytes);
     draft.other = place_of_event(analyzer, conflict->event);

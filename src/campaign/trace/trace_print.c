@@ -54,7 +54,7 @@ static void add_side(struct trace *trace, const struct trace_process *process, c
 
 static bool is_sure(const struct finding *finding)
 {
-    return finding->certainty == FINDING_DIRECT && finding->candidate_count <= 1;
+    return finding->certainty == FINDING_DIRECT;
 }
 
 void trace_print_finding(struct trace *trace, const struct trace_process *process,
