@@ -7,10 +7,10 @@ get_property(greta_tests DIRECTORY PROPERTY TESTS)
 # The code that reads bytes from outside: files, recordings, JSON, the kernel's log, code objects, and
 # the calls of a program that is traced.
 set(untrusted_tests
-    "unit/base_(bytes|lines|mapfile|symbols|text)_test"
+    "unit/base_(bytes|compress|lines|mapfile|symbols|text)_test"
     "unit/tensor_(npy|shape)_test"
     "unit/(event|gguf|interpose|model|tokenizer)_.*"
-    "unit/(analyze_foreign|analyze_save|campaign_files|campaign_matrix|convert_quantize)_test"
+    "unit/(analyze_foreign|analyze_save|campaign_archive|campaign_files|campaign_matrix|convert_quantize)_test"
     "unit/(device_gpu_log|evaluate_recording|report_json|report_summary|tap_folder)_test"
     "fuzz/.*"
     "cli/(absurd_models|flight|inspect|quantize|tokenize)_test")

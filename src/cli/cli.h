@@ -57,6 +57,7 @@ struct cli_invocation;
 struct cli_command {
     const char *name;
     const char *operands; /* "FILE", "IN OUT TYPE", or "" */
+    const char *actions;  /* "show list": what the first operand may be, for completion; NULL */
     size_t operand_least, operand_most;
     const char *summary;     /* one line */
     const char *description; /* paragraphs divided by blank lines */

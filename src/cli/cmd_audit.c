@@ -324,6 +324,7 @@ enum cli_exit cli_audit_worker(int argument_count, char **arguments)
 const struct cli_command cli_audit = {
     .name = "audit",
     .operands = "[list | show [ID|latest] | prune] [-- INFER-OPTIONS]",
+    .actions = "list show prune",
     .operand_least = 0,
     .operand_most = AUDIT_WORKLOAD_WORDS,
     .summary = "find out whether runs are sound, and what the cause is if not",

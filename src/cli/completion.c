@@ -45,7 +45,13 @@ static void print_bash(FILE *out)
             fprintf(out, " %s", name);
         fputs("\" -- \"$word\")) ;;\n", out);
     }
-    fputs("        esac\n        return\n    fi\n    COMPREPLY=($(compgen -f -- \"$word\"))\n}\n"
+    fputs("        esac\n        return\n    fi\n    case \"${COMP_WORDS[1]} $COMP_CWORD\" in\n",
+          out);
+    for (size_t i = 0; i < cli_command_count(); i++)
+        if (cli_command_at(i)->actions)
+            fprintf(out, "    '%s 2') COMPREPLY=($(compgen -W \"%s\" -- \"$word\")); return ;;\n",
+                    cli_command_at(i)->name, cli_command_at(i)->actions);
+    fputs("    esac\n    COMPREPLY=($(compgen -f -- \"$word\"))\n}\n"
           "complete -o filenames -F _greta greta\n",
           out);
 }
@@ -88,6 +94,8 @@ static void print_zsh(FILE *out)
                 fputs("_files", out);
             fputs("\" \\\n", out);
         }
+        if (command->actions) /* the first operand is the command itself */
+            fprintf(out, "    '2:action:(%s)' \\\n", command->actions);
         fputs("    '--help[show help]' '*:file:_files'\n  ;;\n", out);
     }
     fputs("esac\n", out);
@@ -103,6 +111,11 @@ static void print_fish(FILE *out)
         fprintf(out, "complete -c greta -n __fish_use_subcommand -f -a %s -d \"", command->name);
         print_quoted(out, command->summary, "\"\\$");
         fputs("\"\n", out);
+        if (command->actions)
+            fprintf(out,
+                    "complete -c greta -n '__fish_seen_subcommand_from %s; and not "
+                    "__fish_seen_subcommand_from %s' -f -a \"%s\"\n",
+                    command->name, command->actions, command->actions);
         FOR_EACH_NAME (command, option, name) {
             bool is_long = strncmp(name, "--", 2) == 0;
             fprintf(out, "complete -c greta -n '__fish_seen_subcommand_from %s' %s %s",

@@ -103,6 +103,8 @@ expect_offer "llama3-70b " greta synth --shape llama3-7
 expect_offer "llama3-1b llama3-3b llama3-70b llama3-8b " greta synth -s llama3
 expect_offer "q4_0 q4_k_m " greta synth --type q4
 expect_offer "--ctx --ctx-size " greta inspect --ct
+expect_offer "list prune show " greta audit ""
+expect_offer "prune " greta audit p
 : >model.gguf
 expect_offer "model.gguf " greta inspect mo
 rm model.gguf

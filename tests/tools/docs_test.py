@@ -179,7 +179,7 @@ class Examples(unittest.TestCase):
     def test_options_exist(self):
         text = self.SLURM.read_text("utf-8") + read("examples/ci/github-actions.yml") + read("docs/exit-codes.md")
         known = greta("audit", "--help") + greta("infer", "--help")
-        used = set(re.findall(r" (--(?:device|locked|matrix|artifacts|json|model|baseline|max-tokens|resume)[a-z-]*)", text))
+        used = set(re.findall(r" (--(?:device|locked|matrix|artifacts|json|model|baseline|max-tokens|resume|keep|unfinished)[a-z-]*)", text))
         self.assertGreater(len(used), 6)
         for option in used:
             self.assertRegex(known, rf"(?<![a-z-]){option}(?![a-z-])")
@@ -188,7 +188,6 @@ class Examples(unittest.TestCase):
         """The job with a stand-in for greta that writes what it was given and ends with status."""
         program = pathlib.Path(folder) / "greta"
         program.write_text('#!/bin/bash\n[ "$1" = devices ] && exit\necho "$@" >>"$ARTIFACTS/line"\n'
-                           'mkdir -p "$ARTIFACTS/day/run"; echo {} >"$ARTIFACTS/day/run/summary.json"\n'
                            f'exit {status}\n')
         program.chmod(0o755)
         artifacts = pathlib.Path(folder) / "artifacts"
@@ -202,9 +201,8 @@ class Examples(unittest.TestCase):
                 code, lines = self.slurm(folder, status)
                 self.assertEqual(code, status)
                 self.assertIn("audit --model m.gguf --matrix A:bare:50", lines[0])
-                self.assertNotIn("--baseline", lines[0])
-                _, lines = self.slurm(folder, status)
-                self.assertIn("--baseline", lines[1])
+                self.assertRegex(lines[0], "--baseline [^ ]*/artifacts/last ")
+                self.assertRegex(lines[1], "^audit prune --artifacts [^ ]*/artifacts --keep 50$")
 
 
 if __name__ == "__main__":
