@@ -146,6 +146,9 @@ if(greta_kernel_count GREATER 0)
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
     endforeach()
+    add_test(NAME fake_gpu/gpu_narrow_test COMMAND gpu_narrow_test cuda:0)
+    set_tests_properties(fake_gpu/gpu_narrow_test PROPERTIES TIMEOUT ${greta_test_timeout}
+                         ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_LATE=1")
     # What a log says that the device is told to read instead of the kernel's.
     foreach(kind mine others)
         add_test(NAME fake_gpu/fault_logged_${kind}
@@ -175,7 +178,7 @@ if(greta_kernel_count GREATER 0)
         greta_fake_self_test(self_test "" 0)
         set_tests_properties(fake_gpu/self_test PROPERTIES LABELS long)
         greta_fake_self_test(self_test_some
-            "size-beyond-view,free-while-queued,skipped-wait,bad-index,slot-rewritten,overlapping-d2h,memory-vanished,overrun-into-guard,stale-graph,overrun,underrun,flipped-bit-in,lost-wakeup" 0)
+            "size-beyond-view,free-while-queued,skipped-wait,bad-index,slot-rewritten,overlapping-d2h,memory-vanished,overrun-into-guard,stale-graph,overrun,underrun,flipped-bit-in,lost-wakeup,fault-first-of-4,replay-last-of-8" 0)
         greta_fake_self_test(self_test_zones
             "free-while-queued,wild-pointer,memory-vanished,overrun-into-guard,overrun,underrun" 2
             FAKE_GPU_NO_RANGES=1)

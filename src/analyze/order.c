@@ -195,7 +195,8 @@ static void graph_event(struct analyzer *analyzer, const struct event *event)
         gone = graphs_find(&analyzer->graphs, event->cause_id);
     if (gone)
         gone->handle = event->object;
-    if (event->kind == EVENT_GRAPH_DESTROY)
+    /* What ran when a device was lost is looked into at the end: it must be known then. */
+    if (event->kind == EVENT_GRAPH_DESTROY && !analyzer->first_fault_id)
         graphs_remove(&analyzer->graphs, event->object);
 }
 

@@ -226,13 +226,35 @@ static const struct audit_row *find_faulty(const struct audit *audit)
     return faulty;
 }
 
+/* Several launches may have made the fault: which of them? */
+static enum status narrow(struct audit *audit, const struct audit_row *row, const struct job *base,
+                          struct error *err)
+{
+    const struct finding *several = row->analyzer ? narrow_find(analyzer_result(row->analyzer))
+                                                  : NULL;
+    struct interventions *made = &audit->interventions;
+    struct job job = *base;
+    if (!several)
+        return STATUS_OK;
+    /* As far as the row got, where it comes again at all. */
+    if (row->outcome.done && job.iterations > row->outcome.done)
+        job.iterations = row->outcome.done;
+    TRY(narrow_down(&audit->options, &audit->setup, &job, several, &audit->narrowing,
+                    &made->made[made->count], err));
+    made->count++;
+    return STATUS_OK;
+}
+
 static enum status find_out_more(struct audit *audit, struct error *err)
 {
     const struct campaign_options *options = &audit->options;
     const struct audit_row *row = find_faulty(audit);
     if (row && !options->no_interventions) {
-        const struct analysis *analysis = row->analyzer ? analyzer_result(row->analyzer) : NULL;
         struct job base = audit_row_job(audit, &row->plan);
+        TRY(narrow(audit, row, &base, err));
+        const struct analyzer *analyzer = audit->narrowing.analyzer ? audit->narrowing.analyzer
+                                                                    : row->analyzer;
+        const struct analysis *analysis = analyzer ? analyzer_result(analyzer) : NULL;
         TRY(intervene(
             options, &audit->setup, &base,
             analysis && analysis->root >= 0     ? analysis->findings[analysis->root].hypothesis
@@ -283,6 +305,7 @@ static void release(struct audit *audit)
     for (size_t i = 0; i < MATRIX_ROW_LIMIT; i++)
         audit_row_release(&audit->rows[i]);
     self_test_release(&audit->test);
+    narrowing_release(&audit->narrowing);
     transfers_release(&audit->transfers);
     comparison_release(&audit->comparison);
     history_release(&audit->history);

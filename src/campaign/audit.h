@@ -6,6 +6,7 @@
 #include "campaign/intervene.h"
 #include "campaign/lock.h"
 #include "campaign/matrix.h"
+#include "campaign/narrow.h"
 #include "campaign/self_test.h"
 #include "campaign/transfers.h"
 
@@ -46,6 +47,7 @@ struct audit {
     enum self_test_state self_test[HYPOTHESIS_COUNT];
     bool self_test_known;
     struct self_test test; /* if it ran in this audit */
+    struct narrowing narrowing;
     struct interventions interventions;
     struct transfers_report transfers;
     struct comparison comparison;

@@ -7,8 +7,9 @@
 
 /* Analyses of all rows and of the transfers, in the order the verdict's indices mean. */
 struct analyses {
-    const struct analysis *list[MATRIX_ROW_LIMIT + TRANSFERS_CHILD_LIMIT];
+    const struct analysis *list[MATRIX_ROW_LIMIT + TRANSFERS_CHILD_LIMIT + 1];
     size_t count;
+    struct analysis narrowed; /* what it found, and no more */
     struct analysis transfers[TRANSFERS_CHILD_LIMIT]; /* with what they vouch for, and no more */
     struct analysis unrecorded; /* stands for rows of which nothing is known */
 };
@@ -64,6 +65,11 @@ static void collect(const struct audit *audit, struct analyses *analyses)
     for (size_t i = 0; i < audit->transfers.analyzer_count; i++) {
         analyses->transfers[i] = only_copies(analyzer_result(audit->transfers.analyzers[i]));
         analyses->list[analyses->count++] = &analyses->transfers[i];
+    }
+    if (audit->narrowing.analyzer) {
+        analyses->narrowed = *analyzer_result(audit->narrowing.analyzer);
+        memset(analyses->narrowed.coverage, 0, sizeof(analyses->narrowed.coverage));
+        analyses->list[analyses->count++] = &analyses->narrowed;
     }
     analyses->unrecorded = (struct analysis){
         .level = audit->options.level, .lost_count = 1, .closed = true, .root = -1, .defect = -1
@@ -203,12 +209,16 @@ static struct report_identity identity_facts(const struct audit *audit)
     };
 }
 
-/* The recording the timeline is drawn of: of the row the root cause is in, else of the first. */
+/* The recording the timeline is drawn of: the one the root cause is in, else the first row's. */
 static const char *choose_flight(const struct audit *audit, const struct audit_verdict *verdict,
                                  const struct analyses *analyses, char path[FILES_PATH_BYTES])
 {
     const struct audit_row *chosen = NULL;
     struct error unused;
+    if (verdict->root_analysis >= 0 &&
+        analyses->list[verdict->root_analysis] == &analyses->narrowed)
+        return files_join(path, &unused, audit->folder, "%s", audit->narrowing.flight) ? NULL
+                                                                                      : path;
     for (size_t i = 0; i < audit->matrix.count; i++) {
         const struct audit_row *row = &audit->rows[i];
         if (!row->analyzer)

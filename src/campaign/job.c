@@ -45,14 +45,16 @@ json_t *job_to_json(const struct job *job)
     return json_pack(
         "{s:s, s:s, s:s?, s:s?, s:s?, s:s, s:s?, s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, "
         "s:I, "
-        "s:I, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
+        "s:I, s:I, s:b, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, "
+        "s:b, s:o}",
         "label", job->label, "device", job->device, "model", job->model, "inject", job->inject,
         "flight", job->flight, "results", job->results, "log", job->log, "prompt", job->prompt,
         "kv_type", job->kv_type, "level", audit_level_name(job->level), "d2h_mode",
         device_d2h_mode_name(job->d2h_mode), "work", (json_int_t)job->work, "iterations",
         (json_int_t)job->iterations, "streams_interval", (json_int_t)job->streams_interval,
         "copies", (json_int_t)job->copies, "seed", (json_int_t)job->seed, "hang_limit_ns",
-        (json_int_t)job->hang_limit_ns, "auditor_pid", (json_int_t)job->auditor_pid, "stress",
+        (json_int_t)job->hang_limit_ns, "auditor_pid", (json_int_t)job->auditor_pid,
+        "busy_streams", (json_int_t)job->busy_streams, "busy_replays", job->busy_replays, "stress",
         stress_json(&job->stress), "search", search_json(&job->search), "serialise", job->serialise, "single_stream", job->single_stream,
         "pageable", job->pageable, "large_copies", job->large_copies, "no_guards", job->no_guards,
         "no_live", job->no_live, "kill_at_end", job->kill_at_end, "check_weights",
@@ -150,6 +152,8 @@ enum status job_from_json(json_t *object, const char *path, struct job *ret_job,
         .iterations = (uint32_t)get_number(object, "iterations"),
         .streams_interval = (uint32_t)get_number(object, "streams_interval"),
         .copies = (uint32_t)get_number(object, "copies"),
+        .busy_streams = (uint32_t)get_number(object, "busy_streams"),
+        .busy_replays = get_flag(object, "busy_replays"),
         .seed = get_number(object, "seed"),
         .hang_limit_ns = get_number(object, "hang_limit_ns"),
         .auditor_pid = get_number(object, "auditor_pid"),

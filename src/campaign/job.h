@@ -15,6 +15,7 @@ enum job_work {
     JOB_INFER = 1,     /* a model on a prompt */
     JOB_STREAMS = 2,   /* the small workload of several streams */
     JOB_TRANSFERS = 4, /* every copy path, and the model's bytes on the device */
+    JOB_BUSY = 8,      /* many streams at a time, none ordered with another */
 };
 
 /* A range that stress draws from, both ends included. */
@@ -56,6 +57,8 @@ struct job {
     uint32_t iterations;       /* of JOB_INFER (or of JOB_STREAMS where that is all) */
     uint32_t streams_interval; /* with both: a round of streams every so many iterations */
     uint32_t copies;           /* of each path of JOB_TRANSFERS */
+    uint32_t busy_streams;     /* of JOB_BUSY */
+    bool busy_replays;         /* of JOB_BUSY: most launches of a round are a graph's */
     uint64_t seed;
     uint64_t hang_limit_ns; /* no progress for so long is a hang */
     uint64_t auditor_pid;   /* the worker ends when this process does */

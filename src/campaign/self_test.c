@@ -156,7 +156,8 @@ static const struct finding *find_several(const struct self_test_row *row,
 {
     for (size_t i = 0; i < analysis->finding_count; i++)
         if (analysis->findings[i].hypothesis == row->hypothesis &&
-            analysis->findings[i].candidate_count > 1)
+            analysis->findings[i].certainty == FINDING_POSSIBLE &&
+            analysis->findings[i].candidate_count)
             return &analysis->findings[i];
     return NULL;
 }
@@ -202,6 +203,8 @@ static enum status plant(struct bench *bench, const struct self_test_row *row,
     job.inject = row->plan;
     job.level = row->level;
     job.work = row->work;
+    job.busy_streams = SELF_TEST_STREAM_COUNT(row->needs);
+    job.busy_replays = (row->needs & SELF_TEST_REPLAYS) != 0;
     if (row->hypothesis == HYPOTHESIS_HANG)
         job.hang_limit_ns = HANG_LIMIT_NS;
     if (row->iterations)

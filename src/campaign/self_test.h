@@ -18,7 +18,12 @@ enum self_test_needs {
     SELF_TEST_FAULTING_GUARDS = 2,
     /* One run shows where it surfaces, not what did it: a finding that claims a culprit is wrong. */
     SELF_TEST_ONLY_SEEN = 4,
+    /* Of JOB_BUSY: launches of graphs. */
+    SELF_TEST_REPLAYS = 8,
 };
+/* Of JOB_BUSY: how many streams, beside the bits above. */
+#define SELF_TEST_STREAMS(count) ((count) << 8)
+#define SELF_TEST_STREAM_COUNT(needs) ((needs) >> 8)
 
 /* A fault, where it is planted, and what must be found. */
 struct self_test_row {

@@ -1,11 +1,24 @@
 /* self_test_rows.c - what is planted, where, and what must be found.
  *
  * Places are those of the small synthetic model (4 layers; a prompt of 6 tokens is step 0, each
- * token written is one more) and of the streams workload (work_streams.c: its steps and labels). */
+ * token written is one more), of the streams workload (work_streams.c: its steps and labels) and of
+ * busy streams (work_busy.c). */
 #include "campaign/self_test.h"
 
 #define INFER JOB_INFER
 #define STREAMS JOB_STREAMS
+
+/* A fault in one of `count` busy streams (work_busy.c), in the first or in the last; in a call of the
+ * second round, or in the first replay of a graph. */
+#define BUSY_ROW(count, name, stream, step, replays)                                               \
+    { name, "wild-pointer@op=swiglu,step=" #step ",tensor=busy." stream, JOB_BUSY, AUDIT_LOG,      \
+      HYPOTHESIS_KERNEL_FAULT, "swiglu", 1, step, "busy." stream, 0,                               \
+      SELF_TEST_STREAMS(count) | (replays) }
+#define BUSY_ROWS(count, last)                                                                     \
+    BUSY_ROW(count, "fault-first-of-" #count, "0", 1, 0),                                          \
+        BUSY_ROW(count, "fault-last-of-" #count, last, 1, 0),                                      \
+        BUSY_ROW(count, "replay-first-of-" #count, "0", 0, SELF_TEST_REPLAYS),                     \
+        BUSY_ROW(count, "replay-last-of-" #count, last, 0, SELF_TEST_REPLAYS)
 
 const struct self_test_row self_test_rows[] = {
     /* Sizes. */
@@ -67,6 +80,10 @@ const struct self_test_row self_test_rows[] = {
       HYPOTHESIS_KERNEL_FAULT, "swiglu", 0, 1, "ffn_swiglu", 0, SELF_TEST_FAULTING_GUARDS },
     { "overrun-into-guard", "overrun@op=swiglu,layer=2,step=2", INFER, AUDIT_GUARD,
       HYPOTHESIS_KERNEL_FAULT, "swiglu", 2, 2, "ffn_swiglu", 0, SELF_TEST_FAULTING_GUARDS },
+    /* The same with other streams at work, of which none is waited for. */
+    BUSY_ROWS(2, "1"),
+    BUSY_ROWS(4, "3"),
+    BUSY_ROWS(8, "7"),
     /* Contracts. */
     { "dtype-mismatch", "dtype-mismatch@op=rope,layer=0,step=1", INFER, AUDIT_LOG,
       HYPOTHESIS_CONTRACT_BREACH, "rope", 0, 1, "rope_qk", 0, 0 },

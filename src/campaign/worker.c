@@ -235,6 +235,20 @@ static enum status run_iterations(struct worker *worker, uint32_t *ret_failed, s
     return status;
 }
 
+static enum status run_busy(struct worker *worker, uint32_t *ret_failed, struct error *err)
+{
+    struct work_busy *busy;
+    TRY(work_busy_open(worker, &busy, err));
+    worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
+    for (uint32_t i = 0; i < worker->job->iterations; i++) {
+        *ret_failed += work_busy_run(busy, i, err) != STATUS_OK;
+        if (device_check(worker->device, err))
+            break;
+    }
+    work_busy_close(busy);
+    return STATUS_OK;
+}
+
 static void tell_planted(struct worker *worker, const struct inject *inject)
 {
     if (!inject)
@@ -296,6 +310,8 @@ static enum status run_work(struct worker *worker, uint32_t *ret_failed, struct 
 {
     if (worker->job->work & JOB_TRANSFERS)
         return work_transfers_run(worker, err);
+    if (worker->job->work & JOB_BUSY)
+        return run_busy(worker, ret_failed, err);
     return run_iterations(worker, ret_failed, err);
 }
 

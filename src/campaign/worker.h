@@ -76,6 +76,14 @@ void work_streams_close(struct work_streams *work); /* NULL is fine */
 MUST_CHECK enum status work_streams_run(struct work_streams *work, uint32_t iteration,
                                         struct error *err);
 
+/* work_busy.c: job->busy_streams streams that are given work and wait for nothing. */
+#define WORK_BUSY_STREAM_LIMIT 8u
+struct work_busy;
+MUST_CHECK enum status work_busy_open(struct worker *worker, struct work_busy **ret_work,
+                                      struct error *err);
+void work_busy_close(struct work_busy *work); /* NULL is fine */
+MUST_CHECK enum status work_busy_run(struct work_busy *work, uint32_t iteration, struct error *err);
+
 /* work_transfers.c: every copy path. */
 /* Of a staging slot where large copies are timed: what is much larger than it goes in pieces. */
 #define WORK_TRANSFERS_SLOT_BYTES ((uint64_t)16 << 20)

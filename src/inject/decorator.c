@@ -231,6 +231,7 @@ static void close_device(struct device *device)
 {
     struct inject *inject = of(device);
     const struct device_methods *real = inject->real;
+    struct device_command *recorded = inject->recorded;
     device->decorator = NULL;
     device->methods = real;
     device->tamper = (struct device_tamper){ 0 };
@@ -238,6 +239,7 @@ static void close_device(struct device *device)
         real->memory_destroy(device, &inject->indices);
     release(inject);
     real->close(device);
+    free(recorded); /* a graph had it */
 }
 
 static enum status staging_create(struct device *device, uint64_t bytes, void **ret_staging,
@@ -267,11 +269,43 @@ static enum status mark_create(struct device *device, void **ret_mark, struct er
     return of(device)->real->mark_create(device, ret_mark, err);
 }
 
+/* What a launch does wrong by itself it does in a graph too: at every replay. */
+static bool inject_fits_graph(const struct inject *inject)
+{
+    return inject->plan.fault == INJECT_WILD_POINTER || inject->plan.fault == INJECT_WRAPPED_OFFSET;
+}
+
+/* Where the fault belongs to the command at `place`: *commands become a copy with it, which is kept
+ * as long as the device is. With the lock held. */
+static enum status spoil_recorded(struct inject *inject, void *stream,
+                                  const struct device_command **commands, size_t count,
+                                  size_t place, struct error *err)
+{
+    struct inject_spoilt spoilt;
+    TRY(inject_spoil(inject, stream, &(*commands)[place], &spoilt, err));
+    if (!spoilt.hit)
+        return STATUS_OK;
+    inject->recorded = calloc(count, sizeof(*inject->recorded));
+    if (!inject->recorded)
+        return error_set(err, STATUS_NO_MEMORY, "no memory to plant a fault");
+    memcpy(inject->recorded, *commands, count * sizeof(*inject->recorded));
+    inject->recorded[place] = spoilt.commands[0];
+    *commands = inject->recorded;
+    return STATUS_OK;
+}
+
 static enum status graph_create(struct device *device, void *stream,
                                 const struct device_command *commands, size_t count,
                                 void **ret_graph, struct error *err)
 {
-    return of(device)->real->graph_create(device, stream, commands, count, ret_graph, err);
+    struct inject *inject = of(device);
+    enum status status = STATUS_OK;
+    pthread_mutex_lock(&inject->lock);
+    for (size_t i = 0; i < count && !status && inject_fits_graph(inject); i++)
+        status = spoil_recorded(inject, stream, &commands, count, i, err);
+    pthread_mutex_unlock(&inject->lock);
+    return status ? status
+                  : inject->real->graph_create(device, stream, commands, count, ret_graph, err);
 }
 
 static void graph_destroy(struct device *device, void *graph)
@@ -330,7 +364,7 @@ enum status inject_install(struct device *device, const struct inject_plan *plan
     }
     inject->device = device;
     inject->real = device->methods;
-    /* Faults are planted in calls; what is replayed makes none. */
+    /* Nearly all faults are planted in calls; what is replayed makes none. */
     device->info.replay_pays = false;
     inject->plan = *plan;
     device->decorator = inject;

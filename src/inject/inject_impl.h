@@ -66,6 +66,7 @@ struct inject {
     size_t memory_count;
     struct device_memory indices; /* of a bad index; impl NULL: none */
     int32_t *index_values;
+    struct device_command *recorded; /* of the graph that has the fault in it; NULL: none */
 
     /* A copy out whose bytes are changed once it has landed. */
     uint8_t *landing;

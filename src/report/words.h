@@ -275,7 +275,7 @@ struct words {
     const char *verdicts[VERDICT_COUNT];
     const char *severities[REPORT_SEVERITY_COUNT];
     const char *modes[REPORT_ROW_MODE_COUNT];
-    struct words_intervention interventions[9]; /* ends with an empty one */
+    struct words_intervention interventions[10]; /* ends with an empty one */
 };
 extern const struct words words_en, words_es;
 

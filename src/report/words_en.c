@@ -357,6 +357,7 @@ const struct words words_en = {
     },
     .interventions = {
         { "serialised", "every call waits for the one before" },
+        { "one-at-a-time", "a wait after each launch, to single out one of the candidates" },
         { "single-stream", "one stream only" },
         { "guards", "guard pages and poison" },
         { "pinned", "pinned staging" },

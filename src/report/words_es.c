@@ -367,6 +367,7 @@ const struct words words_es = {
     },
     .interventions = {
         { "serialised", "cada llamada espera a la anterior" },
+        { "one-at-a-time", "una espera tras cada lanzamiento, para dejar un solo candidato" },
         { "single-stream", "un solo flujo" },
         { "guards", "páginas de guarda y veneno" },
         { "pinned", "tránsito en memoria fijada" },

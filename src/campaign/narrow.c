@@ -1,0 +1,141 @@
+/* narrow.c - see narrow.h. */
+#include "campaign/narrow.h"
+
+#include "campaign/files.h"
+#include "ops/ops.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LABEL "narrowed"
+
+typedef const char *const sentence[ANALYZE_LANGUAGE_COUNT];
+
+static sentence found_proves = { "one launch was in flight at a time, and the fault came again: the "
+                                 "launch in flight made it, and is one of the candidates",
+                                 "hubo un solo lanzamiento en curso cada vez y el fallo volvió: lo "
+                                 "causó el lanzamiento en curso, que es uno de los candidatos" };
+static sentence found_not = { "why the launch does it", "por qué lo hace ese lanzamiento" };
+static sentence gone_proves = { "nothing: with a wait after each launch the fault did not come; the "
+                                "candidates stand",
+                                "nada: con una espera tras cada lanzamiento el fallo no apareció; "
+                                "quedan los candidatos" };
+static sentence gone_not = { "that none of the candidates did it: the waits change what overlaps",
+                             "que ningún candidato lo hiciera: las esperas cambian lo que se "
+                             "solapa" };
+static sentence other_proves = { "nothing about the candidates: with a wait after each launch "
+                                 "something else went wrong",
+                                 "nada sobre los candidatos: con una espera tras cada lanzamiento "
+                                 "falló otra cosa" };
+
+const struct finding *narrow_find(const struct analysis *analysis)
+{
+    for (size_t i = 0; analysis->root < 0 && i < analysis->finding_count; i++) {
+        const struct finding *finding = &analysis->findings[i];
+        bool by_fault = finding->hypothesis == HYPOTHESIS_KERNEL_FAULT ||
+                        finding->hypothesis == HYPOTHESIS_USE_AFTER_FREE;
+        if (by_fault && analysis->device_lost && finding->certainty == FINDING_POSSIBLE &&
+            finding->candidate_count)
+            return finding;
+    }
+    return NULL;
+}
+
+/* The same launch in another run: events have other numbers, and a replay is its calls there. */
+static bool is_candidate(const struct finding *several, const struct analyze_place *place)
+{
+    for (uint32_t i = 0; i < several->candidate_count; i++) {
+        const struct analyze_place *one = &several->candidates[i];
+        if (strcmp(one->op, place->op) == 0 && one->scope.layer == place->scope.layer &&
+            one->scope.step == place->scope.step &&
+            strcmp(one->scope.tensor, place->scope.tensor) == 0)
+            return true;
+    }
+    return several->candidates_left_out > 0;
+}
+
+static void conclude(struct report_intervention *made, const char *const *proves,
+                     const char *const *does_not_prove)
+{
+    for (int i = 0; i < ANALYZE_LANGUAGE_COUNT; i++) {
+        made->proves[i] = proves[i];
+        made->does_not_prove[i] = does_not_prove[i];
+    }
+}
+
+/* What the rerun shows; true if it singles a candidate out. */
+static bool judge(const struct finding *several, const struct analysis *analysis,
+                  struct report_intervention *made)
+{
+    const struct finding *root = analysis && analysis->root >= 0
+                                     ? &analysis->findings[analysis->root]
+                                     : NULL;
+    made->faults = analysis && (analysis->device_lost || analysis->finding_count);
+    bool single = root && is_candidate(several, &root->cause);
+    if (single)
+        conclude(made, found_proves, found_not);
+    else if (made->faults)
+        conclude(made, other_proves, gone_not);
+    else
+        conclude(made, gone_proves, gone_not);
+    return single;
+}
+
+/* The proof: kept, compressed where that works. */
+static void keep_recording(const struct child_setup *setup, const char *path,
+                           struct narrowing *narrowing)
+{
+    char packed[FILES_PATH_BYTES];
+    struct error unused;
+    bool is_packed = !child_path(setup->folder, LABEL, "flight" FLIGHT_PACKED_SUFFIX, packed,
+                                 &unused) &&
+                     !flight_pack(path, packed, 0, &unused);
+    if (is_packed)
+        unlink(path);
+    snprintf(narrowing->flight, sizeof(narrowing->flight), "run/%s.flight%s", LABEL,
+             is_packed ? FLIGHT_PACKED_SUFFIX : "");
+}
+
+enum status narrow_down(const struct campaign_options *options, const struct child_setup *setup,
+                        const struct job *base, const struct finding *several,
+                        struct narrowing *narrowing, struct report_intervention *ret_made,
+                        struct error *err)
+{
+    const struct campaign_watcher *watcher = &options->watcher;
+    struct analyze_options analysis_options = { .level = base->level,
+                                                .hang_limit_ns = base->hang_limit_ns,
+                                                .operand_name = ops_operand_name };
+    struct job job = *base;
+    struct child_outcome outcome;
+    struct analyzer *analyzer = NULL;
+    struct error unused;
+    char flight[FILES_PATH_BYTES];
+    if (watcher->step && !watcher->step(watcher->context, "narrowing", 0, 1))
+        return error_set(err, STATUS_INTERRUPTED, "interrupted");
+    TRY(child_path(setup->folder, LABEL, "flight", flight, err));
+    job.label = LABEL;
+    job.flight = flight;
+    job.serialise = true;
+    TRY(child_run(setup, &job, NULL, &outcome, err));
+    child_outcome_release(&outcome);
+    if (analyze_flight(flight, &analysis_options, &analyzer, &unused))
+        analyzer = NULL;
+    *ret_made = (struct report_intervention){
+        .changed = "one-at-a-time", .runs = 1, .control_runs = 1, .control_faults = 1
+    };
+    if (judge(several, analyzer ? analyzer_result(analyzer) : NULL, ret_made)) {
+        narrowing->analyzer = analyzer;
+        keep_recording(setup, flight, narrowing);
+        return STATUS_OK;
+    }
+    analyzer_destroy(analyzer);
+    unlink(flight);
+    return STATUS_OK;
+}
+
+void narrowing_release(struct narrowing *narrowing)
+{
+    analyzer_destroy(narrowing->analyzer);
+    *narrowing = (struct narrowing){ 0 };
+}

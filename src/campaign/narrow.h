@@ -1,0 +1,24 @@
+/* narrow.h - which of several candidates it was: the row once more, with a wait after each launch,
+ * so that only one is in flight when the fault comes. */
+#ifndef GRETA_CAMPAIGN_NARROW_H
+#define GRETA_CAMPAIGN_NARROW_H
+
+#include "campaign/campaign.h"
+#include "campaign/child.h"
+#include "report/report.h"
+
+struct narrowing {
+    struct analyzer *analyzer; /* of the rerun that singled one launch out; NULL: none did */
+    char flight[40];           /* its recording, relative to the folder */
+};
+
+/* The first finding that leaves several launches, where none is the root cause; NULL: none. */
+const struct finding *narrow_find(const struct analysis *analysis);
+/* base: the job of the row with that finding. *ret_made: what came of it, for the report. */
+MUST_CHECK enum status narrow_down(const struct campaign_options *options,
+                                   const struct child_setup *setup, const struct job *base,
+                                   const struct finding *several, struct narrowing *narrowing,
+                                   struct report_intervention *ret_made, struct error *err);
+void narrowing_release(struct narrowing *narrowing);
+
+#endif
