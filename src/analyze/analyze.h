@@ -83,9 +83,9 @@ struct analyze_place {
     uint32_t stack_index, name_index; /* as struct event has them */
     uint64_t ordinal;                 /* of a launch: launch number in its process, from 1 */
     /* The bytes at stake. */
-    uint8_t operand; /* EVENT_NO_OPERAND if none */
+    uint8_t operand;                   /* EVENT_NO_OPERAND if none */
     char operand_name[EVENT_OP_BYTES]; /* as the op's contract has it; "" if not known */
-    uint8_t mode;    /* enum event_access_mode */
+    uint8_t mode;                      /* enum event_access_mode */
     uint64_t address, bytes;
     uint32_t buffer_index;
     uint16_t generation;
@@ -150,9 +150,9 @@ struct finding {
     uint32_t candidate_count;
     struct analyze_place candidates[FINDING_CANDIDATE_LIMIT];
     uint64_t candidates_left_out; /* more of them, for which there was no room: the least likely */
-    uint64_t order_id;      /* id of the first event of the violation: its place in time */
-    uint64_t count;         /* how often, at this op, operand and check */
-    int32_t consequence_of; /* index of the finding it follows from; -1: of none */
+    uint64_t order_id;            /* id of the first event of the violation: its place in time */
+    uint64_t count;               /* how often, at this op, operand and check */
+    int32_t consequence_of;       /* index of the finding it follows from; -1: of none */
     char reason[FINDING_REASON_BYTES]; /* English, for FINDING_POSSIBLE */
 };
 
@@ -177,6 +177,31 @@ const char *analyze_kind_article(uint8_t kind, enum analyze_language language);
 /* Names from outside are cut to this many bytes in a sentence. */
 #define ANALYZE_NAME_LIMIT 80
 
+/* ---- Endings -------------------------------------------------------------------------------- */
+
+/* How a run ended. Not a hypothesis, and no evidence of one: a healthy process can be killed in the
+ * middle of a launch. */
+enum run_ending_kind {
+    ENDING_UNKNOWN,       /* not seen: it runs, or nothing says */
+    ENDING_IN_ORDER,      /* of a recording: it was closed */
+    ENDING_EXITED,        /* number: exit status */
+    ENDING_KILLED,        /* number: signal, sent by another process */
+    ENDING_OUT_OF_MEMORY, /* killed by the kernel, which had no memory left */
+    ENDING_ABORTED,       /* number: signal of its own doing: abort, segmentation fault */
+    ENDING_HUNG,          /* made no progress; the auditor ended it */
+    ENDING_DEVICE_LOST,
+    ENDING_UNCLOSED, /* of a recording: its process is gone and did not close it */
+    ENDING_COUNT
+};
+struct run_ending {
+    enum run_ending_kind kind;
+    int number;
+};
+const char *run_ending_name(enum run_ending_kind kind); /* "out-of-memory": a stable slug */
+struct run_ending run_ending_of_signal(int number);     /* ENDING_ABORTED or ENDING_KILLED */
+/* "killed by signal 9 (SIGKILL)"; adds to text. */
+void run_ending_words(struct run_ending ending, enum analyze_language language, struct text *text);
+
 /* ---- Analysis of one stream of events ------------------------------------------------------- */
 
 /* What a detector looked at. A path that was not exercised has total 0. */
@@ -198,7 +223,8 @@ struct analysis {
     uint64_t ops_compared;    /* operands of launches held against an earlier equal iteration */
     uint64_t lost_count, dropped_count, damaged_count; /* of records */
     bool device_lost;
-    bool closed; /* the process ended in order */
+    bool closed;              /* the process ended in order */
+    struct run_ending ending; /* as far as the events and the file tell */
     /* Of the direct findings that follow from no other, in happens-before order; -1: none. */
     int32_t root;   /* the first with a culprit */
     int32_t defect; /* the first at all */

@@ -189,8 +189,6 @@ MUST_CHECK enum status finding_sort(struct analyzer *analyzer, struct error *err
 /* Why a finding is only possible; in both languages, since a report has only one. */
 enum finding_reason {
     REASON_NO_LAUNCH_KNOWN,
-    REASON_DIED_INSIDE,
-    REASON_DIED_IN_CALL,
     REASON_SEVERAL_LAUNCHES,
     REASON_NEAR_ADDRESS,
     REASON_GAPS,

@@ -188,6 +188,19 @@ uint64_t analyze_forgotten(const struct analyzer *analyzer)
     return analyzer->ledger.forgotten + analyzer->graphs.forgotten;
 }
 
+static struct run_ending ending_of(const struct analyzer *analyzer)
+{
+    const struct analysis *result = &analyzer->result;
+    if (result->device_lost)
+        return (struct run_ending){ .kind = ENDING_DEVICE_LOST };
+    if (result->closed)
+        return (struct run_ending){ .kind = ENDING_IN_ORDER };
+    for (size_t i = 0; i < result->finding_count; i++)
+        if (result->findings[i].hypothesis == HYPOTHESIS_HANG)
+            return (struct run_ending){ .kind = ENDING_HUNG };
+    return (struct run_ending){ .kind = analyzer->process_dead ? ENDING_UNCLOSED : ENDING_UNKNOWN };
+}
+
 enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *crumbs,
                             const struct flight_info *info, uint64_t now_ns, struct error *err)
 {
@@ -207,8 +220,7 @@ enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *
         memcpy(result->device, info->device, sizeof(result->device));
         memcpy(result->command, info->command, sizeof(result->command));
     }
-    /* From the last: a death inside a launch is explained by a hang. */
-    for (unsigned i = HYPOTHESIS_COUNT; i-- > 0;) {
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct hypothesis_detector *detector = hypothesis_detector((enum hypothesis)i);
         result->coverage[i].ran = result->level >= detector->info.level;
         /* Of a call whose record was lost, what belongs to it may still be there. */
@@ -225,6 +237,7 @@ enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *
         coverage->checked -= forgotten < coverage->checked ? forgotten : coverage->checked;
     }
     analyzer->crumbs = NULL;
+    result->ending = ending_of(analyzer);
     finding_name_operands(analyzer);
     return finding_sort(analyzer, err);
 }

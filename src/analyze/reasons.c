@@ -7,12 +7,6 @@ static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
     [REASON_NO_LAUNCH_KNOWN] = { "the fault names no launch and no breadcrumb is open",
                                  "el fallo no nombra ningún lanzamiento y el rastro no muestra "
                                  "ninguno en curso" },
-    [REASON_DIED_INSIDE] = { "the process ended while this launch was running; what ended it is "
-                             "not known",
-                             "el proceso terminó mientras se ejecutaba este lanzamiento; no se "
-                             "sabe qué lo terminó" },
-    [REASON_DIED_IN_CALL] = { "the process ended in this call; what ended it is not known",
-                              "el proceso terminó en esta llamada; no se sabe qué lo terminó" },
     [REASON_SEVERAL_LAUNCHES] = { "each of them may have been running; those known to have begun "
                                   "come first, then in the order of their calls",
                                   "cualquiera pudo estar en ejecución; primero los que consta que "

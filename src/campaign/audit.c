@@ -111,6 +111,7 @@ static enum status load_rows(struct audit *audit, struct error *err)
             row->outcome.exit_code = (int)json_integer_value(json_object_get(one, "exit_code"));
             row->outcome.signal = (int)json_integer_value(json_object_get(one, "signal"));
             row->outcome.hung = json_is_true(json_object_get(one, "hung"));
+            row->outcome.out_of_memory = json_is_true(json_object_get(one, "out_of_memory"));
             TRY(audit_load_row(audit, row, err));
         }
     }

@@ -64,6 +64,8 @@ MUST_CHECK enum status audit_run_row(struct audit *audit, struct audit_row *row,
 MUST_CHECK enum status audit_load_row(struct audit *audit, struct audit_row *row,
                                       struct error *err);
 void audit_row_release(struct audit_row *row);
+/* How its process ended; a device that was lost before is what ended it. */
+struct run_ending audit_row_ending(const struct audit_row *row);
 /* Something went wrong in it. */
 bool audit_row_is_faulty(const struct audit_row *row);
 

@@ -99,6 +99,21 @@ static uint64_t count_all(const struct audit *audit)
     return done;
 }
 
+/* A process that another one ended says nothing of the workload. */
+static bool fails_by_itself(const struct audit_row *row)
+{
+    switch (audit_row_ending(row).kind) {
+    case ENDING_ABORTED:
+    case ENDING_HUNG:
+    case ENDING_DEVICE_LOST:
+        return true;
+    case ENDING_EXITED:
+        return row->outcome.ended;
+    default:
+        return false;
+    }
+}
+
 static void decide(const struct audit *audit, const struct analyses *analyses,
                    struct audit_verdict *ret_verdict)
 {
@@ -126,8 +141,9 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
         if (audit->options.expect_fault && has_symptom(row, audit->options.expect_fault))
             input.fault_occurred = true;
         if (audit_row_is_faulty(row) && !(analysis && analysis->finding_count)) {
-            input.crash_count += !row->outcome.ended;
-            input.failure_count += row->outcome.ended;
+            bool by_itself = fails_by_itself(row);
+            input.crash_count += !by_itself;
+            input.failure_count += by_itself;
         }
     }
     input.crash_count += audit->transfers.failed;
@@ -163,6 +179,7 @@ static struct report_row row_facts(const struct audit *audit, const struct audit
         .crashed = row->finished && !outcome->ended && !outcome->hung && !outcome->interrupted,
         .hung = outcome->hung,
         .interrupted = !row->finished,
+        .ending = row->finished ? audit_row_ending(row) : (struct run_ending){ ENDING_UNKNOWN, 0 },
         .exit_code = outcome->exit_code,
         .signal = outcome->hung ? 0 : outcome->signal,
         .error = error,

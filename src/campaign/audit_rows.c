@@ -36,6 +36,15 @@ static bool went_wrong(const struct audit_row *row)
            (row->analyzer && analyzer_result(row->analyzer)->finding_count > 0);
 }
 
+struct run_ending audit_row_ending(const struct audit_row *row)
+{
+    struct run_ending ending = child_ending(&row->outcome);
+    if (ending.kind == ENDING_EXITED && row->analyzer &&
+        analyzer_result(row->analyzer)->device_lost)
+        ending.kind = ENDING_DEVICE_LOST;
+    return ending;
+}
+
 bool audit_row_is_faulty(const struct audit_row *row)
 {
     return row->finished && went_wrong(row);
@@ -145,8 +154,14 @@ static void tell(const struct audit *audit, const struct audit_row *row)
     const struct child_outcome *outcome = &row->outcome;
     bool spanish = audit->options.language == ANALYZE_SPANISH;
     char line[512];
+    struct text ending;
     if (!watcher->note)
         return;
+    text_init(&ending);
+    if (!outcome->ended) {
+        text_add(&ending, ", ");
+        run_ending_words(audit_row_ending(row), audit->options.language, &ending);
+    }
     size_t found = row->analyzer ? analyzer_result(row->analyzer)->finding_count : 0;
     snprintf(line, sizeof(line), "%s %s (%s): %u %s %u %s, %u %s, %zu %s%s",
              spanish ? "fila" : "row", row->plan.label, report_row_mode_name(row->plan.mode),
@@ -159,10 +174,8 @@ static void tell(const struct audit *audit, const struct audit_row *row)
              found,
              spanish ? text_plural(found, "hallazgo", "hallazgos")
                      : text_plural(found, "finding", "findings"),
-             outcome->hung     ? (spanish ? ", se colgó" : ", hung")
-             : outcome->signal ? (spanish ? ", murió" : ", died")
-             : !outcome->ended ? (spanish ? ", no terminó" : ", did not end")
-                               : "");
+             text_get(&ending));
+    text_release(&ending);
     watcher->note(watcher->context, line);
 }
 

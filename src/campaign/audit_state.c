@@ -11,9 +11,10 @@ static json_t *rows_json(const struct audit *audit)
     for (size_t i = 0; i < audit->matrix.count; i++) {
         const struct audit_row *row = &audit->rows[i];
         if (row->finished)
-            json_array_append_new(rows, json_pack("{s:s, s:i, s:i, s:b}", "label", row->plan.label,
-                                                  "exit_code", row->outcome.exit_code, "signal",
-                                                  row->outcome.signal, "hung", row->outcome.hung));
+            json_array_append_new(
+                rows, json_pack("{s:s, s:i, s:i, s:b, s:b}", "label", row->plan.label, "exit_code",
+                                row->outcome.exit_code, "signal", row->outcome.signal, "hung",
+                                row->outcome.hung, "out_of_memory", row->outcome.out_of_memory));
     }
     return rows;
 }

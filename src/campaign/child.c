@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "campaign/files.h"
+#include "campaign/memory_killer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,12 +86,25 @@ static void look(struct watch *watch)
     }
 }
 
-static void note_end(struct child_outcome *outcome, int state)
+struct run_ending child_ending(const struct child_outcome *outcome)
+{
+    if (outcome->hung)
+        return (struct run_ending){ .kind = ENDING_HUNG };
+    if (outcome->out_of_memory)
+        return (struct run_ending){ ENDING_OUT_OF_MEMORY, outcome->signal };
+    if (outcome->signal)
+        return run_ending_of_signal(outcome->signal);
+    return (struct run_ending){ ENDING_EXITED, outcome->exit_code };
+}
+
+static void note_end(struct child_outcome *outcome, pid_t pid, uint64_t killed_before, int state)
 {
     if (WIFSIGNALED(state))
         outcome->signal = WTERMSIG(state);
     else if (WIFEXITED(state))
         outcome->exit_code = WEXITSTATUS(state);
+    outcome->out_of_memory = outcome->signal == SIGKILL && !outcome->hung &&
+                             !outcome->interrupted && memory_killer_took(pid, killed_before);
 }
 
 /* Lines to expect of a job that goes well. */
@@ -110,6 +124,7 @@ static enum status watch_child(pid_t pid, const struct job *job, const struct pr
     uint64_t limit_ns = 2 * (job->hang_limit_ns ? job->hang_limit_ns : HANG_DEFAULT_NS);
     struct timespec pause = { 0, POLL_NS };
     enum status status = STATUS_OK;
+    uint64_t killed_before = memory_killer_count();
     int state;
     for (;;) {
         pid_t ended = waitpid(pid, &state, WNOHANG);
@@ -129,7 +144,7 @@ static enum status watch_child(pid_t pid, const struct job *job, const struct pr
         }
         nanosleep(&pause, NULL);
     }
-    note_end(outcome, state);
+    note_end(outcome, pid, killed_before, state);
     return status;
 }
 

@@ -29,6 +29,7 @@ struct child_outcome {
     bool ended;   /* in order */
     bool hung;    /* no progress for too long: killed */
     bool interrupted;
+    bool out_of_memory; /* the kernel killed it */
     int exit_code, signal;
     uint32_t done;        /* iterations of the job's main workload */
     uint32_t errors;      /* of them those in which it failed, or the streams workload beside it */
@@ -56,6 +57,9 @@ struct child_outcome {
 };
 
 #define CHILD_ERROR_LIMIT 32u
+
+/* How the process ended. What its device did is not known here. */
+struct run_ending child_ending(const struct child_outcome *outcome);
 
 void child_outcome_release(struct child_outcome *outcome);
 

@@ -125,10 +125,12 @@ static void emit_row(struct emit *emit, const struct recording *recording, const
     emit_view(emit, "file", text_view_of(recording->name));
     emit_start(emit, recording->start_wall_ns);
     emit_view(emit, "device", text_view_of(analysis ? analysis->device : "-"));
-    emit_text(emit, "ended",
-              !analysis          ? "unreadable"
-              : analysis->closed ? "in order"
-                                 : "died, or still runs");
+    struct text ended;
+    text_init(&ended);
+    if (analysis)
+        run_ending_words(analysis->ending, ANALYZE_ENGLISH, &ended);
+    emit_text(emit, "ended", analysis ? text_get(&ended) : "unreadable");
+    text_release(&ended);
     emit_index(emit, "findings",
                analysis ? (int64_t)(analysis->finding_count + analysis->findings_dropped) : -1);
     emit_bytes(emit, "size", recording->bytes);

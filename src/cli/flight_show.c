@@ -18,6 +18,7 @@ struct survey {
     uint64_t outcomes[EVENT_OUTCOME_COUNT];
     uint64_t stream_calls[STREAM_LIMIT];
     struct event stream_last[STREAM_LIMIT]; /* id 0: none */
+    struct event last;                      /* of all; id 0: none */
     struct event pending[PENDING_LIMIT];
     uint64_t pending_count;
 };
@@ -27,6 +28,7 @@ static void survey_events(const struct flight_reader *reader, struct survey *sur
     struct event event;
     uint64_t id = 0;
     while (flight_next(reader, &id, &event)) {
+        survey->last = event;
         survey->kinds[event.kind]++;
         survey->outcomes[event.outcome]++;
         if (event.stream_index < STREAM_LIMIT && event.kind < EVENT_COMPLETION) {
@@ -74,9 +76,6 @@ static void emit_head(struct emit *emit, const char *path, const struct flight_i
     emit_start(emit, info);
     if (emit_is_json(emit))
         emit_flag(emit, "closed", info->closed);
-    else
-        emit_text(emit, "ended",
-                  info->closed ? "in order" : "not in order: the process died, or still runs");
     emit_count(emit, "first_event", info->first_id);
     emit_count(emit, "last_event", info->last_id);
     emit_count(emit, "analysed_up_to", info->analysed_id);
@@ -174,8 +173,7 @@ static void emit_streams(struct emit *emit, const struct flight_reader *reader,
         emit_count(emit, "entered", entered);
         emit_count(emit, "finished", finished);
         /* Where only the next kernel tells that one has ended, the last of them may have. */
-        emit_call(emit,
-                  crumb_order(crumbs) == CRUMB_ORDER_EXACT ? "stopped_inside" : "begun_last",
+        emit_call(emit, crumb_order(crumbs) == CRUMB_ORDER_EXACT ? "stopped_inside" : "begun_last",
                   &inside);
         emit_call(emit, "last_call", &survey->stream_last[i]);
         emit_object_end(emit);
@@ -242,12 +240,30 @@ static void emit_finding(struct emit *emit, const struct analysis *analysis, siz
     text_release(&text);
 }
 
-static enum status emit_findings(struct emit *emit, const char *path, struct error *err)
+/* How it ended, and of a process that was cut off what it did last. */
+static void emit_ending(struct emit *emit, const struct analysis *analysis,
+                        const struct survey *survey)
 {
-    const struct analyze_options options = { .level = AUDIT_LEVEL_COUNT, .operand_name = ops_operand_name };
+    struct text words;
+    text_init(&words);
+    run_ending_words(analysis->ending, ANALYZE_ENGLISH, &words);
+    if (emit_is_json(emit))
+        emit_text(emit, "ending", run_ending_name(analysis->ending.kind));
+    emit_text(emit, "ended", text_get(&words));
+    if (!analysis->closed)
+        emit_call(emit, "last_activity", &survey->last);
+    text_release(&words);
+}
+
+static enum status emit_findings(struct emit *emit, const char *path, const struct survey *survey,
+                                 struct error *err)
+{
+    const struct analyze_options options = { .level = AUDIT_LEVEL_COUNT,
+                                             .operand_name = ops_operand_name };
     struct analyzer *analyzer;
     TRY(analyze_flight(path, &options, &analyzer, err));
     const struct analysis *analysis = analyzer_result(analyzer);
+    emit_ending(emit, analysis, survey);
     emit_text(emit, "analysed_at_level", audit_level_name(analysis->level));
     emit_count(emit, "findings_in_all", analysis->finding_count + analysis->findings_dropped);
     if (analysis->finding_count > 0 || emit_is_json(emit)) {
@@ -269,7 +285,7 @@ enum status flight_show(struct emit *emit, const char *path, const struct flight
     survey_events(reader, survey);
     emit_head(emit, path, flight_info(reader));
     emit_pending(emit, survey);
-    enum status status = emit_findings(emit, path, err);
+    enum status status = emit_findings(emit, path, survey, err);
     if (!status) {
         emit_allocations(emit, reader);
         emit_counts(emit, survey);

@@ -304,6 +304,8 @@ static void tell_fault(struct interpose *interpose, uint64_t cause_id, int32_t c
     if (!translate_open(interpose, &fault, EVENT_FAULT, "", 0))
         return;
     fault.event.cause_id = cause_id;
+    if (cause_id)
+        fault.event.flags |= EVENT_CAUGHT;
     fault.event.code = code;
     fault.event.code_of = EVENT_CODE_RUNTIME;
     translate_tell_done(interpose, &fault);

@@ -43,6 +43,7 @@ struct report_row {
     uint32_t planned, done; /* iterations */
     uint32_t errors;        /* iterations that failed */
     bool crashed, hung, interrupted;
+    struct run_ending ending;               /* of the child */
     int exit_code, signal;                  /* of the child; 0 */
     const char *error;                      /* first error in words; NULL: none */
     const char *log;                        /* "run/A.log", relative to the audit's folder */

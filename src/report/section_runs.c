@@ -21,16 +21,19 @@ static void print_result(struct doc *doc, const struct report_row *row)
     };
     _Static_assert(COUNT_OF(words) == FACTS_ROW_RESULT_COUNT, "every result has words");
     enum facts_row_result result = facts_row_result(row);
-    char code[16];
-    snprintf(code, sizeof(code), "%d", row->signal ? row->signal : row->exit_code);
     doc_cell_begin(doc);
     doc_badge(doc, doc_word(doc, words[result]),
               result == FACTS_ROW_PASSED        ? DOC_GOOD
               : result >= FACTS_ROW_INTERRUPTED ? DOC_OPEN
                                                 : DOC_BAD);
-    if (row->signal || row->exit_code) {
-        doc_text(doc, " ");
-        doc_words(doc, row->signal ? WORD_SIGNAL : WORD_EXIT, code, NULL);
+    if (row->ending.number || row->ending.kind > ENDING_EXITED) {
+        struct text ending;
+        text_init(&ending);
+        text_add(&ending, " ");
+        run_ending_words(row->ending, doc->language, &ending);
+        doc_text(doc, text_get(&ending));
+        doc->out->failed = doc->out->failed || ending.failed;
+        text_release(&ending);
     }
     doc_cell_end(doc);
 }

@@ -195,6 +195,7 @@ static json_t *analysis_json(struct text *out, const struct report_facts *facts,
     json_put_count(out, item, "findings_dropped", one->findings_dropped);
     json_put_flag(out, item, "device_lost", one->device_lost);
     json_put_flag(out, item, "closed", one->closed);
+    json_put_text(out, item, "ending", run_ending_name(one->ending.kind));
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         json_t *covered = json_object();
         json_put_flag(out, covered, "ran", one->coverage[i].ran);

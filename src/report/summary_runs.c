@@ -16,6 +16,7 @@ static json_t *row_json(struct text *out, const struct report_row *row)
     json_put_flag(out, item, "crashed", row->crashed);
     json_put_flag(out, item, "hung", row->hung);
     json_put_flag(out, item, "interrupted", row->interrupted);
+    json_put_text(out, item, "ending", run_ending_name(row->ending.kind));
     json_put_integer(out, item, "exit_code", row->exit_code);
     json_put_integer(out, item, "signal", row->signal);
     json_put_text(out, item, "error", row->error);

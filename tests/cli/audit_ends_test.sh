@@ -91,9 +91,15 @@ kill -9 "$worker"
 wait "$auditor"
 [ $? -eq 4 ] || fail "expected exit status 4"
 expect_summary "j['outcome'] == 'INCONCLUSIVE' and [r['crashed'] for r in j['rows']] == [True, False]"
+expect_summary "[(r['ending'], r['signal']) for r in j['rows']] == [('killed', 9), ('exited', 0)]"
+# Whoever killed it, no kernel did.
+expect_summary "j['findings'] == []"
+expect_stderr "killed by signal 9 (SIGKILL)"
 expect_exit 1 "${audit[@]}" --matrix B:audit:1 --no-interventions --hang-limit 1 --inject lost-wakeup
 expect_stdout "hang"
 expect_summary "j['outcome'] == 'DEFECT_SEEN' and [r['hung'] for r in j['rows']] == [True]"
+expect_summary "[r['ending'] for r in j['rows']] == ['hung']"
+expect_summary "{f['hypothesis'] for f in j['findings']} == {'hang'}"
 
 # ---- Interrupted -------------------------------------------------------------------------------
 rm -rf artifacts

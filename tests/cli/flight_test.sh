@@ -10,7 +10,7 @@ rm -rf made
 # ---- show --------------------------------------------------------------------------------------
 expect_exit 0 "$GRETA" flight show run.flight
 expect_no_stderr
-expect_stdout "ended              in order"
+expect_stdout "ended              device lost"
 expect_stdout "calls without end  1"
 expect_stdout "#100 launch rms_norm, layer 0, step 4"
 expect_stdout "stopped inside"
@@ -21,7 +21,7 @@ expect_stdout "analysed at level  guard"
 expect_stdout 'one\x0Atwo\x0D\x1B[31m'
 grep -q $'\x1b' "$captured/out" && fail "expected no escape character"
 expect_exit 0 "$GRETA" flight show run.flight --json
-expect_json 'j["closed"] is True and j["last_event"] == 100 and j["calls_without_end"] == 1'
+expect_json 'j["closed"] is True and j["ending"] == "device-lost" and j["last_event"] == 100 and j["calls_without_end"] == 1'
 expect_json '[s["stopped_inside"] for s in j["streams"] if s["stream"] == 1][0].startswith("#61 ")'
 expect_json 'j["traps"][0]["index"] == 2139062143 and j["outcomes"]["refused"] == 2'
 expect_json 'len(j["findings"]) == j["findings_in_all"] > 0'

@@ -159,40 +159,10 @@ static const struct event *last_pending(const struct analyzer *analyzer)
     return NULL;
 }
 
-static bool is_explained(const struct analyzer *analyzer)
-{
-    for (size_t i = 0; i < analyzer->result.finding_count; i++)
-        if (analyzer->result.findings[i].hypothesis == HYPOTHESIS_HANG)
-            return true;
-    return analyzer->first_fault_id != 0;
-}
-
-/* The process is gone, without a fault that was told: where was it? */
-static void on_death(struct analyzer *analyzer)
-{
-    struct finding draft = finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_POSSIBLE);
-    const struct event *pending = last_pending(analyzer);
-    const struct event no_fault = { .kind = EVENT_FAULT };
-    suspects_find(analyzer, &no_fault, &draft);
-    draft.certainty = FINDING_POSSIBLE;
-    if (draft.candidate_count == 0 && !pending)
-        return;
-    if (draft.candidate_count == 0)
-        draft.cause = place_of_event(analyzer, pending);
-    if (pending)
-        draft.seen = place_of_wait(analyzer, pending);
-    if (draft.candidate_count <= 1)
-        finding_set_reason(&draft,
-                           draft.candidate_count ? REASON_DIED_INSIDE : REASON_DIED_IN_CALL);
-    finding_add(analyzer, &draft);
-}
-
 static void on_finish(struct analyzer *analyzer)
 {
     if (analyzer->unplaced_fault.id)
         on_fault(analyzer, &analyzer->unplaced_fault, &analyzer->unplaced_near);
-    if (analyzer->process_dead && !is_explained(analyzer))
-        on_death(analyzer);
     /* Died after the fault and before anybody was told: where the process waited. */
     const struct event *pending = last_pending(analyzer);
     for (size_t i = 0; i < analyzer->result.finding_count && pending; i++) {

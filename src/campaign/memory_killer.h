@@ -1,0 +1,20 @@
+/* memory_killer.h - whether the kernel killed a process for want of memory. Known where the control
+ * group counts it or the kernel log names the process; elsewhere nothing is claimed. */
+#ifndef GRETA_CAMPAIGN_MEMORY_KILLER_H
+#define GRETA_CAMPAIGN_MEMORY_KILLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Processes of our control group killed so far; 0 where that is not counted. */
+uint64_t memory_killer_count(void);
+/* Of a child that was killed: was it that? before: memory_killer_count() when it was started. */
+bool memory_killer_took(pid_t pid, uint64_t before);
+
+/* "oom_kill" of the text of a memory.events file; 0: it is not in it. */
+uint64_t memory_killer_parse(const char *events);
+/* A line of the kernel log says that the process was killed. */
+bool memory_killer_names(const char *line, pid_t pid);
+
+#endif
