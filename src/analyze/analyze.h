@@ -169,6 +169,9 @@ void finding_describe(const struct finding *finding, enum analyze_language langu
 void finding_headline(const struct finding *finding, enum analyze_language language,
                       struct text *text);
 
+/* What the cause did, alone: "read index 2139062143 (bound 1024) ...". Adds to text. */
+void finding_act(const struct finding *finding, enum analyze_language language, struct text *text);
+
 /* Adds a call as a noun, with a name where it is not "": "D2H copy of logits". */
 void analyze_add_kind(struct text *text, uint8_t kind, enum analyze_language language,
                       const char *name);

@@ -192,7 +192,7 @@ static void add_surfaced(const struct describer *out, const struct finding *find
     if (seen->event_id == 0 || seen->event_id == cause->event_id)
         return;
     text_add(out->text, SAY("; surfaced ", "; se manifestó "));
-    if (cause->time_ns && seen->time_ns > cause->time_ns) {
+    if (finding->candidate_count <= 1 && cause->time_ns && seen->time_ns > cause->time_ns) {
         double ms = (double)(seen->time_ns - cause->time_ns) / 1e6;
         text_addf(out->text, ms < 0.1 ? "%.3f ms %s " : "%.1f ms %s ", ms, SAY("later", "después"));
     }
@@ -226,6 +226,14 @@ static void add_candidates(const struct describer *out, const struct finding *fi
         text_addf(out->text, SAY("; and %" PRIu64 " more", "; y %" PRIu64 " más"), more);
 }
 
+/* A symptom is not sold as its cause. */
+static void add_attribution(const struct describer *out, const struct finding *finding)
+{
+    if (finding->certainty == FINDING_DIRECT && finding->attribution == FINDING_SEEN_AT &&
+        finding->candidate_count <= 1 && finding->consequence_of < 0)
+        text_add(out->text, SAY("; seen here, cause not found", "; visto aquí, causa no hallada"));
+}
+
 void finding_describe(const struct finding *finding, enum analyze_language language,
                       struct text *text)
 {
@@ -236,6 +244,7 @@ void finding_describe(const struct finding *finding, enum analyze_language langu
         add_near(out, &finding->near);
     add_surfaced(out, finding);
     add_candidates(out, finding);
+    add_attribution(out, finding);
     if (finding->reason[0])
         text_addf(text, "; %s", finding_reason_words(finding, language));
     if (finding->count > 1)
@@ -250,4 +259,17 @@ void finding_headline(const struct finding *finding, enum analyze_language langu
     describe_what(out, finding);
     add_surfaced(out, finding);
     add_candidates(out, finding);
+    add_attribution(out, finding);
+}
+
+void finding_act(const struct finding *finding, enum analyze_language language, struct text *text)
+{
+    struct text act;
+    text_init(&act);
+    const struct describer brief = { &act, language, true };
+    describe_what(&brief, finding);
+    const char *words = text_get(&act);
+    text_add(text, words + strspn(words, ": "));
+    text->failed = text->failed || act.failed;
+    text_release(&act);
 }

@@ -189,9 +189,13 @@ static enum status begin(struct audit *audit, struct error *err)
 static enum status ensure_self_test(struct audit *audit, struct error *err)
 {
     const struct campaign_options *options = &audit->options;
-    audit->self_test_known = self_test_load(options, &audit->identity, audit->self_test);
-    if (audit->self_test_known || options->no_self_test)
+    audit->self_test_known = self_test_load(options, &audit->identity, &audit->test);
+    if (!audit->self_test_known && options->no_self_test)
         return STATUS_OK;
+    if (audit->self_test_known) {
+        memcpy(audit->self_test, audit->test.states, sizeof(audit->self_test));
+        return STATUS_OK;
+    }
     note(audit, "there is none of this binary on this device; making it now",
          "no hay ninguna de este binario en este dispositivo; se hace ahora",
          options->language == ANALYZE_SPANISH ? "autoprueba" : "self-test");

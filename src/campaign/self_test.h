@@ -67,9 +67,10 @@ void self_test_release(struct self_test *test);
  */
 void self_test_save(const struct campaign_options *options, const struct identity *identity,
                     const struct self_test *test);
-/* False if there are none for this binary and device. */
+/* The kept results: what was planted and found, and the states; no culprits. False if there are none
+ * for this binary and device. Release with self_test_release. */
 bool self_test_load(const struct campaign_options *options, const struct identity *identity,
-                    enum self_test_state ret_states[HYPOTHESIS_COUNT]);
+                    struct self_test *ret_test);
 
 /* The finding that an analysis calls the root cause (with SELF_TEST_ONLY_SEEN: the defect it saw,
  * without a root cause) holds against the row. *ret_culprit_ok: also in its op, layer, step and

@@ -2,6 +2,7 @@
  * binary on the same device need not plant everything again. */
 #include "campaign/self_test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool store_path(const struct campaign_options *options, const struct identity *identity,
@@ -35,43 +36,70 @@ void self_test_save(const struct campaign_options *options, const struct identit
         return; /* made again next time */
 }
 
+static const struct self_test_row *find_row(const char *fault)
+{
+    for (size_t i = 0; fault && i < self_test_row_count; i++)
+        if (strcmp(self_test_rows[i].fault, fault) == 0)
+            return &self_test_rows[i];
+    return NULL;
+}
+
+static bool read_planted(const json_t *item, struct report_planted *ret_planted)
+{
+    const char *slug = json_string_value(json_object_get(item, "hypothesis"));
+    const struct self_test_row *row = find_row(json_string_value(json_object_get(item, "fault")));
+    enum hypothesis hypothesis;
+    if (!row || !slug || !hypothesis_from_slug(slug, &hypothesis))
+        return false;
+    *ret_planted = (struct report_planted){
+        .fault = row->fault,
+        .hypothesis = hypothesis,
+        .absent = json_is_true(json_object_get(item, "absent")),
+        .detected = json_is_true(json_object_get(item, "detected")),
+        .culprit_ok = json_is_true(json_object_get(item, "culprit_ok")),
+        .found_hypothesis = HYPOTHESIS_COUNT,
+    };
+    return true;
+}
+
 /* A file of another program, or a damaged one, counts as none. */
-static bool read_states(const json_t *document, const struct identity *identity,
-                        enum self_test_state states[HYPOTHESIS_COUNT])
+static bool read_test(const json_t *document, const struct identity *identity,
+                      struct self_test *test)
 {
     const char *key = json_string_value(json_object_get(document, "key"));
     const json_t *planted = json_object_get(document, "planted");
     bool alarmed = json_integer_value(json_object_get(document, "clean_findings")) != 0;
     if (!key || strcmp(key, identity->key) != 0 || json_array_size(planted) != self_test_row_count)
         return false;
-    for (size_t i = 0; i < json_array_size(planted); i++) {
-        const json_t *one = json_array_get(planted, i);
-        const char *slug = json_string_value(json_object_get(one, "hypothesis"));
-        enum hypothesis hypothesis;
-        if (!slug || !hypothesis_from_slug(slug, &hypothesis))
+    test->planted = calloc(self_test_row_count, sizeof(*test->planted));
+    if (!test->planted)
+        return false;
+    for (size_t i = 0; i < self_test_row_count; i++) {
+        struct report_planted *one = &test->planted[test->planted_count++];
+        if (!read_planted(json_array_get(planted, i), one))
             return false;
-        if (json_is_true(json_object_get(one, "absent")))
-            continue;
-        bool ok = json_is_true(json_object_get(one, "detected")) &&
-                  json_is_true(json_object_get(one, "culprit_ok")) && !alarmed;
-        if (states[hypothesis] != SELF_TEST_FAILED)
-            states[hypothesis] = ok ? SELF_TEST_PASSED : SELF_TEST_FAILED;
+        enum self_test_state *state = &test->states[one->hypothesis];
+        bool ok = one->detected && one->culprit_ok && !alarmed;
+        if (!one->absent && *state != SELF_TEST_FAILED)
+            *state = ok ? SELF_TEST_PASSED : SELF_TEST_FAILED;
     }
     return true;
 }
 
 bool self_test_load(const struct campaign_options *options, const struct identity *identity,
-                    enum self_test_state ret_states[HYPOTHESIS_COUNT])
+                    struct self_test *ret_test)
 {
     char path[FILES_PATH_BYTES];
     struct error unused;
     json_t *document;
-    enum self_test_state states[HYPOTHESIS_COUNT] = { SELF_TEST_ABSENT };
+    struct self_test test = { 0 };
     if (!store_path(options, identity, path) || files_read_json(path, &document, &unused))
         return false;
-    bool known = read_states(document, identity, states);
+    bool known = read_test(document, identity, &test);
     json_decref(document);
     if (known)
-        memcpy(ret_states, states, sizeof(states));
+        *ret_test = test;
+    else
+        self_test_release(&test);
     return known;
 }

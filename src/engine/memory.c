@@ -4,6 +4,7 @@
 #include "base/size.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Tokens of a batch. A GPU's matrix units want more: weights are unpacked once for a batch. */
@@ -231,8 +232,11 @@ enum status engine_make_memory(struct engine *engine, struct error *err)
     uint64_t slots = (uint64_t)options->context * options->sequence_limit;
     for (uint32_t i = 0; i < engine->config.block_count; i++) {
         struct engine_layer *layer = &engine->layers[i];
-        TRY(make(engine, "kv.keys", options->kv_dtype, sizes.kv, slots, &layer->keys, err));
-        TRY(make(engine, "kv.values", options->kv_dtype, sizes.kv, slots, &layer->values, err));
+        char keys[EVENT_TENSOR_BYTES], values[EVENT_TENSOR_BYTES];
+        snprintf(keys, sizeof(keys), "kv.keys.%" PRIu32, i);
+        snprintf(values, sizeof(values), "kv.values.%" PRIu32, i);
+        TRY(make(engine, keys, options->kv_dtype, sizes.kv, slots, &layer->keys, err));
+        TRY(make(engine, values, options->kv_dtype, sizes.kv, slots, &layer->values, err));
     }
     return make_rope_table(engine, err);
 }

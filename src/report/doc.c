@@ -86,6 +86,36 @@ void doc_badge(struct doc *doc, const char *text, enum doc_tone tone)
     doc->methods->badge(doc, text, tone);
 }
 
+void doc_link(struct doc *doc, const char *path)
+{
+    doc->methods->link(doc, path);
+}
+
+void doc_banner_begin(struct doc *doc)
+{
+    doc->methods->banner(doc, true);
+}
+
+void doc_banner_end(struct doc *doc)
+{
+    doc->methods->banner(doc, false);
+}
+
+void doc_fold_begin(struct doc *doc)
+{
+    doc->methods->fold(doc, true);
+}
+
+void doc_fold_body(struct doc *doc)
+{
+    doc->methods->fold_body(doc);
+}
+
+void doc_fold_end(struct doc *doc)
+{
+    doc->methods->fold(doc, false);
+}
+
 /* ---- Words with arguments ------------------------------------------------------------------- */
 
 #define ARGUMENT_LIMIT 6
@@ -176,18 +206,21 @@ void doc_cell_end(struct doc *doc)
 
 void doc_cell_text(struct doc *doc, const char *text)
 {
+    doc->empty_cell = !text || !text[0];
     doc_cell_begin(doc);
-    doc_text(doc, text && text[0] ? text : "-");
+    doc_text(doc, doc->empty_cell ? "-" : text);
     doc_cell_end(doc);
+    doc->empty_cell = false;
 }
 
 void doc_cell_code(struct doc *doc, const char *text)
 {
+    if (!text || !text[0]) {
+        doc_cell_text(doc, NULL);
+        return;
+    }
     doc_cell_begin(doc);
-    if (text && text[0])
-        doc_code(doc, text);
-    else
-        doc_text(doc, "-");
+    doc_code(doc, text);
     doc_cell_end(doc);
 }
 

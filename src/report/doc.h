@@ -36,6 +36,10 @@ struct doc_methods {
     void (*strong)(struct doc *doc, const char *text);
     void (*code)(struct doc *doc, const char *text);
     void (*badge)(struct doc *doc, const char *text, enum doc_tone tone);
+    void (*link)(struct doc *doc, const char *path);
+    void (*fold)(struct doc *doc, bool begin); /* begin: what comes first stays visible */
+    void (*fold_body)(struct doc *doc);
+    void (*banner)(struct doc *doc, bool begin);
 };
 
 extern const struct doc_methods doc_markdown;
@@ -45,9 +49,11 @@ struct doc {
     const struct doc_methods *methods;
     struct text *out;
     enum analyze_language language;
+    struct text *contents; /* gets an entry for each section; NULL: none is wanted */
     bool in_table;
     const struct doc_column *columns; /* of the open table */
     size_t column;                    /* of the next cell */
+    bool empty_cell;                  /* the next cell has nothing to say */
 };
 
 const char *doc_word(const struct doc *doc, enum word word);
@@ -69,6 +75,8 @@ void doc_text(struct doc *doc, const char *text);
 void doc_strong(struct doc *doc, const char *text);
 void doc_code(struct doc *doc, const char *text);
 void doc_badge(struct doc *doc, const char *text, enum doc_tone tone);
+/* The name of a file in the report's folder, which leads there. */
+void doc_link(struct doc *doc, const char *path);
 /* A word of the language with its arguments, NULL-terminated: doc_words(doc, W, "3", "5", NULL). */
 void doc_words(struct doc *doc, enum word word, ...) __attribute__((sentinel));
 /* A paragraph of just that. */
@@ -78,6 +86,16 @@ void doc_words(struct doc *doc, enum word word, ...) __attribute__((sentinel));
         doc_words(doc, __VA_ARGS__);                                                               \
         doc_paragraph_end(doc);                                                                    \
     } while (0)
+
+/* Something that must be seen before anything else. */
+void doc_banner_begin(struct doc *doc);
+void doc_banner_end(struct doc *doc);
+
+/* What is long and seldom read: on a page it is folded away under the words given first, which end
+ * with doc_fold_body. */
+void doc_fold_begin(struct doc *doc);
+void doc_fold_body(struct doc *doc);
+void doc_fold_end(struct doc *doc);
 
 /* Tables: cells come in the order of the columns, which are borrowed until the end. */
 void doc_table_begin(struct doc *doc, const struct doc_column *columns, size_t count);

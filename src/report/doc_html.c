@@ -11,6 +11,13 @@ static void heading(struct doc *doc, int level, const char *id, const char *text
     text_add(doc->out, "\">");
     escape_markup(doc->out, text);
     text_addf(doc->out, "</h%d>\n", level);
+    if (level != 2 || !doc->contents)
+        return;
+    text_add(doc->contents, "<li><a href=\"#");
+    escape_markup(doc->contents, id);
+    text_add(doc->contents, "\">");
+    escape_markup(doc->contents, text);
+    text_add(doc->contents, "</a></li>\n");
 }
 
 static void paragraph(struct doc *doc, bool begin)
@@ -73,10 +80,11 @@ static void cell(struct doc *doc, const struct doc_column *column, bool begin)
         text_add(doc->out, "</div></td>");
         return;
     }
-    text_addf(doc->out, "<td class=\"%s\" data-title=\"",
+    text_addf(doc->out, "<td class=\"%s%s\" data-title=\"",
               column->number ? "n"
               : column->wide ? "t"
-                             : "c");
+                             : "c",
+              doc->empty_cell ? " e" : "");
     escape_markup(doc->out, doc_word(doc, column->title));
     text_add(doc->out, "\"><div>");
 }
@@ -110,6 +118,30 @@ static void badge(struct doc *doc, const char *text, enum doc_tone tone)
     text_add(doc->out, "</span>");
 }
 
+static void link_to(struct doc *doc, const char *path)
+{
+    text_add(doc->out, "<a href=\"");
+    escape_uri(doc->out, path);
+    text_add(doc->out, "\">");
+    code(doc, path);
+    text_add(doc->out, "</a>");
+}
+
+static void fold(struct doc *doc, bool begin)
+{
+    text_add(doc->out, begin ? "<details><summary>" : "</div></details>\n");
+}
+
+static void fold_body(struct doc *doc)
+{
+    text_add(doc->out, "</summary>\n<div>\n");
+}
+
+static void banner(struct doc *doc, bool begin)
+{
+    text_add(doc->out, begin ? "<p class=\"banner\">" : "</p>\n");
+}
+
 const struct doc_methods doc_html = {
     .figures = true,
     .heading = heading,
@@ -125,4 +157,8 @@ const struct doc_methods doc_html = {
     .strong = strong,
     .code = code,
     .badge = badge,
+    .link = link_to,
+    .fold = fold,
+    .fold_body = fold_body,
+    .banner = banner,
 };

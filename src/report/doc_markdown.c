@@ -96,6 +96,32 @@ static void badge(struct doc *doc, const char *text, enum doc_tone tone)
     strong(doc, text);
 }
 
+static void link_to(struct doc *doc, const char *path)
+{
+    text_add(doc->out, "[");
+    code(doc, path);
+    text_add(doc->out, "](");
+    escape_uri(doc->out, path);
+    text_add(doc->out, ")");
+}
+
+/* Nothing folds here: the words are a paragraph before what follows. */
+static void fold(struct doc *doc, bool begin)
+{
+    (void)doc;
+    (void)begin;
+}
+
+static void fold_body(struct doc *doc)
+{
+    text_add(doc->out, "\n\n");
+}
+
+static void banner(struct doc *doc, bool begin)
+{
+    text_add(doc->out, begin ? "> " : "\n\n");
+}
+
 const struct doc_methods doc_markdown = {
     .figures = false,
     .heading = heading,
@@ -111,4 +137,8 @@ const struct doc_methods doc_markdown = {
     .strong = strong,
     .code = code,
     .badge = badge,
+    .link = link_to,
+    .fold = fold,
+    .fold_body = fold_body,
+    .banner = banner,
 };

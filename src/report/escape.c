@@ -1,6 +1,7 @@
 /* escape.c - see escape.h. */
 #include "report/escape.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* U+FFFE and U+FFFF are UTF-8, but no XML parser takes them. */
@@ -108,4 +109,13 @@ void escape_json(struct text *out, const char *text)
     text_add(out, "\"");
     out->failed = out->failed || shown.failed;
     text_release(&shown);
+}
+
+void escape_uri(struct text *out, const char *path)
+{
+    for (; *path; path++)
+        if (isalnum((unsigned char)*path) || strchr("-._~/", *path))
+            text_add_bytes(out, path, 1);
+        else
+            text_addf(out, "%%%02X", (unsigned)(unsigned char)*path);
 }

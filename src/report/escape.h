@@ -22,4 +22,7 @@ void escape_markdown_code(struct text *out, const char *text, bool in_table);
 /* As a JSON string with its quotes. */
 void escape_json(struct text *out, const char *text);
 
+/* A path as a reference: bytes that a URI cannot have become %HH, so that it can name no scheme. */
+void escape_uri(struct text *out, const char *path);
+
 #endif

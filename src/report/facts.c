@@ -30,6 +30,12 @@ const struct finding *facts_seen(const struct report_facts *facts)
     return facts_finding(facts, facts->verdict.seen_analysis, facts->verdict.seen_finding);
 }
 
+const struct finding *facts_told(const struct report_facts *facts)
+{
+    const struct finding *root = facts_root(facts);
+    return root ? root : facts_seen(facts);
+}
+
 const struct report_row *facts_row_of(const struct report_facts *facts,
                                       const struct analysis *analysis)
 {

@@ -62,7 +62,7 @@ static void draw_row(struct doc *doc, const struct report_row *row)
     if (top <= 0)
         return;
     snprintf(caption, sizeof(caption), "%.24s: %s", row->label, doc_word(doc, WORD_FIGURE_LATENCY));
-    svg_begin(doc, caption, WIDTH, HEIGHT, 260);
+    svg_begin(doc, "latency", caption, WIDTH, HEIGHT, 260);
     svg_line(doc, LEFT, TOP, LEFT, HEIGHT - BOTTOM, "axis");
     svg_line(doc, LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM, "axis");
     snprintf(number, sizeof(number), "%.3g", top);
@@ -80,7 +80,7 @@ static void draw_row(struct doc *doc, const struct report_row *row)
     }
     draw_points(doc, row, top);
     svg_text(doc, LEFT + 6, 14, "start", "label", words_mode(doc->language, row->mode), 24);
-    svg_end(doc, caption);
+    svg_end(doc, caption, NULL, 0);
 }
 
 void figure_latency(struct doc *doc, const struct report_facts *facts)

@@ -3,7 +3,6 @@
  * factor of a million. */
 #include "report/figures.h"
 
-#include "report/events.h"
 #include "report/svg.h"
 
 #include <inttypes.h>
@@ -59,8 +58,8 @@ static bool is_neighbour(const struct analyze_neighbour *near, const struct flig
 /* Names are not enough: several buffers may have one. */
 static bool is_named(const struct finding *root, const struct flight_allocation *one)
 {
-    return root && (is_place(&root->cause, one) || is_place(&root->other, one) ||
-                    is_neighbour(&root->near.live, one) || is_neighbour(&root->near.freed, one));
+    return (is_place(&root->cause, one) || is_place(&root->other, one) ||
+            is_neighbour(&root->near.live, one) || is_neighbour(&root->near.freed, one));
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -68,19 +67,11 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The event as of which memory is shown: the last that has to do with the root cause; without one,
- * the last work of a stream: a process that ends in order frees everything afterwards. */
-static uint64_t moment_of(const struct flight_reader *reader, const struct finding *root)
+/* The event as of which memory is shown: the last that has to do with the finding. */
+static uint64_t moment_of(const struct finding *finding)
 {
-    struct event event;
-    uint64_t id = 0, last = 0;
-    if (root)
-        return later(root->order_id,
-                     later(root->cause.event_id, later(root->other.event_id, root->seen.event_id)));
-    while (flight_next(reader, &id, &event))
-        if (events_is_stream_work(&event))
-            last = event.id;
-    return last;
+    return later(finding->order_id, later(finding->cause.event_id,
+                                          later(finding->other.event_id, finding->seen.event_id)));
 }
 
 static void draw_buffer(struct doc *doc, const struct finding *root, uint64_t moment,
@@ -110,25 +101,10 @@ static void draw_fault(struct doc *doc, uint64_t address, double y)
     svg_text(doc, ADDRESS_X + 2, y + 14, "start", "title", text, 60);
 }
 
-static void draw_legend(struct doc *doc, double y)
-{
-    static const struct {
-        const char *class;
-        enum word word;
-    } entries[] = { { "buffer", WORD_MEMORY_LIVE },
-                    { "buffer freed", WORD_MEMORY_FREED },
-                    { "buffer named", WORD_MEMORY_NAMED } };
-    for (size_t i = 0; i < COUNT_OF(entries); i++) {
-        double x = ADDRESS_X + 150.0 * (double)i;
-        svg_rect(doc, x, y + 4, 18, LINE - 8, entries[i].class, NULL);
-        svg_text(doc, x + 24, y + 14, "start", "tick", doc_word(doc, entries[i].word), 24);
-    }
-}
-
 static void draw_map(struct doc *doc, const struct finding *root, uint64_t moment,
                      const struct flight_allocation *const *sorted, size_t count)
 {
-    bool known = root && root->near.known;
+    bool known = root->near.known;
     /* The first buffer past the fault; where there is no address, the first that is named. */
     size_t at = 0;
     while (at < count &&
@@ -137,9 +113,15 @@ static void draw_map(struct doc *doc, const struct finding *root, uint64_t momen
     size_t middle = at < count || known ? at : 0;
     size_t from = middle > LINE_LIMIT / 2 ? middle - LINE_LIMIT / 2 : 0;
     size_t to = from + LINE_LIMIT < count ? from + LINE_LIMIT : count;
-    const char *caption = doc_word(doc, root ? WORD_FIGURE_MEMORY : WORD_FIGURE_MEMORY_WORK);
-    double lines = (double)(to - from) + (known ? 1 : 0) + 1.4, y = 2;
-    svg_begin(doc, caption, WIDTH, lines * LINE + 4, 620);
+    static const struct svg_key keys[] = { { "buffer", WORD_MEMORY_LIVE },
+                                           { "buffer freed", WORD_MEMORY_FREED },
+                                           { "buffer named", WORD_MEMORY_NAMED } };
+    const char *caption = doc_word(doc, WORD_FIGURE_MEMORY);
+    double lines = (double)(to - from) + (known ? 1 : 0), y = 2;
+    doc_fold_begin(doc);
+    doc_words(doc, WORD_MEMORY_MAP, NULL);
+    doc_fold_body(doc);
+    svg_begin(doc, "memory", caption, WIDTH, lines * LINE + 4, 460);
     for (size_t i = from; i <= to; i++) {
         if (known && i == at) {
             draw_fault(doc, root->near.address, y);
@@ -150,29 +132,29 @@ static void draw_map(struct doc *doc, const struct finding *root, uint64_t momen
             y += LINE;
         }
     }
-    draw_legend(doc, y + 5);
-    svg_end(doc, caption);
+    svg_end(doc, caption, keys, COUNT_OF(keys));
     if (to - from < count) {
         char more[24];
         snprintf(more, sizeof(more), "%zu", count - (to - from));
         doc_sentence(doc, WORD_MEMORY_MORE, more, NULL);
     }
+    doc_fold_end(doc);
 }
 
 void figure_memory(struct doc *doc, const struct report_facts *facts)
 {
+    const struct finding *finding = facts_told(facts);
     struct flight_reader *reader;
     struct error ignored;
-    if (!facts->flight_path || flight_open(facts->flight_path, &reader, &ignored))
+    if (!finding || !facts->flight_path || flight_open(facts->flight_path, &reader, &ignored))
         return;
-    const struct finding *root = facts_root(facts);
-    uint64_t moment = moment_of(reader, root);
+    uint64_t moment = moment_of(finding);
     size_t count = 0;
     const struct flight_allocation **sorted = sorted_allocations(reader, moment, &count);
     if (!sorted)
         doc->out->failed = true;
     else if (count > 0)
-        draw_map(doc, root, moment, sorted, count);
+        draw_map(doc, finding, moment, sorted, count);
     free(sorted);
     flight_reader_close(reader);
 }

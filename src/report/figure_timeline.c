@@ -10,11 +10,11 @@
 #include <stdlib.h>
 
 #define ITEM_LIMIT 400u
-#define BEFORE_CAUSE 60u /* events drawn before the cause */
-#define AFTER_SEEN 20u   /* and after the error was seen */
+#define BEFORE_CAUSE 16u /* events drawn before the cause */
+#define AFTER_SEEN 6u    /* and after the error was seen */
 #define TRACK_LIMIT 9u   /* the host's and eight streams */
-#define WIDTH 1040.0
-#define LEFT 78.0
+#define WIDTH 900.0
+#define LEFT 94.0
 #define TRACK_HEIGHT 34.0
 #define TOP 20.0
 
@@ -22,7 +22,7 @@ struct item {
     uint64_t id, begin_ns, end_ns;
     uint32_t track; /* 0: host; stream + 1 */
     const char *class;
-    char name[EVENT_OP_BYTES];
+    char name[EVENT_TENSOR_BYTES];
     char title[160];
 };
 
@@ -104,7 +104,8 @@ static void add_item(struct timeline *timeline, const struct event *event)
                            .track = track,
                            .class = class_of(timeline, event) };
     item->end_ns = item->begin_ns + events_duration(event);
-    snprintf(item->name, sizeof(item->name), "%s", events_name(event));
+    snprintf(item->name, sizeof(item->name), "%s",
+             event->op[0] || !event->scope.tensor[0] ? events_name(event) : event->scope.tensor);
     snprintf(item->title, sizeof(item->title), "#%" PRIu64 " %s %s %s (%" PRId32 ", %" PRId32 ")",
              event->id, event_kind_name(event->kind), event->op, event->scope.tensor,
              event->scope.layer, event->scope.step);
@@ -140,13 +141,17 @@ static void find_span(struct timeline *timeline)
     timeline->from_ns = UINT64_MAX;
     for (size_t i = 0; i < timeline->count; i++) {
         const struct item *item = &timeline->items[i];
+        /* A wait may be much longer than all the work: it is cut where the work ends. */
+        bool waits = item->track == 0;
+        uint64_t end_ns = waits ? item->begin_ns : item->end_ns;
         if (item->begin_ns < timeline->from_ns)
             timeline->from_ns = item->begin_ns;
-        if (item->end_ns > timeline->to_ns)
-            timeline->to_ns = item->end_ns;
+        if (end_ns > timeline->to_ns)
+            timeline->to_ns = end_ns;
     }
     if (timeline->to_ns <= timeline->from_ns)
         timeline->to_ns = timeline->from_ns + 1;
+    timeline->to_ns += (timeline->to_ns - timeline->from_ns) / 10 + 1;
 }
 
 static double place_x(const struct timeline *timeline, uint64_t time_ns)
@@ -184,7 +189,7 @@ static void draw_tracks(struct doc *doc, const struct timeline *timeline)
     }
 }
 
-/* The words stand beside the line: the cause's before it, the other's behind it. */
+/* The words stand next to the line: the cause's before it, the other's after it. */
 static void draw_marker(struct doc *doc, const struct timeline *timeline, double x, enum word word,
                         const char *anchor)
 {
@@ -193,71 +198,82 @@ static void draw_marker(struct doc *doc, const struct timeline *timeline, double
     svg_line(doc, x, TOP - 16, x, TOP + timeline->track_count * TRACK_HEIGHT, "marker");
 }
 
+/* Where an item is drawn; false: past the end. */
+static bool place_item(const struct timeline *timeline, const struct item *item, double *ret_x,
+                       double *ret_width)
+{
+    if (item->begin_ns > timeline->to_ns)
+        return false;
+    double x = place_x(timeline, item->begin_ns);
+    double end = place_x(timeline, item->end_ns < timeline->to_ns ? item->end_ns : timeline->to_ns);
+    *ret_x = x;
+    *ret_width = end - x < 3 ? 3 : end - x; /* thinner ones vanish on paper */
+    return true;
+}
+
+/* Bars first, then words: no bar covers a name. */
 static void draw_items(struct doc *doc, const struct timeline *timeline)
 {
+    double x, width;
     for (size_t i = 0; i < timeline->count; i++) {
         const struct item *item = &timeline->items[i];
-        double x = place_x(timeline, item->begin_ns), end = place_x(timeline, item->end_ns);
-        double y = track_y(timeline, item->track) + 5;
-        double width = end - x < 2 ? 2 : end - x; /* thinner ones vanish on paper */
-        svg_rect(doc, x, y, width, TRACK_HEIGHT - 11, item->class, item->title);
-        if (width > 34)
-            svg_text(doc, x + 4, y + 16, "start", "inbar", item->name, (size_t)(width / 7.2));
+        if (place_item(timeline, item, &x, &width))
+            svg_rect(doc, x, track_y(timeline, item->track) + 5, width, TRACK_HEIGHT - 11,
+                     item->class, item->title);
+    }
+    double named[TRACK_LIMIT] = { 0 }; /* up to where a track has names */
+    for (size_t i = 0; i < timeline->count; i++) {
+        const struct item *item = &timeline->items[i];
+        if (!place_item(timeline, item, &x, &width))
+            continue;
+        size_t room = (size_t)((width - 6) / 6.6);
+        if (width > 30 && x >= named[item->track]) {
+            svg_text(doc, x + 4, track_y(timeline, item->track) + 21, "start", "inbar", item->name,
+                     room);
+            named[item->track] = x + width;
+        }
         if (item->id == timeline->cause_id)
             draw_marker(doc, timeline, x, WORD_CHAIN_CAUSE, x > LEFT + 60 ? "end" : "start");
         else if (item->id == timeline->seen_id)
-            draw_marker(doc, timeline, x, WORD_CHAIN_SEEN, x < WIDTH - 90 ? "start" : "end");
+            draw_marker(doc, timeline, x, WORD_CHAIN_SURFACED, x < WIDTH - 120 ? "start" : "end");
     }
 }
 
 static void draw_axis(struct doc *doc, const struct timeline *timeline, double y)
 {
-    for (int i = 0; i <= 4; i++) {
+    for (int i = 0; i <= 2; i++) {
         char number[40];
         uint64_t time_ns = timeline->from_ns +
-                           (timeline->to_ns - timeline->from_ns) / 4 * (uint64_t)i;
+                           (timeline->to_ns - timeline->from_ns) / 2 * (uint64_t)i;
         double x = place_x(timeline, time_ns);
         snprintf(number, sizeof(number), "%.3f", (double)time_ns / 1e6);
         svg_line(doc, x, y - 2, x, y + 3, "axis");
-        svg_text(doc, x, y + 15, i == 0 ? "start" : i == 4 ? "end" : "middle", "tick", number, 16);
-    }
-}
-
-static void draw_legend(struct doc *doc, double y)
-{
-    static const struct {
-        const char *class;
-        enum word word;
-    } entries[] = { { "work launch", WORD_LEGEND_LAUNCH },
-                    { "work copy", WORD_LEGEND_COPY },
-                    { "work wait", WORD_LEGEND_WAIT },
-                    { "work cause", WORD_LEGEND_CAUSE },
-                    { "work failed", WORD_LEGEND_FAILED } };
-    for (size_t i = 0; i < COUNT_OF(entries); i++) {
-        double x = LEFT + 165.0 * (double)i;
-        svg_rect(doc, x, y, 18, 11, entries[i].class, NULL);
-        svg_text(doc, x + 24, y + 10, "start", "tick", doc_word(doc, entries[i].word), 24);
+        svg_text(doc, x, y + 15, i == 0 ? "start" : i == 2 ? "end" : "middle", "tick", number, 16);
     }
 }
 
 static void draw(struct doc *doc, struct timeline *timeline, bool whole)
 {
+    static const struct svg_key keys[] = { { "launch", WORD_LEGEND_LAUNCH },
+                                           { "copy", WORD_LEGEND_COPY },
+                                           { "wait", WORD_LEGEND_WAIT },
+                                           { "cause", WORD_LEGEND_CAUSE },
+                                           { "failed", WORD_LEGEND_FAILED } };
     const char *caption = doc_word(doc, whole ? WORD_FIGURE_TIMELINE_WHOLE : WORD_FIGURE_TIMELINE);
     double bottom = TOP + timeline->track_count * TRACK_HEIGHT;
     find_span(timeline);
-    svg_begin(doc, caption, WIDTH, bottom + 48, 760);
+    svg_begin(doc, "time", caption, WIDTH, bottom + 26, 300);
     draw_tracks(doc, timeline);
     draw_items(doc, timeline);
     draw_axis(doc, timeline, bottom + 4);
-    draw_legend(doc, bottom + 32);
-    svg_end(doc, caption);
+    svg_end(doc, caption, keys, COUNT_OF(keys));
     if (!timeline->completes)
         doc_sentence(doc, WORD_TIMELINE_CALLS, NULL);
 }
 
 void figure_timeline(struct doc *doc, const struct report_facts *facts)
 {
-    const struct finding *root = facts_root(facts);
+    const struct finding *root = facts_told(facts);
     struct flight_reader *reader;
     struct error ignored;
     if (!facts->flight_path || flight_open(facts->flight_path, &reader, &ignored)) {

@@ -205,6 +205,9 @@ size_t report_figures(const struct report_row *rows, size_t row_count, struct re
 /* ---- Single documents, for commands and tests ----------------------------------------------- */
 
 /* Adds to text, which tells whether memory sufficed. */
+/* One line: who did what, with the numbers, and where it surfaced. */
+void report_headline(const struct report_facts *facts, enum analyze_language language,
+                     struct text *text);
 void report_markdown(const struct report_facts *facts, enum analyze_language language,
                      struct text *text);
 void report_html(const struct report_facts *facts, enum analyze_language language,

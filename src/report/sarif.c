@@ -3,10 +3,10 @@
  * that was not seen in too few runs, or stayed inconclusive, of kind open. */
 #include "report/json_tools.h"
 
+#include "report/escape.h"
 #include "report/facts.h"
 #include "report/sections.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,11 +50,7 @@ static void put_uri(struct text *out, json_t *object, const char *path)
     text_init(&uri);
     if (path[0] == '/')
         text_add(&uri, "file://");
-    for (; *path; path++)
-        if (isalnum((unsigned char)*path) || strchr("-._~/", *path))
-            text_add_bytes(&uri, path, 1);
-        else
-            text_addf(&uri, "%%%02X", (unsigned)(unsigned char)*path);
+    escape_uri(&uri, path);
     json_put_text(out, object, "uri", text_get(&uri));
     out->failed = out->failed || uri.failed;
     text_release(&uri);

@@ -143,7 +143,7 @@ void section_baseline(struct doc *doc, const struct report_facts *facts)
 static void print_file(struct doc *doc, const char *name, enum word word)
 {
     doc_item_begin(doc);
-    doc_code(doc, name);
+    doc_link(doc, name);
     doc_text(doc, ": ");
     doc_words(doc, word, NULL);
     doc_item_end(doc);

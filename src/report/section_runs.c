@@ -65,18 +65,24 @@ static void print_row(struct doc *doc, const struct report_row *row)
 static void print_total(struct doc *doc, const struct report_facts *facts)
 {
     struct facts_totals totals = facts_totals(facts);
-    bool passed = totals.errors + totals.crashed + totals.hung + totals.incomplete +
-                      totals.findings + totals.dropped_findings ==
-                  0;
+    uint64_t findings = totals.findings + totals.dropped_findings;
+    bool failed = totals.errors + totals.crashed + totals.hung > 0;
+    bool passed = !failed && totals.incomplete + findings == 0;
+    enum word word = failed     ? WORD_ROW_FAILED
+                     : findings ? WORD_ROW_FINDINGS
+                     : passed   ? WORD_ROW_PASSED
+                                : WORD_ROW_INCOMPLETE;
     doc_row_begin(doc);
     doc_cell_word(doc, WORD_TOTAL);
     doc_cell_text(doc, NULL);
     doc_cell_text(doc, NULL);
     doc_cell_of(doc, totals.done, totals.planned);
     doc_cell_count(doc, totals.errors);
-    doc_cell_count(doc, totals.findings + totals.dropped_findings);
-    doc_cell_badge(doc, doc_word(doc, passed ? WORD_ROW_PASSED : WORD_ROW_FAILED),
-                   passed ? DOC_GOOD : DOC_BAD);
+    doc_cell_count(doc, findings);
+    doc_cell_badge(doc, doc_word(doc, word),
+                   passed                        ? DOC_GOOD
+                   : word == WORD_ROW_INCOMPLETE ? DOC_OPEN
+                                                 : DOC_BAD);
     for (size_t i = 0; i < 5; i++)
         doc_cell_text(doc, NULL);
     doc_row_end(doc);
@@ -92,14 +98,25 @@ static void print_note(struct doc *doc, const struct report_row *row, enum word 
     doc_item_end(doc);
 }
 
+static void print_file(struct doc *doc, const struct report_row *row, enum word word,
+                       const char *path)
+{
+    if (!path || !path[0])
+        return;
+    doc_item_begin(doc);
+    doc_words(doc, word, row->label, NULL);
+    doc_link(doc, path);
+    doc_item_end(doc);
+}
+
 static void print_notes(struct doc *doc, const struct report_row *row)
 {
     const struct analysis *analysis = row->analysis;
     print_note(doc, row, WORD_ROW_ERROR, row->error);
     print_note(doc, row, WORD_ROW_MISSING, row->missing);
     print_note(doc, row, WORD_ROW_PARAMETERS, row->parameters);
-    print_note(doc, row, WORD_ROW_LOG, row->log);
-    print_note(doc, row, WORD_ROW_FLIGHT, row->flight);
+    print_file(doc, row, WORD_ROW_LOG, row->log);
+    print_file(doc, row, WORD_ROW_FLIGHT, row->flight);
     doc_item_begin(doc);
     if (analysis) {
         char events[24], lost[24], dropped[24], damaged[24], runs[24];
@@ -221,6 +238,22 @@ void section_ablation(struct doc *doc, const struct report_facts *facts)
 
 /* ---- Transfers ------------------------------------------------------------------------------ */
 
+/* All paths in one sentence. */
+static void sum_transfers(struct doc *doc, const struct report_facts *facts)
+{
+    uint64_t copies = 0, bytes = 0, wrong = 0;
+    char paths[24], number[24], size[TEXT_BYTES_CAPACITY], mismatches[24];
+    for (size_t i = 0; i < facts->transfer_count; i++) {
+        copies += facts->transfers[i].copies;
+        bytes += facts->transfers[i].bytes;
+        wrong += facts->transfers[i].mismatches;
+    }
+    snprintf(paths, sizeof(paths), "%zu", facts->transfer_count);
+    snprintf(number, sizeof(number), "%" PRIu64, copies);
+    snprintf(mismatches, sizeof(mismatches), "%" PRIu64, wrong);
+    doc_words(doc, WORD_TRANSFERS_SUM, paths, number, text_bytes(bytes, size), mismatches, NULL);
+}
+
 void section_transfers(struct doc *doc, const struct report_facts *facts)
 {
     static const struct doc_column columns[] = {
@@ -234,6 +267,9 @@ void section_transfers(struct doc *doc, const struct report_facts *facts)
         return;
     doc_heading(doc, 2, "transfers", WORD_SECTION_TRANSFERS);
     doc_sentence(doc, WORD_TRANSFERS_READING, NULL);
+    doc_fold_begin(doc);
+    sum_transfers(doc, facts);
+    doc_fold_body(doc);
     doc_table_begin(doc, columns, COUNT_OF(columns));
     for (size_t i = 0; i < facts->transfer_count; i++) {
         const struct report_transfer *one = &facts->transfers[i];
@@ -252,4 +288,5 @@ void section_transfers(struct doc *doc, const struct report_facts *facts)
         doc_row_end(doc);
     }
     doc_table_end(doc);
+    doc_fold_end(doc);
 }

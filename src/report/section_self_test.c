@@ -56,12 +56,15 @@ void section_self_test(struct doc *doc, const struct report_facts *facts)
         doc_sentence(doc, WORD_SELF_TEST_NO_KEY, NULL);
     if (facts->planted_count == 0)
         return;
+    doc_fold_begin(doc);
     snprintf(planted, sizeof(planted), "%" PRIu64, totals.planted);
     snprintf(detected, sizeof(detected), "%" PRIu64, totals.detected);
     snprintf(culprits, sizeof(culprits), "%" PRIu64, totals.culprits);
-    doc_sentence(doc, WORD_SELF_TEST_TOTAL, planted, detected, culprits, NULL);
+    doc_words(doc, WORD_SELF_TEST_TOTAL, planted, detected, culprits, NULL);
+    doc_fold_body(doc);
     doc_table_begin(doc, columns, COUNT_OF(columns));
     for (size_t i = 0; i < facts->planted_count; i++)
         print_planted(doc, &facts->planted[i]);
     doc_table_end(doc);
+    doc_fold_end(doc);
 }

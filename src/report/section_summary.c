@@ -6,12 +6,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Nothing where it is not known. */
 static void add_fact(struct doc *doc, enum word label, const char *value, bool code)
 {
-    doc_fact_begin(doc, label);
     if (!value || !value[0])
-        doc_words(doc, WORD_UNKNOWN, NULL);
-    else if (code)
+        return;
+    doc_fact_begin(doc, label);
+    if (code)
         doc_code(doc, value);
     else
         doc_text(doc, value);
@@ -28,17 +29,19 @@ static enum doc_tone outcome_tone(enum audit_outcome outcome)
 void section_head(struct doc *doc, const struct report_facts *facts)
 {
     const struct report_identity *identity = &facts->identity;
-    struct text title;
-    text_init(&title);
-    words_fill(&title, doc_word(doc, WORD_TITLE), &identity->id, 1);
-    doc->methods->heading(doc, 1, "top", text_get(&title));
-    text_release(&title);
+    struct text headline;
+    text_init(&headline);
+    report_headline(facts, doc->language, &headline);
+    doc->methods->heading(doc, 1, "top", text_get(&headline));
+    doc->out->failed = doc->out->failed || headline.failed;
+    text_release(&headline);
     doc_facts_begin(doc);
     doc_fact_begin(doc, WORD_OUTCOME);
     doc_badge(doc, words_outcome(doc->language, facts->verdict.outcome),
               outcome_tone(facts->verdict.outcome));
     doc_fact_end(doc, WORD_OUTCOME);
     add_fact(doc, WORD_SEVERITY, words_severity(doc->language, report_severity(facts)), false);
+    add_fact(doc, WORD_AUDIT, identity->id, true);
     add_fact(doc, WORD_DATE, identity->date, false);
     add_fact(doc, WORD_COMMIT, identity->commit, true);
     add_fact(doc, WORD_AUTHOR, identity->author, false);
@@ -85,44 +88,13 @@ static void print_outcome(struct doc *doc, const struct report_facts *facts)
     doc_paragraph_end(doc);
 }
 
-/* In plain words first, then with every number. */
-static void print_root(struct doc *doc, const struct finding *root)
-{
-    struct text words, cause, seen, line;
-    text_init(&words);
-    text_init(&cause);
-    text_init(&seen);
-    text_init(&line);
-    finding_describe(root, doc->language, &words);
-    facts_place(&root->cause, doc->language, &cause);
-    facts_place(&root->seen, doc->language, &seen);
-    if (facts_seen_elsewhere(root))
-        words_fill(&line, doc_word(doc, WORD_SEEN_AND_CAUSED),
-                   (const char *const[]){ text_get(&seen), text_get(&cause) }, 2);
-    else if (cause.length > 0)
-        words_fill(&line, doc_word(doc, WORD_SEEN_WHERE_CAUSED),
-                   (const char *const[]){ text_get(&cause) }, 1);
-    if (line.length > 0) {
-        doc_paragraph_begin(doc);
-        doc_strong(doc, text_get(&line));
-        doc_paragraph_end(doc);
-    }
-    doc_sentence(doc, WORD_IN_DETAIL, text_get(&words), NULL);
-    doc->out->failed = doc->out->failed || words.failed || cause.failed || seen.failed ||
-                       line.failed;
-    text_release(&words);
-    text_release(&cause);
-    text_release(&seen);
-    text_release(&line);
-}
-
-/* The place of a defect whose culprit is not known. */
-static void print_seen(struct doc *doc, const struct finding *seen)
+/* The headline's finding with everything that identifies it. */
+static void print_detail(struct doc *doc, const struct finding *finding)
 {
     struct text words;
     text_init(&words);
-    finding_describe(seen, doc->language, &words);
-    doc_sentence(doc, WORD_DEFECT_SEEN_AT, text_get(&words), NULL);
+    finding_describe(finding, doc->language, &words);
+    doc_sentence(doc, WORD_IN_DETAIL, text_get(&words), NULL);
     doc->out->failed = doc->out->failed || words.failed;
     text_release(&words);
 }
@@ -142,18 +114,16 @@ static void print_counts(struct doc *doc, const struct report_facts *facts)
 
 void section_summary(struct doc *doc, const struct report_facts *facts)
 {
-    const struct finding *root = facts_root(facts);
+    const struct finding *told = facts_told(facts);
     doc_heading(doc, 2, "summary", WORD_SECTION_SUMMARY);
     print_outcome(doc, facts);
-    if (root)
-        print_root(doc, root);
-    else if (facts_seen(facts))
-        print_seen(doc, facts_seen(facts));
+    if (told)
+        print_detail(doc, told);
     if (facts->expected_fault)
         doc_sentence(doc, WORD_EXPECTED_FAULT, facts->expected_fault, NULL);
     print_counts(doc, facts);
     if (facts->partial)
         doc_sentence(doc, WORD_PARTIAL, facts->identity.id, NULL);
-    if (root && doc->methods->figures)
+    if (told && doc->methods->figures)
         figure_chain(doc, facts);
 }

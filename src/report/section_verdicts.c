@@ -113,11 +113,14 @@ void section_verdicts(struct doc *doc, const struct report_facts *facts)
     for (size_t i = 0; i < HYPOTHESIS_COUNT; i++)
         print_verdict(doc, facts, ranked[i]);
     doc_table_end(doc);
-    doc_heading(doc, 3, "detectors", WORD_SECTION_DETECTORS);
+    doc_fold_begin(doc);
+    doc_words(doc, WORD_SECTION_DETECTORS, NULL);
+    doc_fold_body(doc);
     doc_list_begin(doc);
     for (size_t i = 0; i < HYPOTHESIS_COUNT; i++)
         print_detector(doc, ranked[i]);
     doc_list_end(doc);
+    doc_fold_end(doc);
 }
 
 /* ---- What to do ----------------------------------------------------------------------------- */
@@ -131,7 +134,10 @@ void section_recommendations(struct doc *doc, const struct report_facts *facts)
     doc_list_begin(doc);
     for (size_t i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct hypothesis_info *info = hypothesis_info(ranked[i]);
-        if (facts->verdict.hypotheses[ranked[i]].verdict != VERDICT_CONFIRMED)
+        const struct hypothesis_verdict *one = &facts->verdict.hypotheses[ranked[i]];
+        const struct finding *finding = facts_finding(facts, one->analysis, one->finding);
+        /* What follows from something else goes when that is fixed. */
+        if (one->verdict != VERDICT_CONFIRMED || (finding && finding->consequence_of >= 0))
             continue;
         any = true;
         doc_item_begin(doc);

@@ -42,8 +42,9 @@ void sections_evidence(const struct report_facts *facts, enum hypothesis hypothe
                        enum analyze_language language, struct text *text);
 enum doc_tone sections_verdict_tone(enum verdict verdict);
 
-/* document.c: all of them. */
-void document_print(struct doc *doc, const struct report_facts *facts);
+/* document.c: what stands before the contents, and all sections. */
+void document_head(struct doc *doc, const struct report_facts *facts);
+void document_body(struct doc *doc, const struct report_facts *facts);
 
 /* A bound of 3/n as "1.23 %"; "" for 0. buffer has SECTIONS_BOUND_BYTES. */
 #define SECTIONS_BOUND_BYTES 32

@@ -216,6 +216,20 @@ static json_t *analyses_json(struct text *out, const struct report_facts *facts)
     return list;
 }
 
+static void json_put_headline(struct text *out, json_t *object, const struct report_facts *facts)
+{
+    json_t *both = json_object();
+    for (int i = 0; i < ANALYZE_LANGUAGE_COUNT; i++) {
+        struct text words;
+        text_init(&words);
+        report_headline(facts, (enum analyze_language)i, &words);
+        json_put_text(out, both, json_language_name((enum analyze_language)i), text_get(&words));
+        out->failed = out->failed || words.failed;
+        text_release(&words);
+    }
+    json_put(out, object, "headline", both);
+}
+
 /* ---- The whole ------------------------------------------------------------------------------ */
 
 static json_t *figures_json(struct text *out, const struct report_facts *facts)
@@ -256,6 +270,7 @@ void report_summary_json(const struct report_facts *facts, struct text *text)
     json_put_text(text, root, "workload_sha256", identity->workload_sha256);
     json_put_flag(text, root, "partial", facts->partial);
     json_put_text(text, root, "outcome", audit_outcome_name(facts->verdict.outcome));
+    json_put_headline(text, root, facts);
     json_put_text(text, root, "severity", report_severity_name(report_severity(facts)));
     json_put(text, root, "bound",
              facts->verdict.bound > 0 ? json_real(facts->verdict.bound) : json_null());

@@ -5,20 +5,29 @@
 
 #include <string.h>
 
-void svg_begin(struct doc *doc, const char *caption, double width, double height,
+void svg_begin(struct doc *doc, const char *class, const char *caption, double width, double height,
                double least_width)
 {
     text_addf(doc->out,
               "<figure><div class=\"wide\"><svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" "
-              "viewBox=\"0 0 %.0f %.0f\" style=\"max-width:%.0fpx;min-width:%.0fpx\" aria-label=\"",
-              width, height, width, least_width);
+              "class=\"%s\" viewBox=\"0 0 %.0f %.0f\" style=\"max-width:%.0fpx;min-width:%.0fpx\" "
+              "aria-label=\"",
+              class, width, height, width, least_width);
     escape_markup(doc->out, caption);
     text_add(doc->out, "\">\n");
 }
 
-void svg_end(struct doc *doc, const char *caption)
+void svg_end(struct doc *doc, const char *caption, const struct svg_key *keys, size_t key_count)
 {
-    text_add(doc->out, "</svg></div><figcaption>");
+    text_add(doc->out, "</svg></div>\n");
+    if (key_count)
+        text_add(doc->out, "<p class=\"legend\">");
+    for (size_t i = 0; i < key_count; i++) {
+        text_addf(doc->out, "<span><span class=\"key %s\"></span>", keys[i].class);
+        escape_markup(doc->out, doc_word(doc, keys[i].word));
+        text_add(doc->out, "</span> ");
+    }
+    text_add(doc->out, key_count ? "</p>\n<figcaption>" : "<figcaption>");
     escape_markup(doc->out, caption);
     text_add(doc->out, "</figcaption></figure>\n");
 }
@@ -41,11 +50,6 @@ void svg_line(struct doc *doc, double x1, double y1, double x2, double y2, const
 {
     text_addf(doc->out, "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" class=\"%s\"/>\n",
               x1, y1, x2, y2, class);
-}
-
-void svg_arrow_head(struct doc *doc, double x, double y)
-{
-    text_addf(doc->out, "<path d=\"M%.2f %.2f l-5 -9 l10 0 z\" class=\"head\"/>\n", x, y);
 }
 
 void svg_dot(struct doc *doc, double x, double y, double radius, const char *class)

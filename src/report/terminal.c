@@ -30,16 +30,15 @@ static void add_row(struct table *table, const struct report_facts *facts,
     text_release(&words);
 }
 
-static void add_root(const struct report_facts *facts, enum analyze_language language,
-                     struct text *text)
+static void add_headline(const struct report_facts *facts, enum analyze_language language,
+                         struct text *text)
 {
-    const struct finding *root = facts_root(facts), *seen = facts_seen(facts);
     struct text line;
-    if (!root && !seen)
-        return;
     text_init(&line);
-    text_addf(&line, "%s: ", words_get(language, root ? WORD_ROOT_CAUSE : WORD_DEFECT));
-    finding_headline(root ? root : seen, language, &line);
+    if (facts_told(facts))
+        text_addf(&line,
+                  "%s: ", words_get(language, facts_root(facts) ? WORD_ROOT_CAUSE : WORD_DEFECT));
+    report_headline(facts, language, &line);
     text_add_printable(text, text_view_of(text_get(&line)), SIZE_MAX);
     text_add(text, "\n");
     text->failed = text->failed || line.failed;
@@ -62,5 +61,5 @@ void report_verdict_table(const struct report_facts *facts, enum analyze_languag
     table_release(&table);
     text_addf(text, "\n%s: %s\n", words_get(language, WORD_OUTCOME),
               words_outcome(language, facts->verdict.outcome));
-    add_root(facts, language, text);
+    add_headline(facts, language, text);
 }

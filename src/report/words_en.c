@@ -5,8 +5,8 @@ const struct words words_en = {
     .words = {
         [WORD_YES] = "yes",
         [WORD_NO] = "no",
-        [WORD_UNKNOWN] = "not known",
         [WORD_TITLE] = "Audit report {1}",
+        [WORD_CONTENTS] = "Contents",
         [WORD_OUTCOME] = "Outcome",
         [WORD_SEVERITY] = "Severity",
         [WORD_DATE] = "Date",
@@ -16,6 +16,21 @@ const struct words words_en = {
         [WORD_DEVICE] = "Device",
         [WORD_COMMAND] = "Command",
         [WORD_SECTION_SUMMARY] = "Executive summary",
+        [WORD_HEADLINE_CLEAN] =
+            "Nothing found in {1} {1|iteration|iterations}; a fault in more than {2} of runs "
+            "would have been seen",
+        [WORD_HEADLINE_CLEAN_EXACT] =
+            "Nothing found; everything that can be tested was tested and refuted",
+        [WORD_HEADLINE_PROVED] = "{5}: the fault goes when it is taken away and comes back with it",
+        [WORD_HEADLINE_DEFECT] = "A run failed, and no finding says why",
+        [WORD_HEADLINE_NOT_SEEN] =
+            "Nothing seen in {1} {1|iteration|iterations}; at least {3} are needed to call it "
+            "clean",
+        [WORD_HEADLINE_NOT_REPRODUCED] =
+            "The expected fault did not occur in {1} {1|iteration|iterations}; one in more than "
+            "{2} of runs would have been seen",
+        [WORD_HEADLINE_INCONCLUSIVE] =
+            "Not decided: {4} {4|hypothesis lacks|hypotheses lack} evidence",
         [WORD_SUMMARY_CLEAN] =
             "{1} {1|iteration|iterations}; a fault in more than {2} of runs would have been seen "
             "(95 % confidence). Every hypothesis that can be tested was looked at by a detector "
@@ -24,7 +39,6 @@ const struct words words_en = {
         [WORD_SUMMARY_DEFECT_SEEN] =
             "Something is wrong. It was seen; what did it is not known yet. The next steps say "
             "what would find it.",
-        [WORD_DEFECT_SEEN_AT] = "Seen here: {1}.",
         [WORD_SUMMARY_NOT_SEEN] =
             "Nothing was seen in {1} {1|iteration|iterations}. That rules out only faults in more than {2} of "
             "runs (95 % confidence).",
@@ -38,8 +52,6 @@ const struct words words_en = {
             "The evidence does not decide: after {2} {2|iteration|iterations}, {1} "
             "{1|hypothesis stays|hypotheses stay} inconclusive. The table of hypotheses says "
             "what is missing for each.",
-        [WORD_SEEN_AND_CAUSED] = "Seen at {1}; caused by {2}.",
-        [WORD_SEEN_WHERE_CAUSED] = "Seen where it was caused: {1}.",
         [WORD_IN_DETAIL] = "In detail: {1}.",
         [WORD_EXPECTED_FAULT] = "Expected fault: `{1}`",
         [WORD_SUMMARY_COUNTS] =
@@ -201,13 +213,13 @@ const struct words words_en = {
         [WORD_ROW_ERROR] = "{1}: first error: `{2}`",
         [WORD_ROW_MISSING] = "{1}: evidence is missing: `{2}`",
         [WORD_ROW_PARAMETERS] = "{1}: stress parameters: `{2}`",
-        [WORD_ROW_LOG] = "{1}: log: `{2}`",
-        [WORD_ROW_FLIGHT] = "{1}: recording: `{2}`",
+        [WORD_ROW_LOG] = "{1}: log: ",
+        [WORD_ROW_FLIGHT] = "{1}: recording: ",
         [WORD_ROW_ANALYSIS] =
             "{1}: {2} {2|event|events} of {3} {3|run|runs} analysed; {4} lost, {5} dropped, {6} "
             "damaged.",
         [WORD_ROW_EXTRA] =
-            "{1} of them {1|is an iteration|are iterations} of the model, {2} {2|is a round|are "
+            " {1} of them {1|is an iteration|are iterations} of the model, {2} {2|is a round|are "
             "rounds} of the small workload.",
         [WORD_ROW_DEVICE_LOST] = " The device was lost.",
         [WORD_ROW_NOT_CLOSED] = " The process did not end in order.",
@@ -233,6 +245,8 @@ const struct words words_en = {
         [WORD_SECTION_TRANSFERS] = "Transfers",
         [WORD_TRANSFERS_READING] =
             "Every copy was hashed before and after, on the device and on the host.",
+        [WORD_TRANSFERS_SUM] =
+            "{1} copy {1|path|paths}: {2} {2|copy|copies}, {3}, {4} {4|mismatch|mismatches}.",
         [WORD_COPY_PATH] = "Copy path",
         [WORD_COPIES] = "Copies",
         [WORD_BYTES] = "Bytes",
@@ -255,7 +269,7 @@ const struct words words_en = {
         [WORD_SECTION_EVOLUTION] = "Evolution of the diagnosis",
         [WORD_EVOLUTION_NONE] = "This is the first audit in its folder.",
         [WORD_AUDIT] = "Audit",
-        [WORD_DEFECT] = "Seen here, cause not found",
+        [WORD_DEFECT] = "Defect",
         [WORD_ROOT_CAUSE] = "Root cause",
         [WORD_SECTION_BASELINE] = "Comparison with the baseline",
         [WORD_BASELINE_READING] = "Compared with audit `{1}`.",
@@ -300,14 +314,17 @@ const struct words words_en = {
         [WORD_PLACE_STREAM] = "stream {1}",
         [WORD_NO_RECORDING] = "There is no recording to draw a timeline from.",
         [WORD_FIGURE_CHAIN] = "From the cause to where the error was seen",
+        [WORD_FIGURE_PLACE] = "Where it was",
         [WORD_CHAIN_CAUSE] = "cause",
         [WORD_CHAIN_OTHER] = "other side",
         [WORD_CHAIN_SEEN] = "seen here",
+        [WORD_CHAIN_SURFACED] = "surfaced here",
         [WORD_CHAIN_LATER] = "{1} ms later, event {2}",
         [WORD_CHAIN_EARLIER] = "{1} ms earlier, event {2}",
-        [WORD_CHAIN_FOLLOWING] = "findings that follow from it: {1}",
+        [WORD_CHAIN_FOLLOWING] = "{1} {1|finding follows|findings follow} from it.",
         [WORD_FIGURE_TIMELINE] =
-            "Streams around the root cause, in ms since the recording began",
+            "Streams around the finding, in ms since the recording began; waits are cut where "
+            "the work ends",
         [WORD_FIGURE_TIMELINE_WHOLE] =
             "Streams over the end of the recording, in ms since it began",
         [WORD_TIMELINE_HOST] = "host",
@@ -318,9 +335,10 @@ const struct words words_en = {
         [WORD_LEGEND_CAUSE] = "cause",
         [WORD_LEGEND_FAILED] = "failed or refused",
         [WORD_FIGURE_LATENCY] = "Latency of every iteration, in ms",
-        [WORD_FIGURE_MEMORY] = "Buffers in the order of their addresses, as they were when the error was seen",
-        [WORD_FIGURE_MEMORY_WORK] =
-            "Buffers in the order of their addresses, as they were at the last work of a stream",
+        [WORD_FIGURE_MEMORY] =
+            "Buffers in the order of their addresses, as they were when the error was seen; the "
+            "lengths of the bars are on a logarithmic scale",
+        [WORD_MEMORY_MAP] = "Memory map",
         [WORD_MEMORY_FAULT] = "address of the fault",
         [WORD_MEMORY_LIVE] = "alive",
         [WORD_MEMORY_FREED] = "freed",

@@ -5,8 +5,8 @@ const struct words words_es = {
     .words = {
         [WORD_YES] = "sí",
         [WORD_NO] = "no",
-        [WORD_UNKNOWN] = "no se conoce",
         [WORD_TITLE] = "Informe de auditoría {1}",
+        [WORD_CONTENTS] = "Contenido",
         [WORD_OUTCOME] = "Resultado",
         [WORD_SEVERITY] = "Severidad",
         [WORD_DATE] = "Fecha",
@@ -16,6 +16,21 @@ const struct words words_es = {
         [WORD_DEVICE] = "Dispositivo",
         [WORD_COMMAND] = "Comando",
         [WORD_SECTION_SUMMARY] = "Resumen ejecutivo",
+        [WORD_HEADLINE_CLEAN] =
+            "No se encontró nada en {1} {1|iteración|iteraciones}; se habría visto un fallo en "
+            "más del {2} de las ejecuciones",
+        [WORD_HEADLINE_CLEAN_EXACT] =
+            "No se encontró nada; todo lo comprobable se comprobó y quedó refutado",
+        [WORD_HEADLINE_PROVED] = "{5}: el fallo desaparece al quitarlo y vuelve con él",
+        [WORD_HEADLINE_DEFECT] = "Una ejecución falló y ningún hallazgo dice por qué",
+        [WORD_HEADLINE_NOT_SEEN] =
+            "No se vio nada en {1} {1|iteración|iteraciones}; hacen falta al menos {3} para "
+            "darlo por limpio",
+        [WORD_HEADLINE_NOT_REPRODUCED] =
+            "El fallo esperado no ocurrió en {1} {1|iteración|iteraciones}; se habría visto si "
+            "ocurriera en más del {2} de las ejecuciones",
+        [WORD_HEADLINE_INCONCLUSIVE] =
+            "Sin decidir: {4} {4|hipótesis carece|hipótesis carecen} de evidencia",
         [WORD_SUMMARY_CLEAN] =
             "{1} {1|iteración|iteraciones}; se habría visto un fallo en más del {2} de las "
             "ejecuciones (95 % de confianza). Cada hipótesis comprobable la examinó un detector que "
@@ -24,7 +39,6 @@ const struct words words_es = {
         [WORD_SUMMARY_DEFECT_SEEN] =
             "Algo está mal. Se vio; aún no se sabe qué lo causó. Los próximos pasos dicen qué lo "
             "encontraría.",
-        [WORD_DEFECT_SEEN_AT] = "Visto aquí: {1}.",
         [WORD_SUMMARY_NOT_SEEN] =
             "No se vio nada en {1} {1|iteración|iteraciones}. Eso solo descarta fallos en más del {2} de las "
             "ejecuciones (95 % de confianza).",
@@ -38,8 +52,6 @@ const struct words words_es = {
             "La evidencia no decide: tras {2} {2|iteración|iteraciones}, {1} {1|hipótesis "
             "sigue|hipótesis siguen} sin conclusión. La tabla de hipótesis dice qué falta en "
             "cada una.",
-        [WORD_SEEN_AND_CAUSED] = "Visto en {1}; causado por {2}.",
-        [WORD_SEEN_WHERE_CAUSED] = "Visto donde se causó: {1}.",
         [WORD_IN_DETAIL] = "En detalle: {1}.",
         [WORD_EXPECTED_FAULT] = "Fallo esperado: `{1}`",
         [WORD_SUMMARY_COUNTS] =
@@ -209,13 +221,13 @@ const struct words words_es = {
         [WORD_ROW_ERROR] = "{1}: primer error: `{2}`",
         [WORD_ROW_MISSING] = "{1}: falta evidencia: `{2}`",
         [WORD_ROW_PARAMETERS] = "{1}: parámetros de estrés: `{2}`",
-        [WORD_ROW_LOG] = "{1}: registro: `{2}`",
-        [WORD_ROW_FLIGHT] = "{1}: grabación: `{2}`",
+        [WORD_ROW_LOG] = "{1}: registro: ",
+        [WORD_ROW_FLIGHT] = "{1}: grabación: ",
         [WORD_ROW_ANALYSIS] =
             "{1}: {2} {2|evento|eventos} de {3} {3|ejecución|ejecuciones} analizados; {4} "
             "perdidos, {5} descartados, {6} dañados.",
         [WORD_ROW_EXTRA] =
-            "De ellas, {1} {1|es una iteración|son iteraciones} del modelo y {2} {2|es una "
+            " De ellas, {1} {1|es una iteración|son iteraciones} del modelo y {2} {2|es una "
             "ronda|son rondas} de la carga pequeña.",
         [WORD_ROW_DEVICE_LOST] = " El dispositivo se perdió.",
         [WORD_ROW_NOT_CLOSED] = " El proceso no terminó en orden.",
@@ -241,6 +253,9 @@ const struct words words_es = {
         [WORD_TRANSFERS_READING] =
             "Cada copia se comprobó con un hash antes y después, en el dispositivo y en el "
             "anfitrión.",
+        [WORD_TRANSFERS_SUM] =
+            "{1} {1|ruta|rutas} de copia: {2} {2|copia|copias}, {3}, {4} "
+            "{4|diferencia|diferencias}.",
         [WORD_COPY_PATH] = "Ruta de copia",
         [WORD_COPIES] = "Copias",
         [WORD_BYTES] = "Bytes",
@@ -263,7 +278,7 @@ const struct words words_es = {
         [WORD_SECTION_EVOLUTION] = "Evolución del diagnóstico",
         [WORD_EVOLUTION_NONE] = "Es la primera auditoría de su carpeta.",
         [WORD_AUDIT] = "Auditoría",
-        [WORD_DEFECT] = "Visto aquí, causa no encontrada",
+        [WORD_DEFECT] = "Defecto",
         [WORD_ROOT_CAUSE] = "Causa raíz",
         [WORD_SECTION_BASELINE] = "Comparación con la base",
         [WORD_BASELINE_READING] = "Comparada con la auditoría `{1}`.",
@@ -310,14 +325,17 @@ const struct words words_es = {
         [WORD_PLACE_STREAM] = "flujo {1}",
         [WORD_NO_RECORDING] = "No hay grabación de la que dibujar una línea de tiempo.",
         [WORD_FIGURE_CHAIN] = "De la causa al lugar donde se vio el error",
+        [WORD_FIGURE_PLACE] = "Dónde fue",
         [WORD_CHAIN_CAUSE] = "causa",
         [WORD_CHAIN_OTHER] = "otra parte",
         [WORD_CHAIN_SEEN] = "visto aquí",
+        [WORD_CHAIN_SURFACED] = "se manifestó aquí",
         [WORD_CHAIN_LATER] = "{1} ms después, evento {2}",
         [WORD_CHAIN_EARLIER] = "{1} ms antes, evento {2}",
-        [WORD_CHAIN_FOLLOWING] = "hallazgos que son su consecuencia: {1}",
+        [WORD_CHAIN_FOLLOWING] = "De ello {1|se sigue|se siguen} {1} {1|hallazgo|hallazgos}.",
         [WORD_FIGURE_TIMELINE] =
-            "Flujos en torno a la causa raíz, en ms desde el inicio de la grabación",
+            "Flujos en torno al hallazgo, en ms desde el inicio de la grabación; las esperas se "
+            "cortan donde termina el trabajo",
         [WORD_FIGURE_TIMELINE_WHOLE] =
             "Flujos al final de la grabación, en ms desde su inicio",
         [WORD_TIMELINE_HOST] = "anfitrión",
@@ -328,9 +346,10 @@ const struct words words_es = {
         [WORD_LEGEND_CAUSE] = "causa",
         [WORD_LEGEND_FAILED] = "fallida o rechazada",
         [WORD_FIGURE_LATENCY] = "Latencia de cada iteración, en ms",
-        [WORD_FIGURE_MEMORY] = "Búferes en el orden de sus direcciones, como estaban cuando se vio el error",
-        [WORD_FIGURE_MEMORY_WORK] =
-            "Búferes en el orden de sus direcciones, como estaban en el último trabajo de un flujo",
+        [WORD_FIGURE_MEMORY] =
+            "Búferes en el orden de sus direcciones, como estaban cuando se vio el error; las "
+            "barras están en escala logarítmica",
+        [WORD_MEMORY_MAP] = "Mapa de memoria",
         [WORD_MEMORY_FAULT] = "dirección del fallo",
         [WORD_MEMORY_LIVE] = "vivo",
         [WORD_MEMORY_FREED] = "liberado",

@@ -4,6 +4,7 @@ their readers want. Usage: report_files_test.py SOURCE PROGRAM (PROGRAM FOLDER w
 import html.parser
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -49,19 +50,34 @@ def check_schema(source, folder, name):
 
 
 class Page(html.parser.HTMLParser):
-    """Elements, ids and everything that would be loaded or run."""
+    """Elements, ids, links and everything that would be loaded or run."""
 
     def __init__(self):
         super().__init__()
-        self.ids, self.tags, self.outside = [], set(), []
+        self.ids, self.tags, self.outside, self.links = [], set(), [], []
 
     def handle_starttag(self, tag, attributes):
         self.tags.add(tag)
         for key, value in attributes:
             if key == "id":
                 self.ids.append(value)
-            if key in ("src", "href", "srcset", "data") or key.startswith("on"):
+            if (tag, key) == ("a", "href"):
+                self.links.append(value)
+            elif key in ("src", "href", "srcset", "data") or key.startswith("on"):
                 self.outside.append((tag, key, value))
+
+
+def check_links(folder, page):
+    """They lead to sections of the page and to files next to it, never elsewhere."""
+    sections = [link[1:] for link in page.links if link.startswith("#")]
+    check(sections and set(sections) <= set(page.ids), f"{folder}: links to no section: {sections}")
+    files = [link for link in page.links if not link.startswith("#")]
+    for name in files:
+        check(re.fullmatch(r"[A-Za-z0-9_.~%-]+(/[A-Za-z0-9_.~%-]+)*", name) and ".." not in name,
+              f"{folder}: links to {name}")
+        check(name.startswith("run/") or os.path.exists(os.path.join(folder, name)),
+              f"{folder}: links to {name}, which is not there")
+    check("summary.json" in files, f"{folder}: no link to summary.json")
 
 
 def check_page(folder, rich):
@@ -71,6 +87,7 @@ def check_page(folder, rich):
     page.feed(text)
     check(len(page.ids) == len(set(page.ids)), f"{folder}: an id stands twice")
     check(not page.outside, f"{folder}: loads or runs {page.outside}")
+    check_links(folder, page)
     check("script" not in page.tags, f"{folder}: has a script")
     for name in ("verdicts", "summary", "stage", "matrix", "evidence"):
         check(name in page.ids, f"{folder}: no section {name}")

@@ -272,10 +272,12 @@ static void check_spanish(const char *text)
 static void remove_code(struct text *text)
 {
     char *to = text->bytes;
-    bool code = false;
+    bool code = false, target = false;
     for (const char *from = text->bytes; *from; from++) {
         code = *from == '`' ? !code : code;
-        if (!code && *from != '`')
+        /* Where a link leads is a name too. */
+        target = strncmp(from, "](", 2) == 0 || (target && *from != ')');
+        if (!code && !target && *from != '`')
             *to++ = *from;
     }
     *to = '\0';

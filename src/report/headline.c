@@ -1,0 +1,52 @@
+/* headline.c - the first line of a report: who did what, with the numbers, and where it surfaced;
+ * or how much was looked at, where nothing was found. */
+#include "report/facts.h"
+#include "report/sections.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* What a rerun proved, where no finding names the act. */
+static const char *proved_title(const struct report_facts *facts, enum analyze_language language)
+{
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++)
+        if (facts->verdict.hypotheses[i].verdict == VERDICT_CONFIRMED)
+            return hypothesis_info((enum hypothesis)i)->title[language];
+    return "-";
+}
+
+static enum word word_of(const struct audit_verdict *verdict)
+{
+    switch (verdict->outcome) {
+    case AUDIT_CLEAN:
+        return verdict->bound > 0 ? WORD_HEADLINE_CLEAN : WORD_HEADLINE_CLEAN_EXACT;
+    case AUDIT_ROOT_CAUSE:
+        return WORD_HEADLINE_PROVED;
+    case AUDIT_DEFECT_SEEN:
+        return WORD_HEADLINE_DEFECT;
+    case AUDIT_NOT_SEEN:
+        return WORD_HEADLINE_NOT_SEEN;
+    case AUDIT_NOT_REPRODUCED:
+        return WORD_HEADLINE_NOT_REPRODUCED;
+    default:
+        return WORD_HEADLINE_INCONCLUSIVE;
+    }
+}
+
+void report_headline(const struct report_facts *facts, enum analyze_language language,
+                     struct text *text)
+{
+    const struct finding *finding = facts_told(facts);
+    struct facts_totals totals = facts_totals(facts);
+    char done[24], bound[SECTIONS_BOUND_BYTES], least[24], open[24];
+    if (finding) {
+        finding_headline(finding, language, text);
+        return;
+    }
+    snprintf(done, sizeof(done), "%" PRIu64, totals.done);
+    snprintf(least, sizeof(least), "%u", VERDICT_TRIALS_LEAST);
+    snprintf(open, sizeof(open), "%" PRIu64, totals.inconclusive);
+    sections_bound(facts->verdict.bound, bound);
+    const char *arguments[] = { done, bound, least, open, proved_title(facts, language) };
+    words_fill(text, words_get(language, word_of(&facts->verdict)), arguments, COUNT_OF(arguments));
+}

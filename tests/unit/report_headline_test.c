@@ -1,0 +1,199 @@
+/* report_headline_test.c - the first line of a report says who did what, with the numbers; where
+ * nothing was found, how much was looked at. The same line is in every document. */
+#include "test.h"
+
+#include "base/text.h"
+#include "report/escape.h"
+#include "report_facts.h"
+
+#include <stdlib.h>
+
+static struct report_specimen *create(void)
+{
+    struct report_specimen *specimen = malloc(sizeof(*specimen));
+    assert_non_null(specimen);
+    specimen_init(specimen);
+    return specimen;
+}
+
+static void check_headline(const struct report_facts *facts, const char *english,
+                           const char *spanish)
+{
+    struct text text;
+    text_init(&text);
+    report_headline(facts, ANALYZE_ENGLISH, &text);
+    assert_string_equal(text_get(&text), english);
+    text_clear(&text);
+    report_headline(facts, ANALYZE_SPANISH, &text);
+    assert_string_equal(text_get(&text), spanish);
+    text_release(&text);
+}
+
+/* Facts with a verdict and no finding behind it. */
+static void settle(struct report_specimen *specimen, enum audit_outcome outcome, double bound)
+{
+    struct audit_verdict *verdict = &specimen->facts.verdict;
+    verdict->outcome = outcome;
+    verdict->root_analysis = verdict->root_finding = -1;
+    verdict->seen_analysis = verdict->seen_finding = -1;
+    verdict->bound = bound;
+    for (size_t i = 0; i < specimen->facts.row_count; i++)
+        specimen->rows[i].done = i == 0 ? 1 : 0;
+}
+
+static void test_without_finding(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create();
+    settle(specimen, AUDIT_CLEAN, 0.015);
+    specimen->rows[0].done = 200;
+    check_headline(
+        &specimen->facts,
+        "Nothing found in 200 iterations; a fault in more than 1.5 % of runs would have been seen",
+        "No se encontró nada en 200 iteraciones; se habría visto un fallo en más del 1.5 % de las "
+        "ejecuciones");
+    settle(specimen, AUDIT_CLEAN, 0);
+    check_headline(&specimen->facts,
+                   "Nothing found; everything that can be tested was tested and refuted",
+                   "No se encontró nada; todo lo comprobable se comprobó y quedó refutado");
+    settle(specimen, AUDIT_NOT_SEEN, 1);
+    check_headline(&specimen->facts,
+                   "Nothing seen in 1 iteration; at least 20 are needed to call it clean",
+                   "No se vio nada en 1 iteración; hacen falta al menos 20 para darlo por limpio");
+    settle(specimen, AUDIT_DEFECT_SEEN, 0);
+    check_headline(&specimen->facts, "A run failed, and no finding says why",
+                   "Una ejecución falló y ningún hallazgo dice por qué");
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++)
+        specimen->facts.verdict.hypotheses[i].verdict = i ? VERDICT_REFUTED : VERDICT_INCONCLUSIVE;
+    settle(specimen, AUDIT_INCONCLUSIVE, 0);
+    check_headline(&specimen->facts, "Not decided: 1 hypothesis lacks evidence",
+                   "Sin decidir: 1 hipótesis carece de evidencia");
+    free(specimen);
+}
+
+/* The line is the finding's own, and stands first in what people read. */
+static void test_is_the_first_line(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create();
+    struct text headline, words, line;
+    text_init(&headline);
+    text_init(&words);
+    text_init(&line);
+    report_headline(&specimen->facts, ANALYZE_ENGLISH, &headline);
+    finding_headline(&specimen->findings[0], ANALYZE_ENGLISH, &words);
+    assert_string_equal(text_get(&headline), text_get(&words));
+    report_markdown(&specimen->facts, ANALYZE_ENGLISH, &line);
+    text_clear(&words);
+    text_add(&words, "# ");
+    escape_markdown(&words, text_get(&headline));
+    assert_memory_equal(text_get(&line), text_get(&words), words.length);
+    text_clear(&line);
+    text_clear(&words);
+    report_html(&specimen->facts, ANALYZE_ENGLISH, &line);
+    text_add(&words, "<main>\n<h1 id=\"top\">");
+    escape_markup(&words, text_get(&headline));
+    check_contains("html", text_get(&line), text_get(&words));
+    text_clear(&line);
+    report_verdict_table(&specimen->facts, ANALYZE_ENGLISH, &line);
+    check_contains("terminal", text_get(&line), text_get(&headline));
+    text_clear(&line);
+    report_summary_json(&specimen->facts, &line);
+    check_contains("json", text_get(&line), "\"headline\"");
+    check_contains("json", text_get(&line), text_get(&headline));
+    text_release(&headline);
+    text_release(&words);
+    text_release(&line);
+    free(specimen);
+}
+
+/* A symptom is shown as one, and not called its cause. */
+static void test_symptom(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create();
+    struct audit_verdict *verdict = &specimen->facts.verdict;
+    settle(specimen, AUDIT_DEFECT_SEEN, 0);
+    verdict->seen_analysis = 1;
+    verdict->seen_finding = 1;
+    specimen->findings[1].attribution = FINDING_SEEN_AT;
+    specimen->findings[1].consequence_of = -1;
+    struct text text;
+    text_init(&text);
+    report_headline(&specimen->facts, ANALYZE_ENGLISH, &text);
+    check_contains("english", text_get(&text), "; seen here, cause not found");
+    text_clear(&text);
+    report_headline(&specimen->facts, ANALYZE_SPANISH, &text);
+    check_contains("spanish", text_get(&text), "; visto aquí, causa no hallada");
+    text_clear(&text);
+    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    check_contains("html", text_get(&text), "<div class=\"box seen\">");
+    assert_null(strstr(text_get(&text), "<div class=\"box culprit\">"));
+    text_release(&text);
+    free(specimen);
+}
+
+/* ---- The page ------------------------------------------------------------------------------- */
+
+static void test_unknown_facts_vanish(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create();
+    struct text text;
+    text_init(&text);
+    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    check_contains("known", text_get(&text), "<dt>Author</dt>");
+    specimen->facts.identity.author = NULL;
+    text_clear(&text);
+    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    assert_null(strstr(text_get(&text), "<dt>Author</dt>"));
+    text_release(&text);
+    free(specimen);
+}
+
+/* Findings without an error are no failure of the runs. */
+static void test_total(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create();
+    struct text text;
+    specimen->facts.row_count = 2; /* A passed; B has a finding and no error */
+    text_init(&text);
+    report_markdown(&specimen->facts, ANALYZE_ENGLISH, &text);
+    const char *total = strstr(text_get(&text), "| Total |");
+    assert_non_null(total);
+    char line[256];
+    snprintf(line, sizeof(line), "%.*s", (int)strcspn(total, "\n"), total);
+    check_contains("total", line, "**FINDINGS**");
+    text_release(&text);
+    free(specimen);
+}
+
+static void test_links_name_no_scheme(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create();
+    struct text text;
+    text_init(&text);
+    escape_uri(&text, "run/A b.log");
+    assert_string_equal(text_get(&text), "run/A%20b.log");
+    specimen->rows[0].log = "javascript:alert('x')\"";
+    text_clear(&text);
+    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    check_contains("html", text_get(&text), "<a href=\"javascript%3Aalert%28%27x%27%29%22\">");
+    text_clear(&text);
+    report_markdown(&specimen->facts, ANALYZE_ENGLISH, &text);
+    check_contains("markdown", text_get(&text), "](javascript%3Aalert%28%27x%27%29%22)");
+    text_release(&text);
+    free(specimen);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_without_finding), cmocka_unit_test(test_is_the_first_line),
+        cmocka_unit_test(test_symptom),         cmocka_unit_test(test_unknown_facts_vanish),
+        cmocka_unit_test(test_total),           cmocka_unit_test(test_links_name_no_scheme),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
