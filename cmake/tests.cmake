@@ -173,6 +173,9 @@ if(NOT GRETA_SANITIZE)
     set_tests_properties(gpu/foreign PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
 endif()
 
+add_test(NAME source/copy_behaviour
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/copy_behaviour_test.py)
+
 # Documents, man pages and examples against the code; what is generated against what it is made from.
 add_test(NAME source/docs
          COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/docs_test.py

@@ -7,7 +7,8 @@ set_target_properties(greta_fake_trace_driver PROPERTIES OUTPUT_NAME cuda SOVERS
 add_library(greta_fake_trace_cupti SHARED tests/fake_trace/fake_cupti.c)
 set_target_properties(greta_fake_trace_cupti PROPERTIES OUTPUT_NAME cupti SOVERSION 13
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
-add_executable(trace_program tests/fake_trace/program.c tests/fake_trace/scenes.c)
+add_executable(trace_program tests/fake_trace/program.c tests/fake_trace/scenes.c
+               tests/fake_trace/scenes_order.c)
 set_target_properties(trace_program PROPERTIES
                       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
 foreach(target greta_fake_trace_driver greta_fake_trace_cupti trace_program)

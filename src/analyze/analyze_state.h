@@ -60,6 +60,8 @@ struct ledger_entry {
     uint16_t generation;
     bool content_unknown; /* made before the first event that is known */
     uint32_t stack_index; /* of a foreign program: who made it */
+    uint64_t used_id;     /* of the last work with it; 0: none */
+    uint64_t launches;    /* how many there were before it was made */
     bool foreign;
     char name[EVENT_TENSOR_BYTES];
     struct shadow shadow;
@@ -169,6 +171,7 @@ struct stream_state {
     uint64_t completed_id;  /* of the last work that the device said is done, before any fault */
     bool legacy, blocking;  /* of a foreign program: streams that wait for one another */
     bool hidden;            /* order that nobody sees goes through it */
+    uint64_t gate_tick;     /* of its last kernel that the host may hold back; 0: none */
 };
 
 struct thread_state {
@@ -213,11 +216,15 @@ struct order {
     uint32_t mark_count, ticket_count;
     bool completions;     /* are told: the first was seen */
     uint64_t sync_serial; /* of all threads' waits */
+    /* Of a foreign program: work that the host may know to be done in a way that is not seen. What
+     * rests on its not being done is only possible. */
+    struct vclock told;
     /* Everything that comes is ordered after `floor`: waits that were over well before now. */
     struct vclock floor, filling, waiting;
     uint64_t filling_ns, waiting_ns; /* end of the last wait in each; 0: empty */
     uint64_t interval_count;         /* of all shadows */
     uint64_t interval_limit;
+    uint64_t launch_count;
     uint64_t replay_budget;      /* launches of replays that may still be followed */
     uint64_t forgotten_accesses; /* not held against what came before, or not kept for later */
 };
@@ -249,6 +256,12 @@ void order_wait_for_all(struct order *order, struct thread_state *thread, uint64
 /* Work (order_work.c): a copy, fill or launch that did not fail, and the replay of a graph. */
 void order_work(struct analyzer *analyzer, const struct event *event);
 void order_replay(struct analyzer *analyzer, const struct event *event);
+/* Of a foreign program: from here on the host may know that this work of the stream is done. */
+void order_tell(struct order *order, const struct vclock *clock);
+/* Of a foreign program: the stream's work up to `tick` comes after a kernel that the host may hold
+ * back, and that is not known to be done. clock: what the host waited for. */
+bool order_held_back(const struct order *order, uint32_t stream_index, uint64_t tick,
+                     const struct vclock *clock);
 /* Of a foreign program: a legacy default stream comes after all blocking streams' work before it,
  * and they after its. flags: of the event. */
 void order_join_default_streams(struct order *order, struct stream_state *stream, uint16_t flags);

@@ -78,6 +78,20 @@ static bool is_hidden(const struct analyzer *analyzer, uint32_t stream_index)
     return stream && stream->hidden;
 }
 
+/* Both are work, and the host may hold one of them back until it knows of the other's end. */
+static bool is_held_back(const struct analyzer *analyzer, const struct conflict *conflict)
+{
+    const struct order *order = &analyzer->order;
+    const struct work *work = conflict->work;
+    if (conflict->kind != CONFLICT_UNORDERED || !work)
+        return false;
+    const struct event *call = work->replay ? work->replay : work->event;
+    uint32_t thread = call->thread_index < THREAD_LIMIT ? call->thread_index : THREAD_LIMIT - 1;
+    const struct vclock *clock = &order->threads[thread].clock;
+    return order_held_back(order, work->stream, work->tick, clock) ||
+           order_held_back(order, conflict->earlier.stream, conflict->earlier.tick, clock);
+}
+
 void finding_weigh(const struct analyzer *analyzer, const struct conflict *conflict,
                    struct finding *finding)
 {
@@ -88,11 +102,18 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
                  (conflict->access && (conflict->access->mode & EVENT_MAYBE));
     bool kernel = conflict->earlier.kind == EVENT_LAUNCH || event->kind == EVENT_LAUNCH;
     uint32_t stream = conflict->work ? conflict->work->stream : event->stream_index;
+    const struct touch *earlier = &conflict->earlier;
     enum finding_reason reason = REASON_COUNT;
-    if (maybe)
-        reason = kernel ? REASON_KERNEL_ACCESS : REASON_ROW_GAPS;
-    if (is_hidden(analyzer, stream) || is_hidden(analyzer, conflict->earlier.stream))
+    if (is_hidden(analyzer, stream) || is_hidden(analyzer, earlier->stream))
         reason = REASON_HIDDEN_ORDER;
+    else if (maybe)
+        reason = kernel ? REASON_KERNEL_ACCESS : REASON_ROW_GAPS;
+    else if (conflict->kind == CONFLICT_FREED && (event->flags & EVENT_MAY_WAIT))
+        reason = REASON_MAY_WAIT;
+    else if (vclock_covers(&analyzer->order.told, earlier->stream, earlier->tick))
+        reason = REASON_UNSEEN_ORDER;
+    else if (is_held_back(analyzer, conflict))
+        reason = REASON_HELD_BACK;
     if (reason == REASON_COUNT)
         return;
     finding->certainty = FINDING_POSSIBLE;

@@ -284,6 +284,7 @@ static void stream_event(struct analyzer *analyzer, const struct event *event,
         vclock_join(&stream->clock, &thread->clock);
     } else if (event->kind == EVENT_HIDDEN_ORDER && stream) {
         stream->hidden = true;
+        order_tell(order, &stream->clock);
     } else if (event->kind == EVENT_STREAM_DESTROY && foreign) {
         abandon_stream(analyzer, event, thread);
     } else if (event->kind == EVENT_STREAM_DESTROY || event->kind == EVENT_STREAM_SYNC) {

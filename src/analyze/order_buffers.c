@@ -19,7 +19,8 @@ void order_buffer_create(struct analyzer *analyzer, const struct event *event)
                                   .buffer_index = range->buffer_index,
                                   .generation = range->generation,
                                   .foreign = (event->flags & EVENT_FOREIGN) != 0,
-                                  .stack_index = event->stack_index };
+                                  .stack_index = event->stack_index,
+                                  .launches = order->launch_count };
     entry.content_unknown = entry.foreign;
     if (entry.foreign && event->object)
         entry.stack_index = 0; /* the graph's: it takes it and gives it back each time it is run */
@@ -74,4 +75,7 @@ void order_buffer_destroy(struct analyzer *analyzer, const struct event *event,
     ledger_remove(&analyzer->ledger, event->accesses[0].buffer_index, event->id);
     if (waits && event->outcome == EVENT_DONE)
         order_wait_for_all(&analyzer->order, thread, event->end_ns);
+    for (uint32_t i = 0; (event->flags & EVENT_MAY_WAIT) && i < VCLOCK_STREAM_LIMIT; i++)
+        if (analyzer->order.streams[i].used)
+            order_tell(&analyzer->order, &analyzer->order.streams[i].clock);
 }

@@ -20,6 +20,54 @@ void order_join_default_streams(struct order *order, struct stream_state *stream
     }
 }
 
+void order_tell(struct order *order, const struct vclock *clock)
+{
+    vclock_join(&order->told, clock);
+}
+
+/* Copies of a flag are seen whole; of more bytes none promises which arrives last, so that who reads
+ * them knows of what is before the copy only. */
+#define FLAG_BYTES 64u
+
+/* The host may read what this work writes. */
+static void tell_of(struct order *order, struct stream_state *stream, const struct work *work)
+{
+    struct vclock clock = stream->clock;
+    if (event_is_copy(work->event->kind) && work->event->bytes > FLAG_BYTES)
+        clock.ticks[work->stream]--;
+    order_tell(order, &clock);
+    if (work->event->kind == EVENT_LAUNCH)
+        stream->gate_tick = work->tick;
+}
+
+bool order_held_back(const struct order *order, uint32_t stream_index, uint64_t tick,
+                     const struct vclock *clock)
+{
+    const struct stream_state *stream = order_stream(order, stream_index);
+    for (uint32_t i = 0; stream && i < VCLOCK_STREAM_LIMIT; i++) {
+        uint64_t gate = order->streams[i].gate_tick;
+        /* Of another stream: where this one has waited for it. */
+        bool before = i == stream_index ? gate <= tick : vclock_covers(&stream->clock, i, gate);
+        if (gate && before && !vclock_covers(clock, i, gate))
+            return true;
+    }
+    return false;
+}
+
+/* A copy that is in order with the work of all streams: it comes after what they have, and what
+ * they are given from now on comes after it. */
+static void order_all(struct order *order, struct stream_state *stream)
+{
+    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++)
+        vclock_join(&stream->clock, &order->streams[i].clock);
+}
+
+static void spread(struct order *order, const struct stream_state *stream)
+{
+    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++)
+        vclock_join(&order->streams[i].clock, &stream->clock);
+}
+
 static void do_accesses(struct analyzer *analyzer, const struct work *work, bool writes)
 {
     const struct event *event = work->event;
@@ -33,8 +81,10 @@ static void do_accesses(struct analyzer *analyzer, const struct work *work, bool
         if (!writes || access->mode == EVENT_UPDATE)
             analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, known && !entry->content_unknown,
                           1);
-        if (known)
-            shadow_access(analyzer, work, access, entry, writes);
+        if (!known)
+            continue;
+        entry->used_id = work->replay ? work->replay->id : event->id;
+        shadow_access(analyzer, work, access, entry, writes);
     }
 }
 
@@ -49,6 +99,7 @@ static void do_work(struct analyzer *analyzer, const struct event *event,
         return;
     }
     stream->used = true;
+    order->launch_count += event->kind == EVENT_LAUNCH;
     struct thread_state *thread = order_thread(order, call->thread_index);
     uint32_t thread_place = (uint32_t)(thread - order->threads);
     if (stream->joined_thread != thread_place || stream->joined_serial != thread->serial) {
@@ -58,6 +109,9 @@ static void do_work(struct analyzer *analyzer, const struct event *event,
     }
     if (call->flags & EVENT_FOREIGN)
         order_join_default_streams(order, stream, call->flags);
+    bool all = event_is_copy(event->kind) && (event->flags & EVENT_ALL_STREAMS);
+    if (all)
+        order_all(order, stream);
     stream->last_id = call->id;
     stream->waits_mark = 0;
     struct work work = { .event = event,
@@ -70,6 +124,10 @@ static void do_work(struct analyzer *analyzer, const struct event *event,
     /* A launch may read and write the same bytes: its reads come first. */
     do_accesses(analyzer, &work, false);
     do_accesses(analyzer, &work, true);
+    if (all)
+        spread(order, stream);
+    if (event->flags & EVENT_MAY_TELL)
+        tell_of(order, stream, &work);
 }
 
 void order_replay(struct analyzer *analyzer, const struct event *event)
@@ -85,6 +143,10 @@ void order_replay(struct analyzer *analyzer, const struct event *event)
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 0, 1);
         analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, 0, 1);
     }
+    const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
+    /* A graph of which not all is known may tell the host of anything before it. */
+    if ((event->flags & EVENT_FOREIGN) && stream && (!graph || graph->missing || !graph->count))
+        order_tell(&analyzer->order, &stream->clock);
     if (!graph)
         return;
     if (event->object)
@@ -105,12 +167,18 @@ void order_work(struct analyzer *analyzer, const struct event *event)
         graph_id = event_is_recorded(event) ? event->object : 0;
     else if (recordable)
         graph_id = event->object ? event->object : stream ? stream->capture_id : 0;
+    struct thread_state *thread = order_thread(&analyzer->order, event->thread_index);
+    bool done = !graph_id && event->outcome == EVENT_DONE;
+    if (done && (event->flags & EVENT_STAGED)) /* for what was there before it */
+        order_sync(&analyzer->order, event, thread);
     if (graph_id)
         graphs_record(&analyzer->graphs, graph_id, event);
     else
         do_work(analyzer, event, NULL, 0);
     if ((event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN) && !foreign)
         order_ticket_start(&analyzer->order, event);
-    if (!graph_id && (event->flags & EVENT_SYNCHRONOUS) && event->outcome == EVENT_DONE)
-        order_sync(&analyzer->order, event, order_thread(&analyzer->order, event->thread_index));
+    if (done && (event->flags & EVENT_SYNCHRONOUS))
+        order_sync(&analyzer->order, event, thread);
+    if (done && (event->flags & (EVENT_MAY_WAIT | EVENT_STAGED)) && stream)
+        order_tell(&analyzer->order, &stream->clock);
 }

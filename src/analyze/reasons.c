@@ -79,6 +79,30 @@ static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
                                "lies before or here",
                                "ninguna operación examinada antes coincidió: lo que causó la "
                                "diferencia está antes o aquí" },
+    [REASON_MAY_WAIT] = { "the call may wait for this work by itself: no document says that it "
+                          "does, or that it does not",
+                          "la llamada puede esperar este trabajo por sí misma: ningún documento "
+                          "dice que lo haga ni que no" },
+    [REASON_UNSEEN_ORDER] = { "the program may have learned that this work was done from memory "
+                              "that the device writes, or in a call that may wait",
+                              "el programa pudo saber que este trabajo había terminado por memoria "
+                              "que escribe el dispositivo o en una llamada que puede esperar" },
+    [REASON_HELD_BACK] = { "a kernel before it can read memory of the host: the program may hold "
+                           "the stream back with it",
+                           "un kernel anterior puede leer memoria del anfitrión: el programa puede "
+                           "retener el flujo con él" },
+    [REASON_ADDRESS_REUSED] = { "memory was allocated at that address since: the graph may be "
+                                "meant to use it",
+                                "desde entonces se asignó memoria en esa dirección: puede que el "
+                                "grafo deba usarla" },
+    [REASON_STREAM_ACCEPTED] = { "the runtime took the stream all the same: one made unseen may "
+                                 "have its handle now",
+                                 "el runtime aceptó el flujo: otro creado sin verse puede tener "
+                                 "ahora su identificador" },
+    [REASON_KEPT] = { "it grew with the launches and was not used again; memory that is kept on "
+                      "purpose may look the same",
+                      "creció con los lanzamientos y no se volvió a usar; la memoria que se guarda "
+                      "a propósito puede verse igual" },
     [REASON_NOT_STARTED] = { "the work waited for was not begun", "el trabajo esperado no empezó" },
 };
 

@@ -168,11 +168,12 @@ enum event_address {
 enum event_flag {
     EVENT_FOREIGN = 1,       /* seen by interposition: nothing was checked before the call, and what
                                 `check` says did not stop it */
-    EVENT_SYNCHRONOUS = 2,   /* of a copy, fill or free: the host waits for the stream's work */
+    EVENT_SYNCHRONOUS = 2,   /* of a copy or fill: the host waits for it; of a free: for all work */
     EVENT_PAGEABLE = 4,      /* of a copy: its host memory is not known to be pinned */
     EVENT_LEGACY_STREAM = 8, /* a default stream that waits for blocking ones, and they for it */
     EVENT_BLOCKING = 16,     /* a stream that does so */
-    EVENT_ALL_STREAMS = 32,  /* of a wait: for all of them */
+    EVENT_ALL_STREAMS = 32,  /* of a wait: for all of them; of a copy: in order with the work of
+                                all of them */
     EVENT_HOST_MEMORY = 64,  /* of a buffer: pinned host memory */
     EVENT_STREAM_ORDERED = 128, /* of a buffer made or destroyed: when its stream gets there */
     EVENT_PARTIAL = 256,        /* of a launch: it has pointers that are not in the list */
@@ -181,6 +182,13 @@ enum event_flag {
     EVENT_CAUGHT = 2048,        /* of a fault: the access was caught inside the call that cause_id
                                    names. Without it no launch is known, and cause_id is 0 */
     EVENT_COPY_ENGINE = 4096,   /* of a fault: the hardware says that a copy made the access */
+    EVENT_STAGED = 8192,        /* of a copy: the host waits for the work before it in its stream,
+                                   and not for the copy itself */
+    EVENT_MAY_WAIT = 16384,     /* of a copy, fill or free: whether the host waits is documented
+                                   nowhere */
+    EVENT_MAY_TELL = 32768,     /* of work: it may write memory that the host can read, who may see
+                                   there that all before it is done; of a rewritten source: the
+                                   host may have seen that its copy was done */
 };
 
 #define EVENT_OP_BYTES 24

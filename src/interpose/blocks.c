@@ -101,6 +101,12 @@ void block_revive(struct blocks *blocks, struct block *block)
     blocks->freed_count--;
 }
 
+bool block_is_shown(const struct block *block)
+{
+    return block && (block->memory == INTERPOSE_PINNED || block->memory == INTERPOSE_REGISTERED ||
+                     block->memory == INTERPOSE_MANAGED);
+}
+
 enum event_side block_side(const struct block *block)
 {
     if (!block || block->memory == INTERPOSE_MANAGED)

@@ -1,5 +1,9 @@
-/* copies.c - copies and fills: which way, which bytes, and what is wrong with them. */
+/* copies.c - copies and fills: which way, which bytes, whether the host waits, and what is wrong
+ * with them. */
+#include "interpose/copy_behaviour.h"
 #include "interpose/interpose_impl.h"
+
+#include <string.h>
 
 /* Operands of a copy, as findings name them. */
 enum { TARGET, SOURCE };
@@ -38,6 +42,32 @@ static enum interpose_direction direction_of(const struct interpose_copy *copy,
                                     : INTERPOSE_WITHIN;
 }
 
+/* What the memory of a side is to the table of copies. */
+static enum copy_memory memory_of(const struct interpose *interpose,
+                                  const struct interpose_copy *copy, bool source)
+{
+    if (source ? copy->source_opaque : copy->target_opaque)
+        return copy->sides_unknown ? COPY_UNKNOWN : COPY_DEVICE;
+    const struct block *block = block_find(&interpose->blocks,
+                                           source ? copy->source : copy->target);
+    if (block)
+        return copy_memory_of((enum interpose_memory)block->memory);
+    if (copy->direction == INTERPOSE_ANY)
+        return COPY_UNKNOWN;
+    enum interpose_direction from_host = source ? INTERPOSE_TO_DEVICE : INTERPOSE_TO_HOST;
+    bool host = copy->direction == INTERPOSE_HOST || copy->direction == from_host;
+    return host ? COPY_PAGEABLE : COPY_DEVICE;
+}
+
+static void set_behaviour(struct event *event, enum copy_behaviour behaviour)
+{
+    static const uint16_t flags[COPY_BEHAVIOUR_COUNT] = { [COPY_WAITS] = EVENT_SYNCHRONOUS,
+                                                          [COPY_STAGED] = EVENT_STAGED,
+                                                          [COPY_OPEN] = EVENT_MAY_WAIT };
+    if (!event->object) /* what is recorded into a graph is not waited for */
+        event->flags |= flags[behaviour];
+}
+
 /* An address that the call takes for host memory and that is device memory. */
 static void check_direction(struct interpose_call *call, enum interpose_direction direction,
                             enum event_side source, enum event_side target)
@@ -71,21 +101,48 @@ static void set_kind(struct interpose *interpose, struct interpose_call *call,
 {
     static const uint8_t kinds[] = { [INTERPOSE_TO_DEVICE] = EVENT_COPY_IN,
                                      [INTERPOSE_TO_HOST] = EVENT_COPY_OUT,
-                                     [INTERPOSE_WITHIN] = EVENT_COPY_WITHIN };
+                                     [INTERPOSE_WITHIN] = EVENT_COPY_WITHIN,
+                                     [INTERPOSE_HOST] = EVENT_COPY_WITHIN };
     struct event *event = &call->event;
     event->kind = kinds[direction];
     uint64_t host = direction == INTERPOSE_TO_DEVICE ? copy->source
                     : direction == INTERPOSE_TO_HOST ? copy->target
                                                      : 0;
     event->host_address = host;
-    const struct block *block = host ? block_find(&interpose->blocks, host) : NULL;
-    bool pageable = host && !block;
-    if (pageable)
+    if (host && !block_find(&interpose->blocks, host))
         event->flags |= EVENT_PAGEABLE;
-    /* A copy within the device does not wait, whatever its name; one to pageable memory does. */
-    if (direction != INTERPOSE_WITHIN && !event->object &&
-        (!copy->async || (pageable && direction == INTERPOSE_TO_HOST)))
-        event->flags |= EVENT_SYNCHRONOUS;
+    set_behaviour(event, copy_behaviour_of(interpose->backend->runtime,
+                                           copy->async ? COPY_ASYNC : COPY_SYNC,
+                                           memory_of(interpose, copy, true),
+                                           memory_of(interpose, copy, false)));
+    /* A plain copy between two devices is in order with all work of both. */
+    if (copy->peer && !copy->async && !event->object)
+        event->flags |= EVENT_ALL_STREAMS;
+}
+
+/* What the waiting of a copy or fill means for the pinned memory that queued copies read. */
+static void look_at_sources(struct interpose *interpose, struct interpose_call *call)
+{
+    size_t stream = (size_t)call->argument[0];
+    uint16_t flags = call->event.flags;
+    if (flags & EVENT_STAGED)
+        call->argument[1]--; /* itself is not waited for */
+    if (flags & (EVENT_SYNCHRONOUS | EVENT_STAGED))
+        pending_look(interpose, stream, call->argument[1]);
+    if (flags & EVENT_MAY_WAIT)
+        pending_tell(interpose, stream, call->argument[1]);
+}
+
+/* The host, or another process, may read what it writes. */
+static void set_may_tell(struct interpose *interpose, struct interpose_call *call,
+                         struct tracked_stream *used, uint64_t target, bool opaque)
+{
+    const struct block *block = opaque ? NULL : block_find(&interpose->blocks, target);
+    if (!block_is_shown(block) && !interpose->all_may_tell)
+        return;
+    call->event.flags |= EVENT_MAY_TELL;
+    if (used && !call->event.object)
+        pending_tell_before(interpose, used, false);
 }
 
 /* Device memory first: that is the range a finding means if it says no more. */
@@ -147,8 +204,12 @@ void interpose_copy_begin(struct interpose *interpose, struct interpose_call *ca
                                      copy->target_plane);
         pending_write(interpose, copy->target, written, used);
     }
-    if ((event->flags & EVENT_SYNCHRONOUS) && used)
-        pending_look(interpose, (size_t)call->argument[0], call->argument[1]);
+    set_may_tell(interpose, call, used, copy->target, copy->target_opaque);
+    /* A variable of the device may be given a pointer. */
+    if (copy->target_opaque && interpose->backend->runtime == INTERPOSE_HIP)
+        interpose->kernels_may_tell = true;
+    if (used)
+        look_at_sources(interpose, call);
     pthread_mutex_unlock(&interpose->lock);
     translate_tell(interpose, call);
 }
@@ -160,8 +221,19 @@ void interpose_fill_begin(struct interpose *interpose, struct interpose_call *ca
         return;
     call->event.bytes = fill->bytes * (fill->rows ? fill->rows : 1);
     pthread_mutex_lock(&interpose->lock);
-    queue(interpose, call, fill->stream, fill->graph);
+    struct tracked_stream *used = queue(interpose, call, fill->stream, fill->graph);
+    const struct block *block = block_find(&interpose->blocks, fill->target);
+    set_behaviour(&call->event,
+                  memset_behaviour_of(interpose->backend->runtime,
+                                      strstr(name, "Async") ? COPY_ASYNC : COPY_SYNC,
+                                      block ? copy_memory_of((enum interpose_memory)block->memory)
+                                            : COPY_UNKNOWN));
     uint64_t bytes = footprint(fill->bytes, fill->rows, fill->pitch, 0, 0);
+    set_may_tell(interpose, call, used, fill->target, false);
+    if (used && !call->event.object && block_side(block) == EVENT_SIDE_HOST && bytes)
+        pending_write(interpose, fill->target, bytes, used);
+    if (used)
+        look_at_sources(interpose, call);
     if (bytes)
         translate_access(interpose, call, TARGET,
                          with_gaps(EVENT_WRITE, fill->bytes, fill->rows, fill->pitch), fill->target,

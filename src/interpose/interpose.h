@@ -23,9 +23,12 @@
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
+enum interpose_runtime { INTERPOSE_CUDA, INTERPOSE_HIP, INTERPOSE_RUNTIME_COUNT };
+
 /* What differs between runtimes; static. */
 struct interpose_backend {
     const char *name; /* "cuda": also part of the flight file's name */
+    enum interpose_runtime runtime;
     /* The device answers nothing any more after this code (an illegal address, a failed launch). */
     bool (*is_fatal)(int32_t code);
     /* Waits for all work of the device. Called only in a rerun that narrows a window of launches
@@ -132,6 +135,7 @@ enum interpose_direction {
     INTERPOSE_TO_DEVICE,
     INTERPOSE_TO_HOST,
     INTERPOSE_WITHIN, /* device to device, peers too */
+    INTERPOSE_HOST,   /* host to host */
     INTERPOSE_ANY     /* cudaMemcpyDefault, cuMemcpy: what it is follows from the addresses */
 };
 
@@ -143,7 +147,9 @@ struct interpose_copy {
     uint64_t rows, source_pitch, target_pitch;
     uint64_t planes, source_plane, target_plane; /* bytes from one plane to the next */
     bool source_opaque, target_opaque;           /* an array: it has no address */
-    bool async;                                  /* returns before the copy is done */
+    bool sides_unknown; /* host or device memory: of an opaque side not even that is known */
+    bool async;         /* by the call's name: copy_behaviour.def has what that means */
+    bool peer;          /* between two devices */
     const struct interpose_stream *stream;       /* NULL: the legacy default stream */
     uint64_t graph; /* added to this graph by hand, not run (0: run, or captured) */
 };
@@ -207,6 +213,11 @@ void interpose_query_done(struct interpose *interpose, const char *name, uint64_
  * order are only possible. */
 void interpose_hidden_order(struct interpose *interpose, const char *name,
                             const struct interpose_stream *stream);
+
+/* From here on any kernel may write memory that the host reads, although none of its parameters says
+ * so: the program asked for the device's address of host memory, or for that of a variable of a
+ * module. by_all_work: copies too, since another process can read what they write. */
+void interpose_may_tell(struct interpose *interpose, bool by_all_work);
 
 /* ---- Graphs --------------------------------------------------------------------------------- */
 

@@ -39,6 +39,8 @@ bool block_add(struct blocks *blocks, const struct block *block);
 void block_free(struct blocks *blocks, struct block *block, uint64_t freed_id);
 void block_revive(struct blocks *blocks, struct block *block);
 enum event_side block_side(const struct block *block); /* NULL: unknown */
+/* The host can read there what the device writes: pinned, registered and managed memory. */
+bool block_is_shown(const struct block *block);
 
 /* ---- Streams, marks, graphs ----------------------------------------------------------------- */
 
@@ -52,6 +54,9 @@ struct tracked_stream {
     bool blocking, legacy, destroyed;
     uint64_t capture_id; /* event of the graph-begin while it is captured; else 0 */
     uint64_t queued;     /* pieces of work given */
+    uint64_t done;       /* of them those that were waited for */
+    uint64_t gate;       /* the last that may wait for the host, as a kernel that reads a flag in host
+                            memory; 0: none */
 };
 
 /* A runtime's event as it was recorded last. */
@@ -85,6 +90,7 @@ struct pending_copy {
     bool registered; /* memory of the program, not of the runtime */
     bool writes;     /* the device writes there: what it holds changes by itself */
     bool shared;     /* another stream waits for it: a wait for any may be one for this */
+    bool told;       /* the host may have learned, unseen, that it is done */
 };
 
 /* ---- Names ---------------------------------------------------------------------------------- */
@@ -120,6 +126,9 @@ struct interpose {
     size_t pending_count;
     uint8_t samples[PENDING_SAMPLE_BYTES]; /* of the source that is looked at */
     bool pending_blind;        /* a write did not fit: until all work is done nothing is said */
+    /* Pointers that were given out in a way that is not followed: a kernel may have one of host
+     * memory in a variable; another process may have memory or events of this one. */
+    bool kernels_may_tell, all_may_tell;
     struct cached_name *names; /* NAME_CACHE, by hash of the function */
     uint64_t lowest, highest;  /* addresses of all blocks ever */
 };
@@ -170,6 +179,12 @@ void pending_share(struct interpose *interpose, size_t stream, uint64_t queued);
  * stream: place in the table, SIZE_MAX: all. */
 void pending_look(struct interpose *interpose, size_t stream, uint64_t queued);
 void pending_done(struct interpose *interpose, size_t stream, uint64_t queued);
+/* From here on the host may know, in a way that is not seen, that this work is done: whoever
+ * rewrites a source from now on may be right. */
+void pending_tell(struct interpose *interpose, size_t stream, uint64_t queued);
+/* The host may learn from the work that was just given to the stream that what is before it is done,
+ * or may hold it back. */
+void pending_tell_before(struct interpose *interpose, struct tracked_stream *stream, bool gate);
 /* The memory goes: nothing there may be read any more. */
 void pending_forget(struct interpose *interpose, uint64_t address, uint64_t bytes);
 void graph_settle(struct interpose *interpose, struct interpose_call *call);

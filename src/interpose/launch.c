@@ -93,6 +93,8 @@ static void add_pointer(struct interpose *interpose, struct interpose_call *call
     struct block *block = block_find(&interpose->blocks, value);
     if (!block || is_known(event, block->index, value))
         return;
+    if (block_is_shown(block))
+        event->flags |= EVENT_MAY_TELL;
     if (stream && block_side(block) == EVENT_SIDE_HOST)
         pending_write(interpose, block->address, block->bytes, stream);
     if (event->access_count == EVENT_ACCESS_LIMIT) {
@@ -154,6 +156,10 @@ void interpose_launch_begin(struct interpose *interpose, struct interpose_call *
         }
     }
     add_parameters(interpose, call, launch, event->object ? NULL : used);
+    if (interpose->kernels_may_tell || (event->flags & EVENT_PARTIAL))
+        event->flags |= EVENT_MAY_TELL;
+    if (used && !event->object && (event->flags & EVENT_MAY_TELL))
+        pending_tell_before(interpose, used, true);
     pthread_mutex_unlock(&interpose->lock);
     if (!event->object)
         call->launch_ordinal = __atomic_add_fetch(&interpose->launches, 1, __ATOMIC_RELAXED);

@@ -1,4 +1,5 @@
 /* memory.c - allocations and frees, and what a call's range means. */
+#include "interpose/copy_behaviour.h"
 #include "interpose/interpose_impl.h"
 
 #include <inttypes.h>
@@ -160,6 +161,19 @@ static void check_free(struct interpose_call *call, const struct block *block, u
         translate_check(call, EVENT_CHECK_ALIGNMENT, 0, block->address, address);
 }
 
+/* Does the call wait for the work of the device? */
+static void set_free_behaviour(struct interpose *interpose, struct event *event,
+                               enum interpose_memory memory)
+{
+    enum copy_behaviour behaviour = free_behaviour_of(interpose->backend->runtime, memory);
+    if (behaviour == COPY_WAITS)
+        event->flags |= EVENT_SYNCHRONOUS;
+    if (behaviour != COPY_OPEN)
+        return;
+    event->flags |= EVENT_MAY_WAIT;
+    pending_tell(interpose, SIZE_MAX, 0);
+}
+
 /* Goes now, before the runtime may give its addresses to another thread. */
 static void free_block(struct interpose *interpose, struct interpose_call *call,
                        struct block *block)
@@ -189,10 +203,8 @@ void interpose_free_begin(struct interpose *interpose, struct interpose_call *ca
     if (memory == INTERPOSE_PINNED || memory == INTERPOSE_REGISTERED)
         event->flags |= EVENT_HOST_MEMORY;
     struct block *block = block_find(&interpose->blocks, address);
-    /* A plain free waits for the device, but not if the memory is of a pool. */
-    if (!stream && block &&
-        (block->memory == INTERPOSE_DEVICE || block->memory == INTERPOSE_MANAGED))
-        event->flags |= EVENT_SYNCHRONOUS;
+    if (!stream && block)
+        set_free_behaviour(interpose, event, (enum interpose_memory)block->memory);
     check_free(call, block, address);
     /* Of an unmap the other mappings of its range go with the first. */
     for (uint64_t at = address; bytes && block && !block->freed_id;) {
@@ -266,7 +278,7 @@ void translate_settle(struct interpose *interpose, struct interpose_call *call)
     else if (event->kind == EVENT_STREAM_DESTROY)
         stream_settle(interpose, call);
     else if (done && (event->kind == EVENT_STREAM_SYNC || event->kind == EVENT_MARK_SYNC ||
-                      (event->flags & EVENT_SYNCHRONOUS)))
+                      (event->flags & (EVENT_SYNCHRONOUS | EVENT_STAGED))))
         pending_done(interpose, (size_t)call->argument[0], call->argument[1]);
     else if (event->kind == EVENT_GRAPH_END || event->kind == EVENT_GRAPH_BEGIN)
         graph_settle(interpose, call);

@@ -2,6 +2,10 @@
  * queued? Looked at where the program begins to wait for the copy: whoever rewrites the memory
  * before that did not know the copy was done.
  *
+ * What changes after work was queued from which the host may learn that the copy is done (a kernel
+ * that can write a flag in memory of the host, a call that may wait) is told as such: the finding is
+ * only possible.
+ *
  * Nothing is said where the bytes may change rightly: where queued work of the device (a copy, a
  * kernel, a graph) or a function of the host inside a stream may write them, and after a wait
  * for work that came behind the copy on another stream, which was a wait for the copy too.
@@ -79,7 +83,9 @@ void pending_add(struct interpose *interpose, const struct interpose_call *call,
                                  .bytes = bytes,
                                  .stream = (uint32_t)(stream - interpose->streams),
                                  .queued = stream->queued,
-                                 .registered = block->memory == INTERPOSE_REGISTERED };
+                                 .registered = block->memory == INTERPOSE_REGISTERED,
+                                 /* What the host holds back it may fill until it lets it go. */
+                                 .told = stream->gate > stream->done };
     for (size_t i = 0; i < interpose->pending_count; i++)
         if (interpose->pending[i].writes &&
             has_common_bytes(&interpose->pending[i], address, bytes))
@@ -115,6 +121,8 @@ static void tell_changed(struct interpose *interpose, const struct pending_copy 
     call.event.bytes = copy->bytes;
     call.event.expected = copy->digest;
     call.event.found = now;
+    if (copy->told)
+        call.event.flags |= EVENT_MAY_TELL;
     translate_tell_done(interpose, &call);
 }
 
@@ -134,6 +142,24 @@ void pending_look(struct interpose *interpose, size_t stream, uint64_t queued)
         if (!copy->writes && (copy->shared || is_meant(copy, stream, queued)))
             look(interpose, copy);
     }
+}
+
+void pending_tell(struct interpose *interpose, size_t stream, uint64_t queued)
+{
+    for (size_t i = 0; i < interpose->pending_count; i++) {
+        struct pending_copy *copy = &interpose->pending[i];
+        if (copy->writes || copy->told || !(copy->shared || is_meant(copy, stream, queued)))
+            continue;
+        look(interpose, copy); /* what was rewritten before nobody can have been told of */
+        copy->told = true;
+    }
+}
+
+void pending_tell_before(struct interpose *interpose, struct tracked_stream *stream, bool gate)
+{
+    if (gate)
+        stream->gate = stream->queued;
+    pending_tell(interpose, (size_t)(stream - interpose->streams), stream->queued - 1);
 }
 
 /* Sources with bytes there are looked at now: later they may be what the device wrote. */
@@ -177,6 +203,12 @@ void pending_write(struct interpose *interpose, uint64_t address, uint64_t bytes
 void pending_done(struct interpose *interpose, size_t stream, uint64_t queued)
 {
     size_t kept = 0;
+    for (size_t i = 0; i < interpose->stream_count; i++) {
+        struct tracked_stream *waited = &interpose->streams[i];
+        uint64_t done = stream == SIZE_MAX ? waited->queued : i == stream ? queued : 0;
+        if (done > waited->done)
+            waited->done = done;
+    }
     for (size_t i = 0; i < interpose->pending_count; i++) {
         const struct pending_copy *copy = &interpose->pending[i];
         /* Of what is shared it is not known: a copy is no longer looked at, a write may be still to

@@ -81,10 +81,24 @@ struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_
     return used;
 }
 
+/* What comes after work that the host may hold back is held back with it. */
+static void take_gate(struct tracked_stream *stream, const struct tracked_stream *other,
+                      uint64_t queued)
+{
+    if (other->gate > other->done && other->gate <= queued)
+        stream->gate = stream->queued + 1; /* until its next work is waited for */
+}
+
 void stream_queue(struct interpose *interpose, struct tracked_stream *stream)
 {
+    bool joins = stream->legacy || stream->blocking;
+    for (size_t i = 0; joins && i < interpose->stream_count; i++) {
+        const struct tracked_stream *other = &interpose->streams[i];
+        if (other != stream && (stream->legacy ? other->blocking || other->legacy : other->legacy))
+            take_gate(stream, other, other->queued);
+    }
     stream->queued++;
-    if (!stream->legacy && !stream->blocking)
+    if (!joins)
         return;
     for (size_t i = 0; i < interpose->pending_count; i++) {
         struct pending_copy *copy = &interpose->pending[i];
@@ -215,6 +229,8 @@ void interpose_wait_begin(struct interpose *interpose, struct interpose_call *ca
     captured = captured || (used && used->capture_id);
     if (mark && !captured)
         pending_share(interpose, mark->stream, mark->queued);
+    if (mark && used && !captured)
+        take_gate(used, &interpose->streams[mark->stream], mark->queued);
     pthread_mutex_unlock(&interpose->lock);
     if (captured)
         call->event.kind = EVENT_CALL;
@@ -250,6 +266,16 @@ void interpose_query_done(struct interpose *interpose, const char *name, uint64_
     else
         interpose_event_sync_begin(interpose, &call, name, event);
     interpose_end(interpose, &call, 0);
+}
+
+void interpose_may_tell(struct interpose *interpose, bool by_all_work)
+{
+    if (!interpose || interpose->disabled)
+        return;
+    pthread_mutex_lock(&interpose->lock);
+    interpose->kernels_may_tell = true;
+    interpose->all_may_tell = interpose->all_may_tell || by_all_work;
+    pthread_mutex_unlock(&interpose->lock);
 }
 
 void interpose_hidden_order(struct interpose *interpose, const char *name,

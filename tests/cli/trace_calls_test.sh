@@ -32,7 +32,6 @@ clean registered-twice
 found pool-freed "CONFIRMED use-after-free: cuMemcpyDtoHAsync" "freed by cuMemFree"
 found pool-freed-elsewhere "CONFIRMED use-after-free: cuMemcpyDtoHAsync" "freed by cuMemFreeAsync"
 found unmapped "CONFIRMED use-after-free: cuMemcpyDtoH" "freed by cuMemUnmap"
-found unregistered "CONFIRMED use-after-free: cuMemcpyDtoHAsync" "freed by cuMemHostUnregister"
 
 # Shapes of copies and fills.
 clean all-shapes

@@ -113,6 +113,17 @@ EXPORT result cuMemHostUnregister(void *pointer)
     CALL(302, "cuMemHostUnregister", pointer, NULL, strike(pointer));
 }
 
+EXPORT result cuMemHostGetDevicePointer_v2(address *pointer, void *host, unsigned int flags)
+{
+    struct {
+        address *pointer;
+        void *host;
+        unsigned int flags;
+    } arguments = { pointer, host, flags };
+    *pointer = (address)(uintptr_t)host;
+    CALL(247, "cuMemHostGetDevicePointer_v2", arguments, NULL, OK);
+}
+
 /* ---- Contexts ------------------------------------------------------------------------------- */
 
 /* There is one device. */

@@ -80,6 +80,30 @@ EXPORT result cuMemcpy3DAsync_v2(const struct copy_3d *copy, stream on)
     CALL(291, "cuMemcpy3DAsync_v2", arguments, NULL, move_3d(copy));
 }
 
+EXPORT result cuMemcpy(address target, address source, size_t bytes)
+{
+    struct {
+        address target, source;
+        size_t bytes;
+    } arguments = { target, source, bytes };
+    struct side to = { target, 0, 0, 0 }, from = { source, 0, 0, 0 };
+    CALL(305, "cuMemcpy", arguments, NULL, move(&to, &from, bytes, 1, 1));
+}
+
+EXPORT result cuMemcpyPeer(address target, void *target_context, address source,
+                           void *source_context, size_t bytes)
+{
+    struct {
+        address target;
+        void *target_context;
+        address source;
+        void *source_context;
+        size_t bytes;
+    } arguments = { target, target_context, source, source_context, bytes };
+    struct side to = { target, 0, 0, 1 }, from = { source, 0, 0, 1 };
+    CALL(318, "cuMemcpyPeer", arguments, NULL, move(&to, &from, bytes, 1, 1));
+}
+
 EXPORT result cuMemcpyPeerAsync(address target, void *target_context, address source,
                                 void *source_context, size_t bytes, stream on)
 {

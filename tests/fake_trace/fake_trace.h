@@ -74,6 +74,7 @@ result cuMemcpyDtoH_v2(void *target, address source, size_t bytes);
 result cuMemcpyHtoDAsync_v2(address target, const void *source, size_t bytes, stream on);
 result cuMemcpyDtoHAsync_v2(void *target, address source, size_t bytes, stream on);
 result cuMemcpyDtoDAsync_v2(address target, address source, size_t bytes, stream on);
+result cuMemcpy(address target, address source, size_t bytes);
 result cuMemsetD8Async(address target, unsigned char value, size_t count, stream on);
 result cuStreamCreate(stream *made, unsigned int flags);
 result cuStreamDestroy_v2(stream on);
@@ -109,6 +110,7 @@ result cuMemMap(address pointer, size_t bytes, size_t offset, unsigned long long
 result cuMemUnmap(address pointer, size_t bytes);
 result cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags);
 result cuMemHostUnregister(void *pointer);
+result cuMemHostGetDevicePointer_v2(address *pointer, void *host, unsigned int flags);
 result cuCtxGetDevice(int *device);
 result cuDevicePrimaryCtxReset_v2(int device);
 
@@ -116,6 +118,8 @@ result cuDevicePrimaryCtxReset_v2(int device);
 result cuMemcpy2D_v2(const struct copy_2d *copy);
 result cuMemcpy2DAsync_v2(const struct copy_2d *copy, stream on);
 result cuMemcpy3DAsync_v2(const struct copy_3d *copy, stream on);
+result cuMemcpyPeer(address target, void *target_context, address source, void *source_context,
+                    size_t bytes);
 result cuMemcpyPeerAsync(address target, void *target_context, address source, void *source_context,
                          size_t bytes, stream on);
 result cuMemsetD32Async(address target, unsigned int value, size_t count, stream on);

@@ -270,6 +270,7 @@ static void test_waits(void **state)
     fake_hip_answer(0);
     assert_int_equal(TOLD(hipEventQuery(&mark)).kind, EVENT_MARK_SYNC);
     assert_int_equal(TOLD(hipLaunchHostFunc(stream, NULL, NULL)).kind, EVENT_HIDDEN_ORDER);
+    assert_int_equal(TOLD(hipStreamWriteValue32(stream, NULL, 1, 0)).kind, EVENT_HIDDEN_ORDER);
     assert_int_equal(TOLD(hipStreamDestroy(made)).kind, EVENT_STREAM_DESTROY);
     assert_int_equal(TOLD(hipStreamSynchronize(made)).check, EVENT_CHECK_HANDLE);
     assert_true(TOLD(hipDeviceSynchronize()).flags & EVENT_ALL_STREAMS);
@@ -429,6 +430,26 @@ static int close_recording(void **state)
     return 0;
 }
 
+/* What gives pointers away is not told itself: from then on work may tell the host of what is before
+ * it. To be run last. */
+static void test_given_away(void **state)
+{
+    (void)state;
+    void *packed[] = { memory };
+    size_t bytes = sizeof(packed);
+    void *extra[] = { (void *)1, packed, (void *)2, &bytes, (void *)3 };
+    char function;
+    hipHostGetDevicePointer(NULL, NULL, 0);
+    nothing_told();
+    assert_true(TOLD(hipModuleLaunchKernel(&function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, extra))
+                    .flags &
+                EVENT_MAY_TELL);
+    assert_false(TOLD(hipMemcpyDtoDAsync(memory, other, 64, stream)).flags & EVENT_MAY_TELL);
+    hipIpcGetEventHandle(NULL, NULL);
+    nothing_told();
+    assert_true(TOLD(hipMemcpyDtoDAsync(memory, other, 64, stream)).flags & EVENT_MAY_TELL);
+}
+
 #define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(int count, char **arguments)
@@ -445,6 +466,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_registered_kernels),
         IN_SCENE(test_capture),
         IN_SCENE(test_nodes),
+        IN_SCENE(test_given_away),
     };
     const struct CMUnitTest old[] = { cmocka_unit_test(test_old_runtime) };
     if (count > 1 && strcmp(arguments[1], "old") == 0)

@@ -126,12 +126,14 @@ static void stale_graph(struct scene *scene)
     cuGraphLaunch(executable, scene->first);
 }
 
+/* Scratch memory of every round. */
 static void leak(struct scene *scene)
 {
     address extra;
-    (void)scene;
-    for (volatile int i = 0; i < 10; i++)
+    for (volatile int i = 0; i < 10; i++) {
         cuMemAlloc_v2(&extra, 1000);
+        launch(scene->add, extra, scene->a, scene->first);
+    }
 }
 
 /* Three launches, of which the second is out of bounds; the copy is told. */

@@ -17,7 +17,7 @@ void open_scene(struct scene *scene);
 function kernel(const char *name);
 void launch(function which, address target, address source, stream on);
 
-/* Of scenes.c. SCENE(its name, its function). */
+/* Of scenes.c and scenes_order.c. SCENE(its name, its function). */
 #define SCENES                                                                                     \
     SCENE("all-kinds", all_kinds)                                                                  \
     SCENE("pool-freed", pool_freed)                                                                \
@@ -37,7 +37,21 @@ void launch(function which, address target, address source, stream on);
     SCENE("changed-node", changed_node)                                                            \
     SCENE("fault-at-free", fault_at_free)                                                          \
     SCENE("reset", reset)                                                                          \
-    SCENE("after-reset", after_reset)
+    SCENE("after-reset", after_reset)                                                              \
+    SCENE("host-to-host", host_to_host)                                                            \
+    SCENE("staged", staged)                                                                        \
+    SCENE("peers-ordered", peers_ordered)                                                          \
+    SCENE("managed-copy", managed_copy)                                                            \
+    SCENE("polled-flag", polled_flag)                                                              \
+    SCENE("polled-flag-elsewhere", polled_flag_elsewhere)                                          \
+    SCENE("polled-copy", polled_copy)                                                              \
+    SCENE("held-back", held_back)                                                                  \
+    SCENE("rewritten-before-flag", rewritten_before_flag)                                          \
+    SCENE("rewritten-after-kernel", rewritten_after_kernel)                                        \
+    SCENE("flag-of-another", flag_of_another)                                                      \
+    SCENE("unordered-flag", unordered_flag)                                                        \
+    SCENE("weights", weights)                                                                      \
+    SCENE("graph-taken-again", graph_taken_again)
 
 #define SCENE(name, function) void function(struct scene *scene);
 SCENES

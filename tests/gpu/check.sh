@@ -249,6 +249,27 @@ wanted lost && {
         line lost FAILED "exit $code: $memory $(last 2)"
 }
 
+# Which copies, memsets and frees wait: each row of docs/copy-behaviour.md that this GPU does otherwise is printed.
+wanted copy-behaviour && {
+    nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+    if [[ "$device" != cuda:* ]] || [ ! -x "$nvcc" ]; then
+        line copy-behaviour skipped "no CUDA device, or no nvcc"
+    elif ! limited "$nvcc" -arch=native -O1 -I "$here/../../src" -o copy_behaviour "$here/copy_behaviour.cu"; then
+        line copy-behaviour skipped "nvcc: $(last 2)"
+    else
+        limited ./copy_behaviour
+        code=$?
+        cp out "${OUT_FOLDER:-$work}/copy-behaviour.txt" 2>/dev/null
+        counts="$(grep -c ': same$' out) rows as documented, $(grep -c ': measured$' out) left open, $(grep -c ': DIFFERS$' out) differ"
+        case $code in
+        0) line copy-behaviour ok "$counts" ;;
+        77) line copy-behaviour skipped "$(last)" ;;
+        *) line copy-behaviour FAILED "exit $code: $counts $(last)" ;;
+        esac
+        grep ': DIFFERS$' out | sed 's/^/    /'
+    fi
+}
+
 # ---- Cost -------------------------------------------------------------------------------------
 wanted audit-cost && {
     if [ -n "${MODEL_8B:-}" ]; then

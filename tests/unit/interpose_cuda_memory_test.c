@@ -14,9 +14,10 @@ static void test_memory(void **state)
     } rows[] = {
         { 243, 245, 0, EVENT_SYNCHRONOUS, "cuMemAlloc" },
         { 371, 245, 0, EVENT_SYNCHRONOUS, "cuMemAllocManaged" },
-        { 294, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY, "cuMemAllocHost" },
-        { 39, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY, "cuMemHostAlloc" },
-        { 271, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY, "cuMemHostAlloc" },
+        /* Of the frees of pinned memory no document says whether they wait. */
+        { 294, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY | EVENT_MAY_WAIT, "cuMemAllocHost" },
+        { 39, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY | EVENT_MAY_WAIT, "cuMemHostAlloc" },
+        { 271, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY | EVENT_MAY_WAIT, "cuMemHostAlloc" },
         { 598, 600, EVENT_STREAM_ORDERED | EVENT_BLOCKING, EVENT_STREAM_ORDERED | EVENT_BLOCKING,
           "cuMemAllocAsync" },
         { 599, 601, EVENT_STREAM_ORDERED | EVENT_BLOCKING, EVENT_STREAM_ORDERED | EVENT_BLOCKING,
@@ -130,10 +131,10 @@ static void test_lines(void **state)
         { 397, EVENT_COPY_IN, THREAD | EVENT_SYNCHRONOUS },
         { 277, EVENT_COPY_IN, PLAIN },
         { 421, EVENT_COPY_IN, THREAD },
-        { 278, EVENT_COPY_OUT, PLAIN | EVENT_SYNCHRONOUS },
-        { 398, EVENT_COPY_OUT, THREAD | EVENT_SYNCHRONOUS },
-        { 279, EVENT_COPY_OUT, PLAIN },
-        { 422, EVENT_COPY_OUT, THREAD },
+        { 278, EVENT_COPY_OUT, PLAIN | EVENT_SYNCHRONOUS | EVENT_MAY_TELL },
+        { 398, EVENT_COPY_OUT, THREAD | EVENT_SYNCHRONOUS | EVENT_MAY_TELL },
+        { 279, EVENT_COPY_OUT, PLAIN | EVENT_MAY_TELL },
+        { 422, EVENT_COPY_OUT, THREAD | EVENT_MAY_TELL },
         /* Within the device the host waits for nothing, whatever the name says. */
         { 280, EVENT_COPY_WITHIN, PLAIN },
         { 399, EVENT_COPY_WITHIN, THREAD },
@@ -184,6 +185,9 @@ static void test_any_way(void **state)
         assert_int_equal(event.accesses[0].address, DEVICE);
         assert_int_equal(event.accesses[1].address, OTHER);
         assert_int_equal(event.accesses[1].bytes, 256);
+        /* Without "Async" in its name it is in order with all streams, and waits for none. */
+        assert_int_equal(event.flags & (EVENT_ALL_STREAMS | EVENT_SYNCHRONOUS),
+                         peers[j] == 318 || peers[j] == 409 ? EVENT_ALL_STREAMS : 0);
         copy.bytes = BYTES + 1;
         assert_int_equal(tell(peers[j], &copy, 1).check, EVENT_CHECK_VIEW_END);
     }

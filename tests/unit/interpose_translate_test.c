@@ -26,7 +26,7 @@ static int32_t synchronise(void)
     return sync_code;
 }
 
-static const struct interpose_backend backend = { "test", is_fatal, synchronise };
+static const struct interpose_backend backend = { "test", INTERPOSE_CUDA, is_fatal, synchronise };
 
 struct fixture {
     struct temp_folder folder;

@@ -48,8 +48,15 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         on_trap(analyzer, event);
     if (event->kind == EVENT_LAUNCH && event->check != EVENT_CHECK_LOST)
         analyze_count(analyzer, HYPOTHESIS_BAD_POINTER, 1, 1);
-    if (is_refusal(event))
-        finding_add_refusal(analyzer, HYPOTHESIS_BAD_POINTER, event);
+    if (!is_refusal(event))
+        return;
+    struct finding draft = finding_of_refusal(analyzer, HYPOTHESIS_BAD_POINTER, event);
+    bool foreign = (event->flags & EVENT_FOREIGN) != 0;
+    if (foreign && event->check == EVENT_CHECK_HANDLE && event->outcome == EVENT_DONE) {
+        draft.certainty = FINDING_POSSIBLE;
+        finding_set_reason(&draft, REASON_STREAM_ACCEPTED);
+    }
+    finding_add(analyzer, &draft);
 }
 
 const struct hypothesis_detector detector_bad_pointer = {

@@ -1,10 +1,16 @@
 /* leak.c - memory that a foreign program takes again and again at one place and never gives back.
  *
  * That some memory is alive when a process ends is nothing: half of all programs leave it to the
- * driver. A leak is what grows: many allocations of one call stack, none of which was ever given
- * back, alive when the process has ended in order. What a caching allocator keeps is none: it gives
- * it out again itself. */
+ * driver, and weights are kept until then. A leak is what grows: many allocations of one call stack,
+ * made with launches in between, none of which was ever given back, and of which all but the last
+ * were not used again, alive when the process has ended in order. What a caching allocator keeps is
+ * none: it gives it out again itself.
+ *
+ * Calls cannot prove that nobody wants the memory any more: a pointer may lie in memory that is not
+ * seen. So a leak is only possible, and the growth is its evidence. */
 #include "analyze/analyze_impl.h"
+
+#include <stdlib.h>
 
 /* So many of one call stack are no setup any more. */
 #define LEAK_LEAST 8u
@@ -24,7 +30,8 @@ static bool is_suspect(const struct ledger_entry *entry)
 static void add_leak(struct analyzer *analyzer, const struct ledger_entry *first, uint64_t count,
                      uint64_t bytes)
 {
-    struct finding draft = finding_draft(HYPOTHESIS_LEAK, FINDING_DIRECT);
+    struct finding draft = finding_draft(HYPOTHESIS_LEAK, FINDING_POSSIBLE);
+    finding_set_reason(&draft, REASON_KEPT);
     draft.attribution = FINDING_CULPRIT;
     draft.cause = place_of_id(analyzer, first->created_id, 0);
     draft.cause.kind = EVENT_BUFFER_CREATE;
@@ -38,26 +45,46 @@ static void add_leak(struct analyzer *analyzer, const struct ledger_entry *first
     finding_add(analyzer, &draft);
 }
 
-/* All that one call stack made, from its first place in the ledger on. */
-static void check_stack(struct analyzer *analyzer, uint32_t place)
+static int compare_created(const void *a, const void *b)
+{
+    const struct ledger_entry *const *left = a, *const *right = b;
+    return (*left)->created_id < (*right)->created_id ? -1 : 1;
+}
+
+/* In the order they were made: launches came between enough of them, and enough were not used any
+ * more when the last was made. */
+static bool grows(const struct ledger_entry **entries, size_t count)
+{
+    size_t rounds = 1, left = 0;
+    if (count < LEAK_LEAST)
+        return false;
+    qsort(entries, count, sizeof(const struct ledger_entry *), compare_created);
+    const struct ledger_entry *last = entries[count - 1];
+    for (size_t i = 0; i + 1 < count; i++) {
+        rounds += entries[i + 1]->launches != entries[i]->launches;
+        left += entries[i]->used_id < last->created_id;
+    }
+    return rounds >= LEAK_LEAST && left >= LEAK_LEAST - 1;
+}
+
+/* All that one call stack made, from its first place in the ledger on. room: for all of them. */
+static void check_stack(struct analyzer *analyzer, uint32_t place, const struct ledger_entry **room)
 {
     const struct ledger *ledger = &analyzer->ledger;
     const struct analyze_options *options = &analyzer->options;
-    const struct ledger_entry *first = &ledger->live[place];
-    uint64_t count = 0, bytes = 0;
+    uint32_t stack = ledger->live[place].stack_index;
+    size_t count = 0;
+    uint64_t bytes = 0;
     for (uint32_t i = place; i < ledger->used; i++) {
         const struct ledger_entry *entry = &ledger->live[i];
-        if (!is_suspect(entry) || entry->stack_index != first->stack_index)
+        if (!is_suspect(entry) || entry->stack_index != stack)
             continue;
-        if (entry->created_id < first->created_id)
-            first = entry;
-        count++;
+        room[count++] = entry;
         bytes += entry->bytes;
     }
-    bool kept = options->is_cached &&
-                options->is_cached(options->cached_context, first->stack_index);
-    if (count >= LEAK_LEAST && !kept)
-        add_leak(analyzer, first, count, bytes);
+    bool kept = options->is_cached && options->is_cached(options->cached_context, stack);
+    if (!kept && grows(room, count))
+        add_leak(analyzer, room[0], count, bytes);
 }
 
 static void on_finish(struct analyzer *analyzer)
@@ -67,14 +94,16 @@ static void on_finish(struct analyzer *analyzer)
     /* A process that died had no time to give anything back. */
     if (!analyzer->result.closed || analyzer->result.device_lost)
         return;
-    for (uint32_t i = 0; i < ledger->used; i++) {
+    const struct ledger_entry **room = calloc(ledger->used + 1, sizeof(*room));
+    for (uint32_t i = 0; room && i < ledger->used; i++) {
         const struct ledger_entry *entry = &ledger->live[i];
         if (!is_suspect(entry) || idmap_find(seen, entry->stack_index) != IDMAP_NONE)
             continue;
         if (!idmap_set(seen, entry->stack_index, 1))
             continue; /* too many to tell apart */
-        check_stack(analyzer, i);
+        check_stack(analyzer, i, room);
     }
+    free(room);
 }
 
 const struct hypothesis_detector detector_leak = {
@@ -82,12 +111,13 @@ const struct hypothesis_detector detector_leak = {
               .level = AUDIT_LOG,
               .exact = true,
               .title = { "Memory leak", "Fuga de memoria" },
-              .detector = { "Memory of one call stack that is taken again and again, never given "
-                            "back and alive when the process has ended in order; what a caching "
-                            "allocator keeps is left out.",
-                            "Memoria de una misma pila de llamadas que se pide una y otra vez, "
-                            "nunca se devuelve y sigue viva cuando el proceso terminó en orden; "
-                            "se omite lo que retiene un asignador con caché." },
+              .detector = { "Memory of one call stack that is taken again and again between "
+                            "launches, never given back, not used again and alive when the process "
+                            "has ended in order; what a caching allocator keeps is left out.",
+                            "Memoria de una misma pila de llamadas que se pide una y otra vez "
+                            "entre lanzamientos, nunca se devuelve, no se vuelve a usar y sigue "
+                            "viva cuando el proceso terminó en orden; se omite lo que retiene un "
+                            "asignador con caché." },
               .unit = { "allocations", "asignaciones" },
               .advice = { "Free what the call named made, before the process ends.",
                           "Libere lo que pidió la llamada nombrada, antes de que termine el "

@@ -42,9 +42,10 @@ static void on_source_changed(struct analyzer *analyzer, const struct event *eve
     draft.cause.address = event->host_address;
     draft.expected = event->expected;
     draft.found = event->found;
-    if (stream && stream->hidden) {
+    bool hidden = stream && stream->hidden;
+    if (hidden || (event->flags & EVENT_MAY_TELL)) {
         draft.certainty = FINDING_POSSIBLE;
-        finding_set_reason(&draft, REASON_HIDDEN_ORDER);
+        finding_set_reason(&draft, hidden ? REASON_HIDDEN_ORDER : REASON_UNSEEN_ORDER);
     }
     finding_add(analyzer, &draft);
 }

@@ -15,6 +15,15 @@ static const struct graph *graph_of(struct analyzer *analyzer, const struct even
     return graph;
 }
 
+/* Other memory lies there now. A program that checks its addresses before it launches a graph again
+ * (some engines do) may rightly go on with it. */
+static bool is_taken_again(const struct analyzer *analyzer, const struct event_access *access)
+{
+    struct analyze_neighbourhood near = { 0 };
+    ledger_neighbourhood(&analyzer->ledger, access->address, &near);
+    return near.live.bytes != 0;
+}
+
 /* The first recorded call with a buffer that is not there any more. */
 static bool find_stale(struct analyzer *analyzer, const struct event *event, struct finding *draft)
 {
@@ -31,6 +40,9 @@ static bool find_stale(struct analyzer *analyzer, const struct event *event, str
             if (record->kind == EVENT_LAUNCH && (record->flags & EVENT_FOREIGN)) {
                 draft->certainty = FINDING_POSSIBLE;
                 finding_set_reason(draft, REASON_KERNEL_ACCESS);
+            } else if ((record->flags & EVENT_FOREIGN) && is_taken_again(analyzer, access)) {
+                draft->certainty = FINDING_POSSIBLE;
+                finding_set_reason(draft, REASON_ADDRESS_REUSED);
             }
             struct work work = { .event = record, .replay = event, .node = (uint32_t)i + 1 };
             draft->cause = place_of_work(analyzer, &work);

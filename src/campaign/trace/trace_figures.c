@@ -23,7 +23,7 @@ static void add_transfer(struct trace_figures *figures, const struct event *even
         transfers->pageable_count++;
         transfers->pageable_bytes += event->bytes;
     }
-    if ((event->flags & EVENT_SYNCHRONOUS) && event->end_ns > event->begin_ns) {
+    if ((event->flags & (EVENT_SYNCHRONOUS | EVENT_STAGED)) && event->end_ns > event->begin_ns) {
         transfers->stalling_count++;
         transfers->stalling_ns += event->end_ns - event->begin_ns;
     }

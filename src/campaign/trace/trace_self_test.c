@@ -21,7 +21,7 @@ static int32_t nothing(void)
     return 0;
 }
 
-static const struct interpose_backend backend = { "self-test", never_fatal, nothing };
+static const struct interpose_backend backend = { "self-test", INTERPOSE_CUDA, never_fatal, nothing };
 
 enum { BYTES = 4096 };
 static const struct interpose_stream first = { 0, 0x100 }, second = { 0, 0x200 };
@@ -155,8 +155,10 @@ static void plant_stale_graph(struct interpose *door)
 
 static void plant_leak(struct interpose *door)
 {
-    for (uint64_t i = 0; i < 16; i++)
+    for (uint64_t i = 0; i < 16; i++) {
         alloc(door, INTERPOSE_DEVICE, DEVICE + i * BYTES);
+        launch(door, DEVICE + i * BYTES, &first);
+    }
 }
 
 /* ---- All of them ---------------------------------------------------------------------------- */

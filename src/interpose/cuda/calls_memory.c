@@ -149,7 +149,8 @@ void cuda_begin_copy_peer(struct cuda_call *call)
                                    .source = args->source,
                                    .target = args->target,
                                    .bytes = args->bytes,
-                                   .async = call->entry->argument != 0 };
+                                   .async = call->entry->argument != 0,
+                                   .peer = true };
     begin_copy(call, &copy, copy.async ? args->stream : 0);
 }
 
@@ -223,7 +224,8 @@ void cuda_begin_copy_3d(struct cuda_call *call)
     if (!args->copy)
         return;
     struct interpose_copy copy = copy_3d(args->copy);
-    copy.async = call->entry->argument != 0;
+    copy.async = (call->entry->argument & 1) != 0;
+    copy.peer = (call->entry->argument & 2) != 0;
     begin_copy(call, &copy, copy.async ? args->stream : 0);
 }
 

@@ -190,6 +190,13 @@ void cuda_end_hidden_last(struct cuda_call *call)
     hidden(call, args[call->entry->argument]);
 }
 
+/* To variables of a module, or to other processes. */
+void cuda_end_given_away(struct cuda_call *call)
+{
+    if (succeeded(call))
+        interpose_may_tell(call->trace, call->entry->argument != 0);
+}
+
 /* ---- Graphs --------------------------------------------------------------------------------- */
 
 void cuda_begin_capture_begin(struct cuda_call *call)

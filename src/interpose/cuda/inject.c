@@ -46,6 +46,7 @@ static int32_t synchronise(void)
 }
 
 static const struct interpose_backend backend = { .name = "cuda",
+                                                  .runtime = INTERPOSE_CUDA,
                                                   .is_fatal = is_fatal,
                                                   .synchronise = synchronise };
 

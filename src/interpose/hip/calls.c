@@ -94,6 +94,8 @@
                    interpose_stream_created(trace, #name, ON(made), is_blocking))
 #define HIP_HIDDEN(name, parameters, arguments, on)                                                \
     HIP_TOLD_AFTER(name, parameters, arguments, interpose_hidden_order(trace, #name, on))
+#define HIP_GIVEN(name, parameters, arguments, to_process)                                         \
+    HIP_TOLD_AFTER(name, parameters, arguments, interpose_may_tell(trace, to_process))
 #define HIP_CHANGED(name, parameters, arguments, changed)                                          \
     HIP_TOLD_AFTER(name, parameters, arguments, interpose_graph_changed(trace, hip_number(changed)))
 #define HIP_INSTANTIATE(name, parameters, arguments, source, made)                                 \

@@ -17,6 +17,7 @@ enum hip_number {
     HIP_NOT_FOUND = 302, /* a call that this runtime does not have */
     HIP_NOT_READY = 600,
     HIP_STREAM_APART = 1, /* does not wait for the default stream */
+    HIP_COPY_HOST = 0,
     HIP_COPY_IN = 1,
     HIP_COPY_OUT = 2,
     HIP_COPY_WITHIN = 3,

@@ -207,7 +207,7 @@ static int32_t synchronise(void)
     return real ? (int32_t)real() : 0;
 }
 
-static const struct interpose_backend backend = { "hip", is_fatal, synchronise };
+static const struct interpose_backend backend = { "hip", INTERPOSE_HIP, is_fatal, synchronise };
 
 static void start(void)
 {

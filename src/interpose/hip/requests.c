@@ -11,6 +11,8 @@ static enum interpose_direction direction_of(hipMemcpyKind kind)
         return INTERPOSE_TO_HOST;
     case HIP_COPY_WITHIN:
         return INTERPOSE_WITHIN;
+    case HIP_COPY_HOST:
+        return INTERPOSE_HOST;
     default:
         return INTERPOSE_ANY;
     }
@@ -45,6 +47,7 @@ struct interpose_copy hip_opaque(bool async, const struct interpose_stream *stre
     return (struct interpose_copy){ .direction = INTERPOSE_ANY,
                                     .source_opaque = true,
                                     .target_opaque = true,
+                                    .sides_unknown = true,
                                     .async = async,
                                     .stream = stream };
 }
@@ -96,7 +99,7 @@ struct interpose_copy hip_planes(const struct hipMemcpy3DParms *copy, bool async
     };
     /* Of arrays the width is in elements, whose size is not known here. */
     if (told.source_opaque || told.target_opaque)
-        told.source_opaque = told.target_opaque = true;
+        told.source_opaque = told.target_opaque = told.sides_unknown = true;
     return told;
 }
 

@@ -31,6 +31,8 @@ typedef void (*hipHostFn_t)(void *data);
 typedef struct hipExternalSemaphoreWaitParams hipExternalSemaphoreWaitParams;
 typedef struct hipExternalSemaphoreSignalParams hipExternalSemaphoreSignalParams;
 typedef struct HIP_MEMCPY3D HIP_MEMCPY3D;
+typedef struct hipIpcMemHandle_st hipIpcMemHandle_t;
+typedef struct hipIpcEventHandle_st hipIpcEventHandle_t;
 
 typedef struct {
     uint32_t x, y, z;

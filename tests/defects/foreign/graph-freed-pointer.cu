@@ -2,6 +2,8 @@
  * else, and the graph is launched again.
  *
  * On hardware: no error; the new owner of the address loses every byte.
+ * Only possible, not CONFIRMED: the new owner's address is the old one's, and a program that checks
+ * its addresses before it launches a graph again makes the same calls rightly.
  * To be named: the memset that was captured in main, in the second launch of the graph, and the free
  * in give_back. */
 #include "foreign.h"

@@ -3,6 +3,7 @@
  * On hardware: on an H200 (driver 580) cudaHostUnregister waits for the copy, as cudaFreeHost
  * does, and the bytes arrive; no document promises it, and a copy that is not done must not lose
  * its memory.
+ * Only possible, not CONFIRMED, for that reason: the call that frees may wait, unseen.
  * To be named: the cudaHostUnregister in give_back, and the copy in upload that still reads
  * there. */
 #include "foreign.h"
