@@ -164,7 +164,7 @@ enum event_address {
 };
 
 /* What else there is to a call; bits of struct event's flags. Those from EVENT_SYNCHRONOUS to
- * EVENT_CACHED_MEMORY are of foreign programs only. */
+ * EVENT_CACHED_MEMORY, and from EVENT_STAGED on, are of foreign programs only. */
 enum event_flag {
     EVENT_FOREIGN = 1,       /* seen by interposition: nothing was checked before the call, and what
                                 `check` says did not stop it */

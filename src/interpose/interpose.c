@@ -317,9 +317,17 @@ static void narrow(struct interpose *interpose, const struct interpose_call *cal
     if (!interpose->narrow_first || call->launch_ordinal < interpose->narrow_first ||
         call->launch_ordinal > interpose->narrow_last || call->event.object)
         return;
+    uint64_t waited = __atomic_load_n(&interpose->narrow_waited, __ATOMIC_RELAXED);
     int32_t code = interpose->backend->synchronise();
-    if (code && interpose->backend->is_fatal(code))
-        tell_fault(interpose, call->event.id, code);
+    if (!code)
+        __atomic_store_n(&interpose->narrow_waited, call->launch_ordinal, __ATOMIC_RELAXED);
+    if (!code || !interpose->backend->is_fatal(code))
+        return;
+    /* It is this one if the one before was done and no other thread has launched since. */
+    bool first = call->launch_ordinal == interpose->narrow_first;
+    uint64_t launches = __atomic_load_n(&interpose->launches, __ATOMIC_RELAXED);
+    bool alone = launches == call->launch_ordinal && (first || waited + 1 == launches);
+    tell_fault(interpose, alone ? call->event.id : 0, code);
 }
 
 void interpose_end(struct interpose *interpose, struct interpose_call *call, int32_t code)

@@ -113,6 +113,7 @@ struct interpose {
     uint64_t last_id;                   /* atomic */
     uint64_t launches;                  /* atomic: ordinals given */
     uint64_t narrow_first, narrow_last; /* 0: no rerun */
+    uint64_t narrow_waited;             /* atomic: the last launch of it that is known to be done */
     bool fault_told;                    /* atomic */
     pthread_mutex_t lock;               /* guards all below */
     struct blocks blocks;

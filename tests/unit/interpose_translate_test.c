@@ -365,6 +365,30 @@ static void test_narrow(void **state)
     struct event fault = event_at(&fixture, 4);
     assert_int_equal(fault.kind, EVENT_FAULT);
     assert_int_equal(fault.cause_id, 3);
+    assert_true(fault.flags & EVENT_CAUGHT);
+    end(&fixture);
+}
+
+/* With the launch of another thread in between it may be either's. */
+static void test_narrow_with_threads(void **state)
+{
+    (void)state;
+    setenv(INTERPOSE_VARIABLE_NARROW, "1-3", 1);
+    struct fixture fixture = begin();
+    unsetenv(INTERPOSE_VARIABLE_NARROW);
+    uint64_t nothing = 0;
+    struct interpose_call other;
+    struct interpose_launch asked = { .kernel = "other", .function = 9, .stream = &one };
+    sync_code = 0;
+    launch(&fixture, &nothing, sizeof(nothing));
+    interpose_launch_begin(fixture.door, &other, "cuLaunchKernel", &asked);
+    sync_code = 700;
+    launch(&fixture, &nothing, sizeof(nothing));
+    stop(&fixture);
+    struct event fault = event_at(&fixture, 4);
+    assert_int_equal(fault.kind, EVENT_FAULT);
+    assert_int_equal(fault.cause_id, 0);
+    assert_false(fault.flags & EVENT_CAUGHT);
     end(&fixture);
 }
 
@@ -569,7 +593,8 @@ int main(void)
         cmocka_unit_test(test_copy),     cmocka_unit_test(test_wrong_copies),
         cmocka_unit_test(test_frees),    cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_pointers), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_narrow),   cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_narrow),   cmocka_unit_test(test_narrow_with_threads),
+        cmocka_unit_test(test_streams),
         cmocka_unit_test(test_capture),  cmocka_unit_test(test_rewritten),
         cmocka_unit_test(test_vanished), cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_nobody),
