@@ -221,7 +221,7 @@ void cli_audit_close(struct cli_audit *audit)
     if (!audit)
         return;
     cli_audit_finish(audit);
-    if (!audit->printed)
+    if (!audit->printed && !audit->invocation->quiet)
         cli_audit_print(audit);
     close_audit(audit);
 }

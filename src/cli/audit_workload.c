@@ -30,16 +30,18 @@ static enum status parse(struct audit_workload *workload, const struct cli_invoc
                          struct error *err)
 {
     const char *operands[AUDIT_WORKLOAD_WORDS + 1];
+    struct cli_common unused; /* of the audit's own line */
     size_t operand_count;
     bool help;
     enum status status = cli_parse(&cli_infer, (int)invocation->operand_count,
                                    (char *const *)(uintptr_t)invocation->operands,
-                                   &workload->settings, operands, &operand_count, &help, err);
+                                   &workload->settings, &unused, operands, &operand_count, &help,
+                                   err);
     if (!status && help)
         status = error_set(err, STATUS_USAGE, "see greta infer --help");
     if (!status && operand_count)
         status = error_set(err, STATUS_USAGE, "expected only flags, found '%s'", operands[0]);
-    return status ? error_wrap(err, "behind --") : STATUS_OK;
+    return status ? error_wrap(err, "after --") : STATUS_OK;
 }
 
 static enum status read_prompt(struct audit_workload *workload, const char *path, struct error *err)
@@ -53,13 +55,15 @@ static enum status read_prompt(struct audit_workload *workload, const char *path
     return STATUS_OK;
 }
 
-static enum status take_prompt(struct audit_workload *workload, const char *prompt_file,
+static enum status take_prompt(struct audit_workload *workload,
+                               const struct audit_workload_line *line,
                                struct campaign_options *options, struct error *err)
 {
     const struct infer_settings *settings = &workload->settings;
-    const char *file = prompt_file ? prompt_file : settings->prompt_file;
-    if (settings->prompts.count + (file != NULL) > 1)
+    const char *file = line->prompt_file ? line->prompt_file : settings->prompt_file;
+    if ((line->prompt != NULL) + settings->prompts.count + (file != NULL) > 1)
         return error_set(err, STATUS_USAGE, "expected one prompt, found several");
+    options->prompt = line->prompt ? line->prompt : options->prompt;
     if (settings->prompts.count)
         options->prompt = settings->prompts.items[0];
     if (file) {
@@ -70,13 +74,14 @@ static enum status take_prompt(struct audit_workload *workload, const char *prom
 }
 
 enum status audit_workload_read(struct audit_workload *workload,
-                                const struct cli_invocation *invocation, const char *model,
-                                const char *prompt_file, struct campaign_options *options,
-                                struct error *err)
+                                const struct cli_invocation *invocation,
+                                const struct audit_workload_line *line,
+                                struct campaign_options *options, struct error *err)
 {
     TRY(parse(workload, invocation, err));
     const struct infer_settings *settings = &workload->settings;
     enum dtype kv_dtype;
+    TRY(cli_check_threads(settings->threads, err));
     TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type, &kv_dtype,
                        err));
     char asked[ALL_NAME_BYTES];
@@ -86,7 +91,7 @@ enum status audit_workload_read(struct audit_workload *workload,
     options->device = workload->device;
     struct error unused;
     /* Without the model that comes with greta a small synthetic one is made. */
-    if (default_model_path(model ? model : settings->model, &workload->default_model,
+    if (default_model_path(line->model ? line->model : settings->model, &workload->default_model,
                            &options->model, &unused))
         options->model = NULL;
     options->kv_type = dtype_name(kv_dtype);
@@ -105,5 +110,5 @@ enum status audit_workload_read(struct audit_workload *workload,
         options->inject = settings->inject;
     uint64_t seed = settings->seed >= 0 ? (uint64_t)settings->seed : options->seed;
     options->sampling = infer_sampling(settings, UINT32_MAX, seed);
-    return take_prompt(workload, prompt_file, options, err);
+    return take_prompt(workload, line, options, err);
 }

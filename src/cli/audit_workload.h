@@ -1,4 +1,4 @@
-/* audit_workload.h - the options of greta infer that stand behind -- on the line of greta audit, as
+/* audit_workload.h - the options of greta infer that stand after -- on the line of greta audit, as
  * the workload of an audit. */
 #ifndef GRETA_CLI_AUDIT_WORKLOAD_H
 #define GRETA_CLI_AUDIT_WORKLOAD_H
@@ -10,7 +10,7 @@
 #include "cli/infer_settings.h"
 #include "device/all/all.h"
 
-/* Words behind --. */
+/* Words after --. */
 #define AUDIT_WORKLOAD_WORDS 64
 
 /* Owns what the campaign's options borrow. */
@@ -24,11 +24,15 @@ struct audit_workload {
 void audit_workload_init(struct audit_workload *workload);
 void audit_workload_release(struct audit_workload *workload);
 
-/* Reads the words by the table of greta infer, and the prompt. model and prompt_file are those of
- * the audit's own line; NULL: none. */
+/* Of the audit's own line; NULL: not given there. */
+struct audit_workload_line {
+    const char *model, *prompt, *prompt_file;
+};
+
+/* Reads the words by the table of greta infer, and the prompt. */
 MUST_CHECK enum status audit_workload_read(struct audit_workload *workload,
                                            const struct cli_invocation *invocation,
-                                           const char *model, const char *prompt_file,
+                                           const struct audit_workload_line *line,
                                            struct campaign_options *options, struct error *err);
 
 #endif

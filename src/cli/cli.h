@@ -49,8 +49,32 @@ struct cli_option {
     size_t offset; /* of the target in the command's settings */
     const char *help;
     const char *values; /* "f32 f16": the only ones, for help and completion; NULL: any */
-    bool completes_file;
+    int completes;      /* enum cli_completes: what else a shell offers */
 };
+
+enum cli_completes {
+    CLI_COMPLETES_NOTHING, /* false */
+    CLI_COMPLETES_FILE,    /* true */
+    CLI_COMPLETES_FAULT,   /* names of planted faults */
+};
+
+/* A flag of llama.cpp that greta has nothing for. */
+struct cli_refusal {
+    const char *names;   /* as of an option */
+    const char *instead; /* what to do */
+};
+
+/* Types a model can be written in (convert_type_name). */
+#define CLI_MODEL_TYPES "f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k"
+
+/* What every command takes. */
+struct cli_common {
+    const char *colour; /* of CLI_COLOUR_VALUES; NULL: auto */
+    bool quiet;
+};
+#define CLI_COLOUR_VALUES "auto always never on off"
+#define CLI_COMMON_OPTION_COUNT 2
+extern const struct cli_option cli_common_options[CLI_COMMON_OPTION_COUNT];
 
 struct cli_invocation;
 
@@ -64,6 +88,9 @@ struct cli_command {
     const char *examples;    /* lines "command  # what it does" */
     const struct cli_option *options;
     size_t option_count;
+    const struct cli_refusal *refusals; /* or NULL */
+    size_t refusal_count;
+    const char *last_operand_values; /* "f32 f16": what a shell offers for it; NULL: files */
     size_t settings_bytes;
     const void *defaults; /* settings_bytes of it */
     enum cli_exit (*run)(const struct cli_invocation *invocation);
@@ -75,6 +102,7 @@ struct cli_command {
 struct cli_environment {
     bool guard_rail_disabled; /* GRETA_DISABLE_GUARD_RAIL=1 */
     bool progress_shown;      /* stderr is a terminal */
+    bool colour_out, colour_err; /* stdout and stderr are terminals that want colours */
     /* Lines on copies to the host, as the first audits had them. */
     bool d2h_trace;            /* GRETA_TRACE_MEMCPY=1 */
     bool d2h_audit;            /* GCORE_D2H_AUDIT=1 */
@@ -92,6 +120,8 @@ struct cli_invocation {
     const struct cli_command *command;
     const struct cli_environment *environment;
     const void *settings;
+    bool quiet;
+    bool colour_out, colour_err; /* of stdout and stderr */
     const char *const *operands;
     size_t operand_count;
 };
@@ -134,11 +164,12 @@ enum cli_exit cli_audit_worker(int argument_count, char **arguments);
 
 /* options.c */
 
-/* Fills settings (already holding the defaults) and operands, which has room for argument_count.
- * *ret_help: --help was asked for; the rest is then not checked. */
+/* Fills settings (already holding the defaults), common, and operands, which has room for
+ * argument_count. *ret_help: --help was asked for; the rest is then not checked. */
 MUST_CHECK enum status cli_parse(const struct cli_command *command, int argument_count,
-                                 char *const *arguments, void *settings, const char **operands,
-                                 size_t *ret_operand_count, bool *ret_help, struct error *err);
+                                 char *const *arguments, void *settings, struct cli_common *common,
+                                 const char **operands, size_t *ret_operand_count, bool *ret_help,
+                                 struct error *err);
 
 /* The name of option number `index` in names, copied; false when there are no more. */
 bool cli_option_name(const struct cli_option *option, size_t index, char *name, size_t name_bytes);
@@ -148,8 +179,8 @@ bool cli_option_name(const struct cli_option *option, size_t index, char *name, 
 const char *cli_nearest(const char *word, const char *list, char *buffer, size_t buffer_bytes);
 
 /* help.c */
-void cli_print_help(FILE *out);
-void cli_print_command_help(FILE *out, const struct cli_command *command);
+void cli_print_help(FILE *out, bool colour);
+void cli_print_command_help(FILE *out, bool colour, const struct cli_command *command);
 
 /* terminal.c */
 

@@ -2,6 +2,7 @@
 #include "cli/audit_archive.h"
 #include "cli/audit_workload.h"
 #include "cli/cli.h"
+#include "cli/colour.h"
 #include "cli/command_line.h"
 #include "cli/version.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 
 struct settings {
-    const char *model, *prompt_file, *matrix, *level, *expect_fault, *baseline, *ablate, *language;
+    const char *model, *prompt, *prompt_file, *matrix, *level, *expect_fault, *baseline, *ablate, *language;
     const char *artifacts, *author, *resume, *inject, *device, *faults;
     uint64_t seed;
     uint32_t copies, repeats, hang_limit;
@@ -36,6 +37,8 @@ static const struct cli_option options[] = {
     { "--model|-m", "FILE", CLI_TEXT, AT(model),
       "model to run (default: the one that came with greta, else a small synthetic one)", NULL,
       true },
+    { "--prompt|-p", "TEXT", CLI_TEXT, AT(prompt), "prompt (default: a short sentence)", NULL,
+      false },
     { "--prompt-file|-f", "FILE", CLI_TEXT, AT(prompt_file), "prompt (default: a short sentence)",
       NULL, true },
     { "--matrix", "ROWS", CLI_TEXT, AT(matrix),
@@ -68,7 +71,7 @@ static const struct cli_option options[] = {
       "are those it was begun with",
       NULL, true },
     { "--inject", "PLAN", CLI_TEXT, AT(inject),
-      "plant a fault in every row that is not bare (see greta infer --inject)", NULL, false },
+      "plant a fault in every row that is not bare (see greta infer --inject)", NULL, CLI_COMPLETES_FAULT },
     { "--seed|-s", "N", CLI_U64, AT(seed), "of stress and sampling (default: 1)", NULL, false },
     { "--device|-dev", "NAME", CLI_TEXT, AT(device), "host, cuda:N, hip:N or auto (the default)",
       NULL, false },
@@ -180,8 +183,9 @@ static enum status fill_options(const struct cli_invocation *invocation, struct 
                          "--hang-limit, --repeats, --copies: expected at least 1, found 0");
     TRY(campaign_check_matrix(settings->matrix, err));
     TRY(campaign_check_faults(settings->faults, err));
-    return audit_workload_read(workload, invocation, settings->model, settings->prompt_file, ret,
-                               err);
+    const struct audit_workload_line line = { settings->model, settings->prompt,
+                                              settings->prompt_file };
+    return audit_workload_read(workload, invocation, &line, ret, err);
 }
 
 /* ---- Audits that were made ------------------------------------------------------------------ */
@@ -249,7 +253,10 @@ static enum cli_exit run_whole(const struct cli_invocation *invocation, struct w
             fprintf(stderr, "greta audit: what is known so far is in %s; finish it with --resume\n",
                     result.folder);
     } else {
-        fputs(text_get(settings->json ? &result.json : &result.table), stdout);
+        if (settings->json)
+            fputs(text_get(&result.json), stdout);
+        else
+            cli_put_table(stdout, invocation->colour_out, text_get(&result.table));
         fprintf(stderr, "%s/report.html\n", result.folder);
         code = exit_of(result.outcome);
     }
@@ -274,8 +281,10 @@ static enum cli_exit run_check(const struct cli_invocation *invocation, struct w
     if (!status && text.failed)
         status = error_set(&err, STATUS_NO_MEMORY, "no memory for the table");
     enum cli_exit code = status ? fail(invocation, &err) : passed ? CLI_EXIT_OK : CLI_EXIT_FAILED;
-    if (!status)
+    if (!status && settings->json)
         fputs(text_get(&text), stdout);
+    else if (!status)
+        cli_put_table(stdout, invocation->colour_out, text_get(&text));
     text_release(&text);
     return code;
 }
@@ -332,7 +341,7 @@ const struct cli_command cli_audit = {
         "Runs a workload in child processes, as often as the matrix says: bare rows as they "
         "are, audit rows recorded and checked, stress rows also with other streams, chunking, "
         "pauses, memory pressure and context from a seed. The workload is the model on the prompt, "
-        "with the options of greta infer behind --; and, for a fixed small share, a workload of "
+        "with the options of greta infer after -- (greta audit -- --max-tokens 32 --threads 4); and, for a fixed small share, a workload of "
         "several streams, marks, graphs and staging slots, so that what a single stream cannot "
         "show is looked at too. A crash, a hang or a kill of a child is something the audit "
         "reports.\n\n"

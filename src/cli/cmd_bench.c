@@ -58,7 +58,7 @@ static const struct cli_option options[] = {
     { "--ubatch-size|-ub", "N", CLI_U32, AT(micro_batch),
       "the same; the smaller of both counts (default: 512, on a GPU 2048)", NULL, false },
     { "--parallel|-npl", "N", CLI_U32, AT(sequences),
-      "sequences that generate at once, each behind a prompt of its own; speed is of all together "
+      "sequences that generate at once, each after a prompt of its own; speed is of all together "
       "(default: 1)",
       NULL, false },
     { "--cache-type", "TYPE", CLI_TEXT, AT(kv_type),
@@ -74,7 +74,7 @@ static const struct cli_option options[] = {
     { "--n-gpu-layers|-ngl", "N", CLI_TEXT, AT(gpu_layers),
       "0: on the host; otherwise a device has all layers or none", NULL, false },
     { "--flash-attn|-fa", "MODE", CLI_TEXT, AT(flash),
-      "accepted for those who know it: attention never holds a whole matrix", "on off auto 0 1",
+      "ignored, for compatibility: attention never holds a whole matrix", "on off auto 0 1",
       false },
     { "--output|-o", "FORM", CLI_TEXT, AT(form), "form of the results (default: md)", BENCH_FORMS,
       false },
@@ -100,7 +100,7 @@ struct bench {
     struct gguf_file *file;
     struct model_report report;
     struct engine_options engine_options;
-    char device_name[32];
+    char device_name[ALL_NAME_BYTES];
     struct cli_audit *audit;
     struct device *device;
     bool stopped; /* stop was called */
@@ -158,6 +158,12 @@ static enum status plan_model(struct bench *bench, struct error *err)
                        &engine_options.kv_dtype, err));
     TRY(cli_device_name(settings->device, settings->gpu_layers, bench->device_name,
                         sizeof(bench->device_name), err));
+    TRY(cli_check_threads(settings->threads, err));
+    /* "auto" becomes what is there: the size of a batch depends on it. */
+    char asked[sizeof(bench->device_name)];
+    snprintf(asked, sizeof(asked), "%s", bench->device_name);
+    all_resolve(asked, ops_gpu_image(), bench->device_name);
+    cli_warn_no_gpu(bench->invocation, settings->gpu_layers, asked, bench->device_name);
     TRY(gguf_open(bench->model, &bench->file, err));
     model_check(bench->file, NULL, &bench->report);
     if (model_report_refuses(&bench->report, false))

@@ -1,6 +1,7 @@
-/* cmd_eval.c - greta eval: how well a model foretells a text, alone or against a recording. */
+/* cmd_eval.c - greta eval: how well a model predicts a text, alone or against a recording. */
 #include "cli/cli.h"
 #include "cli/default_model.h"
+#include "cli/colour.h"
 #include "cli/device_choice.h"
 #include "cli/engine_load.h"
 #include "cli/token_input.h"
@@ -182,6 +183,7 @@ static enum status open_engine(struct run *run, struct error *err)
 static enum status prepare(struct run *run, struct error *err)
 {
     TRY(check_settings(run->settings, err));
+    TRY(cli_check_threads(run->settings->threads, err));
     if (run->settings->kl_base)
         TRY(evaluate_recording_open(run->settings->kl_base, &run->base, err));
     TRY(open_model(run, err));
@@ -225,9 +227,59 @@ static void emit_comparison(struct emit *emit, const struct run *run,
     emit_object_end(emit);
 }
 
+/* What was limited, as it came out. Written so that NaN passes no limit. */
+struct gate {
+    const char *name;
+    double limit, value;
+};
+
+static bool is_passed(const struct gate *gate)
+{
+    return gate->value <= gate->limit;
+}
+
+#define GATE_LIMIT 2
+
+/* The gates that were asked for. */
+static size_t list_gates(const struct run *run, const struct evaluate_result *result,
+                         struct gate gates[GATE_LIMIT])
+{
+    const struct settings *settings = run->settings;
+    size_t count = 0;
+    if (settings->perplexity_limit > 0)
+        gates[count++] = (struct gate){ "perplexity", (double)settings->perplexity_limit,
+                                        result->perplexity.value };
+    if (settings->divergence_limit > 0)
+        gates[count++] = (struct gate){ "divergence", (double)settings->divergence_limit,
+                                        result->comparison.divergence.value };
+    return count;
+}
+
+static void emit_gates(struct emit *emit, const struct gate *gates, size_t count)
+{
+    bool passed = true;
+    for (size_t i = 0; i < count; i++)
+        passed = passed && is_passed(&gates[i]);
+    if (!count || !emit_is_json(emit))
+        return;
+    emit_flag(emit, "passed", passed);
+    emit_list_begin(emit, "gates");
+    for (size_t i = 0; i < count; i++) {
+        emit_object_begin(emit, NULL);
+        emit_text(emit, "what", gates[i].name);
+        emit_real(emit, "limit", gates[i].limit);
+        emit_real(emit, "found", gates[i].value);
+        emit_text(emit, "result", is_passed(&gates[i]) ? "passed" : "FAILED");
+        emit_object_end(emit);
+    }
+    emit_list_end(emit);
+}
+
 static enum status print_result(const struct run *run, const struct evaluate_result *result,
                                 double seconds, struct error *err)
 {
+    struct gate gates[GATE_LIMIT];
+    size_t gate_count = list_gates(run, result, gates);
     struct emit *emit;
     TRY(emit_create(run->settings->json ? EMIT_JSON : EMIT_TEXT, &emit, err));
     emit_text(emit, "model", run->model);
@@ -244,26 +296,24 @@ static enum status print_result(const struct run *run, const struct evaluate_res
     if (result->compared)
         emit_comparison(emit, run, &result->comparison, result->scored_tokens);
     emit_real(emit, "seconds", seconds);
+    emit_gates(emit, gates, gate_count);
     enum status status = emit_finish(emit, stdout, err);
     emit_destroy(emit);
     return status;
 }
 
-/* A limit that was passed is told and is exit status 1. Written so that NaN passes every limit. */
+/* A gate that was not passed is printed and is exit status 1. */
 static bool is_within_limits(const struct run *run, const struct evaluate_result *result)
 {
-    const struct settings *settings = run->settings;
-    bool within = true;
-    if (settings->perplexity_limit > 0 &&
-        !(result->perplexity.value <= (double)settings->perplexity_limit)) {
-        cli_warn(run->invocation, "perplexity: expected at most %g, found %g",
-                 (double)settings->perplexity_limit, result->perplexity.value);
-        within = false;
-    }
-    if (settings->divergence_limit > 0 &&
-        !(result->comparison.divergence.value <= (double)settings->divergence_limit)) {
-        cli_warn(run->invocation, "divergence: expected at most %g, found %g",
-                 (double)settings->divergence_limit, result->comparison.divergence.value);
+    struct gate gates[GATE_LIMIT];
+    size_t count = list_gates(run, result, gates);
+    bool within = true, colour = run->invocation->colour_err;
+    for (size_t i = 0; i < count; i++) {
+        if (is_passed(&gates[i]))
+            continue;
+        fprintf(stderr, "greta eval: %sFAILED%s: %s: expected at most %g, found %g\n",
+                cli_colour_begin(colour, CLI_COLOUR_BAD), cli_colour_end(colour), gates[i].name,
+                gates[i].limit, gates[i].value);
         within = false;
     }
     return within;
@@ -302,7 +352,7 @@ const struct cli_command cli_eval = {
     .operands = "FILE",
     .operand_least = 1,
     .operand_most = 1,
-    .summary = "measure how well a model foretells a text",
+    .summary = "measure how well a model predicts a text",
     .description =
         "Prints the perplexity of a model on the text in FILE, and the bits it needs for a byte of "
         "it, which can be compared between models with different tokens. The text is cut into "

@@ -231,6 +231,7 @@ static enum cli_exit run_flight(const struct cli_invocation *invocation)
 const struct cli_command cli_flight = {
     .name = "flight",
     .operands = "show|events|export FILE, or list [FOLDER]",
+    .actions = "show list events export",
     .operand_least = 1,
     .operand_most = 2,
     .summary = "read a recording of a device's events",

@@ -76,7 +76,18 @@ static enum status generate(struct infer_run *run, struct infer_summary *summary
     return status ? status : gguf_check_whole(run->file, err);
 }
 
-static enum cli_exit run_infer(const struct cli_invocation *invocation)
+/* Which model runs where; the device's own name has its threads, if it is the host. */
+static void print_setup(const struct infer_run *run)
+{
+    const struct model_report *report = &run->report;
+    const struct device_info *info = device_info(run->device);
+    bool chosen = strcmp(run->opening.name, "auto") == 0;
+    fprintf(stderr, "Model: %s (%s, %.1f M parameters); device: %s (%s)\n", gguf_path(run->file),
+            model_arch_info(report->config.arch)->name, (double)report->parameter_count / 1e6,
+            chosen ? info->kind : run->opening.name, info->name);
+}
+
+static enum cli_exit run_once(const struct cli_invocation *invocation)
 {
     const struct infer_settings *settings = invocation->settings;
     if (settings->list_devices)
@@ -86,7 +97,9 @@ static enum cli_exit run_infer(const struct cli_invocation *invocation)
     struct infer_run run = { .invocation = invocation,
                              .settings = settings,
                              .start_ns = clock_ns() };
-    struct infer_summary summary = { .json = settings->json, .seed = choose_seed(settings) };
+    struct infer_summary summary = { .invocation = invocation,
+                                     .json = settings->json,
+                                     .seed = choose_seed(settings) };
     struct error err;
     enum status status = infer_run_prepare(&run, &err);
     if (status) {
@@ -97,8 +110,13 @@ static enum cli_exit run_infer(const struct cli_invocation *invocation)
     summary.plan = *engine_plan(run.engine);
     summary.results = run.results;
     summary.count = run.count;
-    fprintf(stderr, "Weights loaded and config updated (vocab size: %u)\n",
-            run.report.config.vocab_size);
+    cli_warn_no_gpu(invocation, settings->gpu_layers, run.opening.name,
+                    device_info(run.device)->kind);
+    if (!invocation->quiet) {
+        fprintf(stderr, "Weights loaded and config updated (vocab size: %u)\n",
+                run.report.config.vocab_size);
+        print_setup(&run);
+    }
     status = generate(&run, &summary, &err);
     summary.total_ns = clock_ns() - run.start_ns;
     summary.peak_bytes = device_peak_bytes(run.device);
@@ -117,9 +135,17 @@ static enum cli_exit run_infer(const struct cli_invocation *invocation)
     return code;
 }
 
+static enum cli_exit run_infer(const struct cli_invocation *invocation)
+{
+    const struct infer_settings *settings = invocation->settings;
+    struct cli_invocation asked = *invocation;
+    asked.quiet = invocation->quiet || settings->quiet; /* --log-disable */
+    return run_once(&asked);
+}
+
 const struct cli_command cli_infer = {
     .name = "infer",
-    .operands = "[-]",
+    .operands = "[PROMPT|-]",
     .operand_most = 1,
     .summary = "run a model on a prompt",
     .description =
@@ -148,7 +174,7 @@ const struct cli_command cli_infer = {
         "Exit status 1 if the guard rail refuses the model, generation fails, a kernel met an index "
         "past its bound, or the audit found something; 3 if it could not begin or be recorded, 4 "
         "if the audit could not be finished, 130 if it was interrupted.",
-    .examples = "  greta infer --prompt \"Once upon a time\"\n"
+    .examples = "  greta infer \"Once upon a time\"\n"
                 "  greta infer --model model.gguf --prompt \"Once upon a time\" --greedy\n"
                 "  greta infer -m model.gguf -f prompt.txt -n 100 --seed 7\n"
                 "  echo Hello | greta infer -m model.gguf --json -\n"
@@ -156,6 +182,8 @@ const struct cli_command cli_infer = {
                 "taps\n",
     .options = infer_options,
     .option_count = INFER_OPTION_COUNT,
+    .refusals = infer_refusals,
+    .refusal_count = INFER_REFUSAL_COUNT,
     .settings_bytes = sizeof(struct infer_settings),
     .defaults = &infer_defaults,
     .run = run_infer,

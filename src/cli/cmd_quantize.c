@@ -58,7 +58,7 @@ static enum cli_exit run_quantize(const struct cli_invocation *invocation)
     if (!convert_type_find(type, &request.type)) {
         error_set_at(
             &err, STATUS_USAGE, __FILE__, __LINE__,
-            "TYPE: expected f32, f16, bf16, q8_0, q4_0, q4_k_m, q5_k_m or q6_k, found '%s'", type);
+            "TYPE: expected one of: " CLI_MODEL_TYPES "; found '%s'", type);
         return cli_fail(invocation, &err);
     }
     struct gguf_file *input;
@@ -92,6 +92,7 @@ static enum cli_exit run_quantize(const struct cli_invocation *invocation)
 const struct cli_command cli_quantize = {
     .name = "quantize",
     .operands = "IN OUT TYPE",
+    .last_operand_values = CLI_MODEL_TYPES,
     .operand_least = 3,
     .operand_most = 3,
     .summary = "convert a GGUF model to another type",

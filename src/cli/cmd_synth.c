@@ -24,7 +24,7 @@ static const struct cli_option options[] = {
       "custom",
       false },
     { "--type|-t", "TYPE", CLI_TEXT, offsetof(struct settings, type),
-      "type of the file (default: q8_0)", "f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k", false },
+      "type of the file (default: q8_0)", CLI_MODEL_TYPES, false },
     { "--out|-o", "FILE", CLI_TEXT, offsetof(struct settings, out), "file to write", NULL, true },
     { "--seed", "N", CLI_U64, offsetof(struct settings, seed), "same seed, same bytes (default: 1)",
       NULL, false },

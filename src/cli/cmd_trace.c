@@ -1,5 +1,6 @@
 /* cmd_trace.c - greta trace: what another program does with its GPU, and what is wrong with it. */
 #include "cli/cli.h"
+#include "cli/colour.h"
 #include "cli/command_line.h"
 #include "cli/version.h"
 
@@ -105,12 +106,15 @@ static int32_t open_exit_code(const struct settings *settings, const struct trac
     return settings->error_exit_code >= 0 && result->nothing_seen ? CLI_EXIT_UNDECIDED : -1;
 }
 
-static void print(const struct settings *settings, const struct trace_result *result)
+static void print(const struct settings *settings, const struct trace_result *result, bool colour)
 {
-    if (settings->json)
+    if (settings->json) {
         fprintf(stderr, "%s", text_get(&result->json));
-    else if (!settings->quiet || result->outcome != AUDIT_CLEAN)
-        fprintf(stderr, "\ngreta trace\n%s", text_get(&result->table));
+    } else if (!settings->quiet || result->outcome != AUDIT_CLEAN) {
+        fprintf(stderr, "\n%sgreta trace%s\n", cli_colour_begin(colour, CLI_COLOUR_HEADING),
+                cli_colour_end(colour));
+        cli_put_coloured(stderr, colour, text_get(&result->table));
+    }
     int32_t code = open_exit_code(settings, result);
     if (settings->json || code < 0)
         return;
@@ -187,7 +191,7 @@ static enum cli_exit run_trace(const struct cli_invocation *invocation)
         code = cli_fail(invocation, &err);
         code = code == CLI_EXIT_FAILED ? CLI_EXIT_CANNOT : code; /* 1 would be the program's */
     } else {
-        print(settings, &result);
+        print(settings, &result, invocation->colour_err);
         code = exit_of(settings, &result);
     }
     trace_result_release(&result);

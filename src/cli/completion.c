@@ -1,13 +1,36 @@
 /* completion.c - shell completion from the command tables. */
 #include "cli/cli.h"
 
+#include "inject/inject.h"
+
 #include <string.h>
+
+/* Option number `index` of a command: its own, then those of all commands; NULL behind the last. */
+static const struct cli_option *option_at(const struct cli_command *command, size_t index)
+{
+    if (index < command->option_count)
+        return &command->options[index];
+    index -= command->option_count;
+    return index < CLI_COMMON_OPTION_COUNT ? &cli_common_options[index] : NULL;
+}
 
 /* Calls for every name of every option. */
 #define FOR_EACH_NAME(command, option, name)                                                       \
-    for (size_t o_ = 0; o_ < (command)->option_count && ((option) = &(command)->options[o_]);      \
-         o_++)                                                                                     \
+    for (size_t o_ = 0; ((option) = option_at((command), o_)) != NULL; o_++)                       \
         for (size_t n_ = 0; cli_option_name((option), n_, (name), sizeof(name)); n_++)
+
+static bool has_values(const struct cli_option *option)
+{
+    return option->values || option->completes == CLI_COMPLETES_FAULT;
+}
+
+static void print_values(FILE *out, const struct cli_option *option)
+{
+    if (option->values)
+        fputs(option->values, out);
+    for (int fault = 0; !option->values && fault < INJECT_FAULT_COUNT; fault++)
+        fprintf(out, "%s%s", fault ? " " : "", inject_fault_name((enum inject_fault)fault));
+}
 
 static void print_command_names(FILE *out)
 {
@@ -31,10 +54,11 @@ static void print_bash(FILE *out)
     for (size_t i = 0; i < cli_command_count(); i++) {
         const struct cli_command *command = cli_command_at(i);
         FOR_EACH_NAME (command, option, name)
-            if (option->values)
-                fprintf(out,
-                        "    '%s %s') COMPREPLY=($(compgen -W \"%s\" -- \"$word\")); return ;;\n",
-                        command->name, name, option->values);
+            if (has_values(option)) {
+                fprintf(out, "    '%s %s') COMPREPLY=($(compgen -W \"", command->name, name);
+                print_values(out, option);
+                fputs("\" -- \"$word\")); return ;;\n", out);
+            }
     }
     fputs("    esac\n    if [[ \"$word\" == -* ]]; then\n        case \"${COMP_WORDS[1]}\" in\n",
           out);
@@ -47,10 +71,15 @@ static void print_bash(FILE *out)
     }
     fputs("        esac\n        return\n    fi\n    case \"${COMP_WORDS[1]} $COMP_CWORD\" in\n",
           out);
-    for (size_t i = 0; i < cli_command_count(); i++)
-        if (cli_command_at(i)->actions)
+    for (size_t i = 0; i < cli_command_count(); i++) {
+        const struct cli_command *command = cli_command_at(i);
+        if (command->actions)
             fprintf(out, "    '%s 2') COMPREPLY=($(compgen -W \"%s\" -- \"$word\")); return ;;\n",
-                    cli_command_at(i)->name, cli_command_at(i)->actions);
+                    command->name, command->actions);
+        if (command->last_operand_values)
+            fprintf(out, "    '%s %zu') COMPREPLY=($(compgen -W \"%s\" -- \"$word\")); return ;;\n",
+                    command->name, command->operand_most + 1, command->last_operand_values);
+    }
     fputs("    esac\n    COMPREPLY=($(compgen -f -- \"$word\"))\n}\n"
           "complete -o filenames -F _greta greta\n",
           out);
@@ -88,14 +117,20 @@ static void print_zsh(FILE *out)
             fputs("]", out);
             if (option->argument)
                 fprintf(out, ":%s:", option->argument);
-            if (option->values)
-                fprintf(out, "(%s)", option->values);
-            else if (option->completes_file)
+            if (has_values(option)) {
+                fputc('(', out);
+                print_values(out, option);
+                fputc(')', out);
+            } else if (option->completes == CLI_COMPLETES_FILE) {
                 fputs("_files", out);
+            }
             fputs("\" \\\n", out);
         }
         if (command->actions) /* the first operand is the command itself */
             fprintf(out, "    '2:action:(%s)' \\\n", command->actions);
+        if (command->last_operand_values)
+            fprintf(out, "    '%zu:value:(%s)' \\\n", command->operand_most + 1,
+                    command->last_operand_values);
         fputs("    '--help[show help]' '*:file:_files'\n  ;;\n", out);
     }
     fputs("esac\n", out);
@@ -124,14 +159,20 @@ static void print_fish(FILE *out)
                     : strlen(name) > 2 ? "-o"
                                        : "-s",
                     name + (is_long ? 2 : 1));
-            if (option->values)
-                fprintf(out, " -x -a \"%s\"", option->values);
-            else if (option->argument)
-                fputs(option->completes_file ? " -r -F" : " -x", out);
+            if (has_values(option)) {
+                fputs(" -x -a \"", out);
+                print_values(out, option);
+                fputc('"', out);
+            } else if (option->argument) {
+                fputs(option->completes == CLI_COMPLETES_FILE ? " -r -F" : " -x", out);
+            }
             fputs(" -d \"", out);
             print_quoted(out, option->help, "\"\\$");
             fputs("\"\n", out);
         }
+        if (command->last_operand_values)
+            fprintf(out, "complete -c greta -n '__fish_seen_subcommand_from %s' -a \"%s\"\n",
+                    command->name, command->last_operand_values);
     }
 }
 
@@ -156,6 +197,7 @@ static enum cli_exit run_completion(const struct cli_invocation *invocation)
 const struct cli_command cli_completion = {
     .name = "completion",
     .operands = "bash|zsh|fish",
+    .actions = "bash zsh fish",
     .operand_least = 1,
     .operand_most = 1,
     .summary = "print shell completion",

@@ -1,6 +1,9 @@
 /* device_choice.c - see device_choice.h. */
 #include "cli/device_choice.h"
 
+#include "base/parallel.h"
+#include "device/device.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -34,6 +37,34 @@ enum status cli_device_name(const char *name, const char *gpu_layers, char *ret_
     }
     snprintf(ret_name, ret_name_bytes, "%s", name);
     return STATUS_OK;
+}
+
+/* A number of layers above 0, or all. */
+static bool wants_gpu(const char *gpu_layers)
+{
+    if (!gpu_layers)
+        return false;
+    bool number = all_digits(gpu_layers) && strspn(gpu_layers, "0") != strlen(gpu_layers);
+    return number || strcmp(gpu_layers, "all") == 0;
+}
+
+void cli_warn_no_gpu(const struct cli_invocation *invocation, const char *gpu_layers,
+                     const char *asked, const char *resolved)
+{
+    if (wants_gpu(gpu_layers) && strcmp(asked, "auto") == 0 && strcmp(resolved, "host") == 0)
+        cli_warn(invocation, "--n-gpu-layers %s: no GPU was found, the model runs on the host (see "
+                             "greta devices)",
+                 gpu_layers);
+}
+
+enum status cli_check_threads(uint32_t threads, struct error *err)
+{
+    if (threads <= DEVICE_THREAD_LIMIT)
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "--threads: expected at most %u (0: one for each of the %u processors here), "
+                     "found %u",
+                     DEVICE_THREAD_LIMIT, parallel_processor_count(), threads);
 }
 
 enum status cli_cache_type(const char *both, const char *keys, const char *values,

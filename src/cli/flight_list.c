@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define SUFFIX ".flight"
+/* As they are written, and as audits keep them. */
+static const char *const suffixes[] = { ".flight", ".flight" FLIGHT_PACKED_SUFFIX };
 #define RECORDING_LIMIT 10000u
 #define PATH_BYTES 4096
 
@@ -39,7 +40,12 @@ static void release(struct recordings *all)
 static bool has_suffix(const char *name)
 {
     size_t length = strlen(name);
-    return length > strlen(SUFFIX) && strcmp(name + length - strlen(SUFFIX), SUFFIX) == 0;
+    for (size_t i = 0; i < COUNT_OF(suffixes); i++) {
+        size_t end = strlen(suffixes[i]);
+        if (length > end && strcmp(name + length - end, suffixes[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 static enum status add(struct recordings *all, const char *name, uint64_t bytes, struct error *err)

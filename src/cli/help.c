@@ -1,6 +1,7 @@
 /* help.c - --help, for greta and for each command; and `greta help`. */
 #include "cli/cli.h"
 
+#include "cli/colour.h"
 #include "cli/version.h"
 
 #include <string.h>
@@ -34,15 +35,23 @@ static void print_wrapped(FILE *out, const char *text, int column, int at)
     fputc('\n', out);
 }
 
-void cli_print_help(FILE *out)
+static void print_heading(FILE *out, bool colour, const char *words)
 {
-    fputs("greta runs GGUF language models and proves what happened.\n\n"
-          "usage: greta COMMAND [options]\n\ncommands:\n",
-          out);
+    fprintf(out, "%s%s%s", cli_colour_begin(colour, CLI_COLOUR_HEADING), words,
+            cli_colour_end(colour));
+}
+
+void cli_print_help(FILE *out, bool colour)
+{
+    fputs("greta runs GGUF language models and proves what happened.\n\n", out);
+    print_heading(out, colour, "usage:");
+    fputs(" greta COMMAND [options]\n\n", out);
+    print_heading(out, colour, "commands:");
+    fputc('\n', out);
     for (size_t i = 0; i < cli_command_count(); i++)
         fprintf(out, "  %-12s %s\n", cli_command_at(i)->name, cli_command_at(i)->summary);
     fputs("\n  greta COMMAND --help   what a command does and its options\n"
-          "  greta --version        the version\n\n"
+          "  greta --version, -V    the version\n\n"
           "exit status: 0 done; 1 done, and the answer is no; 2 wrong usage; 3 could not run;\n"
           "4 inconclusive; 130 interrupted\n",
           out);
@@ -70,24 +79,32 @@ static void print_option(FILE *out, const struct cli_option *option)
     }
 }
 
-void cli_print_command_help(FILE *out, const struct cli_command *command)
+void cli_print_command_help(FILE *out, bool colour, const struct cli_command *command)
 {
-    fprintf(out, "greta %s - %s\n\nusage: greta %s%s%s%s\n\n", command->name, command->summary,
-            command->name, command->option_count ? " [options]" : "",
+    fprintf(out, "greta %s - %s\n\n", command->name, command->summary);
+    print_heading(out, colour, "usage:");
+    fprintf(out, " greta %s%s%s%s\n\n", command->name, command->option_count ? " [options]" : "",
             command->operands[0] ? " " : "", command->operands);
     print_wrapped(out, command->description, 0, 0);
-    fputs("\noptions:\n", out);
+    fputc('\n', out);
+    print_heading(out, colour, "options:");
+    fputc('\n', out);
     for (size_t i = 0; i < command->option_count; i++)
         print_option(out, &command->options[i]);
+    for (size_t i = 0; i < CLI_COMMON_OPTION_COUNT; i++)
+        print_option(out, &cli_common_options[i]);
     fprintf(out, "  %-*sthis text\n", HELP_COLUMN - 2, "--help, -h");
-    if (command->examples)
-        fprintf(out, "\nexamples:\n%s", command->examples);
+    if (command->examples) {
+        fputc('\n', out);
+        print_heading(out, colour, "examples:");
+        fprintf(out, "\n%s", command->examples);
+    }
 }
 
 static enum cli_exit run_help(const struct cli_invocation *invocation)
 {
     if (invocation->operand_count == 0) {
-        cli_print_help(stdout);
+        cli_print_help(stdout, invocation->colour_out);
         return CLI_EXIT_OK;
     }
     const struct cli_command *command = cli_command_find(invocation->operands[0]);
@@ -97,7 +114,7 @@ static enum cli_exit run_help(const struct cli_invocation *invocation)
                      invocation->operands[0]);
         return cli_fail(invocation, &err);
     }
-    cli_print_command_help(stdout, command);
+    cli_print_command_help(stdout, invocation->colour_out, command);
     return CLI_EXIT_OK;
 }
 

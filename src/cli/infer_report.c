@@ -1,6 +1,8 @@
 /* infer_report.c - the end of a run; see infer_report.h. */
 #include "cli/infer_report.h"
 
+#include "cli/colour.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -164,7 +166,9 @@ static void print_status(const struct infer_summary *summary, enum infer_ending 
                          const struct error *err)
 {
     size_t count = cli_audit_finding_count(summary->audit);
-    fprintf(stderr, "STATUS=%s\n", endings[ending].status);
+    char line[32];
+    snprintf(line, sizeof(line), "STATUS=%s\n", endings[ending].status);
+    cli_put_coloured(stderr, summary->invocation->colour_err, line);
     if (ending == INFER_FAILED)
         fprintf(stderr, "Generation error: %s\n", err->text);
     else if (ending == INFER_FINDINGS)
@@ -179,6 +183,13 @@ void infer_print_summary(const struct infer_summary *summary, const struct error
     enum infer_ending ending = infer_ending_of(summary, err);
     if (summary->json)
         print_json(summary, ending, err);
+    if (summary->invocation->quiet) {
+        if (ending == INFER_OK)
+            return;
+        print_status(summary, ending, err);
+        cli_audit_print(summary->audit);
+        return;
+    }
     print_timings(summary);
     print_status(summary, ending, err);
     fprintf(stderr, "Generated tokens: %llu\nTotal time: %.3f ms\nTime to first token: %.3f ms\n",

@@ -36,6 +36,7 @@ enum infer_ending {
 };
 
 struct infer_summary {
+    const struct cli_invocation *invocation;
     bool json;
     uint64_t seed; /* of the first prompt; the others follow */
     uint64_t load_ns, total_ns;
@@ -51,8 +52,9 @@ struct infer_summary {
 enum infer_ending infer_ending_of(const struct infer_summary *summary, const struct error *err);
 enum cli_exit infer_exit_of(enum infer_ending ending, const struct error *err);
 
-/* Timings, STATUS, memory and what the audit found on standard error; with json also a last line on
- * standard output. err: why it failed, or NULL. */
+/* Timings, STATUS, memory and what the audit found on standard error (where that is to be quiet,
+ * only STATUS and findings, of a run that is not OK); with json also a last line on standard output.
+ * err: why it failed, or NULL. */
 void infer_print_summary(const struct infer_summary *summary, const struct error *err);
 
 #endif

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Returns when the device is open, or cannot be. */
 static void join_opening(struct infer_run *run)
@@ -108,7 +109,7 @@ static enum status plan_engine(const struct infer_run *run, struct engine_option
         options->context = trained < CONTEXT_DEFAULT ? trained : CONTEXT_DEFAULT;
     if (options->context > trained)
         cli_warn(run->invocation,
-                 "--ctx-size %u: the model was made for %u tokens; behind them its text gets worse",
+                 "--ctx-size %u: the model was made for %u tokens; quality drops beyond that",
                  options->context, trained);
     if (settings->micro_batch &&
         (!options->batch_limit || settings->micro_batch < options->batch_limit))
@@ -218,12 +219,23 @@ static enum status read_prompts(struct infer_run *run, struct error *err)
                                           .binary_file = settings->binary_file,
                                           .separator = settings->separator,
                                           .escapes = !settings->no_escape };
+    struct cli_text_list plain = { .count = 1 };
     if (invocation->operand_count) {
-        if (strcmp(invocation->operands[0], "-") != 0 || source.file)
+        const char *operand = invocation->operands[0];
+        struct stat info;
+        if (settings->prompts.count || source.file || source.binary_file)
+            return error_set(err, STATUS_USAGE, "expected one prompt, found '%s' too", operand);
+        if (strcmp(operand, "-") == 0) {
+            source.file = "-";
+        } else if (stat(operand, &info) == 0) {
             return error_set(err, STATUS_USAGE,
-                             "expected --prompt TEXT, --prompt-file FILE or -, found '%s'",
-                             invocation->operands[0]);
-        source.file = "-";
+                             "%s: expected a prompt, found the name of a file; use --prompt-file "
+                             "to read it, --model if it is one, or --prompt to take it as text",
+                             operand);
+        } else {
+            plain.items[0] = operand;
+            source.prompts = &plain;
+        }
     }
     if (settings->parallel == 0)
         return error_set(err, STATUS_USAGE, "--parallel: expected 1 or more, found 0");
@@ -322,11 +334,12 @@ enum status infer_run_prepare(struct infer_run *run, struct error *err)
     const char *path;
     struct sampler_settings sampled = infer_sampling(settings, 0, 0);
     TRY(sampler_check(&sampled, err));
+    TRY(cli_check_threads(settings->threads, err));
     if (strcmp(settings->d2h_mode, device_d2h_mode_name(DEVICE_D2H_PLAIN)) == 0 &&
         !settings->flight && (!settings->audit || strcmp(settings->audit, "off") == 0))
         return error_set(
             err, STATUS_USAGE,
-            "--d2h-mode plain: expected --audit beside it, found none: it reads copies "
+            "--d2h-mode plain: expected --audit with it, found none: it reads copies "
             "before they have arrived, to show what that breaks");
     TRY(default_model_path(settings->model, &model, &path, err));
     TRY(read_prompts(run, err));

@@ -13,12 +13,16 @@ struct infer_settings {
     uint32_t context, batch, micro_batch, threads, batch_threads, parallel, top_k;
     float temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
     bool greedy, ignore_end, special, json, escape, no_escape, show_prompt, hide_prompt;
-    bool check_tensors, allow_nan, no_map, no_chat, list_devices;
+    bool check_tensors, allow_nan, list_devices, quiet;
+    bool map, lock, warmup, verbose, no_chat; /* these and keep are ignored */
+    int32_t keep;
 };
 
 extern const struct infer_settings infer_defaults;
 
-#define INFER_OPTION_COUNT 49
+#define INFER_OPTION_COUNT 54
 extern const struct cli_option infer_options[INFER_OPTION_COUNT];
+#define INFER_REFUSAL_COUNT 18
+extern const struct cli_refusal infer_refusals[INFER_REFUSAL_COUNT];
 
 #endif

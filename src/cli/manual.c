@@ -101,6 +101,8 @@ static void add_command_page(struct text *out, const struct cli_command *command
     text_add(out, ".SH OPTIONS\n");
     for (size_t i = 0; i < command->option_count; i++)
         add_option(out, &command->options[i]);
+    for (size_t i = 0; i < CLI_COMMON_OPTION_COUNT; i++)
+        add_option(out, &cli_common_options[i]);
     text_add(out, ".TP\n\\fB\\-\\-help\\fR, \\fB\\-h\\fR\nThe same as this page, shorter.\n");
     if (command->examples) {
         text_add(out, ".SH EXAMPLES\n.nf\n");

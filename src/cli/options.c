@@ -48,17 +48,24 @@ static size_t edit_distance(const char *a, const char *b)
     return row[b_length];
 }
 
-const char *cli_nearest(const char *word, const char *list, char *buffer, size_t buffer_bytes)
+/* Below this distance two words are near: none of a letter or two, for every other one would be. */
+static size_t near_limit(const char *word)
 {
-    size_t best = strlen(word) < 5 ? 2 : 3; /* must be nearer than this */
+    size_t length = strlen(word + strspn(word, "-"));
+    return length < 3 ? 0 : length < 5 ? 2 : 3;
+}
+
+static const char *nearest_of(const char *word, const char *list, size_t *best, char *buffer,
+                              size_t buffer_bytes)
+{
     bool found = false;
     while (*list) {
         size_t length = strcspn(list, " |");
         char candidate[64];
         snprintf(candidate, sizeof(candidate), "%.*s", (int)length, list);
         size_t distance = length ? edit_distance(word, candidate) : SIZE_MAX;
-        if (distance < best) {
-            best = distance;
+        if (distance < *best) {
+            *best = distance;
             snprintf(buffer, buffer_bytes, "%s", candidate);
             found = true;
         }
@@ -67,13 +74,40 @@ const char *cli_nearest(const char *word, const char *list, char *buffer, size_t
     return found ? buffer : NULL;
 }
 
+const char *cli_nearest(const char *word, const char *list, char *buffer, size_t buffer_bytes)
+{
+    size_t best = near_limit(word);
+    return nearest_of(word, list, &best, buffer, buffer_bytes);
+}
+
+/* Is the name among "--one|-o"? */
+static bool is_listed(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = names; *at;) {
+        size_t word = strcspn(at, "|");
+        if (word == length && strncmp(at, name, length) == 0)
+            return true;
+        at += word + (at[word] == '|');
+    }
+    return false;
+}
+
 static enum status unknown_flag(const struct cli_command *command, const char *flag,
                                 struct error *err)
 {
     char nearest[64];
     const char *hint = NULL;
-    for (size_t i = 0; i < command->option_count && !hint; i++)
-        hint = cli_nearest(flag, command->options[i].names, nearest, sizeof(nearest));
+    size_t best = near_limit(flag);
+    for (size_t i = 0; i < command->refusal_count; i++)
+        if (is_listed(command->refusals[i].names, flag))
+            return error_set(err, STATUS_USAGE, "%s: greta has no such option: %s", flag,
+                             command->refusals[i].instead);
+    for (size_t i = 0; i < command->option_count; i++) {
+        const char *near = nearest_of(flag, command->options[i].names, &best, nearest,
+                                      sizeof(nearest));
+        hint = near ? near : hint;
+    }
     return error_set(err, STATUS_USAGE, "unknown flag '%s'%s%s%s (see greta %s --help)", flag,
                      hint ? "; did you mean " : "", hint ? hint : "", hint ? "?" : "",
                      command->name);
@@ -185,26 +219,53 @@ static enum status store(const struct cli_option *option, const char *name, cons
 
 /* ---- The whole line ------------------------------------------------------------------------- */
 
-static const struct cli_option *find_option(const struct cli_command *command, const char *name)
+static const struct cli_option *find_option(const struct cli_option *options, size_t count,
+                                            const char *name)
 {
-    for (size_t i = 0; i < command->option_count; i++) {
-        char known[64];
-        for (size_t j = 0; cli_option_name(&command->options[i], j, known, sizeof(known)); j++)
-            if (strcmp(known, name) == 0)
-                return &command->options[i];
-    }
+    for (size_t i = 0; i < count; i++)
+        if (is_listed(options[i].names, name))
+            return &options[i];
     return NULL;
+}
+
+/* --color alone is --color always: the next word is its value only if it can be. */
+static bool takes_next(const struct cli_option *option, const char *next)
+{
+    struct error unused;
+    return option->offset != offsetof(struct cli_common, colour) ||
+           check_listed(option, "", next, &unused) == STATUS_OK;
+}
+
+/* One of the options every command has. */
+static enum status parse_common(const struct cli_option *option, const char *name,
+                                const char *equals, int argument_count, char *const *arguments,
+                                int *at, struct cli_common *common, struct error *err)
+{
+    if (option->kind == CLI_FLAG)
+        return equals ? error_set(err, STATUS_USAGE, "%s: expected no value, found '%s'", name,
+                                  equals + 1)
+                      : store(option, name, NULL, common, err);
+    if (equals)
+        return store(option, name, equals + 1, common, err);
+    if (*at + 1 < argument_count && takes_next(option, arguments[*at + 1]))
+        return store(option, name, arguments[++*at], common, err);
+    return store(option, name, "always", common, err);
 }
 
 /* One flag at arguments[*at]; steps over its value. */
 static enum status parse_flag(const struct cli_command *command, int argument_count,
-                              char *const *arguments, int *at, void *settings, struct error *err)
+                              char *const *arguments, int *at, void *settings,
+                              struct cli_common *common, struct error *err)
 {
     const char *argument = arguments[*at];
     char name[64];
     const char *equals = strncmp(argument, "--", 2) == 0 ? strchr(argument, '=') : NULL;
     snprintf(name, sizeof(name), "%.*s", equals ? (int)(equals - argument) : 63, argument);
-    const struct cli_option *option = find_option(command, name);
+    const struct cli_option *option = find_option(command->options, command->option_count, name);
+    const struct cli_option *shared = find_option(cli_common_options, CLI_COMMON_OPTION_COUNT,
+                                                  name);
+    if (!option && shared)
+        return parse_common(shared, name, equals, argument_count, arguments, at, common, err);
     if (!option)
         return unknown_flag(command, name, err);
     if (option->kind == CLI_FLAG) {
@@ -236,8 +297,8 @@ static enum status check_operands(const struct cli_command *command, size_t coun
 }
 
 enum status cli_parse(const struct cli_command *command, int argument_count, char *const *arguments,
-                      void *settings, const char **operands, size_t *ret_operand_count,
-                      bool *ret_help, struct error *err)
+                      void *settings, struct cli_common *common, const char **operands,
+                      size_t *ret_operand_count, bool *ret_help, struct error *err)
 {
     size_t count = 0;
     bool flags_over = false;
@@ -253,7 +314,7 @@ enum status cli_parse(const struct cli_command *command, int argument_count, cha
             *ret_help = true;
             return STATUS_OK;
         } else {
-            TRY(parse_flag(command, argument_count, arguments, &at, settings, err));
+            TRY(parse_flag(command, argument_count, arguments, &at, settings, common, err));
         }
     }
     *ret_operand_count = count;

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static bool is_set(const char *name)
@@ -27,11 +28,21 @@ static void set_folder(char folder[CLI_FOLDER_BYTES], const char *name, const ch
         snprintf(folder, CLI_FOLDER_BYTES, "%s", otherwise);
 }
 
+/* A terminal that shows colours, and a user who wants them (https://no-color.org). */
+static bool wants_colour(int descriptor)
+{
+    const char *terminal = getenv("TERM"), *none = getenv("NO_COLOR");
+    return isatty(descriptor) == 1 && !(none && none[0]) && terminal && terminal[0] &&
+           strcmp(terminal, "dumb") != 0;
+}
+
 static struct cli_environment read_environment(int argument_count, char **arguments)
 {
     struct cli_environment environment = {
         .guard_rail_disabled = is_set("GRETA_DISABLE_GUARD_RAIL"),
         .progress_shown = isatty(STDERR_FILENO) == 1,
+        .colour_out = wants_colour(STDOUT_FILENO),
+        .colour_err = wants_colour(STDERR_FILENO),
         .d2h_trace = is_set("GRETA_TRACE_MEMCPY"),
         .d2h_audit = is_set("GCORE_D2H_AUDIT"),
         .d2h_debug = is_set("GRETA_D2H_DEBUG"),
@@ -48,10 +59,23 @@ static struct cli_environment read_environment(int argument_count, char **argume
     return environment;
 }
 
+/* What --color says, if it was given. */
+static void apply_colour(struct cli_invocation *invocation, const char *when)
+{
+    if (!when || strcasecmp(when, "auto") == 0)
+        return;
+    bool on = strcasecmp(when, "always") == 0 || strcasecmp(when, "on") == 0;
+    invocation->colour_out = invocation->colour_err = on;
+}
+
 static enum cli_exit run_command(const struct cli_command *command, int argument_count,
                                  char **arguments, const struct cli_environment *environment)
 {
-    struct cli_invocation invocation = { .command = command, .environment = environment };
+    struct cli_invocation invocation = { .command = command,
+                                         .environment = environment,
+                                         .colour_out = environment->colour_out,
+                                         .colour_err = environment->colour_err };
+    struct cli_common common = { 0 };
     void *settings = malloc(command->settings_bytes ? command->settings_bytes : 1);
     const char **operands = calloc((size_t)argument_count + 1, sizeof(*operands));
     enum cli_exit code;
@@ -64,13 +88,15 @@ static enum cli_exit run_command(const struct cli_command *command, int argument
     }
     if (command->settings_bytes)
         memcpy(settings, command->defaults, command->settings_bytes);
-    if (cli_parse(command, argument_count, arguments, settings, operands, &invocation.operand_count,
-                  &help, &err)) {
+    if (cli_parse(command, argument_count, arguments, settings, &common, operands,
+                  &invocation.operand_count, &help, &err)) {
         code = cli_fail(&invocation, &err);
         goto done;
     }
+    invocation.quiet = common.quiet;
+    apply_colour(&invocation, common.colour);
     if (help) {
-        cli_print_command_help(stdout, command);
+        cli_print_command_help(stdout, invocation.colour_out, command);
         code = CLI_EXIT_OK;
         goto done;
     }
@@ -107,14 +133,14 @@ static enum cli_exit dispatch(int argument_count, char **arguments)
     const char *name = is_infer ? "infer" : argument_count > 1 ? arguments[1] : NULL;
     int used = is_infer ? 1 : 2;
     if (!name) {
-        cli_print_help(stderr);
+        cli_print_help(stderr, environment.colour_err);
         return CLI_EXIT_USAGE;
     }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        cli_print_help(stdout);
+        cli_print_help(stdout, environment.colour_out);
         return CLI_EXIT_OK;
     }
-    if (strcmp(name, "--version") == 0) {
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         printf("greta %s\n", GRETA_VERSION);
         return CLI_EXIT_OK;
     }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/colour.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -52,7 +53,9 @@ void cli_finish_calls(void)
 
 enum cli_exit cli_fail(const struct cli_invocation *invocation, const struct error *err)
 {
-    fprintf(stderr, "greta %s: %s\n", invocation->command->name, err->text);
+    bool colour = invocation->colour_err;
+    fprintf(stderr, "%sgreta %s:%s %s\n", cli_colour_begin(colour, CLI_COLOUR_BAD),
+            invocation->command->name, cli_colour_end(colour), err->text);
     switch (err->status) {
     case STATUS_USAGE:
         return CLI_EXIT_USAGE;
@@ -67,7 +70,9 @@ enum cli_exit cli_fail(const struct cli_invocation *invocation, const struct err
 
 void cli_warn(const struct cli_invocation *invocation, const char *format, ...)
 {
-    fprintf(stderr, "greta %s: warning: ", invocation->command->name);
+    bool colour = invocation->colour_err;
+    fprintf(stderr, "greta %s: %swarning:%s ", invocation->command->name,
+            cli_colour_begin(colour, CLI_COLOUR_UNSURE), cli_colour_end(colour));
     va_list arguments;
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
@@ -116,7 +121,8 @@ void cli_progress_begin(struct cli_progress *progress, const struct cli_invocati
     *progress = (struct cli_progress){ .progress = { step, progress },
                                        .what = what,
                                        .unit = unit,
-                                       .shown = invocation->environment->progress_shown,
+                                       .shown = invocation->environment->progress_shown &&
+                                                !invocation->quiet,
                                        .started_ns = now_ns,
                                        .drawn_ns = now_ns };
 }

@@ -16,6 +16,8 @@ static const struct cli_variable variables[] = {
       "Those lines go to the end of FILE instead of standard error." },
     { "GRETA_D2H_DEBUG", "1",
       "What was checked of every copy from the device: offset, size, allocation." },
+    { "NO_COLOR", "1", "No colours, also on a terminal; --color always overrides it." },
+    { "TERM", "NAME", "A terminal named dumb, or none, gets no colours." },
     { "XDG_CACHE_HOME", "DIR",
       "Results of self-tests are kept in DIR/greta (default: ~/.cache/greta)." },
     { "HOME", "DIR", "The default of the one above." },

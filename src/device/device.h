@@ -61,6 +61,9 @@ struct device_hash_choice {
                              earlier runs (rows that no index chose, padding) */
 };
 
+/* The most threads a host device has. */
+#define DEVICE_THREAD_LIMIT 256u
+
 struct device_options {
     struct event_observer observer; /* notify NULL: nobody listens */
     struct crumb_page *crumbs;      /* NULL: the device makes its own */

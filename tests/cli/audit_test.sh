@@ -20,7 +20,7 @@ expect_exit 2 "${audit[@]}" --level off
 expect_exit 2 "${audit[@]}" something
 expect_one_line_error "something"
 expect_exit 2 "${audit[@]}" -- --no-such-flag
-expect_one_line_error "behind --"
+expect_one_line_error "after --"
 expect_exit 2 "${audit[@]}" --device quantum
 expect_exit 2 "$GRETA" audit-worker
 expect_exit 3 "$GRETA" audit --model absent.gguf --matrix B:audit:1

@@ -19,7 +19,8 @@ keys = ("build_commit build_number cpu_info gpu_info backends model_filename mod
         "model_n_params n_batch n_ubatch n_threads type_k type_v n_gpu_layers flash_attn use_mmap n_prompt n_gen "
         "n_depth test_time avg_ns stddev_ns avg_ts stddev_ts samples_ns samples_ts")
 assert list(row) == keys.split(), list(row)
-assert row["type_k"] == row["type_v"] == "f16" and row["n_ubatch"] <= row["n_batch"] == 2048, row
+assert row["type_k"] == row["type_v"] == "f16" and row["n_batch"] == 2048, row
+assert row["n_ubatch"] == (512 if row["backends"] == "host" else 2048), row
 assert row["test_time"].endswith("Z") and row["model_filename"] == "tiny.gguf", row
 PYTHON
 expect_exit 0 "$GRETA" bench -m tiny.gguf -p 4,8 -n 2 -pg 4,2 -d 0,5 -r 2 -o jsonl -b 4 -ctk q8_0

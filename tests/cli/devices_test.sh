@@ -28,6 +28,7 @@ expect_absent()
     grep -qE "^ *$name +no +- +- +$reason\$" "$captured/out" || fail "expected $name: $reason"
     expect_no_stderr
     best=$(awk '$1 ~ /^(cuda|hip):0$/ && $2 == "yes" { print $1; exit }' "$captured/out")
+    rm -f auto.flight
     expect_exit 0 "$GRETA" infer -p "Once upon a time" -n 1 --audit log --flight auto.flight
     expect_exit 0 "$GRETA" flight show auto.flight
     grep -qE "^device +${best:-host}\$" "$captured/out" || fail "expected auto to be ${best:-host}"

@@ -1,5 +1,5 @@
 # eval_emulated_test.sh - the quality gate of eval_test.sh for GPU kernels, where there is no GPU: on
-# the emulated driver a small model in every type foretells a text as it does on the host.
+# the emulated driver a small model in every type predicts a text as it does on the host.
 source "$(dirname "$0")/lib.sh"
 text=$GRETA_SOURCE/tests/data/held_out_stories.txt
 [ -e "$GRETA_BUILD/fake_gpu/libcuda.so.1" ] || exit 77

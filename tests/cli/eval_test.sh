@@ -1,4 +1,4 @@
-# eval_test.sh - greta eval: the bundled model in every type on every device foretells a text it
+# eval_test.sh - greta eval: the bundled model in every type on every device predicts a text it
 # never saw as well as it should; numbers as JSON, recordings, limits, and what goes wrong.
 source "$(dirname "$0")/lib.sh"
 model=$GRETA_SOURCE/models/greta-stories-14m-q8_0.gguf
@@ -66,8 +66,12 @@ expect_json "j['perplexity'] > 2 * $with"
 
 # ---- Limits ------------------------------------------------------------------------------------
 expect_exit 1 "$GRETA" eval "$text" -c 64 --chunks 1 --max-perplexity 5
-expect_one_line_error "perplexity: expected at most 5, found"
+expect_one_line_error "greta eval: FAILED: perplexity: expected at most 5, found"
 expect_stdout "perplexity"
+expect_exit 1 "$GRETA" eval "$text" -c 64 --chunks 1 --max-perplexity 5 --json
+expect_json "j['passed'] is False and j['gates'] == [{'what': 'perplexity', 'limit': 5, 'found': j['perplexity'], 'result': 'FAILED'}]"
+expect_exit 0 "$GRETA" eval "$text" -c 64 --chunks 1 --max-perplexity 5000 --json
+expect_json "j['passed'] is True and j['gates'][0]['result'] == 'passed'"
 expect_exit 1 "$GRETA" eval -m q4_0.gguf "$text" --special --kl-base base.logits --max-kl 0.0001
 expect_one_line_error "divergence: expected at most 0.0001, found"
 

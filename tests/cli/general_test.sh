@@ -19,7 +19,10 @@ for command in $commands; do
 done
 expect_exit 0 "$GRETA" -h
 expect_exit 0 "$GRETA" help
+expect_exit 0 "$GRETA" -V
+cp "$captured/out" "$captured/version"
 expect_exit 0 "$GRETA" --version
+expect_same_bytes "$captured/out" "$captured/version"
 grep -qE '^greta [0-9]+\.[0-9]+\.[0-9]+$' "$captured/out" || fail "expected a version"
 
 # ---- Lines that make no sense ------------------------------------------------------------------
@@ -105,9 +108,55 @@ expect_offer "q4_0 q4_k_m " greta synth --type q4
 expect_offer "--ctx --ctx-size " greta inspect --ct
 expect_offer "list prune show " greta audit ""
 expect_offer "prune " greta audit p
+expect_offer "q4_0 q4_k_m " greta quantize in.gguf out.gguf q4
+expect_offer "rope-past-table rope-position " greta infer --inject rope
+expect_offer "rope-past-table rope-position " greta audit --inject rope
+expect_offer "always auto " greta bench --color a
+expect_offer "zsh " greta completion z
 : >model.gguf
 expect_offer "model.gguf " greta inspect mo
 rm model.gguf
+
+# ---- Colours -----------------------------------------------------------------------------------
+escape=$'\x1b'
+expect_plain() { ! grep -q "$escape" "$captured/out" "$captured/err" || fail "expected no colours"; }
+expect_exit 0 "$GRETA" infer --help
+expect_plain
+expect_exit 0 "$GRETA" infer --help --color=always # help ends the line
+expect_plain
+expect_exit 0 "$GRETA" infer --color always --help
+expect_stdout "$escape[1moptions:$escape[0m"
+expect_exit 0 env NO_COLOR=1 "$GRETA" help --color
+expect_stdout "$escape[1mcommands:$escape[0m"
+expect_exit 3 "$GRETA" inspect nothing.gguf --color always
+expect_stderr "$escape[1;31mgreta inspect:$escape[0m nothing.gguf"
+expect_exit 3 "$GRETA" inspect nothing.gguf
+expect_plain
+# On a terminal, unless somebody does not want them.
+last="colours on a terminal"
+python3 - "$GRETA" <<'PYTHON' || fail "expected colours on a terminal, and only there"
+import os, pty, sys
+
+def printed(environment):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvpe(sys.argv[1], [sys.argv[1], "inspect", "nothing.gguf"], environment)
+    output = b""
+    try:
+        while part := os.read(terminal, 4096):
+            output += part
+    except OSError: # the other end is closed
+        pass
+    os.waitpid(pid, 0)
+    return output
+
+base = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM")}
+assert b"\x1b[1;31mgreta inspect:" in printed({**base, "TERM": "xterm"})
+for wish in [{"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}, {}]:
+    output = printed({**base, **wish})
+    assert b"greta inspect:" in output and b"\x1b" not in output, (wish, output)
+assert b"\x1b" in printed({**base, "TERM": "xterm", "NO_COLOR": ""})
+PYTHON
 
 # ---- Installing --------------------------------------------------------------------------------
 if [ -n "${GRETA_BUILD:-}" ] && command -v cmake >/dev/null; then

@@ -48,7 +48,8 @@ expect_exit 0 "${run[@]}" --audit guard --flight zones.flight
 expect_stderr "0 findings"
 expect_nothing_left
 for plan in overrun underrun; do
-    expect_exit 0 "${run[@]}" --audit guard --flight zones.flight --inject $plan@op=swiglu,layer=1,step=1
+    expect_exit 1 "${run[@]}" --audit guard --flight $plan.flight --inject $plan@op=swiglu,layer=1,step=1
+    expect_stderr "STATUS=FINDINGS"
     expect_stderr "silent-corruption"
     expect_stderr "swiglu, layer 1, step 1"
     expect_nothing_left
@@ -61,7 +62,7 @@ unset FAKE_GPU_NO_RANGES
 # Two at once, and one that dies beside one that lives.
 "${run[@]}" -n 24 --ignore-eos >one.txt 2>/dev/null &
 first=$!
-expect_exit 1 "${run[@]}" --inject wild-pointer@op=rope,layer=1,step=2 --audit guard --flight lost.flight
+expect_exit 1 "${run[@]}" --inject wild-pointer@op=rope,layer=1,step=2 --audit guard --flight other.flight
 wait "$first" || fail "expected the first process to live"
 "${run[@]}" -n 24 --ignore-eos >two.txt 2>/dev/null
 cmp -s one.txt two.txt || fail "expected the same text beside a process that dies"

@@ -25,6 +25,29 @@ printf 'Once upon a time' | "$GRETA" infer -m tiny.gguf -f - --greedy -n 24 >"$c
     fail "expected exit status 0"
 expect_same_bytes "$captured/out" "$captured/first"
 
+# A prompt as a plain argument.
+expect_exit 0 "$GRETA" infer -m tiny.gguf "Once upon a time" --greedy -n 24
+expect_same_bytes "$captured/out" "$captured/first"
+# Which model runs where.
+grep -qE '^Model: tiny.gguf \(llama, [0-9.]+ M parameters\); device: host \(.*[0-9]+ threads\)$' "$captured/err" ||
+    fail "expected model, device and threads"
+# Flags of llama.cpp's that change nothing here.
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 24 -v --mlock --no-warmup --keep 4 -fa on -tb 2
+expect_same_bytes "$captured/out" "$captured/first"
+for quiet in --quiet -q --log-disable; do
+    expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 24 $quiet
+    expect_same_bytes "$captured/out" "$captured/first"
+    expect_no_stderr
+done
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 24 -ngl 99
+expect_same_bytes "$captured/out" "$captured/first"
+"$GRETA" devices --json >"$captured/devices" || fail "cannot list devices"
+if ! grep -qE '"(cuda|hip):' "$captured/devices"; then
+    expect_stderr "warning: --n-gpu-layers 99: no GPU was found, the model runs on the host"
+    expect_exit 0 "$GRETA" infer -m tiny.gguf -p x -n 1 -ngl 99 --device host
+    ! grep -q warning "$captured/err" || fail "expected no warning where the host was asked for"
+fi
+
 # ---- Sampling ----------------------------------------------------------------------------------
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once" -n 20 --seed 7 --ignore-eos
 cp "$captured/out" "$captured/seeded"
@@ -78,8 +101,22 @@ expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --parallel 0
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x -p "" -p y
 expect_one_line_error "prompt 2 of 3: expected some text"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --prompt-separator y
-expect_exit 2 "$GRETA" infer -m tiny.gguf something
-expect_one_line_error "found 'something'"
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x something
+expect_one_line_error "expected one prompt, found 'something' too"
+expect_exit 2 "$GRETA" infer -m tiny.gguf some thing
+expect_one_line_error "found 'thing' too"
+expect_exit 2 "$GRETA" infer tiny.gguf
+expect_one_line_error "tiny.gguf: expected a prompt, found the name of a file; use --prompt-file to read it, --model if it is one"
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x -t 99999999
+expect_one_line_error "--threads: expected at most 256 (0: one for each of the"
+# Flags of llama.cpp's that greta has nothing for say what to do.
+for flag in -cnv -i -sys -hf -mg --mirostat --grammar --lora -ts; do
+    expect_exit 2 "$GRETA" infer -m tiny.gguf -p x $flag y
+    expect_one_line_error "$flag: greta has no such option: "
+    expect_no_stdout
+done
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x -y
+expect_one_line_error "unknown flag '-y' (see greta infer --help)"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x -ctk q8_0 -ctv f16
 expect_one_line_error "one type for keys and values, found q8_0 and f16"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x -ngl some
@@ -100,7 +137,7 @@ expect_one_line_error "feed_forward_length: expected 11008, found 768"
 GRETA_DISABLE_GUARD_RAIL=1 expect_exit 0 "$GRETA" infer -m tiny.gguf -p x -n 2 --expect llama2-7b
 expect_stderr "warning: feed_forward_length: expected 11008, found 768"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --d2h-mode plain
-expect_one_line_error "--d2h-mode plain: expected --audit beside it"
+expect_one_line_error "--d2h-mode plain: expected --audit with it"
 # What is read too early may be anything, indices behind it too: then the run says it failed.
 if ! races_are_reported; then
     last="infer --d2h-mode plain"

@@ -36,7 +36,7 @@ rm -f twice.gguf
 
 # ---- Refusals ----------------------------------------------------------------------------------
 expect_exit 2 "$GRETA" quantize f16.gguf x.gguf q3_k
-expect_one_line_error "TYPE: expected f32, f16, bf16, q8_0, q4_0, q4_k_m, q5_k_m or q6_k, found 'q3_k'"
+expect_one_line_error "TYPE: expected one of: f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k; found 'q3_k'"
 expect_exit 2 "$GRETA" quantize f16.gguf x.gguf
 expect_one_line_error "expected IN OUT TYPE, found x.gguf"
 expect_exit 3 "$GRETA" quantize missing.gguf x.gguf q8_0

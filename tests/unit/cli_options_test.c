@@ -23,12 +23,16 @@ static const struct cli_option options[] = {
     { "--name|-n", "X", CLI_TEXT_LIST, offsetof(struct settings, names), "h", "a b", false },
 };
 
+static const struct cli_refusal refusals[] = { { "-cnv|--conversation", "say it yourself" } };
+
 static const struct cli_command command = { .name = "try",
                                             .operands = "IN OUT",
                                             .operand_least = 1,
                                             .operand_most = 2,
                                             .options = options,
-                                            .option_count = COUNT_OF(options) };
+                                            .option_count = COUNT_OF(options),
+                                            .refusals = refusals,
+                                            .refusal_count = COUNT_OF(refusals) };
 
 #define ARGUMENT_LIMIT 6
 
@@ -36,6 +40,7 @@ static const struct cli_command command = { .name = "try",
 struct outcome {
     enum status status;
     struct settings settings;
+    struct cli_common common;
     const char *operands[ARGUMENT_LIMIT];
     size_t operand_count;
     bool help;
@@ -49,8 +54,9 @@ static struct outcome parse(const char *const *words)
     int count = 0;
     for (; count < ARGUMENT_LIMIT && words[count]; count++)
         arguments[count] = (char *)(uintptr_t)words[count];
-    outcome.status = cli_parse(&command, count, arguments, &outcome.settings, outcome.operands,
-                               &outcome.operand_count, &outcome.help, &outcome.err);
+    outcome.status = cli_parse(&command, count, arguments, &outcome.settings, &outcome.common,
+                               outcome.operands, &outcome.operand_count, &outcome.help,
+                               &outcome.err);
     return outcome;
 }
 
@@ -158,7 +164,12 @@ static void test_bad_lines(void **state)
         { "nothing like it",
           { "--completely-else" },
           "unknown flag '--completely-else' (see greta try --help)" },
-        { "short unknown", { "-z" }, "unknown flag '-z'" },
+        { "short unknown", { "-z" }, "unknown flag '-z' (see greta try --help)" },
+        { "short, one letter off", { "-fz" }, "unknown flag '-fz' (see greta try --help)" },
+        { "of llama.cpp", { "-cnv" }, "-cnv: greta has no such option: say it yourself" },
+        { "of llama.cpp, long", { "--conversation=1" }, "--conversation: greta has no such" },
+        { "no such colour", { "--color=red" }, "--color: expected one of: auto always never" },
+        { "quiet has no value", { "--quiet=1" }, "--quiet: expected no value, found '1'" },
         { "beginning of a name", { "--sh", "tiny" }, "unknown flag '--sh'" },
         { "short flags together", { "-fs", "tiny" }, "unknown flag '-fs'" },
         { "short with =", { "-s=tiny" }, "unknown flag '-s=tiny'" },
@@ -198,6 +209,34 @@ static void test_bad_lines(void **state)
     }
 }
 
+/* What every command takes; --color alone does not take an operand for its value. */
+static void test_common(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[ARGUMENT_LIMIT];
+        const char *colour;
+        bool quiet;
+        size_t operand_count;
+    } rows[] = {
+        { { "in" }, NULL, false, 1 },
+        { { "--color", "in" }, "always", false, 1 },
+        { { "in", "--color" }, "always", false, 1 },
+        { { "--color", "never", "in" }, "never", false, 1 },
+        { { "--color=auto", "-q", "in", "out" }, "auto", true, 2 },
+        { { "in", "--colour", "on", "--quiet" }, "on", true, 1 },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct outcome outcome = parse(rows[i].words);
+        CHECK_OK(outcome.status, &outcome.err);
+        assert_int_equal(outcome.common.quiet, rows[i].quiet);
+        assert_int_equal(outcome.operand_count, rows[i].operand_count);
+        assert_int_equal(outcome.common.colour == NULL, rows[i].colour == NULL);
+        if (rows[i].colour)
+            assert_string_equal(outcome.common.colour, rows[i].colour);
+    }
+}
+
 static void test_lists(void **state)
 {
     (void)state;
@@ -219,10 +258,11 @@ static void test_lists(void **state)
     for (size_t i = 0; i < COUNT_OF(many); i++)
         many[i] = name;
     struct settings settings = { 0 };
+    struct cli_common common = { 0 };
     size_t count;
     bool help;
-    CHECK_FAILS(cli_parse(&command, CLI_LIST_LIMIT + 1, many, &settings, operands, &count, &help,
-                          &outcome.err),
+    CHECK_FAILS(cli_parse(&command, CLI_LIST_LIMIT + 1, many, &settings, &common, operands, &count,
+                          &help, &outcome.err),
                 STATUS_USAGE, &outcome.err);
     check_contains("many", outcome.err.text, "--name: expected it at most 64 times");
 }
@@ -305,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_good_lines),        cmocka_unit_test(test_bad_lines),
         cmocka_unit_test(test_help_ends_parsing), cmocka_unit_test(test_very_long_flag),
         cmocka_unit_test(test_nearest),           cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_common),
         cmocka_unit_test(test_option_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,7 +150,8 @@ static void test_synth_knows_every_type(void **state)
         if (!list_has(list, convert_type_name((enum convert_type)i)))
             fail_msg("%s is missing", convert_type_name((enum convert_type)i));
     assert_int_equal(list_length(list), CONVERT_TYPE_COUNT);
-    /* quantize has its types as an operand: they are in its text. */
+    /* quantize has its types as an operand: a shell offers them, and they are in its text. */
+    assert_string_equal(cli_quantize.last_operand_values, list);
     for (int i = 0; i < CONVERT_TYPE_COUNT; i++)
         check_contains("quantize", cli_quantize.description,
                        convert_type_name((enum convert_type)i));
@@ -188,7 +189,7 @@ static void test_help_fits_and_is_complete(void **state)
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    cli_print_help(out);
+    cli_print_help(out, false);
     fflush(out);
     check_fits("greta", text);
     for (size_t i = 0; i < cli_command_count(); i++) {
@@ -200,7 +201,7 @@ static void test_help_fits_and_is_complete(void **state)
     for (size_t i = 0; i < cli_command_count(); i++) {
         const struct cli_command *command = cli_command_at(i);
         out = open_memstream(&text, &bytes);
-        cli_print_command_help(out, command);
+        cli_print_command_help(out, false, command);
         fflush(out);
         check_fits(command->name, text);
         check_contains(command->name, text, command->summary);

@@ -46,7 +46,7 @@ void host_import_release(struct host_device *host, struct host_chunk *chunk);
 
 /* ---- Tiles of a launch (host_job.c) --------------------------------------------------------- */
 
-#define HOST_THREAD_LIMIT 256u /* of the pool */
+#define HOST_THREAD_LIMIT DEVICE_THREAD_LIMIT /* of the pool */
 /* What two cores write is never in one line, nor in two that are fetched together. */
 #define HOST_LINE_BYTES 128
 
