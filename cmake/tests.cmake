@@ -129,7 +129,7 @@ foreach(source IN LISTS integration_tests)
         "GRETA=$<TARGET_FILE:greta>;GRETA_SOURCE=${CMAKE_SOURCE_DIR};GRETA_TEST_SEED=1")
 endforeach()
 
-# Every header compiles alone. (All builds would say the same.)
+# Every header compiles alone. (All builds would say the same; ./test --full makes this one.)
 if(NOT GRETA_SANITIZE)
     file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS src/*.h)
     list(FILTER headers EXCLUDE REGEX "/kernels/") # for other machines
@@ -141,7 +141,7 @@ if(NOT GRETA_SANITIZE)
              CONTENT "#include \"@header@\"\nextern int greta_header_@identifier@;\n" @ONLY)
         list(APPEND alone_sources ${alone})
     endforeach()
-    add_library(greta_headers_alone OBJECT ${alone_sources})
+    add_library(greta_headers_alone OBJECT EXCLUDE_FROM_ALL ${alone_sources})
     target_include_directories(greta_headers_alone PRIVATE src)
     target_link_libraries(greta_headers_alone PRIVATE greta_warnings)
 endif()
@@ -222,10 +222,6 @@ foreach(script IN LISTS scripts)
     # An audit starts dozens of children; sanitized ones are slow.
     set_tests_properties(cli/${name} PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT
         "GRETA=$<TARGET_FILE:greta>;GRETA_KERNELS=${greta_kernel_folder};GRETA_BUILD=${CMAKE_BINARY_DIR};GRETA_SOURCE=${CMAKE_SOURCE_DIR};GRETA_SANITIZE=${GRETA_SANITIZE}")
-    # These begin first, so that none of them is what a core waits for at the end.
-    if(name MATCHES "^(audit|audit_ends|eval|trace)_test$")
-        set_tests_properties(cli/${name} PROPERTIES COST 100)
-    endif()
     if(GRETA_SANITIZE AND name STREQUAL "audit_ends_test") # mostly children that are killed
         set_tests_properties(cli/${name} PROPERTIES LABELS long)
     endif()

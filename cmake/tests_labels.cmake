@@ -15,15 +15,23 @@ set(untrusted_tests
     "fuzz/.*"
     "cli/(absurd_models|flight|inspect|quantize|tokenize)_test")
 
-# Repeats: the same code on another emulated chip, or through another table; and what only a change
-# of a compiler or of the kernels makes different.
+# Repeats: the same code on another emulated chip, through another table, or as a command what a test
+# of the engine does too; and what only a change of a compiler or of the kernels makes different.
 set(full_tests
     "source/kernel_metadata"
-    "fake_gpu/(gpu_many_older|gpu_group_few|gpu_inspect_zones)_test"
+    "cli/(eval_emulated|gpu_limits)_test"
+    "fake_gpu/(gpu_many_older|gpu_group_few|gpu_inspect_zones|ops_matmul)_test"
     "fake_hip/(gpu_group|gpu_inspect_zones|gpu_step)_test")
+
+# These begin first, so that none of them is what a core waits for at the end.
+set(slow_tests
+    "cli/(audit|audit_ends|eval|gpu_limits|trace)_test"
+    "fake_gpu/(engine_ahead|gpu_engine|gpu_many|gpu_many_older|ops_matmul)_test"
+    "source/kernel_metadata")
 
 list(JOIN untrusted_tests "|" untrusted_tests)
 list(JOIN full_tests "|" full_tests)
+list(JOIN slow_tests "|" slow_tests)
 add_custom_target(untrusted_tests) # the programs that those tests run
 foreach(test IN LISTS greta_tests)
     if(test MATCHES "^(${untrusted_tests})$")
@@ -36,6 +44,9 @@ foreach(test IN LISTS greta_tests)
     endif()
     if(test MATCHES "^(${full_tests})$")
         set_property(TEST ${test} APPEND PROPERTY LABELS full)
+    endif()
+    if(test MATCHES "^(${slow_tests})$")
+        set_property(TEST ${test} PROPERTY COST 100)
     endif()
 endforeach()
 
