@@ -14,7 +14,9 @@ expect_stdout "out of nothing"
 expect_stderr "err of nothing"
 expect_stderr "verdict: CLEAN"
 expect_stderr "calls recorded; observing took"
+expect_stderr "end of the program: exited with 0"
 expect_exit 7 trace -- "$program" nothing 7
+expect_stderr "end of the program: exited with 7"
 expect_exit 0 trace --quiet -- "$program" nothing
 grep -q greta "$captured/err" && fail "expected nothing of greta"
 expect_files # nothing is left
@@ -62,7 +64,7 @@ expect_stderr "verdict: ROOT_CAUSE"
 
 # However it ends there is a report, and who started us sees the same end.
 expect_exit 139 trace -- "$program" crash
-expect_stderr "the program was ended by signal 11"
+expect_stderr "end of the program: aborted by signal 11 (SIGSEGV)"
 expect_stderr "verdict: INCONCLUSIVE"
 expect_exit 134 trace -- "$program" destroyed-stream
 expect_stderr "CONFIRMED bad-pointer: cuStreamSynchronize"
@@ -77,7 +79,7 @@ wait "$child"
 code=$?
 last="SIGTERM"
 [ "$code" -eq 143 ] || fail "expected exit status 143, found $code"
-expect_stderr "ended by signal 15"
+expect_stderr "end of the program: killed by signal 15 (SIGTERM)"
 
 # Where nothing could be seen nothing is clean.
 expect_exit 5 trace --error-exitcode 99 -- "$program" no-gpu 5
@@ -140,6 +142,11 @@ for name in manifest.json summary.json report.en.md report.es.md report.html tim
     findings.sarif junit.xml findings.txt; do
     [ -s "$kept/$name" ] || fail "expected $kept/$name"
 done
+# Private, what the library made in the program too.
+find kept -type d ! -perm 700 -o -type f ! -perm 600 | grep -q . &&
+    fail "expected private files: $(find kept -type d ! -perm 700 -o -type f ! -perm 600)"
+cp "$kept/summary.json" "$captured/out"
+expect_json "[r['ending'] for r in j['rows']] == ['exited']"
 grep -q "unordered+0x" "$kept/findings.txt" || fail "expected call stacks in findings.txt"
 
 # Source lines, of a program built with -g: of the very call, in every file that shows stacks.

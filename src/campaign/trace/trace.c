@@ -2,10 +2,11 @@
  *
  * The program is run once as it is. Where a sticky error leaves a window of launches, and the
  * caller asks for it, it is run again with a wait after each launch of that window. */
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _XOPEN_SOURCE 700 /* realpath, mkdtemp */
 #include "campaign/trace/trace.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -115,8 +116,11 @@ static enum status make_folder(struct trace *trace, struct error *err)
     if (trace->keep)
         TRY(files_join(made, err, options->artifacts, "%s/%s", day, trace->id));
     else
-        TRY(files_join(made, err, options->temporary_folder, "greta-trace-%s", trace->id));
-    TRY(files_make_folder(made, err));
+        TRY(files_join(made, err, options->temporary_folder, "greta-trace-XXXXXX"));
+    if (trace->keep)
+        TRY(files_make_folder(made, err));
+    else if (!mkdtemp(made)) /* nobody else can have made it before */
+        return error_set_os(err, errno, "cannot make the folder %s", made);
     if (!realpath(made, real)) /* the program may change its folder */
         return error_set(err, STATUS_NOT_FOUND, "%s: cannot be found again", made);
     snprintf(trace->folder, sizeof(trace->folder), "%.4000s", real);

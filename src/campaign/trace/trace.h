@@ -74,7 +74,9 @@ struct trace {
     size_t process_count;
     uint64_t unread; /* recordings there was no room for */
     bool in_rerun;
-    int exit_code, signal; /* of the program */
+    long program_pid;
+    struct run_ending ending; /* of the program */
+    int exit_code, signal;    /* the same as numbers; signal 0: it ended by itself */
     uint64_t wall_ns;
     /* Why a library cannot record (INTERPOSE_NOTE_*), and what it found; "". */
     char note[32], note_detail[480];

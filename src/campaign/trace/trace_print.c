@@ -231,16 +231,9 @@ static void add_blindness(const struct trace *trace, struct text *text)
 
 static void add_end(const struct trace *trace, struct text *text)
 {
-    if (trace->signal)
-        text_addf(text,
-                  say(trace, "  the program was ended by signal %d\n",
-                      "  el programa terminó por la señal %d\n"),
-                  trace->signal);
-    else if (trace->exit_code)
-        text_addf(text,
-                  say(trace, "  the program ended with exit code %d\n",
-                      "  el programa terminó con el código de salida %d\n"),
-                  trace->exit_code);
+    text_add(text, say(trace, "  end of the program: ", "  fin del programa: "));
+    run_ending_words(trace->ending, trace->options->language, text);
+    text_add(text, "\n");
     add_blindness(trace, text);
     for (size_t i = 0; i < trace->process_count; i++)
         if (trace->processes[i].missing[0])

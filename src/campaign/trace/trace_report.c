@@ -114,6 +114,15 @@ static enum trace_blindness blindness_of(const struct trace *trace,
     return trace->options->set_user_id ? TRACE_BLIND_OTHER_USER : TRACE_BLIND_NO_CALL;
 }
 
+/* Of the program itself how it was seen to end; of processes it started, what the recording says. */
+static struct run_ending ending_of(const struct trace *trace, const struct trace_process *process,
+                                   const struct analysis *analysis)
+{
+    if (!process->rerun && strtol(process->name, NULL, 10) == trace->program_pid)
+        return trace->ending;
+    return analysis ? analysis->ending : (struct run_ending){ ENDING_UNKNOWN, 0 };
+}
+
 static struct report_row row_of(const struct trace *trace, const struct trace_process *process,
                                 char label[96], char flight[128])
 {
@@ -133,6 +142,7 @@ static struct report_row row_of(const struct trace *trace, const struct trace_pr
         .crashed = !process->rerun && trace->signal != 0,
         .exit_code = trace->exit_code,
         .signal = trace->signal,
+        .ending = ending_of(trace, process, analysis),
         .flight = flight,
         .missing = process->missing[0] ? process->missing : NULL,
         .analysis = analysis,

@@ -3,6 +3,7 @@
 #include "campaign/trace/trace.h"
 
 #include "base/clock.h"
+#include "campaign/memory_killer.h"
 #include "interpose/interpose.h"
 
 #include <errno.h>
@@ -156,17 +157,29 @@ static void pass_signals(const struct trace *trace, pid_t pid)
         kill(pid, number);
 }
 
-static enum status wait_for(struct trace *trace, pid_t pid, struct error *err)
+static void note_end(struct trace *trace, pid_t pid, uint64_t killed_before, int state)
+{
+    trace->program_pid = (long)pid;
+    trace->signal = WIFSIGNALED(state) ? WTERMSIG(state) : 0;
+    trace->exit_code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
+    if (!trace->signal)
+        trace->ending = (struct run_ending){ ENDING_EXITED, trace->exit_code };
+    else if (trace->signal == SIGKILL && memory_killer_took(pid, killed_before))
+        trace->ending = (struct run_ending){ ENDING_OUT_OF_MEMORY, trace->signal };
+    else
+        trace->ending = run_ending_of_signal(trace->signal);
+}
+
+static enum status wait_for(struct trace *trace, pid_t pid, uint64_t killed_before,
+                            struct error *err)
 {
     struct timespec pause = { 0, POLL_NS };
     for (;;) {
         int state;
         pid_t ended = waitpid(pid, &state, WNOHANG);
         if (ended == pid) {
-            if (!trace->in_rerun) {
-                trace->signal = WIFSIGNALED(state) ? WTERMSIG(state) : 0;
-                trace->exit_code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
-            }
+            if (!trace->in_rerun)
+                note_end(trace, pid, killed_before, state);
             return STATUS_OK;
         }
         if (ended < 0 && errno != EINTR)
@@ -182,11 +195,11 @@ enum status trace_run(struct trace *trace, const char *narrow, struct error *err
     struct added added = { .count = 0 };
     pid_t pid = 0;
     enum status status = make_environment(trace, narrow, &added, err);
-    uint64_t started_ns = clock_ns();
+    uint64_t started_ns = clock_ns(), killed_before = memory_killer_count();
     if (!status)
         status = start(trace, added.all, &pid, err);
     if (!status)
-        status = wait_for(trace, pid, err);
+        status = wait_for(trace, pid, killed_before, err);
     if (!trace->in_rerun)
         trace->wall_ns = clock_ns() - started_ns;
     if (pid)
