@@ -193,6 +193,13 @@ static enum status narrow(struct bench *bench, const struct self_test_row *row,
     return STATUS_OK;
 }
 
+void self_test_set_place(const struct self_test_row *row, struct analyze_place *ret_place)
+{
+    *ret_place = (struct analyze_place){ .scope = { .step = row->step, .layer = row->layer } };
+    event_set_text(ret_place->op, sizeof(ret_place->op), row->op);
+    event_set_text(ret_place->scope.tensor, sizeof(ret_place->scope.tensor), row->tensor);
+}
+
 static enum status plant(struct bench *bench, const struct self_test_row *row,
                          struct report_planted *planted, char *note, size_t note_bytes,
                          struct error *err)
@@ -210,11 +217,7 @@ static enum status plant(struct bench *bench, const struct self_test_row *row,
     if (row->iterations)
         job.iterations = row->iterations;
     TRY(run_job(bench, &job, &outcome, &analyzer, err));
-    planted->planted.scope.layer = row->layer;
-    planted->planted.scope.step = row->step;
-    event_set_text(planted->planted.op, sizeof(planted->planted.op), row->op);
-    event_set_text(planted->planted.scope.tensor, sizeof(planted->planted.scope.tensor),
-                   row->tensor);
+    self_test_set_place(row, &planted->planted);
     const struct analysis *analysis = analyzer ? analyzer_result(analyzer) : NULL;
     const struct finding *root = analysis ? find_answer(row, analysis) : NULL;
     if (root) {

@@ -62,6 +62,8 @@ MUST_CHECK enum status self_test_run(const struct campaign_options *options,
                                      const struct identity *identity, struct self_test *ret_test,
                                      struct error *err);
 void self_test_release(struct self_test *test);
+/* Where the row plants its fault; of no event. */
+void self_test_set_place(const struct self_test_row *row, struct analyze_place *ret_place);
 
 /* Results are kept by binary and device. Saving is a courtesy: what cannot be kept is made again.
  */

@@ -59,6 +59,9 @@ static bool read_planted(const json_t *item, struct report_planted *ret_planted)
         .culprit_ok = json_is_true(json_object_get(item, "culprit_ok")),
         .found_hypothesis = HYPOTHESIS_COUNT,
     };
+    if (ret_planted->detected)
+        ret_planted->found_hypothesis = hypothesis;
+    self_test_set_place(row, &ret_planted->planted);
     return true;
 }
 

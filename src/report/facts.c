@@ -242,10 +242,14 @@ static void add_part(struct text *text, enum analyze_language language, enum wor
 void facts_place(const struct analyze_place *place, enum analyze_language language,
                  struct text *text)
 {
-    if (place->event_id == 0)
-        return;
+    bool event = place->event_id != 0;
     char number[48];
-    analyze_add_kind(text, place->kind, language, place->op);
+    if (event)
+        analyze_add_kind(text, place->kind, language, place->op);
+    else if (place->op[0])
+        text_add_printable(text, text_view_of(place->op), ANALYZE_NAME_LIMIT);
+    else
+        return;
     if (place->scope.layer >= 0) {
         snprintf(number, sizeof(number), "%" PRId32, place->scope.layer);
         add_part(text, language, WORD_PLACE_LAYER, number);
@@ -256,7 +260,7 @@ void facts_place(const struct analyze_place *place, enum analyze_language langua
     }
     if (place->scope.tensor[0])
         add_part(text, language, WORD_PLACE_TENSOR, place->scope.tensor);
-    if (place->stream_index != EVENT_NO_STREAM) {
+    if (event && place->stream_index != EVENT_NO_STREAM) {
         snprintf(number, sizeof(number), "%" PRIu32, place->stream_index);
         add_part(text, language, WORD_PLACE_STREAM, number);
     }

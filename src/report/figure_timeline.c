@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define ITEM_LIMIT 400u
+#define WHOLE_EVENTS 64u /* drawn of a recording without a finding: the last */
 #define BEFORE_CAUSE 16u /* events drawn before the cause */
 #define AFTER_SEEN 6u    /* and after the error was seen */
 #define TRACK_LIMIT 9u   /* the host's and eight streams */
@@ -122,8 +123,8 @@ static void collect(struct timeline *timeline, const struct flight_reader *reade
         uint64_t end = timeline->seen_id > timeline->cause_id ? timeline->seen_id
                                                               : timeline->cause_id;
         last = end < UINT64_MAX - AFTER_SEEN ? end + AFTER_SEEN : end;
-    } else if (info->last_id - info->first_id > ITEM_LIMIT) {
-        id = info->last_id - ITEM_LIMIT;
+    } else if (info->last_id - info->first_id > WHOLE_EVENTS) {
+        id = info->last_id - WHOLE_EVENTS;
     }
     struct event event;
     while (flight_next(reader, &id, &event) && event.id <= last) {

@@ -6,13 +6,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* What a rerun proved, where no finding names the act. */
-static const char *proved_title(const struct report_facts *facts, enum analyze_language language)
+/* Reruns proved that the planted fault is the cause; the finding shows where that was seen, and not
+ * what did it. */
+static void add_proved(const struct finding *finding, enum analyze_language language,
+                       struct text *text)
 {
-    for (int i = 0; i < HYPOTHESIS_COUNT; i++)
-        if (facts->verdict.hypotheses[i].verdict == VERDICT_CONFIRMED)
-            return hypothesis_info((enum hypothesis)i)->title[language];
-    return "-";
+    text_add(text, words_get(language, WORD_HEADLINE_PROVED));
+    if (!finding)
+        return;
+    struct finding shown = *finding;
+    shown.attribution = FINDING_CULPRIT; /* that it is a symptom is said already */
+    text_add(text, "; ");
+    text_add(text, words_get(language, WORD_HEADLINE_SEEN));
+    finding_headline(&shown, language, text);
 }
 
 static enum word word_of(const struct audit_verdict *verdict)
@@ -20,8 +26,6 @@ static enum word word_of(const struct audit_verdict *verdict)
     switch (verdict->outcome) {
     case AUDIT_CLEAN:
         return verdict->bound > 0 ? WORD_HEADLINE_CLEAN : WORD_HEADLINE_CLEAN_EXACT;
-    case AUDIT_ROOT_CAUSE:
-        return WORD_HEADLINE_PROVED;
     case AUDIT_DEFECT_SEEN:
         return WORD_HEADLINE_DEFECT;
     case AUDIT_NOT_SEEN:
@@ -39,6 +43,10 @@ void report_headline(const struct report_facts *facts, enum analyze_language lan
     const struct finding *finding = facts_told(facts);
     struct facts_totals totals = facts_totals(facts);
     char done[24], bound[SECTIONS_BOUND_BYTES], least[24], open[24];
+    if (facts->verdict.outcome == AUDIT_ROOT_CAUSE && !(finding && finding_is_culprit(finding))) {
+        add_proved(finding, language, text);
+        return;
+    }
     if (finding) {
         finding_headline(finding, language, text);
         return;
@@ -47,6 +55,6 @@ void report_headline(const struct report_facts *facts, enum analyze_language lan
     snprintf(least, sizeof(least), "%u", VERDICT_TRIALS_LEAST);
     snprintf(open, sizeof(open), "%" PRIu64, totals.inconclusive);
     sections_bound(facts->verdict.bound, bound);
-    const char *arguments[] = { done, bound, least, open, proved_title(facts, language) };
+    const char *arguments[] = { done, bound, least, open };
     words_fill(text, words_get(language, word_of(&facts->verdict)), arguments, COUNT_OF(arguments));
 }

@@ -21,7 +21,9 @@ const struct words words_en = {
             "would have been seen",
         [WORD_HEADLINE_CLEAN_EXACT] =
             "Nothing found; everything that can be tested was tested and refuted",
-        [WORD_HEADLINE_PROVED] = "{5}: the fault goes when it is taken away and comes back with it",
+        [WORD_HEADLINE_PROVED] =
+            "The planted fault is the cause: the runs fail with it and are sound without it",
+        [WORD_HEADLINE_SEEN] = "seen: ",
         [WORD_HEADLINE_DEFECT] = "A run failed, and no finding says why",
         [WORD_HEADLINE_NOT_SEEN] =
             "Nothing seen in {1} {1|iteration|iterations}; at least {3} are needed to call it "

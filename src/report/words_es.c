@@ -21,7 +21,10 @@ const struct words words_es = {
             "más del {2} de las ejecuciones",
         [WORD_HEADLINE_CLEAN_EXACT] =
             "No se encontró nada; todo lo comprobable se comprobó y quedó refutado",
-        [WORD_HEADLINE_PROVED] = "{5}: el fallo desaparece al quitarlo y vuelve con él",
+        [WORD_HEADLINE_PROVED] =
+            "El fallo inyectado es la causa: las ejecuciones fallan con él y son correctas sin "
+            "él",
+        [WORD_HEADLINE_SEEN] = "visto: ",
         [WORD_HEADLINE_DEFECT] = "Una ejecución falló y ningún hallazgo dice por qué",
         [WORD_HEADLINE_NOT_SEEN] =
             "No se vio nada en {1} {1|iteración|iteraciones}; hacen falta al menos {3} para "
@@ -121,15 +124,15 @@ const struct words words_es = {
         [WORD_SELF_TEST_PASSED] = "superada",
         [WORD_SELF_TEST_FAILED] = "no superada",
         [WORD_EVIDENCE_EXACT] = "Se comprobaron {1} de {2} {3}, para accesos declarados.",
-        [WORD_EVIDENCE_STATISTICAL] = "Observados: {1} de {2} {3}.",
+        [WORD_EVIDENCE_STATISTICAL] = "Se observaron {1} de {2} {3}.",
         [WORD_EVIDENCE_NO_BOUND] =
-            "Observados: {1} de {2} {3}. Nada visto en {5} {5|ejecución|ejecuciones}; tan pocas no "
+            "Se observaron {1} de {2} {3}. Nada visto en {5} {5|ejecución|ejecuciones}; tan pocas no "
             "descartan nada.",
         [WORD_EVIDENCE_BOUND] =
-            "Observados: {1} de {2} {3}. Nada visto en {5} {5|ejecución|ejecuciones}; eso descarta "
+            "Se observaron {1} de {2} {3}. Nada visto en {5} {5|ejecución|ejecuciones}; eso descarta "
             "solo fallos en más del {4} de las ejecuciones.",
         [WORD_EVIDENCE_BOUND_EACH] =
-            "Observados: {1} de {2} {3}. Nada visto; eso descarta solo fallos en más del {4} de "
+            "Se observaron {1} de {2} {3}. Nada visto; eso descarta solo fallos en más del {4} de "
             "los casos.",
         [WORD_EVIDENCE_NONE] = "La ruta no se recorrió: 0 {3}.",
         [WORD_EVIDENCE_EXCLUDED] = "No aplicable: {1}.",

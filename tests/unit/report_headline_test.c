@@ -60,6 +60,11 @@ static void test_without_finding(void **state)
     check_headline(&specimen->facts,
                    "Nothing seen in 1 iteration; at least 20 are needed to call it clean",
                    "No se vio nada en 1 iteración; hacen falta al menos 20 para darlo por limpio");
+    settle(specimen, AUDIT_ROOT_CAUSE, 0);
+    check_headline(
+        &specimen->facts,
+        "The planted fault is the cause: the runs fail with it and are sound without it",
+        "El fallo inyectado es la causa: las ejecuciones fallan con él y son correctas sin él");
     settle(specimen, AUDIT_DEFECT_SEEN, 0);
     check_headline(&specimen->facts, "A run failed, and no finding says why",
                    "Una ejecución falló y ningún hallazgo dice por qué");
@@ -80,6 +85,8 @@ static void test_is_the_first_line(void **state)
     text_init(&headline);
     text_init(&words);
     text_init(&line);
+    specimen->findings[0].attribution = FINDING_CULPRIT;
+    specimen->findings[0].candidate_count = 1;
     report_headline(&specimen->facts, ANALYZE_ENGLISH, &headline);
     finding_headline(&specimen->findings[0], ANALYZE_ENGLISH, &words);
     assert_string_equal(text_get(&headline), text_get(&words));
@@ -125,6 +132,12 @@ static void test_symptom(void **state)
     text_clear(&text);
     report_headline(&specimen->facts, ANALYZE_SPANISH, &text);
     check_contains("spanish", text_get(&text), "; visto aquí, causa no hallada");
+    text_clear(&text);
+    verdict->outcome = AUDIT_ROOT_CAUSE; /* by reruns without the planted fault */
+    verdict->root_analysis = verdict->root_finding = 1;
+    report_headline(&specimen->facts, ANALYZE_ENGLISH, &text);
+    check_contains("proved", text_get(&text), "sound without it; seen: D2H copy of logits");
+    assert_null(strstr(text_get(&text), "cause not found"));
     text_clear(&text);
     report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
     check_contains("html", text_get(&text), "<div class=\"box seen\">");
