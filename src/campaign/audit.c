@@ -155,6 +155,25 @@ static enum status open_baseline(struct audit *audit, struct error *err)
     return comparison_open(&audit->comparison, audit->baseline, err);
 }
 
+/* Findings and timings of something else say little: the reader must know. */
+static void check_baseline(const struct audit *audit)
+{
+    const char *other = audit->comparison.open ? audit->comparison.summary.workload_sha256 : NULL;
+    if (other && strcmp(other, audit->workload) != 0)
+        note(audit, "the audit to compare with is of another model, device or workload",
+             "la auditoría con la que se compara es de otro modelo, dispositivo o carga",
+             audit->comparison.summary.id);
+}
+
+/* The audits of the folder that this one is in, which a resumed one was not told. */
+static void open_history(struct audit *audit)
+{
+    char artifacts[FILES_PATH_BYTES];
+    struct error unused;
+    if (!files_join(artifacts, &unused, audit->folder, "../.."))
+        history_open(&audit->history, artifacts, audit->id, audit->workload);
+}
+
 static enum status begin(struct audit *audit, struct error *err)
 {
     if (audit->options.resume)
@@ -180,7 +199,8 @@ static enum status begin(struct audit *audit, struct error *err)
         TRY(load_rows(audit, err));
     TRY(audit_save_state(audit, false, err));
     TRY(audit_workload_key(&audit->options, &audit->model, &audit->identity, audit->workload, err));
-    history_open(&audit->history, audit->options.artifacts, audit->id, audit->workload);
+    check_baseline(audit);
+    open_history(audit);
     return STATUS_OK;
 }
 

@@ -47,6 +47,9 @@ expect_summary "[e['id'] for e in j['earlier']] == ['$(basename "$first")']"
 expect_exit 4 "${quick[@]}" -- --max-tokens 5
 third=$(newest)
 expect_summary "j['earlier'] == []"
+expect_exit 4 "${quick[@]}" --artifacts other --baseline artifacts/last -- --max-tokens 6
+expect_stderr "$(basename "$third"): the audit to compare with is of another model, device or workload"
+rm -rf other
 umask 022
 
 # ---- Who may read it ---------------------------------------------------------------------------

@@ -147,6 +147,8 @@ find kept -type d ! -perm 700 -o -type f ! -perm 600 | grep -q . &&
     fail "expected private files: $(find kept -type d ! -perm 700 -o -type f ! -perm 600)"
 cp "$kept/summary.json" "$captured/out"
 expect_json "[r['ending'] for r in j['rows']] == ['exited']"
+expect_exit 0 "$GRETA" audit show latest --artifacts kept
+expect_stdout "CONFIRMED overlapping-copies"
 grep -q "unordered+0x" "$kept/findings.txt" || fail "expected call stacks in findings.txt"
 
 # Source lines, of a program built with -g: of the very call, in every file that shows stacks.

@@ -175,7 +175,9 @@ wanted audit && {
     limited "$greta" audit -m "$stories" --device "$device" --matrix A:bare:5,B:audit:10,C:stress:10 --artifacts artifacts -- -n 16
     code=$?
     cp out "${OUT_FOLDER:-$work}/audit.txt" 2>/dev/null
-    [ $code -eq 0 ] && line audit ok "$(grep -m 1 -E 'CLEAN' out)" || line audit FAILED "exit $code: $(grep -m 2 -E 'INCONCLUSIVE|ROOT|verdict' out | tr '\n' ' ')"
+    kept=$(du -sk artifacts/last/ | cut -f1)
+    [ "$code" -eq 0 ] && [ "$kept" -ge 5000 ] && line audit-size FAILED "a clean audit left $kept KiB, expected less than 5 MB"
+    [ $code -eq 0 ] && line audit ok "$(grep -m 1 -E 'CLEAN' out); it left $kept KiB" || line audit FAILED "exit $code: $(grep -m 2 -E 'INCONCLUSIVE|ROOT|verdict' out | tr '\n' ' ')"
 }
 wanted transfers && {
     limited "$greta" audit --transfers -m "$stories" --device "$device"

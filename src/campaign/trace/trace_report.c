@@ -153,7 +153,8 @@ static struct report_row row_of(const struct trace *trace, const struct trace_pr
     };
 }
 
-static enum status write_stacks(struct trace *trace, const struct trace_listed *listed, struct error *err)
+static enum status write_stacks(struct trace *trace, const struct trace_listed *listed,
+                                struct error *err)
 {
     char path[FILES_PATH_BYTES];
     struct text text;
@@ -170,7 +171,8 @@ static enum status write_stacks(struct trace *trace, const struct trace_listed *
 }
 
 /* What the reports say of each process. */
-static void make_rows(const struct trace *trace, struct trace_listed *listed, struct report_facts *facts)
+static void make_rows(const struct trace *trace, struct trace_listed *listed,
+                      struct report_facts *facts)
 {
     for (size_t i = 0; i < listed->count; i++)
         listed->rows[i] = row_of(trace, listed->from[i], listed->labels[i], listed->flights[i]);
@@ -181,11 +183,15 @@ static void make_rows(const struct trace *trace, struct trace_listed *listed, st
 }
 
 static enum status write_files(struct trace *trace, const struct trace_listed *listed,
-                               const struct report_facts *facts, struct error *err)
+                               const struct report_facts *facts, const struct text *table,
+                               struct error *err)
 {
+    char path[FILES_PATH_BYTES];
     if (!trace->keep)
         return STATUS_OK;
     TRY(write_stacks(trace, listed, err));
+    TRY(files_join(path, err, trace->folder, FILES_VERDICT_NAME));
+    TRY(files_write(path, text_get(table), table->length, err));
     return report_write(facts, trace->folder, trace->options->language, err);
 }
 
@@ -214,11 +220,11 @@ enum status trace_report(struct trace *trace, struct trace_result *result, struc
     facts.self_test_key = "trace";
     decide(trace, listed, facts.self_test, &facts.verdict);
     make_rows(trace, listed, &facts);
-    enum status status = write_files(trace, listed, &facts, err);
+    trace_print(trace, listed, facts.verdict.outcome, &result->table);
+    enum status status = write_files(trace, listed, &facts, &result->table, err);
     if (!status) {
         result->outcome = facts.verdict.outcome;
         result->nothing_seen = trace->blind != TRACE_NOT_BLIND;
-        trace_print(trace, listed, facts.verdict.outcome, &result->table);
         report_summary_json(&facts, &result->json);
     }
     free(listed);
