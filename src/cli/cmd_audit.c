@@ -131,7 +131,8 @@ static void on_note(void *context, const char *line)
 {
     struct watch *watch = context;
     cli_progress_end(&watch->progress);
-    fprintf(stderr, "%s\n", line);
+    if (!watch->invocation->quiet)
+        fprintf(stderr, "%s\n", line);
 }
 
 /* ---- Options -------------------------------------------------------------------------------- */

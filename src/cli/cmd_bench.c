@@ -14,6 +14,7 @@
 
 #include "base/parallel.h"
 #include "device/all/all.h"
+#include "inject/inject.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@
 
 struct settings {
     const char *model, *device, *kv_type, *key_type, *value_type, *form, *gpu_layers, *flash;
-    const char *prompts, *generates, *depths, *audit, *flight;
+    const char *prompts, *generates, *depths, *audit, *flight, *inject;
     struct cli_text_list pairs;
     uint32_t repeats, threads, batch, micro_batch, sequences;
     bool json, no_warmup, list_devices, audit_cost;
@@ -80,6 +81,9 @@ static const struct cli_option options[] = {
       false },
     { "--audit", "LEVEL", CLI_TEXT, AT(audit), CLI_AUDIT_HELP, CLI_AUDIT_LEVELS, false },
     { "--flight", "FILE", CLI_TEXT, AT(flight), CLI_FLIGHT_HELP, NULL, true },
+    { "--inject", "PLAN", CLI_TEXT, AT(inject),
+      "plant a fault, to see what --audit says of it (see greta infer --inject)", NULL,
+      CLI_COMPLETES_FAULT },
     { "--audit-cost", NULL, CLI_FLAG, AT(audit_cost),
       "measure what --audit adds to generation: off, log and guard in turn, -r rounds of -n tokens",
       NULL, false },
@@ -103,6 +107,8 @@ struct bench {
     char device_name[ALL_NAME_BYTES];
     struct cli_audit *audit;
     struct device *device;
+    struct inject_plan plan;
+    struct inject *inject; /* NULL: no fault is planted; ends with the device */
     bool stopped; /* stop was called */
     struct ops ops;
     struct engine *engine;
@@ -119,10 +125,14 @@ static void stop(struct bench *bench)
     }
     bench->stopped = true;
     engine_close(bench->engine);
+    if (bench->inject && !inject_record(bench->inject)->planted)
+        cli_warn(bench->invocation, "no call fitted %s: the fault was never planted",
+                 bench->settings->inject);
     device_close(bench->device);
     cli_audit_finish(bench->audit);
     bench->engine = NULL;
     bench->device = NULL;
+    bench->inject = NULL; /* it went with the device */
 }
 
 static void release(struct bench *bench)
@@ -182,9 +192,15 @@ static enum status open_model(struct bench *bench, struct error *err)
     const struct settings *settings = bench->settings;
     struct device_options device_options = { .thread_count = settings->threads,
                                              .gpu_image = ops_gpu_image() };
+    if (settings->inject)
+        TRY(inject_parse(settings->inject, &bench->plan, err));
     TRY(cli_audit_open(bench->invocation, settings->audit, settings->flight, bench->device_name,
                        &device_options, &bench->audit, err));
     TRY(all_open(bench->device_name, &device_options, &bench->device, err));
+    if (settings->inject) {
+        TRY(inject_install(bench->device, &bench->plan, &bench->inject, err));
+        cli_warn(bench->invocation, "a fault is planted: %s", settings->inject);
+    }
     TRY(ops_load(&bench->ops, bench->device, CPU_PATH_COUNT, err));
     TRY(cli_engine_open(bench->invocation, &bench->ops, bench->file, &bench->report,
                         &bench->engine_options, &bench->engine, err));
@@ -275,6 +291,10 @@ static enum status run_all(struct bench *bench, struct error *err)
                                       &settings->pairs };
     TRY(bench_tests_list(&texts, &bench->tests, err));
     TRY(plan_model(bench, err));
+    if (settings->audit_cost && (settings->audit || settings->flight || settings->inject))
+        return error_set(err, STATUS_USAGE,
+                         "--audit-cost: expected no --audit, --flight or --inject with it: it runs "
+                         "every level itself");
     if (settings->audit_cost)
         return measure_audit(bench, err);
     TRY(open_model(bench, err));
@@ -312,6 +332,8 @@ static enum cli_exit run_bench(const struct cli_invocation *invocation)
     struct error err;
     if (settings->list_devices)
         return cli_list_devices(invocation, settings->json);
+    if (settings->inject && strcmp(settings->inject, "help") == 0)
+        return cli_list_faults();
     struct bench *bench = calloc(1, sizeof(*bench));
     if (!bench)
         return CLI_EXIT_CANNOT;

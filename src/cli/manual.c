@@ -42,6 +42,18 @@ static void add_paragraphs(struct text *out, const char *text)
     }
 }
 
+/* "--one|-o" as "--one, -o". */
+static void add_escaped_list(struct text *out, const char *names)
+{
+    for (; *names; names++) {
+        char one[2] = { *names, '\0' };
+        if (*names == '|')
+            text_add(out, ", ");
+        else
+            add_escaped(out, one);
+    }
+}
+
 static void add_option(struct text *out, const struct cli_option *option)
 {
     char name[64];
@@ -104,6 +116,15 @@ static void add_command_page(struct text *out, const struct cli_command *command
     for (size_t i = 0; i < CLI_COMMON_OPTION_COUNT; i++)
         add_option(out, &cli_common_options[i]);
     text_add(out, ".TP\n\\fB\\-\\-help\\fR, \\fB\\-h\\fR\nThe same as this page, shorter.\n");
+    if (command->refusal_count)
+        text_add(out, ".SH FLAGS OF LLAMA.CPP\nThese are refused; what to do instead:\n");
+    for (size_t i = 0; i < command->refusal_count; i++) {
+        text_add(out, ".TP\n\\fB");
+        add_escaped_list(out, command->refusals[i].names);
+        text_add(out, "\\fR\n");
+        add_escaped(out, command->refusals[i].instead);
+        text_add(out, "\n");
+    }
     if (command->examples) {
         text_add(out, ".SH EXAMPLES\n.nf\n");
         add_escaped(out, command->examples);

@@ -21,6 +21,10 @@ expect_exit 2 "${audit[@]}" something
 expect_one_line_error "something"
 expect_exit 2 "${audit[@]}" -- --no-such-flag
 expect_one_line_error "after --"
+expect_exit 2 "${audit[@]}" -p one -- -p two
+expect_one_line_error "expected one prompt, found several"
+expect_exit 2 "${audit[@]}" -- -t 99999
+expect_one_line_error "--threads: expected at most 256"
 expect_exit 2 "${audit[@]}" --device quantum
 expect_exit 2 "$GRETA" audit-worker
 expect_exit 3 "$GRETA" audit --model absent.gguf --matrix B:audit:1
@@ -42,10 +46,11 @@ expect_json "[p['culprit']['layer'] for p in j['planted'] if p['fault'] == 'rope
 ls "$XDG_CACHE_HOME"/greta/self-test-*.json >/dev/null 2>&1 || fail "expected the result to be kept"
 
 # ---- Clean -------------------------------------------------------------------------------------
-expect_exit 0 "${audit[@]}" --matrix A:bare:4,B:audit:8,C:stress:8 --author "A. Person"
+expect_exit 0 "${audit[@]}" --matrix A:bare:4,B:audit:8,C:stress:8 --author "A. Person" -p "Hello there"
 expect_stdout "CLEAN"
 clean=$(newest)
 expect_artifacts "$clean"
+grep -rq '"prompt": "Hello there"' "$clean" || fail "expected the prompt of the audit's own line"
 expect_summary "j['outcome'] == 'CLEAN' and j['iterations'] == 20 and j['bound'] == 0.15"
 grep -q "20 iterations; a fault in more than 15 % of runs would have been seen" "$clean/report.en.md" ||
     fail "expected the power of the verdict"

@@ -69,6 +69,7 @@ if command -v man >/dev/null && man --warnings -l page-.1 2>&1 | grep -q GRETA; 
         expect_stdout "EXIT STATUS"
     done
 fi
+grep -qF -- '\-cnv' page-infer.1 || fail "expected the refused flags of llama.cpp"
 rm -f page-*.1
 
 # ---- Completion --------------------------------------------------------------------------------

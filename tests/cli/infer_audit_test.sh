@@ -113,11 +113,19 @@ expect_exit 0 "${bench[@]}" --audit log --json --flight bench.flight
 expect_json "len(j) == 2 and all(r['audit']['recording'] == 'bench.flight' and r['audit']['findings'] == [] for r in j)"
 expect_exit 0 "${bench[@]}" --json
 expect_json "all('audit' not in r for r in j)"
+expect_exit 1 "${bench[@]}" --audit verify --json --flight faulty.flight --inject flipped-bit
+expect_json "all(r['audit']['findings'][0]['hypothesis'] == 'silent-corruption' for r in j)"
+expect_stderr "Audit findings: the speed was measured, and the audit found"
+expect_exit 1 "${bench[@]}" --audit verify -o jsonl --flight lines.flight --inject flipped-bit
+expect_last "j['audit']['finding_count'] > 0"
 expect_exit 3 "${bench[@]}" --audit log --flight bench.flight
 expect_no_stdout
 expect_one_line_error "a recording is never overwritten"
 expect_exit 3 "${bench[@]}" --audit log --flight /nonexistent/x
 expect_no_stdout
+
+expect_exit 2 "${bench[@]}" --audit-cost --audit log
+expect_one_line_error "--audit-cost: expected no --audit"
 
 # ---- Ctrl-C ------------------------------------------------------------------------------------
 last="Ctrl-C"
