@@ -224,6 +224,10 @@ struct analysis {
     uint64_t iteration_count; /* EVENT_RUN seen */
     uint64_t compared_count;  /* of them those whose results an equal one before had too */
     uint64_t ops_compared;    /* operands of launches held against an earlier equal iteration */
+    /* Launches of a run, from 1, between which the first difference of hashed operands arose: the
+     * last that agreed (0: none), the first that differs (0: none does). */
+    uint64_t op_agreed, op_differs;
+    uint64_t run_launches; /* the most launches of a run */
     uint64_t lost_count, dropped_count, damaged_count; /* of records */
     bool device_lost;
     bool closed;              /* the process ended in order */

@@ -51,7 +51,18 @@ struct results {
 /* Digests of operands of launches, the first of each; the table is made when the first one comes. */
 #define OP_HASH_LIMIT (1u << 18)
 
+/* Results of one iteration that differ and wait for its end. */
+#define OP_HASH_HELD_LIMIT 16u
+
+struct op_hashes_held {
+    struct finding draft;
+    uint64_t writer_id; /* of the launch that wrote what was copied out; 0: not known */
+    bool agrees, differs; /* its outputs, as far as they are known */
+};
+
 struct op_hashes {
+    struct op_hashes_held *held;
+    uint32_t held_count;
     struct result_entry *entries;         /* copy_id: of the launch */
     uint32_t count;
     struct idmap map;
@@ -59,6 +70,7 @@ struct op_hashes {
     uint64_t agreed_id, agreed_before_id; /* the last two launches whose outputs agreed */
     int32_t finding;                      /* first of this iteration; -1: none */
     bool whole;                           /* the iteration was seen from its beginning */
+    uint32_t launches;                    /* of this iteration */
 };
 
 /* non_determinism.c: what equal results of equal iterations have in common. */
@@ -67,9 +79,13 @@ uint64_t results_key(struct results *results, const struct event_scope *scope);
 
 void op_hashes_release(struct op_hashes *hashes);
 void op_hashes_begin_run(struct op_hashes *hashes, bool warming);
-/* True if all that is known of this iteration's ops agrees, up to the launch that wrote what the
- * copy reads. */
-bool op_hashes_agree_before(const struct analyzer *analyzer, const struct event *copy);
+void op_hashes_count_launch(struct analyzer *analyzer, const struct event *event);
+/* Keeps a result that differs until the iteration is over: then it is known what it follows from.
+ * False where nothing is hashed: the caller adds it now. */
+bool op_hashes_hold(struct analyzer *analyzer, const struct finding *draft,
+                    const struct event *copy);
+/* The iteration is over. */
+void op_hashes_flush(struct analyzer *analyzer);
 /* EVENT_OP_HASH. */
 void op_hashes_add(struct analyzer *analyzer, const struct event *event);
 
@@ -261,8 +277,11 @@ uint32_t access_wraps(const struct analyzer *analyzer, const struct event_access
 
 /* Which finding's wrong bytes reach the call: by data flow through the history; -1: none known. */
 int32_t flow_origin(const struct analyzer *analyzer, uint64_t event_id);
-/* True if each range the call read came from a call whose outputs were scanned, or from no call. */
-bool flow_inputs_scanned(const struct analyzer *analyzer, const struct event *event);
+/* Launches that wrote what the call reads, by outputs that were not scanned: each once, at most
+ * capacity of them; returns how many there are. 0: all that it reads is known to be what was
+ * scanned, or came from no launch. */
+uint32_t flow_unscanned_writers(const struct analyzer *analyzer, const struct event *event,
+                                const struct history_entry **ret_writers, uint32_t capacity);
 
 /* ---- Saving --------------------------------------------------------------------------------- */
 

@@ -105,9 +105,12 @@ struct history_entry {
     struct event event;
     uint64_t iteration;
     bool scanned, scanned_bad; /* its outputs were looked at; some were not finite */
+    uint16_t scanned_operands; /* which of them: bit for each */
     /* Of a launch whose operands are hashed (op_hashes.c). */
     uint64_t op_key;                       /* 0: not known yet */
     uint16_t inputs_hashed, inputs_differ; /* bit for each operand */
+    uint32_t run_launch;                   /* which launch of its run, from 1 */
+    bool outputs_agree, outputs_differ;    /* with an earlier equal run's, as far as is known */
 };
 
 struct history {

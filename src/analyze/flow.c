@@ -127,9 +127,11 @@ int32_t flow_origin(const struct analyzer *analyzer, uint64_t event_id)
 
 /* ---- Backward ------------------------------------------------------------------------------- */
 
-/* Whether the last call before `position` that wrote the range was scanned; true if none did. */
-static bool writer_scanned(const struct history *history, uint64_t position,
-                           const struct event_access *range)
+/* The launch that wrote the range last before `position`, where that output of it was not scanned;
+ * NULL: it was, or no launch wrote it. */
+static const struct history_entry *unscanned_writer(const struct history *history,
+                                                    uint64_t position,
+                                                    const struct event_access *range)
 {
     struct taint wanted = { range->address, end_of(range), 0 };
     for (uint64_t at = position; at > history_first(history); at--) {
@@ -137,20 +139,36 @@ static bool writer_scanned(const struct history *history, uint64_t position,
         const struct event *event = &entry->event;
         if (!event_is_work(event->kind) || event->outcome == EVENT_REFUSED)
             continue;
-        for (uint32_t i = 0; i < event->access_count; i++)
-            if (event->accesses[i].mode & EVENT_WRITE && touches(&wanted, &event->accesses[i]))
-                return entry->scanned || event->kind != EVENT_LAUNCH;
+        for (uint32_t i = 0; i < event->access_count; i++) {
+            const struct event_access *access = &event->accesses[i];
+            if (!(access->mode & EVENT_WRITE) || !touches(&wanted, access))
+                continue;
+            bool scanned = entry->scanned_operands >> access->operand & 1;
+            return scanned || event->kind != EVENT_LAUNCH ? NULL : entry;
+        }
     }
-    return true;
+    return NULL;
 }
 
-bool flow_inputs_scanned(const struct analyzer *analyzer, const struct event *event)
+uint32_t flow_unscanned_writers(const struct analyzer *analyzer, const struct event *event,
+                                const struct history_entry **ret_writers, uint32_t capacity)
 {
     const struct history *history = &analyzer->history;
     uint64_t position = history_lower(history, event->id);
-    for (uint32_t i = 0; i < event->access_count; i++)
-        if (event->accesses[i].mode & EVENT_READ &&
-            !writer_scanned(history, position, &event->accesses[i]))
-            return false;
-    return true;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < event->access_count; i++) {
+        const struct history_entry *writer =
+            event->accesses[i].mode & EVENT_READ
+                ? unscanned_writer(history, position, &event->accesses[i])
+                : NULL;
+        bool known = !writer;
+        for (uint32_t j = 0; j < count && j < capacity && !known; j++)
+            known = ret_writers[j] == writer;
+        if (known)
+            continue;
+        if (count < capacity)
+            ret_writers[count] = writer;
+        count++;
+    }
+    return count;
 }

@@ -17,8 +17,11 @@ void history_add(struct history *history, const struct event *event, uint64_t it
     copy_event(&entry->event, event);
     entry->iteration = iteration;
     entry->scanned = entry->scanned_bad = false;
+    entry->scanned_operands = 0;
     entry->op_key = 0;
     entry->inputs_hashed = entry->inputs_differ = 0;
+    entry->run_launch = 0;
+    entry->outputs_agree = entry->outputs_differ = false;
 }
 
 uint64_t history_first(const struct history *history)

@@ -13,7 +13,8 @@ static bool make_table(struct op_hashes *hashes)
     if (hashes->entries)
         return true;
     hashes->entries = calloc(OP_HASH_LIMIT, sizeof(*hashes->entries));
-    bool good = hashes->entries && idmap_init(&hashes->map, OP_HASH_LIMIT) &&
+    hashes->held = calloc(OP_HASH_HELD_LIMIT, sizeof(*hashes->held));
+    bool good = hashes->entries && hashes->held && idmap_init(&hashes->map, OP_HASH_LIMIT) &&
                 idmap_init(&hashes->nth, OP_HASH_LIMIT);
     if (!good)
         op_hashes_release(hashes);
@@ -23,6 +24,7 @@ static bool make_table(struct op_hashes *hashes)
 void op_hashes_release(struct op_hashes *hashes)
 {
     free(hashes->entries);
+    free(hashes->held);
     idmap_release(&hashes->map);
     idmap_release(&hashes->nth);
     *hashes = (struct op_hashes){ .finding = -1 };
@@ -31,6 +33,7 @@ void op_hashes_release(struct op_hashes *hashes)
 void op_hashes_begin_run(struct op_hashes *hashes, bool warming)
 {
     hashes->whole = !warming;
+    hashes->launches = 0;
     if (hashes->entries)
         idmap_clear(&hashes->nth);
     hashes->agreed_id = hashes->agreed_before_id = 0;
@@ -82,13 +85,12 @@ static enum op_hash_state hold_against(struct analyzer *analyzer, struct history
     return (*ret_first)->hash == event->found ? OP_HASH_AGREES : OP_HASH_DIFFERS;
 }
 
-/* Bit of each operand that the launch reads. */
+/* Bit of each operand whose bytes before the launch decide what its outputs hold. */
 static uint16_t inputs_of(const struct event *launch)
 {
     uint16_t inputs = 0;
     for (uint32_t i = 0; i < launch->access_count; i++)
-        if ((launch->accesses[i].mode & EVENT_READ) &&
-            !(launch->accesses[i].mode & EVENT_SCATTERED))
+        if (launch->accesses[i].mode & EVENT_READ)
             inputs = (uint16_t)(inputs | 1u << launch->accesses[i].operand);
     return inputs;
 }
@@ -101,6 +103,18 @@ static struct finding draft_of(const struct analyzer *analyzer, const struct eve
     draft.expected = first->hash;
     draft.found = event->found;
     return draft;
+}
+
+/* Where the first difference of all arose, counted in launches of a run. */
+static void note_interval(struct analyzer *analyzer, const struct history_entry *entry,
+                          uint64_t agreed_id)
+{
+    struct analysis *result = &analyzer->result;
+    const struct history_entry *agreed = history_find(&analyzer->history, agreed_id);
+    if (result->op_differs)
+        return;
+    result->op_differs = entry->run_launch;
+    result->op_agreed = agreed ? agreed->run_launch : 0;
 }
 
 /* All its inputs had the same bytes in both runs: nothing before it made the difference. */
@@ -126,9 +140,6 @@ static void add_interval(struct analyzer *analyzer, const struct event *event,
     if (agreed_id) {
         draft.other = place_of_id(analyzer, agreed_id, 0);
         draft.other.iteration = first->iteration;
-        draft.candidate_count = 2;
-        draft.candidates[0] = draft.cause;
-        draft.candidates[1] = draft.other;
     }
     finding_set_reason(&draft, input       ? REASON_INPUT_DIFFERS
                                : agreed_id ? REASON_BETWEEN_HASHES
@@ -136,23 +147,86 @@ static void add_interval(struct analyzer *analyzer, const struct event *event,
     analyzer->op_hashes.finding = finding_add(analyzer, &draft);
 }
 
-bool op_hashes_agree_before(const struct analyzer *analyzer, const struct event *copy)
+void op_hashes_count_launch(struct analyzer *analyzer, const struct event *event)
 {
-    const struct op_hashes *hashes = &analyzer->op_hashes;
-    const struct history_entry *last = history_find(&analyzer->history, hashes->agreed_id);
-    if (!hashes->whole || hashes->finding >= 0 || !last || copy->access_count == 0)
-        return false;
-    const struct event_access *read = &copy->accesses[0];
-    for (uint32_t i = 0; i < last->event.access_count; i++) {
-        const struct event_access *written = &last->event.accesses[i];
-        if ((written->mode & EVENT_WRITE) && !(written->mode & EVENT_SCATTERED) &&
-            written->address <= read->address &&
-            read->address - written->address < written->bytes &&
-            read->bytes <= written->bytes - (read->address - written->address))
-            return true;
-    }
-    return false;
+    struct history_entry *entry = history_find(&analyzer->history, event->id);
+    if (!entry || event_is_recorded(event) || event->outcome != EVENT_DONE)
+        return;
+    entry->run_launch = ++analyzer->op_hashes.launches;
+    if (entry->run_launch > analyzer->result.run_launches && analyzer->op_hashes.whole)
+        analyzer->result.run_launches = entry->run_launch;
 }
+
+/* ---- Copies out ----------------------------------------------------------------------------- */
+
+/* The last launch before the copy that wrote all it reads; 0: not known. */
+static uint64_t writer_of(const struct analyzer *analyzer, const struct event *copy)
+{
+    const struct history *history = &analyzer->history;
+    const struct event_access *read = &copy->accesses[0];
+    uint64_t at = history_lower(history, copy->id);
+    for (; copy->access_count && at > history_first(history); at--) {
+        const struct event *event = &history_at(history, at - 1)->event;
+        for (uint32_t i = 0; event_is_work(event->kind) && i < event->access_count; i++) {
+            const struct event_access *written = &event->accesses[i];
+            bool meets = written->address < read->address + read->bytes &&
+                         read->address < written->address + written->bytes;
+            if (!(written->mode & EVENT_WRITE) || !meets)
+                continue;
+            bool covers = written->address <= read->address &&
+                          read->address + read->bytes <= written->address + written->bytes;
+            return covers && event->kind == EVENT_LAUNCH ? event->id : 0;
+        }
+    }
+    return 0;
+}
+
+/* The digests of a copy's source are told while the host waits for the copy: after the event of
+ * the wait, which has an earlier id. What a difference follows from is known when the iteration is
+ * over. */
+bool op_hashes_hold(struct analyzer *analyzer, const struct finding *draft,
+                    const struct event *copy)
+{
+    struct op_hashes *hashes = &analyzer->op_hashes;
+    if (!hashes->entries || !hashes->whole || hashes->held_count == OP_HASH_HELD_LIMIT)
+        return false;
+    uint64_t writer_id = writer_of(analyzer, copy);
+    const struct history_entry *writer = history_find(&analyzer->history, writer_id);
+    hashes->held[hashes->held_count++] =
+        (struct op_hashes_held){ .draft = *draft,
+                                 .writer_id = writer_id,
+                                 .agrees = writer && writer->outputs_agree,
+                                 .differs = writer && writer->outputs_differ };
+    return true;
+}
+
+/* An output of the launch agrees, or does not. */
+static void note_output(struct op_hashes *hashes, struct history_entry *entry, bool agrees)
+{
+    entry->outputs_agree = entry->outputs_agree || agrees;
+    entry->outputs_differ = entry->outputs_differ || !agrees;
+    for (uint32_t i = 0; i < hashes->held_count; i++)
+        if (hashes->held[i].writer_id == entry->event.id) {
+            hashes->held[i].agrees = entry->outputs_agree;
+            hashes->held[i].differs = entry->outputs_differ;
+        }
+}
+
+void op_hashes_flush(struct analyzer *analyzer)
+{
+    struct op_hashes *hashes = &analyzer->op_hashes;
+    for (uint32_t i = 0; i < hashes->held_count; i++) {
+        struct finding *draft = &hashes->held[i].draft;
+        draft->consequence_of = hashes->finding;
+        /* It read equal bytes and gave others. */
+        if (hashes->finding < 0 && hashes->held[i].agrees && !hashes->held[i].differs)
+            draft->attribution = FINDING_CULPRIT;
+        finding_add(analyzer, draft);
+    }
+    hashes->held_count = 0;
+}
+
+/* ---- Adding --------------------------------------------------------------------------------- */
 
 void op_hashes_add(struct analyzer *analyzer, const struct event *event)
 {
@@ -171,6 +245,8 @@ void op_hashes_add(struct analyzer *analyzer, const struct event *event)
         return;
     if (!analyzer->warming)
         analyzer->result.ops_compared++;
+    if (!input)
+        note_output(hashes, entry, state == OP_HASH_AGREES);
     if (state == OP_HASH_AGREES) {
         if (!input && hashes->agreed_id != entry->event.id) {
             hashes->agreed_before_id = hashes->agreed_id;
@@ -180,6 +256,8 @@ void op_hashes_add(struct analyzer *analyzer, const struct event *event)
     }
     uint64_t agreed_id = hashes->agreed_id == entry->event.id ? hashes->agreed_before_id
                                                               : hashes->agreed_id;
+    if (hashes->finding < 0)
+        note_interval(analyzer, entry, agreed_id);
     bool known = (inputs_of(&entry->event) & ~entry->inputs_hashed) == 0;
     if (input) {
         entry->inputs_differ |= bit;

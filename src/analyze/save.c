@@ -127,6 +127,9 @@ size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capaci
     put_number(&out, result->iteration_count, 8);
     put_number(&out, result->compared_count, 8);
     put_number(&out, result->ops_compared, 8);
+    put_number(&out, result->op_agreed, 8);
+    put_number(&out, result->op_differs, 8);
+    put_number(&out, result->run_launches, 8);
     put_number(&out, result->lost_count + analyze_forgotten(analyzer), 8);
     put_number(&out, result->device_lost, 1);
     put_number(&out, analyzer->iteration, 8);
@@ -319,6 +322,9 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
     result.iteration_count = get_number(&in, 8);
     result.compared_count = get_number(&in, 8);
     result.ops_compared = get_number(&in, 8);
+    result.op_agreed = get_number(&in, 8);
+    result.op_differs = get_number(&in, 8);
+    result.run_launches = get_number(&in, 8);
     result.lost_count = get_number(&in, 8);
     result.device_lost = get_below(&in, 1, 2) != 0;
     uint64_t iteration = get_number(&in, 8);

@@ -186,6 +186,8 @@ static enum status begin(struct audit *audit, struct error *err)
         audit->rows[i].plan = audit->matrix.rows[i];
     TRY(open_baseline(audit, err));
     TRY(identity_find(&audit->options, &audit->identity, err));
+    if (audit->options.compare_host)
+        TRY(compare_host_check(&audit->identity, err));
     if (audit->options.locked)
         TRY(device_lock_take(&audit->lock, audit->options.runtime_folder, &audit->identity, err));
     TRY(audit_model_open(&audit->options, &audit->model, err));
@@ -270,10 +272,24 @@ static enum status narrow(struct audit *audit, const struct audit_row *row, cons
     return STATUS_OK;
 }
 
+/* A defect of which only the symptom is known: what made it is searched for. */
+static enum status search_cause(struct audit *audit, const struct audit_row *row, struct error *err)
+{
+    enum hypothesis hypothesis;
+    uint64_t iteration;
+    if (!row || !row->analyzer || audit->options.no_search ||
+        !search_is_wanted(analyzer_result(row->analyzer), &hypothesis, &iteration))
+        return STATUS_OK;
+    struct job base = audit_row_job(audit, &row->plan);
+    return search_run(&audit->options, &audit->setup, &base, hypothesis, iteration, &audit->search,
+                      err);
+}
+
 static enum status find_out_more(struct audit *audit, struct error *err)
 {
     const struct campaign_options *options = &audit->options;
     const struct audit_row *row = find_faulty(audit);
+    TRY(search_cause(audit, row, err));
     if (row && !options->no_interventions) {
         struct job base = audit_row_job(audit, &row->plan);
         TRY(narrow(audit, row, &base, err));
@@ -317,6 +333,8 @@ static enum status run_parts(struct audit *audit, struct campaign_result *result
     TRY(run_rows(audit, result, err));
     TRY(transfers_run(&audit->options, &audit->setup, &audit->model, QUICK_COPIES, true,
                       &audit->transfers, err));
+    if (audit->options.compare_host)
+        TRY(compare_host_run(&audit->options, &audit->setup, &audit->model, &audit->compare, err));
     TRY(find_out_more(audit, err));
     audit->partial = false;
     TRY(audit_report(audit, result, err));
@@ -331,6 +349,8 @@ static void release(struct audit *audit)
         audit_row_release(&audit->rows[i]);
     self_test_release(&audit->test);
     narrowing_release(&audit->narrowing);
+    compare_host_release(&audit->compare);
+    search_release(&audit->search);
     transfers_release(&audit->transfers);
     comparison_release(&audit->comparison);
     history_release(&audit->history);

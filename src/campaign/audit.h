@@ -3,10 +3,12 @@
 #define GRETA_CAMPAIGN_AUDIT_H
 
 #include "campaign/compare.h"
+#include "campaign/compare_host.h"
 #include "campaign/intervene.h"
 #include "campaign/lock.h"
 #include "campaign/matrix.h"
 #include "campaign/narrow.h"
+#include "campaign/search.h"
 #include "campaign/self_test.h"
 #include "campaign/transfers.h"
 
@@ -48,6 +50,8 @@ struct audit {
     bool self_test_known;
     struct self_test test; /* if it ran in this audit */
     struct narrowing narrowing;
+    struct compare_host compare;
+    struct search search;
     struct interventions interventions;
     struct transfers_report transfers;
     struct comparison comparison;

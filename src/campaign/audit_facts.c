@@ -7,10 +7,11 @@
 
 /* Analyses of all rows and of the transfers, in the order the verdict's indices mean. */
 struct analyses {
-    const struct analysis *list[MATRIX_ROW_LIMIT + TRANSFERS_CHILD_LIMIT + 1];
+    const struct analysis *list[MATRIX_ROW_LIMIT + TRANSFERS_CHILD_LIMIT + 2];
     size_t count;
     struct analysis narrowed; /* what it found, and no more */
     struct analysis transfers[TRANSFERS_CHILD_LIMIT]; /* with what they vouch for, and no more */
+    struct analysis search;     /* with what it found, and no more */
     struct analysis unrecorded; /* stands for rows of which nothing is known */
 };
 
@@ -70,6 +71,11 @@ static void collect(const struct audit *audit, struct analyses *analyses)
         analyses->narrowed = *analyzer_result(audit->narrowing.analyzer);
         memset(analyses->narrowed.coverage, 0, sizeof(analyses->narrowed.coverage));
         analyses->list[analyses->count++] = &analyses->narrowed;
+    }
+    if (audit->search.analyzer) {
+        analyses->search = *analyzer_result(audit->search.analyzer);
+        memset(analyses->search.coverage, 0, sizeof(analyses->search.coverage));
+        analyses->list[analyses->count++] = &analyses->search;
     }
     analyses->unrecorded = (struct analysis){
         .level = audit->options.level, .lost_count = 1, .closed = true, .root = -1, .defect = -1
@@ -286,6 +292,8 @@ enum status audit_report(struct audit *audit, struct campaign_result *result, st
     collect(audit, &analyses);
     for (size_t i = 0; i < audit->matrix.count; i++)
         rows[i] = row_facts(audit, &audit->rows[i]);
+    struct report_search search = { audit->search.hypothesis, audit->search.record.result,
+                                    audit->search.record.steps, audit->search.record.count };
     struct report_facts facts = {
         .identity = identity_facts(audit),
         .analyses = analyses.list,
@@ -295,6 +303,8 @@ enum status audit_report(struct audit *audit, struct campaign_result *result, st
         .row_count = audit->matrix.count,
         .interventions = audit->interventions.made,
         .intervention_count = audit->interventions.count,
+        .search = audit->search.made ? &search : NULL,
+        .compare = audit->compare.lines ? &audit->compare.report : NULL,
         .ablations = audit->interventions.ablations,
         .ablation_count = audit->interventions.ablation_count,
         .planted = audit->test.planted,
@@ -308,6 +318,9 @@ enum status audit_report(struct audit *audit, struct campaign_result *result, st
     };
     memcpy(facts.self_test, audit->self_test, sizeof(facts.self_test));
     decide(audit, &analyses, &facts.verdict);
+    /* An op that gives another result than the host from the same inputs is what is wrong. */
+    if (facts.compare && facts.compare->first)
+        facts.verdict.outcome = AUDIT_ROOT_CAUSE;
     facts.flight_path = choose_flight(audit, &facts.verdict, &analyses, flight);
     return write_all(audit, &facts, result, err);
 }

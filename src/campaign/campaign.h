@@ -73,7 +73,8 @@ struct campaign_options {
     const char *artifacts;    /* folder of all audits */
     const char *author;       /* NULL: not given */
     enum analyze_language language;
-    bool locked, ablate_d2h, no_self_test, no_interventions;
+    bool locked, ablate_d2h, no_self_test, no_interventions, no_search;
+    bool compare_host; /* ops of the device are also held against the host's */
     const char *faults; /* of a self-test: only these, NAME,NAME, and no clean runs; NULL: all */
     uint32_t repeats;   /* of each intervention; 0: 3 */
     uint64_t hang_limit_ns; /* 0: 30 s */
@@ -177,6 +178,12 @@ bool campaign_prune_wants(const struct campaign_prune *prune,
 MUST_CHECK enum status campaign_archive_remove(const char *artifacts,
                                                const struct campaign_archived *audit,
                                                struct error *err);
+
+/* The model once on the device, op by op, and each op once more on the host with the device's own
+ * inputs. Adds a table (or JSON) to text; *ret_passed: every op was inside its tolerance.
+ * STATUS_REFUSED where the device is the host. */
+MUST_CHECK enum status campaign_compare(const struct campaign_options *options, bool json,
+                                        struct text *text, bool *ret_passed, struct error *err);
 
 /* ---- Foreign programs ----------------------------------------------------------------------- */
 

@@ -54,6 +54,7 @@ struct child_outcome {
     char live_hypothesis[32];
     struct child_planted planted;
     json_t *transfers; /* lines of JOB_TRANSFERS, owned; NULL: none */
+    json_t *compares;  /* lines of JOB_COMPARE, owned; NULL: none */
 };
 
 #define CHILD_ERROR_LIMIT 32u

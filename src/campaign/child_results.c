@@ -126,6 +126,10 @@ static void add_line(struct child_outcome *outcome, json_t *line)
         if (!outcome->transfers)
             outcome->transfers = json_array();
         json_array_append(outcome->transfers, line);
+    } else if (strncmp(kind, "compare", strlen("compare")) == 0) {
+        if (!outcome->compares)
+            outcome->compares = json_array();
+        json_array_append(outcome->compares, line);
     } else if (strcmp(kind, "end") == 0) {
         outcome->ended = true;
         outcome->peak_bytes = number(line, "peak_bytes");
@@ -156,6 +160,7 @@ void child_outcome_release(struct child_outcome *outcome)
 {
     free(outcome->latencies_ms);
     json_decref(outcome->transfers);
+    json_decref(outcome->compares);
     json_decref(outcome->errors_seen);
     *outcome = (struct child_outcome){ 0 };
 }

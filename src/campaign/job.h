@@ -16,6 +16,7 @@ enum job_work {
     JOB_STREAMS = 2,   /* the small workload of several streams */
     JOB_TRANSFERS = 4, /* every copy path, and the model's bytes on the device */
     JOB_BUSY = 8,      /* many streams at a time, none ordered with another */
+    JOB_COMPARE = 16,  /* the model once, every op once more on the host */
 };
 
 /* A range that stress draws from, both ends included. */

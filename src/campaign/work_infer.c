@@ -7,6 +7,7 @@
 #include "campaign/worker.h"
 
 #include "base/clock.h"
+#include "campaign/shadow.h"
 #include "generate/generate.h"
 
 #include <stdlib.h>
@@ -77,7 +78,8 @@ static enum status open_engine(struct work_infer *work, struct error *err)
     struct progress progress = { beat, work->worker };
     struct engine_options options = { .context = job->context,
                                       .batch_limit = job->batch,
-                                      .eager = job->search.on && !job->search.as_audited,
+                                      .eager = (job->work & JOB_COMPARE) ||
+                                               (job->search.on && !job->search.as_audited),
                                       .progress = &progress };
     if (!dtype_from_name(job->kv_type ? job->kv_type : "f16", &options.kv_dtype))
         return error_set(err, STATUS_USAGE, "cache type: expected f32, f16 or q8_0, found '%s'",
@@ -308,6 +310,11 @@ enum status work_infer_run(struct work_infer *work, uint32_t iteration, struct e
     worker_run_end(work->worker, &run, status, err);
     free(ids);
     return status;
+}
+
+enum status work_infer_mirror(struct work_infer *work, struct shadow *shadow, struct error *err)
+{
+    return shadow_set_weights(shadow, work->engine, work->file, err);
 }
 
 enum status work_infer_check_weights(struct work_infer *work, struct error *err)

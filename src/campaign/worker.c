@@ -312,6 +312,8 @@ static enum status run_work(struct worker *worker, uint32_t *ret_failed, struct 
         return work_transfers_run(worker, err);
     if (worker->job->work & JOB_BUSY)
         return run_busy(worker, ret_failed, err);
+    if (worker->job->work & JOB_COMPARE)
+        return work_compare_run(worker, err);
     return run_iterations(worker, ret_failed, err);
 }
 

@@ -63,6 +63,12 @@ MUST_CHECK enum status work_infer_check_weights(struct work_infer *work, struct 
 /* One iteration; a failure is told and returned, STATUS_LOST ends the row. */
 MUST_CHECK enum status work_infer_run(struct work_infer *work, uint32_t iteration,
                                       struct error *err);
+/* work_compare.c: a model once, every op once more on the host. */
+MUST_CHECK enum status work_compare_run(struct worker *worker, struct error *err);
+struct shadow;
+/* The shadow takes the model's weights from its file. */
+MUST_CHECK enum status work_infer_mirror(struct work_infer *work, struct shadow *shadow,
+                                         struct error *err);
 /* work_tensors.c: every tensor's bytes on the device against the file. */
 MUST_CHECK enum status work_tensors_check(struct worker *worker, const struct engine *engine,
                                           const struct gguf_file *file, struct error *err);

@@ -12,11 +12,11 @@
 #include <string.h>
 
 struct settings {
-    const char *model, *prompt, *prompt_file, *matrix, *level, *expect_fault, *baseline, *ablate, *language;
-    const char *artifacts, *author, *resume, *inject, *device, *faults;
+    const char *model, *prompt, *prompt_file, *matrix, *level, *expect_fault, *baseline, *ablate;
+    const char *language, *artifacts, *author, *resume, *inject, *device, *faults, *compare;
     uint64_t seed;
     uint32_t copies, repeats, hang_limit;
-    bool locked, json, self_test, transfers, no_self_test, no_interventions;
+    bool locked, json, self_test, transfers, no_self_test, no_interventions, no_search;
     struct audit_archive_settings archive;
 };
 
@@ -85,6 +85,8 @@ static const struct cli_option options[] = {
       NULL, false },
     { "--no-interventions", NULL, CLI_FLAG, AT(no_interventions),
       "do not rerun a faulty row with one thing changed", NULL, false },
+    { "--no-search", NULL, CLI_FLAG, AT(no_search),
+      "do not search for the op that makes equal runs differ, or values not finite", NULL, false },
     { "--self-test", NULL, CLI_FLAG, AT(self_test),
       "plant every fault there is and print planted x detected", NULL, false },
     { "--faults", "NAMES", CLI_TEXT, AT(faults),
@@ -93,6 +95,10 @@ static const struct cli_option options[] = {
     { "--transfers", NULL, CLI_FLAG, AT(transfers),
       "copy on every path of the device, hashed at both ends, and check the model's bytes there",
       NULL, false },
+    { "--compare", "WHAT", CLI_TEXT, AT(compare),
+      "run the model once on the GPU, op by op, and every op once more on the host with the GPU's "
+      "own inputs; names the first op outside its tolerance. With --matrix, as part of the audit",
+      "host", false },
     { "--copies", "N", CLI_U32, AT(copies), "of each path of --transfers (default: 200)", NULL,
       false },
     { "--keep", "N", CLI_U32, AT(archive.keep),
@@ -167,16 +173,18 @@ static enum status fill_options(const struct cli_invocation *invocation, struct 
         .ablate_d2h = settings->ablate != NULL,
         .no_self_test = settings->no_self_test,
         .no_interventions = settings->no_interventions,
+        .no_search = settings->no_search,
+        .compare_host = settings->compare != NULL,
         .repeats = settings->repeats,
         .faults = settings->faults,
         .hang_limit_ns = (uint64_t)settings->hang_limit * UINT64_C(1000000000),
     };
     if (!audit_level_from_name(settings->level, &ret->level))
         ret->level = AUDIT_GUARD; /* the table allows no other */
-    if (settings->self_test && settings->transfers)
-        return error_set(
-            err, STATUS_USAGE,
-            "expected --self-test or --transfers, found both; run one after the other");
+    if (settings->self_test + settings->transfers + (settings->compare != NULL) > 1)
+        return error_set(err, STATUS_USAGE,
+                         "expected one of --self-test, --transfers and --compare, found several; "
+                         "run one after the other");
     if (settings->faults && !settings->self_test)
         return error_set(err, STATUS_USAGE, "--faults: expected --self-test with it, found none");
     if (settings->hang_limit == 0 || settings->repeats == 0 || settings->copies == 0)
@@ -265,7 +273,13 @@ static enum cli_exit run_whole(const struct cli_invocation *invocation, struct w
     return code;
 }
 
-/* The two that print a table and say yes or no. */
+/* Without rows of its own, --compare is a check that stands alone. */
+static bool is_compare_alone(const struct settings *settings)
+{
+    return settings->compare && settings->matrix == defaults.matrix;
+}
+
+/* Those that print a table and say yes or no. */
 static enum cli_exit run_check(const struct cli_invocation *invocation, struct watch *watch,
                                const struct campaign_options *campaign)
 {
@@ -274,10 +288,14 @@ static enum cli_exit run_check(const struct cli_invocation *invocation, struct w
     struct error err;
     bool passed = false;
     text_init(&text);
-    enum status status = settings->self_test
-                             ? campaign_self_test(campaign, settings->json, &text, &passed, &err)
-                             : campaign_transfers(campaign, settings->copies, settings->json, &text,
-                                                  &passed, &err);
+    enum status status;
+    if (settings->self_test)
+        status = campaign_self_test(campaign, settings->json, &text, &passed, &err);
+    else if (settings->transfers)
+        status = campaign_transfers(campaign, settings->copies, settings->json, &text, &passed,
+                                    &err);
+    else
+        status = campaign_compare(campaign, settings->json, &text, &passed, &err);
     cli_progress_end(&watch->progress);
     if (!status && text.failed)
         status = error_set(&err, STATUS_NO_MEMORY, "no memory for the table");
@@ -306,7 +324,7 @@ static enum cli_exit run_audit(const struct cli_invocation *invocation)
     cli_add_command_line(&command, invocation->environment);
     if (fill_options(invocation, &watch, &workload, &command, &campaign, &err))
         code = fail(invocation, &err);
-    else if (settings->self_test || settings->transfers)
+    else if (settings->self_test || settings->transfers || is_compare_alone(settings))
         code = run_check(invocation, &watch, &campaign);
     else
         code = run_whole(invocation, &watch, &campaign);
@@ -363,6 +381,15 @@ const struct cli_command cli_audit = {
         "--self-test plants every fault there is, each in a child, and prints whether it is found "
         "with the right culprit. An audit uses the result of the same binary on the same device, "
         "and makes it first where there is none.\n\n"
+        "When equal runs differ, or values are not finite, and only the place where that was seen "
+        "is known, the audit searches: it runs the row again with every op's inputs and outputs "
+        "hashed (or outputs scanned) in stream order, and names the first op whose inputs agree "
+        "and whose output does not. If hashing makes the difference go away, it hashes less and "
+        "gives the interval that is left.\n\n"
+        "--compare host runs the model once on the GPU and each op once more on the host, with the "
+        "GPU's own inputs and the file's own weights, and names the first op whose output is "
+        "outside its tolerance (docs/ops.md). Exit status 0 if none is, 1 if one is, 3 if the "
+        "device is the host itself.\n\n"
         "Exit status 0 if clean, 1 if a root cause was found (or a planted fault was missed, or a "
         "byte was wrong), 3 if it could not run, 4 if inconclusive or not reproduced.",
     .examples =
@@ -377,7 +404,8 @@ const struct cli_command cli_audit = {
         "  greta audit prune --keep 20 --older 30 --dry-run\n"
         "  greta audit --self-test --json\n"
         "  greta audit --self-test --faults overrun,underrun --device cuda:0\n"
-        "  greta audit --transfers --copies 1000\n",
+        "  greta audit --transfers --copies 1000\n"
+        "  greta audit --compare host --device cuda:0 -m m.gguf\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .settings_bytes = sizeof(defaults),

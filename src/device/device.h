@@ -374,6 +374,8 @@ MUST_CHECK enum status device_stream_sync(struct device *device, struct device_s
 /* What the calls on a stream are part of, from now on; NULL: nothing. Copied. */
 void device_scope_set(struct device *device, struct device_stream stream,
                       const struct event_scope *scope);
+/* What that is now; nothing of a stream that is gone. */
+struct event_scope device_scope(struct device *device, struct device_stream stream);
 
 MUST_CHECK enum status device_mark_create(struct device *device, struct device_mark *ret_mark,
                                           struct error *err);

@@ -194,7 +194,8 @@ enum status inspect_inputs(struct call *call, struct stream_slot *stream,
         return STATUS_OK;
     for (uint8_t i = 0; i < call->event.access_count; i++) {
         struct event_access access = call->event.accesses[i];
-        if ((access.mode & EVENT_READ) && !(access.mode & EVENT_SCATTERED))
+        /* What is written by index keeps its other rows: they are part of the output. */
+        if (access.mode & EVENT_READ)
             TRY(queue_hash(call, stream, launch->contract, &resolved[access.operand], &access,
                            EVENT_READ, err));
     }

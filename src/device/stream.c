@@ -139,6 +139,20 @@ void device_scope_set(struct device *device, struct device_stream stream,
     pthread_mutex_unlock(&slot->lock);
 }
 
+struct event_scope device_scope(struct device *device, struct device_stream stream)
+{
+    struct event_scope scope = { -1, -1, "" };
+    pthread_mutex_lock(&device->lock);
+    struct stream_slot *slot = slot_find(&device->streams, stream.index, stream.generation);
+    pthread_mutex_unlock(&device->lock);
+    if (!slot)
+        return scope;
+    pthread_mutex_lock(&slot->lock);
+    scope = slot->scope;
+    pthread_mutex_unlock(&slot->lock);
+    return scope;
+}
+
 /* ---- Marks ---------------------------------------------------------------------------------- */
 
 enum status device_mark_create(struct device *device, struct device_mark *ret_mark,

@@ -35,8 +35,9 @@ enum status bad_logits_tell(struct engine *engine, uint32_t sequence,
         describe(origin, &record, position, prompt);
     else
         snprintf(origin, sizeof(origin),
-                 "the same tokens gave finite values when run again: the computation went wrong, "
-                 "not the model");
+                 "the same tokens gave finite values when run again: the fault was transient, so "
+                 "that no op can be named now; greta audit with this model, device and options "
+                 "scans every op while it happens and names the first");
     return error_set(
         err, STATUS_BAD_FILE,
         "logits of token %" PRIu32 ": expected finite numbers, found %" PRIu64 " NaN and %" PRIu64

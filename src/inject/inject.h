@@ -51,6 +51,7 @@ enum inject_fault {
     INJECT_UNDERRUN,
     INJECT_NAN_OUTPUT,
     INJECT_UNEQUAL_RUNS,
+    INJECT_WRONG_OUTPUT,
     /* In a copy, below the checks. */
     INJECT_FLIPPED_BIT,
     INJECT_SHORT_COPY,

@@ -112,10 +112,12 @@ static enum status spoil_launch(struct inject *inject, const struct device_comma
         spoilt->commands[spoilt->count++] = fill(command, address, operand_bytes(chosen), 0xFF);
         break;
     case INJECT_UNEQUAL_RUNS: /* a few finite values, as a race would leave them */
+    case INJECT_WRONG_OUTPUT: /* the same, 195.3 as F32, which no activation is */
         if (!dtype_row_bytes(chosen->dtype, chosen->shape.dims[0], &row_bytes))
             row_bytes = 0;
-        spoilt->commands[spoilt->count++] = fill(command, address, row_bytes < 32 ? row_bytes : 32,
-                                                 0x3C);
+        spoilt->commands[spoilt->count++] =
+            fill(command, address, row_bytes < 32 ? row_bytes : 32,
+                 inject->plan.fault == INJECT_WRONG_OUTPUT ? 0x43 : 0x3C);
         break;
     default:
         break;

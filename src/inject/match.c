@@ -40,6 +40,7 @@ static bool suits(enum inject_fault fault, const struct device_operand_rule *rul
         return is_index && rule->mode == EVENT_READ;
     case INJECT_NAN_OUTPUT:
     case INJECT_UNEQUAL_RUNS:
+    case INJECT_WRONG_OUTPUT:
         return is_float && (rule->mode & EVENT_WRITE) != 0;
     case INJECT_OVERRUN:
     case INJECT_UNDERRUN:

@@ -88,6 +88,8 @@ static const struct inject_row rows[] = {
     [INJECT_UNEQUAL_RUNS] = { "unequal-runs",
                               "some values of an output are others, in one iteration", LAUNCH, "",
                               "", "" },
+    [INJECT_WRONG_OUTPUT] = { "wrong-output", "some values of an output are far off, and finite",
+                              LAUNCH, "", "", "" },
     [INJECT_FLIPPED_BIT] = { "flipped-bit", "one bit of a copy out is wrong when it has landed",
                              COPY, "copy-out", "", "" },
     [INJECT_SHORT_COPY] = { "short-copy", "a copy out stops half way", COPY, "copy-out", "", "" },

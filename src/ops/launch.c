@@ -75,7 +75,11 @@ static enum status launch(const struct ops_target *target, enum ops_op op, const
     for (uint8_t i = 0; i < contract->operand_count; i++)
         /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): as many as it has */
         request.operands[i] = operands[i] ? *operands[i] : (struct device_view){ 0 };
-    return device_launch(target->ops->device, target->stream, &request, target->site, err);
+    const struct ops_watch *watch = target->ops->watch;
+    if (watch)
+        TRY(watch->before(watch->context, target, op, &request, err));
+    TRY(device_launch(target->ops->device, target->stream, &request, target->site, err));
+    return watch ? watch->after(watch->context, target, op, &request, err) : STATUS_OK;
 }
 
 static uint64_t tiles(uint64_t count, uint64_t per_tile)

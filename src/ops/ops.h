@@ -45,12 +45,26 @@ const struct device_contract *ops_contract(enum ops_op op);
 /* What the contract of the op with that name calls its operand; NULL: there is none. Static. */
 const char *ops_operand_name(const char *op, uint8_t operand);
 
+struct ops_target;
+
+/* Who looks at every launch, right before it is given to the device and right after: with the
+ * caller's stream, so that what was queued before is there when it is waited for. What either
+ * returns is the op's status. May be called from several threads while weights are loaded. */
+struct ops_watch {
+    enum status (*before)(void *context, const struct ops_target *target, enum ops_op op,
+                          const struct device_launch *launch, struct error *err);
+    enum status (*after)(void *context, const struct ops_target *target, enum ops_op op,
+                         const struct device_launch *launch, struct error *err);
+    void *context;
+};
+
 /* The kernels of one device, loaded. On the host a path (portable, AVX2, AVX-512) is fixed here:
  * each has its own order of operations, and a model stays with one. */
 struct ops {
     struct device *device;
     enum cpu_path host_path; /* on the host */
     bool on_gpu;
+    const struct ops_watch *watch; /* NULL: nobody; set by the owner before the first launch */
 };
 
 /* Loads the best kernels this device has; host_path may be lowered for comparison, and
@@ -210,5 +224,25 @@ MUST_CHECK enum status ops_argmax(const struct ops_target *target, const struct 
 MUST_CHECK enum status ops_top_k(const struct ops_target *target, const struct device_view *logits,
                                  const struct device_view *values, const struct device_view *ids,
                                  struct error *err);
+
+/* ---- Once more on another device (again.c) --------------------------------------------------- */
+
+/* False of ops that have no meaning there: they pack or lay out for their own device. */
+bool ops_can_run_again(enum ops_op op);
+/* Of an op that gives packed rows: the operand with the same rows in F32, and the packed one. */
+bool ops_packing_operands(enum ops_op op, uint8_t *ret_plain, uint8_t *ret_packed);
+/* Of an op that reads packed rows: which operand that is. */
+bool ops_packed_input(enum ops_op op, uint8_t *ret_packed);
+
+/* The op of a launch that a watch was told of, with its params; operands: in the contract's order,
+ * of target's device. Packed rows are not written. plain: F32 [k, tokens], what a product's packed
+ * operand was packed from; that operand is scratch then, and must hold such rows of any format. */
+MUST_CHECK enum status ops_run_again(const struct ops_target *target, enum ops_op op,
+                                     const void *params, const struct device_view *operands,
+                                     const struct device_view *plain, struct error *err);
+
+/* How far an output may differ between two devices, relative to the largest value of its row; 0:
+ * not at all. dtype: of the weights of a product, of the cache of kv_append. */
+double ops_tolerance(enum ops_op op, enum dtype dtype);
 
 #endif

@@ -24,6 +24,8 @@ void document_body(struct doc *doc, const struct report_facts *facts)
     section_stage(doc, facts);
     section_callers(doc, facts);
     section_matrix(doc, facts);
+    section_compare(doc, facts);
+    section_search(doc, facts);
     section_interventions(doc, facts);
     section_ablation(doc, facts);
     section_transfers(doc, facts);

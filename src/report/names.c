@@ -13,6 +13,19 @@ const char *report_row_mode_name(enum report_row_mode mode)
     return names[mode];
 }
 
+const char *report_search_result_name(enum report_search_result result)
+{
+    static const char *const names[] = {
+        [REPORT_SEARCH_CULPRIT] = "culprit",
+        [REPORT_SEARCH_INTERVAL] = "interval",
+        [REPORT_SEARCH_SEEN] = "seen",
+        [REPORT_SEARCH_NOT_SEEN] = "not-seen",
+    };
+    _Static_assert(COUNT_OF(names) == REPORT_SEARCH_RESULT_COUNT, "every result has a name");
+    ASSERT((unsigned)result < REPORT_SEARCH_RESULT_COUNT);
+    return names[result];
+}
+
 const char *report_severity_name(enum report_severity severity)
 {
     static const char *const names[] = {

@@ -69,6 +69,54 @@ struct report_intervention {
     const char *does_not_prove[ANALYZE_LANGUAGE_COUNT]; /* what does not */
 };
 
+/* What a step of a search, or all of it, came to. */
+enum report_search_result {
+    REPORT_SEARCH_CULPRIT,  /* one op is singled out */
+    REPORT_SEARCH_INTERVAL, /* between an op that agrees and one that differs */
+    REPORT_SEARCH_SEEN,     /* the defect came, and no op of those looked at shows it */
+    REPORT_SEARCH_NOT_SEEN, /* the defect did not come */
+    REPORT_SEARCH_RESULT_COUNT
+};
+const char *report_search_result_name(enum report_search_result result); /* "culprit" */
+
+/* Equal runs again, with operands of launches hashed or outputs scanned. */
+struct report_search_step {
+    const char *what; /* slug: "every-op", "outputs", "every-8th", "results", "scan-every-op" ... */
+    uint32_t runs;    /* iterations */
+    uint64_t compared; /* operands hashed and compared; launches scanned */
+    enum report_search_result result;
+};
+struct report_search {
+    enum hypothesis hypothesis;
+    enum report_search_result result;
+    const struct report_search_step *steps;
+    size_t step_count;
+};
+
+/* What stands for a value, or an error, that is not finite. */
+#define REPORT_COMPARE_NOT_FINITE 1e30
+
+/* An op of a device held against the host's: its launch with the largest error. */
+struct report_compare_row {
+    const char *op;
+    const char *type; /* of a product's weights, of a cache */
+    const char *operand, *tensor, *file;
+    uint32_t line;
+    int32_t layer, step;
+    uint64_t launches, outside;
+    double tolerance, error;   /* relative to the largest value of the row */
+    uint64_t row, column;      /* of the value */
+    double device_value, host_value;
+};
+struct report_compare {
+    const char *device; /* NULL: said elsewhere */
+    const struct report_compare_row *rows;
+    size_t row_count;
+    const struct report_compare_row *first; /* the first launch that was outside; NULL: none */
+    uint64_t launches, not_compared;
+    const char *error; /* why the run ended early; NULL */
+};
+
 /* A mode of --ablate d2h. */
 struct report_ablation {
     const char *mode; /* "ticket" */
@@ -148,6 +196,8 @@ struct report_facts {
     size_t row_count;
     const struct report_intervention *interventions;
     size_t intervention_count;
+    const struct report_search *search; /* NULL: none was made */
+    const struct report_compare *compare; /* NULL: none was made */
     const struct report_ablation *ablations;
     size_t ablation_count;
     const struct report_planted *planted;
@@ -225,6 +275,11 @@ void report_verdict_table(const struct report_facts *facts, enum analyze_languag
 void report_self_test_table(const struct report_facts *facts, enum analyze_language language,
                             struct text *text);
 void report_self_test_json(const struct report_facts *facts, struct text *text);
+
+/* greta audit --compare host. */
+void report_compare_table(const struct report_compare *compare, enum analyze_language language,
+                          struct text *text);
+void report_compare_json(const struct report_compare *compare, struct text *text);
 
 /* ---- Flight files as text, JSON lines and a timeline ---------------------------------------- */
 

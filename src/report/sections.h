@@ -28,6 +28,15 @@ void section_interventions(struct doc *doc, const struct report_facts *facts);
 void section_ablation(struct doc *doc, const struct report_facts *facts);
 void section_transfers(struct doc *doc, const struct report_facts *facts);
 
+/* section_search.c */
+void section_search(struct doc *doc, const struct report_facts *facts);
+/* A sentence: what the search came to; and whether looking at every op made the defect go away. */
+enum word sections_search_conclusion(const struct report_search *search);
+bool sections_search_vanished(const struct report_search *search);
+
+/* compare.c */
+void section_compare(struct doc *doc, const struct report_facts *facts);
+
 /* section_self_test.c */
 void section_self_test(struct doc *doc, const struct report_facts *facts);
 

@@ -63,6 +63,27 @@ json_t *json_interventions(struct text *out, const struct report_facts *facts)
     return list;
 }
 
+json_t *json_search(struct text *out, const struct report_facts *facts)
+{
+    const struct report_search *search = facts->search;
+    if (!search)
+        return json_null();
+    json_t *item = json_object(), *steps = json_array();
+    json_put_text(out, item, "hypothesis", hypothesis_info(search->hypothesis)->slug);
+    json_put_text(out, item, "result", report_search_result_name(search->result));
+    for (size_t i = 0; i < search->step_count; i++) {
+        const struct report_search_step *step = &search->steps[i];
+        json_t *one = json_object();
+        json_put_text(out, one, "looked_at", step->what);
+        json_put_count(out, one, "runs", step->runs);
+        json_put_count(out, one, "compared", step->compared);
+        json_put_text(out, one, "result", report_search_result_name(step->result));
+        json_add(out, steps, one);
+    }
+    json_put(out, item, "steps", steps);
+    return item;
+}
+
 json_t *json_ablation(struct text *out, const struct report_facts *facts)
 {
     json_t *list = json_array();

@@ -46,6 +46,17 @@ static void add_headline(const struct report_facts *facts, enum analyze_language
     text_release(&line);
 }
 
+static void add_search(const struct report_facts *facts, enum analyze_language language,
+                       struct text *text)
+{
+    if (!facts->search)
+        return;
+    text_addf(text, "%s: %s\n", words_get(language, WORD_SECTION_SEARCH),
+              words_get(language, sections_search_conclusion(facts->search)));
+    if (sections_search_vanished(facts->search))
+        text_addf(text, "%s\n", words_get(language, WORD_SEARCH_VANISHED));
+}
+
 void report_verdict_table(const struct report_facts *facts, enum analyze_language language,
                           struct text *text)
 {
@@ -63,4 +74,9 @@ void report_verdict_table(const struct report_facts *facts, enum analyze_languag
     text_addf(text, "\n%s: %s\n", words_get(language, WORD_OUTCOME),
               words_outcome(language, facts->verdict.outcome));
     add_headline(facts, language, text);
+    add_search(facts, language, text);
+    if (facts->compare) {
+        text_add(text, "\n");
+        report_compare_table(facts->compare, language, text);
+    }
 }

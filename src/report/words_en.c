@@ -346,6 +346,37 @@ const struct words words_en = {
         [WORD_MEMORY_FREED] = "freed",
         [WORD_MEMORY_NAMED] = "named by the finding",
         [WORD_MEMORY_MORE] = "Buffers not drawn: {1}.",
+        [WORD_SECTION_SEARCH] = "Search for the cause",
+        [WORD_SEARCH_READING] = "Equal runs again, each in a process of its own, with operands of "
+                                "ops hashed in stream order (or outputs scanned). The first op "
+                                "whose inputs agree and whose output does not is the culprit.",
+        [WORD_LOOKED_AT] = "Looked at",
+        [WORD_COMPARED] = "Compared",
+        [WORD_SEARCH_CULPRIT] = "culprit",
+        [WORD_SEARCH_INTERVAL] = "interval",
+        [WORD_SEARCH_SEEN] = "seen, no op shows it",
+        [WORD_SEARCH_NOT_SEEN] = "not seen",
+        [WORD_SEARCH_FOUND] = "The op that made it is known: see the root cause.",
+        [WORD_SEARCH_NARROWED] = "What made it lies between the two ops named in the finding. "
+                                 "That is an interval, not a culprit.",
+        [WORD_SEARCH_ONLY_SEEN] = "The defect came again, and no op that was looked at shows it: "
+                                  "see the finding for where it was seen.",
+        [WORD_SEARCH_NOT_AGAIN] = "The defect did not come again in these runs: it is rare, or "
+                                  "needs what a search changes. More iterations of the row may "
+                                  "bring it back.",
+        [WORD_SEARCH_VANISHED] = "It did not come while every op was looked at: looking changes "
+                                 "the timing, and the difference depends on it. So less was "
+                                 "looked at.",
+        [WORD_SECTION_COMPARE] = "Ops against the host",
+        [WORD_COMPARE_READING] = "Every op of one run once more on the host, with the device's "
+                                 "own inputs, so that an error does not travel from one op to the "
+                                 "next. The error is relative to the largest value of its row.",
+        [WORD_OP] = "Op",
+        [WORD_TYPE] = "Type",
+        [WORD_ERROR_MAX] = "Largest error",
+        [WORD_TOLERANCE] = "Tolerance",
+        [WORD_OUTSIDE] = "Outside",
+        [WORD_ERROR_WHERE] = "Where",
     },
     .outcomes = {
         [AUDIT_CLEAN] = "CLEAN",

@@ -358,6 +358,39 @@ const struct words words_es = {
         [WORD_MEMORY_FREED] = "liberado",
         [WORD_MEMORY_NAMED] = "nombrado por el hallazgo",
         [WORD_MEMORY_MORE] = "Búferes no dibujados: {1}.",
+        [WORD_SECTION_SEARCH] = "Búsqueda de la causa",
+        [WORD_SEARCH_READING] = "Ejecuciones iguales de nuevo, cada una en su proceso, con el "
+                                "hash de los operandos en el orden del flujo (o examinando las "
+                                "salidas). La primera operación cuyas entradas coinciden y cuya "
+                                "salida no es la culpable.",
+        [WORD_LOOKED_AT] = "Qué se examinó",
+        [WORD_COMPARED] = "Comparados",
+        [WORD_SEARCH_CULPRIT] = "culpable",
+        [WORD_SEARCH_INTERVAL] = "intervalo",
+        [WORD_SEARCH_SEEN] = "visto, ninguna operación lo muestra",
+        [WORD_SEARCH_NOT_SEEN] = "no visto",
+        [WORD_SEARCH_FOUND] = "Se conoce la operación que lo produjo: véase la causa raíz.",
+        [WORD_SEARCH_NARROWED] = "Lo que lo produjo está entre las dos operaciones que nombra el "
+                                 "hallazgo. Es un intervalo, no un culpable.",
+        [WORD_SEARCH_ONLY_SEEN] = "El defecto volvió a aparecer y ninguna operación examinada lo "
+                                  "muestra: véase en el hallazgo dónde se vio.",
+        [WORD_SEARCH_NOT_AGAIN] = "El defecto no volvió a aparecer en estas ejecuciones: es raro, "
+                                  "o necesita lo que cambia una búsqueda. Con más iteraciones de "
+                                  "la fila puede volver.",
+        [WORD_SEARCH_VANISHED] = "No apareció mientras se examinaba cada operación: examinar "
+                                 "cambia los tiempos, y la diferencia depende de ellos. Por eso "
+                                 "se examinó menos.",
+        [WORD_SECTION_COMPARE] = "Operaciones frente al anfitrión",
+        [WORD_COMPARE_READING] = "Cada operación de una ejecución otra vez en el anfitrión, con "
+                                 "las entradas del propio dispositivo, para que un error no pase "
+                                 "de una operación a la siguiente. El error es relativo al mayor "
+                                 "valor de su fila.",
+        [WORD_OP] = "Operación",
+        [WORD_TYPE] = "Tipo",
+        [WORD_ERROR_MAX] = "Mayor error",
+        [WORD_TOLERANCE] = "Tolerancia",
+        [WORD_OUTSIDE] = "Fuera",
+        [WORD_ERROR_WHERE] = "Dónde",
     },
     .outcomes = {
         [AUDIT_CLEAN] = "LIMPIO",

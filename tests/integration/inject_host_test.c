@@ -47,6 +47,7 @@ static const struct {
     { "underrun@op=add", SIGN_CANARY, EVENT_LAUNCH, 0, "add" },
     { "nan-output@op=add", SIGN_SCAN, EVENT_LAUNCH, 0, "add" },
     { "unequal-runs@op=add", SIGN_RESULT, EVENT_LAUNCH, 0, "add" },
+    { "wrong-output@op=add", SIGN_RESULT, EVENT_LAUNCH, 0, "add" },
     { "flipped-bit", SIGN_HASH, EVENT_COPY_OUT, 0, "copy-out" },
     { "short-copy", SIGN_HASH, EVENT_COPY_OUT, 0, "copy-out" },
     { "stale-copy", SIGN_HASH, EVENT_COPY_OUT, 0, "copy-out" },

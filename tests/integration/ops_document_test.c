@@ -125,6 +125,23 @@ static void add_matmul(struct text *out)
     }
 }
 
+static void add_tolerances(struct text *out)
+{
+    text_add(out, "| op | type | tolerance |\n|---|---|---|\n");
+    for (int op = 0; op < OPS_COUNT; op++) {
+        const struct device_contract *contract = ops_contract((enum ops_op)op);
+        bool product = op == OPS_MATMUL || op == OPS_MATMUL_GROUP;
+        uint64_t bits = product            ? ops_contract(OPS_MATMUL)->operands[0].dtype_bits
+                        : op == OPS_KV_APPEND ? contract->operands[3].dtype_bits
+                                              : UINT64_C(1) << DTYPE_F32;
+        for (int dtype = 0; dtype < DTYPE_COUNT && ops_can_run_again((enum ops_op)op); dtype++)
+            if (bits >> dtype & 1 && dtype != DTYPE_Q8_0_X8 && dtype != DTYPE_Q6_K_X8)
+                text_addf(out, "| %s | %s | %g |\n", contract->name,
+                          product || op == OPS_KV_APPEND ? dtype_name((enum dtype)dtype) : "",
+                          ops_tolerance((enum ops_op)op, (enum dtype)dtype));
+    }
+}
+
 static void render(struct text *out)
 {
     text_add(out, "# Ops\n\nGenerated from `src/ops/contract.c` and the kernel tables by "
@@ -144,6 +161,11 @@ static void render(struct text *out)
              "which number of tokens on depends on the chip, on the type and on how long rows "
              "are.\n\n");
     add_matmul(out);
+    text_add(out, "\n## How far two devices may differ\n\n`greta audit --compare host` holds each "
+                  "op of a GPU against the host's, with the same inputs. The largest difference of "
+                  "a row,\nrelative to the row's largest value, may be this; 0: the same values. "
+                  "The type is that of a product's weights or of the cache.\n\n");
+    add_tolerances(out);
 }
 
 int main(int argument_count, char **arguments)

@@ -79,7 +79,7 @@ static void first_op_that_differs_is_the_culprit(void **state)
         check_culprit(found, "norm", LAYER, STEP);
         assert_int_equal(found->cause.operand, 1);
         assert_int_equal(found->certainty, FINDING_DIRECT);
-        assert_int_equal(found->candidate_count, 0);
+        assert_int_equal(found->attribution, FINDING_CULPRIT);
         assert_string_equal(found->reason, "");
         assert_int_equal(found->cause.iteration, odd == 3 ? 3 : 2);
         assert_int_equal(found->other.iteration, 1);
@@ -111,7 +111,7 @@ static void input_that_differs_blames_no_op(void **state)
     check_culprit(found, "rope", LAYER, STEP);
     assert_int_equal(found->cause.operand, 0);
     assert_string_equal(found->other.op, "norm");
-    assert_int_equal(found->candidate_count, 2);
+    assert_int_equal(found->attribution, FINDING_SEEN_AT);
     assert_non_null(strstr(found->reason, "this input differed already"));
     assert_int_equal(analysis->root, -1);
     script_close(&script);
@@ -146,6 +146,9 @@ static void missing_hashes_give_an_interval(void **state)
         assert_string_equal(found->cause.op, rows[i].differs);
         assert_string_equal(found->other.op, rows[i].agreed);
         assert_true(found->reason[0]);
+        assert_int_equal(found->attribution, FINDING_SEEN_AT);
+        assert_int_equal(analysis->root, -1);
+        assert_int_equal(analysis->defect, 0);
         assert_int_equal(analysis->findings[1].consequence_of, 0);
         script_close(&script);
     }
@@ -167,8 +170,10 @@ static void difference_that_disappears_is_not_found(void **state)
         const struct analysis *analysis = script_finish(&script, NULL);
         assert_int_equal(analysis->finding_count, hashed ? 0 : 1);
         assert_int_equal(analysis->ops_compared, hashed ? 2 * COUNT_OF(ops) : 0);
-        if (!hashed)
+        if (!hashed) {
             assert_int_equal(analysis->findings[0].cause.kind, EVENT_COPY_OUT);
+            assert_int_equal(analysis->findings[0].attribution, FINDING_SEEN_AT);
+        }
         script_close(&script);
     }
 }

@@ -27,6 +27,7 @@ uint64_t results_key(struct results *results, const struct event_scope *scope)
 static void on_run(struct analyzer *analyzer, const struct event *event)
 {
     struct results *results = &analyzer->results;
+    op_hashes_flush(analyzer);
     results->in_run = true;
     results->run_key = event->found;
     results->compared = false;
@@ -61,21 +62,21 @@ static void compare(struct analyzer *analyzer, uint64_t key, const struct event 
         return;
     struct finding draft = finding_draft(HYPOTHESIS_NON_DETERMINISM, FINDING_DIRECT);
     const struct history_entry *copy = history_find(&analyzer->history, copy_id);
-    if (copy && op_hashes_agree_before(analyzer, &copy->event))
-        draft.attribution = FINDING_CULPRIT; /* it read equal bytes and gave others */
     draft.cause = place_of_id(analyzer, copy_id, 0);
     draft.other = place_of_id(analyzer, first->copy_id, 0);
     draft.other.iteration = first->iteration;
     draft.expected = first->hash;
     draft.found = event->expected;
-    draft.consequence_of = analyzer->op_hashes.finding; /* -1 where no op is known to differ */
-    finding_add(analyzer, &draft);
+    if (!copy || !op_hashes_hold(analyzer, &draft, &copy->event))
+        finding_add(analyzer, &draft);
 }
 
 static void on_event(struct analyzer *analyzer, const struct event *event)
 {
     if (event->kind == EVENT_RUN)
         on_run(analyzer, event);
+    if (event->kind == EVENT_LAUNCH)
+        op_hashes_count_launch(analyzer, event);
     if (event->kind == EVENT_OP_HASH)
         op_hashes_add(analyzer, event);
     struct results *results = &analyzer->results;
@@ -100,6 +101,7 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
 
 static void on_finish(struct analyzer *analyzer)
 {
+    op_hashes_flush(analyzer);
     struct hypothesis_coverage *coverage = &analyzer->result.coverage[HYPOTHESIS_NON_DETERMINISM];
     if (!coverage->checked && !analyzer->results.count)
         coverage->ran = false; /* nobody asked for hashes of results, or there were no results */

@@ -29,19 +29,59 @@ static int32_t find_source(struct analyzer *analyzer, const struct event *launch
     return -1;
 }
 
-/* The launch's outputs are finite: whatever was there before is gone. */
-static void forget_outputs(struct analyzer *analyzer, const struct event_access *output)
+/* An output of the launch is finite. So are those that cannot be scanned, unless another one is
+ * not: whatever was there before is gone. */
+static void forget_outputs(struct analyzer *analyzer, const struct event *launch,
+                           const struct event_access *scanned, bool all)
 {
-    for (uint64_t at = first_bad(analyzer); at < analyzer->bad_range_count; at++)
-        if (meets(bad_at(analyzer, at), output))
-            bad_at(analyzer, at)->bytes = 0;
+    for (uint32_t i = 0; i < launch->access_count; i++) {
+        const struct event_access *output = &launch->accesses[i];
+        if (!(output->mode & EVENT_WRITE) || (!all && output != scanned))
+            continue;
+        for (uint64_t at = first_bad(analyzer); at < analyzer->bad_range_count; at++)
+            if (meets(bad_at(analyzer, at), output))
+                bad_at(analyzer, at)->bytes = 0;
+    }
 }
 
-static void remember_output(struct analyzer *analyzer, const struct event_access *output,
-                            int32_t finding)
+/* An output is not finite: the others, as packed rows of the same values, are not to be trusted. */
+static void remember_outputs(struct analyzer *analyzer, const struct event *launch, int32_t finding)
 {
-    *bad_at(analyzer, analyzer->bad_range_count++) = (struct bad_range){ output->address,
-                                                                         output->bytes, finding };
+    for (uint32_t i = 0; i < launch->access_count; i++) {
+        const struct event_access *output = &launch->accesses[i];
+        if (output->mode & EVENT_WRITE)
+            *bad_at(analyzer, analyzer->bad_range_count++) =
+                (struct bad_range){ output->address, output->bytes, finding };
+    }
+}
+
+/* The launch made the values only if all it reads is known to be finite. Where what is not known
+ * was written by launches whose other outputs are finite, by packing rows or so, it was one of
+ * them. */
+static struct finding draft_of(const struct analyzer *analyzer, const struct analyze_place *place,
+                               const struct event *launch)
+{
+    const struct history_entry *writers[FINDING_CANDIDATE_LIMIT - 1];
+    struct finding draft = finding_draft(HYPOTHESIS_NUMERIC, FINDING_DIRECT);
+    draft.cause = *place;
+    /* Of a replay the nodes before are not in the history. */
+    uint32_t count = launch && !place->node
+                         ? flow_unscanned_writers(analyzer, launch, writers, COUNT_OF(writers))
+                         : UINT32_MAX;
+    if (count == 0) {
+        draft.attribution = FINDING_CULPRIT;
+        return draft;
+    }
+    bool finite = count <= COUNT_OF(writers);
+    for (uint32_t i = 0; finite && i < count; i++)
+        finite = writers[i]->scanned && !writers[i]->scanned_bad;
+    finding_set_reason(&draft, REASON_INPUT_NOT_SCANNED);
+    if (!finite)
+        return draft;
+    draft.candidates[draft.candidate_count++] = *place;
+    for (uint32_t i = 0; i < count; i++)
+        draft.candidates[draft.candidate_count++] = place_of_event(analyzer, &writers[i]->event);
+    return draft;
 }
 
 static void on_event(struct analyzer *analyzer, const struct event *event)
@@ -51,32 +91,31 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     struct history_entry *entry = history_find(&analyzer->history, event->cause_id);
     if (!entry || !entry->scanned)
         analyze_count(analyzer, HYPOTHESIS_NUMERIC, 1, 0);
-    if (entry)
+    if (entry) {
         entry->scanned = true;
+        entry->scanned_bad = entry->scanned_bad || event->found;
+        if (event->operand < EVENT_ACCESS_LIMIT)
+            entry->scanned_operands |= (uint16_t)(1u << event->operand);
+    }
     struct analyze_place place = place_of_remark(analyzer, event);
     const struct event *launch = analyze_find_call(analyzer, place.event_id, place.node);
-    const struct event_access *output = launch ? event_operand(launch, event->operand) : NULL;
     if (event->found == 0) {
-        if (output)
-            forget_outputs(analyzer, output);
+        if (launch)
+            forget_outputs(analyzer, launch, event_operand(launch, event->operand),
+                           !(entry && entry->scanned_bad));
         return;
     }
     int32_t source = launch ? find_source(analyzer, launch) : -1;
     if (source >= 0 && !analyzer->warming && (size_t)source < analyzer->result.finding_count) {
         analyzer->result.findings[source].count++; /* it only passed them on */
     } else {
-        bool exact = launch && entry && flow_inputs_scanned(analyzer, launch);
-        struct finding draft = finding_draft(HYPOTHESIS_NUMERIC, FINDING_DIRECT);
-        draft.attribution = exact ? FINDING_CULPRIT : FINDING_SEEN_AT;
-        draft.cause = place;
+        struct finding draft = draft_of(analyzer, &place, entry ? launch : NULL);
         draft.expected = event->expected;
         draft.found = event->found;
-        if (!exact)
-            finding_set_reason(&draft, REASON_INPUT_NOT_SCANNED);
         source = finding_add(analyzer, &draft);
     }
-    if (output)
-        remember_output(analyzer, output, source);
+    if (launch)
+        remember_outputs(analyzer, launch, source);
 }
 
 static void on_work(struct analyzer *analyzer, const struct work *work)

@@ -1,0 +1,381 @@
+/* shadow.c - see shadow.h. */
+#include "campaign/shadow.h"
+
+#include "base/array.h"
+#include "campaign/shadow_compare.h"
+#include "device/all/all.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Buffers that hold packed rows; an engine has one. */
+#define PACKED_LIMIT 8u
+
+/* A buffer of the host that grows as it is needed. */
+struct mirror {
+    struct device_buffer buffer;
+    uint64_t bytes;
+};
+
+/* A weight: where the device has it, and the file's own bytes as a buffer of the host. */
+struct mirrored_weight {
+    struct device_view device, host;
+};
+
+/* What the packed rows of a buffer were packed from. */
+struct packed_rows {
+    uint32_t buffer_index; /* of the device; 0: none */
+    struct shape shape;    /* F32 [k, tokens] */
+    float *values;         /* owned */
+};
+
+struct shadow {
+    struct device *device, *host;
+    struct ops ops;           /* of the host */
+    struct ops_target target; /* of the host */
+    struct ops_watch watch;
+    struct mirror mirrors[DEVICE_OPERAND_LIMIT], plain;
+    struct mirrored_weight *weights;
+    size_t weight_count, weight_capacity;
+    const struct gguf_file *file;
+    struct packed_rows packed[PACKED_LIMIT];
+    /* Of the launch that runs. */
+    struct device_view views[DEVICE_OPERAND_LIMIT]; /* on the host */
+    bool comparable;
+    uint8_t *bytes[2]; /* of an operand: the device's, the host's */
+    size_t byte_capacity;
+    struct shadow_result result;
+};
+
+/* ---- Bytes from one device to the other ------------------------------------------------------ */
+
+static bool dense_bytes(const struct device_view *view, uint64_t *ret_bytes)
+{
+    return shape_bytes(&view->shape, view->dtype, ret_bytes);
+}
+
+static enum status make_room(struct shadow *shadow, uint64_t bytes, struct error *err)
+{
+    if (bytes <= shadow->byte_capacity)
+        return STATUS_OK;
+    for (size_t i = 0; i < COUNT_OF(shadow->bytes); i++) {
+        uint8_t *grown = bytes <= SIZE_MAX ? realloc(shadow->bytes[i], (size_t)bytes) : NULL;
+        if (!grown)
+            return error_set(err, STATUS_NO_MEMORY, "no memory to compare %llu bytes",
+                             (unsigned long long)bytes);
+        shadow->bytes[i] = grown;
+    }
+    shadow->byte_capacity = (size_t)bytes;
+    return STATUS_OK;
+}
+
+/* A dense view of the host with room for what the device's view has. */
+static enum status mirror_view(struct shadow *shadow, struct mirror *mirror,
+                               const struct device_view *view, uint64_t bytes,
+                               struct device_view *ret_view, struct error *err)
+{
+    if (bytes > mirror->bytes) {
+        if (mirror->buffer.index)
+            TRY(device_buffer_destroy(shadow->host, mirror->buffer, DEVICE_HERE, err));
+        *mirror = (struct mirror){ 0 };
+        TRY(device_buffer_create(shadow->host, bytes, "mirror", DEVICE_HERE, &mirror->buffer, err));
+        mirror->bytes = bytes;
+    }
+    *ret_view = *view;
+    ret_view->buffer = mirror->buffer;
+    ret_view->offset_bytes = 0;
+    ret_view->row_stride_bytes = 0;
+    return STATUS_OK;
+}
+
+static enum status copy_over(struct shadow *shadow, const struct ops_target *from,
+                             const struct device_view *view, struct mirror *mirror, bool with_bytes,
+                             struct device_view *ret_view, struct error *err)
+{
+    uint64_t bytes;
+    if (!dense_bytes(view, &bytes) || bytes == 0)
+        return error_set(err, STATUS_LIMIT, "an operand is too large to compare");
+    TRY(mirror_view(shadow, mirror, view, bytes, ret_view, err));
+    if (!with_bytes)
+        return STATUS_OK;
+    TRY(make_room(shadow, bytes, err));
+    TRY(device_read(shadow->device, from->stream, view, shadow->bytes[0], DEVICE_HERE, err));
+    return device_copy_in(shadow->host, shadow->target.stream, ret_view, shadow->bytes[0], bytes,
+                          DEVICE_HERE, err);
+}
+
+/* ---- Before a launch ------------------------------------------------------------------------ */
+
+static const struct mirrored_weight *find_weight(const struct shadow *shadow,
+                                                 const struct device_view *view)
+{
+    for (size_t i = 0; i < shadow->weight_count; i++) {
+        const struct device_view *known = &shadow->weights[i].device;
+        if (known->buffer.index == view->buffer.index &&
+            known->buffer.generation == view->buffer.generation &&
+            known->offset_bytes == view->offset_bytes)
+            return &shadow->weights[i];
+    }
+    return NULL;
+}
+
+static struct packed_rows *find_packed(struct shadow *shadow, const struct device_view *packed)
+{
+    for (size_t i = 0; i < PACKED_LIMIT; i++)
+        if (shadow->packed[i].buffer_index == packed->buffer.index)
+            return &shadow->packed[i];
+    return NULL;
+}
+
+/* The rows a product reads, as they were before they were packed; in the mirror `plain`. The packed
+ * operand becomes scratch, large enough for any format: no one needs more than F32 rows and a
+ * little for each block. */
+static enum status mirror_packed(struct shadow *shadow, const struct device_launch *launch,
+                                 uint8_t packed, struct device_view *ret_plain, struct error *err)
+{
+    const struct device_view *view = &launch->operands[packed];
+    const struct packed_rows *rows = find_packed(shadow, view);
+    shadow->comparable = rows && rows->shape.dims[1] == view->shape.dims[1];
+    if (!shadow->comparable)
+        return STATUS_OK;
+    struct device_view plain = { .dtype = DTYPE_F32, .shape = rows->shape };
+    uint64_t bytes, scratch;
+    if (!dense_bytes(&plain, &bytes) || bytes > UINT64_MAX / 4)
+        return error_set(err, STATUS_LIMIT, "an operand is too large to compare");
+    scratch = 2 * bytes + 4096 * rows->shape.dims[1];
+    TRY(mirror_view(shadow, &shadow->plain, &plain, bytes, ret_plain, err));
+    TRY(device_copy_in(shadow->host, shadow->target.stream, ret_plain, rows->values, bytes,
+                       DEVICE_HERE, err));
+    return mirror_view(shadow, &shadow->mirrors[packed], view, scratch, &shadow->views[packed],
+                       err);
+}
+
+static enum status mirror_operands(struct shadow *shadow, const struct ops_target *target,
+                                   enum ops_op op, const struct device_launch *launch,
+                                   struct error *err)
+{
+    uint8_t packed, plain, gives;
+    bool reads_packed = ops_packed_input(op, &packed);
+    bool packs = ops_packing_operands(op, &plain, &gives);
+    for (uint8_t i = 0; i < launch->operand_count; i++) {
+        const struct device_view *view = &launch->operands[i];
+        shadow->views[i] = (struct device_view){ 0 };
+        if (view->buffer.index == 0 || (reads_packed && i == packed) || (packs && i == gives))
+            continue;
+        const struct mirrored_weight *weight = find_weight(shadow, view);
+        if (weight) {
+            shadow->views[i] = weight->host;
+            continue;
+        }
+        bool reads = launch->contract->operands[i].mode & EVENT_READ;
+        TRY(copy_over(shadow, target, view, &shadow->mirrors[i], reads, &shadow->views[i], err));
+    }
+    return STATUS_OK;
+}
+
+static enum status before(void *context, const struct ops_target *target, enum ops_op op,
+                          const struct device_launch *launch, struct error *err)
+{
+    struct shadow *shadow = context;
+    if (!ops_can_run_again(op))
+        return STATUS_OK;
+    shadow->comparable = true;
+    return mirror_operands(shadow, target, op, launch, err);
+}
+
+/* ---- After it ------------------------------------------------------------------------------- */
+
+/* What is packed now was packed from these rows. */
+static enum status remember_rows(struct shadow *shadow, const struct ops_target *target,
+                                 enum ops_op op, const struct device_launch *launch,
+                                 struct error *err)
+{
+    uint8_t plain, packed;
+    if (!ops_packing_operands(op, &plain, &packed) || !launch->operands[packed].buffer.index)
+        return STATUS_OK;
+    struct packed_rows *rows = find_packed(shadow, &launch->operands[packed]);
+    for (size_t i = 0; !rows && i < PACKED_LIMIT; i++)
+        if (!shadow->packed[i].buffer_index)
+            rows = &shadow->packed[i];
+    uint64_t bytes;
+    if (!rows || !dense_bytes(&launch->operands[plain], &bytes))
+        return STATUS_OK; /* the product that reads them is not compared, and counted */
+    float *values = malloc((size_t)bytes);
+    if (!values)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the rows of a product");
+    free(rows->values);
+    *rows = (struct packed_rows){ launch->operands[packed].buffer.index,
+                                  launch->operands[plain].shape, values };
+    return device_read(shadow->device, target->stream, &launch->operands[plain], values,
+                       DEVICE_HERE, err);
+}
+
+/* Of a product the weights' type, of an op that writes a cache the cache's. */
+static enum dtype dtype_of(enum ops_op op, const struct shadow *shadow, uint8_t operand)
+{
+    if (op == OPS_MATMUL)
+        return shadow->views[0].dtype;
+    if (op == OPS_MATMUL_GROUP)
+        return shadow->views[operand - 2 * OPS_GROUP_LIMIT].dtype;
+    return op == OPS_KV_APPEND ? shadow->views[operand].dtype : DTYPE_F32;
+}
+
+static struct shadow_row *find_row(struct shadow_result *result, enum ops_op op, enum dtype dtype)
+{
+    for (size_t i = 0; i < result->row_count; i++)
+        if (result->rows[i].op == op && result->rows[i].dtype == dtype)
+            return &result->rows[i];
+    if (result->row_count == SHADOW_ROW_LIMIT)
+        return NULL;
+    struct shadow_row *row = &result->rows[result->row_count++];
+    *row = (struct shadow_row){ .op = op, .dtype = dtype, .tolerance = ops_tolerance(op, dtype) };
+    return row;
+}
+
+static enum status compare_output(struct shadow *shadow, const struct ops_target *target,
+                                  enum ops_op op, const struct device_launch *launch,
+                                  uint8_t operand, struct error *err)
+{
+    const struct device_view *view = &launch->operands[operand];
+    struct shadow_result *result = &shadow->result;
+    struct shadow_row *row = find_row(result, op, dtype_of(op, shadow, operand));
+    uint64_t bytes;
+    if (!row || !dense_bytes(view, &bytes))
+        return STATUS_OK;
+    TRY(make_room(shadow, bytes, err));
+    TRY(device_read(shadow->device, target->stream, view, shadow->bytes[0], DEVICE_HERE, err));
+    TRY(device_read(shadow->host, shadow->target.stream, &shadow->views[operand], shadow->bytes[1],
+                    DEVICE_HERE, err));
+    struct shadow_place place = { .file = target->site.file,
+                                  .line = target->site.line,
+                                  .operand = launch->contract->operands[operand].name };
+    place.scope = device_scope(shadow->device, target->stream);
+    TRY(shadow_compare(view, shadow->bytes[0], shadow->bytes[1], &place, err));
+    if (place.error > row->worst.error || !row->worst.operand)
+        row->worst = place;
+    if (place.error <= row->tolerance)
+        return STATUS_OK;
+    row->outside++;
+    if (result->first < 0) {
+        result->first = (int)(row - result->rows);
+        result->first_place = place;
+    }
+    return STATUS_OK;
+}
+
+static enum status compare_launch(struct shadow *shadow, const struct ops_target *target,
+                                  enum ops_op op, const struct device_launch *launch,
+                                  struct error *err)
+{
+    uint8_t plain, packed, reads;
+    struct device_view rows = { 0 };
+    if (ops_packed_input(op, &reads))
+        TRY(mirror_packed(shadow, launch, reads, &rows, err));
+    if (!shadow->comparable) {
+        shadow->result.not_compared++;
+        return STATUS_OK;
+    }
+    TRY(ops_run_again(&shadow->target, op, launch->params, shadow->views, &rows, err));
+    bool packs = ops_packing_operands(op, &plain, &packed);
+    struct shadow_row *first = NULL;
+    for (uint8_t i = 0; i < launch->operand_count; i++) {
+        bool writes = launch->contract->operands[i].mode & EVENT_WRITE;
+        if (!launch->operands[i].buffer.index || !writes || (packs && i == packed))
+            continue;
+        TRY(compare_output(shadow, target, op, launch, i, err));
+        struct shadow_row *row = find_row(&shadow->result, op, dtype_of(op, shadow, i));
+        if (row && row != first)
+            row->launches++;
+        first = row;
+    }
+    shadow->result.launches++;
+    return STATUS_OK;
+}
+
+static enum status after(void *context, const struct ops_target *target, enum ops_op op,
+                         const struct device_launch *launch, struct error *err)
+{
+    struct shadow *shadow = context;
+    if (op == OPS_RELAY) /* of weights on their way in, on several threads */
+        return STATUS_OK;
+    if (ops_can_run_again(op))
+        TRY(compare_launch(shadow, target, op, launch, err));
+    return remember_rows(shadow, target, op, launch, err);
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+enum status shadow_create(struct device *device, uint32_t threads, struct shadow **ret_shadow,
+                          struct error *err)
+{
+    struct shadow *shadow = calloc(1, sizeof(*shadow));
+    if (!shadow)
+        return error_set(err, STATUS_NO_MEMORY, "no memory to compare with the host");
+    shadow->device = device;
+    shadow->result.first = -1;
+    shadow->watch = (struct ops_watch){ before, after, shadow };
+    struct device_options options = { .thread_count = threads,
+                                      .imports = DEVICE_IMPORTS_IN_PLACE };
+    enum status status = all_open("host", &options, &shadow->host, err);
+    if (!status)
+        status = ops_load(&shadow->ops, shadow->host, CPU_PATH_PORTABLE, err);
+    shadow->target = (struct ops_target){ .ops = &shadow->ops, .site = DEVICE_HERE };
+    if (!status)
+        status = device_stream_create(shadow->host, DEVICE_HERE, &shadow->target.stream, err);
+    if (status)
+        shadow_destroy(shadow);
+    else
+        *ret_shadow = shadow;
+    return status;
+}
+
+void shadow_destroy(struct shadow *shadow)
+{
+    if (!shadow)
+        return;
+    device_close(shadow->host);
+    for (size_t i = 0; i < PACKED_LIMIT; i++)
+        free(shadow->packed[i].values);
+    for (size_t i = 0; i < COUNT_OF(shadow->bytes); i++)
+        free(shadow->bytes[i]);
+    free(shadow->weights);
+    free(shadow);
+}
+
+const struct ops_watch *shadow_watch(struct shadow *shadow)
+{
+    return &shadow->watch;
+}
+
+const struct shadow_result *shadow_result(const struct shadow *shadow)
+{
+    return &shadow->result;
+}
+
+static enum status add_weight(void *context, const char *name, const struct device_view *view,
+                              struct error *err)
+{
+    struct shadow *shadow = context;
+    const struct gguf_tensor *tensor = gguf_tensor_find(shadow->file, name);
+    ASSERT(tensor);
+    struct mirrored_weight *weights = array_reserve(shadow->weights, shadow->weight_count,
+                                                    &shadow->weight_capacity, sizeof(*weights));
+    if (!weights)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the list of weights");
+    shadow->weights = weights;
+    struct mirrored_weight weight = { .device = *view, .host = *view };
+    weight.host.dtype = tensor->dtype;
+    weight.host.offset_bytes = 0;
+    weight.host.row_stride_bytes = 0;
+    TRY(device_buffer_import(shadow->host, tensor->data, tensor->bytes, name, DEVICE_HERE,
+                             &weight.host.buffer, err));
+    shadow->weights[shadow->weight_count++] = weight;
+    return STATUS_OK;
+}
+
+enum status shadow_set_weights(struct shadow *shadow, const struct engine *engine,
+                               const struct gguf_file *file, struct error *err)
+{
+    shadow->file = file;
+    return engine_weights_visit(engine, add_weight, shadow, err);
+}

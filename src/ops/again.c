@@ -1,0 +1,175 @@
+/* again.c - an op that was launched on one device, once more on another: how wrong is what the
+ * first one gave? Rows are never packed by the way: a product packs its plain input itself, as its
+ * own device wants it. */
+#include "ops/ops.h"
+
+#include "ops/params.h"
+
+static const struct device_view *given(const struct device_view *view)
+{
+    return view->buffer.index ? view : NULL;
+}
+
+/* ---- Which operands matter ------------------------------------------------------------------ */
+
+bool ops_packing_operands(enum ops_op op, uint8_t *ret_plain, uint8_t *ret_packed)
+{
+    static const struct {
+        enum ops_op op;
+        uint8_t plain, packed;
+    } rows[] = { { OPS_RMS_NORM, 3, 4 },
+                 { OPS_ACT_PACK, 0, 1 },
+                 { OPS_ATTENTION, 5, 6 },
+                 { OPS_SWIGLU, 2, 3 } };
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (rows[i].op == op) {
+            *ret_plain = rows[i].plain;
+            *ret_packed = rows[i].packed;
+            return true;
+        }
+    return false;
+}
+
+bool ops_packed_input(enum ops_op op, uint8_t *ret_packed)
+{
+    *ret_packed = op == OPS_MATMUL ? 1 : 0;
+    return op == OPS_MATMUL || op == OPS_MATMUL_GROUP;
+}
+
+bool ops_can_run_again(enum ops_op op)
+{
+    return op != OPS_ACT_PACK && op != OPS_TOP_K && op != OPS_RELAY;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+static enum status multiply(const struct ops_target *target, const struct device_view *plain,
+                            struct device_view packed, const struct device_view *weights,
+                            const struct device_view *bias, const struct device_view *out,
+                            struct error *err)
+{
+    uint64_t k = plain->shape.dims[0], tokens = plain->shape.dims[1];
+    uint64_t dims[2] = { ops_packed_row_bytes(target->ops, weights->dtype, k, tokens), tokens };
+    packed.dtype = DTYPE_I8;
+    packed.shape = shape_make(2, dims);
+    packed.row_stride_bytes = 0;
+    TRY(ops_act_pack(target, plain, &packed, weights->dtype, err));
+    return ops_matmul_group(target, 1, &weights, &packed, &bias, &out, err);
+}
+
+static enum status multiply_group(const struct ops_target *target, const struct device_view *o,
+                                  const struct device_view *plain, struct error *err)
+{
+    for (size_t i = 0; i < OPS_GROUP_LIMIT; i++)
+        if (given(&o[1 + i]))
+            TRY(multiply(target, plain, o[0], &o[1 + i], given(&o[1 + OPS_GROUP_LIMIT + i]),
+                         &o[1 + 2 * OPS_GROUP_LIMIT + i], err));
+    return STATUS_OK;
+}
+
+static enum status make_rope_table(const struct ops_target *target, const struct device_view *o,
+                                   const struct params_rope_table *p, struct error *err)
+{
+    struct ops_rope_settings settings = { .base = p->base,
+                                          .frequency_scale = p->frequency_scale,
+                                          .attention_factor = p->attention_factor,
+                                          .ext_factor = p->ext_factor,
+                                          .beta_fast = p->beta_fast,
+                                          .beta_slow = p->beta_slow,
+                                          .log_multiplier = p->log_multiplier,
+                                          .original_context_length = p->original_context_length,
+                                          .yarn = p->yarn != 0 };
+    return ops_rope_table(target, given(&o[0]), &o[1], &settings, err);
+}
+
+enum status ops_run_again(const struct ops_target *target, enum ops_op op, const void *params,
+                          const struct device_view *o, const struct device_view *plain,
+                          struct error *err)
+{
+    const struct params_norm *norm = params;
+    const struct params_rope *rope = params;
+    const struct params_attention *attention = params;
+    switch (op) {
+    case OPS_EMBED:
+        return ops_embed(target, &o[0], &o[1], &o[2], err);
+    case OPS_RMS_NORM:
+        return ops_rms_norm(target, &o[0], given(&o[1]), &o[2], &o[3], NULL, norm->epsilon, err);
+    case OPS_HEAD_NORM:
+        return ops_head_norm(target, &o[0], &o[1], norm->epsilon, err);
+    case OPS_MATMUL:
+        return multiply(target, plain, o[1], &o[0], given(&o[2]), &o[3], err);
+    case OPS_MATMUL_GROUP:
+        return multiply_group(target, o, plain, err);
+    case OPS_ROPE_TABLE:
+        return make_rope_table(target, o, params, err);
+    case OPS_ROPE:
+        return ops_rope(target, &o[0], given(&o[3]), &o[1], &o[2], rope->head_dim,
+                        rope->adjacent != 0, err);
+    case OPS_KV_APPEND:
+        return ops_kv_append(target, &o[0], &o[1], &o[2], &o[3], &o[4], err);
+    case OPS_ATTENTION:
+        return ops_attention(target, &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], NULL,
+                             attention->head_dim, attention->scale, attention->together != 0, err);
+    case OPS_SWIGLU:
+        return ops_swiglu(target, &o[0], &o[1], &o[2], NULL, err);
+    case OPS_ADD:
+        return ops_add(target, &o[0], &o[1], err);
+    case OPS_GATHER_ROWS:
+        return ops_gather_rows(target, &o[0], &o[1], &o[2], err);
+    case OPS_ARGMAX:
+        return ops_argmax(target, &o[0], &o[1], given(&o[2]), err);
+    case OPS_ACT_PACK:
+    case OPS_TOP_K:
+    case OPS_RELAY:
+    case OPS_COUNT:
+        break;
+    }
+    return error_set(err, STATUS_UNSUPPORTED, "%s: cannot be run again on another device",
+                     op < OPS_COUNT ? ops_contract(op)->name : "?");
+}
+
+/* ---- How far two devices may differ --------------------------------------------------------- */
+
+/* Products: activations are rounded on their way in, on each device in its own way (docs/ops.md):
+ * to 8 bits for some types, to 11 for others where there are many tokens. */
+static double matmul_tolerance(enum dtype weights)
+{
+    switch (weights) {
+    case DTYPE_F32:
+        return 1e-4;
+    case DTYPE_F16:
+    case DTYPE_Q4_1:
+    case DTYPE_Q5_0:
+    case DTYPE_Q5_1:
+    case DTYPE_Q2_K:
+    case DTYPE_Q3_K:
+    case DTYPE_IQ4_NL:
+    case DTYPE_IQ4_XS:
+    case DTYPE_MXFP4:
+        return 1e-2;
+    default: /* 8-bit activations, and bf16's */
+        return 4e-2;
+    }
+}
+
+double ops_tolerance(enum ops_op op, enum dtype dtype)
+{
+    switch (op) {
+    case OPS_MATMUL:
+    case OPS_MATMUL_GROUP:
+        return matmul_tolerance(dtype);
+    case OPS_KV_APPEND: /* a level of a block may be rounded the other way */
+        return dtype == DTYPE_Q8_0 ? 1e-2 : 0;
+    case OPS_ROPE_TABLE: /* of large angles */
+        return 1e-3;
+    case OPS_ATTENTION:
+        return 1e-4;
+    case OPS_RMS_NORM:
+    case OPS_HEAD_NORM:
+    case OPS_ROPE:
+    case OPS_SWIGLU:
+        return 2e-5;
+    default: /* the same bits */
+        return 0;
+    }
+}

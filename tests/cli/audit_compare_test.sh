@@ -1,0 +1,34 @@
+# audit_compare_test.sh - greta audit --compare host, on the emulated driver: which op is wrong?
+source "$(dirname "$0")/audit_lib.sh"
+expect_exit 3 "${audit[@]}" --compare host --device host
+expect_one_line_error "--compare host: expected a GPU"
+expect_exit 3 "${audit[@]}" --compare host --device cuda:77
+expect_exit 2 "${audit[@]}" --compare other
+expect_exit 2 "${audit[@]}" --compare host --transfers
+[ -e "$GRETA_BUILD/fake_gpu/libcuda.so.1" ] || finish
+export LD_LIBRARY_PATH=$GRETA_BUILD/fake_gpu
+"$GRETA" synth --shape tiny --layers 2 --type q4_k_m --out small.gguf >/dev/null 2>&1
+compare=("$GRETA" audit --model small.gguf --device cuda:0 --compare host)
+
+# Weights of two types, of which one is laid out anew for GPUs; prefill and decode.
+expect_exit 0 "${compare[@]}" --json -- -n 3
+expect_json "j['inside'] and j['first'] is None and j['not_compared'] == 0 and j['launches'] > 60"
+expect_json "{(o['op'], o['type']) for o in j['ops']} >= {('matmul_group', 'Q4_K'), ('matmul_group', 'Q6_K'), ('attention', 'F32'), ('kv_append', 'F16')}"
+expect_json "all(0 <= o['error'] <= o['tolerance'] and not o['outside'] for o in j['ops'])"
+expect_json "any(o['error'] > 0 for o in j['ops'])" # two implementations, not one held against itself
+
+# A wrong value of one op: that op, and none of those that compute with it afterwards.
+expect_exit 1 "${compare[@]}" --json --inject wrong-output@op=matmul_group,layer=1,tensor=attn_output,step=1 -- -n 3
+expect_json "(j['first']['op'], j['first']['layer'], j['first']['step'], j['first']['tensor']) == ('matmul_group', 1, 1, 'attn_output')"
+expect_json "j['first']['operand'] == 'out_0' and j['first']['device_value'] > 190 and j['first']['error'] > j['first']['tolerance']"
+expect_json "sum(o['outside'] for o in j['ops']) == 1"
+expect_exit 1 "${compare[@]}" --lang es --inject nan-output@op=swiglu,layer=0,step=0 -- -n 1
+expect_stdout "Primera operación fuera de su tolerancia: swiglu, capa 0, paso 0"
+expect_stdout "no finito"
+
+# As part of an audit with rows: in its report, its summary and its verdict.
+expect_exit 1 "${compare[@]}" --matrix A:bare:1 --no-self-test --inject wrong-output@op=attention,layer=1 -- -n 1
+expect_stdout "First op outside its tolerance: attention, layer 1"
+expect_summary "j['outcome'] == 'ROOT_CAUSE' and j['compare']['first']['op'] == 'attention' and not j['compare']['inside']"
+grep -q "Ops against the host" "$(newest)/report.en.md" || fail "expected the comparison in the report"
+finish
