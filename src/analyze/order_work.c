@@ -143,10 +143,12 @@ void order_replay(struct analyzer *analyzer, const struct event *event)
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 0, 1);
         analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, 0, 1);
     }
-    const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
+    struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
     /* A graph of which not all is known may tell the host of anything before it. */
     if ((event->flags & EVENT_FOREIGN) && stream && (!graph || graph->missing || !graph->count))
         order_tell(&analyzer->order, &stream->clock);
+    if ((event->flags & EVENT_MAY_TELL) && stream) /* a host function in it, or the like */
+        stream->hidden = true;
     if (!graph)
         return;
     if (event->object)
@@ -154,6 +156,8 @@ void order_replay(struct analyzer *analyzer, const struct event *event)
     *budget -= graph->count;
     for (size_t i = 0; i < graph->count; i++)
         do_work(analyzer, &graph->records[i], event, (uint32_t)i + 1);
+    if ((event->flags & EVENT_MAY_TELL) && stream)
+        order_tell(&analyzer->order, &stream->clock);
 }
 
 void order_work(struct analyzer *analyzer, const struct event *event)

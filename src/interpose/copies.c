@@ -59,11 +59,23 @@ static enum copy_memory memory_of(const struct interpose *interpose,
     return host ? COPY_PAGEABLE : COPY_DEVICE;
 }
 
-static void set_behaviour(struct event *event, enum copy_behaviour behaviour)
+void interpose_copies_may_wait(struct interpose *interpose)
+{
+    if (!interpose || interpose->disabled)
+        return;
+    pthread_mutex_lock(&interpose->lock);
+    interpose->copies_may_wait = true;
+    pthread_mutex_unlock(&interpose->lock);
+}
+
+static void set_behaviour(const struct interpose *interpose, struct event *event,
+                          enum copy_form form, enum copy_behaviour behaviour)
 {
     static const uint16_t flags[COPY_BEHAVIOUR_COUNT] = { [COPY_WAITS] = EVENT_SYNCHRONOUS,
                                                           [COPY_STAGED] = EVENT_STAGED,
                                                           [COPY_OPEN] = EVENT_MAY_WAIT };
+    if (interpose->copies_may_wait && form == COPY_SYNC && behaviour != COPY_WAITS)
+        behaviour = COPY_OPEN;
     if (!event->object) /* what is recorded into a graph is not waited for */
         event->flags |= flags[behaviour];
 }
@@ -111,10 +123,11 @@ static void set_kind(struct interpose *interpose, struct interpose_call *call,
     event->host_address = host;
     if (host && !block_find(&interpose->blocks, host))
         event->flags |= EVENT_PAGEABLE;
-    set_behaviour(event, copy_behaviour_of(interpose->backend->runtime,
-                                           copy->async ? COPY_ASYNC : COPY_SYNC,
-                                           memory_of(interpose, copy, true),
-                                           memory_of(interpose, copy, false)));
+    enum copy_form form = copy->async ? COPY_ASYNC : COPY_SYNC;
+    set_behaviour(interpose, event, form,
+                  copy_behaviour_of(interpose->backend->runtime, form,
+                                    memory_of(interpose, copy, true),
+                                    memory_of(interpose, copy, false)));
     /* A plain copy between two devices is in order with all work of both. */
     if (copy->peer && !copy->async && !event->object)
         event->flags |= EVENT_ALL_STREAMS;
@@ -223,9 +236,9 @@ void interpose_fill_begin(struct interpose *interpose, struct interpose_call *ca
     pthread_mutex_lock(&interpose->lock);
     struct tracked_stream *used = queue(interpose, call, fill->stream, fill->graph);
     const struct block *block = block_find(&interpose->blocks, fill->target);
-    set_behaviour(&call->event,
-                  memset_behaviour_of(interpose->backend->runtime,
-                                      strstr(name, "Async") ? COPY_ASYNC : COPY_SYNC,
+    enum copy_form form = strstr(name, "Async") ? COPY_ASYNC : COPY_SYNC;
+    set_behaviour(interpose, &call->event, form,
+                  memset_behaviour_of(interpose->backend->runtime, form,
                                       block ? copy_memory_of((enum interpose_memory)block->memory)
                                             : COPY_UNKNOWN));
     uint64_t bytes = footprint(fill->bytes, fill->rows, fill->pitch, 0, 0);

@@ -77,8 +77,11 @@ void graph_settle(struct interpose *interpose, struct interpose_call *call)
     for (size_t i = 0; i < interpose->stream_count && event->cause_id; i++)
         if (interpose->streams[i].capture_id == event->cause_id)
             interpose->streams[i].capture_id = 0;
-    if (event->outcome == EVENT_DONE && event->object && event->cause_id)
-        track(interpose, event->object, event->cause_id);
+    if (event->outcome != EVENT_DONE || !event->object || !event->cause_id)
+        return;
+    struct tracked_graph *made = track(interpose, event->object, event->cause_id);
+    for (size_t i = 0; made && i < HIDDEN_CAPTURE_LIMIT; i++)
+        made->tells = made->tells || interpose->hidden_captures[i] == event->cause_id;
 }
 
 /* ---- Graphs --------------------------------------------------------------------------------- */
@@ -90,11 +93,12 @@ void interpose_graph_instantiated(struct interpose *interpose, uint64_t graph, u
     pthread_mutex_lock(&interpose->lock);
     const struct tracked_graph *from = graph_find(interpose, graph);
     uint64_t id = from ? from->id : 0;
-    bool changed = !from || from->changed;
+    bool changed = !from || from->changed, tells = from && from->tells;
     struct tracked_graph *made = track(interpose, executable, id);
     if (made) {
         made->executable = true;
         made->changed = changed;
+        made->tells = tells;
     }
     pthread_mutex_unlock(&interpose->lock);
 }
@@ -128,6 +132,8 @@ void interpose_graph_launch_begin(struct interpose *interpose, struct interpose_
         pending_write(interpose, 0, PENDING_EVERYWHERE, used);
     }
     call->event.object = executable;
+    if (graph && graph->tells)
+        call->event.flags |= EVENT_MAY_TELL;
     if (graph && !graph->changed) {
         call->event.cause_id = graph->id;
         call->event.epoch = ++graph->replays;

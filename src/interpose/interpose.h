@@ -156,6 +156,10 @@ struct interpose_copy {
 void interpose_copy_begin(struct interpose *interpose, struct interpose_call *call,
                           const char *name, const struct interpose_copy *copy);
 
+/* From here on synchronous copies and fills may wait that would not by copy_behaviour.def: the program
+ * asked for it, for some memory or for a whole context. */
+void interpose_copies_may_wait(struct interpose *interpose);
+
 struct interpose_fill {
     uint64_t target, bytes, rows, pitch; /* bytes of a row; rows 0 and 1: one */
     const struct interpose_stream *stream;

@@ -47,6 +47,7 @@ bool block_is_shown(const struct block *block);
 #define STREAM_TRACKED_LIMIT 1024u
 #define MARK_TRACKED_LIMIT 4096u
 #define GRAPH_TRACKED_LIMIT 1024u
+#define HIDDEN_CAPTURE_LIMIT 64u
 
 struct tracked_stream {
     struct interpose_stream key;
@@ -71,6 +72,7 @@ struct tracked_graph {
     uint64_t handle; /* of a graph or an executable one */
     uint64_t id;     /* event of its graph-begin */
     bool executable, changed;
+    bool tells; /* order that is not seen goes through it */
     uint16_t replays;
 };
 
@@ -130,6 +132,10 @@ struct interpose {
     /* Pointers that were given out in a way that is not followed: a kernel may have one of host
      * memory in a variable; another process may have memory or events of this one. */
     bool kernels_may_tell, all_may_tell;
+    bool copies_may_wait; /* synchronous ones */
+    /* Captures with order that is not seen, as a host function: their graphs have it too. */
+    uint64_t hidden_captures[HIDDEN_CAPTURE_LIMIT];
+    size_t hidden_capture_count; /* ever */
     struct cached_name *names; /* NAME_CACHE, by hash of the function */
     uint64_t lowest, highest;  /* addresses of all blocks ever */
 };

@@ -287,6 +287,9 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
     pthread_mutex_lock(&interpose->lock);
     const struct tracked_stream *used = stream_use(interpose, &call, stream);
     bool captured = used && used->capture_id;
+    if (captured)
+        interpose->hidden_captures[interpose->hidden_capture_count++ % HIDDEN_CAPTURE_LIMIT] =
+            used->capture_id;
     /* What was queued before may be rewritten by who is told through this order, and that may be
      * before what is queued after. */
     if (used) {

@@ -51,9 +51,12 @@ possible polled-copy "possible staging-reuse: cuMemcpyHtoDAsync" "$flag"
 possible held-back "possible staging-reuse: cuMemcpyHtoDAsync"
 possible unordered-flag "possible overlapping-copies: cuMemcpyDtoHAsync" "$flag"
 
+possible graph-with-function "possible overlapping-copies: cuMemcpyDtoHAsync"
+
 # No flag can have said so: as certain as before.
 confirmed rewritten-before-flag "CONFIRMED staging-reuse: cuMemcpyHtoDAsync"
 confirmed rewritten-after-kernel "CONFIRMED staging-reuse: cuMemcpyHtoDAsync"
+confirmed graph-unordered "CONFIRMED overlapping-copies: cuMemcpyDtoHAsync"
 confirmed flag-of-another "CONFIRMED staging-reuse: cuMemcpyHtoDAsync"
 
 # The runtime may wait in the call that frees (it does on an H200, and no document promises it): both

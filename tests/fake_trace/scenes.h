@@ -50,6 +50,8 @@ void launch(function which, address target, address source, stream on);
     SCENE("rewritten-after-kernel", rewritten_after_kernel)                                        \
     SCENE("flag-of-another", flag_of_another)                                                      \
     SCENE("unordered-flag", unordered_flag)                                                        \
+    SCENE("graph-with-function", graph_with_function)                                              \
+    SCENE("graph-unordered", graph_unordered)                                                      \
     SCENE("weights", weights)                                                                      \
     SCENE("graph-taken-again", graph_taken_again)
 

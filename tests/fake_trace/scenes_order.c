@@ -149,6 +149,36 @@ void unordered_flag(struct scene *scene)
     cuMemFreeHost(flag);
 }
 
+static void nothing(void *unused)
+{
+    (void)unused;
+}
+
+/* A graph with a function of the host after the copy: who is told by it may go on. */
+void graph_with_function(struct scene *scene)
+{
+    graph made, executable;
+    cuStreamBeginCapture_v2(scene->first, 0);
+    cuMemcpyDtoDAsync_v2(scene->b, scene->a, BYTES, scene->first);
+    cuLaunchHostFunc(scene->first, nothing, NULL);
+    cuStreamEndCapture(scene->first, &made);
+    cuGraphInstantiateWithFlags(&executable, made, 0);
+    cuGraphLaunch(executable, scene->first);
+    cuMemcpyDtoHAsync_v2(scene->pinned, scene->b, BYTES, scene->second);
+}
+
+/* The same without it. */
+void graph_unordered(struct scene *scene)
+{
+    graph made, executable;
+    cuStreamBeginCapture_v2(scene->first, 0);
+    cuMemcpyDtoDAsync_v2(scene->b, scene->a, BYTES, scene->first);
+    cuStreamEndCapture(scene->first, &made);
+    cuGraphInstantiateWithFlags(&executable, made, 0);
+    cuGraphLaunch(executable, scene->first);
+    cuMemcpyDtoHAsync_v2(scene->pinned, scene->b, BYTES, scene->second);
+}
+
 /* ---- Memory that is kept -------------------------------------------------------------------- */
 
 /* Weights: made in a loop, used in every round, left to the driver at the end. */

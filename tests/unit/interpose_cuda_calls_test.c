@@ -165,6 +165,51 @@ static void test_hidden_order(void **state)
     }
 }
 
+/* Synchronous copies within the device may wait from then on. To be run late, as the next. */
+static void test_copies_that_may_wait(void **state)
+{
+    (void)state;
+    uint32_t yes = 1, no = 0;
+    struct args_copy copy = { DEVICE, OTHER, 128, 0 };
+    uint32_t schedule[2] = { 0, 4 };
+    make(ALLOC, DEVICE, BYTES);
+    make(ALLOC, OTHER, BYTES);
+    const struct args_pointer_attribute others[] = { { &yes, 5, DEVICE },
+                                                     { &no, CUDA_POINTER_SYNC_MEMOPS, DEVICE },
+                                                     { NULL, CUDA_POINTER_SYNC_MEMOPS, DEVICE } };
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        tell_named(378, &others[i], 0, NULL);
+    tell_named(388, schedule, 0, NULL);
+    tell_named(546, schedule, 0, NULL);
+    nothing_told();
+    assert_false(tell(280, &copy, 0).flags & EVENT_MAY_WAIT);
+    struct args_pointer_attribute asked = { &yes, CUDA_POINTER_SYNC_MEMOPS, DEVICE };
+    tell_named(378, &asked, 0, NULL);
+    nothing_told();
+    assert_true(tell(280, &copy, 0).flags & EVENT_MAY_WAIT);
+    assert_false(tell(281, &copy, 0).flags & EVENT_MAY_WAIT); /* not an asynchronous one */
+    drop(FREE, DEVICE);
+    drop(FREE, OTHER);
+}
+
+/* Copies of many at once are not followed: their stream is one with order that is not seen. */
+static void test_batches(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t id, place;
+    } rows[] = { { 776, 8 }, { 777, 8 }, { 778, 4 }, { 779, 4 },
+                 { 796, 7 }, { 797, 7 }, { 798, 3 }, { 799, 3 } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        uint64_t arguments[9] = { 0 };
+        arguments[rows[i].place] = STREAM;
+        struct event event = tell(rows[i].id, arguments, 0);
+        assert_int_equal(event.kind, EVENT_HIDDEN_ORDER);
+        uint64_t one[4] = { STREAM };
+        assert_int_equal(event.stream_index, tell(527, one, 0).stream_index);
+    }
+}
+
 /* What gives pointers to variables or to other processes is not told itself; after it work may tell
  * the host of what is before it. To be run after all that holds flags against a list. */
 static void test_given_away(void **state)
@@ -343,6 +388,7 @@ int main(void)
         cmocka_unit_test(test_nesting),       IN_SCENE(test_streams),
         cmocka_unit_test(test_waits),         cmocka_unit_test(test_hidden_order),
         cmocka_unit_test(test_contexts),      cmocka_unit_test(test_releases),
+        cmocka_unit_test(test_batches),       cmocka_unit_test(test_copies_that_may_wait),
         cmocka_unit_test(test_given_away),
         cmocka_unit_test(test_many_contexts), cmocka_unit_test(test_fatal_codes),
     };

@@ -193,6 +193,27 @@ static void test_any_way(void **state)
     }
 }
 
+/* Arrays have no address; the host waits for them as for other memory of the device. */
+static void test_arrays(void **state)
+{
+    (void)state;
+    static const uint32_t out[] = { 282, 403, 283, 420 }, in[] = { 292, 402, 293, 419 };
+    for (size_t i = 0; i < 4; i++) {
+        bool waits = i < 2;
+        struct args_from_array from = { host_address(), 0xa000, 16, 128, STREAM };
+        struct event event = tell(out[i], &from, 0);
+        assert_int_equal(event.kind, EVENT_COPY_OUT);
+        assert_int_equal(event.accesses[0].address, host_address());
+        assert_int_equal(event.bytes, 128);
+        assert_int_equal((event.flags & EVENT_SYNCHRONOUS) != 0, waits);
+        struct args_to_array to = { 0xa000, 16, host_address(), 128, STREAM };
+        event = tell(in[i], &to, 0);
+        assert_int_equal(event.kind, EVENT_COPY_IN);
+        assert_int_equal(event.accesses[0].address, host_address());
+        assert_int_equal((event.flags & EVENT_SYNCHRONOUS) != 0, waits);
+    }
+}
+
 /* Rows: from the first byte of the first to the last of the last, and a byte more is one too many.
  */
 static void test_rows(void **state)
@@ -328,6 +349,7 @@ int main(void)
         IN_SCENE(test_lines),          IN_SCENE(test_any_way),
         IN_SCENE(test_rows),           IN_SCENE(test_planes),
         IN_SCENE(test_kinds_of_ends),  IN_SCENE(test_fills),
+        IN_SCENE(test_arrays),
     };
     return cmocka_run_group_tests(tests, open_recording, close_recording);
 }

@@ -154,6 +154,28 @@ void cuda_begin_copy_peer(struct cuda_call *call)
     begin_copy(call, &copy, copy.async ? args->stream : 0);
 }
 
+void cuda_begin_copy_from_array(struct cuda_call *call)
+{
+    const struct args_from_array *args = call->data->parameters;
+    struct interpose_copy copy = { .direction = INTERPOSE_TO_HOST,
+                                   .source_opaque = true,
+                                   .target = args->target,
+                                   .bytes = args->bytes,
+                                   .async = call->entry->argument != 0 };
+    begin_copy(call, &copy, copy.async ? args->stream : 0);
+}
+
+void cuda_begin_copy_to_array(struct cuda_call *call)
+{
+    const struct args_to_array *args = call->data->parameters;
+    struct interpose_copy copy = { .direction = INTERPOSE_TO_DEVICE,
+                                   .source = args->source,
+                                   .target_opaque = true,
+                                   .bytes = args->bytes,
+                                   .async = call->entry->argument != 0 };
+    begin_copy(call, &copy, copy.async ? args->stream : 0);
+}
+
 /* Which way a pitched copy goes, by the kinds of memory it names. */
 static enum interpose_direction direction_of(uint32_t source, uint32_t target)
 {

@@ -197,6 +197,22 @@ void cuda_end_given_away(struct cuda_call *call)
         interpose_may_tell(call->trace, call->entry->argument != 0);
 }
 
+void cuda_end_pointer_attribute(struct cuda_call *call)
+{
+    const struct args_pointer_attribute *args = call->data->parameters;
+    if (succeeded(call) && args->attribute == CUDA_POINTER_SYNC_MEMOPS && args->value &&
+        *args->value)
+        interpose_copies_may_wait(call->trace);
+}
+
+/* The flags are the argument with that number. */
+void cuda_end_context_flags(struct cuda_call *call)
+{
+    const uint32_t *args = call->data->parameters;
+    if (succeeded(call) && (args[call->entry->argument] & CUDA_CONTEXT_SYNC_MEMOPS))
+        interpose_copies_may_wait(call->trace);
+}
+
 /* ---- Graphs --------------------------------------------------------------------------------- */
 
 void cuda_begin_capture_begin(struct cuda_call *call)

@@ -60,6 +60,25 @@ struct args_copy_peer {
     size_t bytes;
     uint64_t stream;
 };
+struct args_from_array {
+    uint64_t target, array;
+    size_t offset, bytes;
+    uint64_t stream; /* of the asynchronous one */
+};
+struct args_to_array {
+    uint64_t array;
+    size_t offset;
+    uint64_t source;
+    size_t bytes;
+    uint64_t stream;
+};
+struct args_pointer_attribute {
+    const uint32_t *value;
+    uint32_t attribute;
+    uint64_t address;
+};
+#define CUDA_POINTER_SYNC_MEMOPS 6u
+#define CUDA_CONTEXT_SYNC_MEMOPS 0x80u
 struct args_copy_pitched {
     const void *copy; /* struct cuda_copy_2d, struct cuda_copy_3d */
     uint64_t stream;
