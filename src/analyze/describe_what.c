@@ -119,7 +119,8 @@ static void add_fault(const struct describer *out, const struct finding *finding
         text_add(out->text, SAY(": the process ended here", ": el proceso terminó aquí"));
     if (finding->near.known && out->brief)
         text_addf(out->text, SAY(" at 0x%" PRIx64, " en 0x%" PRIx64), finding->near.address);
-    add_miss(out, finding);
+    if (finding->candidate_count <= 1) /* else it would be an operand of one of them */
+        add_miss(out, finding);
 }
 
 static void add_corruption(const struct describer *out, const struct finding *finding)

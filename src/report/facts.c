@@ -32,8 +32,18 @@ const struct finding *facts_seen(const struct report_facts *facts)
 
 const struct finding *facts_told(const struct report_facts *facts)
 {
-    const struct finding *root = facts_root(facts);
-    return root ? root : facts_seen(facts);
+    const struct finding *told = facts_root(facts);
+    if (!told)
+        told = facts_seen(facts);
+    if (told || facts->verdict.outcome != AUDIT_DEFECT_SEEN)
+        return told;
+    enum hypothesis ranked[HYPOTHESIS_COUNT];
+    facts_ranked(facts, ranked);
+    for (size_t i = 0; i < HYPOTHESIS_COUNT && !told; i++) {
+        const struct hypothesis_verdict *one = &facts->verdict.hypotheses[ranked[i]];
+        told = facts_finding(facts, one->analysis, one->finding);
+    }
+    return told;
 }
 
 const struct report_row *facts_row_of(const struct report_facts *facts,
@@ -239,13 +249,23 @@ static void add_part(struct text *text, enum analyze_language language, enum wor
     words_fill(text, words_get(language, word), &argument, 1);
 }
 
+void facts_call(const struct analyze_place *place, enum analyze_language language,
+                struct text *text)
+{
+    /* Of a foreign program the function says which call it was. */
+    if (place->foreign && place->op[0])
+        text_add_printable(text, text_view_of(place->op), ANALYZE_NAME_LIMIT);
+    else
+        analyze_add_kind(text, place->kind, language, place->op);
+}
+
 void facts_place(const struct analyze_place *place, enum analyze_language language,
                  struct text *text)
 {
     bool event = place->event_id != 0;
     char number[48];
     if (event)
-        analyze_add_kind(text, place->kind, language, place->op);
+        facts_call(place, language, text);
     else if (place->op[0])
         text_add_printable(text, text_view_of(place->op), ANALYZE_NAME_LIMIT);
     else

@@ -11,7 +11,8 @@ const struct finding *facts_finding(const struct report_facts *facts, int32_t an
 const struct finding *facts_root(const struct report_facts *facts);
 /* Of DEFECT_SEEN: what shows it; NULL: no finding does. */
 const struct finding *facts_seen(const struct report_facts *facts);
-/* The finding the report is about: the root cause, else what shows the defect. NULL: none. */
+/* The finding the report is about: the root cause, else what shows the defect, else what may
+ * explain it best. NULL: none. */
 const struct finding *facts_told(const struct report_facts *facts);
 
 /* The row an analysis is of; NULL: of none. */
@@ -46,6 +47,9 @@ const char *facts_row_result_name(enum facts_row_result result); /* "passed" */
 /* Middle value; 0 of none, and NaN where there is no memory to sort. */
 double facts_median(const double *values, size_t count);
 
+/* The call alone: "launch of rope", "D2H copy", "cuMemFree". Adds to text. */
+void facts_call(const struct analyze_place *place, enum analyze_language language,
+                struct text *text);
 /* The place of a call in words of the language: "launch of rope, layer 17, step 3, tensor q,
  * stream 0 (forward.c:120)"; of no event, only what it names. Adds to text. */
 void facts_place(const struct analyze_place *place, enum analyze_language language,

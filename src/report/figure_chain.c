@@ -64,8 +64,10 @@ static void draw_box(struct doc *doc, const struct finding *finding, const struc
     text_addf(doc->out, "<div class=\"%s\">\n", link->class);
     text_add(&words, doc_word(doc, link->label));
     add_element(doc, "small", &words);
-    analyze_add_kind(&words, place->kind, doc->language,
-                     place->op[0] ? place->op : place->scope.tensor);
+    if (place->op[0])
+        facts_call(place, doc->language, &words);
+    else
+        analyze_add_kind(&words, place->kind, doc->language, place->scope.tensor);
     add_scope(doc, place, &words);
     add_element(doc, "strong", &words);
     if (link->acts)
@@ -113,10 +115,13 @@ static size_t make_links(const struct finding *finding, struct link links[3])
     bool has_other = finding->other.event_id != 0;
     bool other_first = has_other && finding->other.event_id < finding->cause.event_id;
     bool culprit = finding_is_culprit(finding);
+    enum word label = culprit                        ? WORD_CHAIN_CAUSE
+                      : finding->candidate_count > 1 ? WORD_CHAIN_CANDIDATE
+                                                     : WORD_CHAIN_SEEN;
     if (other_first)
         links[count++] = other;
-    links[count++] = (struct link){ &finding->cause, culprit ? WORD_CHAIN_CAUSE : WORD_CHAIN_SEEN,
-                                    culprit ? "box culprit" : "box seen", true };
+    links[count++] = (struct link){ &finding->cause, label, culprit ? "box culprit" : "box seen",
+                                    true };
     if (has_other && !other_first)
         links[count++] = other;
     if (facts_seen_elsewhere(finding))

@@ -49,7 +49,7 @@ static void print_place(struct doc *doc, const struct report_facts *facts, size_
 void section_callers(struct doc *doc, const struct report_facts *facts)
 {
     size_t shown = 0;
-    if (!facts->callers.stack)
+    if (!facts->callers.stack || facts_totals(facts).findings == 0)
         return;
     doc_heading(doc, 2, "callers", WORD_SECTION_CALLERS);
     for (size_t i = 0; i < facts->analysis_count; i++)

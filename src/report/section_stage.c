@@ -19,7 +19,7 @@ static void write_call(const struct doc *doc, const struct analyze_place *place,
 {
     struct text words;
     text_init(&words);
-    analyze_add_kind(&words, place->kind, doc->language, place->op);
+    facts_call(place, doc->language, &words);
     snprintf(cell, STAGE_BYTES, "%s", text_get(&words));
     text_release(&words);
 }
@@ -134,8 +134,10 @@ static void print_stage_table(struct doc *doc, const struct finding *root)
         { WORD_STAGE_ITERATION, write_iteration }, { WORD_STAGE_SITE, write_site },
         { WORD_STAGE_EVENT, write_event },
     };
-    static const enum word titles[PLACE_LIMIT] = { WORD_STAGE_CAUSE, WORD_STAGE_OTHER,
-                                                   WORD_STAGE_SEEN };
+    const enum word titles[PLACE_LIMIT] = { finding_is_culprit(root)    ? WORD_STAGE_CAUSE
+                                            : root->candidate_count > 1 ? WORD_STAGE_CANDIDATE
+                                                                        : WORD_STAGE_SYMPTOM,
+                                            WORD_STAGE_OTHER, WORD_STAGE_SEEN };
     const struct analyze_place *all[PLACE_LIMIT] = { &root->cause, &root->other, &root->seen };
     const struct analyze_place *places[PLACE_LIMIT];
     struct doc_column columns[PLACE_LIMIT + 1] = { { WORD_STAGE, false, false } };
@@ -212,7 +214,7 @@ static void print_candidates(struct doc *doc, const struct finding *root)
 
 void section_stage(struct doc *doc, const struct report_facts *facts)
 {
-    const struct finding *root = facts_root(facts);
+    const struct finding *root = facts_told(facts);
     doc_heading(doc, 2, "stage", WORD_SECTION_STAGE);
     if (!root) {
         doc_sentence(doc, WORD_STAGE_NONE, NULL);

@@ -83,7 +83,7 @@ static void print_outcome(struct doc *doc, const struct report_facts *facts)
         doc_words(doc, WORD_SUMMARY_NOT_REPRODUCED, done, bound, NULL);
         break;
     default:
-        doc_words(doc, WORD_SUMMARY_INCONCLUSIVE, open, done, NULL);
+        doc_words(doc, WORD_SUMMARY_INCONCLUSIVE, open, NULL);
     }
     doc_paragraph_end(doc);
 }

@@ -55,7 +55,9 @@ static void print_evidence(struct doc *doc, const struct report_facts *facts,
         finding_describe(finding, doc->language, &words);
         text_add(&words, ". ");
     }
-    sections_evidence(facts, hypothesis, doc->language, &words);
+    /* That nothing was counted says nothing where something was found. */
+    if (!finding || one->total > 0)
+        sections_evidence(facts, hypothesis, doc->language, &words);
     doc_cell_text(doc, text_get(&words));
     doc->out->failed = doc->out->failed || words.failed;
     text_release(&words);
@@ -219,8 +221,11 @@ void section_next_steps(struct doc *doc, const struct report_facts *facts)
         doc_words(doc, WORD_NEXT_RESUME, facts->identity.id, NULL);
         doc_item_end(doc);
     }
+    const struct finding *told = facts_told(facts);
+    bool window = told && told->cause.foreign && told->candidate_count > 1;
     doc_item_begin(doc);
-    doc_words(doc, first[facts->verdict.outcome], facts->identity.id, done, least, NULL);
+    doc_words(doc, window ? WORD_NEXT_NARROW : first[facts->verdict.outcome], facts->identity.id,
+              done, least, NULL);
     doc_item_end(doc);
     print_missing_steps(doc, facts);
     doc_list_end(doc);

@@ -51,9 +51,8 @@ const struct words words_en = {
             "only faults in more than {2} of iterations (95 % confidence), and is no proof that "
             "the fault is gone.",
         [WORD_SUMMARY_INCONCLUSIVE] =
-            "The evidence does not decide: after {2} {2|iteration|iterations}, {1} "
-            "{1|hypothesis stays|hypotheses stay} inconclusive. The table of hypotheses says "
-            "what is missing for each.",
+            "The evidence does not decide: {1} {1|hypothesis stays|hypotheses stay} "
+            "inconclusive. The table of hypotheses says what is missing for each.",
         [WORD_IN_DETAIL] = "In detail: {1}.",
         [WORD_EXPECTED_FAULT] = "Expected fault: `{1}`",
         [WORD_SUMMARY_COUNTS] =
@@ -66,8 +65,10 @@ const struct words words_en = {
         [WORD_STAGE_NONE] = "No fault was located.",
         [WORD_STAGE] = "Attribute",
         [WORD_STAGE_CAUSE] = "Cause",
+        [WORD_STAGE_CANDIDATE] = "One of the candidates",
+        [WORD_STAGE_SYMPTOM] = "Seen at",
         [WORD_STAGE_OTHER] = "Other side",
-        [WORD_STAGE_SEEN] = "Seen at",
+        [WORD_STAGE_SEEN] = "Surfaced at",
         [WORD_STAGE_CALL] = "Call",
         [WORD_STAGE_LAYER] = "Layer",
         [WORD_STAGE_STEP] = "Step",
@@ -91,7 +92,7 @@ const struct words words_en = {
             "nearest live buffer after: `{1}` at `{2}`, {3}, {4} {4|byte|bytes} away",
         [WORD_NEAR_FREED] = "freed buffer `{1}` at `{2}`, {3}, held it most recently",
         [WORD_NEAR_NOTHING] = "no buffer, alive or freed, within {1}",
-        [WORD_CANDIDATES] = "{1} launches are possible; the first is the likeliest:",
+        [WORD_CANDIDATES] = "{1} launches are possible:",
         [WORD_SECTION_FINDINGS] = "Findings",
         [WORD_SECTION_CALLERS] = "Who called",
         [WORD_CALLED_BY] = "`{1}` (event {2}) was called by",
@@ -151,6 +152,9 @@ const struct words words_en = {
             "`verify`; more iterations give the search for the culprit more to compare.",
         [WORD_NEXT_NOT_SEEN] =
             "{2} {2|iteration|iterations}; at least {3} needed. Repeat audit {1} with a larger `--matrix`.",
+        [WORD_NEXT_NARROW] =
+            "Run the same command with `--narrow`: it waits after each of the launches, until "
+            "one is left.",
         [WORD_NEXT_NOT_REPRODUCED] =
             "Run more iterations to rule out rarer faults, or find out what was different when "
             "the fault of {1} was first seen: model, prompt, device, driver, environment.",
@@ -318,6 +322,7 @@ const struct words words_en = {
         [WORD_FIGURE_CHAIN] = "From the cause to where the error was seen",
         [WORD_FIGURE_PLACE] = "Where it was",
         [WORD_CHAIN_CAUSE] = "cause",
+        [WORD_CHAIN_CANDIDATE] = "one of several candidates",
         [WORD_CHAIN_OTHER] = "other side",
         [WORD_CHAIN_SEEN] = "seen here",
         [WORD_CHAIN_SURFACED] = "surfaced here",

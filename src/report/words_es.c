@@ -52,9 +52,8 @@ const struct words words_es = {
             "fallos en más del {2} de las iteraciones (95 % de confianza) y no prueba que haya "
             "desaparecido.",
         [WORD_SUMMARY_INCONCLUSIVE] =
-            "La evidencia no decide: tras {2} {2|iteración|iteraciones}, {1} {1|hipótesis "
-            "sigue|hipótesis siguen} sin conclusión. La tabla de hipótesis dice qué falta en "
-            "cada una.",
+            "La evidencia no decide: {1} {1|hipótesis sigue|hipótesis siguen} sin conclusión. "
+            "La tabla de hipótesis dice qué falta en cada una.",
         [WORD_IN_DETAIL] = "En detalle: {1}.",
         [WORD_EXPECTED_FAULT] = "Fallo esperado: `{1}`",
         [WORD_SUMMARY_COUNTS] =
@@ -67,8 +66,10 @@ const struct words words_es = {
         [WORD_STAGE_NONE] = "No se localizó ningún fallo.",
         [WORD_STAGE] = "Atributo",
         [WORD_STAGE_CAUSE] = "Causa",
+        [WORD_STAGE_CANDIDATE] = "Uno de los candidatos",
+        [WORD_STAGE_SYMPTOM] = "Visto en",
         [WORD_STAGE_OTHER] = "Otra parte",
-        [WORD_STAGE_SEEN] = "Visto en",
+        [WORD_STAGE_SEEN] = "Se manifestó en",
         [WORD_STAGE_CALL] = "Llamada",
         [WORD_STAGE_LAYER] = "Capa",
         [WORD_STAGE_STEP] = "Paso",
@@ -93,8 +94,7 @@ const struct words words_es = {
         [WORD_NEAR_FREED] =
             "el búfer liberado `{1}` en `{2}`, {3}, fue el último en contenerla",
         [WORD_NEAR_NOTHING] = "ningún búfer, vivo ni liberado, a menos de {1}",
-        [WORD_CANDIDATES] =
-            "Pudo ser cualquiera de {1} lanzamientos; el primero es el más probable:",
+        [WORD_CANDIDATES] = "Pudo ser cualquiera de {1} lanzamientos:",
         [WORD_SECTION_FINDINGS] = "Hallazgos",
         [WORD_SECTION_CALLERS] = "Quién llamó",
         [WORD_CALLED_BY] = "A `{1}` (evento {2}) lo llamó",
@@ -159,6 +159,9 @@ const struct words words_es = {
         [WORD_NEXT_NOT_SEEN] =
             "{2} {2|iteración|iteraciones}; hacen falta al menos {3}. Repita la auditoría {1} con una `--matrix` "
             "mayor.",
+        [WORD_NEXT_NARROW] =
+            "Ejecute el mismo comando con `--narrow`: espera tras cada uno de los lanzamientos, "
+            "hasta que quede uno.",
         [WORD_NEXT_NOT_REPRODUCED] =
             "Ejecute más iteraciones para descartar fallos más raros, o averigüe qué era "
             "distinto cuando se vio por primera vez el fallo de {1}: modelo, prompt, "
@@ -330,6 +333,7 @@ const struct words words_es = {
         [WORD_FIGURE_CHAIN] = "De la causa al lugar donde se vio el error",
         [WORD_FIGURE_PLACE] = "Dónde fue",
         [WORD_CHAIN_CAUSE] = "causa",
+        [WORD_CHAIN_CANDIDATE] = "uno de varios candidatos",
         [WORD_CHAIN_OTHER] = "otra parte",
         [WORD_CHAIN_SEEN] = "visto aquí",
         [WORD_CHAIN_SURFACED] = "se manifestó aquí",

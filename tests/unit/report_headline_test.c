@@ -65,7 +65,17 @@ static void test_without_finding(void **state)
         &specimen->facts,
         "The planted fault is the cause: the runs fail with it and are sound without it",
         "El fallo inyectado es la causa: las ejecuciones fallan con él y son correctas sin él");
+    /* What may explain it is told where nothing is certain. */
     settle(specimen, AUDIT_DEFECT_SEEN, 0);
+    check_headline(&specimen->facts,
+                   "one of 2 launches made an illegal memory access at 0x7f0000300010; surfaced at "
+                   "the D2H copy of logits, step 3; candidates: rope, layer 17, step 3; kv_append, "
+                   "layer 17, step 3",
+                   "uno de 2 lanzamientos hizo un acceso ilegal a memoria en 0x7f0000300010; se "
+                   "manifestó en la copia D2H de logits, paso 3; candidatos: rope, capa 17, paso "
+                   "3; kv_append, capa 17, paso 3");
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++)
+        specimen->facts.verdict.hypotheses[i].finding = -1;
     check_headline(&specimen->facts, "A run failed, and no finding says why",
                    "Una ejecución falló y ningún hallazgo dice por qué");
     for (int i = 0; i < HYPOTHESIS_COUNT; i++)
