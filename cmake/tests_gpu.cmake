@@ -10,7 +10,7 @@ if(greta_kernel_count GREATER 0)
         if(IS_SYMLINK ${CMAKE_BINARY_DIR}/fake_gpu) # of another build, which must keep its own
             file(REMOVE ${CMAKE_BINARY_DIR}/fake_gpu)
         endif()
-        add_library(greta_fake_cuda SHARED tests/fake_gpu/emulator.c tests/fake_gpu/fake_cuda.c
+        add_library(greta_fake_cuda SHARED tests/fake_gpu/adverse.c tests/fake_gpu/emulator.c tests/fake_gpu/fake_cuda.c
                     tests/fake_gpu/fake_memory.c tests/fake_gpu/fake_work.c
                     tests/fake_gpu/kernels.c tests/fake_gpu/late.c)
         set_target_properties(greta_fake_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1
@@ -175,6 +175,20 @@ if(greta_kernel_count GREATER 0)
                              ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};${ARGN}")
     endfunction()
     if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT GRETA_SANITIZE AND NOT GRETA_COVERAGE)
+        # Faults anywhere, each in two processes: 50 with --full, 1,000 more with --long.
+        function(greta_placements_test name label count seed) # then what the environment says beside
+            add_test(NAME ${name} COMMAND gpu_placements_test ${ARGV4} ${count} ${seed})
+            set_tests_properties(${name} PROPERTIES TIMEOUT 1800 LABELS ${label}
+                ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_LATE=1;${ARGV5}")
+        endfunction()
+        greta_placements_test(fake_gpu/placements full 25 1 cuda:0)
+        greta_placements_test(fake_gpu/placements_older full 25 101 cuda:0 FAKE_GPU_CHIP=80)
+        greta_placements_test(integration/placements full 50 1 host)
+        foreach(part RANGE 1 2)
+            greta_placements_test(fake_gpu/placements_many_${part} long 250 ${part}0000 cuda:0)
+            greta_placements_test(fake_gpu/placements_many_older_${part} long 250 ${part}5000 cuda:0
+                                  FAKE_GPU_CHIP=80)
+        endforeach()
         greta_fake_self_test(self_test "" 0)
         set_tests_properties(fake_gpu/self_test PROPERTIES LABELS long)
         greta_fake_self_test(self_test_some

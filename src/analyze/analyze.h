@@ -129,7 +129,7 @@ enum finding_attribution {
 };
 const char *finding_attribution_name(enum finding_attribution attribution); /* "seen-at" */
 
-#define FINDING_CANDIDATE_LIMIT 16
+#define FINDING_CANDIDATE_LIMIT 32
 #define FINDING_WRAP_LIMIT 16 /* times 2^32 that an index which wrapped is taken to be off */
 #define FINDING_REASON_BYTES 160
 

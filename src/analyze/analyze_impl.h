@@ -261,6 +261,15 @@ const struct event *analyze_find_call(const struct analyzer *analyzer, uint64_t 
 /* The access with that operand, or NULL. */
 const struct event_access *event_operand(const struct event *event, uint8_t operand);
 
+/* How far the streams had got (progress.c). */
+struct progress {
+    uint64_t entered[CRUMB_STREAM_LIMIT]; /* the launch that left its crumb last */
+    uint64_t done[CRUMB_STREAM_LIMIT];    /* all work of the stream up to this id has ended */
+};
+/* By what is known of calls before that id. */
+void progress_find(const struct analyzer *analyzer, uint64_t before_id,
+                   struct progress *ret_progress);
+
 /* Which launches may have made the illegal access (suspects.c): the candidates of the draft, the
  * likeliest its cause. Direct if only one can have, else possible, with the reason. fault: the
  * event; id 0: the process died, with none. draft->near is set already. Returns how many. */

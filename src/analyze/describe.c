@@ -11,6 +11,7 @@
 
 /* More candidates than these are counted in a headline, not named. */
 #define HEADLINE_CANDIDATES 3u
+#define SENTENCE_CANDIDATES 8u
 
 void describe_name(const struct describer *out, const char *name)
 {
@@ -213,7 +214,7 @@ static void add_subject(const struct describer *out, const struct finding *findi
 static void add_candidates(const struct describer *out, const struct finding *finding)
 {
     uint32_t count = finding->candidate_count,
-             shown = out->brief ? HEADLINE_CANDIDATES : FINDING_CANDIDATE_LIMIT;
+             shown = out->brief ? HEADLINE_CANDIDATES : SENTENCE_CANDIDATES;
     if (count < 2)
         return;
     text_add(out->text, SAY("; candidates: ", "; candidatos: "));

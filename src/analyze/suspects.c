@@ -20,8 +20,6 @@
 
 /* Further away than this an address says nothing of an operand. */
 #define NEAR_LIMIT (UINT64_C(1) << 20)
-/* Marks whose last recording is looked for at a time; of more, less is excluded. */
-#define WANTED_LIMIT 256u
 
 /* ---- Addresses ------------------------------------------------------------------------------ */
 
@@ -53,99 +51,6 @@ uint32_t access_wraps(const struct analyzer *analyzer, const struct event_access
 bool access_is_near(const struct event_access *access, uint64_t address)
 {
     return access_distance(access, address) <= NEAR_LIMIT;
-}
-
-/* ---- What is done --------------------------------------------------------------------------- */
-
-/* All work of a stream up to `done` has ended. */
-struct progress {
-    uint64_t entered[CRUMB_STREAM_LIMIT];
-    uint64_t done[CRUMB_STREAM_LIMIT];
-    uint64_t wanted[WANTED_LIMIT]; /* marks that were passed, and whose recording is looked for */
-    uint32_t wanted_count;
-};
-
-static void raise(uint64_t *id, uint64_t least)
-{
-    if (*id < least)
-        *id = least;
-}
-
-static void want(struct progress *progress, uint64_t mark)
-{
-    for (uint32_t i = 0; i < progress->wanted_count; i++)
-        if (progress->wanted[i] == mark)
-            return;
-    if (progress->wanted_count < WANTED_LIMIT)
-        progress->wanted[progress->wanted_count++] = mark;
-}
-
-static bool take_wanted(struct progress *progress, uint64_t mark)
-{
-    for (uint32_t i = 0; i < progress->wanted_count; i++)
-        if (progress->wanted[i] == mark) {
-            progress->wanted[i] = progress->wanted[--progress->wanted_count];
-            return true;
-        }
-    return false;
-}
-
-/* Newest first: what a wait proves is about calls before it. */
-static void look_back(const struct analyzer *analyzer, const struct event *event,
-                      struct progress *progress)
-{
-    uint32_t stream = event->stream_index;
-    bool known = stream < CRUMB_STREAM_LIMIT;
-    if (event->outcome != EVENT_DONE)
-        return;
-    switch (event->kind) {
-    case EVENT_STREAM_SYNC:
-    case EVENT_STREAM_DESTROY:
-        if (known)
-            raise(&progress->done[stream], event->id);
-        break;
-    case EVENT_MARK_SYNC:
-        want(progress, event->object);
-        break;
-    case EVENT_TICKET_REDEEM: {
-        const struct history_entry *copy = history_find(&analyzer->history, event->cause_id);
-        if (event->found == 1 && copy && copy->event.stream_index < CRUMB_STREAM_LIMIT)
-            raise(&progress->done[copy->event.stream_index], event->cause_id);
-        break;
-    }
-    case EVENT_MARK_WAIT: /* passed, if work that comes after it in its stream has begun */
-        if (known && progress->done[stream] >= event->id)
-            want(progress, event->object);
-        break;
-    case EVENT_MARK_RECORD:
-        if (known && take_wanted(progress, event->object))
-            raise(&progress->done[stream], event->id);
-        break;
-    default:
-        break;
-    }
-}
-
-static void find_progress(const struct analyzer *analyzer, uint64_t before_id,
-                          struct progress *ret_progress)
-{
-    const struct history *history = &analyzer->history;
-    memset(ret_progress, 0, sizeof(*ret_progress));
-    for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++) {
-        const struct stream_state *stream = order_stream(&analyzer->order, i);
-        uint64_t *done = &ret_progress->done[i];
-        if (stream)
-            raise(done, stream->completed_id);
-        if (!analyzer->crumbs)
-            continue;
-        const struct crumb_stream *crumbs = &analyzer->crumbs->streams[i];
-        uint64_t entered = crumb_entered(crumbs);
-        ret_progress->entered[i] = entered;
-        raise(done, crumb_finished(crumbs));
-        raise(done, entered ? entered - 1 : 0);
-    }
-    for (uint64_t at = history_lower(history, before_id); at > history_first(history); at--)
-        look_back(analyzer, &history_at(history, at - 1)->event, ret_progress);
 }
 
 /* ---- Ranks ---------------------------------------------------------------------------------- */
@@ -397,7 +302,7 @@ uint64_t suspects_find(const struct analyzer *analyzer, const struct event *faul
     struct walk walks[CRUMB_STREAM_LIMIT] = { 0 };
     struct progress progress;
     uint64_t end = fault->id ? history_lower(history, fault->id) : history->count;
-    find_progress(analyzer, fault->id ? fault->id : UINT64_MAX, &progress);
+    progress_find(analyzer, fault->id ? fault->id : UINT64_MAX, &progress);
     pass_forgotten(&suspects, &progress);
     for (uint64_t at = history_first(history); at < end; at++) {
         const struct event *event = &history_at(history, at)->event;

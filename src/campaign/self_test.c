@@ -1,6 +1,8 @@
 /* self_test.c - planting and looking; see self_test.h. */
 #include "campaign/self_test.h"
 
+#include "campaign/narrow.h"
+
 #include "campaign/stress.h"
 #include "ops/ops.h"
 
@@ -150,18 +152,6 @@ static void note_absent(struct report_planted *planted)
                     "are canaries, and nothing would fault";
 }
 
-/* The first finding of the row's hypothesis that has several candidates; NULL: none. */
-static const struct finding *find_several(const struct self_test_row *row,
-                                          const struct analysis *analysis)
-{
-    for (size_t i = 0; i < analysis->finding_count; i++)
-        if (analysis->findings[i].hypothesis == row->hypothesis &&
-            analysis->findings[i].certainty == FINDING_POSSIBLE &&
-            analysis->findings[i].candidate_count)
-            return &analysis->findings[i];
-    return NULL;
-}
-
 static bool has_candidate(const struct self_test_row *row, const struct finding *finding)
 {
     for (uint32_t i = 0; i < finding->candidate_count; i++)
@@ -227,8 +217,8 @@ static enum status plant(struct bench *bench, const struct self_test_row *row,
     }
     describe_miss(&outcome, analysis, note, note_bytes);
     enum status status = STATUS_OK;
-    const struct finding *several = analysis && !root ? find_several(row, analysis) : NULL;
-    if (several)
+    const struct finding *several = analysis ? narrow_find(analysis) : NULL;
+    if (several && several->hypothesis == row->hypothesis)
         status = narrow(bench, row, &job, several, planted, err);
     if (planted->detected && (row->needs & SELF_TEST_COMPARED))
         status = run_other_path(bench, &job, &planted->detected, err);

@@ -4,6 +4,7 @@
 
 #include "device/cuda/cuda_api.h"
 
+#include "adverse.h"
 #include "emulator.h"
 #include "late.h"
 
@@ -76,6 +77,7 @@ struct CUgraphNode_st {
     unsigned char byte;
     bool began; /* early: with what it read by then */
     uint64_t early_digest;
+    struct CUstream_st *stream; /* that it is given to; NULL: the default one */
     struct CUgraphNode_st *next;
 };
 
@@ -86,6 +88,7 @@ struct CUgraph_st {
 struct CUstream_st {
     CUgraph capturing;
     struct late_queue late;
+    struct adverse_trail trail;
 };
 
 struct CUevent_st {

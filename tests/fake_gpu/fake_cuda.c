@@ -23,7 +23,7 @@ CUresult fake_sticky;
  * FAKE_GPU_CHIP: its compute capability, times ten (default: 90). FAKE_GPU_EARLY: the kernels of a
  * graph all begin before the first has done anything: what one reads by then (load_if) must be what
  * it would read in its turn. FAKE_GPU_NO_RANGES: memory cannot be mapped into address ranges.
- * FAKE_GPU_VERSION: CUDA's version the driver is for (default: 13000). FAKE_GPU_COUNT: devices
+ * FAKE_GPU_ADVERSE: adverse.h. FAKE_GPU_VERSION: CUDA's version the driver is for (default: 13000). FAKE_GPU_COUNT: devices
  * (default: 1; they are one). */
 static int live[THING_COUNT];
 static size_t used_bytes;

@@ -33,6 +33,10 @@ static void on_fault(int number, siginfo_t *info, void *context)
 static void do_work(const struct CUgraphNode_st *work)
 {
     uint64_t digest;
+    if (work->stream && work->kind == WORK_KERNEL)
+        adverse_before(&work->stream->trail, work->call.crumbs, work->stream->late.waits);
+    else if (work->stream)
+        adverse_break(&work->stream->trail);
     switch (work->kind) {
     case WORK_KERNEL:
         digest = emulator_run(work->kernel->run, &work->call, work->grid_x, work->grid_y,
@@ -92,6 +96,8 @@ static CUresult run_work(const struct CUgraphNode_st *work)
         else
             fake_sticky = CUDA_ILLEGAL_ADDRESS;
         running = false;
+        if (fake_sticky && work->stream && work->kind == WORK_KERNEL)
+            adverse_fault(&work->stream->trail, work->call.crumbs, fake_chip() >= 90);
         sigaction(SIGSEGV, &before_segv, NULL);
         sigaction(SIGBUS, &before_bus, NULL);
     }
@@ -119,6 +125,8 @@ CUresult fake_do_or_keep(CUstream stream, const struct CUgraphNode_st *work)
     if (!late_wanted() || !stream)
         return run_work(work);
     struct CUgraphNode_st *node = copy_node(work);
+    if (node)
+        node->stream = stream;
     if (node && late_give(&stream->late, run_late, node))
         return 0;
     free(node);

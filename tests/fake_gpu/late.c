@@ -1,6 +1,8 @@
 /* late.c - queues of work, and doing it in order. */
 #include "late.h"
 
+#include "adverse.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -64,32 +66,56 @@ void late_place_mark(struct late_queue *queue, struct late_mark *ret_mark)
     pthread_mutex_unlock(&lock);
 }
 
+static void do_until(struct late_queue *queue, uint64_t place);
+
+static void do_one(struct late_queue *queue)
+{
+    struct late_work *item = queue->first;
+    queue->first = item->next;
+    if (!queue->first)
+        queue->last = NULL;
+    queue->done++;
+    if (item->run) {
+        item->run(item->work);
+    } else {
+        queue->waits++;
+        if (item->mark.queue)
+            do_until(item->mark.queue, item->mark.place);
+    }
+    free(item->work);
+    free(item);
+}
+
+/* Some work of queues that nobody waits for. */
+static void do_others(void)
+{
+    for (struct late_queue *other = queues; other; other = other->next)
+        while (other->first && adverse_chance(3))
+            do_one(other);
+}
+
 /* With the lock held. A mark is placed before it is waited for, so no two queues wait for each
  * other; the work is taken out first all the same, and done once. */
 static void do_until(struct late_queue *queue, uint64_t place)
 {
     while (queue->done < place) {
-        struct late_work *item = queue->first;
-        if (!item)
-            abort(); /* a mark behind what was given */
-        queue->first = item->next;
+        if (adverse_wanted())
+            do_others();
+        if (queue->done >= place)
+            break;
         if (!queue->first)
-            queue->last = NULL;
-        queue->done++;
-        if (item->run)
-            item->run(item->work);
-        else if (item->mark.queue)
-            do_until(item->mark.queue, item->mark.place);
-        free(item->work);
-        free(item);
+            abort(); /* a mark behind what was given */
+        do_one(queue);
     }
 }
 
 void late_do_mark(const struct late_mark *mark)
 {
     pthread_mutex_lock(&lock);
-    if (mark->queue)
+    if (mark->queue) {
         do_until(mark->queue, mark->place);
+        mark->queue->waits++;
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -97,6 +123,7 @@ void late_do_queue(struct late_queue *queue)
 {
     pthread_mutex_lock(&lock);
     do_until(queue, queue->given);
+    queue->waits++;
     pthread_mutex_unlock(&lock);
 }
 

@@ -1,5 +1,6 @@
 /* late.h - work that lies in a stream until somebody waits for it, as on a GPU that is slow: what
- * is freed, overwritten or read too early is then always too early. FAKE_GPU_LATE turns it on. */
+ * is freed, overwritten or read too early is then always too early. FAKE_GPU_LATE turns it on. With
+ * FAKE_GPU_ADVERSE (adverse.h) other streams' work is done in between. */
 #ifndef GRETA_TESTS_FAKE_GPU_LATE_H
 #define GRETA_TESTS_FAKE_GPU_LATE_H
 
@@ -9,6 +10,7 @@
 struct late_queue {
     struct late_work *first, *last;
     uint64_t given, done;
+    uint64_t waits; /* so far: of the queue for a mark, and of the host for the queue */
     struct late_queue *next; /* of all: a queue is never freed, marks may name it */
 };
 

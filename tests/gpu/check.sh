@@ -160,6 +160,17 @@ wanted third-opinion && {
 for plan in wild-pointer memory-vanished overrun; do
     run_test "fault-$plan" gpu_fault_test "$plan@op=add,layer=3"
 done
+run_test narrowing gpu_narrow_test
+# A hundred faults anywhere, each in two processes, which takes longer than other steps.
+wanted placements && {
+    if [ -x "$build/gpu_placements_test" ]; then
+        timeout -k 5 1800 "$build/gpu_placements_test" "$device" 100 "$seed" >out 2>&1 </dev/null &&
+            line placements ok "$(grep -m 1 ' placements from ' out)" ||
+            line placements FAILED "$(grep -m 3 -E '^seed| placements from ' out | tr '\n' ' ' | cut -c 1-400)"
+    else
+        line placements skipped "gpu_placements_test is not in $build"
+    fi
+}
 wanted self-test && {
     LIMIT_SAVED=$limit limit=$((limit * 4))
     limited "$greta" audit --self-test --device "$device"

@@ -161,11 +161,14 @@ enum status gpu_launch(struct gpu_device *gpu, struct gpu_stream *stream,
     struct gpu_prepared prepared; /* large: only what is used is written */
     TRY(gpu_make_workspace(gpu, stream, err));
     gpu_prepare(gpu, stream, command, 0, (struct gpu_before){ 0 }, &prepared);
-    for (uint32_t i = 0; i < prepared.count; i++)
+    for (uint32_t i = 0; i < prepared.count; i++) {
         GPU_TRY(gpu,
                 runtime->launch(runtime->self, prepared.functions[i], &prepared.grids[i],
                                 stream->handle, &prepared.calls[i]),
                 command->contract->name, err);
+        if (i == 0) /* it may fault while the others are given */
+            gpu_note_command(stream, command);
+    }
     return STATUS_OK;
 }
 

@@ -205,6 +205,7 @@ void gpu_graph_destroy(struct device *device, void *graph);
 
 /* Notes a command as given. */
 void gpu_stream_note(struct gpu_stream *stream, const struct gpu_history *given);
+void gpu_note_command(struct gpu_stream *stream, const struct device_command *command);
 
 /* ---- Commands (gpu_command.c) --------------------------------------------------------------- */
 
@@ -238,7 +239,7 @@ uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *str
  * them (gpu_early.c). */
 bool gpu_is_written(const struct device_command *commands, size_t count,
                     const struct device_host_operand *operand);
-/* A launch outside of a graph. */
+/* A launch outside of a graph; notes it. */
 enum status gpu_launch(struct gpu_device *gpu, struct gpu_stream *stream,
                        const struct device_command *command, struct error *err);
 /* Copies and fills. */

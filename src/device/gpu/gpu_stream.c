@@ -12,6 +12,15 @@ void gpu_stream_note(struct gpu_stream *stream, const struct gpu_history *given)
     stream->last_id = given->event_id;
 }
 
+void gpu_note_command(struct gpu_stream *stream, const struct device_command *command)
+{
+    struct gpu_history given = { .event_id = command->event_id,
+                                 .op = device_command_name(command),
+                                 .scope = command->scope,
+                                 .is_launch = command->contract != NULL };
+    gpu_stream_note(stream, &given);
+}
+
 enum status gpu_stream_submit(struct device *device, void *argument,
                               const struct device_command *command, struct error *err)
 {
@@ -21,15 +30,12 @@ enum status gpu_stream_submit(struct device *device, void *argument,
         return gpu_inspect_submit(gpu, stream, command, err);
     gpu_enter(gpu);
     TRY(gpu_inspect_flush(gpu, stream, err));
-    if (command->kind == DEVICE_COMMAND_LAUNCH)
+    if (command->kind == DEVICE_COMMAND_LAUNCH) {
         TRY(gpu_launch(gpu, stream, command, err));
-    else
+    } else {
         GPU_TRY(gpu, gpu_transfer(gpu, stream, command), device_command_name(command), err);
-    gpu_stream_note(stream, &(struct gpu_history){
-                                .event_id = command->event_id,
-                                .op = device_command_name(command),
-                                .scope = command->scope,
-                                .is_launch = command->contract != NULL });
+        gpu_note_command(stream, command);
+    }
     if (device_wants_completion(device, command))
         gpu_completions_add(gpu, stream, command->event_id);
     if (command->kind != DEVICE_COMMAND_COPY_IN) /* the device would wait for what comes behind */
