@@ -236,19 +236,26 @@ void campaign_archive_verdict(const char *artifacts, const struct campaign_archi
 
 /* ---- Removing ------------------------------------------------------------------------------- */
 
+static int number_of(const char *digits, size_t count)
+{
+    int number = 0;
+    for (size_t i = 0; i < count; i++)
+        number = 10 * number + (digits[i] - '0');
+    return number;
+}
+
 /* When it was begun, in seconds since 1970, by its id. */
 static int64_t begun(const struct campaign_archived *audit)
 {
-    struct tm utc = { 0 };
-    int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
-    if (sscanf(audit->id, "%4d%2d%2d-%2d%2d%2d", &year, &month, &day, &hour, &minute, &second) != 6)
+    const char *id = audit->id;
+    if (!archive_is_id(id))
         return INT64_MAX; /* never old */
-    utc.tm_year = year - 1900;
-    utc.tm_mon = month - 1;
-    utc.tm_mday = day;
-    utc.tm_hour = hour;
-    utc.tm_min = minute;
-    utc.tm_sec = second;
+    struct tm utc = { .tm_year = number_of(id, 4) - 1900,
+                      .tm_mon = number_of(id + 4, 2) - 1,
+                      .tm_mday = number_of(id + 6, 2),
+                      .tm_hour = number_of(id + 9, 2),
+                      .tm_min = number_of(id + 11, 2),
+                      .tm_sec = number_of(id + 13, 2) };
     return (int64_t)timegm(&utc);
 }
 

@@ -1,5 +1,5 @@
 /* archive_last.c - ARTIFACTS/last: a relative link to the newest finished audit, replaced by a
- * rename, so that whoever follows it finds one audit or another and never none. */
+ * rename, so that a reader always finds one audit or another. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "campaign/archive.h"
 
@@ -73,7 +73,7 @@ enum status archive_point_last(const char *folder, const char *id, bool *ret_don
         return error_set_os(err, errno, "%s: cannot be found again", folder);
     const char *name = cut_name(artifacts), *day = name ? cut_name(artifacts) : NULL;
     if (!day || strcmp(name, id) != 0 || !archive_is_day(day) || !archive_is_id(id))
-        return STATUS_OK; /* it was moved: it is in nobody's archive */
+        return STATUS_OK; /* it was moved: it is in no archive */
     snprintf(target, sizeof(target), "%.16s/%.31s", day, id);
     TRY(files_join(path, err, artifacts, ARCHIVE_LAST_NAME));
     if (lstat(path, &info) == 0 && !S_ISLNK(info.st_mode))

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A default recording has 35 MiB. More than that is not expanded into memory for anybody. */
+/* A default recording has 35 MiB. A larger one than this is not expanded into memory. */
 #define EXPANDED_LIMIT_BYTES ((uint64_t)1 << 30)
 #define CHUNK_RECORDS 512u
 

@@ -55,7 +55,7 @@ umask 022
 # ---- Who may read it ---------------------------------------------------------------------------
 last="permissions"
 open=$(find artifacts ! -type l -perm /077)
-[ -z "$open" ] || fail "expected nobody else to read it, found $open"
+[ -z "$open" ] || fail "expected only the owner to read it, found $open"
 expect_exit 0 "$GRETA" quantize tiny.gguf small.gguf q4_0
 [ "$(stat -c %a small.gguf)" = 644 ] || fail "expected a model to have the usual permissions"
 rm small.gguf
@@ -84,7 +84,7 @@ expect_json "j['analyses'] == json.load(open('before.json'))['analyses'] and not
 expect_exit 1 "${audit[@]}" --no-self-test --no-interventions --artifacts faulty --matrix B:audit:8 --inject rope-position@layer=2,step=3
 expect_exit 0 "$GRETA" flight show faulty/last/run/B.flight.zst --json
 expect_json "j['left_out'] == 0 and j['findings']"
-# One that somebody damaged or filled.
+# Damaged ones, and one that claims too much.
 folder=$(readlink -f faulty/last)
 cp "$folder/run/B.flight.zst" kept.zst
 head -c 2000 kept.zst >"$folder/run/B.flight.zst"
@@ -120,7 +120,7 @@ expect_one_line_error "found several"
 expect_exit 3 "$GRETA" audit show 1999
 expect_one_line_error "there is no such audit"
 
-# ---- What somebody planted ---------------------------------------------------------------------
+# ---- What others planted -------------------------------------------------------------------------
 # plant ID [DAY]: a copy of the third audit under that id, in $planted.
 plant()
 {
