@@ -85,13 +85,12 @@ static json_t *place_json(const struct analyze_place *place)
 {
     if (!place->event_id)
         return json_null();
-    return json_pack("{s:I, s:s, s:s, s:o, s:o, s:s, s:o}", "event", (json_int_t)place->event_id,
-                     "kind", event_kind_name((enum event_kind)place->kind), "op", place->op,
-                     "layer", index_json(place->scope.layer), "step",
-                     index_json(place->scope.step), "tensor", place->scope.tensor, "stream",
-                     index_json(place->stream_index == EVENT_NO_STREAM
-                                    ? -1
-                                    : (int64_t)place->stream_index));
+    return json_pack(
+        "{s:I, s:s, s:s, s:o, s:o, s:s, s:o}", "event", (json_int_t)place->event_id, "kind",
+        event_kind_name((enum event_kind)place->kind), "op", place->op, "layer",
+        index_json(place->scope.layer), "step", index_json(place->scope.step), "tensor",
+        place->scope.tensor, "stream",
+        index_json(place->stream_index == EVENT_NO_STREAM ? -1 : (int64_t)place->stream_index));
 }
 
 static json_t *finding_json(const struct analysis *analysis, size_t index)
@@ -100,12 +99,11 @@ static json_t *finding_json(const struct analysis *analysis, size_t index)
     struct text words;
     text_init(&words);
     finding_describe(finding, ANALYZE_ENGLISH, &words);
-    json_t *one = json_pack("{s:s, s:s, s:b, s:I, s:o, s:o}", "hypothesis",
-                            hypothesis_info(finding->hypothesis)->slug, "certainty",
-                            finding->certainty == FINDING_DIRECT ? "direct" : "possible", "root",
-                            (int32_t)index == analysis->root, "count", (json_int_t)finding->count,
-                            "cause", place_json(&finding->cause), "sentence",
-                            text_json(text_get(&words)));
+    json_t *one = json_pack(
+        "{s:s, s:s, s:b, s:I, s:o, s:o}", "hypothesis", hypothesis_info(finding->hypothesis)->slug,
+        "certainty", finding->certainty == FINDING_DIRECT ? "direct" : "possible", "root",
+        (int32_t)index == analysis->root, "count", (json_int_t)finding->count, "cause",
+        place_json(&finding->cause), "sentence", text_json(text_get(&words)));
     text_release(&words);
     return one;
 }
@@ -119,10 +117,9 @@ json_t *audit_result_json(const struct audit_result *result)
     json_t *findings = json_array();
     for (size_t i = 0; findings && i < analysis->finding_count; i++)
         json_array_append_new(findings, finding_json(analysis, i));
-    return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o}", "level", audit_level_name(result->level),
-                     "recording", text_json(result->recording), "events",
-                     (json_int_t)analysis->event_count,
-                     "not_analysed", (json_int_t)unseen_events(analysis), "finding_count",
-                     (json_int_t)(analysis->finding_count + analysis->findings_dropped),
-                     "findings", findings);
+    return json_pack(
+        "{s:s, s:o, s:I, s:I, s:I, s:o}", "level", audit_level_name(result->level), "recording",
+        text_json(result->recording), "events", (json_int_t)analysis->event_count, "not_analysed",
+        (json_int_t)unseen_events(analysis), "finding_count",
+        (json_int_t)(analysis->finding_count + analysis->findings_dropped), "findings", findings);
 }

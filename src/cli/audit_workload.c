@@ -33,10 +33,9 @@ static enum status parse(struct audit_workload *workload, const struct cli_invoc
     struct cli_common unused; /* of the audit's own line */
     size_t operand_count;
     bool help;
-    enum status status = cli_parse(&cli_infer, (int)invocation->operand_count,
-                                   (char *const *)(uintptr_t)invocation->operands,
-                                   &workload->settings, &unused, operands, &operand_count, &help,
-                                   err);
+    enum status status = cli_parse(
+        &cli_infer, (int)invocation->operand_count, (char *const *)(uintptr_t)invocation->operands,
+        &workload->settings, &unused, operands, &operand_count, &help, err);
     if (!status && help)
         status = error_set(err, STATUS_USAGE, "see greta infer --help");
     if (!status && operand_count)

@@ -35,7 +35,8 @@ MUST_CHECK enum status bench_report_create(enum bench_form form, struct bench_re
                                            struct error *err);
 MUST_CHECK enum status bench_report_add(struct bench_report *report,
                                         const struct bench_result *result, struct error *err);
-/* audit: of the whole run, for the rows of json and the last line of jsonl; borrowed, may be NULL. */
+/* audit: of the whole run, for the rows of json and the last line of jsonl; borrowed, may be NULL.
+ */
 MUST_CHECK enum status bench_report_finish(struct bench_report *report, json_t *audit,
                                            struct error *err);
 void bench_report_destroy(struct bench_report *report); /* NULL is fine */

@@ -100,8 +100,8 @@ struct cli_command {
 
 /* What was read from the environment, once, in main. */
 struct cli_environment {
-    bool guard_rail_disabled; /* GRETA_DISABLE_GUARD_RAIL=1 */
-    bool progress_shown;      /* stderr is a terminal */
+    bool guard_rail_disabled;    /* GRETA_DISABLE_GUARD_RAIL=1 */
+    bool progress_shown;         /* stderr is a terminal */
     bool colour_out, colour_err; /* stdout and stderr are terminals that want colours */
     /* Lines on copies to the host, as the first audits had them. */
     bool d2h_trace;            /* GRETA_TRACE_MEMCPY=1 */

@@ -109,7 +109,7 @@ struct bench {
     struct device *device;
     struct inject_plan plan;
     struct inject *inject; /* NULL: no fault is planted; ends with the device */
-    bool stopped; /* stop was called */
+    bool stopped;          /* stop was called */
     struct ops ops;
     struct engine *engine;
     struct bench_measure measure;
@@ -316,8 +316,9 @@ static enum cli_exit exit_of(const struct bench *bench)
     size_t count = cli_audit_finding_count(bench->audit);
     switch (cli_audit_answer(bench->audit)) {
     case CLI_AUDIT_FINDINGS:
-        fprintf(stderr, "Audit findings: the speed was measured, and the audit found %zu defect%s\n",
-                count, count == 1 ? "" : "s");
+        fprintf(stderr,
+                "Audit findings: the speed was measured, and the audit found %zu defect%s\n", count,
+                count == 1 ? "" : "s");
         return CLI_EXIT_FAILED;
     case CLI_AUDIT_UNKNOWN:
         return CLI_EXIT_UNDECIDED;

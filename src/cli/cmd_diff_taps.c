@@ -116,7 +116,8 @@ const struct cli_command cli_diff_taps = {
         "Compares two folders written by greta infer --tap-out: tensors are matched by name, "
         "layer, step, sequence and head, and compared in the order A computed them. For each it "
         "gives the largest absolute difference and the normalised error (sum of squared "
-        "differences over sum of squares of A); the first that differs is named, and all that differ "
+        "differences over sum of squares of A); the first that differs is named, and all that "
+        "differ "
         "are listed (--all: every one). Two NaN are the same; NaN against a number, another shape "
         "and a tensor that only one run has are differences.\n\n"
         "Exit status 0 if all are the same, 1 if not, 3 if a folder cannot be read.",

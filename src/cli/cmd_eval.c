@@ -1,7 +1,7 @@
 /* cmd_eval.c - greta eval: how well a model predicts a text, alone or against a recording. */
 #include "cli/cli.h"
-#include "cli/default_model.h"
 #include "cli/colour.h"
+#include "cli/default_model.h"
 #include "cli/device_choice.h"
 #include "cli/engine_load.h"
 #include "cli/token_input.h"

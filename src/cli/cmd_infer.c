@@ -1,4 +1,5 @@
 /* cmd_infer.c - greta infer: a prompt, and what the model makes of it. */
+#include "cli/colour.h"
 #include "cli/device_choice.h"
 #include "cli/infer_run.h"
 
@@ -104,6 +105,8 @@ static enum cli_exit run_once(const struct cli_invocation *invocation)
     enum status status = infer_run_prepare(&run, &err);
     if (status) {
         infer_run_release(&run);
+        if (status == STATUS_INTERRUPTED)
+            cli_put_coloured(stderr, invocation->colour_err, "STATUS=INTERRUPTED\n");
         return cli_fail(invocation, &err);
     }
     summary.load_ns = clock_ns() - run.start_ns;
@@ -151,7 +154,8 @@ const struct cli_command cli_infer = {
     .description =
         "Reads a prompt, and writes what the model makes of it to standard output as it comes; "
         "everything else goes to standard error: at the end the timings, STATUS=OK (or "
-        "FAILED, INTERRUPTED, FINDINGS, INCONCLUSIVE, and why), and the memory used. greta_infer is another name of this "
+        "FAILED, INTERRUPTED, FINDINGS, INCONCLUSIVE, and why), and the memory used. greta_infer "
+        "is another name of this "
         "command.\n\n"
         "Sampling works in the order users know: penalties, top-k, top-p, min-p, temperature. With "
         "--greedy or --temp 0 it always takes the likeliest token. On the host, results have the "
@@ -171,7 +175,8 @@ const struct cli_command cli_infer = {
         "recordings there are. GCORE_D2H_AUDIT=1 (to GCORE_D2H_AUDIT_LOG=FILE), "
         "GRETA_TRACE_MEMCPY=1 "
         "and GRETA_D2H_DEBUG=1 print a line or more for every copy from the device.\n\n"
-        "Exit status 1 if the guard rail refuses the model, generation fails, a kernel met an index "
+        "Exit status 1 if the guard rail refuses the model, generation fails, a kernel met an "
+        "index "
         "past its bound, or the audit found something; 3 if it could not begin or be recorded, 4 "
         "if the audit could not be finished, 130 if it was interrupted.",
     .examples = "  greta infer \"Once upon a time\"\n"

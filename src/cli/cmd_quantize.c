@@ -56,9 +56,8 @@ static enum cli_exit run_quantize(const struct cli_invocation *invocation)
     struct convert_quantize_result result;
     struct error err;
     if (!convert_type_find(type, &request.type)) {
-        error_set_at(
-            &err, STATUS_USAGE, __FILE__, __LINE__,
-            "TYPE: expected one of: " CLI_MODEL_TYPES "; found '%s'", type);
+        error_set_at(&err, STATUS_USAGE, __FILE__, __LINE__,
+                     "TYPE: expected one of: " CLI_MODEL_TYPES "; found '%s'", type);
         return cli_fail(invocation, &err);
     }
     struct gguf_file *input;

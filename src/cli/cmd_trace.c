@@ -17,10 +17,9 @@ struct settings {
     bool summary, narrow, json, quiet;
 };
 
-static const struct settings defaults = { .language = "en",
-                                          .backend = "auto",
-                                          .error_exit_code = -1,
-                                          .inconclusive_exit_code = -1 };
+static const struct settings defaults = {
+    .language = "en", .backend = "auto", .error_exit_code = -1, .inconclusive_exit_code = -1
+};
 
 #define AT(field) offsetof(struct settings, field)
 
@@ -46,8 +45,8 @@ static const struct cli_option options[] = {
     { "--records", "N", CLI_U32, AT(records),
       "calls a recording holds before old ones are overwritten (default: 262144)", NULL, false },
     { "--author", "NAME", CLI_TEXT, AT(author), "who signs the report", NULL, false },
-    { "--lang", "LANGUAGE", CLI_TEXT, AT(language), "of all that is printed and of report.html (default: en)",
-      "en es", false },
+    { "--lang", "LANGUAGE", CLI_TEXT, AT(language),
+      "of all that is printed and of report.html (default: en)", "en es", false },
     { "--quiet|-q", NULL, CLI_FLAG, AT(quiet), "print nothing if the verdict is CLEAN", NULL,
       false },
     { "--json", NULL, CLI_FLAG, AT(json), "print summary.json instead of words", NULL, false },

@@ -5,7 +5,8 @@
 
 const struct cli_option cli_common_options[CLI_COMMON_OPTION_COUNT] = {
     { "--color|--colour", "WHEN", CLI_TEXT, AT(colour),
-      "colours (default: auto, on a terminal unless NO_COLOR is set or TERM is dumb); without WHEN: "
+      "colours (default: auto, on a terminal unless NO_COLOR is set or TERM is dumb); without "
+      "WHEN: "
       "always",
       CLI_COLOUR_VALUES, false },
     { "--quiet|-q", NULL, CLI_FLAG, AT(quiet),

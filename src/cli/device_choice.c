@@ -52,8 +52,9 @@ void cli_warn_no_gpu(const struct cli_invocation *invocation, const char *gpu_la
                      const char *asked, const char *resolved)
 {
     if (wants_gpu(gpu_layers) && strcmp(asked, "auto") == 0 && strcmp(resolved, "host") == 0)
-        cli_warn(invocation, "--n-gpu-layers %s: no GPU was found, the model runs on the host (see "
-                             "greta devices)",
+        cli_warn(invocation,
+                 "--n-gpu-layers %s: no GPU was found, the model runs on the host (see "
+                 "greta devices)",
                  gpu_layers);
 }
 

@@ -18,7 +18,7 @@ static const char *const suffixes[] = { ".flight", ".flight" FLIGHT_PACKED_SUFFI
 #define PATH_BYTES 4096
 
 struct recording {
-    char *name; /* owned */
+    char *name;             /* owned */
     uint64_t start_wall_ns; /* 0: it cannot be read */
     uint64_t bytes;
 };
@@ -51,8 +51,8 @@ static bool has_suffix(const char *name)
 static enum status add(struct recordings *all, const char *name, uint64_t bytes, struct error *err)
 {
     if (all->count == RECORDING_LIMIT)
-        return error_set(err, STATUS_LIMIT, "expected at most %u recordings in a folder, found more",
-                         RECORDING_LIMIT);
+        return error_set(err, STATUS_LIMIT,
+                         "expected at most %u recordings in a folder, found more", RECORDING_LIMIT);
     if (all->count == all->room) {
         size_t room = all->room ? 2 * all->room : 64;
         struct recording *items = realloc(all->items, room * sizeof(*items));

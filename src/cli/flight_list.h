@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 
-/* Files whose names end in .flight or .flight.zst, the oldest first: when and by what they were made, how they
- * ended, what the analysis finds. One that cannot be read is a row that says why. */
+/* Files whose names end in .flight or .flight.zst, the oldest first: when and by what they were
+ * made, how they ended, what the analysis finds. One that cannot be read is a row that says why. */
 MUST_CHECK enum status flight_list(struct emit *emit, const struct cli_invocation *invocation,
                                    const char *folder, struct error *err);
 

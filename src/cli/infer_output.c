@@ -46,7 +46,7 @@ static void print_json(const struct infer_output *output, const struct generate_
 static void show(struct infer_output *output)
 {
     struct text *text = &output->held[output->turn];
-    if (!output->headed && output->count > 1) {
+    if (!output->headed && output->count > 1 && !output->quiet) {
         fflush(stdout);
         fprintf(stderr, "%s== prompt %zu of %zu\n", output->turn ? "\n" : "", output->turn + 1,
                 output->count);

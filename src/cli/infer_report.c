@@ -104,8 +104,8 @@ static void print_json(const struct infer_summary *summary, enum infer_ending en
     json_t *line = json_pack(
         "{s:s, s:s?, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:{s:I, s:I, s:I, "
         "s:I, s:I}}",
-        "status", endings[ending].status, "error",
-        ending == INFER_FAILED ? err->text : NULL, "reason", reason_of(summary, ending), "seed", (json_int_t)summary->seed, "prompt_tokens",
+        "status", endings[ending].status, "error", ending == INFER_FAILED ? err->text : NULL,
+        "reason", reason_of(summary, ending), "seed", (json_int_t)summary->seed, "prompt_tokens",
         (json_int_t)timing->prompt_tokens, "generated_tokens", (json_int_t)written_tokens(summary),
         "load_ms", milliseconds(summary->load_ns), "prompt_ms", milliseconds(timing->prompt_ns),
         "prompt_per_second", rate(timing->prompt_tokens, timing->prompt_ns), "decode_ms",
@@ -155,8 +155,7 @@ static void print_memory(const struct infer_summary *summary)
     char weights[TEXT_BYTES_CAPACITY], kv[TEXT_BYTES_CAPACITY], scratch[TEXT_BYTES_CAPACITY];
     char resident[TEXT_BYTES_CAPACITY];
     fprintf(stderr, "Memory: weights %s, kv cache %s, scratch %s; process peak %s\n",
-            text_bytes(summary->plan.weight_bytes, weights),
-            text_bytes(summary->plan.kv_bytes, kv),
+            text_bytes(summary->plan.weight_bytes, weights), text_bytes(summary->plan.kv_bytes, kv),
             text_bytes(summary->plan.scratch_bytes, scratch),
             text_bytes(resident_peak_bytes(), resident));
 }

@@ -10,6 +10,7 @@
  * is held until they are. */
 struct infer_output {
     bool json;
+    bool quiet;   /* nothing on standard error between prompts */
     size_t count; /* prompts */
     size_t turn;
     struct text *held; /* count; owned */
@@ -53,8 +54,8 @@ enum infer_ending infer_ending_of(const struct infer_summary *summary, const str
 enum cli_exit infer_exit_of(enum infer_ending ending, const struct error *err);
 
 /* Timings, STATUS, memory and what the audit found on standard error (where that is to be quiet,
- * only STATUS and findings, of a run that is not OK); with json also a last line on standard output.
- * err: why it failed, or NULL. */
+ * only STATUS and findings, of a run that is not OK); with json also a last line on standard
+ * output. err: why it failed, or NULL. */
 void infer_print_summary(const struct infer_summary *summary, const struct error *err);
 
 #endif

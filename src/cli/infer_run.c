@@ -337,14 +337,14 @@ enum status infer_run_prepare(struct infer_run *run, struct error *err)
     TRY(cli_check_threads(settings->threads, err));
     if (strcmp(settings->d2h_mode, device_d2h_mode_name(DEVICE_D2H_PLAIN)) == 0 &&
         !settings->flight && (!settings->audit || strcmp(settings->audit, "off") == 0))
-        return error_set(
-            err, STATUS_USAGE,
-            "--d2h-mode plain: expected --audit with it, found none: it reads copies "
-            "before they have arrived, to show what that breaks");
+        return error_set(err, STATUS_USAGE,
+                         "--d2h-mode plain: expected --audit with it, found none: it reads copies "
+                         "before they have arrived, to show what that breaks");
     TRY(default_model_path(settings->model, &model, &path, err));
     TRY(read_prompts(run, err));
     TRY(read_stops(run, err));
     TRY(infer_output_open(&run->output, settings->json, run->count, err));
+    run->output.quiet = run->invocation->quiet;
     TRY(gguf_open(path, &run->file, err));
     TRY(check_model(run, err));
     TRY(infer_capture_open(&run->capture, &settings->taps, settings->tap_folder,

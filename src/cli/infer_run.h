@@ -43,7 +43,7 @@ struct infer_run {
     struct cli_audit *audit;
     struct infer_opening opening;
     struct device *device;
-    bool stopped; /* infer_run_stop was called */
+    bool stopped;          /* infer_run_stop was called */
     struct inject *inject; /* NULL: no fault is planted; ends with the device */
     struct ops ops;
     struct engine *engine;

@@ -133,7 +133,8 @@ const struct cli_option infer_options[INFER_OPTION_COUNT] = {
       false },
 };
 
-/* Flags of llama.cpp's programs that would change what comes out, and that greta has nothing for. */
+/* Flags of llama.cpp's programs that would change what comes out, and that greta has nothing for.
+ */
 const struct cli_refusal infer_refusals[INFER_REFUSAL_COUNT] = {
     { "-cnv|--conversation|-i|--interactive|-if|--interactive-first|-st|--single-turn|-mli|"
       "--multiline-input",

@@ -149,10 +149,9 @@ enum status call_check_lost(struct call *call, const char *what, struct error *e
     if (!device_is_lost(device))
         return STATUS_OK;
     call->event.cause_id = device->first_fault_id;
-    return call_refuse(
-        call, EVENT_CHECK_LOST, EVENT_NO_OPERAND, 0, device->first_fault_id, err, STATUS_LOST,
-        "%s failed: %s (seen here; first fault: %s)", what, device->lost_words,
-        device->first_fault);
+    return call_refuse(call, EVENT_CHECK_LOST, EVENT_NO_OPERAND, 0, device->first_fault_id, err,
+                       STATUS_LOST, "%s failed: %s (seen here; first fault: %s)", what,
+                       device->lost_words, device->first_fault);
 }
 
 enum status call_fail_if_lost(struct call *call, const char *what, struct error *err)

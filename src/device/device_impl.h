@@ -112,12 +112,12 @@ struct device_fault {
     const char *op;   /* its name; static */
     struct event_scope scope;
     uint32_t stream_index;
-    const char *running; /* not caught: what may have been running, for people */
-    bool by_copy;        /* the hardware says that a copy made the access */
+    const char *running;              /* not caught: what may have been running, for people */
+    bool by_copy;                     /* the hardware says that a copy made the access */
     enum event_address address_known; /* a non-canonical address has none */
     uint64_t address;
-    const char *note; /* how it is known, or why it is not; NULL: nothing to say */
-    int code;         /* of the runtime; 0: it gave none */
+    const char *note;      /* how it is known, or why it is not; NULL: nothing to say */
+    int code;              /* of the runtime; 0: it gave none */
     const char *code_name; /* with code; static */
 };
 

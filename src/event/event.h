@@ -244,9 +244,9 @@ struct event {
     int32_t code;        /* 0 is success, or a check of ours said no; code_of says whose it is */
     uint8_t phase : 4;   /* enum event_phase: the low half of its byte */
     uint8_t code_of : 4; /* enum event_code_of */
-    uint8_t outcome; /* enum event_outcome */
-    uint8_t check;   /* enum event_check */
-    uint8_t operand; /* which operand the check or trap is about; 255: none */
+    uint8_t outcome;     /* enum event_outcome */
+    uint8_t check;       /* enum event_check */
+    uint8_t operand;     /* which operand the check or trap is about; 255: none */
 };
 
 #define EVENT_NO_OPERAND 255u

@@ -140,8 +140,7 @@ enum status flight_create(const char *path, const struct flight_options *options
     struct flight_plan plan = flight_plan_of(filled.record_count, filled.allocation_count,
                                              filled.graph_record_count, filled.call_tables);
     flight->size = plan.file_bytes;
-    enum status status = map_new_file(path, filled.keeps_old, plan.file_bytes, &flight->data,
-                                      err);
+    enum status status = map_new_file(path, filled.keeps_old, plan.file_bytes, &flight->data, err);
     if (status) {
         free(flight);
         return status;

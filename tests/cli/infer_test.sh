@@ -39,6 +39,8 @@ for quiet in --quiet -q --log-disable; do
     expect_same_bytes "$captured/out" "$captured/first"
     expect_no_stderr
 done
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p Once -p upon --greedy -n 2 --quiet
+expect_no_stderr
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 24 -ngl 99
 expect_same_bytes "$captured/out" "$captured/first"
 "$GRETA" devices --json >"$captured/devices" || fail "cannot list devices"

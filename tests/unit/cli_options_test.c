@@ -342,9 +342,12 @@ static void test_option_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_lines),        cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_help_ends_parsing), cmocka_unit_test(test_very_long_flag),
-        cmocka_unit_test(test_nearest),           cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_good_lines),
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_help_ends_parsing),
+        cmocka_unit_test(test_very_long_flag),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_lists),
         cmocka_unit_test(test_common),
         cmocka_unit_test(test_option_names),
     };
