@@ -350,6 +350,8 @@ static enum audit_outcome outcome_of(const struct verdict_input *input,
 {
     if (find_defect(input, verdict))
         return AUDIT_DEFECT_SEEN;
+    if (input->unfired_count > 0)
+        return AUDIT_INCONCLUSIVE; /* what was to be looked for was never there */
     if (input->fault_expected)
         return AUDIT_NOT_REPRODUCED;
     if (!all_settled || input->crash_count > 0 || input->analysis_count == 0)

@@ -5,6 +5,8 @@
 #include "campaign/audit.h"
 
 #include "campaign/archive.h"
+#include "campaign/stress.h"
+#include "gguf/gguf.h"
 #include "inject/inject.h"
 
 #include <errno.h>
@@ -174,13 +176,42 @@ static void open_history(struct audit *audit)
         history_open(&audit->history, artifacts, audit->id, audit->workload);
 }
 
+/* A prompt has at most a token for each byte and one before them; under stress it is repeated and
+ * read in chunks of any size. */
+static struct campaign_extent extent_of(const struct audit *audit)
+{
+    struct campaign_extent extent = { .streams = true };
+    struct job_stress stress = stress_ranges();
+    for (size_t i = 0; i < audit->matrix.count; i++) {
+        struct job job = audit_row_job(audit, &audit->matrix.rows[i]);
+        uint64_t repeats = job.stress.on ? stress.repeat.most : 1;
+        uint64_t steps = (strlen(job.prompt) + 1) * repeats + job.token_limit;
+        uint64_t runs = 2 * (uint64_t)job.iterations; /* with a round of streams after each */
+        extent.step_limit = steps > extent.step_limit ? steps : extent.step_limit;
+        extent.run_count = runs > extent.run_count ? runs : extent.run_count;
+    }
+    return extent;
+}
+
+static enum status check_inject(const struct audit *audit, struct error *err)
+{
+    struct campaign_extent extent = extent_of(audit);
+    struct gguf_file *file;
+    struct error unused;
+    if (gguf_open(audit->model.path, &file, &unused))
+        return STATUS_OK; /* the row says why it cannot run */
+    enum status status = campaign_check_inject(audit->options.inject, file, &extent, err);
+    gguf_close(file);
+    return status;
+}
+
 static enum status begin(struct audit *audit, struct error *err)
 {
     if (audit->options.resume)
         TRY(audit_load_state(audit, audit->options.resume, err));
     struct inject_plan plan;
     if (audit->options.inject)
-        TRY(inject_parse(audit->options.inject, &plan, err));
+        TRY(inject_parse(audit->options.inject, &plan, err)); /* the cheap checks first */
     TRY(matrix_parse(audit->options.matrix, &audit->matrix, err));
     for (size_t i = 0; i < audit->matrix.count; i++)
         audit->rows[i].plan = audit->matrix.rows[i];
@@ -191,6 +222,8 @@ static enum status begin(struct audit *audit, struct error *err)
     if (audit->options.locked)
         TRY(device_lock_take(&audit->lock, audit->options.runtime_folder, &audit->identity, err));
     TRY(audit_model_open(&audit->options, &audit->model, err));
+    if (audit->options.inject)
+        TRY(check_inject(audit, err));
     if (audit->state)
         TRY(check_same(audit, err));
     else

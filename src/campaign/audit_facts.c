@@ -9,7 +9,7 @@
 struct analyses {
     const struct analysis *list[MATRIX_ROW_LIMIT + TRANSFERS_CHILD_LIMIT + 2];
     size_t count;
-    struct analysis narrowed; /* what it found, and no more */
+    struct analysis narrowed;                         /* what it found, and no more */
     struct analysis transfers[TRANSFERS_CHILD_LIMIT]; /* with what they vouch for, and no more */
     struct analysis search;     /* with what it found, and no more */
     struct analysis unrecorded; /* stands for rows of which nothing is known */
@@ -105,6 +105,11 @@ static uint64_t count_all(const struct audit *audit)
     return done;
 }
 
+static bool is_unfired(const struct audit_row *row)
+{
+    return row->outcome.planted.told && !row->outcome.planted.planted;
+}
+
 /* A process that another one ended says nothing of the workload. */
 static bool fails_by_itself(const struct audit_row *row)
 {
@@ -146,6 +151,7 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
             continue;
         if (audit->options.expect_fault && has_symptom(row, audit->options.expect_fault))
             input.fault_occurred = true;
+        input.unfired_count += is_unfired(row);
         if (audit_row_is_faulty(row) && !(analysis && analysis->finding_count)) {
             bool by_itself = fails_by_itself(row);
             input.crash_count += !by_itself;
@@ -163,7 +169,7 @@ static const char *missing_of(const struct audit_row *row)
 {
     if (row->outcome.missing[0])
         return row->outcome.missing;
-    if (row->outcome.planted.told && !row->outcome.planted.planted)
+    if (is_unfired(row))
         return "no call fitted the plan of --inject: the fault was never planted";
     return or_null(row->analysis_missing);
 }
@@ -194,6 +200,8 @@ static struct report_row row_facts(const struct audit *audit, const struct audit
         .log_sha256 = or_null(row->log_sha256),
         .flight_sha256 = or_null(row->flight_sha256),
         .missing = missing_of(row),
+        .planted = row->outcome.planted.planted,
+        .unfired = is_unfired(row),
         .parameters = row->parameters,
         .analysis = row->analyzer ? analyzer_result(row->analyzer) : NULL,
         .latencies_ms = outcome->latencies_ms,
@@ -241,7 +249,7 @@ static const char *choose_flight(const struct audit *audit, const struct audit_v
     if (verdict->root_analysis >= 0 &&
         analyses->list[verdict->root_analysis] == &analyses->narrowed)
         return files_join(path, &unused, audit->folder, "%s", audit->narrowing.flight) ? NULL
-                                                                                      : path;
+                                                                                       : path;
     for (size_t i = 0; i < audit->matrix.count; i++) {
         const struct audit_row *row = &audit->rows[i];
         if (!row->analyzer)
@@ -299,6 +307,7 @@ enum status audit_report(struct audit *audit, struct campaign_result *result, st
         .analyses = analyses.list,
         .analysis_count = analyses.count,
         .expected_fault = audit->options.expect_fault,
+        .inject = audit->options.inject,
         .rows = rows,
         .row_count = audit->matrix.count,
         .interventions = audit->interventions.made,

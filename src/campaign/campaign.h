@@ -85,6 +85,19 @@ struct campaign_options {
 /* STATUS_USAGE with what was expected where the text is no matrix. */
 MUST_CHECK enum status campaign_check_matrix(const char *matrix, struct error *err);
 
+/* What a run is made of, as far as it is known before it begins. */
+struct campaign_extent {
+    uint64_t step_limit; /* no iteration has more steps; 0: not known */
+    uint64_t run_count;  /* iterations; 0: they are not counted */
+    bool streams;        /* the streams workload runs too */
+};
+struct gguf_file;
+/* STATUS_USAGE, with what there is, where a plan as --inject has it names an op, operand, layer,
+ * step, run or tensor that a run of the model does not have. */
+MUST_CHECK enum status campaign_check_inject(const char *inject, const struct gguf_file *file,
+                                             const struct campaign_extent *extent,
+                                             struct error *err);
+
 /* ---- Audits --------------------------------------------------------------------------------- */
 
 struct campaign_result {

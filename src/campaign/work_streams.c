@@ -49,6 +49,12 @@ struct work_streams {
 /* Steps of a round, as calls are labelled with. */
 enum { STEP_IN, STEP_COMPUTE, STEP_TOTAL, STEP_OUT, STEP_GUEST };
 
+const char *const work_streams_labels[] = {
+    "streams.table", "streams.rows", "streams.picked", "streams.best",  "streams.total",
+    "streams.graph", "streams.echo", "streams.shadow", "streams.guest",
+};
+const size_t work_streams_label_count = COUNT_OF(work_streams_labels);
+
 static void label(struct work_streams *work, struct device_stream stream, int32_t step,
                   const char *tensor)
 {

@@ -76,6 +76,8 @@ MUST_CHECK enum status work_tensors_check(struct worker *worker, const struct en
 /* work_streams.c: several streams, marks, copies, graphs, staging, odd sizes; its results are
  * checked on the host. */
 struct work_streams;
+extern const char *const work_streams_labels[];
+extern const size_t work_streams_label_count;
 MUST_CHECK enum status work_streams_open(struct worker *worker, struct work_streams **ret_work,
                                          struct error *err);
 void work_streams_close(struct work_streams *work); /* NULL is fine */

@@ -390,8 +390,9 @@ const struct cli_command cli_audit = {
         "GPU's own inputs and the file's own weights, and names the first op whose output is "
         "outside its tolerance (docs/ops.md). Exit status 0 if none is, 1 if one is, 3 if the "
         "device is the host itself.\n\n"
-        "Exit status 0 if clean, 1 if a root cause was found (or a planted fault was missed, or a "
-        "byte was wrong), 3 if it could not run, 4 if inconclusive or not reproduced.",
+        "Exit status 0 if clean, 1 if a root cause was found or a defect was seen (or a planted "
+        "fault was missed, or a byte was wrong), 3 if it could not run, 4 if inconclusive, not "
+        "reproduced, or not seen in fewer than 20 iterations.",
     .examples =
         "  greta audit                                      # the bundled model, 200 iterations\n"
         "  greta audit --model m.gguf --matrix B:audit:10 -- --max-tokens 32 --threads 4\n"

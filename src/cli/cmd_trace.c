@@ -31,7 +31,7 @@ static const struct cli_option options[] = {
       "where a fault leaves several launches, run the program again with a wait after each of them",
       NULL, false },
     { "--error-exitcode", "N", CLI_I32, AT(error_exit_code),
-      "exit with N if a root cause was found, and with 4 if nothing could be looked at (default: "
+      "exit with N if a root cause was found or a defect was seen, and with 4 if nothing could be looked at (default: "
       "with the program's own code)",
       NULL, false },
     { "--inconclusive-exitcode", "N", CLI_I32, AT(inconclusive_exit_code),
@@ -221,7 +221,8 @@ const struct cli_command cli_trace = {
         "need libcupti, which comes with the CUDA toolkit and with PyTorch; HIP programs have "
         "libgreta_trace_hip.so preloaded. Where no call could be seen the verdict is INCONCLUSIVE "
         "and says why.\n\n"
-        "Exit status: the program's own; N of --error-exitcode if a root cause was found; N of "
+        "Exit status: the program's own; N of --error-exitcode if a root cause was found or a "
+        "defect was seen; N of "
         "--inconclusive-exitcode if the verdict is INCONCLUSIVE and the program succeeded; 4 if "
         "--error-exitcode was given without it, the program succeeded and nothing could be looked "
         "at; 3 if the program could not be started.",

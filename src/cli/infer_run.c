@@ -1,6 +1,7 @@
 /* infer_run.c - see infer_run.h. */
 #include "cli/infer_run.h"
 
+#include "campaign/campaign.h"
 #include "cli/audit_sink.h"
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
@@ -143,12 +144,26 @@ static bool opens_in_turn(const struct infer_run *run)
            audit_sink_is_wanted(run->invocation->environment);
 }
 
+/* Prompts are known by now: a device in which something is planted is opened in its turn. */
+static enum status check_inject(const struct infer_run *run, struct inject_plan *ret_plan,
+                                struct error *err)
+{
+    const struct infer_settings *settings = run->settings;
+    uint64_t tokens = 0, written = settings->max_tokens >= 0 ? (uint64_t)settings->max_tokens : 0;
+    for (size_t i = 0; i < run->count; i++)
+        tokens += run->prompts[i].count;
+    /* Each prompt is read in one batch or more, and written one token at a time. */
+    struct campaign_extent extent = { .step_limit = written ? tokens + written * run->count : 0 };
+    TRY(campaign_check_inject(settings->inject, run->file, &extent, err));
+    return inject_parse(settings->inject, ret_plan, err);
+}
+
 static enum status watch_device(struct infer_run *run, struct error *err)
 {
     const struct infer_settings *settings = run->settings;
     struct infer_opening *opening = &run->opening;
     if (settings->inject)
-        TRY(inject_parse(settings->inject, &opening->plan, err));
+        TRY(check_inject(run, &opening->plan, err));
     return cli_audit_open(run->invocation, settings->audit, settings->flight, opening->name,
                           &opening->options, &run->audit, err);
 }

@@ -20,6 +20,10 @@
 
 struct engine;
 
+/* Labels that calls of the engine carry (struct event_scope); weights carry their own names. */
+extern const char *const engine_labels[];
+extern const size_t engine_label_count;
+
 struct engine_options {
     uint32_t context;        /* tokens a sequence can have; 0: the model's */
     uint32_t sequence_limit; /* sequences at a time; 0: 1 */

@@ -80,6 +80,25 @@ struct inject_plan {
 MUST_CHECK enum status inject_parse(const char *text, struct inject_plan *ret_plan,
                                     struct error *err);
 
+/* What a workload has that a plan can name; all borrowed. Numbers that are 0 are not known, and
+ * what is not known is not checked. */
+struct inject_stage {
+    const struct device_contract *const *contracts; /* of the ops there are */
+    size_t contract_count;
+    const char *const *labels, *const *more_labels; /* of scopes */
+    size_t label_count, more_label_count;
+    bool (*is_weight)(void *context, const char *name); /* NULL: there are no weights */
+    void *context;
+    uint64_t layer_count;
+    uint64_t step_limit; /* no iteration has more steps */
+    uint64_t run_count;  /* iterations */
+};
+
+/* STATUS_USAGE, with what there is, where the plan names an op, operand, layer, step, run or tensor
+ * that is not there. */
+MUST_CHECK enum status inject_check(const struct inject_plan *plan,
+                                    const struct inject_stage *stage, struct error *err);
+
 /* A call. */
 struct inject_place {
     uint64_t event_id; /* 0: it was never made, or nobody listened */

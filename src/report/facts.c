@@ -67,6 +67,26 @@ void facts_ranked(const struct report_facts *facts, enum hypothesis ret[HYPOTHES
     }
 }
 
+enum facts_planted facts_planted(const struct report_facts *facts)
+{
+    bool told = false;
+    for (size_t i = 0; i < facts->row_count; i++) {
+        if (facts->rows[i].planted)
+            return FACTS_PLANTED_FIRED;
+        told = told || facts->rows[i].unfired;
+    }
+    return told ? FACTS_PLANTED_NEVER : FACTS_PLANTED_UNKNOWN;
+}
+
+enum word facts_planted_word(const struct report_facts *facts)
+{
+    static const enum word words[] = { [FACTS_PLANTED_FIRED] = WORD_PLANTED_FIRED,
+                                       [FACTS_PLANTED_NEVER] = WORD_PLANTED_NEVER,
+                                       [FACTS_PLANTED_UNKNOWN] = WORD_PLANTED_UNKNOWN };
+    _Static_assert(COUNT_OF(words) == FACTS_PLANTED_COUNT, "every state has words");
+    return words[facts_planted(facts)];
+}
+
 enum facts_row_result facts_row_result(const struct report_row *row)
 {
     const struct analysis *analysis = row->analysis;
@@ -76,6 +96,7 @@ enum facts_row_result facts_row_result(const struct report_row *row)
            : row->errors > 0          ? FACTS_ROW_FAILED
            : found                    ? FACTS_ROW_FINDINGS
            : row->interrupted         ? FACTS_ROW_INTERRUPTED
+           : row->unfired             ? FACTS_ROW_INCONCLUSIVE
            : row->done < row->planned ? FACTS_ROW_INCOMPLETE
                                       : FACTS_ROW_PASSED;
 }
@@ -83,9 +104,13 @@ enum facts_row_result facts_row_result(const struct report_row *row)
 const char *facts_row_result_name(enum facts_row_result result)
 {
     static const char *const names[] = {
-        [FACTS_ROW_PASSED] = "passed",         [FACTS_ROW_FAILED] = "failed",
-        [FACTS_ROW_CRASHED] = "crashed",       [FACTS_ROW_HUNG] = "hung",
-        [FACTS_ROW_FINDINGS] = "findings",     [FACTS_ROW_INTERRUPTED] = "interrupted",
+        [FACTS_ROW_PASSED] = "passed",
+        [FACTS_ROW_FAILED] = "failed",
+        [FACTS_ROW_CRASHED] = "crashed",
+        [FACTS_ROW_HUNG] = "hung",
+        [FACTS_ROW_FINDINGS] = "findings",
+        [FACTS_ROW_INTERRUPTED] = "interrupted",
+        [FACTS_ROW_INCONCLUSIVE] = "inconclusive",
         [FACTS_ROW_INCOMPLETE] = "incomplete",
     };
     _Static_assert(COUNT_OF(names) == FACTS_ROW_RESULT_COUNT, "every result has a name");

@@ -49,6 +49,7 @@ struct report_row {
     const char *log;                        /* "run/A.log", relative to the audit's folder */
     const char *flight;                     /* "run/A.flight"; NULL: none (bare) */
     const char *log_sha256, *flight_sha256; /* hex; NULL: none, or not computed */
+    bool planted, unfired;                  /* a fault was planted; was to be, and no call fitted */
     const char *missing;             /* why evidence is missing (full disk); NULL: nothing is */
     const char *parameters;          /* of stress, as JSON text; NULL */
     const struct analysis *analysis; /* NULL: none */
@@ -192,6 +193,7 @@ struct report_facts {
     const struct analysis *const *analyses; /* what verdict's indices mean */
     size_t analysis_count;
     const char *expected_fault; /* --expect-fault; NULL */
+    const char *inject; /* --inject: what was to be planted; NULL: nothing. Reports say so first */
     const struct report_row *rows;
     size_t row_count;
     const struct report_intervention *interventions;

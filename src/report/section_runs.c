@@ -17,6 +17,7 @@ static void print_result(struct doc *doc, const struct report_row *row)
         [FACTS_ROW_HUNG] = WORD_ROW_HUNG,
         [FACTS_ROW_FINDINGS] = WORD_ROW_FINDINGS,
         [FACTS_ROW_INTERRUPTED] = WORD_ROW_INTERRUPTED,
+        [FACTS_ROW_INCONCLUSIVE] = WORD_ROW_INCONCLUSIVE,
         [FACTS_ROW_INCOMPLETE] = WORD_ROW_INCOMPLETE,
     };
     _Static_assert(COUNT_OF(words) == FACTS_ROW_RESULT_COUNT, "every result has words");

@@ -26,6 +26,21 @@ static enum doc_tone outcome_tone(enum audit_outcome outcome)
                                                                          : DOC_OPEN;
 }
 
+/* What follows is not of a healthy program: nobody must take it for one. */
+static void print_planted(struct doc *doc, const struct report_facts *facts)
+{
+    if (!facts->inject)
+        return;
+    doc_paragraph_begin(doc);
+    doc_badge(doc, doc_word(doc, WORD_PLANTED_FAULT), DOC_BAD);
+    doc_text(doc, " ");
+    doc_code(doc, facts->inject);
+    doc_text(doc, ": ");
+    doc_words(doc, facts_planted_word(facts), NULL);
+    doc_text(doc, ".");
+    doc_paragraph_end(doc);
+}
+
 void section_head(struct doc *doc, const struct report_facts *facts)
 {
     const struct report_identity *identity = &facts->identity;
@@ -35,6 +50,7 @@ void section_head(struct doc *doc, const struct report_facts *facts)
     doc->methods->heading(doc, 1, "top", text_get(&headline));
     doc->out->failed = doc->out->failed || headline.failed;
     text_release(&headline);
+    print_planted(doc, facts);
     doc_facts_begin(doc);
     doc_fact_begin(doc, WORD_OUTCOME);
     doc_badge(doc, words_outcome(doc->language, facts->verdict.outcome),

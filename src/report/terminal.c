@@ -71,6 +71,11 @@ void report_verdict_table(const struct report_facts *facts, enum analyze_languag
         add_row(&table, facts, ranked[i], language);
     table_print(&table, text);
     table_release(&table);
+    if (facts->inject) {
+        text_addf(text, "\n%s: ", words_get(language, WORD_PLANTED_FAULT));
+        text_add_printable(text, text_view_of(facts->inject), SIZE_MAX);
+        text_addf(text, " (%s)\n", words_get(language, facts_planted_word(facts)));
+    }
     text_addf(text, "\n%s: %s\n", words_get(language, WORD_OUTCOME),
               words_outcome(language, facts->verdict.outcome));
     add_headline(facts, language, text);

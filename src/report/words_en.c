@@ -15,6 +15,11 @@ const struct words words_en = {
         [WORD_MODEL] = "Model",
         [WORD_DEVICE] = "Device",
         [WORD_COMMAND] = "Command",
+        [WORD_PLANTED_FAULT] = "PLANTED FAULT",
+        [WORD_PLANTED_FIRED] = "it was planted on purpose, and fired",
+        [WORD_PLANTED_NEVER] = "it was to be planted on purpose, and never fired",
+        [WORD_PLANTED_UNKNOWN] =
+            "it was to be planted on purpose; no run lived to say whether it fired",
         [WORD_SECTION_SUMMARY] = "Executive summary",
         [WORD_HEADLINE_CLEAN] =
             "Nothing found in {1} {1|iteration|iterations}; a fault in more than {2} of runs "
@@ -215,6 +220,7 @@ const struct words words_en = {
         [WORD_ROW_HUNG] = "HUNG",
         [WORD_ROW_FINDINGS] = "FINDINGS",
         [WORD_ROW_INTERRUPTED] = "INTERRUPTED",
+        [WORD_ROW_INCONCLUSIVE] = "INCONCLUSIVE",
         [WORD_ROW_INCOMPLETE] = "INCOMPLETE",
         [WORD_ROW_ERROR] = "{1}: first error: `{2}`",
         [WORD_ROW_MISSING] = "{1}: evidence is missing: `{2}`",

@@ -15,6 +15,11 @@ const struct words words_es = {
         [WORD_MODEL] = "Modelo",
         [WORD_DEVICE] = "Dispositivo",
         [WORD_COMMAND] = "Comando",
+        [WORD_PLANTED_FAULT] = "FALLO INYECTADO",
+        [WORD_PLANTED_FIRED] = "se inyectó a propósito y se activó",
+        [WORD_PLANTED_NEVER] = "debía inyectarse a propósito y nunca se activó",
+        [WORD_PLANTED_UNKNOWN] =
+            "debía inyectarse a propósito; ninguna ejecución llegó a decir si se activó",
         [WORD_SECTION_SUMMARY] = "Resumen ejecutivo",
         [WORD_HEADLINE_CLEAN] =
             "No se encontró nada en {1} {1|iteración|iteraciones}; se habría visto un fallo en "
@@ -223,6 +228,7 @@ const struct words words_es = {
         [WORD_ROW_HUNG] = "COLGADA",
         [WORD_ROW_FINDINGS] = "CON HALLAZGOS",
         [WORD_ROW_INTERRUPTED] = "INTERRUMPIDA",
+        [WORD_ROW_INCONCLUSIVE] = "NO CONCLUYENTE",
         [WORD_ROW_INCOMPLETE] = "INCOMPLETA",
         [WORD_ROW_ERROR] = "{1}: primer error: `{2}`",
         [WORD_ROW_MISSING] = "{1}: falta evidencia: `{2}`",

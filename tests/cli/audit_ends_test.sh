@@ -13,9 +13,45 @@ expect_exit 1 "${audit[@]}" --matrix B:audit:2 --no-interventions \
     --expect-fault "illegal memory access" --inject wild-pointer@op=rope,layer=1,step=2
 expect_summary "j['outcome'] == 'ROOT_CAUSE'"
 
-# A plan that fits no call plants nothing, and says so.
-expect_exit 4 "${audit[@]}" --matrix B:audit:1 --inject rope-position@layer=2,step=77
-expect_summary "'never planted' in j['rows'][0]['missing']"
+# ---- A fault that is never planted -------------------------------------------------------------
+# What does not exist is refused before anything runs, with what does.
+refused()
+{
+    expect_exit 2 "${audit[@]}" --matrix B:audit:1 --inject "$1"
+    expect_one_line_error "$2"
+}
+before=$(find artifacts -mindepth 2 -maxdepth 2 | wc -l)
+refused rope-position@layer=99 "layer: found 99, expected 0 to 3"
+refused wild-pointer@op=foo "op: found 'foo', expected one of: embed"
+refused rope-position@step=9999 "step: found 9999, expected 0 to"
+refused nan-output@tensor=logit "tensor: found 'logit', expected one of: indices"
+refused bad-index@op=rope,operand=what "operand: found 'what', expected one of:"
+# The list of tensors has every label that a call of the model carries.
+expect_exit 2 "${audit[@]}" --matrix B:audit:1 --inject nan-output@tensor=logit
+cp "$captured/err" "$captured/refusal"
+expect_exit 0 "$GRETA" infer --model tiny.gguf -p hi -n 2 --audit log --flight labels.flight
+expect_exit 0 "$GRETA" flight export labels.flight --format jsonl
+python3 - "$captured/refusal" "$captured/out" <<'END' || fail "expected every label in the list"
+import json, sys
+listed = set(open(sys.argv[1]).read().split("one of: ")[1].replace(", or a weight's name", "").strip().split(", "))
+seen = set()
+for line in open(sys.argv[2]):
+    event = json.loads(line)
+    if event.get("step") is not None and event["step"] >= 0 and event.get("tensor"):
+        seen.add(event["tensor"])
+print(sorted(seen - listed), file=sys.stderr)
+sys.exit(not seen or bool(seen - listed))
+END
+[ "$(find artifacts -mindepth 2 -maxdepth 2 | wc -l)" -eq "$before" ] || fail "expected no folder"
+# What may exist, and no call fitted: its row decides nothing, whatever else was looked at.
+expect_exit 4 "${audit[@]}" --matrix B:audit:20 --inject rope-position@layer=2,step=60
+expect_stdout "PLANTED FAULT: rope-position@layer=2,step=60"
+expect_stdout "never fired"
+expect_summary "'never planted' in j['rows'][0]['missing'] and j['rows'][0]['result'] == 'inconclusive'"
+expect_summary "j['outcome'] == 'INCONCLUSIVE' and j['planted_fault']['fired'] is False"
+grep -q "PLANTED FAULT.*rope-position@layer=2,step=60" "$(newest)/report.en.md" || fail "expected a banner"
+grep -q "FALLO INYECTADO.*rope-position@layer=2,step=60" "$(newest)/report.es.md" || fail "expected a banner"
+grep -q "PLANTED FAULT" "$(newest)/report.html" || fail "expected a banner"
 
 # ---- Seen, and not what did it -----------------------------------------------------------------
 expect_exit 1 "${audit[@]}" --matrix B:audit:4 --no-interventions --inject unequal-runs@tensor=logits

@@ -51,6 +51,7 @@ expect_stdout "CLEAN"
 clean=$(newest)
 expect_artifacts "$clean"
 grep -rq '"prompt": "Hello there"' "$clean" || fail "expected the prompt of the audit's own line"
+expect_summary "j['planted_fault'] is None"
 expect_summary "j['outcome'] == 'CLEAN' and j['iterations'] == 20 and j['bound'] == 0.15"
 grep -q "20 iterations; a fault in more than 15 % of runs would have been seen" "$clean/report.en.md" ||
     fail "expected the power of the verdict"
@@ -71,6 +72,7 @@ expect_stdout "layer 2, step 3"
 faulty=$(newest)
 expect_artifacts "$faulty"
 expect_summary "j['outcome'] == 'ROOT_CAUSE' and 'rope' in json.dumps(j)"
+expect_summary "j['planted_fault'] == {'plan': 'rope-position@layer=2,step=3', 'fired': True}"
 grep -q "injected-removed" "$faulty/report.en.md" || fail "expected the interventions in the report"
 grep -q "20[0-9-]*T" "$faulty/report.en.md" || fail "expected a date in the report"
 # A fault below the checks: the worker's device is lost, the audit lives on.

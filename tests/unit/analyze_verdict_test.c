@@ -513,6 +513,24 @@ static void expected_fault_that_did_not_come(void **state)
     assert_int_equal(audit.verdict.outcome, AUDIT_ROOT_CAUSE);
 }
 
+/* What was to be looked for was never there: nothing is said, but what was seen all the same. */
+static void fault_that_never_fired_decides_nothing(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    audit.input.unfired_count = 1;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+    audit.input.fault_expected = true;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+    add_finding(&audit, HYPOTHESIS_BAD_POINTER);
+    audit.analysis.root = audit.analysis.defect = 0;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_ROOT_CAUSE);
+}
+
 static void every_reason_has_words(void **state)
 {
     (void)state;
@@ -543,6 +561,7 @@ int main(void)
         cmocka_unit_test(excluded_names_its_check_unless_it_happened),
         cmocka_unit_test(root_ranks_first),
         cmocka_unit_test(expected_fault_that_did_not_come),
+        cmocka_unit_test(fault_that_never_fired_decides_nothing),
         cmocka_unit_test(every_reason_has_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

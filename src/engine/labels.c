@@ -1,0 +1,9 @@
+/* labels.c - what the forward pass calls its calls (struct event_scope). */
+#include "engine/engine.h"
+
+const char *const engine_labels[] = {
+    "indices",   "token_embd",  "attn_norm",   "attn_qkv", "attn_head_norm", "rope_qk",
+    "kv_append", "attention",   "attn_output", "ffn_norm", "ffn_gate_up",    "ffn_swiglu",
+    "ffn_down",  "output_norm", "logits",      "clear",
+};
+const size_t engine_label_count = COUNT_OF(engine_labels);

@@ -1,0 +1,128 @@
+/* check.c - a plan held against what the workload has, before anything is run: a fault that no call
+ * can carry would never be planted, and a clean result would say nothing. */
+#include "inject/inject.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_listed(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void add_names(struct text *list, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        text_addf(list, "%s%s", list->length ? ", " : "", names[i]);
+}
+
+/* Takes the list. */
+static enum status refuse(struct text *list, const char *key, const char *found, const char *more,
+                          struct error *err)
+{
+    enum status status = error_set(err, STATUS_USAGE,
+                                   "inject: %s: found '%s', expected one of: %s%s", key, found,
+                                   text_get(list), more);
+    text_release(list);
+    return status;
+}
+
+/* A call that is not a launch: "copy-out". */
+static bool is_call(const char *name)
+{
+    for (int i = 0; i < EVENT_KIND_COUNT; i++)
+        if (strcmp(event_kind_name((enum event_kind)i), name) == 0)
+            return true;
+    return false;
+}
+
+static enum status check_op(const struct inject_plan *plan, const struct inject_stage *stage,
+                            struct error *err)
+{
+    struct text list;
+    if (!plan->op[0] || is_call(plan->op))
+        return STATUS_OK;
+    text_init(&list);
+    for (size_t i = 0; i < stage->contract_count; i++) {
+        if (strcmp(stage->contracts[i]->name, plan->op) == 0) {
+            text_release(&list);
+            return STATUS_OK;
+        }
+        add_names(&list, &stage->contracts[i]->name, 1);
+    }
+    return refuse(&list, "op", plan->op, ", or a call such as copy-in and copy-out", err);
+}
+
+/* Of the op that is named; without one, of any. */
+static enum status check_operand(const struct inject_plan *plan, const struct inject_stage *stage,
+                                 struct error *err)
+{
+    struct text list;
+    if (!plan->operand[0])
+        return STATUS_OK;
+    text_init(&list);
+    for (size_t i = 0; i < stage->contract_count; i++) {
+        const struct device_contract *contract = stage->contracts[i];
+        if (plan->op[0] && strcmp(contract->name, plan->op) != 0)
+            continue;
+        for (int j = 0; j < contract->operand_count; j++) {
+            if (strcmp(contract->operands[j].name, plan->operand) == 0) {
+                text_release(&list);
+                return STATUS_OK;
+            }
+            add_names(&list, &contract->operands[j].name, 1);
+        }
+    }
+    if (!plan->op[0]) {
+        text_release(&list);
+        return error_set(
+            err, STATUS_USAGE,
+            "inject: operand: found '%s', expected an operand of an op; name the op to "
+            "see which it has",
+            plan->operand);
+    }
+    return refuse(&list, "operand", plan->operand, "", err);
+}
+
+static enum status check_tensor(const struct inject_plan *plan, const struct inject_stage *stage,
+                                struct error *err)
+{
+    struct text list;
+    /* A double free names a buffer, of which there are more than can be known before. */
+    if (!plan->tensor[0] || plan->fault == INJECT_DOUBLE_FREE ||
+        is_listed(stage->labels, stage->label_count, plan->tensor) ||
+        is_listed(stage->more_labels, stage->more_label_count, plan->tensor) ||
+        (stage->is_weight && stage->is_weight(stage->context, plan->tensor)))
+        return STATUS_OK;
+    text_init(&list);
+    add_names(&list, stage->labels, stage->label_count);
+    add_names(&list, stage->more_labels, stage->more_label_count);
+    return refuse(&list, "tensor", plan->tensor, stage->is_weight ? ", or a weight's name" : "",
+                  err);
+}
+
+static enum status check_number(const char *key, int32_t found, int32_t first, uint64_t count,
+                                struct error *err)
+{
+    if (found < 0 || count == 0 || (found >= first && (uint64_t)found - (uint64_t)first < count))
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_USAGE, "inject: %s: found %d, expected %d to %ju: there are %ju in this run",
+        key, (int)found, (int)first, (uintmax_t)count - 1 + (uintmax_t)first, (uintmax_t)count);
+}
+
+enum status inject_check(const struct inject_plan *plan, const struct inject_stage *stage,
+                         struct error *err)
+{
+    TRY(check_op(plan, stage, err));
+    TRY(check_operand(plan, stage, err));
+    TRY(check_number("layer", plan->layer, 0, stage->layer_count, err));
+    TRY(check_number("step", plan->step, 0, stage->step_limit, err));
+    TRY(check_number("run", plan->run, 1, stage->run_count, err));
+    return check_tensor(plan, stage, err);
+}
