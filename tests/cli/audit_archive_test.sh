@@ -81,9 +81,12 @@ expect_exit 4 "${audit[@]}" --resume "$(readlink -f many/last)"
 cp many/last/summary.json "$captured/out"
 expect_json "j['analyses'] == json.load(open('before.json'))['analyses'] and not j['partial']"
 # Of a row that went wrong all is kept.
-expect_exit 1 "${audit[@]}" --no-self-test --no-interventions --artifacts faulty --matrix B:audit:8 --inject rope-position@layer=2,step=3
-expect_exit 0 "$GRETA" flight show faulty/last/run/B.flight.zst --json
+expect_exit 1 "${audit[@]}" --no-self-test --no-interventions --artifacts wrong --matrix B:audit:30 -- --d2h-mode plain
+expect_exit 0 "$GRETA" flight show wrong/last/run/B.flight.zst --json
 expect_json "j['left_out'] == 0 and j['findings']"
+expect_exit 1 "${audit[@]}" --no-self-test --no-interventions --artifacts faulty --matrix B:audit:30 --inject unequal-runs@tensor=logits
+expect_exit 0 "$GRETA" flight show faulty/last/run/B.flight.zst --json
+expect_json "j['left_out'] == 0 and j['findings'] and j['last_event'] > 8192"
 # Damaged ones, and one that claims too much.
 folder=$(readlink -f faulty/last)
 cp "$folder/run/B.flight.zst" kept.zst
@@ -93,7 +96,7 @@ expect_one_line_error "cannot expand it"
 printf '\x28\xB5\x2F\xFD\xE0\x00\x00\x00\x80\x00\x00\x00\x00\x00' >bomb.zst # says that it holds 2 GiB
 expect_exit 3 "$GRETA" flight show bomb.zst
 expect_one_line_error "expected at most 1.00 GiB when expanded, found 2147483648 bytes"
-rm -rf many faulty before.json kept.zst bomb.zst
+rm -rf many wrong faulty before.json kept.zst bomb.zst
 
 # ---- A baseline that is there and cannot be used -----------------------------------------------
 ln -s 2020-01-01/20200101-000000-0000 dangling
