@@ -174,8 +174,7 @@ static enum status run_once(struct series *series, struct job job, bool *ret_fau
 {
     const struct campaign_watcher *watcher = &series->options->watcher;
     struct analyze_options options = { .level = job.level,
-                                       .hang_limit_ns = job
-                                       .hang_limit_ns,
+                                       .hang_limit_ns = job.hang_limit_ns,
                                        .operand_name = ops_operand_name };
     struct child_outcome outcome;
     struct analyzer *analyzer = NULL;

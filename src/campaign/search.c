@@ -3,6 +3,7 @@
 #include "campaign/search.h"
 
 #include "campaign/files.h"
+#include "ops/ops.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +80,9 @@ static enum status run_try(void *context, const struct search_try *try, struct s
     struct bench *bench = context;
     const struct campaign_watcher *watcher = &bench->options->watcher;
     struct job job = bench->base;
-    struct analyze_options options = { .level = job.level, .hang_limit_ns = job.hang_limit_ns };
+    struct analyze_options options = { .level = job.level,
+                                       .hang_limit_ns = job.hang_limit_ns,
+                                       .operand_name = ops_operand_name };
     struct child_outcome outcome;
     char label[64], flight[FILES_PATH_BYTES];
     struct error unused;
