@@ -25,8 +25,8 @@ void order_tell(struct order *order, const struct vclock *clock)
     vclock_join(&order->told, clock);
 }
 
-/* Copies of a flag are seen whole; of more bytes none promises which arrives last, so that who reads
- * them knows of what is before the copy only. */
+/* Copies of a flag are seen whole; of more bytes none promises which arrives last, so that who
+ * reads them knows of what is before the copy only. */
 #define FLAG_BYTES 64u
 
 /* The host may read what this work writes. */

@@ -71,9 +71,9 @@ void interpose_copies_may_wait(struct interpose *interpose)
 static void set_behaviour(const struct interpose *interpose, struct event *event,
                           enum copy_form form, enum copy_behaviour behaviour)
 {
-    static const uint16_t flags[COPY_BEHAVIOUR_COUNT] = { [COPY_WAITS] = EVENT_SYNCHRONOUS,
-                                                          [COPY_STAGED] = EVENT_STAGED,
-                                                          [COPY_OPEN] = EVENT_MAY_WAIT };
+    static const uint16_t flags[COPY_BEHAVIOUR_COUNT] = {
+        [COPY_WAITS] = EVENT_SYNCHRONOUS, [COPY_STAGED] = EVENT_STAGED, [COPY_OPEN] = EVENT_MAY_WAIT
+    };
     if (interpose->copies_may_wait && form == COPY_SYNC && behaviour != COPY_WAITS)
         behaviour = COPY_OPEN;
     if (!event->object) /* what is recorded into a graph is not waited for */

@@ -28,12 +28,11 @@ static const uint8_t memsets[INTERPOSE_RUNTIME_COUNT][COPY_FORM_COUNT][COPY_MEMO
 static const uint8_t frees[INTERPOSE_RUNTIME_COUNT][INTERPOSE_MEMORY_COUNT] = {
 #define MEMSETS(...)
 #define FREES(runtime, device, pool, mapped, managed, pinned, registered)                          \
-    [INTERPOSE_##runtime] = { [INTERPOSE_DEVICE] = COPY_##device,                                  \
-                              [INTERPOSE_POOL] = COPY_##pool,                                      \
-                              [INTERPOSE_MAPPED] = COPY_##mapped,                                  \
-                              [INTERPOSE_MANAGED] = COPY_##managed,                                \
-                              [INTERPOSE_PINNED] = COPY_##pinned,                                  \
-                              [INTERPOSE_REGISTERED] = COPY_##registered },
+    [INTERPOSE_##runtime] = {                                                                      \
+        [INTERPOSE_DEVICE] = COPY_##device, [INTERPOSE_POOL] = COPY_##pool,                        \
+        [INTERPOSE_MAPPED] = COPY_##mapped, [INTERPOSE_MANAGED] = COPY_##managed,                  \
+        [INTERPOSE_PINNED] = COPY_##pinned, [INTERPOSE_REGISTERED] = COPY_##registered             \
+    },
 #include "interpose/copy_behaviour.def"
 #undef COPIES
 #undef MEMSETS
@@ -57,9 +56,9 @@ const char *copy_memory_name(enum copy_memory memory)
 enum copy_memory copy_memory_of(enum interpose_memory memory)
 {
     static const uint8_t as[INTERPOSE_MEMORY_COUNT] = {
-        [INTERPOSE_DEVICE] = COPY_DEVICE,   [INTERPOSE_POOL] = COPY_DEVICE,
-        [INTERPOSE_MAPPED] = COPY_DEVICE,   [INTERPOSE_MANAGED] = COPY_MANAGED,
-        [INTERPOSE_PINNED] = COPY_PINNED,   [INTERPOSE_REGISTERED] = COPY_REGISTERED,
+        [INTERPOSE_DEVICE] = COPY_DEVICE, [INTERPOSE_POOL] = COPY_DEVICE,
+        [INTERPOSE_MAPPED] = COPY_DEVICE, [INTERPOSE_MANAGED] = COPY_MANAGED,
+        [INTERPOSE_PINNED] = COPY_PINNED, [INTERPOSE_REGISTERED] = COPY_REGISTERED,
     };
     return (enum copy_memory)as[memory];
 }
@@ -83,8 +82,8 @@ enum copy_behaviour memset_behaviour_of(enum interpose_runtime runtime, enum cop
                                         enum copy_memory target)
 {
     /* A memset of memory that was not seen is one of a module's. */
-    return (enum copy_behaviour)
-        memsets[runtime][form][target == COPY_UNKNOWN ? COPY_DEVICE : target];
+    return (
+        enum copy_behaviour)memsets[runtime][form][target == COPY_UNKNOWN ? COPY_DEVICE : target];
 }
 
 enum copy_behaviour free_behaviour_of(enum interpose_runtime runtime, enum interpose_memory memory)

@@ -150,14 +150,14 @@ struct interpose_copy {
     bool sides_unknown; /* host or device memory: of an opaque side not even that is known */
     bool async;         /* by the call's name: copy_behaviour.def has what that means */
     bool peer;          /* between two devices */
-    const struct interpose_stream *stream;       /* NULL: the legacy default stream */
+    const struct interpose_stream *stream; /* NULL: the legacy default stream */
     uint64_t graph; /* added to this graph by hand, not run (0: run, or captured) */
 };
 void interpose_copy_begin(struct interpose *interpose, struct interpose_call *call,
                           const char *name, const struct interpose_copy *copy);
 
-/* From here on synchronous copies and fills may wait that would not by copy_behaviour.def: the program
- * asked for it, for some memory or for a whole context. */
+/* From here on synchronous copies and fills may wait that would not by copy_behaviour.def: the
+ * program asked for it, for some memory or for a whole context. */
 void interpose_copies_may_wait(struct interpose *interpose);
 
 struct interpose_fill {
@@ -218,9 +218,9 @@ void interpose_query_done(struct interpose *interpose, const char *name, uint64_
 void interpose_hidden_order(struct interpose *interpose, const char *name,
                             const struct interpose_stream *stream);
 
-/* From here on any kernel may write memory that the host reads, although none of its parameters says
- * so: the program asked for the device's address of host memory, or for that of a variable of a
- * module. by_all_work: copies too, since another process can read what they write. */
+/* From here on any kernel may write memory that the host reads, although none of its parameters
+ * says so: the program asked for the device's address of host memory, or for that of a variable of
+ * a module. by_all_work: copies too, since another process can read what they write. */
 void interpose_may_tell(struct interpose *interpose, bool by_all_work);
 
 /* ---- Graphs --------------------------------------------------------------------------------- */

@@ -56,8 +56,8 @@ struct tracked_stream {
     uint64_t capture_id; /* event of the graph-begin while it is captured; else 0 */
     uint64_t queued;     /* pieces of work given */
     uint64_t done;       /* of them those that were waited for */
-    uint64_t gate;       /* the last that may wait for the host, as a kernel that reads a flag in host
-                            memory; 0: none */
+    uint64_t gate; /* the last that may wait for the host, as a kernel that reads a flag in host
+                      memory; 0: none */
 };
 
 /* A runtime's event as it was recorded last. */
@@ -128,7 +128,7 @@ struct interpose {
     struct pending_copy pending[PENDING_LIMIT];
     size_t pending_count;
     uint8_t samples[PENDING_SAMPLE_BYTES]; /* of the source that is looked at */
-    bool pending_blind;        /* a write did not fit: until all work is done nothing is said */
+    bool pending_blind; /* a write did not fit: until all work is done nothing is said */
     /* Pointers that were given out in a way that is not followed: a kernel may have one of host
      * memory in a variable; another process may have memory or events of this one. */
     bool kernels_may_tell, all_may_tell;
@@ -136,8 +136,8 @@ struct interpose {
     /* Captures with order that is not seen, as a host function: their graphs have it too. */
     uint64_t hidden_captures[HIDDEN_CAPTURE_LIMIT];
     size_t hidden_capture_count; /* ever */
-    struct cached_name *names; /* NAME_CACHE, by hash of the function */
-    uint64_t lowest, highest;  /* addresses of all blocks ever */
+    struct cached_name *names;   /* NAME_CACHE, by hash of the function */
+    uint64_t lowest, highest;    /* addresses of all blocks ever */
 };
 
 /* Begins an event: id, time, thread, call stack. Returns false, with the call closed, where nothing
@@ -189,8 +189,8 @@ void pending_done(struct interpose *interpose, size_t stream, uint64_t queued);
 /* From here on the host may know, in a way that is not seen, that this work is done: whoever
  * rewrites a source from now on may be right. */
 void pending_tell(struct interpose *interpose, size_t stream, uint64_t queued);
-/* The host may learn from the work that was just given to the stream that what is before it is done,
- * or may hold it back. */
+/* The host may learn from the work that was just given to the stream that what is before it is
+ * done, or may hold it back. */
 void pending_tell_before(struct interpose *interpose, struct tracked_stream *stream, bool gate);
 /* The memory goes: nothing there may be read any more. */
 void pending_forget(struct interpose *interpose, uint64_t address, uint64_t bytes);

@@ -3,8 +3,8 @@
  * before that did not know the copy was done.
  *
  * What changes after work was queued from which the host may learn that the copy is done (a kernel
- * that can write a flag in memory of the host, a call that may wait) is told as such: the finding is
- * only possible.
+ * that can write a flag in memory of the host, a call that may wait) is told as such: the finding
+ * is only possible.
  *
  * Nothing is said where the bytes may change rightly: where queued work of the device (a copy, a
  * kernel, a graph) or a function of the host inside a stream may write them, and after a wait

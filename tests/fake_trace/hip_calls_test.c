@@ -430,8 +430,8 @@ static int close_recording(void **state)
     return 0;
 }
 
-/* What gives pointers away is not told itself: from then on work may tell the host of what is before
- * it. To be run last. */
+/* What gives pointers away is not told itself: from then on work may tell the host of what is
+ * before it. To be run last. */
 static void test_given_away(void **state)
 {
     (void)state;
@@ -441,9 +441,9 @@ static void test_given_away(void **state)
     char function;
     hipHostGetDevicePointer(NULL, NULL, 0);
     nothing_told();
-    assert_true(TOLD(hipModuleLaunchKernel(&function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, extra))
-                    .flags &
-                EVENT_MAY_TELL);
+    assert_true(
+        TOLD(hipModuleLaunchKernel(&function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, extra)).flags &
+        EVENT_MAY_TELL);
     assert_false(TOLD(hipMemcpyDtoDAsync(memory, other, 64, stream)).flags & EVENT_MAY_TELL);
     hipIpcGetEventHandle(NULL, NULL);
     nothing_told();

@@ -1,5 +1,5 @@
-/* scenes_order.c - the program's scenes with order that is not seen, with copies that wait or do not,
- * and with memory that is kept; what greta trace must say of each is in
+/* scenes_order.c - the program's scenes with order that is not seen, with copies that wait or do
+ * not, and with memory that is kept; what greta trace must say of each is in
  * tests/cli/trace_order_test.sh. */
 #include "scenes.h"
 

@@ -1,95 +1,6 @@
 /* analyze_foreign_test.c - calls of foreign programs: what their runtimes order and what they do
  * not, what rests on a kernel's pointers, what a fault leaves open, what leaks. */
-#include "analyze_fixture.h"
-
-enum { A = 1, B = 2, C = 3 }; /* buffers and streams */
-
-static void begin(struct script *script)
-{
-    script_open(script, AUDIT_LOG);
-    for (uint32_t i = A; i <= C; i++) {
-        struct event event = script_event(script, EVENT_BUFFER_CREATE);
-        event.flags = EVENT_FOREIGN;
-        event.bytes = BUFFER_BYTES;
-        event.access_count = 1;
-        event.accesses[0] = script_access(i, 0, BUFFER_BYTES, 0, 0);
-        script_add(script, &event);
-    }
-}
-
-/* A copy within the device: reads one buffer, writes another; 0: none. */
-static uint64_t copy(struct script *script, uint32_t stream, uint32_t reads, uint32_t writes,
-                     uint16_t flags)
-{
-    struct event event = script_event(script, EVENT_COPY_WITHIN);
-    event.flags = EVENT_FOREIGN | flags;
-    event.stream_index = stream;
-    event_set_text(event.op, sizeof(event.op), "cuMemcpyAsync");
-    if (reads)
-        script_operand(&event, reads, 0, BUFFER_BYTES, EVENT_READ);
-    if (writes)
-        script_operand(&event, writes, 0, BUFFER_BYTES, EVENT_WRITE);
-    return script_add(script, &event);
-}
-
-static struct event kernel_event(struct script *script, uint32_t stream, uint32_t pointer)
-{
-    static uint64_t ordinal;
-    struct event event = script_launch_event(script, stream, "kernel");
-    event.flags = EVENT_FOREIGN;
-    event.bytes = ++ordinal;
-    if (pointer)
-        script_operand(&event, pointer, 0, BUFFER_BYTES, EVENT_UPDATE | EVENT_MAYBE);
-    return event;
-}
-
-static uint64_t kernel(struct script *script, uint32_t stream, uint32_t pointer)
-{
-    struct event event = kernel_event(script, stream, pointer);
-    return script_add(script, &event);
-}
-
-static uint64_t call(struct script *script, enum event_kind kind, uint32_t stream, uint64_t object,
-                     uint16_t flags)
-{
-    struct event event = script_event(script, kind);
-    event.flags = EVENT_FOREIGN | flags;
-    event.stream_index = stream;
-    event.object = object;
-    return script_add(script, &event);
-}
-
-static uint64_t release(struct script *script, uint32_t buffer, uint32_t stream, uint16_t flags)
-{
-    struct event event = script_event(script, EVENT_BUFFER_DESTROY);
-    event.flags = EVENT_FOREIGN | flags;
-    event.stream_index = stream;
-    event.access_count = 1;
-    event.accesses[0] = script_access(buffer, 0, BUFFER_BYTES, 0, 0);
-    return script_add(script, &event);
-}
-
-/* The one finding there is; cause 0: there is none. */
-static void end(struct script *script, enum hypothesis hypothesis, enum finding_certainty certainty,
-                uint64_t cause, uint64_t other)
-{
-    const struct analysis *analysis = script_finish(script, NULL);
-    assert_int_equal(analysis->finding_count, cause ? 1 : 0);
-    if (cause) {
-        const struct finding *finding = &analysis->findings[0];
-        assert_int_equal(finding->hypothesis, hypothesis);
-        assert_int_equal(finding->certainty, certainty);
-        assert_int_equal(finding->cause.event_id, cause);
-        assert_int_equal(finding->other.event_id, other);
-        assert_true(certainty == FINDING_DIRECT || finding->reason[0]);
-    }
-    script_close(script);
-}
-
-static void nothing(struct script *script)
-{
-    end(script, HYPOTHESIS_MISSING_SYNC, FINDING_DIRECT, 0, 0);
-}
+#include "analyze_foreign.h"
 
 /* ---- Certainty ------------------------------------------------------------------------------ */
 
@@ -133,17 +44,6 @@ static void kernels_hide_nothing(void **state)
     assert_int_equal(finding->cause.event_id, second);
     assert_int_equal(finding->other.event_id, first);
     script_close(&script);
-}
-
-static void hidden_order_is_possible(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script);
-    uint64_t first = copy(&script, A, A, B, 0);
-    call(&script, EVENT_HIDDEN_ORDER, A, 0, 0);
-    uint64_t second = copy(&script, B, B, C, 0);
-    end(&script, HYPOTHESIS_OVERLAPPING_COPIES, FINDING_POSSIBLE, second, first);
 }
 
 /* What a check says of a call that was made is as direct as a refusal; but a runtime that takes the
@@ -201,156 +101,6 @@ static void synchronous_copies_order(void **state)
     copy(&script, A, A, B, EVENT_SYNCHRONOUS);
     copy(&script, B, B, C, 0);
     nothing(&script);
-}
-
-/* The host waits for what is before the copy, and not for the copy: that may be done or not. */
-static void staged_copies_order_what_is_before(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script);
-    copy(&script, A, A, B, 0);
-    copy(&script, A, A, C, EVENT_STAGED);
-    copy(&script, B, B, 0, 0); /* after the first */
-    nothing(&script);
-    begin(&script);
-    uint64_t staged = copy(&script, A, A, C, EVENT_STAGED);
-    uint64_t read = copy(&script, B, C, 0, 0);
-    end(&script, HYPOTHESIS_OVERLAPPING_COPIES, FINDING_POSSIBLE, read, staged);
-}
-
-/* Whether it waited is documented nowhere: what rests on either is possible. */
-static void calls_that_may_wait(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script);
-    uint64_t first = copy(&script, A, A, B, 0);
-    copy(&script, A, A, C, EVENT_MAY_WAIT);
-    uint64_t second = copy(&script, B, B, 0, 0);
-    end(&script, HYPOTHESIS_OVERLAPPING_COPIES, FINDING_POSSIBLE, second, first);
-    begin(&script);
-    copy(&script, C, A, C, EVENT_MAY_WAIT); /* of another stream: says nothing of this */
-    first = copy(&script, A, A, B, 0);
-    second = copy(&script, B, B, 0, 0);
-    end(&script, HYPOTHESIS_OVERLAPPING_COPIES, FINDING_DIRECT, second, first);
-    begin(&script);
-    uint64_t work = copy(&script, A, A, B, 0);
-    uint64_t free_id = release(&script, B, EVENT_NO_STREAM, EVENT_HOST_MEMORY | EVENT_MAY_WAIT);
-    end(&script, HYPOTHESIS_USE_AFTER_FREE, FINDING_POSSIBLE, work, free_id);
-    begin(&script);
-    first = copy(&script, A, A, B, 0);
-    release(&script, C, EVENT_NO_STREAM, EVENT_HOST_MEMORY | EVENT_MAY_WAIT); /* for all streams */
-    second = copy(&script, B, B, 0, 0);
-    end(&script, HYPOTHESIS_OVERLAPPING_COPIES, FINDING_POSSIBLE, second, first);
-}
-
-/* A copy between devices comes after all streams' work, and theirs after it. */
-static void copies_in_order_with_all_streams(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script);
-    copy(&script, A, A, B, 0);
-    copy(&script, C, B, C, EVENT_ALL_STREAMS);
-    copy(&script, B, C, A, 0);
-    nothing(&script);
-}
-
-/* ---- Order that is not seen ----------------------------------------------------------------- */
-
-static uint64_t work_that_tells(struct script *script, enum event_kind kind, uint32_t stream,
-                                uint64_t bytes)
-{
-    struct event event = kernel_event(script, stream, 0);
-    event.kind = (uint8_t)kind;
-    event.flags |= EVENT_MAY_TELL;
-    event.bytes = bytes;
-    return script_add(script, &event);
-}
-
-/* The host may read a flag that work after the copy writes: it may know that the copy is done. Work
- * of other streams, and work before it, says nothing of the copy. */
-static void flags_may_tell(void **state)
-{
-    (void)state;
-    struct script script;
-    for (int row = 0; row < 4; row++) {
-        static const struct {
-            enum event_kind kind;
-            uint32_t stream;
-            enum finding_certainty certainty;
-        } rows[] = {
-            { EVENT_LAUNCH, A, FINDING_POSSIBLE },
-            { EVENT_COPY_OUT, A, FINDING_POSSIBLE },
-            { EVENT_FILL, A, FINDING_POSSIBLE },
-            { EVENT_LAUNCH, C, FINDING_DIRECT },
-        };
-        begin(&script);
-        uint64_t first = copy(&script, A, A, B, 0);
-        work_that_tells(&script, rows[row].kind, rows[row].stream, 4);
-        uint64_t second = copy(&script, B, B, 0, 0);
-        end(&script, HYPOTHESIS_OVERLAPPING_COPIES, rows[row].certainty, second, first);
-        begin(&script); /* the same of a free */
-        first = copy(&script, A, A, B, 0);
-        work_that_tells(&script, rows[row].kind, rows[row].stream, 4);
-        uint64_t free_id = release(&script, B, EVENT_NO_STREAM, EVENT_HOST_MEMORY);
-        end(&script, HYPOTHESIS_USE_AFTER_FREE, rows[row].certainty, first, free_id);
-    }
-    /* Through streams that wait for one another. */
-    begin(&script);
-    uint64_t first = copy(&script, A, A, B, 0);
-    call(&script, EVENT_MARK_RECORD, A, 77, 0);
-    call(&script, EVENT_MARK_WAIT, C, 77, 0);
-    work_that_tells(&script, EVENT_LAUNCH, C, 0);
-    uint64_t second = copy(&script, B, B, 0, 0);
-    end(&script, HYPOTHESIS_OVERLAPPING_COPIES, FINDING_POSSIBLE, second, first);
-}
-
-/* A copy of a flag tells of itself; of many bytes none is known to come last. */
-static void copies_of_flags_tell_of_themselves(void **state)
-{
-    (void)state;
-    static const uint64_t sizes[] = { 4, 64, 65, BUFFER_BYTES };
-    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-        struct script script;
-        begin(&script);
-        struct event event = script_event(&script, EVENT_COPY_OUT);
-        event.flags = EVENT_FOREIGN | EVENT_MAY_TELL;
-        event.stream_index = A;
-        event.bytes = sizes[i];
-        script_operand(&event, B, 0, sizes[i], EVENT_WRITE);
-        uint64_t first = script_add(&script, &event);
-        uint64_t free_id = release(&script, B, EVENT_NO_STREAM, EVENT_HOST_MEMORY);
-        end(&script, HYPOTHESIS_USE_AFTER_FREE,
-            sizes[i] <= 64 ? FINDING_POSSIBLE : FINDING_DIRECT, first, free_id);
-    }
-}
-
-/* A kernel that reads a flag of the host holds back what comes after it: the host may let it go when
- * it knows that the other is done. A free does not wait for that. */
-static void kernels_may_hold_back(void **state)
-{
-    (void)state;
-    struct script script;
-    for (uint32_t held = A; held <= B; held++) {
-        begin(&script);
-        work_that_tells(&script, EVENT_LAUNCH, held, 0);
-        uint64_t first = copy(&script, A, A, B, 0);
-        uint64_t second = copy(&script, B, B, 0, 0);
-        end(&script, HYPOTHESIS_OVERLAPPING_COPIES, FINDING_POSSIBLE, second, first);
-        begin(&script); /* one that is done holds back nothing */
-        work_that_tells(&script, EVENT_LAUNCH, held, 0);
-        call(&script, EVENT_STREAM_SYNC, held, 0, 0);
-        first = copy(&script, A, A, B, 0);
-        second = copy(&script, B, B, 0, 0);
-        end(&script, HYPOTHESIS_OVERLAPPING_COPIES, FINDING_DIRECT, second, first);
-    }
-    begin(&script);
-    work_that_tells(&script, EVENT_LAUNCH, A, 0);
-    uint64_t work = copy(&script, A, A, B, 0);
-    uint64_t free_id = release(&script, B, EVENT_NO_STREAM, EVENT_HOST_MEMORY);
-    end(&script, HYPOTHESIS_USE_AFTER_FREE, FINDING_DIRECT, work, free_id);
 }
 
 static void a_wait_for_all_orders(void **state)
@@ -595,16 +345,9 @@ int main(void)
         cmocka_unit_test(copies_are_certain),
         cmocka_unit_test(kernels_are_possible),
         cmocka_unit_test(kernels_hide_nothing),
-        cmocka_unit_test(hidden_order_is_possible),
         cmocka_unit_test(checks_are_direct),
         cmocka_unit_test(default_streams_order),
         cmocka_unit_test(synchronous_copies_order),
-        cmocka_unit_test(staged_copies_order_what_is_before),
-        cmocka_unit_test(calls_that_may_wait),
-        cmocka_unit_test(copies_in_order_with_all_streams),
-        cmocka_unit_test(flags_may_tell),
-        cmocka_unit_test(copies_of_flags_tell_of_themselves),
-        cmocka_unit_test(kernels_may_hold_back),
         cmocka_unit_test(a_wait_for_all_orders),
         cmocka_unit_test(frees),
         cmocka_unit_test(streams_go_without_waiting),

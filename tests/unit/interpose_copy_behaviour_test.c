@@ -1,5 +1,5 @@
-/* interpose_copy_behaviour_test.c - every row of the table of copies, memsets and frees, as calls of
- * a program: the event is marked as the table says. What the table must say, where the vendors'
+/* interpose_copy_behaviour_test.c - every row of the table of copies, memsets and frees, as calls
+ * of a program: the event is marked as the table says. What the table must say, where the vendors'
  * documentation is plain, stands here a second time. */
 #include "test.h"
 
@@ -22,8 +22,8 @@ static int32_t nothing_to_wait_for(void)
     return 0;
 }
 
-/* One place of memory for each kind, as source and as target; pageable memory is never told of. What
- * is pinned is looked at, so it must be there. */
+/* One place of memory for each kind, as source and as target; pageable memory is never told of.
+ * What is pinned is looked at, so it must be there. */
 static unsigned char memory_there[COPY_MEMORY_COUNT][2][BYTES];
 
 static uint64_t place(enum copy_memory memory, bool source)
@@ -135,7 +135,8 @@ static void test_default_direction(void **state)
         { COPY_SYNC, COPY_PINNED, COPY_DEVICE, EVENT_SYNCHRONOUS },
         { COPY_SYNC, COPY_DEVICE, COPY_PINNED, EVENT_SYNCHRONOUS },
         { COPY_SYNC, COPY_DEVICE, COPY_DEVICE, 0 },
-        { COPY_SYNC, COPY_PAGEABLE, COPY_DEVICE, EVENT_MAY_WAIT }, /* staged, or within the device */
+        { COPY_SYNC, COPY_PAGEABLE, COPY_DEVICE,
+          EVENT_MAY_WAIT }, /* staged, or within the device */
         { COPY_SYNC, COPY_PAGEABLE, COPY_PAGEABLE, EVENT_MAY_WAIT },
         { COPY_ASYNC, COPY_PINNED, COPY_DEVICE, 0 },
         { COPY_ASYNC, COPY_REGISTERED, COPY_PINNED, EVENT_SYNCHRONOUS },
@@ -164,10 +165,10 @@ static void test_memsets(void **state)
                                                .bytes = 64 };
                 interpose_fill_begin(trace, &call, names[form], &fill);
                 interpose_end(trace, &call, 0);
-                assert_int_equal(call.event.flags & WAITING,
-                                 flags_of(memset_behaviour_of((enum interpose_runtime)runtime,
-                                                              (enum copy_form)form,
-                                                              (enum copy_memory)memory)));
+                assert_int_equal(
+                    call.event.flags & WAITING,
+                    flags_of(memset_behaviour_of((enum interpose_runtime)runtime,
+                                                 (enum copy_form)form, (enum copy_memory)memory)));
             }
         interpose_close(trace);
         temp_folder_release(&folder);
@@ -244,17 +245,17 @@ static void test_what_is_documented(void **state)
         { INTERPOSE_HIP, COPY_SYNC, COPY_DEVICE, COPY_PINNED, COPY_WAITS },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        assert_int_equal(copy_behaviour_of(rows[i].runtime, rows[i].form, rows[i].source,
-                                           rows[i].target),
-                         rows[i].behaviour);
+        assert_int_equal(
+            copy_behaviour_of(rows[i].runtime, rows[i].form, rows[i].source, rows[i].target),
+            rows[i].behaviour);
     /* From any host memory to any host memory, CUDA waits in both forms. */
     static const enum copy_memory host[] = { COPY_PAGEABLE, COPY_PINNED, COPY_REGISTERED };
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             for (int form = 0; form < COPY_FORM_COUNT; form++)
-                assert_int_equal(copy_behaviour_of(INTERPOSE_CUDA, (enum copy_form)form, host[i],
-                                                   host[j]),
-                                 COPY_WAITS);
+                assert_int_equal(
+                    copy_behaviour_of(INTERPOSE_CUDA, (enum copy_form)form, host[i], host[j]),
+                    COPY_WAITS);
     assert_int_equal(memset_behaviour_of(INTERPOSE_CUDA, COPY_SYNC, COPY_DEVICE), COPY_RETURNS);
     assert_int_equal(memset_behaviour_of(INTERPOSE_CUDA, COPY_SYNC, COPY_PINNED), COPY_WAITS);
     assert_int_equal(free_behaviour_of(INTERPOSE_CUDA, INTERPOSE_POOL), COPY_RETURNS);

@@ -384,13 +384,13 @@ static void test_fatal_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_asked_for),     cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_nesting),       IN_SCENE(test_streams),
-        cmocka_unit_test(test_waits),         cmocka_unit_test(test_hidden_order),
-        cmocka_unit_test(test_contexts),      cmocka_unit_test(test_releases),
-        cmocka_unit_test(test_batches),       cmocka_unit_test(test_copies_that_may_wait),
-        cmocka_unit_test(test_given_away),
-        cmocka_unit_test(test_many_contexts), cmocka_unit_test(test_fatal_codes),
+        cmocka_unit_test(test_asked_for),   cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_nesting),     IN_SCENE(test_streams),
+        cmocka_unit_test(test_waits),       cmocka_unit_test(test_hidden_order),
+        cmocka_unit_test(test_contexts),    cmocka_unit_test(test_releases),
+        cmocka_unit_test(test_batches),     cmocka_unit_test(test_copies_that_may_wait),
+        cmocka_unit_test(test_given_away),  cmocka_unit_test(test_many_contexts),
+        cmocka_unit_test(test_fatal_codes),
     };
     return cmocka_run_group_tests(tests, open_recording, close_recording);
 }

@@ -590,14 +590,13 @@ static void test_nobody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),     cmocka_unit_test(test_wrong_copies),
-        cmocka_unit_test(test_frees),    cmocka_unit_test(test_neighbours),
-        cmocka_unit_test(test_pointers), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_narrow),   cmocka_unit_test(test_narrow_with_threads),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_capture),  cmocka_unit_test(test_rewritten),
-        cmocka_unit_test(test_vanished), cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_nobody),
+        cmocka_unit_test(test_copy),      cmocka_unit_test(test_wrong_copies),
+        cmocka_unit_test(test_frees),     cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_pointers),  cmocka_unit_test(test_names),
+        cmocka_unit_test(test_narrow),    cmocka_unit_test(test_narrow_with_threads),
+        cmocka_unit_test(test_streams),   cmocka_unit_test(test_capture),
+        cmocka_unit_test(test_rewritten), cmocka_unit_test(test_vanished),
+        cmocka_unit_test(test_stacks),    cmocka_unit_test(test_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

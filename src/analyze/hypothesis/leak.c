@@ -1,10 +1,10 @@
 /* leak.c - memory that a foreign program takes again and again at one place and never gives back.
  *
  * That some memory is alive when a process ends is nothing: half of all programs leave it to the
- * driver, and weights are kept until then. A leak is what grows: many allocations of one call stack,
- * made with launches in between, none of which was ever given back, and of which all but the last
- * were not used again, alive when the process has ended in order. What a caching allocator keeps is
- * none: it gives it out again itself.
+ * driver, and weights are kept until then. A leak is what grows: many allocations of one call
+ * stack, made with launches in between, none of which was ever given back, and of which all but the
+ * last were not used again, alive when the process has ended in order. What a caching allocator
+ * keeps is none: it gives it out again itself.
  *
  * Calls cannot prove that nobody wants the memory any more: a pointer may lie in memory that is not
  * seen. So a leak is only possible, and the growth is its evidence. */

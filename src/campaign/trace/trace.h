@@ -117,8 +117,8 @@ struct trace_listed {
 /* trace_print.c: adds to text, in the language that was asked for. */
 void trace_print_finding(struct trace *trace, const struct trace_process *process,
                          const struct finding *finding, struct text *text);
-void trace_print(struct trace *trace, const struct trace_listed *listed,
-                 enum audit_outcome outcome, struct text *text);
+void trace_print(struct trace *trace, const struct trace_listed *listed, enum audit_outcome outcome,
+                 struct text *text);
 /* trace_report.c */
 MUST_CHECK enum status trace_report(struct trace *trace, struct trace_result *result,
                                     struct error *err);

@@ -160,8 +160,8 @@ static void print_transfers(const struct trace_figures *figures, enum analyze_la
     char size[TEXT_BYTES_CAPACITY];
     text_addf(text, "  %-15s %9s %12s %9s %9s %9s %9s %9s %9s %9s\n",
               say(language, "transfers", "transferencias"), say(language, "count", "cuenta"),
-              "bytes", "<=4K", "<=64K", "<=1M", "<=16M", ">16M", say(language, "stalling", "esperan"),
-              say(language, "pageable", "paginable"));
+              "bytes", "<=4K", "<=64K", "<=1M", "<=16M", ">16M",
+              say(language, "stalling", "esperan"), say(language, "pageable", "paginable"));
     for (size_t i = 0; i < TRACE_DIRECTIONS; i++) {
         const struct trace_transfers *one = &figures->transfers[i];
         /* Columns are bytes: an accented letter is two. */
@@ -181,8 +181,7 @@ void trace_figures_print(const struct trace_figures *figures, enum analyze_langu
     print_transfers(figures, language, text);
     text_addf(text,
               say(language,
-                  "  %" PRIu64 " launches, %" PRIu64 " graph launches, %" PRIu64
-                  " failed calls\n",
+                  "  %" PRIu64 " launches, %" PRIu64 " graph launches, %" PRIu64 " failed calls\n",
                   "  %" PRIu64 " lanzamientos, %" PRIu64 " lanzamientos de grafos, %" PRIu64
                   " llamadas fallidas\n"),
               figures->launches, figures->replays, figures->failures);

@@ -119,15 +119,16 @@ static void add_caches(const struct trace *trace, struct text *text)
         }
     }
     if (count)
-        text_addf(text,
-                  say(trace,
-                      "  %" PRIu64 " allocations belong to a caching allocator or a library: what "
-                      "it cuts out of them is not seen, so neither are overruns and uses after "
-                      "free inside\n",
-                      "  %" PRIu64 " asignaciones son de un asignador con caché o de una "
-                      "biblioteca: lo que reparte de ellas no se ve, ni tampoco los desbordamientos "
-                      "y usos tras liberar dentro de ellas\n"),
-                  count);
+        text_addf(
+            text,
+            say(trace,
+                "  %" PRIu64 " allocations belong to a caching allocator or a library: what "
+                "it cuts out of them is not seen, so neither are overruns and uses after "
+                "free inside\n",
+                "  %" PRIu64 " asignaciones son de un asignador con caché o de una "
+                "biblioteca: lo que reparte de ellas no se ve, ni tampoco los desbordamientos "
+                "y usos tras liberar dentro de ellas\n"),
+            count);
 }
 
 static void add_overhead(const struct trace *trace, struct text *text)
@@ -243,8 +244,8 @@ static void add_end(const struct trace *trace, struct text *text)
                       trace->processes[i].name, trace->processes[i].missing);
 }
 
-void trace_print(struct trace *trace, const struct trace_listed *listed,
-                 enum audit_outcome outcome, struct text *text)
+void trace_print(struct trace *trace, const struct trace_listed *listed, enum audit_outcome outcome,
+                 struct text *text)
 {
     struct trace_figures sum = { 0 };
     enum analyze_language language = trace->options->language;

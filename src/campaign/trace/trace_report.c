@@ -114,7 +114,8 @@ static enum trace_blindness blindness_of(const struct trace *trace,
     return trace->options->set_user_id ? TRACE_BLIND_OTHER_USER : TRACE_BLIND_NO_CALL;
 }
 
-/* Of the program itself how it was seen to end; of processes it started, what the recording says. */
+/* Of the program itself how it was seen to end; of processes it started, what the recording says.
+ */
 static struct run_ending ending_of(const struct trace *trace, const struct trace_process *process,
                                    const struct analysis *analysis)
 {

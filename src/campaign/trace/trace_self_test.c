@@ -21,7 +21,8 @@ static int32_t nothing(void)
     return 0;
 }
 
-static const struct interpose_backend backend = { "self-test", INTERPOSE_CUDA, never_fatal, nothing };
+static const struct interpose_backend backend = { "self-test", INTERPOSE_CUDA, never_fatal,
+                                                  nothing };
 
 enum { BYTES = 4096 };
 static const struct interpose_stream first = { 0, 0x100 }, second = { 0, 0x200 };

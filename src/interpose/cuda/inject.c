@@ -45,10 +45,9 @@ static int32_t synchronise(void)
     return cuda_driver.ctx_synchronize ? cuda_driver.ctx_synchronize() : 0;
 }
 
-static const struct interpose_backend backend = { .name = "cuda",
-                                                  .runtime = INTERPOSE_CUDA,
-                                                  .is_fatal = is_fatal,
-                                                  .synchronise = synchronise };
+static const struct interpose_backend backend = {
+    .name = "cuda", .runtime = INTERPOSE_CUDA, .is_fatal = is_fatal, .synchronise = synchronise
+};
 
 /* ---- Callbacks ------------------------------------------------------------------------------ */
 
