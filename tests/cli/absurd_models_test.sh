@@ -82,7 +82,7 @@ bad = 0
 for key, value in keys:
     change(key, value)
     run = subprocess.run([sys.argv[1], "infer", "-m", "absurd.gguf", "-p", "Once upon", "-n", "2", "--greedy"],
-                         capture_output=True, timeout=60)
+                         capture_output=True, timeout=600)
     reason = b"greta infer: " in run.stderr or b"Generation error: " in run.stderr
     if run.returncode not in (0, 1, 2, 3) or (run.returncode and not reason):
         bad += 1

@@ -44,7 +44,7 @@ for file in text.gguf empty.gguf cut.gguf; do
 done
 expect_exit 3 "$GRETA" inspect "$folder"
 expect_one_line_error "found a directory"
-expect_exit 3 timeout 20 "$GRETA" inspect pipe.gguf
+expect_exit 3 timeout 300 "$GRETA" inspect pipe.gguf
 expect_one_line_error "expected a regular file"
 expect_exit 2 "$GRETA" inspect
 expect_one_line_error "expected FILE, found nothing"

@@ -143,13 +143,15 @@ static void test_released_unread(void **state)
     assert_int_equal(release->outcome, EVENT_DONE);
     assert_int_equal(release->code, 0);
     assert_int_equal(release->code_of, EVENT_CODE_UNSAID);
-    struct sleep_params pause = { 30 };
-    struct device_launch slow = launch_sleep(&pause);
+    uint32_t gate = 0; /* closed until the copy is queued */
+    struct gate_params queued = { .wait = &gate };
+    struct device_launch held = launch_gate(&queued);
     struct poke_params past = { 4096 };
     struct device_launch wrong = launch_poke(x, &past);
-    CHECK_OK(device_launch(device, fixture.stream, &slow, DEVICE_HERE, err), err);
+    CHECK_OK(device_launch(device, fixture.stream, &held, DEVICE_HERE, err), err);
     CHECK_OK(device_launch(device, fixture.stream, &wrong, DEVICE_HERE, err), err);
     CHECK_OK(device_copy_out(device, fixture.stream, &logits, DEVICE_HERE, &ticket, err), err);
+    open_gate(&gate);
     CHECK_OK(device_ticket_release(device, ticket, DEVICE_HERE, err), err);
     const struct event *fault = recorder_last(&fixture.recorder, EVENT_FAULT);
     release = recorder_last(&fixture.recorder, EVENT_TICKET_RELEASE);
