@@ -2,6 +2,7 @@
  * Prompts are arbitrary tokens, and so is the first one a sequence writes; then it goes on with the
  * most likely one, as greedy decoding does. Tokenizing and sampling are not measured; one run warms
  * up. */
+#include "campaign/campaign.h"
 #include "cli/audit_options.h"
 #include "cli/bench_cost.h"
 #include "cli/bench_measure.h"
@@ -192,8 +193,11 @@ static enum status open_model(struct bench *bench, struct error *err)
     const struct settings *settings = bench->settings;
     struct device_options device_options = { .thread_count = settings->threads,
                                              .gpu_image = ops_gpu_image() };
-    if (settings->inject)
+    if (settings->inject) {
+        struct campaign_extent extent = { 0 }; /* steps go on from test to test */
+        TRY(campaign_check_inject(settings->inject, bench->file, &extent, err));
         TRY(inject_parse(settings->inject, &bench->plan, err));
+    }
     TRY(cli_audit_open(bench->invocation, settings->audit, settings->flight, bench->device_name,
                        &device_options, &bench->audit, err));
     TRY(all_open(bench->device_name, &device_options, &bench->device, err));

@@ -68,4 +68,7 @@ expect_json "j[0]['model_filename'].endswith('greta-stories-14m-q8_0.gguf')"
 expect_exit 2 "$GRETA" bench -m tiny.gguf -r 0
 expect_one_line_error "--repetitions: expected 1 to"
 expect_exit 3 "$GRETA" bench -m nothing.gguf
+# A fault that no call can carry is refused.
+expect_exit 2 "$GRETA" bench -p 4 -n 2 -r 1 --inject rope-position@layer=99
+expect_stderr "layer: found 99, expected 0 to"
 finish

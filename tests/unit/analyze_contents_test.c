@@ -87,6 +87,18 @@ static void damaged_canary_names_the_launch(void **state)
     assert_int_equal(analysis->root, 0);
     script_close(&script);
 
+    begin(&script,
+          AUDIT_GUARD); /* further away: a launch that missed its own buffer may have done it */
+    launch = script_launch(&script, MAIN, "rope", WEIGHTS, Y);
+    canary.cause_id = launch;
+    canary.found = BUFFER_BYTES + 8;
+    script_add(&script, &canary);
+    analysis = script_finish(&script, NULL);
+    assert_int_equal(analysis->findings[0].attribution, FINDING_SEEN_AT);
+    assert_int_equal(analysis->root, -1);
+    assert_int_equal(analysis->defect, 0);
+    script_close(&script);
+
     begin(&script, AUDIT_GUARD); /* seen only when the buffer went */
     canary = script_event(&script, EVENT_CANARY);
     canary.object = Y;

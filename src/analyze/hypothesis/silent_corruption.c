@@ -2,12 +2,21 @@
  * overwritten, or a transfer landed with other bytes than it took, while its origin stood still. */
 #include "analyze/analyze_impl.h"
 
+/* The damage begins where the buffer ends, or ends where it begins: an overrun by a launch that
+ * writes this buffer. Bytes further away may as well be another launch's, which missed its own. */
+static bool touches_edge(const struct event *event)
+{
+    return event->found == event->expected || event->found + event->bytes == 0;
+}
+
 static void on_canary(struct analyzer *analyzer, const struct event *event)
 {
     struct finding draft = finding_draft(HYPOTHESIS_SILENT_CORRUPTION, FINDING_DIRECT);
     if (event->cause_id) {
-        draft.attribution = FINDING_CULPRIT;
         draft.cause = place_of_remark(analyzer, event);
+        /* Of a graph that was swept at its end no launch is known. */
+        if (draft.cause.op[0] && touches_edge(event))
+            draft.attribution = FINDING_CULPRIT;
     } else {
         draft.cause = place_of_event(analyzer, event);
         finding_set_reason(&draft, REASON_CANARY_LATE);
