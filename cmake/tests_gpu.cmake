@@ -10,8 +10,8 @@ if(greta_kernel_count GREATER 0)
         if(IS_SYMLINK ${CMAKE_BINARY_DIR}/fake_gpu) # of another build, which must keep its own
             file(REMOVE ${CMAKE_BINARY_DIR}/fake_gpu)
         endif()
-        add_library(greta_fake_cuda SHARED tests/fake_gpu/adverse.c tests/fake_gpu/emulator.c tests/fake_gpu/fake_cuda.c
-                    tests/fake_gpu/fake_memory.c tests/fake_gpu/fake_work.c
+        add_library(greta_fake_cuda SHARED tests/fake_gpu/adverse.c tests/fake_gpu/emulator.c
+                    tests/fake_gpu/fake_cuda.c tests/fake_gpu/fake_memory.c tests/fake_gpu/fake_work.c
                     tests/fake_gpu/kernels.c tests/fake_gpu/late.c)
         set_target_properties(greta_fake_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1
                               LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_gpu)

@@ -127,7 +127,7 @@ static void check_finding(const struct scene *scene)
     finding_describe(root, ANALYZE_ENGLISH, &text);
     if (log_kind && strcmp(log_kind, "mine") == 0) {
         assert_string_equal(root->near.before.name, "gate");
-        check_contains("the finding", text_get(&text), "1 byte past the end of operand 0");
+        check_contains("the finding", text_get(&text), "past the end of gate by 1 byte");
         check_contains("the finding", text_get(&text), "gate");
     } else if (log_kind) {
         assert_false(root->near.known);
