@@ -150,7 +150,7 @@ void pending_tell(struct interpose *interpose, size_t stream, uint64_t queued)
         struct pending_copy *copy = &interpose->pending[i];
         if (copy->writes || copy->told || !(copy->shared || is_meant(copy, stream, queued)))
             continue;
-        look(interpose, copy); /* what was rewritten before nobody can have been told of */
+        look(interpose, copy); /* what was rewritten before has no such excuse */
         copy->told = true;
     }
 }

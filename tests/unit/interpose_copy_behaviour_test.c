@@ -200,7 +200,7 @@ static void test_frees(void **state)
     }
 }
 
-/* Recorded into a graph a copy is waited for by nobody. */
+/* A copy that is recorded into a graph is not waited for. */
 static void test_captured(void **state)
 {
     (void)state;

@@ -6,7 +6,7 @@
  * last were not used again, alive when the process has ended in order. What a caching allocator
  * keeps is none: it gives it out again itself.
  *
- * Calls cannot prove that nobody wants the memory any more: a pointer may lie in memory that is not
+ * Calls cannot prove that the memory is not wanted any more: a pointer may lie in memory that is not
  * seen. So a leak is only possible, and the growth is its evidence. */
 #include "analyze/analyze_impl.h"
 

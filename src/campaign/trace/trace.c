@@ -119,7 +119,7 @@ static enum status make_folder(struct trace *trace, struct error *err)
         TRY(files_join(made, err, options->temporary_folder, "greta-trace-XXXXXX"));
     if (trace->keep)
         TRY(files_make_folder(made, err));
-    else if (!mkdtemp(made)) /* nobody else can have made it before */
+    else if (!mkdtemp(made)) /* a new one, of this user alone */
         return error_set_os(err, errno, "cannot make the folder %s", made);
     if (!realpath(made, real)) /* the program may change its folder */
         return error_set(err, STATUS_NOT_FOUND, "%s: cannot be found again", made);

@@ -1,7 +1,7 @@
 /* Every request takes scratch memory and none gives it back.
  *
  * On hardware: nothing happens until a cudaMalloc fails, hours later and elsewhere.
- * Only possible, not CONFIRMED: calls cannot show that nobody wants the memory any more; that it
+ * Only possible, not CONFIRMED: calls cannot show that the memory is not wanted any more; that it
  * grows with the work and is not used again is the evidence.
  * To be named: the cudaMalloc in take_scratch, with how often and how much. */
 #include "foreign.h"
