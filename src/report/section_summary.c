@@ -31,14 +31,14 @@ static void print_planted(struct doc *doc, const struct report_facts *facts)
 {
     if (!facts->inject)
         return;
-    doc_paragraph_begin(doc);
+    doc_banner_begin(doc);
     doc_badge(doc, doc_word(doc, WORD_PLANTED_FAULT), DOC_BAD);
     doc_text(doc, " ");
     doc_code(doc, facts->inject);
     doc_text(doc, ": ");
     doc_words(doc, facts_planted_word(facts), NULL);
     doc_text(doc, ".");
-    doc_paragraph_end(doc);
+    doc_banner_end(doc);
 }
 
 void section_head(struct doc *doc, const struct report_facts *facts)

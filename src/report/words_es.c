@@ -379,7 +379,7 @@ const struct words words_es = {
         [WORD_SEARCH_INTERVAL] = "intervalo",
         [WORD_SEARCH_SEEN] = "visto, ninguna operación lo muestra",
         [WORD_SEARCH_NOT_SEEN] = "no visto",
-        [WORD_SEARCH_FOUND] = "Se conoce la operación que lo produjo: véase la causa raíz.",
+        [WORD_SEARCH_FOUND] = "Se conoce la operación que lo produjo: vea la causa raíz.",
         [WORD_SEARCH_NARROWED] = "Lo que lo produjo está entre las dos operaciones que nombra el "
                                  "hallazgo. Es un intervalo, no un culpable.",
         [WORD_SEARCH_ONLY_SEEN] = "El defecto volvió a aparecer y ninguna operación examinada lo "

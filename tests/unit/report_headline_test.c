@@ -174,6 +174,27 @@ static void test_unknown_facts_vanish(void **state)
     free(specimen);
 }
 
+/* A planted fault is announced before anything else is read. */
+static void test_planted_fault_is_announced(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create();
+    struct text text;
+    text_init(&text);
+    specimen->facts.inject = NULL;
+    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    assert_null(strstr(text_get(&text), "<p class=\"banner\">"));
+    specimen->facts.inject = "rope-position@layer=2<b>";
+    text_clear(&text);
+    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    const char *banner = strstr(text_get(&text), "<p class=\"banner\">");
+    assert_non_null(banner);
+    check_contains("plan", banner, "rope-position@layer=2&lt;b&gt;");
+    assert_true(banner < strstr(text_get(&text), "<dl>"));
+    text_release(&text);
+    free(specimen);
+}
+
 /* Findings without an error are no failure of the runs. */
 static void test_total(void **state)
 {
@@ -214,9 +235,13 @@ static void test_links_name_no_scheme(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_without_finding), cmocka_unit_test(test_is_the_first_line),
-        cmocka_unit_test(test_symptom),         cmocka_unit_test(test_unknown_facts_vanish),
-        cmocka_unit_test(test_total),           cmocka_unit_test(test_links_name_no_scheme),
+        cmocka_unit_test(test_without_finding),
+        cmocka_unit_test(test_is_the_first_line),
+        cmocka_unit_test(test_symptom),
+        cmocka_unit_test(test_unknown_facts_vanish),
+        cmocka_unit_test(test_total),
+        cmocka_unit_test(test_planted_fault_is_announced),
+        cmocka_unit_test(test_links_name_no_scheme),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
