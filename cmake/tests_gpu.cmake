@@ -192,7 +192,7 @@ if(greta_kernel_count GREATER 0)
         greta_fake_self_test(self_test "" 0)
         set_tests_properties(fake_gpu/self_test PROPERTIES LABELS long)
         greta_fake_self_test(self_test_some
-            "size-beyond-view,free-while-queued,skipped-wait,bad-index,slot-rewritten,overlapping-d2h,memory-vanished,overrun-into-guard,stale-graph,overrun,underrun,flipped-bit-in,lost-wakeup,fault-first-of-4,replay-last-of-8" 0)
+            "size-beyond-view,free-while-queued,skipped-wait,bad-index,slot-rewritten,overlapping-d2h,memory-vanished,overrun-into-guard,stale-graph,overrun,underrun,flipped-bit-in,lost-wakeup,unequal-matmul,nan-searched,fault-first-of-4,replay-last-of-8" 0)
         greta_fake_self_test(self_test_zones
             "free-while-queued,wild-pointer,memory-vanished,overrun-into-guard,overrun,underrun" 2
             FAKE_GPU_NO_RANGES=1)

@@ -222,6 +222,8 @@ static enum status plant(struct bench *bench, const struct self_test_row *row,
     job.work = row->work;
     job.busy_streams = SELF_TEST_STREAM_COUNT(row->needs);
     job.busy_replays = (row->needs & SELF_TEST_REPLAYS) != 0;
+    if (row->needs & SELF_TEST_SEARCHED)
+        job.search = (struct job_search){ .on = true, .hash = { .every = 1 }, .clear = true };
     if (row->iterations)
         job.iterations = row->iterations;
     TRY(run_planted(bench, row, &job, &outcome, &analyzer, err));
@@ -248,19 +250,32 @@ static enum status plant(struct bench *bench, const struct self_test_row *row,
 
 /* ---- Clean ---------------------------------------------------------------------------------- */
 
-/* Nothing planted: whatever is found is a false alarm. */
-static enum status run_clean(struct bench *bench, enum audit_level level, bool stress,
-                             uint64_t *findings, struct error *err)
+enum clean_run { CLEAN_PLAIN, CLEAN_STRESS, CLEAN_SEARCHED };
+
+static struct job clean_job(const struct bench *bench, enum clean_run which)
 {
-    struct job job = self_test_job(bench->options->device, bench->model.path,
-                                   stress ? "clean-stress" : "clean");
-    struct child_outcome outcome;
-    struct analyzer *analyzer;
-    job.level = level;
+    static const char *const labels[] = { "clean", "clean-stress", "clean-searched" };
+    struct job job = self_test_job(bench->options->device, bench->model.path, labels[which]);
+    job.level = which == CLEAN_STRESS ? AUDIT_VERIFY : AUDIT_GUARD;
     job.work = JOB_INFER | JOB_STREAMS;
     job.iterations = CLEAN_ITERATIONS;
-    if (stress)
+    if (which == CLEAN_STRESS)
         job.stress = stress_ranges();
+    if (which == CLEAN_SEARCHED) { /* equal runs have equal operands, all of them */
+        job.work = JOB_INFER;
+        job.iterations = 2;
+        job.search = (struct job_search){ .on = true, .hash = { .every = 1 }, .clear = true };
+    }
+    return job;
+}
+
+/* Nothing planted: whatever is found is a false alarm. */
+static enum status run_clean(struct bench *bench, enum clean_run which, uint64_t *findings,
+                             struct error *err)
+{
+    struct job job = clean_job(bench, which);
+    struct child_outcome outcome;
+    struct analyzer *analyzer;
     TRY(run_job(bench, &job, &outcome, &analyzer, err));
     if (!analyzer || !outcome.ended || outcome.errors)
         (*findings)++; /* a clean run that fails is no better than a false alarm */
@@ -333,8 +348,9 @@ static enum status run_all(struct bench *bench, struct self_test *test, struct e
     const struct campaign_watcher *watcher = &bench->options->watcher;
     const char *faults = bench->options->faults;
     if (!faults) {
-        TRY(run_clean(bench, AUDIT_GUARD, false, &test->clean_findings, err));
-        TRY(run_clean(bench, AUDIT_VERIFY, true, &test->clean_findings, err));
+        TRY(run_clean(bench, CLEAN_PLAIN, &test->clean_findings, err));
+        TRY(run_clean(bench, CLEAN_STRESS, &test->clean_findings, err));
+        TRY(run_clean(bench, CLEAN_SEARCHED, &test->clean_findings, err));
     }
     for (size_t i = 0; i < self_test_row_count; i++) {
         const struct self_test_row *row = &self_test_rows[i];

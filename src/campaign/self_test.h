@@ -20,6 +20,9 @@ enum self_test_needs {
     SELF_TEST_ONLY_SEEN = 4,
     /* Of JOB_BUSY: launches of graphs. */
     SELF_TEST_REPLAYS = 8,
+    /* The op that made it is found as a search finds it: with every op's operands hashed and
+     * scanned (search.h). */
+    SELF_TEST_SEARCHED = 16,
 };
 /* Of JOB_BUSY: how many streams, beside the bits above. */
 #define SELF_TEST_STREAMS(count) ((count) << 8)

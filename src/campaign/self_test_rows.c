@@ -117,9 +117,14 @@ const struct self_test_row self_test_rows[] = {
     { "unequal-logits", "unequal-runs@op=matmul_group,tensor=logits,step=0,run=2", INFER, AUDIT_LOG,
       HYPOTHESIS_NON_DETERMINISM, "copy-out", -1, 0, "logits", 3,
       SELF_TEST_ONLY_SEEN },
+    { "unequal-matmul",
+      "unequal-runs@op=matmul_group,layer=2,step=0,tensor=ffn_down,run=2", INFER, AUDIT_LOG,
+      HYPOTHESIS_NON_DETERMINISM, "matmul_group", 2, 0, "ffn_down", 3, SELF_TEST_SEARCHED },
     { "lost-wakeup", "lost-wakeup@tensor=streams.best", STREAMS, AUDIT_LOG, HYPOTHESIS_HANG,
       "copy-out", -1, 3, "streams.best", 0, SELF_TEST_ONLY_SEEN },
     { "nan-output", "nan-output@op=rms_norm,layer=1,step=2,tensor=ffn_norm", INFER, AUDIT_GUARD,
       HYPOTHESIS_NUMERIC, "rms_norm", 1, 2, "ffn_norm", 0, 0 },
+    { "nan-searched", "nan-output@op=rope,layer=2,step=1", INFER, AUDIT_LOG, HYPOTHESIS_NUMERIC,
+      "rope", 2, 1, "rope_qk", 0, SELF_TEST_SEARCHED },
 };
 const size_t self_test_row_count = COUNT_OF(self_test_rows);

@@ -190,6 +190,23 @@ wanted audit && {
     [ "$code" -eq 0 ] && [ "$kept" -ge 5000 ] && line audit-size FAILED "a clean audit left $kept KiB, expected less than 5 MB"
     [ $code -eq 0 ] && line audit ok "$(grep -m 1 -E 'CLEAN' out); it left $kept KiB" || line audit FAILED "exit $code: $(grep -m 2 -E 'INCONCLUSIVE|ROOT|verdict' out | tr '\n' ' ')"
 }
+wanted compare-host && {
+    limited "$greta" audit --compare host -m "$stories" --device "$device" -- -n 4
+    code=$?
+    cp out "${OUT_FOLDER:-$work}/compare-host.txt" 2>/dev/null
+    detail=$(grep -E 'all inside|First op' out)
+    limited "$greta" audit --compare host -m "$stories" --device "$device" --inject wrong-output@op=attention,layer=1,step=1 -- -n 4
+    planted=$?
+    [ $code -eq 0 ] && [ $planted -eq 1 ] && grep -q 'First op outside its tolerance: attention, layer 1, step 1' out &&
+        line compare-host ok "$detail" || line compare-host FAILED "exit $code, planted $planted: $detail $(last)"
+}
+wanted search && {
+    limited "$greta" audit -m "$stories" --device "$device" --no-self-test --no-interventions --matrix B:audit:3 \
+        --inject unequal-runs@op=matmul_group,layer=2,tensor=ffn_down -- -n 4
+    code=$?
+    [ $code -eq 1 ] && grep -q 'matmul_group, layer 2' out && line search ok "$(grep -m 1 'matmul_group, layer 2' out)" ||
+        line search FAILED "exit $code: $(last 3)"
+}
 wanted transfers && {
     limited "$greta" audit --transfers -m "$stories" --device "$device"
     code=$?
