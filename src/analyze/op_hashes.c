@@ -74,9 +74,8 @@ static enum op_hash_state hold_against(struct analyzer *analyzer, struct history
     if (place == IDMAP_NONE) {
         if (hashes->count == OP_HASH_LIMIT || !idmap_set(&hashes->map, key, hashes->count))
             return OP_HASH_NO_ROOM;
-        hashes->entries[hashes->count++] = (struct result_entry){ key, event->found,
-                                                                  entry->event.id,
-                                                                  analyzer->iteration };
+        hashes->entries[hashes->count++] =
+            (struct result_entry){ key, event->found, entry->event.id, analyzer->iteration };
         return OP_HASH_FIRST;
     }
     *ret_first = &hashes->entries[place];

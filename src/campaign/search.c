@@ -74,8 +74,8 @@ static void judge(const struct bench *bench, const struct analysis *analysis,
     look->launches = analysis->run_launches;
 }
 
-static enum status run_try(void *context, const struct search_try *try, struct search_look *ret_look,
-                           struct error *err)
+static enum status run_try(void *context, const struct search_try *try,
+                           struct search_look *ret_look, struct error *err)
 {
     struct bench *bench = context;
     const struct campaign_watcher *watcher = &bench->options->watcher;
@@ -122,10 +122,9 @@ enum status search_run(const struct campaign_options *options, const struct chil
                        const struct job *base, enum hypothesis hypothesis, uint64_t iteration,
                        struct search *ret_search, struct error *err)
 {
-    struct bench bench = { .options = options,
-                           .setup = setup,
-                           .base = *base,
-                           .hypothesis = hypothesis };
+    struct bench bench = {
+        .options = options, .setup = setup, .base = *base, .hypothesis = hypothesis
+    };
     struct search search = { .made = true, .hypothesis = hypothesis };
     bench.base.work = JOB_INFER;
     bench.base.iterations = iterations_of(base->iterations, iteration);

@@ -15,13 +15,13 @@
 
 /* What a try showed. */
 struct search_look {
-    uint32_t runs;       /* iterations */
-    uint64_t compared;   /* operands hashed and compared, or launches scanned */
-    bool seen;           /* the defect came */
-    bool culprit;        /* and one op is singled out */
-    uint64_t agreed;     /* launches of a run, from 1: the last that agreed, 0: none */
-    uint64_t differs;    /* the first that differs; 0: none that was hashed */
-    uint64_t launches;   /* of a run */
+    uint32_t runs;     /* iterations */
+    uint64_t compared; /* operands hashed and compared, or launches scanned */
+    bool seen;         /* the defect came */
+    bool culprit;      /* and one op is singled out */
+    uint64_t agreed;   /* launches of a run, from 1: the last that agreed, 0: none */
+    uint64_t differs;  /* the first that differs; 0: none that was hashed */
+    uint64_t launches; /* of a run */
 };
 
 /* ---- The order of tries (search_ladder.c) ---------------------------------------------------- */

@@ -314,8 +314,7 @@ enum status shadow_create(struct device *device, uint32_t threads, struct shadow
     shadow->device = device;
     shadow->result.first = -1;
     shadow->watch = (struct ops_watch){ before, after, shadow };
-    struct device_options options = { .thread_count = threads,
-                                      .imports = DEVICE_IMPORTS_IN_PLACE };
+    struct device_options options = { .thread_count = threads, .imports = DEVICE_IMPORTS_IN_PLACE };
     enum status status = all_open("host", &options, &shadow->host, err);
     if (!status)
         status = ops_load(&shadow->ops, shadow->host, CPU_PATH_PORTABLE, err);

@@ -34,7 +34,7 @@ static double largest(const float *values, size_t count)
 
 double shadow_number(double value)
 {
-    return isnan(value) ? SHADOW_NOT_FINITE
+    return isnan(value)                 ? SHADOW_NOT_FINITE
            : value > SHADOW_NOT_FINITE  ? SHADOW_NOT_FINITE
            : value < -SHADOW_NOT_FINITE ? -SHADOW_NOT_FINITE
                                         : value;

@@ -39,10 +39,9 @@ static void tell_result(struct worker *worker, const struct shadow_result *resul
                    ops_contract(row->op)->name, (int)result->first_place.scope.layer,
                    (int)result->first_place.scope.step, result->first_place.error, row->tolerance);
     }
-    worker_tell(worker,
-                json_pack("{s:s, s:I, s:I}", "kind", "compared", "launches",
-                          (json_int_t)result->launches, "not_compared",
-                          (json_int_t)result->not_compared));
+    worker_tell(worker, json_pack("{s:s, s:I, s:I}", "kind", "compared", "launches",
+                                  (json_int_t)result->launches, "not_compared",
+                                  (json_int_t)result->not_compared));
 }
 
 static enum status run(struct worker *worker, struct shadow *shadow, struct error *err)

@@ -56,7 +56,8 @@ static void add_conclusion(const struct report_compare *compare, enum analyze_la
     char device[32], host[32], error[32];
     text_addf(text,
               say(language,
-                  " (%s:%" PRIu32 "): %s[%" PRIu64 "][%" PRIu64 "] is %s, the host computes %s from "
+                  " (%s:%" PRIu32 "): %s[%" PRIu64 "][%" PRIu64
+                  "] is %s, the host computes %s from "
                   "the same inputs; error %s, tolerance %.3g.",
                   " (%s:%" PRIu32 "): %s[%" PRIu64 "][%" PRIu64 "] es %s, el anfitrión calcula %s "
                   "con las mismas entradas; error %s, tolerancia %.3g."),
@@ -66,8 +67,8 @@ static void add_conclusion(const struct report_compare *compare, enum analyze_la
               number_words(first->error, language, error), first->tolerance);
 }
 
-static const char *error_words(const struct report_compare_row *row,
-                               enum analyze_language language, char words[32])
+static const char *error_words(const struct report_compare_row *row, enum analyze_language language,
+                               char words[32])
 {
     const char *text = number_words(row->error, language, words);
     if (text == words)
@@ -101,8 +102,8 @@ static void add_cells(const struct report_compare_row *row, enum analyze_languag
 void report_compare_table(const struct report_compare *compare, enum analyze_language language,
                           struct text *text)
 {
-    static const enum word titles[] = { WORD_OP,        WORD_TYPE,    WORD_LAUNCHES,
-                                        WORD_ERROR_MAX, WORD_TOLERANCE, WORD_OUTSIDE,
+    static const enum word titles[] = { WORD_OP,         WORD_TYPE,      WORD_LAUNCHES,
+                                        WORD_ERROR_MAX,  WORD_TOLERANCE, WORD_OUTSIDE,
                                         WORD_ERROR_WHERE };
     struct table table;
     if (compare->device)
@@ -158,8 +159,7 @@ json_t *json_compare(struct text *out, const struct report_compare *compare)
     json_put(out, item, "inside", json_boolean(!compare->first));
     json_put_count(out, item, "launches", compare->launches);
     json_put_count(out, item, "not_compared", compare->not_compared);
-    json_put(out, item, "first",
-             compare->first ? row_json(out, compare->first) : json_null());
+    json_put(out, item, "first", compare->first ? row_json(out, compare->first) : json_null());
     for (size_t i = 0; i < compare->row_count; i++)
         json_add(out, rows, row_json(out, &compare->rows[i]));
     json_put(out, item, "ops", rows);
@@ -184,9 +184,9 @@ void report_compare_json(const struct report_compare *compare, struct text *text
 void section_compare(struct doc *doc, const struct report_facts *facts)
 {
     static const struct doc_column columns[] = {
-        { WORD_OP, false, false },       { WORD_TYPE, false, false },
-        { WORD_LAUNCHES, true, false },  { WORD_ERROR_MAX, true, false },
-        { WORD_TOLERANCE, true, false }, { WORD_OUTSIDE, true, false },
+        { WORD_OP, false, false },         { WORD_TYPE, false, false },
+        { WORD_LAUNCHES, true, false },    { WORD_ERROR_MAX, true, false },
+        { WORD_TOLERANCE, true, false },   { WORD_OUTSIDE, true, false },
         { WORD_ERROR_WHERE, false, true },
     };
     const struct report_compare *compare = facts->compare;

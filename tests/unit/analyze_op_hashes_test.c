@@ -125,10 +125,10 @@ static void missing_hashes_give_an_interval(void **state)
         uint32_t every;
         const char *agreed, *differs;
     } rows[] = {
-        { 1, 1, "embed", "norm" },  /* outputs alone: the input may have changed in between */
-        { 1, 2, "embed", "rope" },  /* norm was not hashed */
+        { 1, 1, "embed", "norm" }, /* outputs alone: the input may have changed in between */
+        { 1, 2, "embed", "rope" }, /* norm was not hashed */
         { 2, 2, "embed", "rope" },
-        { 0, 2, "", "embed" },      /* nothing before it agreed */
+        { 0, 2, "", "embed" }, /* nothing before it agreed */
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct script script;

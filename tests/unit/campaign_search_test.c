@@ -9,8 +9,8 @@
  * the results differ all the same), in runs with at most `hash_limit` hashed ops. */
 struct world {
     uint64_t launches, culprit, hash_limit;
-    bool never;         /* the difference does not come at all */
-    bool needs_f32;     /* numeric: only an F32 cache shows the op */
+    bool never;     /* the difference does not come at all */
+    bool needs_f32; /* numeric: only an F32 cache shows the op */
     uint32_t tries;
 };
 

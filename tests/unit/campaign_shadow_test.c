@@ -50,8 +50,7 @@ static void worst_value_is_named_by_its_row(void **state)
         device[rows[i].row][rows[i].column] = rows[i].value;
         struct shadow_place place = compare(DTYPE_F32, COLUMNS, device, host);
         if (fabs(place.error - rows[i].error) > 1e-6 * (rows[i].error + 1) ||
-            (rows[i].error > 0 &&
-             (place.row != rows[i].row || place.column != rows[i].column)))
+            (rows[i].error > 0 && (place.row != rows[i].row || place.column != rows[i].column)))
             fail_msg("%s: found error %g at %d, %d", rows[i].name, place.error, (int)place.row,
                      (int)place.column);
     }
