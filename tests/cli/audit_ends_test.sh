@@ -54,11 +54,16 @@ grep -q "FALLO INYECTADO.*rope-position@layer=2,step=60" "$(newest)/report.es.md
 grep -q "PLANTED FAULT" "$(newest)/report.html" || fail "expected a banner"
 
 # ---- Seen, and not what did it -----------------------------------------------------------------
-expect_exit 1 "${audit[@]}" --matrix B:audit:4 --no-interventions --inject unequal-runs@tensor=logits
+# The row shows an innocent copy; the search names the op.
+expect_exit 1 "${audit[@]}" --matrix B:audit:4 --no-interventions --no-search \
+    --inject unequal-runs@tensor=logits
 expect_stdout "DEFECT SEEN"
 expect_summary "j['outcome'] == 'DEFECT_SEEN' and j['root_cause'] is None"
 expect_summary "j['defect']['hypothesis'] == 'non-determinism'"
-expect_summary "{f['attribution'] for f in j['findings']} == {'seen-at'}"
+expect_exit 1 "${audit[@]}" --matrix B:audit:4 --no-interventions --inject unequal-runs@tensor=logits
+expect_summary "{(f['cause']['kind'], f['attribution']) for f in j['findings'] if f['row'] == 'B'} == {('copy-out', 'seen-at')}"
+expect_summary "j['outcome'] == 'ROOT_CAUSE' and j['defect'] is None"
+expect_summary "[f['cause']['op'] for f in j['findings'] if f['root']] == ['matmul_group']"
 
 # ---- Nothing seen, in too few iterations -------------------------------------------------------
 expect_exit 4 "${audit[@]}" --matrix B:audit:19
@@ -135,7 +140,8 @@ expect_exit 1 "${audit[@]}" --matrix B:audit:1 --no-interventions --hang-limit 1
 expect_stdout "hang"
 expect_summary "j['outcome'] == 'DEFECT_SEEN' and [r['hung'] for r in j['rows']] == [True]"
 expect_summary "[r['ending'] for r in j['rows']] == ['hung']"
-expect_summary "{f['hypothesis'] for f in j['findings']} == {'hang'}"
+expect_summary "{(f['hypothesis'], f['attribution']) for f in j['findings']} == {('hang', 'seen-at')}"
+expect_summary "j['defect']['hypothesis'] == 'hang' and j['root_cause'] is None"
 
 # ---- Interrupted -------------------------------------------------------------------------------
 rm -rf artifacts
