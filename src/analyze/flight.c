@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -86,13 +87,29 @@ static void load_graphs(struct analyzer *analyzer, const struct flight_reader *r
 
 /* ---- All of it ------------------------------------------------------------------------------ */
 
+/* Gone, and not waited for by its parent: it does nothing any more. */
+static bool is_zombie(pid_t pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    FILE *file = fopen(path, "r");
+    size_t count = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[count] = '\0';
+    const char *name_end = strrchr(text, ')'); /* the name may hold anything */
+    return name_end && strncmp(name_end, ") Z", 3) == 0;
+}
+
 /* Its process may be another user's, or a stranger with the same number; then it counts as alive,
  * which claims less. */
 static bool is_alive(const struct flight_info *info)
 {
     if (info->pid == 0 || info->pid > INT32_MAX)
         return false;
-    return kill((pid_t)info->pid, 0) == 0 || errno == EPERM;
+    if (kill((pid_t)info->pid, 0) != 0)
+        return errno == EPERM;
+    return !is_zombie((pid_t)info->pid);
 }
 
 enum status analyze_reader(struct analyzer *analyzer, const struct flight_reader *reader,

@@ -88,7 +88,11 @@ static void killed_runs_are_no_kernel_faults(void **state)
             run(path.text, moment);
             _exit(0);
         }
+        /* It is looked at before it is waited for: gone is gone. */
+        siginfo_t ended;
         int status;
+        assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
+        check(path.text, moment);
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         check(path.text, moment);
