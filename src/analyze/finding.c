@@ -305,6 +305,20 @@ static int compare_order(const void *a, const void *b)
     return left->index < right->index ? -1 : 1;
 }
 
+/* The first candidate of a fault of which several launches may be the cause; UINT64_MAX: none. A call
+ * that was refused after it did not run, and is not what came first. */
+static uint64_t first_open_fault(const struct analysis *result)
+{
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < result->finding_count; i++) {
+        const struct finding *finding = &result->findings[i];
+        if (finding->hypothesis == HYPOTHESIS_KERNEL_FAULT && finding->candidate_count > 1 &&
+            !finding->cause.foreign && finding->order_id < first)
+            first = finding->order_id;
+    }
+    return first;
+}
+
 enum status finding_sort(struct analyzer *analyzer, struct error *err)
 {
     struct analysis *result = &analyzer->result;
@@ -337,13 +351,14 @@ enum status finding_sort(struct analyzer *analyzer, struct error *err)
     free(moved);
     if (!good)
         return error_set(err, STATUS_NO_MEMORY, "no memory to put %zu findings in order", count);
+    uint64_t fault_id = first_open_fault(result);
     for (size_t i = 0; i < count && result->root < 0; i++) {
         const struct finding *finding = &result->findings[i];
         if (finding->consequence_of >= 0 || finding->certainty != FINDING_DIRECT)
             continue;
         if (result->defect < 0)
             result->defect = (int32_t)i;
-        if (finding_is_culprit(finding))
+        if (finding_is_culprit(finding) && !(finding->check && finding->order_id > fault_id))
             result->root = (int32_t)i;
     }
     return STATUS_OK;

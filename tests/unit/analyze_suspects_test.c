@@ -496,6 +496,23 @@ static void freed_memory_has_candidates_as_well(void **state)
     script_close(&scene.script);
 }
 
+/* A call that was refused after the launches of a fault never ran: it is not the root cause. */
+static void a_refusal_after_the_candidates_is_no_root(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, CRUMB_ORDER_NEXT);
+    uint64_t add = launch(&scene, FIRST, "add");
+    launch(&scene, SECOND, "rope");
+    enter(&scene, FIRST, add);
+    script_refuse(&scene.script, script_launch_event(&scene.script, FIRST, "matmul"),
+                  EVENT_CHECK_POINTER, 0, 64, 0);
+    const struct analysis *analysis = fault_at(&scene, 0);
+    assert_non_null(find_finding(analysis, HYPOTHESIS_BAD_POINTER));
+    assert_int_equal(analysis->root, -1);
+    script_close(&scene.script);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -519,6 +536,7 @@ int main(void)
         cmocka_unit_test(memory_near_the_address_comes_first),
         cmocka_unit_test(candidates_that_are_not_kept_are_counted),
         cmocka_unit_test(freed_memory_has_candidates_as_well),
+        cmocka_unit_test(a_refusal_after_the_candidates_is_no_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
