@@ -37,6 +37,24 @@ static const char *number_words(double value, enum analyze_language language, ch
                : words;
 }
 
+void compare_describe(const struct report_compare_row *row, enum analyze_language language,
+                      struct text *text)
+{
+    char device[32], host[32], error[32];
+    add_op(row, language, text);
+    text_addf(text,
+              say(language,
+                  " (%s:%" PRIu32 "): %s[%" PRIu64 "][%" PRIu64
+                  "] is %s, the host computes %s from "
+                  "the same inputs; error %s, tolerance %.3g",
+                  " (%s:%" PRIu32 "): %s[%" PRIu64 "][%" PRIu64 "] es %s, el anfitrión calcula %s "
+                  "con las mismas entradas; error %s, tolerancia %.3g"),
+              row->file, row->line, row->operand, row->row, row->column,
+              number_words(row->device_value, language, device),
+              number_words(row->host_value, language, host),
+              number_words(row->error, language, error), row->tolerance);
+}
+
 static void add_conclusion(const struct report_compare *compare, enum analyze_language language,
                            struct text *text)
 {
@@ -52,19 +70,8 @@ static void add_conclusion(const struct report_compare *compare, enum analyze_la
     }
     text_add(text, say(language, "First op outside its tolerance: ",
                        "Primera operación fuera de su tolerancia: "));
-    add_op(first, language, text);
-    char device[32], host[32], error[32];
-    text_addf(text,
-              say(language,
-                  " (%s:%" PRIu32 "): %s[%" PRIu64 "][%" PRIu64
-                  "] is %s, the host computes %s from "
-                  "the same inputs; error %s, tolerance %.3g.",
-                  " (%s:%" PRIu32 "): %s[%" PRIu64 "][%" PRIu64 "] es %s, el anfitrión calcula %s "
-                  "con las mismas entradas; error %s, tolerancia %.3g."),
-              first->file, first->line, first->operand, first->row, first->column,
-              number_words(first->device_value, language, device),
-              number_words(first->host_value, language, host),
-              number_words(first->error, language, error), first->tolerance);
+    compare_describe(first, language, text);
+    text_add(text, ".");
 }
 
 static const char *error_words(const struct report_compare_row *row, enum analyze_language language,

@@ -43,8 +43,12 @@ void report_headline(const struct report_facts *facts, enum analyze_language lan
     const struct finding *finding = facts_told(facts);
     struct facts_totals totals = facts_totals(facts);
     char done[24], bound[SECTIONS_BOUND_BYTES], least[24], open[24];
-    if (facts->verdict.outcome == AUDIT_ROOT_CAUSE && !(finding && finding_is_culprit(finding))) {
-        add_proved(finding, language, text);
+    bool culprit = finding && finding_is_culprit(finding);
+    if (facts->verdict.outcome == AUDIT_ROOT_CAUSE && !culprit) {
+        if (facts->compare && facts->compare->first)
+            compare_describe(facts->compare->first, language, text);
+        else
+            add_proved(finding, language, text);
         return;
     }
     if (finding) {

@@ -35,6 +35,9 @@ enum word sections_search_conclusion(const struct report_search *search);
 bool sections_search_vanished(const struct report_search *search);
 
 /* compare.c */
+/* "rope, layer 2, step 3 (src/engine/forward.c:113): x[0][5] is 3.5, the host computes ..." */
+void compare_describe(const struct report_compare_row *row, enum analyze_language language,
+                      struct text *text);
 void section_compare(struct doc *doc, const struct report_facts *facts);
 
 /* section_self_test.c */

@@ -65,8 +65,12 @@ static void test_without_finding(void **state)
         &specimen->facts,
         "The planted fault is the cause: the runs fail with it and are sound without it",
         "El fallo inyectado es la causa: las ejecuciones fallan con él y son correctas sin él");
-    /* What may explain it is told where nothing is certain. */
+    /* Candidates are listed where nothing is certain. */
     settle(specimen, AUDIT_DEFECT_SEEN, 0);
+    specimen->facts.verdict.seen_analysis =
+        specimen->facts.verdict.hypotheses[HYPOTHESIS_KERNEL_FAULT].analysis;
+    specimen->facts.verdict.seen_finding =
+        specimen->facts.verdict.hypotheses[HYPOTHESIS_KERNEL_FAULT].finding;
     check_headline(&specimen->facts,
                    "one of 2 launches made an illegal memory access at 0x7f0000300010; surfaced at "
                    "the D2H copy of logits, step 3; candidates: rope, layer 17, step 3; kv_append, "
@@ -74,8 +78,7 @@ static void test_without_finding(void **state)
                    "uno de 2 lanzamientos hizo un acceso ilegal a memoria en 0x7f0000300010; se "
                    "manifestó en la copia D2H de logits, paso 3; candidatos: rope, capa 17, paso "
                    "3; kv_append, capa 17, paso 3");
-    for (int i = 0; i < HYPOTHESIS_COUNT; i++)
-        specimen->facts.verdict.hypotheses[i].finding = -1;
+    settle(specimen, AUDIT_DEFECT_SEEN, 0);
     check_headline(&specimen->facts, "A run failed, and no finding says why",
                    "Una ejecución falló y ningún hallazgo dice por qué");
     for (int i = 0; i < HYPOTHESIS_COUNT; i++)
@@ -83,6 +86,44 @@ static void test_without_finding(void **state)
     settle(specimen, AUDIT_INCONCLUSIVE, 0);
     check_headline(&specimen->facts, "Not decided: 1 hypothesis lacks evidence",
                    "Sin decidir: 1 hipótesis carece de evidencia");
+    free(specimen);
+}
+
+/* An op that the host computes differently is named, whether or not a fault was planted. */
+static void test_op_unlike_the_host(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create();
+    const struct report_compare_row row = {
+        .op = "attention",
+        .type = "F32",
+        .operand = "out",
+        .tensor = "attention",
+        .file = "src/engine/forward.c",
+        .line = 121,
+        .layer = 2,
+        .step = 1,
+        .launches = 12,
+        .outside = 1,
+        .tolerance = 1e-4,
+        .error = 2,
+        .row = 0,
+        .column = 3,
+        .device_value = 195.5,
+        .host_value = -0.5,
+    };
+    const struct report_compare compare = {
+        .rows = &row, .row_count = 1, .first = &row, .launches = 12
+    };
+    settle(specimen, AUDIT_ROOT_CAUSE, 0);
+    specimen->facts.compare = &compare;
+    check_headline(&specimen->facts,
+                   "attention, layer 2, step 1, tensor attention (src/engine/forward.c:121): "
+                   "out[0][3] is 195.5, the host computes -0.5 from the same inputs; error 2, "
+                   "tolerance 0.0001",
+                   "attention, capa 2, paso 1, tensor attention (src/engine/forward.c:121): "
+                   "out[0][3] es 195.5, el anfitrión calcula -0.5 con las mismas entradas; error "
+                   "2, tolerancia 0.0001");
     free(specimen);
 }
 
@@ -236,6 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_finding),
+        cmocka_unit_test(test_op_unlike_the_host),
         cmocka_unit_test(test_is_the_first_line),
         cmocka_unit_test(test_symptom),
         cmocka_unit_test(test_unknown_facts_vanish),
