@@ -361,6 +361,21 @@ static enum audit_outcome outcome_of(const struct verdict_input *input,
     return AUDIT_CLEAN;
 }
 
+/* A defect that no direct finding shows, such as a fault that several launches may have made: the
+ * finding of the likeliest hypothesis shows it best. */
+static void show_likeliest(struct audit_verdict *verdict)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < HYPOTHESIS_COUNT; i++) {
+        const struct hypothesis_verdict *one = &verdict->hypotheses[i];
+        if (one->finding < 0 || one->rank >= best)
+            continue;
+        best = one->rank;
+        verdict->seen_analysis = one->analysis;
+        verdict->seen_finding = one->finding;
+    }
+}
+
 void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret_verdict)
 {
     struct audit_verdict *verdict = ret_verdict;
@@ -381,6 +396,8 @@ void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret
                    ->findings[verdict->seen_finding]
                    .hypothesis;
     rank_all(input, verdict, root);
+    if (verdict->outcome == AUDIT_DEFECT_SEEN && verdict->seen_finding < 0)
+        show_likeliest(verdict);
     if (verdict->outcome == AUDIT_NOT_REPRODUCED || verdict->outcome == AUDIT_NOT_SEEN ||
         (verdict->outcome == AUDIT_CLEAN && input->total_count > 0))
         verdict->bound = bound_of(input->total_count);

@@ -32,18 +32,8 @@ const struct finding *facts_seen(const struct report_facts *facts)
 
 const struct finding *facts_told(const struct report_facts *facts)
 {
-    const struct finding *told = facts_root(facts);
-    if (!told)
-        told = facts_seen(facts);
-    if (told || facts->verdict.outcome != AUDIT_DEFECT_SEEN)
-        return told;
-    enum hypothesis ranked[HYPOTHESIS_COUNT];
-    facts_ranked(facts, ranked);
-    for (size_t i = 0; i < HYPOTHESIS_COUNT && !told; i++) {
-        const struct hypothesis_verdict *one = &facts->verdict.hypotheses[ranked[i]];
-        told = facts_finding(facts, one->analysis, one->finding);
-    }
-    return told;
+    const struct finding *root = facts_root(facts);
+    return root ? root : facts_seen(facts);
 }
 
 const struct report_row *facts_row_of(const struct report_facts *facts,

@@ -12,8 +12,7 @@ const struct finding *facts_finding(const struct report_facts *facts, int32_t an
 const struct finding *facts_root(const struct report_facts *facts);
 /* Of DEFECT_SEEN: what shows it; NULL: no finding does. */
 const struct finding *facts_seen(const struct report_facts *facts);
-/* The finding the report is about: the root cause, else what shows the defect, else what may
- * explain it best. NULL: none. */
+/* The finding the report is about: the root cause, else what shows the defect. NULL: none. */
 const struct finding *facts_told(const struct report_facts *facts);
 
 /* The row an analysis is of; NULL: of none. */

@@ -411,6 +411,24 @@ static void lost_device_is_a_defect(void **state)
     assert_int_equal(audit.verdict.seen_finding, -1);
 }
 
+/* Several launches may have made the fault: the finding that lists them shows the defect. */
+static void lost_device_is_shown_by_its_candidates(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    audit.analysis.device_lost = true;
+    struct finding *finding = add_finding(&audit, HYPOTHESIS_KERNEL_FAULT);
+    finding->certainty = FINDING_POSSIBLE;
+    finding->attribution = FINDING_SEEN_AT;
+    finding->candidate_count = 3;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_DEFECT_SEEN);
+    assert_int_equal(audit.verdict.root_finding, -1);
+    assert_int_equal(audit.verdict.seen_analysis, 0);
+    assert_int_equal(audit.verdict.seen_finding, 0);
+}
+
 static void possible_finding_does_not(void **state)
 {
     (void)state;
@@ -557,6 +575,7 @@ int main(void)
         cmocka_unit_test(several_candidates_are_no_culprit),
         cmocka_unit_test(symptom_is_not_a_cause),
         cmocka_unit_test(lost_device_is_a_defect),
+        cmocka_unit_test(lost_device_is_shown_by_its_candidates),
         cmocka_unit_test(flip_proves_only_both_ways),
         cmocka_unit_test(excluded_names_its_check_unless_it_happened),
         cmocka_unit_test(root_ranks_first),
