@@ -16,16 +16,17 @@ set(untrusted_tests
     "cli/(absurd_models|flight|inspect|quantize|tokenize)_test")
 
 # Repeats: the same code on another emulated chip, through another table, or as a command what a test
-# of the engine does too; and what only a change of a compiler or of the kernels makes different.
+# of the engine or the device does too; and what only a change of a compiler or of the kernels makes
+# different.
 set(full_tests
     "source/kernel_metadata"
-    "cli/(eval_emulated|gpu_limits)_test"
+    "cli/(audit_transfers|eval_emulated|gpu_limits)_test"
     "fake_gpu/(gpu_many_older|gpu_group_few|gpu_inspect_zones|ops_matmul)_test"
     "fake_hip/(gpu_group|gpu_inspect_zones|gpu_step)_test")
 
 # These begin first, so that none of them is what a core waits for at the end.
 set(slow_tests
-    "cli/(audit|audit_ends|eval|gpu_limits|trace)_test"
+    "cli/(audit|audit_archive|audit_compare|audit_ends|audit_transfers|eval|gpu_limits|trace)_test"
     "fake_gpu/(engine_ahead|gpu_engine|gpu_many|gpu_many_older|ops_matmul)_test"
     "source/kernel_metadata")
 
