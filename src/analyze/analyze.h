@@ -347,6 +347,7 @@ struct verdict_input {
     uint64_t total_count;             /* iterations of all runs, recorded or not */
     uint64_t crash_count;             /* runs that did not end in order, with no finding */
     uint64_t unfired_count;           /* runs in which a fault was to be planted, and never was */
+    uint64_t fired_count;             /* runs in which a planted fault fired */
     uint64_t failure_count;           /* runs that failed by themselves, with no finding */
     bool fault_expected;              /* --expect-fault was given */
     bool fault_occurred;              /* and seen */

@@ -354,6 +354,8 @@ static enum audit_outcome outcome_of(const struct verdict_input *input,
         return AUDIT_INCONCLUSIVE; /* what was to be looked for was never there */
     if (input->fault_expected)
         return AUDIT_NOT_REPRODUCED;
+    if (input->fired_count > 0)
+        return AUDIT_INCONCLUSIVE; /* a fault was there, and no detector saw it */
     if (!all_settled || input->crash_count > 0 || input->analysis_count == 0)
         return AUDIT_INCONCLUSIVE;
     if (is_statistical(input) && input->total_count < VERDICT_TRIALS_LEAST)

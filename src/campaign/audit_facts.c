@@ -152,6 +152,7 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
         if (audit->options.expect_fault && has_symptom(row, audit->options.expect_fault))
             input.fault_occurred = true;
         input.unfired_count += is_unfired(row);
+        input.fired_count += row->outcome.planted.planted;
         if (audit_row_is_faulty(row) && !(analysis && analysis->finding_count)) {
             bool by_itself = fails_by_itself(row);
             input.crash_count += !by_itself;

@@ -21,8 +21,20 @@ static void add_proved(const struct finding *finding, enum analyze_language lang
     finding_headline(&shown, language, text);
 }
 
-static enum word word_of(const struct audit_verdict *verdict)
+/* Of a planted fault that nothing shows, that is the news. */
+static enum word inconclusive_word(const struct report_facts *facts, uint64_t open_count)
 {
+    enum facts_planted planted = facts_planted(facts);
+    if (facts->inject && planted == FACTS_PLANTED_NEVER)
+        return WORD_HEADLINE_NEVER_FIRED;
+    if (facts->inject && planted == FACTS_PLANTED_FIRED && open_count == 0)
+        return WORD_HEADLINE_FIRED_UNSEEN;
+    return WORD_HEADLINE_INCONCLUSIVE;
+}
+
+static enum word word_of(const struct report_facts *facts, uint64_t open_count)
+{
+    const struct audit_verdict *verdict = &facts->verdict;
     switch (verdict->outcome) {
     case AUDIT_CLEAN:
         return verdict->bound > 0 ? WORD_HEADLINE_CLEAN : WORD_HEADLINE_CLEAN_EXACT;
@@ -33,7 +45,7 @@ static enum word word_of(const struct audit_verdict *verdict)
     case AUDIT_NOT_REPRODUCED:
         return WORD_HEADLINE_NOT_REPRODUCED;
     default:
-        return WORD_HEADLINE_INCONCLUSIVE;
+        return inconclusive_word(facts, open_count);
     }
 }
 
@@ -60,5 +72,6 @@ void report_headline(const struct report_facts *facts, enum analyze_language lan
     snprintf(open, sizeof(open), "%" PRIu64, totals.inconclusive);
     sections_bound(facts->verdict.bound, bound);
     const char *arguments[] = { done, bound, least, open };
-    words_fill(text, words_get(language, word_of(&facts->verdict)), arguments, COUNT_OF(arguments));
+    words_fill(text, words_get(language, word_of(facts, totals.inconclusive)), arguments,
+               COUNT_OF(arguments));
 }

@@ -38,6 +38,9 @@ const struct words words_en = {
             "{2} of runs would have been seen",
         [WORD_HEADLINE_INCONCLUSIVE] =
             "Not decided: {4} {4|hypothesis lacks|hypotheses lack} evidence",
+        [WORD_HEADLINE_NEVER_FIRED] = "Not decided: the planted fault never fired",
+        [WORD_HEADLINE_FIRED_UNSEEN] =
+            "Not decided: the planted fault fired, and no detector saw it",
         [WORD_SUMMARY_CLEAN] =
             "{1} {1|iteration|iterations}; a fault in more than {2} of runs would have been seen "
             "(95 % confidence). Every hypothesis that can be tested was looked at by a detector "

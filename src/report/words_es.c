@@ -39,6 +39,9 @@ const struct words words_es = {
             "ocurriera en más del {2} de las ejecuciones",
         [WORD_HEADLINE_INCONCLUSIVE] =
             "Sin decidir: {4} {4|hipótesis carece|hipótesis carecen} de evidencia",
+        [WORD_HEADLINE_NEVER_FIRED] = "Sin decidir: el fallo inyectado nunca se activó",
+        [WORD_HEADLINE_FIRED_UNSEEN] =
+            "Sin decidir: el fallo inyectado se activó y ningún detector lo vio",
         [WORD_SUMMARY_CLEAN] =
             "{1} {1|iteración|iteraciones}; se habría visto un fallo en más del {2} de las "
             "ejecuciones (95 % de confianza). Cada hipótesis comprobable la examinó un detector que "

@@ -549,6 +549,23 @@ static void fault_that_never_fired_decides_nothing(void **state)
     assert_int_equal(audit.verdict.outcome, AUDIT_ROOT_CAUSE);
 }
 
+/* A fault was there, and no detector saw it: the run cannot be called sound. */
+static void fault_that_fired_unseen_is_not_clean(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
+    audit.input.fired_count = 1;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
+    add_finding(&audit, HYPOTHESIS_BAD_POINTER);
+    audit.analysis.root = audit.analysis.defect = 0;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_ROOT_CAUSE);
+}
+
 static void every_reason_has_words(void **state)
 {
     (void)state;
@@ -581,6 +598,7 @@ int main(void)
         cmocka_unit_test(root_ranks_first),
         cmocka_unit_test(expected_fault_that_did_not_come),
         cmocka_unit_test(fault_that_never_fired_decides_nothing),
+        cmocka_unit_test(fault_that_fired_unseen_is_not_clean),
         cmocka_unit_test(every_reason_has_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
