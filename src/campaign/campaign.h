@@ -193,10 +193,12 @@ MUST_CHECK enum status campaign_archive_remove(const char *artifacts,
                                                struct error *err);
 
 /* The model once on the device, op by op, and each op once more on the host with the device's own
- * inputs. Adds a table (or JSON) to text; *ret_passed: every op was inside its tolerance.
- * STATUS_REFUSED where the device is the host. */
+ * inputs. Adds a table (or JSON) to text; *ret_passed: every op was inside its tolerance;
+ * *ret_decided: false if they were, and the fault that was to be planted never was. STATUS_REFUSED
+ * where the device is the host. */
 MUST_CHECK enum status campaign_compare(const struct campaign_options *options, bool json,
-                                        struct text *text, bool *ret_passed, struct error *err);
+                                        struct text *text, bool *ret_passed, bool *ret_decided,
+                                        struct error *err);
 
 /* ---- Foreign programs ----------------------------------------------------------------------- */
 

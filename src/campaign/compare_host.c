@@ -98,6 +98,7 @@ enum status compare_host_run(const struct campaign_options *options,
                                             : "";
     snprintf(compare->error, sizeof(compare->error), "%s", reason);
     compare->report.error = compare->error[0] ? compare->error : NULL;
+    compare->report.unfired = outcome.planted.told && !outcome.planted.planted;
     child_outcome_release(&outcome);
     if (!compare->report.first && (compare->error[0] || !compare->report.launches))
         return error_set(err, STATUS_IO, "the comparison with the host could not be made: %s",
@@ -112,7 +113,7 @@ void compare_host_release(struct compare_host *compare)
 }
 
 enum status campaign_compare(const struct campaign_options *options, bool json, struct text *text,
-                             bool *ret_passed, struct error *err)
+                             bool *ret_passed, bool *ret_decided, struct error *err)
 {
     struct compare_host *compare = calloc(1, sizeof(*compare));
     struct identity identity;
@@ -134,6 +135,7 @@ enum status campaign_compare(const struct campaign_options *options, bool json, 
     if (!status) {
         compare->report.device = identity.device.name;
         *ret_passed = !compare->report.first;
+        *ret_decided = compare->report.first || !compare->report.unfired;
         if (json)
             report_compare_json(&compare->report, text);
         else

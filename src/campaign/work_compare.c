@@ -44,6 +44,28 @@ static void tell_result(struct worker *worker, const struct shadow_result *resul
                                   (json_int_t)result->not_compared));
 }
 
+/* An op on the host may take long, and many of them make up one iteration: that is no hang. */
+struct beating {
+    struct worker *worker;
+    const struct ops_watch *watch;
+};
+
+static enum status before_op(void *context, const struct ops_target *target, enum ops_op op,
+                             const struct device_launch *launch, struct error *err)
+{
+    const struct beating *beating = context;
+    return beating->watch->before(beating->watch->context, target, op, launch, err);
+}
+
+static enum status after_op(void *context, const struct ops_target *target, enum ops_op op,
+                            const struct device_launch *launch, struct error *err)
+{
+    const struct beating *beating = context;
+    if (op != OPS_RELAY) /* of weights on their way in, on several threads */
+        worker_beat(beating->worker);
+    return beating->watch->after(beating->watch->context, target, op, launch, err);
+}
+
 static enum status run(struct worker *worker, struct shadow *shadow, struct error *err)
 {
     struct work_infer *infer = NULL;
@@ -63,7 +85,9 @@ enum status work_compare_run(struct worker *worker, struct error *err)
 {
     struct shadow *shadow;
     TRY(shadow_create(worker->device, worker->job->threads, &shadow, err));
-    worker->ops.watch = shadow_watch(shadow);
+    struct beating beating = { worker, shadow_watch(shadow) };
+    struct ops_watch watch = { before_op, after_op, &beating };
+    worker->ops.watch = &watch;
     enum status status = run(worker, shadow, err);
     worker->ops.watch = NULL;
     tell_result(worker, shadow_result(shadow));

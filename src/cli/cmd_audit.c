@@ -286,7 +286,7 @@ static enum cli_exit run_check(const struct cli_invocation *invocation, struct w
     const struct settings *settings = invocation->settings;
     struct text text;
     struct error err;
-    bool passed = false;
+    bool passed = false, decided = true;
     text_init(&text);
     enum status status;
     if (settings->self_test)
@@ -295,11 +295,14 @@ static enum cli_exit run_check(const struct cli_invocation *invocation, struct w
         status = campaign_transfers(campaign, settings->copies, settings->json, &text, &passed,
                                     &err);
     else
-        status = campaign_compare(campaign, settings->json, &text, &passed, &err);
+        status = campaign_compare(campaign, settings->json, &text, &passed, &decided, &err);
     cli_progress_end(&watch->progress);
     if (!status && text.failed)
         status = error_set(&err, STATUS_NO_MEMORY, "no memory for the table");
-    enum cli_exit code = status ? fail(invocation, &err) : passed ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+    enum cli_exit code = status     ? fail(invocation, &err)
+                         : !decided ? CLI_EXIT_UNDECIDED
+                         : passed   ? CLI_EXIT_OK
+                                    : CLI_EXIT_FAILED;
     if (!status && settings->json)
         fputs(text_get(&text), stdout);
     else if (!status)
@@ -389,7 +392,7 @@ const struct cli_command cli_audit = {
         "--compare host runs the model once on the GPU and each op once more on the host, with the "
         "GPU's own inputs and the file's own weights, and names the first op whose output is "
         "outside its tolerance (docs/ops.md). Exit status 0 if none is, 1 if one is, 3 if the "
-        "device is the host itself.\n\n"
+        "device is the host itself, 4 if a fault was to be planted and never fired.\n\n"
         "Exit status 0 if clean, 1 if a root cause was found or a defect was seen (or a planted "
         "fault was missed, or a byte was wrong), 3 if it could not run, 4 if inconclusive, not "
         "reproduced, or not seen in fewer than 20 iterations.",

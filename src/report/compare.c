@@ -132,6 +132,8 @@ void report_compare_table(const struct report_compare *compare, enum analyze_lan
                   compare->not_compared);
     if (compare->error)
         text_addf(text, "%s\n", compare->error);
+    if (compare->unfired)
+        text_addf(text, "%s\n", words_get(language, WORD_HEADLINE_NEVER_FIRED));
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -171,6 +173,7 @@ json_t *json_compare(struct text *out, const struct report_compare *compare)
         json_add(out, rows, row_json(out, &compare->rows[i]));
     json_put(out, item, "ops", rows);
     json_put_text(out, item, "error", compare->error);
+    json_put(out, item, "unfired", json_boolean(compare->unfired));
     return item;
 }
 

@@ -116,6 +116,7 @@ struct report_compare {
     const struct report_compare_row *first; /* the first launch that was outside; NULL: none */
     uint64_t launches, not_compared;
     const char *error; /* why the run ended early; NULL */
+    bool unfired;      /* a fault was to be planted, and no call fitted */
 };
 
 /* A mode of --ablate d2h. */

@@ -26,6 +26,17 @@ expect_exit 1 "${compare[@]}" --lang es --inject nan-output@op=swiglu,layer=0,st
 expect_stdout "Primera operación fuera de su tolerancia: swiglu, capa 0, paso 0"
 expect_stdout "no finito"
 
+# A fault that no op of this run fits: nothing was put to the test.
+expect_exit 4 "${compare[@]}" --inject wrong-output@op=gather_rows,step=2 -- -n 3
+expect_stdout "Not decided: the planted fault never fired"
+expect_exit 4 "${compare[@]}" --json --inject wrong-output@op=add -- -n 1
+expect_json "j['unfired'] and j['inside']"
+
+# Heads of 64 and 128 values go through matrix units, which round to halves: that is no error.
+"$GRETA" synth --shape qwen2-0.5b --layers 1 --vocab 300 --ffn 256 --type q8_0 --out heads.gguf >/dev/null 2>&1
+expect_exit 0 "$GRETA" audit --model heads.gguf --device cuda:0 --compare host --json -- -n 1
+expect_json "j['inside'] and 1e-4 < next(o['error'] for o in j['ops'] if o['op'] == 'attention')"
+
 # As part of an audit with rows: in its report, its summary and its verdict.
 expect_exit 1 "${compare[@]}" --matrix A:bare:1 --no-self-test --inject wrong-output@op=attention,layer=1 -- -n 1
 expect_stdout "First op outside its tolerance: attention, layer 1"
