@@ -11,7 +11,7 @@ struct analyses {
     size_t count;
     struct analysis narrowed;                         /* what it found, and no more */
     struct analysis transfers[TRANSFERS_CHILD_LIMIT]; /* with what they vouch for, and no more */
-    struct analysis search;     /* with what it found, and no more */
+    struct analysis search;                           /* with what it found, and no more */
     struct analysis unrecorded; /* stands for rows of which nothing is known */
 };
 
@@ -328,9 +328,12 @@ enum status audit_report(struct audit *audit, struct campaign_result *result, st
     };
     memcpy(facts.self_test, audit->self_test, sizeof(facts.self_test));
     decide(audit, &analyses, &facts.verdict);
-    /* An op that gives another result than the host from the same inputs is what is wrong. */
-    if (facts.compare && facts.compare->first)
-        facts.verdict.outcome = AUDIT_ROOT_CAUSE;
+    /* An op that gives another result than the host from the same inputs is what is wrong; of a
+     * product, so may be the op that packed its input. */
+    if (facts.compare && facts.compare->first && facts.verdict.outcome != AUDIT_ROOT_CAUSE)
+        facts.verdict.outcome = report_compare_is_ambiguous(facts.compare->first)
+                                    ? AUDIT_DEFECT_SEEN
+                                    : AUDIT_ROOT_CAUSE;
     facts.flight_path = choose_flight(audit, &facts.verdict, &analyses, flight);
     return write_all(audit, &facts, result, err);
 }

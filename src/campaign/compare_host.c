@@ -40,6 +40,7 @@ static struct report_compare_row row_of(const json_t *line)
         .op = text_of(line, "op"),
         .type = text_of(line, "type"),
         .operand = text_of(line, "operand"),
+        .packed_by = text_of(line, "packed_by"),
         .tensor = text_of(line, "tensor"),
         .file = text_of(line, "file"),
         .line = (uint32_t)number(line, "line"),

@@ -27,6 +27,7 @@ struct packed_rows {
     uint32_t buffer_index; /* of the device; 0: none */
     struct shape shape;    /* F32 [k, tokens] */
     float *values;         /* owned */
+    enum ops_op op;        /* that packed them */
 };
 
 struct shadow {
@@ -205,7 +206,7 @@ static enum status remember_rows(struct shadow *shadow, const struct ops_target 
         return error_set(err, STATUS_NO_MEMORY, "no memory for the rows of a product");
     free(rows->values);
     *rows = (struct packed_rows){ launch->operands[packed].buffer.index,
-                                  launch->operands[plain].shape, values };
+                                  launch->operands[plain].shape, values, op };
     return device_read(shadow->device, target->stream, &launch->operands[plain], values,
                        DEVICE_HERE, err);
 }
@@ -249,6 +250,12 @@ static enum status compare_output(struct shadow *shadow, const struct ops_target
     struct shadow_place place = { .file = target->site.file,
                                   .line = target->site.line,
                                   .operand = launch->contract->operands[operand].name };
+    uint8_t packed;
+    const struct packed_rows *rows = ops_packed_input(op, &packed)
+                                         ? find_packed(shadow, &launch->operands[packed])
+                                         : NULL;
+    if (rows)
+        place.packed_by = ops_contract(rows->op)->name;
     place.scope = device_scope(shadow->device, target->stream);
     TRY(shadow_compare(view, shadow->bytes[0], shadow->bytes[1], &place, err));
     if (place.error > row->worst.error || !row->worst.operand)

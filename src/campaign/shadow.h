@@ -24,7 +24,8 @@ struct shadow_place {
     struct event_scope scope;
     const char *file; /* of the call; static */
     uint32_t line;
-    const char *operand; /* static */
+    const char *operand;   /* static */
+    const char *packed_by; /* op that packed the input, which is not compared; static; NULL: none */
     uint64_t row, column;
     double device, host; /* values */
     double error;        /* |device - host| relative to the largest of the row */

@@ -6,12 +6,13 @@
 
 static void add_place(json_t *line, const struct shadow_place *place)
 {
-    json_t *more = json_pack(
-        "{s:i, s:i, s:s, s:s, s:I, s:s?, s:I, s:I, s:f, s:f, s:f}", "layer", place->scope.layer,
-        "step", place->scope.step, "tensor", place->scope.tensor, "file",
-        place->file ? place->file : "", "line", (json_int_t)place->line, "operand", place->operand,
-        "row", (json_int_t)place->row, "column", (json_int_t)place->column, "device",
-        shadow_number(place->device), "host", shadow_number(place->host), "error", place->error);
+    json_t *more = json_pack("{s:i, s:i, s:s, s:s, s:I, s:s?, s:s?, s:I, s:I, s:f, s:f, s:f}",
+                             "layer", place->scope.layer, "step", place->scope.step, "tensor",
+                             place->scope.tensor, "file", place->file ? place->file : "", "line",
+                             (json_int_t)place->line, "operand", place->operand, "packed_by",
+                             place->packed_by, "row", (json_int_t)place->row, "column",
+                             (json_int_t)place->column, "device", shadow_number(place->device),
+                             "host", shadow_number(place->host), "error", place->error);
     json_object_update(line, more);
     json_decref(more);
 }

@@ -71,7 +71,8 @@ static const struct cli_option options[] = {
       "are those it was begun with",
       NULL, true },
     { "--inject", "PLAN", CLI_TEXT, AT(inject),
-      "plant a fault in every row that is not bare (see greta infer --inject)", NULL, CLI_COMPLETES_FAULT },
+      "plant a fault in every row that is not bare (see greta infer --inject)", NULL,
+      CLI_COMPLETES_FAULT },
     { "--seed|-s", "N", CLI_U64, AT(seed), "of stress and sampling (default: 1)", NULL, false },
     { "--device|-dev", "NAME", CLI_TEXT, AT(device), "host, cuda:N, hip:N or auto (the default)",
       NULL, false },
@@ -363,7 +364,8 @@ const struct cli_command cli_audit = {
         "Runs a workload in child processes, as often as the matrix says: bare rows as they "
         "are, audit rows recorded and checked, stress rows also with other streams, chunking, "
         "pauses, memory pressure and context from a seed. The workload is the model on the prompt, "
-        "with the options of greta infer after -- (greta audit -- --max-tokens 32 --threads 4); and, for a fixed small share, a workload of "
+        "with the options of greta infer after -- (greta audit -- --max-tokens 32 --threads 4); "
+        "and, for a fixed small share, a workload of "
         "several streams, marks, graphs and staging slots, so that what a single stream cannot "
         "show is looked at too. A crash, a hang or a kill of a child is something the audit "
         "reports.\n\n"

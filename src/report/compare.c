@@ -37,6 +37,11 @@ static const char *number_words(double value, enum analyze_language language, ch
                : words;
 }
 
+bool report_compare_is_ambiguous(const struct report_compare_row *row)
+{
+    return row->packed_by && row->packed_by[0];
+}
+
 void compare_describe(const struct report_compare_row *row, enum analyze_language language,
                       struct text *text)
 {
@@ -53,6 +58,13 @@ void compare_describe(const struct report_compare_row *row, enum analyze_languag
               number_words(row->device_value, language, device),
               number_words(row->host_value, language, host),
               number_words(row->error, language, error), row->tolerance);
+    if (report_compare_is_ambiguous(row))
+        text_addf(text,
+                  say(language,
+                      "; or %s before it packed that input wrongly: packed values are not compared",
+                      "; o bien %s, antes, empaquetó mal esa entrada: los valores empaquetados no "
+                      "se comparan"),
+                  row->packed_by);
 }
 
 static void add_conclusion(const struct report_compare *compare, enum analyze_language language,
@@ -151,6 +163,7 @@ static json_t *row_json(struct text *out, const struct report_compare_row *row)
     json_put(out, item, "step", json_integer(row->step));
     json_put_text(out, item, "tensor", row->tensor);
     json_put_text(out, item, "operand", row->operand);
+    json_put_text(out, item, "packed_by", row->packed_by ? row->packed_by : "");
     json_put_count(out, item, "row", row->row);
     json_put_count(out, item, "column", row->column);
     json_put_real(out, item, "device_value", row->device_value);

@@ -56,6 +56,11 @@ void report_headline(const struct report_facts *facts, enum analyze_language lan
     struct facts_totals totals = facts_totals(facts);
     char done[24], bound[SECTIONS_BOUND_BYTES], least[24], open[24];
     bool culprit = finding && finding_is_culprit(finding);
+    if (facts->verdict.outcome == AUDIT_DEFECT_SEEN && !finding && facts->compare &&
+        facts->compare->first) {
+        compare_describe(facts->compare->first, language, text);
+        return;
+    }
     if (facts->verdict.outcome == AUDIT_ROOT_CAUSE && !culprit) {
         if (facts->compare && facts->compare->first)
             compare_describe(facts->compare->first, language, text);

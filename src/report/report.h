@@ -102,11 +102,12 @@ struct report_compare_row {
     const char *op;
     const char *type; /* of a product's weights, of a cache */
     const char *operand, *tensor, *file;
+    const char *packed_by; /* op that packed the input, which is not compared; "" or NULL: none */
     uint32_t line;
     int32_t layer, step;
     uint64_t launches, outside;
-    double tolerance, error;   /* relative to the largest value of the row */
-    uint64_t row, column;      /* of the value */
+    double tolerance, error; /* relative to the largest value of the row */
+    uint64_t row, column;    /* of the value */
     double device_value, host_value;
 };
 struct report_compare {
@@ -199,7 +200,7 @@ struct report_facts {
     size_t row_count;
     const struct report_intervention *interventions;
     size_t intervention_count;
-    const struct report_search *search; /* NULL: none was made */
+    const struct report_search *search;   /* NULL: none was made */
     const struct report_compare *compare; /* NULL: none was made */
     const struct report_ablation *ablations;
     size_t ablation_count;
@@ -282,6 +283,8 @@ void report_self_test_json(const struct report_facts *facts, struct text *text);
 /* greta audit --compare host. */
 void report_compare_table(const struct report_compare *compare, enum analyze_language language,
                           struct text *text);
+/* Another op may be at fault: the one that packed its input. */
+bool report_compare_is_ambiguous(const struct report_compare_row *row);
 void report_compare_json(const struct report_compare *compare, struct text *text);
 
 /* ---- Flight files as text, JSON lines and a timeline ---------------------------------------- */

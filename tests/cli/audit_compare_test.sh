@@ -26,6 +26,13 @@ expect_exit 1 "${compare[@]}" --lang es --inject nan-output@op=swiglu,layer=0,st
 expect_stdout "Primera operación fuera de su tolerancia: swiglu, capa 0, paso 0"
 expect_stdout "no finito"
 
+# A product reads what an op before it packed, which is not compared: both are named.
+expect_exit 1 "${compare[@]}" --json --inject wrong-output@op=swiglu,operand=packed,layer=1,step=1 -- -n 2
+expect_json "(j['first']['op'], j['first']['packed_by']) == ('matmul_group', 'swiglu')"
+expect_exit 1 "${compare[@]}" --matrix A:bare:1 --no-self-test --inject wrong-output@op=swiglu,operand=packed,layer=1 -- -n 1
+expect_stdout "or swiglu before it packed that input wrongly"
+expect_summary "j['outcome'] == 'DEFECT_SEEN'"
+
 # A fault that no op of this run fits: nothing was put to the test.
 expect_exit 4 "${compare[@]}" --inject wrong-output@op=gather_rows,step=2 -- -n 3
 expect_stdout "Not decided: the planted fault never fired"
