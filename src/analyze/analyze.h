@@ -227,7 +227,7 @@ struct analysis {
     /* Launches of a run, from 1, between which the first difference of hashed operands arose: the
      * last that agreed (0: none), the first that differs (0: none does). */
     uint64_t op_agreed, op_differs;
-    uint64_t run_launches; /* the most launches of a run */
+    uint64_t run_launches;                             /* the most launches of a run */
     uint64_t lost_count, dropped_count, damaged_count; /* of records */
     bool device_lost;
     bool closed;              /* the process ended in order */
@@ -345,12 +345,13 @@ struct verdict_input {
     bool not_asked[HYPOTHESIS_COUNT]; /* not what this audit is about: does not hold up CLEAN */
     uint64_t iteration_count;         /* of equal configuration, for statistical bounds */
     uint64_t total_count;             /* iterations of all runs, recorded or not */
-    uint64_t crash_count;             /* runs that did not end in order, with no finding */
-    uint64_t unfired_count;           /* runs in which a fault was to be planted, and never was */
-    uint64_t fired_count;             /* runs in which a planted fault fired */
-    uint64_t failure_count;           /* runs that failed by themselves, with no finding */
-    bool fault_expected;              /* --expect-fault was given */
-    bool fault_occurred;              /* and seen */
+    uint64_t recorded_count; /* those that were recorded: only they can show every defect */
+    uint64_t crash_count;    /* runs that did not end in order, with no finding */
+    uint64_t unfired_count;  /* runs in which a fault was to be planted, and never was */
+    uint64_t fired_count;    /* runs in which a planted fault fired */
+    uint64_t failure_count;  /* runs that failed by themselves, with no finding */
+    bool fault_expected;     /* --expect-fault was given */
+    bool fault_occurred;     /* and seen */
 };
 
 struct hypothesis_verdict {
@@ -368,7 +369,7 @@ enum audit_outcome {
     AUDIT_CLEAN,          /* every hypothesis settled over enough iterations */
     AUDIT_ROOT_CAUSE,     /* a culprit is singled out */
     AUDIT_DEFECT_SEEN,    /* something is wrong; what did it is not known */
-    AUDIT_NOT_SEEN,       /* nothing seen in fewer than VERDICT_TRIALS_LEAST iterations */
+    AUDIT_NOT_SEEN,       /* nothing seen, recorded iterations < VERDICT_TRIALS_LEAST */
     AUDIT_NOT_REPRODUCED, /* the expected fault did not come */
     AUDIT_INCONCLUSIVE,
     AUDIT_OUTCOME_COUNT
@@ -380,7 +381,7 @@ struct audit_verdict {
     struct hypothesis_verdict hypotheses[HYPOTHESIS_COUNT];
     int32_t root_analysis, root_finding; /* of ROOT_CAUSE; else -1 */
     int32_t seen_analysis, seen_finding; /* of DEFECT_SEEN, where a finding shows it; else -1 */
-    uint64_t iterations;                 /* in total */
+    uint64_t iterations;                 /* recorded; of NOT_REPRODUCED all */
     double bound; /* of CLEAN, NOT_SEEN and NOT_REPRODUCED: chance per iteration is below (3/n) */
 };
 

@@ -331,7 +331,7 @@ static bool is_settled(const struct verdict_input *input, enum hypothesis hypoth
     default:
         return one->finding < 0 &&
                (input->not_asked[hypothesis] || (one->missing == VERDICT_MISSING_EQUAL_RUNS &&
-                                                 input->total_count < VERDICT_TRIALS_LEAST));
+                                                 input->recorded_count < VERDICT_TRIALS_LEAST));
     }
 }
 
@@ -358,7 +358,7 @@ static enum audit_outcome outcome_of(const struct verdict_input *input,
         return AUDIT_INCONCLUSIVE; /* a fault was there, and no detector saw it */
     if (!all_settled || input->crash_count > 0 || input->analysis_count == 0)
         return AUDIT_INCONCLUSIVE;
-    if (is_statistical(input) && input->total_count < VERDICT_TRIALS_LEAST)
+    if (is_statistical(input) && input->recorded_count < VERDICT_TRIALS_LEAST)
         return AUDIT_NOT_SEEN;
     return AUDIT_CLEAN;
 }
@@ -385,7 +385,7 @@ void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret
                                        .root_finding = -1,
                                        .seen_analysis = -1,
                                        .seen_finding = -1,
-                                       .iterations = input->total_count };
+                                       .iterations = input->recorded_count };
     bool all_settled = true;
     for (uint32_t i = 0; i < HYPOTHESIS_COUNT; i++) {
         decide_one(input, (enum hypothesis)i, &verdict->hypotheses[i]);
@@ -400,7 +400,10 @@ void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret
     rank_all(input, verdict, root);
     if (verdict->outcome == AUDIT_DEFECT_SEEN && verdict->seen_finding < 0)
         show_likeliest(verdict);
+    /* An expected fault shows in a bare run too. */
+    if (verdict->outcome == AUDIT_NOT_REPRODUCED)
+        verdict->iterations = input->total_count;
     if (verdict->outcome == AUDIT_NOT_REPRODUCED || verdict->outcome == AUDIT_NOT_SEEN ||
-        (verdict->outcome == AUDIT_CLEAN && input->total_count > 0))
-        verdict->bound = bound_of(input->total_count);
+        (verdict->outcome == AUDIT_CLEAN && verdict->iterations > 0))
+        verdict->bound = bound_of(verdict->iterations);
 }

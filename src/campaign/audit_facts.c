@@ -97,11 +97,12 @@ static uint64_t count_equal(const struct audit *audit)
     return equal ? equal : stressed;
 }
 
-static uint64_t count_all(const struct audit *audit)
+static uint64_t count_all(const struct audit *audit, bool only_recorded)
 {
     uint64_t done = 0;
     for (size_t i = 0; i < audit->matrix.count; i++)
-        done += audit->rows[i].outcome.done;
+        if (audit->rows[i].analyzer || !only_recorded)
+            done += audit->rows[i].outcome.done;
     return done;
 }
 
@@ -138,7 +139,8 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
                                    .flips = audit->interventions.flips,
                                    .flip_count = audit->interventions.flip_count,
                                    .iteration_count = count_equal(audit),
-                                   .total_count = count_all(audit),
+                                   .total_count = count_all(audit, false),
+                                   .recorded_count = count_all(audit, true),
                                    .fault_expected = audit->options.expect_fault != NULL };
     memcpy(input.self_test, audit->self_test, sizeof(input.self_test));
     /* greta's own device gives every buffer back when it is closed. */

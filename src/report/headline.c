@@ -72,7 +72,7 @@ void report_headline(const struct report_facts *facts, enum analyze_language lan
         finding_headline(finding, language, text);
         return;
     }
-    snprintf(done, sizeof(done), "%" PRIu64, totals.done);
+    snprintf(done, sizeof(done), "%" PRIu64, facts->verdict.iterations);
     snprintf(least, sizeof(least), "%u", VERDICT_TRIALS_LEAST);
     snprintf(open, sizeof(open), "%" PRIu64, totals.inconclusive);
     sections_bound(facts->verdict.bound, bound);

@@ -74,7 +74,7 @@ static void print_outcome(struct doc *doc, const struct report_facts *facts)
 {
     struct facts_totals totals = facts_totals(facts);
     char done[24], open[24], bound[SECTIONS_BOUND_BYTES];
-    snprintf(done, sizeof(done), "%" PRIu64, totals.done);
+    snprintf(done, sizeof(done), "%" PRIu64, facts->verdict.iterations);
     snprintf(open, sizeof(open), "%" PRIu64, totals.inconclusive);
     sections_bound(facts->verdict.bound, bound);
     doc_paragraph_begin(doc);

@@ -22,8 +22,8 @@ const struct words words_en = {
             "it was to be planted on purpose; no run lived to say whether it fired",
         [WORD_SECTION_SUMMARY] = "Executive summary",
         [WORD_HEADLINE_CLEAN] =
-            "Nothing found in {1} {1|iteration|iterations}; a fault in more than {2} of runs "
-            "would have been seen",
+            "Nothing found in {1} recorded {1|iteration|iterations}; a fault in more than {2} of "
+            "runs would have been seen",
         [WORD_HEADLINE_CLEAN_EXACT] =
             "Nothing found; everything that can be tested was tested and refuted",
         [WORD_HEADLINE_PROVED] =
@@ -31,8 +31,8 @@ const struct words words_en = {
         [WORD_HEADLINE_SEEN] = "seen: ",
         [WORD_HEADLINE_DEFECT] = "A run failed, and no finding says why",
         [WORD_HEADLINE_NOT_SEEN] =
-            "Nothing seen in {1} {1|iteration|iterations}; at least {3} are needed to call it "
-            "clean",
+            "Nothing seen in {1} recorded {1|iteration|iterations}; at least {3} are needed to call "
+            "it clean",
         [WORD_HEADLINE_NOT_REPRODUCED] =
             "The expected fault did not occur in {1} {1|iteration|iterations}; one in more than "
             "{2} of runs would have been seen",
@@ -42,18 +42,18 @@ const struct words words_en = {
         [WORD_HEADLINE_FIRED_UNSEEN] =
             "Not decided: the planted fault fired, and no detector saw it",
         [WORD_SUMMARY_CLEAN] =
-            "{1} {1|iteration|iterations}; a fault in more than {2} of runs would have been seen "
-            "(95 % confidence). Every hypothesis that can be tested was looked at by a detector "
+            "{1} recorded {1|iteration|iterations}; a fault in more than {2} of runs would have been "
+            "seen (95 % confidence). Every hypothesis that can be tested was looked at by a detector "
             "that passed its self-test; the others do not apply here.",
         [WORD_SUMMARY_ROOT_CAUSE] = "The root cause was found: {1}.",
         [WORD_SUMMARY_DEFECT_SEEN] =
             "Something is wrong. It was seen; what did it is not known yet. The next steps say "
             "what would find it.",
         [WORD_SUMMARY_NOT_SEEN] =
-            "Nothing was seen in {1} {1|iteration|iterations}. That rules out only faults in more than {2} of "
-            "runs (95 % confidence).",
+            "Nothing was seen in {1} recorded {1|iteration|iterations}. That rules out only faults "
+            "in more than {2} of runs (95 % confidence).",
         [WORD_SUMMARY_NOT_SEEN_FEW] =
-            "Nothing was seen in {1} {1|iteration|iterations}. So few rule out nothing.",
+            "Nothing was seen in {1} recorded {1|iteration|iterations}. So few rule out nothing.",
         [WORD_SUMMARY_NOT_REPRODUCED] =
             "The expected fault did not occur in {1} {1|iteration|iterations}: that rules out "
             "only faults in more than {2} of iterations (95 % confidence), and is no proof that "
@@ -159,7 +159,8 @@ const struct words words_en = {
             "Look at where it was seen, and at what ran before it. Repeat audit {1} at level "
             "`verify`; more iterations give the search for the culprit more to compare.",
         [WORD_NEXT_NOT_SEEN] =
-            "{2} {2|iteration|iterations}; at least {3} needed. Repeat audit {1} with a larger `--matrix`.",
+            "{2} recorded {2|iteration|iterations}; at least {3} needed. Repeat audit {1} with a "
+            "larger `--matrix`.",
         [WORD_NEXT_NARROW] =
             "Run the same command with `--narrow`: it waits after each of the launches, until "
             "one is left.",

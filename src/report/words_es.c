@@ -22,8 +22,8 @@ const struct words words_es = {
             "debía inyectarse a propósito; ninguna ejecución llegó a decir si se activó",
         [WORD_SECTION_SUMMARY] = "Resumen ejecutivo",
         [WORD_HEADLINE_CLEAN] =
-            "No se encontró nada en {1} {1|iteración|iteraciones}; se habría visto un fallo en "
-            "más del {2} de las ejecuciones",
+            "No se encontró nada en {1} {1|iteración registrada|iteraciones registradas}; se habría "
+            "visto un fallo en más del {2} de las ejecuciones",
         [WORD_HEADLINE_CLEAN_EXACT] =
             "No se encontró nada; todo lo comprobable se comprobó y quedó refutado",
         [WORD_HEADLINE_PROVED] =
@@ -32,8 +32,8 @@ const struct words words_es = {
         [WORD_HEADLINE_SEEN] = "visto: ",
         [WORD_HEADLINE_DEFECT] = "Una ejecución falló y ningún hallazgo dice por qué",
         [WORD_HEADLINE_NOT_SEEN] =
-            "No se vio nada en {1} {1|iteración|iteraciones}; hacen falta al menos {3} para "
-            "darlo por limpio",
+            "No se vio nada en {1} {1|iteración registrada|iteraciones registradas}; hacen falta al "
+            "menos {3} para darlo por limpio",
         [WORD_HEADLINE_NOT_REPRODUCED] =
             "El fallo esperado no ocurrió en {1} {1|iteración|iteraciones}; se habría visto si "
             "ocurriera en más del {2} de las ejecuciones",
@@ -43,18 +43,18 @@ const struct words words_es = {
         [WORD_HEADLINE_FIRED_UNSEEN] =
             "Sin decidir: el fallo inyectado se activó y ningún detector lo vio",
         [WORD_SUMMARY_CLEAN] =
-            "{1} {1|iteración|iteraciones}; se habría visto un fallo en más del {2} de las "
-            "ejecuciones (95 % de confianza). Cada hipótesis comprobable la examinó un detector que "
+            "{1} {1|iteración registrada|iteraciones registradas}; se habría visto un fallo en más "
+            "del {2} de las ejecuciones (95 % de confianza). Cada hipótesis comprobable la examinó un detector que "
             "superó su autoprueba; las demás no se aplican aquí.",
         [WORD_SUMMARY_ROOT_CAUSE] = "Se encontró la causa raíz: {1}.",
         [WORD_SUMMARY_DEFECT_SEEN] =
             "Algo está mal. Se vio; aún no se sabe qué lo causó. Los próximos pasos dicen qué lo "
             "encontraría.",
         [WORD_SUMMARY_NOT_SEEN] =
-            "No se vio nada en {1} {1|iteración|iteraciones}. Eso solo descarta fallos en más del {2} de las "
-            "ejecuciones (95 % de confianza).",
+            "No se vio nada en {1} {1|iteración registrada|iteraciones registradas}. Eso solo "
+            "descarta fallos en más del {2} de las ejecuciones (95 % de confianza).",
         [WORD_SUMMARY_NOT_SEEN_FEW] =
-            "No se vio nada en {1} {1|iteración|iteraciones}. Tan pocas no descartan nada.",
+            "No se vio nada en {1} {1|iteración registrada|iteraciones registradas}. Tan pocas no descartan nada.",
         [WORD_SUMMARY_NOT_REPRODUCED] =
             "El fallo esperado no ocurrió en {1} {1|iteración|iteraciones}: eso descarta solo "
             "fallos en más del {2} de las iteraciones (95 % de confianza) y no prueba que haya "
@@ -165,8 +165,8 @@ const struct words words_es = {
             "Revise dónde se vio y qué se ejecutó antes. Repita la auditoría {1} con el nivel "
             "`verify`; más iteraciones dan más que comparar a la búsqueda del culpable.",
         [WORD_NEXT_NOT_SEEN] =
-            "{2} {2|iteración|iteraciones}; hacen falta al menos {3}. Repita la auditoría {1} con una `--matrix` "
-            "mayor.",
+            "{2} {2|iteración registrada|iteraciones registradas}; hacen falta al menos {3}. Repita "
+            "la auditoría {1} con una `--matrix` mayor.",
         [WORD_NEXT_NARROW] =
             "Ejecute el mismo comando con `--narrow`: espera tras cada uno de los lanzamientos, "
             "hasta que quede uno.",

@@ -46,15 +46,19 @@ expect_json "[p['culprit']['layer'] for p in j['planted'] if p['fault'] == 'rope
 ls "$XDG_CACHE_HOME"/greta/self-test-*.json >/dev/null 2>&1 || fail "expected the result to be kept"
 
 # ---- Clean -------------------------------------------------------------------------------------
-expect_exit 0 "${audit[@]}" --matrix A:bare:4,B:audit:8,C:stress:8 --author "A. Person" -p "Hello there"
+expect_exit 0 "${audit[@]}" --matrix A:bare:1,B:audit:10,C:stress:10 --author "A. Person" -p "Hello there"
 expect_stdout "CLEAN"
 clean=$(newest)
 expect_artifacts "$clean"
 grep -rq '"prompt": "Hello there"' "$clean" || fail "expected the prompt of the audit's own line"
 expect_summary "j['planted_fault'] is None"
 expect_summary "j['outcome'] == 'CLEAN' and j['iterations'] == 20 and j['bound'] == 0.15"
-grep -q "20 iterations; a fault in more than 15 % of runs would have been seen" "$clean/report.en.md" ||
+grep -q "20 recorded iterations; a fault in more than 15 % of runs would have been seen" "$clean/report.en.md" ||
     fail "expected the power of the verdict"
+# Bare rows show crashes, and nothing else: they do not make up for recorded ones.
+expect_exit 4 "${audit[@]}" --matrix A:bare:18,B:audit:2 -- -n 2
+expect_stdout "Nothing seen in 2 recorded iterations; at least 20 are needed to call it clean"
+expect_summary "j['outcome'] == 'NOT_SEEN' and j['iterations'] == 2"
 grep -q "A. Person" "$clean/report.en.md" || fail "expected the author in the report"
 for row in A B C; do
     [ -s "$clean/run/$row.log" ] || fail "expected run/$row.log"

@@ -31,7 +31,7 @@ static void make_clean(struct audit *audit)
     audit->analyses[0] = &audit->analysis;
     audit->input.analyses = audit->analyses;
     audit->input.analysis_count = 1;
-    audit->input.iteration_count = audit->input.total_count = 200;
+    audit->input.iteration_count = audit->input.total_count = audit->input.recorded_count = 200;
 }
 
 /* A finding in which one thing did it, at event 10; it follows from nothing. */
@@ -215,7 +215,7 @@ static void statistics_need_iterations(void **state)
         const struct hypothesis_info *info = hypothesis_info(hypothesis);
         bool exact = info->exact || info->bound_each;
         for (uint64_t count = 1; count < VERDICT_TRIALS_LEAST; count++) {
-            audit.input.iteration_count = audit.input.total_count = count;
+            audit.input.iteration_count = audit.input.recorded_count = count;
             const struct hypothesis_verdict *one = decide(&audit, hypothesis);
             assert_int_equal(one->verdict, exact ? VERDICT_REFUTED : VERDICT_NOT_SEEN);
             assert_int_equal(one->missing, VERDICT_MISSING_NOTHING);
@@ -227,14 +227,14 @@ static void statistics_need_iterations(void **state)
             assert_int_equal(audit.verdict.iterations, count);
             assert_true(audit.verdict.bound == bound);
         }
-        audit.input.iteration_count = audit.input.total_count = VERDICT_TRIALS_LEAST;
+        audit.input.iteration_count = audit.input.recorded_count = VERDICT_TRIALS_LEAST;
         const struct hypothesis_verdict *one = decide(&audit, hypothesis);
         assert_int_equal(one->verdict, VERDICT_REFUTED);
         assert_true(one->bound == (info->exact ? 0.0 : info->bound_each ? 3.0 / 500 : 0.15));
         assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
         assert_true(audit.verdict.bound == 0.15);
         /* Without a single one there was no trial. */
-        audit.input.iteration_count = audit.input.total_count = 0;
+        audit.input.iteration_count = audit.input.recorded_count = 0;
         one = decide(&audit, hypothesis);
         assert_int_equal(one->verdict, exact ? VERDICT_REFUTED : VERDICT_INCONCLUSIVE);
         assert_int_equal(one->missing, exact               ? VERDICT_MISSING_NOTHING
@@ -252,16 +252,16 @@ static void all_iterations_make_an_audit_clean(void **state)
     struct audit audit;
     make_clean(&audit);
     audit.input.iteration_count = 8;
-    audit.input.total_count = 20;
+    audit.input.recorded_count = 20;
     assert_int_equal(decide(&audit, HYPOTHESIS_KERNEL_FAULT)->verdict, VERDICT_NOT_SEEN);
     assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
-    audit.input.total_count = 19;
+    audit.input.recorded_count = 19;
     verdict_decide(&audit.input, &audit.verdict);
     assert_int_equal(audit.verdict.outcome, AUDIT_NOT_SEEN);
     /* Where only exact hypotheses are asked, one run is enough. */
     for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)
         audit.input.not_asked[i] = !hypothesis_info((enum hypothesis)i)->exact;
-    audit.input.iteration_count = audit.input.total_count = 0;
+    audit.input.iteration_count = audit.input.recorded_count = 0;
     verdict_decide(&audit.input, &audit.verdict);
     assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
     assert_true(audit.verdict.bound == 0.0);
@@ -276,13 +276,13 @@ static void one_iteration_lacks_an_equal_one(void **state)
     audit.analysis.compared_count = 0;
     audit.analysis.coverage[HYPOTHESIS_NON_DETERMINISM] = (struct hypothesis_coverage){ true, 0,
                                                                                         0 };
-    audit.input.iteration_count = audit.input.total_count = 1;
+    audit.input.iteration_count = audit.input.recorded_count = 1;
     const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_NON_DETERMINISM);
     assert_int_equal(one->verdict, VERDICT_INCONCLUSIVE);
     assert_int_equal(one->missing, VERDICT_MISSING_EQUAL_RUNS);
     assert_int_equal(audit.verdict.outcome, AUDIT_NOT_SEEN);
     /* With enough iterations it is a lack like any other. */
-    audit.input.iteration_count = audit.input.total_count = 20;
+    audit.input.iteration_count = audit.input.recorded_count = 20;
     verdict_decide(&audit.input, &audit.verdict);
     assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
 }

@@ -37,8 +37,7 @@ static void settle(struct report_specimen *specimen, enum audit_outcome outcome,
     verdict->root_analysis = verdict->root_finding = -1;
     verdict->seen_analysis = verdict->seen_finding = -1;
     verdict->bound = bound;
-    for (size_t i = 0; i < specimen->facts.row_count; i++)
-        specimen->rows[i].done = i == 0 ? 1 : 0;
+    verdict->iterations = 1;
 }
 
 static void test_without_finding(void **state)
@@ -46,20 +45,22 @@ static void test_without_finding(void **state)
     (void)state;
     struct report_specimen *specimen = create();
     settle(specimen, AUDIT_CLEAN, 0.015);
-    specimen->rows[0].done = 200;
-    check_headline(
-        &specimen->facts,
-        "Nothing found in 200 iterations; a fault in more than 1.5 % of runs would have been seen",
-        "No se encontró nada en 200 iteraciones; se habría visto un fallo en más del 1.5 % de las "
-        "ejecuciones");
+    specimen->facts.verdict.iterations = 200;
+    check_headline(&specimen->facts,
+                   "Nothing found in 200 recorded iterations; a fault in more than 1.5 % of runs "
+                   "would have been seen",
+                   "No se encontró nada en 200 iteraciones registradas; se habría visto un fallo "
+                   "en más del 1.5 % de las "
+                   "ejecuciones");
     settle(specimen, AUDIT_CLEAN, 0);
     check_headline(&specimen->facts,
                    "Nothing found; everything that can be tested was tested and refuted",
                    "No se encontró nada; todo lo comprobable se comprobó y quedó refutado");
     settle(specimen, AUDIT_NOT_SEEN, 1);
-    check_headline(&specimen->facts,
-                   "Nothing seen in 1 iteration; at least 20 are needed to call it clean",
-                   "No se vio nada en 1 iteración; hacen falta al menos 20 para darlo por limpio");
+    check_headline(
+        &specimen->facts,
+        "Nothing seen in 1 recorded iteration; at least 20 are needed to call it clean",
+        "No se vio nada en 1 iteración registrada; hacen falta al menos 20 para darlo por limpio");
     settle(specimen, AUDIT_ROOT_CAUSE, 0);
     check_headline(
         &specimen->facts,
