@@ -82,7 +82,8 @@ static void write_events(struct scene *scene)
     script_run(&script, 2, 7);
     run_step(&script, 3, 0xABCE);
     script.layer = LAYER;
-    script_launch(&script, MAIN, "orphan", 70, 0);
+    uint64_t orphan = script_launch(&script, MAIN, "orphan", 70, 0);
+    script_op_hash(&script, orphan, 0, EVENT_READ, 100);
     script_refuse(&script, script_launch_event(&script, MAIN, "matmul"), EVENT_CHECK_DTYPE, 2, 1,
                   6);
     add_graph(&script);
@@ -225,6 +226,18 @@ static void test_file(void **state)
     fail_nth_sweep("file", CALLS, analyse_file, scene);
 }
 
+/* The file of a process that lives, and has not closed it. */
+static void test_file_of_the_living(void **state)
+{
+    struct scene *scene = *state;
+    struct flight *flight;
+    struct error err;
+    CHECK_OK(flight_create(scene->flight.text, &flight_options, &flight, &err), &err);
+    tell_all(scene, flight_observer(flight));
+    fail_nth_sweep("file of the living", CALLS, analyse_file, scene);
+    flight_close(flight);
+}
+
 static void test_file_with_checkpoint(void **state)
 {
     struct scene *scene = *state;
@@ -243,6 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_file_of_the_living, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_file_with_checkpoint, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_live, set_up, tear_down),
     };

@@ -19,6 +19,19 @@ static inline void begin(struct script *script, enum audit_level level)
     script->step = STEP;
 }
 
+/* The digest of an operand of an earlier launch: all of buffer X. */
+static inline void script_op_hash(struct script *script, uint64_t launch, uint8_t operand,
+                                  uint8_t mode, uint64_t digest)
+{
+    struct event event = script_event(script, EVENT_OP_HASH);
+    event.cause_id = launch;
+    event.operand = operand;
+    event.found = digest;
+    event.access_count = 1;
+    event.accesses[0] = script_access(X, 0, BUFFER_BYTES, mode, operand);
+    script_add(script, &event);
+}
+
 /* One step of a model: positions in, a few layers, logits out and read. Returns RoPE's launch in
  * LAYER. slot: of the ticket. */
 static inline uint64_t run_step(struct script *script, uint64_t slot, uint64_t hash)

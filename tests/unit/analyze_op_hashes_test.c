@@ -14,18 +14,6 @@ struct run {
 
 static const char *const ops[] = { "embed", "norm", "rope", "matmul" };
 
-static void tell_hash(struct script *script, uint64_t launch, uint8_t operand, uint8_t mode,
-                      uint64_t digest)
-{
-    struct event event = script_event(script, EVENT_OP_HASH);
-    event.cause_id = launch;
-    event.operand = operand;
-    event.found = digest;
-    event.access_count = 1;
-    event.accesses[0] = script_access(X, 0, BUFFER_BYTES, mode, operand);
-    script_add(script, &event);
-}
-
 /* Each op reads what the one before wrote; from the op that differs on, everything does. The last
  * one's output is copied out. ret_ids: of the launches; may be NULL. */
 static void run_ops(struct script *script, uint64_t iteration, const struct run *run,
@@ -42,10 +30,10 @@ static void run_ops(struct script *script, uint64_t iteration, const struct run 
             ret_ids[i] = id;
         differs = differs || run->input == i;
         if (hashed && !run->no_inputs)
-            tell_hash(script, id, 0, EVENT_READ, 100 + (uint64_t)i + (differs ? 1000 : 0));
+            script_op_hash(script, id, 0, EVENT_READ, 100 + (uint64_t)i + (differs ? 1000 : 0));
         differs = differs || run->output == i;
         if (hashed)
-            tell_hash(script, id, 1, EVENT_WRITE, 200 + (uint64_t)i + (differs ? 1000 : 0));
+            script_op_hash(script, id, 1, EVENT_WRITE, 200 + (uint64_t)i + (differs ? 1000 : 0));
         from = to;
         to = to == X ? Y : X;
     }
@@ -189,8 +177,8 @@ static void launches_alike_are_told_apart(void **state)
         script_run(&script, run, 7);
         for (uint64_t i = 0; i < 2; i++) {
             uint64_t id = script_launch(&script, MAIN, "head_norm", WEIGHTS, Y);
-            tell_hash(&script, id, 0, EVENT_READ, 10 + i);
-            tell_hash(&script, id, 1, EVENT_WRITE, 20 + i);
+            script_op_hash(&script, id, 0, EVENT_READ, 10 + i);
+            script_op_hash(&script, id, 1, EVENT_WRITE, 20 + i);
         }
     }
     const struct analysis *analysis = script_finish(&script, NULL);
@@ -208,7 +196,7 @@ static void other_runs_are_not_compared(void **state)
     for (uint64_t run = 1; run <= 2; run++) {
         script_run(&script, run, run);
         uint64_t id = script_launch(&script, MAIN, "norm", WEIGHTS, Y);
-        tell_hash(&script, id, 1, EVENT_WRITE, run);
+        script_op_hash(&script, id, 1, EVENT_WRITE, run);
     }
     assert_int_equal(script_finish(&script, NULL)->finding_count, 0);
     script_close(&script);
