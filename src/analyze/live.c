@@ -174,7 +174,8 @@ static void *run(void *argument)
         uint64_t now_ns = clock_ns();
         bool found = live->analyzer->result.finding_count != live->saved_findings;
         bool late = live->next_id != live->saved_id && now_ns - live->saved_ns > CHECKPOINT_NS;
-        if (found || late)
+        /* A checkpoint has no findings that are held until the iteration is over. */
+        if ((found || late) && !live->analyzer->op_hashes.held_count)
             checkpoint(live, now_ns);
         sleep_ns = count ? BUSY_SLEEP_NS : IDLE_SLEEP_NS;
     }
@@ -258,6 +259,7 @@ enum status analyze_live_stop(struct analyze_live *live, struct analyzer **ret_a
     pthread_mutex_unlock(&live->lock);
     pthread_join(live->thread, NULL);
     drain(live, true);
+    op_hashes_flush(live->analyzer);
     checkpoint(live, clock_ns());
     struct flight_info info;
     ask_file(live, &info);

@@ -233,8 +233,12 @@ void op_hashes_add(struct analyzer *analyzer, const struct event *event)
     struct history_entry *entry = history_find(&analyzer->history, event->cause_id);
     const struct result_entry *first = NULL;
     if (!hashes->whole || !entry || event->access_count != 1 ||
-        event->operand >= EVENT_ACCESS_LIMIT || !make_table(hashes))
+        event->operand >= EVENT_ACCESS_LIMIT)
         return;
+    if (!make_table(hashes)) {
+        analyze_lost(analyzer, 1);
+        return;
+    }
     bool input = event->accesses[0].mode == EVENT_READ;
     enum op_hash_state state = hold_against(analyzer, entry, event, &first);
     uint16_t bit = (uint16_t)(1u << event->operand);

@@ -62,8 +62,8 @@ static void add_graph(struct script *script)
     script_add(script, &replay);
 }
 
-/* A step that is right, then: a read of what nobody wrote, a refusal, a race, results that differ,
- * and buffers that come and go. */
+/* A step that is right, then: a read of what nobody wrote, a refusal, a race, results and the output
+ * of an op that differ, and buffers that come and go. */
 static void write_events(struct scene *scene)
 {
     struct script script;
@@ -78,9 +78,9 @@ static void write_events(struct scene *scene)
     script_call(&script, EVENT_STREAM_CREATE, MAIN, 0);
     script_call(&script, EVENT_STREAM_CREATE, SIDE, 0);
     script_run(&script, 1, 7);
-    run_step(&script, 3, 0xABCD);
+    script_op_hash(&script, run_step(&script, 3, 0xABCD), 0, EVENT_UPDATE, 1);
     script_run(&script, 2, 7);
-    run_step(&script, 3, 0xABCE);
+    script_op_hash(&script, run_step(&script, 3, 0xABCE), 0, EVENT_UPDATE, 2);
     script.layer = LAYER;
     uint64_t orphan = script_launch(&script, MAIN, "orphan", 70, 0);
     script_op_hash(&script, orphan, 0, EVENT_READ, 100);
