@@ -34,6 +34,7 @@ list(JOIN untrusted_tests "|" untrusted_tests)
 list(JOIN full_tests "|" full_tests)
 list(JOIN slow_tests "|" slow_tests)
 add_custom_target(untrusted_tests) # the programs that those tests run
+add_dependencies(untrusted_tests report_write_test) # makes what cli/flight_test reads
 foreach(test IN LISTS greta_tests)
     if(test MATCHES "^(${untrusted_tests})$")
         set_property(TEST ${test} APPEND PROPERTY LABELS untrusted)
