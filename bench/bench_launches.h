@@ -4,7 +4,7 @@
 #define GRETA_BENCH_LAUNCHES_H
 
 #include "base/cpu.h"
-#include "device/device.h"
+#include "device/kernel.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,9 @@
 """Checks src/ against src/layers.txt.
 
 A module may include only the modules its line names, and of those only the door header
-(module/module.h), unless the module is a toolbox ('+' behind its name). Vendor headers stand only
-under ops/gpu; the environment is read only in cli and interpose; every folder has a line.
+(module/module.h) and the doors the line names after a '+' (device+kernel: device/kernel.h as well),
+unless the module is a toolbox ('+' after its own name). Vendor headers stand only under ops/gpu; the
+environment is read only in cli and interpose; every folder has a line.
 
 usage: check_layers.py [ROOT]      exit status 0 if everything holds, 1 otherwise
 """
@@ -15,24 +16,26 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 VENDOR = re.compile(r"^(cuda|cublas|cupti|nvml|hip/|hsa/|rocblas|cuda\.h)")
 GETENV = re.compile(r"\b(secure_)?getenv\s*\(")
 ENVIRONMENT_READERS = {"cli", "interpose"}
+IMPLEMENTS = "impl"
 
 
 def read_layers(path):
-    """Returns {module: (set of allowed modules, is_toolbox)} and a list of complaints."""
+    """Returns {module: ({allowed module: its doors beyond module.h}, is_toolbox)} and complaints."""
     layers, complaints = {}, []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         words = line.split("#")[0].split()
         if not words:
             continue
-        name, allowed = words[0], set()
+        name, allowed = words[0], {}
         for word in words[1:]:
-            # "device+impl": may use the module's implementation headers too.
-            base, _, extra = word.partition("+")
+            # "device+impl": all headers of the module; "device+kernel": also device/kernel.h.
+            base, *doors = word.split("+")
             if base not in layers:
                 complaints.append(f"{path}:{number}: {name} uses {base}, which stands on no earlier line")
-            allowed.add(base)
-            if extra:
-                allowed.add(word)
+            for door in doors:
+                if door != IMPLEMENTS and not (path.parent / base / f"{door}.h").exists():
+                    complaints.append(f"{path}:{number}: {base} has no door {base}/{door}.h")
+            allowed[base] = set(doors)
         layers[name.rstrip("+")] = (allowed, name.endswith("+"))
     return layers, complaints
 
@@ -57,10 +60,13 @@ def check_include(module, header, layers):
     allowed, _ = layers[module]
     if target not in allowed:
         return f'"{header}": {module} may not use {target}'
-    door = f"{target}/{target.split('/')[-1]}.h"
     _, toolbox = layers[target]
-    if not toolbox and header != door and f"{target}+impl" not in allowed:
-        return f'"{header}" is not the door of {target} ({door})'
+    if toolbox or IMPLEMENTS in allowed[target]:
+        return None
+    names = [target.split("/")[-1], *sorted(allowed[target])]
+    doors = [f"{target}/{name}.h" for name in names]
+    if header not in doors:
+        return f'"{header}" is not a door of {target} for {module} ({", ".join(doors)})'
     return None
 
 

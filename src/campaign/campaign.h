@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "device/device.h"
+#include "device/options.h"
 #include "generate/generate.h"
 
 /* ---- Levels --------------------------------------------------------------------------------- */
@@ -74,7 +75,7 @@ struct campaign_options {
     const char *author;       /* NULL: not given */
     enum analyze_language language;
     bool locked, ablate_d2h, no_self_test, no_interventions, no_search;
-    bool compare_host; /* ops of the device are also held against the host's */
+    bool compare_host;  /* ops of the device are also held against the host's */
     const char *faults; /* of a self-test: only these, NAME,NAME, and no clean runs; NULL: all */
     uint32_t repeats;   /* of each intervention; 0: 3 */
     uint64_t hang_limit_ns; /* 0: 30 s */

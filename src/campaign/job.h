@@ -6,6 +6,7 @@
 #include "analyze/analyze.h"
 #include "base/status.h"
 #include "device/device.h"
+#include "device/options.h"
 #include "generate/generate.h"
 
 #include <jansson.h>

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "campaign/shadow_compare.h"
 #include "device/all/all.h"
+#include "device/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "campaign/worker.h"
 
 #include "campaign/shadow.h"
+#include "device/kernel.h"
 
 static void add_place(json_t *line, const struct shadow_place *place)
 {

@@ -7,6 +7,7 @@
 #include "analyze/analyze.h"
 #include "cli/cli.h"
 #include "device/device.h"
+#include "device/options.h"
 
 #include <jansson.h>
 

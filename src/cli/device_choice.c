@@ -2,7 +2,7 @@
 #include "cli/device_choice.h"
 
 #include "base/parallel.h"
-#include "device/device.h"
+#include "device/options.h"
 
 #include <string.h>
 #include <strings.h>

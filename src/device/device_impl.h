@@ -7,7 +7,8 @@
 #ifndef GRETA_DEVICE_DEVICE_IMPL_H
 #define GRETA_DEVICE_DEVICE_IMPL_H
 
-#include "device/device.h"
+#include "device/kernel.h"
+#include "device/options.h"
 
 #include <pthread.h>
 

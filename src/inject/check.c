@@ -3,6 +3,7 @@
 #include "inject/inject.h"
 
 #include "base/text.h"
+#include "device/kernel.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,6 +11,8 @@
 
 #include "device/device.h"
 
+struct device_contract; /* device/kernel.h */
+
 enum inject_fault {
     /* In an argument, before it is checked. */
     INJECT_DTYPE_MISMATCH,

@@ -3,6 +3,7 @@
  * own device wants it. */
 #include "ops/ops.h"
 
+#include "device/kernel.h"
 #include "ops/params.h"
 
 static const struct device_view *given(const struct device_view *view)

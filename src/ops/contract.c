@@ -2,6 +2,7 @@
  * lists of events, the tests and docs/ops.md. */
 #include "ops/ops.h"
 
+#include "device/kernel.h"
 #include "ops/params.h"
 
 #include <string.h>

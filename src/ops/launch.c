@@ -2,6 +2,7 @@
  * (contract.c); how work is cut into tiles is decided here. */
 #include "ops/ops.h"
 
+#include "device/kernel.h"
 #include "ops/gpu/gpu.h"
 #include "ops/host/kernels.h"
 #include "ops/host/matmul.h"

@@ -20,6 +20,9 @@
 #include "base/cpu.h"
 #include "device/device.h"
 
+struct device_contract; /* device/kernel.h */
+struct device_launch;
+
 enum ops_op {
     OPS_EMBED,
     OPS_RMS_NORM,

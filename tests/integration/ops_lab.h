@@ -8,6 +8,7 @@
 
 #include "device/all/all.h"
 #include "device/host/host.h"
+#include "device/kernel.h"
 #include "ops/ops.h"
 #include "tensor/quant.h"
 

@@ -6,7 +6,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LAYERS = "base+\ngguf base\nmodel base gguf\ndevice base\ndevice/host base device+impl\ncli base gguf model\n"
+LAYERS = ("base+\ngguf base\nmodel base gguf\ndevice base\ndevice/host base device+impl\n"
+          "ops base device+kernel\ncli base gguf model device ops\n")
 GOOD = {
     "base/text.h": "",
     "gguf/gguf.h": '#include "base/text.h"\n',
@@ -15,6 +16,9 @@ GOOD = {
     "model/model.c": '#include "gguf/gguf.h"\n',
     "device/device.h": "",
     "device/device_impl.h": "",
+    "device/kernel.h": '#include "device/device.h"\n',
+    "ops/ops.h": '#include "device/device.h"\n',
+    "ops/launch.c": '#include "device/kernel.h"\n',
     "device/host/stream.c": '#include "device/device_impl.h"\n',
     "cli/run.c": 'const char *x = getenv("HOME");\n',
 }
@@ -23,9 +27,13 @@ GOOD = {
 CASES = [
     ("a clean tree", {}, None),
     ("upward include", {"gguf/reader.c": '#include "model/model.h"\n'}, "gguf may not use model"),
-    ("past the door", {"model/model.c": '#include "gguf/gguf_impl.h"\n'}, "not the door of gguf"),
+    ("past the door", {"model/model.c": '#include "gguf/gguf_impl.h"\n'}, "not a door of gguf"),
     ("implementation without +impl", {"cli/run.c": '#include "device/device_impl.h"\n'},
-     "cli may not use device"),
+     "not a door of device for cli"),
+    ("implementation with another door", {"ops/launch.c": '#include "device/device_impl.h"\n'},
+     "not a door of device for ops (device/device.h, device/kernel.h)"),
+    ("second door that the line does not name", {"cli/run.c": '#include "device/kernel.h"\n'},
+     "not a door of device for cli (device/device.h)"),
     ("unknown module", {"cli/run.c": '#include "nowhere/x.h"\n'}, "belongs to no module"),
     ("folder without a line", {"extra/x.c": ""}, "no line in layers.txt"),
     ("getenv below cli", {"gguf/reader.c": 'char *x = getenv("X");\n'}, "read the environment"),
@@ -59,7 +67,11 @@ def main():
     if result.returncode != 1 or "no earlier line" not in result.stdout:
         failures += 1
         print(f"FAILED: order of lines\n{result.stdout}")
-    print(f"{len(CASES) + 1} cases, {failures} failed")
+    result = run({**GOOD, "ops/launch.c": ""}, LAYERS.replace("+kernel", "+kernels"))
+    if result.returncode != 1 or "device has no door device/kernels.h" not in result.stdout:
+        failures += 1
+        print(f"FAILED: a door that does not exist\n{result.stdout}")
+    print(f"{len(CASES) + 2} cases, {failures} failed")
     return 1 if failures else 0
 
 

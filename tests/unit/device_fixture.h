@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "device/host/host.h"
+#include "device/kernel.h"
 
 #include <pthread.h>
 #include <sched.h>

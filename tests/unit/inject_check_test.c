@@ -1,6 +1,7 @@
 /* A plan that names what a run does not have is refused, with what there is. */
 #include "test.h"
 
+#include "device/kernel.h"
 #include "inject/inject.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 #define GRETA_DEVICE_ALL_ALL_H
 
 #include "device/device.h"
+#include "device/options.h"
 
 #define ALL_DEVICE_LIMIT 32
 #define ALL_NAME_BYTES 32 /* of a device's name, "cuda:0" */

@@ -3,6 +3,7 @@
 #define GRETA_DEVICE_CUDA_CUDA_H
 
 #include "device/device.h"
+#include "device/options.h"
 
 /* How many there are; at least 1. STATUS_NOT_FOUND with one line that says why there is none. */
 MUST_CHECK enum status cuda_device_count(uint32_t *ret_count, struct error *err);

@@ -4,7 +4,8 @@
 #ifndef GRETA_DEVICE_GPU_GPU_H
 #define GRETA_DEVICE_GPU_GPU_H
 
-#include "device/device.h"
+#include "device/kernel.h"
+#include "device/options.h"
 
 /* What a runtime says of its device. */
 struct gpu_facts {

@@ -4,6 +4,7 @@
 #define GRETA_DEVICE_HOST_HOST_H
 
 #include "device/device.h"
+#include "device/options.h"
 
 /* Close with device_close. */
 MUST_CHECK enum status host_device_open(const struct device_options *options,

@@ -2,7 +2,7 @@
 #ifndef GRETA_OPS_GPU_GPU_H
 #define GRETA_OPS_GPU_GPU_H
 
-#include "device/device.h"
+#include "device/kernel.h"
 
 /* Static. In a build without a compiler for GPUs it has no code. */
 const struct device_gpu_image *gpu_kernels_image(void);

@@ -2,7 +2,7 @@
 #ifndef GRETA_OPS_GPU_PLAN_H
 #define GRETA_OPS_GPU_PLAN_H
 
-#include "device/device.h"
+#include "device/kernel.h"
 
 /* At least one entry; GPU_CODE_COUNT of them count. */
 extern const struct device_gpu_code gpu_codes[];

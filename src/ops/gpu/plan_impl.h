@@ -2,7 +2,7 @@
 #ifndef GRETA_OPS_GPU_PLAN_IMPL_H
 #define GRETA_OPS_GPU_PLAN_IMPL_H
 
-#include "device/device.h"
+#include "device/kernel.h"
 #include "ops/gpu/packing.h"
 #include "ops/gpu/tiling.h"
 

@@ -20,7 +20,7 @@
 #ifndef GRETA_OPS_HOST_ATTENTION_H
 #define GRETA_OPS_HOST_ATTENTION_H
 
-#include "device/device.h"
+#include "device/kernel.h"
 #include "ops/params.h"
 
 #include <stddef.h>

@@ -14,7 +14,7 @@
 #define GRETA_OPS_HOST_KERNELS_H
 
 #include "base/cpu.h"
-#include "device/device.h"
+#include "device/kernel.h"
 
 /* Every kernel for a path. Static. A table can be looked at on any processor; ops_load runs only
  * those of a path it supports. */

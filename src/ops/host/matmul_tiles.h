@@ -2,7 +2,7 @@
 #ifndef GRETA_OPS_HOST_MATMUL_TILES_H
 #define GRETA_OPS_HOST_MATMUL_TILES_H
 
-#include "device/device.h"
+#include "device/kernel.h"
 #include "ops/params.h"
 
 /* Packing gives the same bytes on every path; one function picks the fastest. */

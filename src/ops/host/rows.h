@@ -2,7 +2,7 @@
 #ifndef GRETA_OPS_HOST_ROWS_H
 #define GRETA_OPS_HOST_ROWS_H
 
-#include "device/device.h"
+#include "device/kernel.h"
 #include "ops/params.h"
 
 #include <stddef.h>
