@@ -19,17 +19,17 @@
 /* What crumbs prove. In every order a launch that has left its crumb began after all work that the
  * stream was given before it had ended. */
 enum crumb_order {
-    CRUMB_ORDER_UNKNOWN, /* of a file from before this was told; taken as CRUMB_ORDER_EARLY */
+    CRUMB_ORDER_UNKNOWN = 0, /* of a file from before this was told; taken as CRUMB_ORDER_EARLY */
     /* A launch leaves its crumb before anything else of it runs, and `finished` is stored as soon
      * as it has ended: entered and not finished means that the stream is inside it. */
-    CRUMB_ORDER_EXACT,
+    CRUMB_ORDER_EXACT = 1,
     /* The first block of a kernel leaves the crumb: other blocks may run before. Only the stream's
      * next kernel, or a wait of the host, stores `finished`: a launch that is entered and not
      * finished may have ended. So what runs is the launch entered last, or the one after it. */
-    CRUMB_ORDER_NEXT,
+    CRUMB_ORDER_NEXT = 2,
     /* The same, and a kernel may begin before the kernels before it have ended; it leaves its crumb
      * when they have. So any of the kernels queued after the one entered last may run too. */
-    CRUMB_ORDER_EARLY,
+    CRUMB_ORDER_EARLY = 3,
     CRUMB_ORDER_COUNT
 };
 

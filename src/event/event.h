@@ -7,7 +7,10 @@
  * A call is told twice: at its beginning, before anything reaches the device (so that the evidence
  * is there if the process dies in it), and at its end, with the outcome. Things that are not calls
  * (a trap, a fault, a completion) are told once, as ends. Events of one device have ids that only
- * grow; begin and end of a call share one. */
+ * grow; begin and end of a call share one.
+ *
+ * Every number below is in flight files and is frozen (event/numbers.def): it never changes, and is
+ * never given to anything else. New values come last. */
 #ifndef GRETA_EVENT_EVENT_H
 #define GRETA_EVENT_EVENT_H
 
@@ -18,65 +21,65 @@
 /* ---- Kinds ---------------------------------------------------------------------------------- */
 
 enum event_kind {
-    EVENT_DEVICE_OPEN,
-    EVENT_DEVICE_CLOSE,
-    EVENT_BUFFER_CREATE,
-    EVENT_BUFFER_DESTROY,
-    EVENT_STREAM_CREATE,
-    EVENT_STREAM_DESTROY,
-    EVENT_STREAM_SYNC, /* the host waits for all work of a stream */
-    EVENT_MARK_RECORD, /* a stream will pass a mark (a runtime's "event") */
-    EVENT_MARK_WAIT,   /* a stream waits for a mark */
-    EVENT_MARK_SYNC,   /* the host waits for a mark */
-    EVENT_COPY_IN,     /* one for each staging slot's worth; cause_id: the first of them */
-    EVENT_COPY_OUT,
-    EVENT_COPY_WITHIN,
-    EVENT_FILL,
-    EVENT_MODULE_LOAD,
-    EVENT_LAUNCH,
-    EVENT_GRAPH_BEGIN,
-    EVENT_GRAPH_END,
-    EVENT_GRAPH_REPLAY,
-    EVENT_GRAPH_DESTROY,
-    EVENT_TICKET_REDEEM,  /* the host reads the bytes of a copy out */
-    EVENT_TICKET_RELEASE, /* their staging slot may be used again */
-    EVENT_COMPLETION,     /* the work of an earlier call (cause_id) is done; told before its
+    EVENT_DEVICE_OPEN = 0,
+    EVENT_DEVICE_CLOSE = 1,
+    EVENT_BUFFER_CREATE = 2,
+    EVENT_BUFFER_DESTROY = 3,
+    EVENT_STREAM_CREATE = 4,
+    EVENT_STREAM_DESTROY = 5,
+    EVENT_STREAM_SYNC = 6, /* the host waits for all work of a stream */
+    EVENT_MARK_RECORD = 7, /* a stream will pass a mark (a runtime's "event") */
+    EVENT_MARK_WAIT = 8,   /* a stream waits for a mark */
+    EVENT_MARK_SYNC = 9,   /* the host waits for a mark */
+    EVENT_COPY_IN = 10,    /* one for each staging slot's worth; cause_id: the first of them */
+    EVENT_COPY_OUT = 11,
+    EVENT_COPY_WITHIN = 12,
+    EVENT_FILL = 13,
+    EVENT_MODULE_LOAD = 14,
+    EVENT_LAUNCH = 15,
+    EVENT_GRAPH_BEGIN = 16,
+    EVENT_GRAPH_END = 17,
+    EVENT_GRAPH_REPLAY = 18,
+    EVENT_GRAPH_DESTROY = 19,
+    EVENT_TICKET_REDEEM = 20,  /* the host reads the bytes of a copy out */
+    EVENT_TICKET_RELEASE = 21, /* their staging slot may be used again */
+    EVENT_COMPLETION = 22,     /* the work of an earlier call (cause_id) is done; told before its
                              staging slot can be taken again */
-    EVENT_TRAP,           /* a kernel met an index past its bound and skipped the access */
-    EVENT_FAULT,          /* the device made an illegal access and is lost; found: enum
+    EVENT_TRAP = 23,           /* a kernel met an index past its bound and skipped the access */
+    EVENT_FAULT = 24,          /* the device made an illegal access and is lost; found: enum
                              event_address, how host_address is known */
-    EVENT_CANARY,         /* bytes beside a buffer are not what was put there; cause_id: the launch
-                             after which it was seen, 0 if only that it was before now */
-    EVENT_RUN,            /* an iteration of a workload begins; object: its number, found: a key,
-                             equal for iterations that must give equal results */
-    EVENT_TRANSFER_HASH,  /* of the bytes of an earlier copy (cause_id): expected: where they came
-                             from, before; host_address: the same place, after; found: where they
-                             landed */
-    EVENT_SCAN,           /* values written by an earlier launch (cause_id, operand) were looked at:
-                             expected: how many, found: how many are not finite, host_address:
-                             index of the first of those */
-    EVENT_SOURCE_CHANGED, /* of a foreign program: the pinned host memory that an earlier copy
+    EVENT_CANARY = 25, /* bytes beside a buffer are not what was put there; cause_id: the launch
+                     after which it was seen, 0 if only that it was before now */
+    EVENT_RUN = 26,    /* an iteration of a workload begins; object: its number, found: a key,
+                     equal for iterations that must give equal results */
+    EVENT_TRANSFER_HASH = 27, /* of the bytes of an earlier copy (cause_id): expected: where they
+                            came from, before; host_address: the same place, after; found: where
+                            they landed */
+    EVENT_SCAN = 28, /* values written by an earlier launch (cause_id, operand) were looked at:
+                   expected: how many, found: how many are not finite, host_address:
+                   index of the first of those */
+    EVENT_SOURCE_CHANGED = 29, /* of a foreign program: the pinned host memory that an earlier copy
                              (cause_id) reads was rewritten before anybody waited for the copy;
                              expected: digest when it was queued, found: now */
-    EVENT_HIDDEN_ORDER,   /* of a foreign program: from here on order that nobody sees goes through
-                             the stream (a host function, a value in memory, another process) */
-    EVENT_CALL,           /* of a foreign program: another call, told because it failed, or because
-                             it had a number and is about a graph that is being captured */
-    EVENT_OP_HASH,        /* digest of an operand of an earlier launch (cause_id, operand); found:
-                             the digest; accesses[0].mode: EVENT_READ right before the launch,
-                             EVENT_WRITE right after it */
+    EVENT_HIDDEN_ORDER = 30,   /* of a foreign program: from here on the stream is ordered in a way
+                             that is not seen (a host function, a value in memory, another process) */
+    EVENT_CALL = 31,    /* of a foreign program: another call, told because it failed, or because
+                      it had a number and is about a graph that is being captured */
+    EVENT_OP_HASH = 32, /* digest of an operand of an earlier launch (cause_id, operand); found:
+                      the digest; accesses[0].mode: EVENT_READ right before the launch,
+                      EVENT_WRITE right after it */
     EVENT_KIND_COUNT
 };
 
 const char *event_kind_name(enum event_kind kind); /* "copy-out": a stable slug */
 
-enum event_phase { EVENT_BEGIN, EVENT_END };
+enum event_phase { EVENT_BEGIN = 0, EVENT_END = 1 };
 
 enum event_outcome {
-    EVENT_PENDING, /* begun, no end seen: where a dead process died */
-    EVENT_DONE,
-    EVENT_FAILED,  /* the device or its runtime said no */
-    EVENT_REFUSED, /* a check of ours said no; the device was not asked */
+    EVENT_PENDING = 0, /* begun, no end seen: where a dead process died */
+    EVENT_DONE = 1,
+    EVENT_FAILED = 2,  /* the device or its runtime said no */
+    EVENT_REFUSED = 3, /* a check of ours said no; the device was not asked */
     EVENT_OUTCOME_COUNT
 };
 
@@ -84,48 +87,48 @@ const char *event_outcome_name(enum event_outcome outcome);
 
 /* Which check refused a call. */
 enum event_check {
-    EVENT_CHECK_NONE,
-    EVENT_CHECK_LOST,        /* the device faulted before */
-    EVENT_CHECK_HANDLE,      /* no such buffer, stream, mark, graph or ticket */
-    EVENT_CHECK_GENERATION,  /* it was destroyed; expected: generation asked for, found: now */
-    EVENT_CHECK_VIEW_END,    /* expected: bytes of the buffer, found: last byte the view needs */
-    EVENT_CHECK_BYTES,       /* expected: bytes of the view, found: bytes asked for */
-    EVENT_CHECK_ALIGNMENT,   /* expected: alignment, found: offset */
-    EVENT_CHECK_READ_ONLY,   /* a write to memory that was imported to be read */
-    EVENT_CHECK_OPERANDS,    /* expected and found: number of operands, or a missing one */
-    EVENT_CHECK_DTYPE,       /* expected: a set of types as bits, found: the type */
-    EVENT_CHECK_SHAPE,       /* expected: extent by the contract, found: extent of the view */
-    EVENT_CHECK_STRIDE,      /* expected: least stride in bytes, found */
-    EVENT_CHECK_PARAMETER,   /* expected: bound or size, found */
-    EVENT_CHECK_GEOMETRY,    /* expected: most tiles or groups, found */
-    EVENT_CHECK_STAGING,     /* no free slot: expected slots, found in use */
-    EVENT_CHECK_TICKET,      /* redeemed or released twice, or not yet redeemed */
-    EVENT_CHECK_CAPTURE,     /* not while a graph is recorded, or only then */
-    EVENT_CHECK_STALE_GRAPH, /* a buffer of the graph was destroyed since it was recorded */
-    EVENT_CHECK_MEMORY,      /* expected: bytes available, found: bytes asked for */
-    EVENT_CHECK_POINTER,     /* the runtime says otherwise: expected: bytes of the view, found: how
-                              * many from its address on it says are this device's memory */
-    EVENT_CHECK_DIRECTION,   /* expected, found: enum event_side of the operand's address */
+    EVENT_CHECK_NONE = 0,
+    EVENT_CHECK_LOST = 1,       /* the device faulted before */
+    EVENT_CHECK_HANDLE = 2,     /* no such buffer, stream, mark, graph or ticket */
+    EVENT_CHECK_GENERATION = 3, /* it was destroyed; expected: generation asked for, found: now */
+    EVENT_CHECK_VIEW_END = 4,   /* expected: bytes of the buffer, found: last byte the view needs */
+    EVENT_CHECK_BYTES = 5,      /* expected: bytes of the view, found: bytes asked for */
+    EVENT_CHECK_ALIGNMENT = 6,  /* expected: alignment, found: offset */
+    EVENT_CHECK_READ_ONLY = 7,  /* a write to memory that was imported to be read */
+    EVENT_CHECK_OPERANDS = 8,   /* expected and found: number of operands, or a missing one */
+    EVENT_CHECK_DTYPE = 9,      /* expected: a set of types as bits, found: the type */
+    EVENT_CHECK_SHAPE = 10,     /* expected: extent by the contract, found: extent of the view */
+    EVENT_CHECK_STRIDE = 11,    /* expected: least stride in bytes, found */
+    EVENT_CHECK_PARAMETER = 12, /* expected: bound or size, found */
+    EVENT_CHECK_GEOMETRY = 13,  /* expected: most tiles or groups, found */
+    EVENT_CHECK_STAGING = 14,   /* no free slot: expected slots, found in use */
+    EVENT_CHECK_TICKET = 15,    /* redeemed or released twice, or not yet redeemed */
+    EVENT_CHECK_CAPTURE = 16,   /* not while a graph is recorded, or only then */
+    EVENT_CHECK_STALE_GRAPH = 17, /* a buffer of the graph was destroyed since it was recorded */
+    EVENT_CHECK_MEMORY = 18,      /* expected: bytes available, found: bytes asked for */
+    EVENT_CHECK_POINTER = 19, /* the runtime says otherwise: expected: bytes of the view, found: how
+                               * many from its address on it says are this device's memory */
+    EVENT_CHECK_DIRECTION = 20, /* expected, found: enum event_side of the operand's address */
     EVENT_CHECK_COUNT
 };
 
 const char *event_check_name(enum event_check check); /* "view-end": a stable slug */
 
-enum event_side { EVENT_SIDE_UNKNOWN, EVENT_SIDE_DEVICE, EVENT_SIDE_HOST };
+enum event_side { EVENT_SIDE_UNKNOWN = 0, EVENT_SIDE_DEVICE = 1, EVENT_SIDE_HOST = 2 };
 
 /* The error state of a stream, as asked around a copy. */
 enum event_state {
-    EVENT_STATE_NOT_ASKED,
-    EVENT_STATE_CLEAR,
-    EVENT_STATE_ERROR,
+    EVENT_STATE_NOT_ASKED = 0,
+    EVENT_STATE_CLEAR = 1,
+    EVENT_STATE_ERROR = 2,
 };
 
 /* Whose number `code` is. */
 enum event_code_of {
-    EVENT_CODE_UNSAID,  /* there is no code; or a file of version 2, which does not say */
-    EVENT_CODE_GRETA,   /* enum status: greta failed the call itself */
-    EVENT_CODE_OS,      /* errno */
-    EVENT_CODE_RUNTIME, /* the GPU runtime's own, as it returned it */
+    EVENT_CODE_UNSAID = 0,  /* there is no code; or a file of version 2, which does not say */
+    EVENT_CODE_GRETA = 1,   /* enum status: greta failed the call itself */
+    EVENT_CODE_OS = 2,      /* errno */
+    EVENT_CODE_RUNTIME = 3, /* the GPU runtime's own, as it returned it */
     EVENT_CODE_OF_COUNT
 };
 
@@ -156,10 +159,10 @@ struct event_access {
 
 /* How the address of a fault is known: `found` of the event. */
 enum event_address {
-    EVENT_ADDRESS_UNKNOWN,
-    EVENT_ADDRESS_CAUGHT,     /* of the access itself */
-    EVENT_ADDRESS_RUNTIME,    /* of its page, as the runtime says */
-    EVENT_ADDRESS_KERNEL_LOG, /* of its page, from the log of the operating system's kernel */
+    EVENT_ADDRESS_UNKNOWN = 0,
+    EVENT_ADDRESS_CAUGHT = 1,     /* of the access itself */
+    EVENT_ADDRESS_RUNTIME = 2,    /* of its page, as the runtime says */
+    EVENT_ADDRESS_KERNEL_LOG = 3, /* of its page, from the log of the operating system's kernel */
     EVENT_ADDRESS_COUNT
 };
 
