@@ -1,10 +1,11 @@
-# Every call that can fail, failing once: the linker gives them to tests/faults/fail_nth.c.
+# Every call that can fail, failing once: the linker redirects them to
+# tests/faults/fail_nth_calls.c.
 set(fault_calls malloc calloc realloc aligned_alloc strdup free mmap64 munmap mprotect pthread_create
     pthread_join open64 fopen64 fstat64 read write pwrite64 ftruncate64 posix_fallocate64 fsync link
     rename XXH64_createState EVP_MD_CTX_new EVP_DigestInit_ex EVP_DigestUpdate EVP_DigestFinal_ex
     dlopen)
 list(TRANSFORM fault_calls PREPEND "LINKER:--wrap=" OUTPUT_VARIABLE fault_options)
-add_library(greta_fail_nth STATIC tests/faults/fail_nth.c)
+add_library(greta_fail_nth STATIC tests/faults/fail_nth.c tests/faults/fail_nth_calls.c)
 target_link_libraries(greta_fail_nth PUBLIC greta_test_support PkgConfig::XXHASH OpenSSL::Crypto
                       PRIVATE greta_warnings)
 target_link_options(greta_fail_nth PUBLIC ${fault_options})

@@ -1,24 +1,13 @@
-/* fail_nth.c - see fail_nth.h. */
-#define _GNU_SOURCE /* the names with 64 that large files have */
+/* fail_nth.c - the sweep: which call fails, and what a run left. See fail_nth.h. */
 #include "fail_nth.h"
 
+#include "fail_nth_calls.h"
+
 #include <dirent.h>
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <openssl/evp.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <xxhash.h>
-
-/* What a failure must be told as. */
-enum call_class { CALL_MEMORY, CALL_FILE, CALL_THREAD, CALL_LIBRARY, CALL_DRIVER };
 
 struct call {
     const char *name;
@@ -53,7 +42,7 @@ static struct {
     int64_t thread_count;
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing = SITE_LIMIT };
 
-/* ---- Who calls ------------------------------------------------------------------------------ */
+/* ---- Sites ---------------------------------------------------------------------------------- */
 
 static struct site *find_site(const char *address, struct call call)
 {
@@ -65,7 +54,7 @@ static struct site *find_site(const char *address, struct call call)
     return &state.sites[state.site_count++];
 }
 
-static bool must_fail(const char *address, const char *name, enum call_class class)
+bool fail_nth_must_fail(const char *address, const char *name, enum call_class class)
 {
     bool fails = false;
     pthread_mutex_lock(&state.lock);
@@ -84,11 +73,9 @@ static bool must_fail(const char *address, const char *name, enum call_class cla
     return fails;
 }
 
-#define MUST_FAIL(name, class) must_fail(__builtin_return_address(0), name, class)
-
 bool fail_nth_is_failing(const void *address, const char *name)
 {
-    return must_fail(address, name, CALL_DRIVER);
+    return fail_nth_must_fail(address, name, CALL_DRIVER);
 }
 
 void fail_nth_pause(void)
@@ -105,7 +92,7 @@ void fail_nth_resume(void)
     pthread_mutex_unlock(&state.lock);
 }
 
-/* ---- What is held --------------------------------------------------------------------------- */
+/* ---- Account of a run ------------------------------------------------------------------------ */
 
 static size_t live_place(const void *pointer)
 {
@@ -116,7 +103,7 @@ static size_t live_place(const void *pointer)
     return place % LIVE_LIMIT;
 }
 
-static void *keep(void *pointer)
+void *fail_nth_keep(void *pointer)
 {
     pthread_mutex_lock(&state.lock);
     if (pointer && state.counting) {
@@ -129,7 +116,7 @@ static void *keep(void *pointer)
 }
 
 /* Closes the gap it leaves. Memory of others is not known here. */
-static bool forget(void *pointer)
+bool fail_nth_forget(void *pointer)
 {
     pthread_mutex_lock(&state.lock);
     size_t place = live_place(pointer);
@@ -148,292 +135,18 @@ static bool forget(void *pointer)
     return known;
 }
 
-static void count_mapped(int64_t bytes)
+void fail_nth_count_mapped(int64_t bytes)
 {
     pthread_mutex_lock(&state.lock);
     state.mapped_bytes += bytes;
     pthread_mutex_unlock(&state.lock);
 }
 
-static void count_threads(int64_t count)
+void fail_nth_count_threads(int64_t count)
 {
     pthread_mutex_lock(&state.lock);
     state.thread_count += count;
     pthread_mutex_unlock(&state.lock);
-}
-
-/* ---- Memory --------------------------------------------------------------------------------- */
-
-/* The linker's names. */
-void *__real_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-char *__real_strdup(const char *text);
-char *__wrap_strdup(const char *text);
-void __real_free(void *pointer);
-void __wrap_free(void *pointer);
-
-static void *no_memory(void)
-{
-    errno = ENOMEM;
-    return NULL;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return MUST_FAIL("malloc", CALL_MEMORY) ? no_memory() : keep(__real_malloc(bytes));
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return MUST_FAIL("calloc", CALL_MEMORY) ? no_memory() : keep(__real_calloc(count, bytes));
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-    if (MUST_FAIL("realloc", CALL_MEMORY))
-        return no_memory();
-    forget(old);
-    return keep(__real_realloc(old, bytes));
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-    return MUST_FAIL("aligned_alloc", CALL_MEMORY) ? no_memory()
-                                                   : keep(__real_aligned_alloc(alignment, bytes));
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return MUST_FAIL("strdup", CALL_MEMORY) ? no_memory() : keep(__real_strdup(text));
-}
-
-void __wrap_free(void *pointer)
-{
-    forget(pointer);
-    __real_free(pointer);
-}
-
-/* ---- Mappings ------------------------------------------------------------------------------- */
-
-void *__real_mmap64(void *at, size_t bytes, int protection, int flags, int file, off_t offset);
-void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int file, off_t offset);
-int __real_munmap(void *at, size_t bytes);
-int __wrap_munmap(void *at, size_t bytes);
-int __real_mprotect(void *at, size_t bytes, int protection);
-int __wrap_mprotect(void *at, size_t bytes, int protection);
-
-/* In whole pages, as the kernel counts. */
-static int64_t in_pages(size_t bytes)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    return (int64_t)((bytes + page - 1) / page * page);
-}
-
-void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int file, off_t offset)
-{
-    if (MUST_FAIL("mmap", CALL_MEMORY)) {
-        errno = ENOMEM;
-        return MAP_FAILED;
-    }
-    void *found = __real_mmap64(at, bytes, protection, flags, file, offset);
-    if (found != MAP_FAILED)
-        count_mapped(in_pages(bytes));
-    return found;
-}
-
-int __wrap_munmap(void *at, size_t bytes)
-{
-    int result = __real_munmap(at, bytes);
-    if (result == 0)
-        count_mapped(-in_pages(bytes));
-    return result;
-}
-
-int __wrap_mprotect(void *at, size_t bytes, int protection)
-{
-    if (MUST_FAIL("mprotect", CALL_MEMORY)) {
-        errno = ENOMEM;
-        return -1;
-    }
-    return __real_mprotect(at, bytes, protection);
-}
-
-/* ---- Threads -------------------------------------------------------------------------------- */
-
-typedef void *(*thread_body)(void *argument);
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, thread_body body,
-                          void *argument);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, thread_body body,
-                          void *argument);
-int __real_pthread_join(pthread_t thread, void **result);
-int __wrap_pthread_join(pthread_t thread, void **result);
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, thread_body body,
-                          void *argument)
-{
-    if (MUST_FAIL("pthread_create", CALL_THREAD))
-        return EAGAIN;
-    int code = __real_pthread_create(thread, attributes, body, argument);
-    if (code == 0)
-        count_threads(1);
-    return code;
-}
-
-int __wrap_pthread_join(pthread_t thread, void **result)
-{
-    int code = __real_pthread_join(thread, result);
-    if (code == 0)
-        count_threads(-1);
-    return code;
-}
-
-/* ---- Files ---------------------------------------------------------------------------------- */
-
-int __real_open64(const char *path, int flags, ...);
-int __wrap_open64(const char *path, int flags, mode_t mode);
-FILE *__real_fopen64(const char *path, const char *mode);
-FILE *__wrap_fopen64(const char *path, const char *mode);
-int __real_fstat64(int file, struct stat *info);
-int __wrap_fstat64(int file, struct stat *info);
-ssize_t __real_read(int file, void *bytes, size_t count);
-ssize_t __wrap_read(int file, void *bytes, size_t count);
-ssize_t __real_write(int file, const void *bytes, size_t count);
-ssize_t __wrap_write(int file, const void *bytes, size_t count);
-ssize_t __real_pwrite64(int file, const void *bytes, size_t count, off_t offset);
-ssize_t __wrap_pwrite64(int file, const void *bytes, size_t count, off_t offset);
-int __real_ftruncate64(int file, off_t bytes);
-int __wrap_ftruncate64(int file, off_t bytes);
-int __real_posix_fallocate64(int file, off_t offset, off_t bytes);
-int __wrap_posix_fallocate64(int file, off_t offset, off_t bytes);
-int __real_fsync(int file);
-int __wrap_fsync(int file);
-int __real_link(const char *from, const char *to);
-int __wrap_link(const char *from, const char *to);
-int __real_rename(const char *from, const char *to);
-int __wrap_rename(const char *from, const char *to);
-
-static int io_error(void)
-{
-    errno = EIO;
-    return -1;
-}
-
-int __wrap_open64(const char *path, int flags, mode_t mode)
-{
-    return MUST_FAIL("open", CALL_FILE) ? io_error() : __real_open64(path, flags, mode);
-}
-
-FILE *__wrap_fopen64(const char *path, const char *mode)
-{
-    if (MUST_FAIL("fopen", CALL_FILE)) {
-        errno = EIO;
-        return NULL;
-    }
-    return __real_fopen64(path, mode);
-}
-
-int __wrap_fstat64(int file, struct stat *info)
-{
-    return MUST_FAIL("fstat", CALL_FILE) ? io_error() : __real_fstat64(file, info);
-}
-
-ssize_t __wrap_read(int file, void *bytes, size_t count)
-{
-    return MUST_FAIL("read", CALL_FILE) ? io_error() : __real_read(file, bytes, count);
-}
-
-ssize_t __wrap_write(int file, const void *bytes, size_t count)
-{
-    return MUST_FAIL("write", CALL_FILE) ? io_error() : __real_write(file, bytes, count);
-}
-
-ssize_t __wrap_pwrite64(int file, const void *bytes, size_t count, off_t offset)
-{
-    return MUST_FAIL("pwrite", CALL_FILE) ? io_error()
-                                          : __real_pwrite64(file, bytes, count, offset);
-}
-
-int __wrap_ftruncate64(int file, off_t bytes)
-{
-    return MUST_FAIL("ftruncate", CALL_FILE) ? io_error() : __real_ftruncate64(file, bytes);
-}
-
-int __wrap_posix_fallocate64(int file, off_t offset, off_t bytes)
-{
-    return MUST_FAIL("posix_fallocate", CALL_FILE) ? ENOSPC
-                                                   : __real_posix_fallocate64(file, offset, bytes);
-}
-
-int __wrap_fsync(int file)
-{
-    return MUST_FAIL("fsync", CALL_FILE) ? io_error() : __real_fsync(file);
-}
-
-int __wrap_link(const char *from, const char *to)
-{
-    return MUST_FAIL("link", CALL_FILE) ? io_error() : __real_link(from, to);
-}
-
-int __wrap_rename(const char *from, const char *to)
-{
-    return MUST_FAIL("rename", CALL_FILE) ? io_error() : __real_rename(from, to);
-}
-
-/* ---- Libraries ------------------------------------------------------------------------------ */
-
-XXH64_state_t *__real_XXH64_createState(void);
-XXH64_state_t *__wrap_XXH64_createState(void);
-EVP_MD_CTX *__real_EVP_MD_CTX_new(void);
-EVP_MD_CTX *__wrap_EVP_MD_CTX_new(void);
-int __real_EVP_DigestInit_ex(EVP_MD_CTX *context, const EVP_MD *type, ENGINE *engine);
-int __wrap_EVP_DigestInit_ex(EVP_MD_CTX *context, const EVP_MD *type, ENGINE *engine);
-int __real_EVP_DigestUpdate(EVP_MD_CTX *context, const void *bytes, size_t count);
-int __wrap_EVP_DigestUpdate(EVP_MD_CTX *context, const void *bytes, size_t count);
-int __real_EVP_DigestFinal_ex(EVP_MD_CTX *context, unsigned char *digest, unsigned *bytes);
-int __wrap_EVP_DigestFinal_ex(EVP_MD_CTX *context, unsigned char *digest, unsigned *bytes);
-void *__real_dlopen(const char *name, int flags);
-void *__wrap_dlopen(const char *name, int flags);
-
-XXH64_state_t *__wrap_XXH64_createState(void)
-{
-    return MUST_FAIL("XXH64_createState", CALL_LIBRARY) ? NULL : __real_XXH64_createState();
-}
-
-EVP_MD_CTX *__wrap_EVP_MD_CTX_new(void)
-{
-    return MUST_FAIL("EVP_MD_CTX_new", CALL_LIBRARY) ? NULL : __real_EVP_MD_CTX_new();
-}
-
-int __wrap_EVP_DigestInit_ex(EVP_MD_CTX *context, const EVP_MD *type, ENGINE *engine)
-{
-    return MUST_FAIL("EVP_DigestInit_ex", CALL_LIBRARY)
-               ? 0
-               : __real_EVP_DigestInit_ex(context, type, engine);
-}
-
-int __wrap_EVP_DigestUpdate(EVP_MD_CTX *context, const void *bytes, size_t count)
-{
-    return MUST_FAIL("EVP_DigestUpdate", CALL_LIBRARY)
-               ? 0
-               : __real_EVP_DigestUpdate(context, bytes, count);
-}
-
-int __wrap_EVP_DigestFinal_ex(EVP_MD_CTX *context, unsigned char *digest, unsigned *bytes)
-{
-    return MUST_FAIL("EVP_DigestFinal_ex", CALL_LIBRARY)
-               ? 0
-               : __real_EVP_DigestFinal_ex(context, digest, bytes);
-}
-
-void *__wrap_dlopen(const char *name, int flags)
-{
-    return MUST_FAIL("dlopen", CALL_LIBRARY) ? NULL : __real_dlopen(name, flags);
 }
 
 /* ---- Sweeping ------------------------------------------------------------------------------- */
@@ -492,8 +205,8 @@ static enum status run(const char *name, fail_nth_scenario scenario, void *conte
     return status;
 }
 
-/* What a single failure may come out as, if it is not got over. */
-static bool is_told_as(enum call_class class, enum status status)
+/* The statuses that a single failure may come out as, unless the scenario recovers. */
+static bool may_come_out_as(enum call_class class, enum status status)
 {
     switch (class) {
     case CALL_MEMORY:
@@ -522,7 +235,7 @@ static void fail_one(const char *name, fail_nth_scenario scenario, void *context
         enum status status = run(name, scenario, context);
         /* Threads may take turns otherwise: then this call came too late, and others did. */
         if (!after && state.has_failed && status &&
-            !is_told_as(state.sites[site].call.class, status))
+            !may_come_out_as(state.sites[site].call.class, status))
             fail_msg("%s, %s: told as %s", name, failing_words(words, sizeof(words)),
                      status_name(status));
         state.sites[site].failed += state.has_failed && !after;

@@ -1,8 +1,9 @@
 /* fail_nth.h - makes the N-th call of the operating system or of a library fail, for every N.
  *
- * The linker gives every call of malloc, mmap, open, pthread_create and so on in the executable to
- * this file (--wrap, see cmake/tests.cmake): what is tested is the code as it is shipped. A call is
- * known by its site (where it returns to) and by how often the site was reached before.
+ * The linker redirects every call of malloc, mmap, open, pthread_create and so on in the executable
+ * to fail_nth_calls.c (--wrap, see cmake/tests_faults.cmake): the tests run the code as it is
+ * shipped. A call is known by its site (the address it returns to) and by how often the site was
+ * reached before.
  *
  * A sweep runs a scenario once as it is, then once for each call the scenario makes with that call
  * failing, then once more with that call and all that follow it failing, as on a machine that has

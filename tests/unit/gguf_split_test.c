@@ -1,6 +1,5 @@
 /* gguf_split_test.c - models in several files: found from any part, opened whole or not at all. */
 #include "gguf_open.h"
-#include "memory_limit.h"
 #include "temp_folder.h"
 #include "test.h"
 
@@ -297,69 +296,6 @@ static void test_part_in_memory(void **state)
     opened_release(&opened);
 }
 
-/* Writes part `number` of `count` with so many entries and tensors, none of them the same as those
- * of another part; returns its size. */
-static uint64_t write_crowded_part(const struct model *model, uint32_t number, uint32_t count,
-                                   uint32_t entry_count, uint32_t tensor_count)
-{
-    struct gguf_build build;
-    gguf_build_init(&build, 3);
-    gguf_build_number(&build, "split.no", BUILD_U16, number - 1);
-    gguf_build_number(&build, "split.count", BUILD_U16, count);
-    char name[64];
-    for (uint32_t i = 2; i < entry_count; i++) {
-        snprintf(name, sizeof(name), "%" PRIX32, i);
-        gguf_build_number(&build, name, BUILD_U8, 0);
-    }
-    for (uint32_t i = 0; i < tensor_count; i++) {
-        snprintf(name, sizeof(name), "%" PRIX32 ".%" PRIu32, i, number);
-        gguf_build_tensor(&build, name, 1, (const uint64_t[]){ 0 }, BUILD_TENSOR_F32, 0);
-    }
-    gguf_build_finish(&build);
-    snprintf(name, sizeof(name), "m-%05" PRIu32 "-of-%05" PRIu32 ".gguf", number, count);
-    temp_folder_write(&model->folder, name, text_get(&build.text), build.text.length);
-    uint64_t size = build.text.length;
-    gguf_build_release(&build);
-    return size;
-}
-
-/* Each part is within the limits of one file; together they must be, too, or a folder of small
- * files could ask for gigabytes. */
-static void test_many_parts_cost_no_more_than_one_file(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *name;
-        uint32_t parts, entries, tensors;
-        enum status status;
-    } rows[] = {
-        { "entries", 24, GGUF_ENTRY_LIMIT, 0, STATUS_OK },
-        { "tensors", 4, 2, GGUF_TENSOR_LIMIT / 3, STATUS_BAD_FILE },
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct model model;
-        model_init(&model);
-        uint64_t bytes = 0;
-        for (uint32_t number = 1; number <= rows[i].parts; number++)
-            bytes += 4096 + write_crowded_part(&model, number, rows[i].parts, rows[i].entries,
-                                               rows[i].tensors);
-        char name[64];
-        snprintf(name, sizeof(name), "m-00001-of-%05" PRIu32 ".gguf", rows[i].parts);
-        struct gguf_file *file = NULL;
-        struct error err;
-        uint64_t before = memory_limit_begin(bytes + ((uint64_t)64 << 20));
-        enum status status = gguf_open(temp_folder_path(&model.folder, name).text, &file, &err);
-        memory_limit_end(before);
-        if (status != rows[i].status)
-            fail_msg("%s: found %s", rows[i].name, status ? err.text : "no error");
-        if (status)
-            check_contains(rows[i].name, err.text,
-                           "tensor_count: expected at most 262144 over all");
-        gguf_close(file);
-        temp_folder_release(&model.folder);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,7 +309,6 @@ int main(void)
         cmocka_unit_test(test_links_in_a_circle),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_part_in_memory),
-        cmocka_unit_test(test_many_parts_cost_no_more_than_one_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
