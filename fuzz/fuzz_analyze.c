@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "flight_file.h"
+#include "report/finding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,7 @@ static void check_result(struct analyzer *analyzer, bool describe)
         struct text text;
         text_init(&text);
         for (unsigned j = 0; describe && j < ANALYZE_LANGUAGE_COUNT; j++)
-            finding_describe(finding, (enum analyze_language)j, &text);
+            report_finding_describe(finding, (enum analyze_language)j, &text);
         text_release(&text);
     }
     for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)

@@ -46,18 +46,13 @@ enum hypothesis {
 
 enum analyze_language { ANALYZE_ENGLISH, ANALYZE_SPANISH, ANALYZE_LANGUAGE_COUNT };
 
-/* What a hypothesis is, in words and facts; static. */
+/* What a hypothesis is; static. report/ has its words. */
 struct hypothesis_info {
     const char *slug;       /* "missing-sync" */
     enum audit_level level; /* lowest at which its detector runs in full */
     bool exact;             /* false: statistical, a clean run gives only the bound 3/n */
     bool bound_each;  /* statistical: n is what was checked, each by itself; else the iterations */
     bool bound_equal; /* of them those that could be held against an equal one */
-    /* By language: */
-    const char *title[ANALYZE_LANGUAGE_COUNT];    /* "Missing synchronisation" */
-    const char *detector[ANALYZE_LANGUAGE_COUNT]; /* how it is found, one sentence */
-    const char *unit[ANALYZE_LANGUAGE_COUNT];     /* what `checked` counts: "ordered accesses" */
-    const char *advice[ANALYZE_LANGUAGE_COUNT];   /* what to do when it is confirmed */
 };
 
 const struct hypothesis_info *hypothesis_info(enum hypothesis hypothesis);
@@ -131,7 +126,43 @@ const char *finding_attribution_name(enum finding_attribution attribution); /* "
 
 #define FINDING_CANDIDATE_LIMIT 32
 #define FINDING_WRAP_LIMIT 16 /* times 2^32 that an index which wrapped is taken to be off */
-#define FINDING_REASON_BYTES 160
+
+/* Why a finding is only possible, how its candidates are ranked, or how a hang came about. */
+enum finding_reason {
+    REASON_NONE,
+    REASON_NO_LAUNCH_KNOWN,
+    REASON_SEVERAL_LAUNCHES,
+    REASON_NEAR_ADDRESS,
+    REASON_GAPS,
+    REASON_REPLAY_UNKNOWN,
+    REASON_STREAM_BEGAN,
+    REASON_CANARY_LATE,
+    REASON_NEEDS_COMPARISON,
+    REASON_SOURCE_CHANGED,
+    REASON_INPUT_NOT_SCANNED,
+    REASON_STREAM_INSIDE,
+    REASON_LOST_WAKEUP,
+    REASON_WAITS_FOR_MARK,
+    REASON_NOT_STARTED,
+    REASON_KERNEL_ACCESS,
+    REASON_HIDDEN_ORDER,
+    REASON_ABANDONED,
+    REASON_WINDOW,
+    REASON_ROW_GAPS,
+    REASON_RUNTIME_ACCEPTED,
+    REASON_MAY_WAIT,
+    REASON_UNSEEN_ORDER,
+    REASON_HELD_BACK,
+    REASON_ADDRESS_REUSED,
+    REASON_STREAM_ACCEPTED,
+    REASON_KEPT,
+    REASON_INPUT_DIFFERS,
+    REASON_BETWEEN_HASHES,
+    REASON_BEFORE_HASHES,
+    REASON_COUNT
+};
+const char *finding_reason_name(enum finding_reason reason);    /* "near-address"; NONE: "" */
+enum finding_reason finding_reason_from_name(const char *name); /* REASON_NONE: not one of ours */
 
 struct finding {
     enum hypothesis hypothesis;
@@ -153,32 +184,11 @@ struct finding {
     uint64_t order_id;            /* id of the first event of the violation: its place in time */
     uint64_t count;               /* how often, at this op, operand and check */
     int32_t consequence_of;       /* index of the finding it follows from; -1: of none */
-    char reason[FINDING_REASON_BYTES]; /* English, for FINDING_POSSIBLE */
+    enum finding_reason reason;   /* REASON_NONE where nothing is to be said */
 };
 
 /* A violation that was seen, and whose culprit is known. */
 bool finding_is_culprit(const struct finding *finding);
-
-/* One sentence: "rope, tensor rope_qk, layer 17, step 3 (event 610, stream 1, forward.c:113) read
- * index 2139062143 (bound 1024) from operand positions ..."; for text, Markdown, SARIF. Adds to
- * text. */
-struct text;
-void finding_describe(const struct finding *finding, enum analyze_language language,
-                      struct text *text);
-/* The same in brief: who did what, with the numbers, and where it surfaced. Adds to text. */
-void finding_headline(const struct finding *finding, enum analyze_language language,
-                      struct text *text);
-
-/* What the cause did, alone: "read index 2139062143 (bound 1024) ...". Adds to text. */
-void finding_act(const struct finding *finding, enum analyze_language language, struct text *text);
-
-/* Adds a call as a noun, with a name where it is not "": "D2H copy of logits". */
-void analyze_add_kind(struct text *text, uint8_t kind, enum analyze_language language,
-                      const char *name);
-/* "the ", "la ", "el ": what stands before that noun. */
-const char *analyze_kind_article(uint8_t kind, enum analyze_language language);
-/* Names from outside are cut to this many bytes in a sentence. */
-#define ANALYZE_NAME_LIMIT 80
 
 /* ---- Endings -------------------------------------------------------------------------------- */
 
@@ -202,8 +212,6 @@ struct run_ending {
 };
 const char *run_ending_name(enum run_ending_kind kind); /* "out-of-memory": a stable slug */
 struct run_ending run_ending_of_signal(int number);     /* ENDING_ABORTED or ENDING_KILLED */
-/* "killed by signal 9 (SIGKILL)"; adds to text. */
-void run_ending_words(struct run_ending ending, enum analyze_language language, struct text *text);
 
 /* ---- Analysis of one stream of events ------------------------------------------------------- */
 
@@ -324,7 +332,7 @@ enum verdict_missing {
     VERDICT_MISSING_END,            /* a run did not end, and nothing says why */
     VERDICT_MISSING_COUNT
 };
-const char *verdict_missing_words(enum verdict_missing missing, enum analyze_language language);
+const char *verdict_missing_name(enum verdict_missing missing); /* "self-test"; NOTHING: NULL */
 
 enum self_test_state { SELF_TEST_ABSENT, SELF_TEST_PASSED, SELF_TEST_FAILED };
 

@@ -202,41 +202,10 @@ void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
 void finding_name_operands(struct analyzer *analyzer);
 MUST_CHECK enum status finding_sort(struct analyzer *analyzer, struct error *err);
 
-/* Why a finding is only possible; in both languages, since a report has only one. */
-enum finding_reason {
-    REASON_NO_LAUNCH_KNOWN,
-    REASON_SEVERAL_LAUNCHES,
-    REASON_NEAR_ADDRESS,
-    REASON_GAPS,
-    REASON_REPLAY_UNKNOWN,
-    REASON_STREAM_BEGAN,
-    REASON_CANARY_LATE,
-    REASON_NEEDS_COMPARISON,
-    REASON_SOURCE_CHANGED,
-    REASON_INPUT_NOT_SCANNED,
-    REASON_STREAM_INSIDE,
-    REASON_LOST_WAKEUP,
-    REASON_WAITS_FOR_MARK,
-    REASON_NOT_STARTED,
-    REASON_KERNEL_ACCESS,
-    REASON_HIDDEN_ORDER,
-    REASON_ABANDONED,
-    REASON_WINDOW,
-    REASON_ROW_GAPS,
-    REASON_RUNTIME_ACCEPTED,
-    REASON_MAY_WAIT,
-    REASON_UNSEEN_ORDER,
-    REASON_HELD_BACK,
-    REASON_ADDRESS_REUSED,
-    REASON_STREAM_ACCEPTED,
-    REASON_KEPT,
-    REASON_INPUT_DIFFERS,
-    REASON_BETWEEN_HASHES,
-    REASON_BEFORE_HASHES,
-    REASON_COUNT
-};
-void finding_set_reason(struct finding *finding, enum finding_reason reason);
-const char *finding_reason_words(const struct finding *finding, enum analyze_language language);
+static inline void finding_set_reason(struct finding *finding, enum finding_reason reason)
+{
+    finding->reason = reason;
+}
 
 struct analyze_place place_of_event(const struct analyzer *analyzer, const struct event *event);
 struct analyze_place place_of_work(const struct analyzer *analyzer, const struct work *work);

@@ -1,7 +1,5 @@
-/* ending.c - how a run ended, in names and words. */
+/* ending.c - how a run ended. */
 #include "analyze/analyze.h"
-
-#include "base/text.h"
 
 #include <signal.h>
 
@@ -36,70 +34,5 @@ struct run_ending run_ending_of_signal(int number)
         return (struct run_ending){ ENDING_ABORTED, number };
     default:
         return (struct run_ending){ ENDING_KILLED, number };
-    }
-}
-
-static const char *signal_name(int number)
-{
-    switch (number) {
-    case SIGABRT:
-        return " (SIGABRT)";
-    case SIGBUS:
-        return " (SIGBUS)";
-    case SIGFPE:
-        return " (SIGFPE)";
-    case SIGHUP:
-        return " (SIGHUP)";
-    case SIGILL:
-        return " (SIGILL)";
-    case SIGINT:
-        return " (SIGINT)";
-    case SIGKILL:
-        return " (SIGKILL)";
-    case SIGSEGV:
-        return " (SIGSEGV)";
-    case SIGTERM:
-        return " (SIGTERM)";
-    default:
-        return "";
-    }
-}
-
-void run_ending_words(struct run_ending ending, enum analyze_language language, struct text *text)
-{
-    bool spanish = language == ANALYZE_SPANISH;
-    switch (ending.kind) {
-    case ENDING_IN_ORDER:
-        text_add(text, spanish ? "en orden" : "in order");
-        break;
-    case ENDING_EXITED:
-        text_addf(text, spanish ? "salió con %d" : "exited with %d", ending.number);
-        break;
-    case ENDING_KILLED:
-    case ENDING_ABORTED:
-        text_addf(text,
-                  ending.kind == ENDING_KILLED
-                      ? (spanish ? "terminado por la señal %d%s" : "killed by signal %d%s")
-                      : (spanish ? "abortado por la señal %d%s" : "aborted by signal %d%s"),
-                  ending.number, signal_name(ending.number));
-        break;
-    case ENDING_OUT_OF_MEMORY:
-        text_add(text, spanish ? "terminado por falta de memoria (OOM killer del kernel)"
-                               : "killed by the kernel's out-of-memory killer");
-        break;
-    case ENDING_HUNG:
-        text_add(text, spanish ? "colgado: sin avance" : "hung: no progress");
-        break;
-    case ENDING_DEVICE_LOST:
-        text_add(text, spanish ? "dispositivo perdido" : "device lost");
-        break;
-    case ENDING_UNCLOSED:
-        text_add(text, spanish ? "terminó sin cerrar la grabación"
-                               : "ended without closing the recording");
-        break;
-    case ENDING_UNKNOWN:
-    case ENDING_COUNT:
-        text_add(text, spanish ? "no se vio su fin" : "not seen to end");
-        break;
     }
 }

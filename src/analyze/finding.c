@@ -103,7 +103,7 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
     bool kernel = conflict->earlier.kind == EVENT_LAUNCH || event->kind == EVENT_LAUNCH;
     uint32_t stream = conflict->work ? conflict->work->stream : event->stream_index;
     const struct touch *earlier = &conflict->earlier;
-    enum finding_reason reason = REASON_COUNT;
+    enum finding_reason reason = REASON_NONE;
     if (is_hidden(analyzer, stream) || is_hidden(analyzer, earlier->stream))
         reason = REASON_HIDDEN_ORDER;
     else if (maybe)
@@ -114,7 +114,7 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
         reason = REASON_UNSEEN_ORDER;
     else if (is_held_back(analyzer, conflict))
         reason = REASON_HELD_BACK;
-    if (reason == REASON_COUNT)
+    if (reason == REASON_NONE)
         return;
     finding->certainty = FINDING_POSSIBLE;
     finding_set_reason(finding, reason);

@@ -1,4 +1,4 @@
-/* names.c - levels, verdicts and outcomes as words that scripts may rely on. */
+/* names.c - names of levels, reasons, verdicts and outcomes, which scripts may rely on. */
 #include "analyze/analyze.h"
 
 #include <string.h>
@@ -38,6 +38,54 @@ const char *finding_attribution_name(enum finding_attribution attribution)
     return names[attribution];
 }
 
+static const char *const reason_names[] = {
+    [REASON_NONE] = "",
+    [REASON_NO_LAUNCH_KNOWN] = "no-launch-known",
+    [REASON_SEVERAL_LAUNCHES] = "several-launches",
+    [REASON_NEAR_ADDRESS] = "near-address",
+    [REASON_GAPS] = "gaps",
+    [REASON_REPLAY_UNKNOWN] = "replay-unknown",
+    [REASON_STREAM_BEGAN] = "stream-began",
+    [REASON_CANARY_LATE] = "canary-late",
+    [REASON_NEEDS_COMPARISON] = "needs-comparison",
+    [REASON_SOURCE_CHANGED] = "source-changed",
+    [REASON_INPUT_NOT_SCANNED] = "input-not-scanned",
+    [REASON_STREAM_INSIDE] = "stream-inside",
+    [REASON_LOST_WAKEUP] = "lost-wakeup",
+    [REASON_WAITS_FOR_MARK] = "waits-for-mark",
+    [REASON_NOT_STARTED] = "not-started",
+    [REASON_KERNEL_ACCESS] = "kernel-access",
+    [REASON_HIDDEN_ORDER] = "hidden-order",
+    [REASON_ABANDONED] = "abandoned",
+    [REASON_WINDOW] = "window",
+    [REASON_ROW_GAPS] = "row-gaps",
+    [REASON_RUNTIME_ACCEPTED] = "runtime-accepted",
+    [REASON_MAY_WAIT] = "may-wait",
+    [REASON_UNSEEN_ORDER] = "unseen-order",
+    [REASON_HELD_BACK] = "held-back",
+    [REASON_ADDRESS_REUSED] = "address-reused",
+    [REASON_STREAM_ACCEPTED] = "stream-accepted",
+    [REASON_KEPT] = "kept",
+    [REASON_INPUT_DIFFERS] = "input-differs",
+    [REASON_BETWEEN_HASHES] = "between-hashes",
+    [REASON_BEFORE_HASHES] = "before-hashes",
+};
+_Static_assert(COUNT_OF(reason_names) == REASON_COUNT, "every reason has a name");
+
+const char *finding_reason_name(enum finding_reason reason)
+{
+    ASSERT((unsigned)reason < REASON_COUNT);
+    return reason_names[reason];
+}
+
+enum finding_reason finding_reason_from_name(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(reason_names); i++)
+        if (strcmp(reason_names[i], name) == 0)
+            return (enum finding_reason)i;
+    return REASON_NONE;
+}
+
 const char *verdict_name(enum verdict verdict)
 {
     static const char *const names[] = {
@@ -48,6 +96,26 @@ const char *verdict_name(enum verdict verdict)
     _Static_assert(COUNT_OF(names) == VERDICT_COUNT, "every verdict has a name");
     ASSERT((size_t)verdict < COUNT_OF(names));
     return names[verdict];
+}
+
+const char *verdict_missing_name(enum verdict_missing missing)
+{
+    static const char *const names[] = {
+        [VERDICT_MISSING_NOTHING] = NULL,
+        [VERDICT_MISSING_DETECTOR] = "detector",
+        [VERDICT_MISSING_LEVEL] = "level",
+        [VERDICT_MISSING_SELF_TEST] = "self-test",
+        [VERDICT_MISSING_SELF_TEST_PASS] = "self-test-pass",
+        [VERDICT_MISSING_RECORDS] = "records",
+        [VERDICT_MISSING_EXERCISE] = "exercise",
+        [VERDICT_MISSING_EQUAL_RUNS] = "equal-runs",
+        [VERDICT_MISSING_CERTAINTY] = "certainty",
+        [VERDICT_MISSING_COMPARISON] = "comparison",
+        [VERDICT_MISSING_END] = "end",
+    };
+    _Static_assert(COUNT_OF(names) == VERDICT_MISSING_COUNT, "everything missing has a name");
+    ASSERT((unsigned)missing < VERDICT_MISSING_COUNT);
+    return names[missing];
 }
 
 const char *audit_outcome_name(enum audit_outcome outcome)

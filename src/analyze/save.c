@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define SAVE_MAGIC UINT32_C(0x35415247) /* "GRA5" */
+/* A reason is saved by its name. Older checkpoints have a sentence there, which names none. */
+#define SAVED_REASON_BYTES 160
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
@@ -115,7 +117,7 @@ static void put_finding(struct pack *out, const struct finding *finding)
     put_number(out, finding->order_id, 8);
     put_number(out, finding->count, 8);
     put_number(out, (uint32_t)finding->consequence_of, 4);
-    put_text(out, finding->reason);
+    put_text(out, finding_reason_name(finding->reason));
 }
 
 size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capacity)
@@ -294,7 +296,9 @@ static void get_finding(struct unpack *in, size_t count, struct finding *ret)
     ret->consequence_of = from == UINT32_MAX ? -1 : (int32_t)from;
     if (from != UINT32_MAX && from >= count)
         ret->consequence_of = -1; /* it did not fit the checkpoint */
-    get_text(in, ret->reason, sizeof(ret->reason));
+    char reason[SAVED_REASON_BYTES];
+    get_text(in, reason, sizeof(reason));
+    ret->reason = finding_reason_from_name(reason);
 }
 
 static void get_results(struct unpack *in, struct results *results)

@@ -5,39 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *verdict_missing_words(enum verdict_missing missing, enum analyze_language language)
-{
-    static const char *const words[][ANALYZE_LANGUAGE_COUNT] = {
-        [VERDICT_MISSING_NOTHING] = { "nothing is missing", "no falta nada" },
-        [VERDICT_MISSING_DETECTOR] = { "its detector did not run", "su detector no se ejecutó" },
-        [VERDICT_MISSING_LEVEL] = { "the runs were below the audit level it needs",
-                                    "las ejecuciones estaban por debajo del nivel de auditoría que "
-                                    "necesita" },
-        [VERDICT_MISSING_SELF_TEST] = { "no self-test for this binary on this device",
-                                        "no hay autoprueba de este binario en este dispositivo" },
-        [VERDICT_MISSING_SELF_TEST_PASS] = { "its self-test failed on this device",
-                                             "su autoprueba falló en este dispositivo" },
-        [VERDICT_MISSING_RECORDS] = { "records were lost, damaged or forgotten before they were "
-                                      "analysed",
-                                      "se perdieron, dañaron u olvidaron registros antes de "
-                                      "analizarlos" },
-        [VERDICT_MISSING_EXERCISE] = { "the path was not exercised often enough",
-                                       "la ruta no se recorrió lo suficiente" },
-        [VERDICT_MISSING_EQUAL_RUNS] = { "there were no two equal iterations to compare",
-                                         "no hubo dos iteraciones iguales que comparar" },
-        [VERDICT_MISSING_CERTAINTY] = { "what was found has more than one explanation",
-                                        "lo hallado tiene más de una explicación" },
-        [VERDICT_MISSING_COMPARISON] = { "needs runs that differ in one thing, which were not made",
-                                         "necesita ejecuciones que difieran en una sola cosa, que "
-                                         "no se hicieron" },
-        [VERDICT_MISSING_END] = { "a run did not end in order, and nothing says why",
-                                  "una ejecución no terminó en orden, y nada dice por qué" },
-    };
-    _Static_assert(COUNT_OF(words) == VERDICT_MISSING_COUNT, "every reason has words");
-    ASSERT((unsigned)missing < VERDICT_MISSING_COUNT && (unsigned)language < COUNT_OF(words[0]));
-    return words[missing][language];
-}
-
 /* ---- One hypothesis ------------------------------------------------------------------------- */
 
 static bool is_direct(const struct finding *finding)

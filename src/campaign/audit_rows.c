@@ -160,7 +160,7 @@ static void tell(const struct audit *audit, const struct audit_row *row)
     text_init(&ending);
     if (!outcome->ended) {
         text_add(&ending, ", ");
-        run_ending_words(audit_row_ending(row), audit->options.language, &ending);
+        report_ending_words(audit_row_ending(row), audit->options.language, &ending);
     }
     size_t found = row->analyzer ? analyzer_result(row->analyzer)->finding_count : 0;
     snprintf(line, sizeof(line), "%s %s (%s): %u %s %u %s, %u %s, %zu %s%s",

@@ -8,6 +8,7 @@
 #include "campaign/campaign.h"
 #include "device/all/all.h"
 #include "inject/inject.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -273,7 +274,7 @@ static void tell_live(struct worker *worker, const struct analysis *analysis)
     const struct finding *first = index >= 0 ? &analysis->findings[index] : NULL;
     text_init(&words);
     if (first)
-        finding_describe(first, ANALYZE_ENGLISH, &words);
+        report_finding_describe(first, ANALYZE_ENGLISH, &words);
     worker_log(worker, "analysed %" PRIu64 " events: %zu findings%s%s", analysis->event_count,
                analysis->finding_count, words.length ? "; " : "", text_get(&words));
     worker_tell(worker,

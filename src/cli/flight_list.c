@@ -4,6 +4,7 @@
 #include "analyze/analyze.h"
 #include "event/flight.h"
 #include "ops/ops.h"
+#include "report/report.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -134,7 +135,7 @@ static void emit_row(struct emit *emit, const struct recording *recording, const
     struct text ended;
     text_init(&ended);
     if (analysis)
-        run_ending_words(analysis->ending, ANALYZE_ENGLISH, &ended);
+        report_ending_words(analysis->ending, ANALYZE_ENGLISH, &ended);
     emit_text(emit, "ended", analysis ? text_get(&ended) : "unreadable");
     text_release(&ended);
     emit_index(emit, "findings",

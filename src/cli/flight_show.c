@@ -4,6 +4,7 @@
 
 #include "analyze/analyze.h"
 #include "ops/ops.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -225,7 +226,7 @@ static void emit_finding(struct emit *emit, const struct analysis *analysis, siz
     const struct finding *finding = &analysis->findings[index];
     struct text text;
     text_init(&text);
-    finding_describe(finding, ANALYZE_ENGLISH, &text);
+    report_finding_describe(finding, ANALYZE_ENGLISH, &text);
     emit_object_begin(emit, NULL);
     emit_count(emit, "number", index + 1);
     emit_text(emit, "hypothesis", hypothesis_info(finding->hypothesis)->slug);
@@ -246,7 +247,7 @@ static void emit_ending(struct emit *emit, const struct analysis *analysis,
 {
     struct text words;
     text_init(&words);
-    run_ending_words(analysis->ending, ANALYZE_ENGLISH, &words);
+    report_ending_words(analysis->ending, ANALYZE_ENGLISH, &words);
     if (emit_is_json(emit))
         emit_text(emit, "ending", run_ending_name(analysis->ending.kind));
     emit_text(emit, "ended", text_get(&words));

@@ -269,9 +269,9 @@ void facts_call(const struct analyze_place *place, enum analyze_language languag
 {
     /* Of a foreign program the function says which call it was. */
     if (place->foreign && place->op[0])
-        text_add_printable(text, text_view_of(place->op), ANALYZE_NAME_LIMIT);
+        text_add_printable(text, text_view_of(place->op), REPORT_NAME_LIMIT);
     else
-        analyze_add_kind(text, place->kind, language, place->op);
+        report_add_kind(text, place->kind, language, place->op);
 }
 
 void facts_place(const struct analyze_place *place, enum analyze_language language,
@@ -282,7 +282,7 @@ void facts_place(const struct analyze_place *place, enum analyze_language langua
     if (event)
         facts_call(place, language, text);
     else if (place->op[0])
-        text_add_printable(text, text_view_of(place->op), ANALYZE_NAME_LIMIT);
+        text_add_printable(text, text_view_of(place->op), REPORT_NAME_LIMIT);
     else
         return;
     if (place->scope.layer >= 0) {

@@ -67,11 +67,11 @@ static void draw_box(struct doc *doc, const struct finding *finding, const struc
     if (place->op[0])
         facts_call(place, doc->language, &words);
     else
-        analyze_add_kind(&words, place->kind, doc->language, place->scope.tensor);
+        report_add_kind(&words, place->kind, doc->language, place->scope.tensor);
     add_scope(doc, place, &words);
     add_element(doc, "strong", &words);
     if (link->acts)
-        finding_act(finding, doc->language, &words);
+        report_finding_act(finding, doc->language, &words);
     add_element(doc, "span", &words);
     add_site(doc, place, &words);
     add_element(doc, "small", &words);

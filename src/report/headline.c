@@ -18,7 +18,7 @@ static void add_proved(const struct finding *finding, enum analyze_language lang
     shown.attribution = FINDING_CULPRIT; /* that it is a symptom is said already */
     text_add(text, "; ");
     text_add(text, words_get(language, WORD_HEADLINE_SEEN));
-    finding_headline(&shown, language, text);
+    report_finding_headline(&shown, language, text);
 }
 
 /* Of a planted fault that nothing shows, that is the news. */
@@ -69,7 +69,7 @@ void report_headline(const struct report_facts *facts, enum analyze_language lan
         return;
     }
     if (finding) {
-        finding_headline(finding, language, text);
+        report_finding_headline(finding, language, text);
         return;
     }
     snprintf(done, sizeof(done), "%" PRIu64, facts->verdict.iterations);

@@ -89,7 +89,7 @@ void json_put_finding_words(struct text *out, json_t *object, const char *key,
     for (int i = 0; i < ANALYZE_LANGUAGE_COUNT; i++) {
         struct text words;
         text_init(&words);
-        finding_describe(finding, (enum analyze_language)i, &words);
+        report_finding_describe(finding, (enum analyze_language)i, &words);
         json_put_text(out, both, json_language_name((enum analyze_language)i), text_get(&words));
         out->failed = out->failed || words.failed;
         text_release(&words);
@@ -145,26 +145,6 @@ void json_put_place(struct text *out, json_t *object, const char *key,
     json_put_count(out, item, "buffer_index", place->buffer_index);
     json_put_count(out, item, "generation", place->generation);
     json_put(out, object, key, item);
-}
-
-const char *json_missing_name(enum verdict_missing missing)
-{
-    static const char *const names[] = {
-        [VERDICT_MISSING_NOTHING] = NULL,
-        [VERDICT_MISSING_DETECTOR] = "detector",
-        [VERDICT_MISSING_LEVEL] = "level",
-        [VERDICT_MISSING_SELF_TEST] = "self-test",
-        [VERDICT_MISSING_SELF_TEST_PASS] = "self-test-pass",
-        [VERDICT_MISSING_RECORDS] = "records",
-        [VERDICT_MISSING_EXERCISE] = "exercise",
-        [VERDICT_MISSING_EQUAL_RUNS] = "equal-runs",
-        [VERDICT_MISSING_CERTAINTY] = "certainty",
-        [VERDICT_MISSING_COMPARISON] = "comparison",
-        [VERDICT_MISSING_END] = "end",
-    };
-    _Static_assert(COUNT_OF(names) == VERDICT_MISSING_COUNT, "everything missing has a name");
-    ASSERT((unsigned)missing < VERDICT_MISSING_COUNT);
-    return names[missing];
 }
 
 const char *json_self_test_name(enum self_test_state state)

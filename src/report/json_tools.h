@@ -44,8 +44,6 @@ json_t *json_transfers(struct text *out, const struct report_facts *facts);
 json_t *json_earlier(struct text *out, const struct report_facts *facts);
 json_t *json_baseline(struct text *out, const struct report_facts *facts);
 
-/* "level", "self-test"; NULL: nothing is missing. */
-const char *json_missing_name(enum verdict_missing missing);
 const char *json_self_test_name(enum self_test_state state);
 
 /* Prints indented and releases root. */

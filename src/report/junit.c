@@ -89,9 +89,9 @@ static void add_hypothesis(struct suite *suite, const struct report_facts *facts
     text_init(&message);
     text_addf(&message, "%s: ", verdict_name(one->verdict));
     if (finding)
-        finding_describe(finding, ANALYZE_ENGLISH, &message);
+        report_finding_describe(finding, ANALYZE_ENGLISH, &message);
     else if (one->missing != VERDICT_MISSING_NOTHING)
-        text_add(&message, verdict_missing_words(one->missing, ANALYZE_ENGLISH));
+        text_add(&message, report_missing_words(one->missing, ANALYZE_ENGLISH));
     else
         sections_evidence(facts, hypothesis, ANALYZE_ENGLISH, &message);
     add_case(suite, hypothesis_info(hypothesis)->slug, 0,

@@ -8,6 +8,7 @@
 
 #include "analyze/analyze.h"
 #include "base/status.h"
+#include "report/finding.h"
 
 /* Texts are borrowed and may be NULL where said; arrays are borrowed. */
 

@@ -35,7 +35,7 @@ void section_evolution(struct doc *doc, const struct report_facts *facts)
     }
     text_init(&words);
     if (root)
-        finding_describe(root, doc->language, &words);
+        report_finding_describe(root, doc->language, &words);
     doc_table_begin(doc, columns, COUNT_OF(columns));
     for (size_t i = 0; i < facts->earlier_count; i++) {
         const struct report_earlier *one = &facts->earlier[i];

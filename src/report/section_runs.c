@@ -31,7 +31,7 @@ static void print_result(struct doc *doc, const struct report_row *row)
         struct text ending;
         text_init(&ending);
         text_add(&ending, " ");
-        run_ending_words(row->ending, doc->language, &ending);
+        report_ending_words(row->ending, doc->language, &ending);
         doc_text(doc, text_get(&ending));
         doc->out->failed = doc->out->failed || ending.failed;
         text_release(&ending);

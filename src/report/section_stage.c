@@ -240,11 +240,11 @@ static void print_finding(struct doc *doc, const struct report_facts *facts, siz
     char number[48];
     struct text words;
     text_init(&words);
-    finding_describe(finding, doc->language, &words);
+    report_finding_describe(finding, doc->language, &words);
     doc_row_begin(doc);
     snprintf(number, sizeof(number), "%s%zu", row ? row->label : "", index + 1);
     doc_cell_text(doc, number);
-    doc_cell_text(doc, hypothesis_info(finding->hypothesis)->title[doc->language]);
+    doc_cell_text(doc, report_hypothesis_words(finding->hypothesis)->title[doc->language]);
     doc_cell_word(doc, finding->certainty == FINDING_DIRECT ? WORD_DIRECT : WORD_POSSIBLE);
     doc_cell_text(doc, text_get(&words));
     doc_cell_count(doc, finding->count);

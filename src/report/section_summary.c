@@ -92,7 +92,7 @@ static void print_outcome(struct doc *doc, const struct report_facts *facts)
     case AUDIT_ROOT_CAUSE: {
         const struct finding *root = facts_root(facts);
         doc_words(doc, WORD_SUMMARY_ROOT_CAUSE,
-                  root ? hypothesis_info(root->hypothesis)->title[doc->language] : "-", NULL);
+                  root ? report_hypothesis_words(root->hypothesis)->title[doc->language] : "-", NULL);
         break;
     }
     case AUDIT_NOT_REPRODUCED:
@@ -109,7 +109,7 @@ static void print_detail(struct doc *doc, const struct finding *finding)
 {
     struct text words;
     text_init(&words);
-    finding_describe(finding, doc->language, &words);
+    report_finding_describe(finding, doc->language, &words);
     doc_sentence(doc, WORD_IN_DETAIL, text_get(&words), NULL);
     doc->out->failed = doc->out->failed || words.failed;
     text_release(&words);

@@ -27,7 +27,8 @@ void sections_evidence(const struct report_facts *facts, enum hypothesis hypothe
     snprintf(checked, sizeof(checked), "%" PRIu64, one->checked);
     snprintf(total, sizeof(total), "%" PRIu64, one->total);
     sections_bound(one->bound, bound);
-    const char *arguments[] = { checked, total, info->unit[language], bound, trials };
+    const char *arguments[] = { checked, total, report_hypothesis_words(hypothesis)->unit[language],
+                                bound, trials };
     if (one->verdict == VERDICT_EXCLUDED) {
         const char *by = one->excluded_by ? one->excluded_by : "-";
         if (strcmp(by, "device-close") == 0)
@@ -52,7 +53,7 @@ static void print_evidence(struct doc *doc, const struct report_facts *facts,
     struct text words;
     text_init(&words);
     if (finding) {
-        finding_describe(finding, doc->language, &words);
+        report_finding_describe(finding, doc->language, &words);
         text_add(&words, ". ");
     }
     /* That nothing was counted says nothing where something was found. */
@@ -74,7 +75,7 @@ static void print_verdict(struct doc *doc, const struct report_facts *facts,
     doc_row_begin(doc);
     doc_cell_count(doc, one->rank);
     doc_cell_begin(doc);
-    doc_text(doc, info->title[doc->language]);
+    doc_text(doc, report_hypothesis_words(hypothesis)->title[doc->language]);
     doc_text(doc, " ");
     doc_code(doc, info->slug);
     doc_cell_end(doc);
@@ -83,7 +84,7 @@ static void print_verdict(struct doc *doc, const struct report_facts *facts,
     print_evidence(doc, facts, hypothesis);
     doc_cell_text(doc, one->missing == VERDICT_MISSING_NOTHING
                            ? NULL
-                           : verdict_missing_words(one->missing, doc->language));
+                           : report_missing_words(one->missing, doc->language));
     doc_cell_code(doc, audit_level_name(info->level));
     doc_cell_word(doc, states[facts->self_test[hypothesis]]);
     doc_row_end(doc);
@@ -95,7 +96,7 @@ static void print_detector(struct doc *doc, enum hypothesis hypothesis)
     doc_item_begin(doc);
     doc_code(doc, info->slug);
     doc_text(doc, ": ");
-    doc_text(doc, info->detector[doc->language]);
+    doc_text(doc, report_hypothesis_words(hypothesis)->detector[doc->language]);
     doc_item_end(doc);
 }
 
@@ -135,7 +136,7 @@ void section_recommendations(struct doc *doc, const struct report_facts *facts)
     doc_heading(doc, 2, "recommendations", WORD_SECTION_RECOMMENDATIONS);
     doc_list_begin(doc);
     for (size_t i = 0; i < HYPOTHESIS_COUNT; i++) {
-        const struct hypothesis_info *info = hypothesis_info(ranked[i]);
+        const struct report_hypothesis_words *words = report_hypothesis_words(ranked[i]);
         const struct hypothesis_verdict *one = &facts->verdict.hypotheses[ranked[i]];
         const struct finding *finding = facts_finding(facts, one->analysis, one->finding);
         /* What follows from something else goes when that is fixed. */
@@ -143,9 +144,9 @@ void section_recommendations(struct doc *doc, const struct report_facts *facts)
             continue;
         any = true;
         doc_item_begin(doc);
-        doc_strong(doc, info->title[doc->language]);
+        doc_strong(doc, words->title[doc->language]);
         doc_text(doc, ": ");
-        doc_text(doc, info->advice[doc->language]);
+        doc_text(doc, words->advice[doc->language]);
         doc_item_end(doc);
     }
     if (!any) {

@@ -95,7 +95,8 @@ static json_t *finding_json(struct text *out, const struct report_facts *facts, 
     json_put_text(out, item, "certainty",
                   finding->certainty == FINDING_DIRECT ? "direct" : "possible");
     json_put_text(out, item, "attribution", finding_attribution_name(finding->attribution));
-    json_put_text(out, item, "reason", finding->reason[0] ? finding->reason : NULL);
+    json_put_text(out, item, "reason",
+                  finding->reason ? report_reason_words(finding->reason, ANALYZE_ENGLISH) : NULL);
     json_put_flag(out, item, "root", facts_root(facts) == finding);
     json_put(out, item, "consequence_of",
              finding->consequence_of < 0 ? json_null() : json_integer(finding->consequence_of));
@@ -134,16 +135,17 @@ static json_t *hypothesis_json(struct text *out, const struct report_facts *fact
 {
     const struct hypothesis_verdict *one = &facts->verdict.hypotheses[hypothesis];
     const struct hypothesis_info *info = hypothesis_info(hypothesis);
+    const struct report_hypothesis_words *words = report_hypothesis_words(hypothesis);
     json_t *item = json_object();
     json_put_text(out, item, "slug", info->slug);
-    json_put_text(out, item, "title", info->title[ANALYZE_ENGLISH]);
+    json_put_text(out, item, "title", words->title[ANALYZE_ENGLISH]);
     json_put_text(out, item, "verdict", verdict_name(one->verdict));
     json_put_count(out, item, "rank", one->rank);
-    json_put_text(out, item, "missing", json_missing_name(one->missing));
+    json_put_text(out, item, "missing", verdict_missing_name(one->missing));
     json_put_flag(out, item, "exact", info->exact);
     json_put_count(out, item, "checked", one->checked);
     json_put_count(out, item, "total", one->total);
-    json_put_text(out, item, "unit", info->unit[ANALYZE_ENGLISH]);
+    json_put_text(out, item, "unit", words->unit[ANALYZE_ENGLISH]);
     json_put_count(out, item, "trials", one->trials);
     json_put(out, item, "bound", one->bound > 0 ? json_real(one->bound) : json_null());
     json_put_text(out, item, "level", audit_level_name(info->level));

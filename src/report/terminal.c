@@ -16,12 +16,12 @@ static void add_row(struct table *table, const struct report_facts *facts,
     snprintf(rank, sizeof(rank), "%u", (unsigned)one->rank);
     const struct finding *finding = facts_finding(facts, one->analysis, one->finding);
     if (finding && one->verdict == VERDICT_CONFIRMED)
-        finding_headline(finding, language, &words);
+        report_finding_headline(finding, language, &words);
     else
         sections_evidence(facts, hypothesis, language, &words);
     if (one->missing != VERDICT_MISSING_NOTHING)
         text_addf(&words, " %s: %s", words_get(language, WORD_MISSING),
-                  verdict_missing_words(one->missing, language));
+                  report_missing_words(one->missing, language));
     table_add(table, rank);
     table_add(table, hypothesis_info(hypothesis)->slug);
     table_add(table, words_verdict(language, one->verdict));

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "device_fixture.h"
 #include "event/fan.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -126,7 +127,7 @@ static inline void check_equal(const struct analysis *a, const struct analysis *
         assert_int_equal(x->order_id, y->order_id);
         assert_int_equal(x->count, y->count);
         assert_int_equal(x->consequence_of, y->consequence_of);
-        assert_string_equal(x->reason, y->reason);
+        assert_int_equal(x->reason, y->reason);
     }
 }
 
@@ -137,7 +138,7 @@ static inline void show(const struct analysis *analysis)
     for (size_t i = 0; i < analysis->finding_count; i++) {
         text_addf(&text, "  %zu (%d) %s: ", i, analysis->findings[i].consequence_of,
                   hypothesis_info(analysis->findings[i].hypothesis)->slug);
-        finding_describe(&analysis->findings[i], ANALYZE_ENGLISH, &text);
+        report_finding_describe(&analysis->findings[i], ANALYZE_ENGLISH, &text);
         text_add(&text, "\n");
     }
     print_message("%s", text_get(&text));

@@ -85,7 +85,7 @@ static inline void end(struct script *script, enum hypothesis hypothesis,
         assert_int_equal(finding->certainty, certainty);
         assert_int_equal(finding->cause.event_id, cause);
         assert_int_equal(finding->other.event_id, other);
-        assert_true(certainty == FINDING_DIRECT || finding->reason[0]);
+        assert_true(certainty == FINDING_DIRECT || finding->reason);
     }
     script_close(script);
 }

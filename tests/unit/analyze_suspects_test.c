@@ -56,7 +56,7 @@ static void check_several(struct scene *scene, const uint64_t *ids)
 {
     uint32_t count = 0;
     assert_int_equal(scene->finding->certainty, FINDING_POSSIBLE);
-    assert_true(scene->finding->reason[0]);
+    assert_int_not_equal(scene->finding->reason, REASON_NONE);
     for (; ids[count]; count++)
         assert_int_equal(scene->finding->candidates[count].event_id, ids[count]);
     assert_int_equal(scene->finding->candidate_count, count);
@@ -442,7 +442,7 @@ static void memory_near_the_address_comes_first(void **state)
         uint64_t rope = script_launch(&scene.script, SECOND, "rope", C, D);
         enter(&scene, FIRST, add);
         fault_at(&scene, addresses[i]);
-        check_contains("the reason", scene.finding->reason, "near the address");
+        assert_int_equal(scene.finding->reason, REASON_NEAR_ADDRESS);
         assert_int_equal(scene.finding->cause.operand, 1);
         CHECK_SEVERAL(&scene, rope, add, norm);
     }
@@ -465,15 +465,6 @@ static void candidates_that_are_not_kept_are_counted(void **state)
     assert_int_equal(scene.finding->candidates_left_out, 6);
     assert_int_equal(scene.finding->candidates[0].event_id, first);
     assert_int_equal(scene.finding->candidates[1].event_id, second);
-    struct text text;
-    text_init(&text);
-    finding_describe(scene.finding, ANALYZE_ENGLISH, &text);
-    check_contains("the sentence", text_get(&text), "one of 38 launches");
-    check_contains("the sentence", text_get(&text), "; and 30 more");
-    text_clear(&text);
-    finding_describe(scene.finding, ANALYZE_SPANISH, &text);
-    check_contains("the sentence", text_get(&text), "uno de 38 lanzamientos");
-    text_release(&text);
     script_close(&scene.script);
 }
 

@@ -120,16 +120,17 @@ static void check_complete(print_function printer, enum analyze_language languag
     }
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct hypothesis_info *info = hypothesis_info((enum hypothesis)i);
+        const struct report_hypothesis_words *words = report_hypothesis_words((enum hypothesis)i);
         struct text title;
         text_init(&title);
-        (printer == report_html ? escape_markup : escape_markdown)(&title, info->title[language]);
+        (printer == report_html ? escape_markup : escape_markdown)(&title, words->title[language]);
         check_contains("slug", text_get(&text), info->slug);
         check_contains("title", text_get(&text), text_get(&title));
         text_release(&title);
     }
     for (int i = 1; i < VERDICT_MISSING_COUNT; i++)
         check_contains("missing", text_get(&text),
-                       verdict_missing_words((enum verdict_missing)i, language));
+                       report_missing_words((enum verdict_missing)i, language));
     text_release(&text);
     free(specimen);
 }
@@ -237,8 +238,8 @@ static void check_kind_absent(const char *text, uint8_t kind)
     struct text english, spanish;
     text_init(&english);
     text_init(&spanish);
-    analyze_add_kind(&english, kind, ANALYZE_ENGLISH, "");
-    analyze_add_kind(&spanish, kind, ANALYZE_SPANISH, "");
+    report_add_kind(&english, kind, ANALYZE_ENGLISH, "");
+    report_add_kind(&spanish, kind, ANALYZE_SPANISH, "");
     check_absent(text, text_get(&english), text_get(&spanish));
     text_release(&english);
     text_release(&spanish);
@@ -257,15 +258,15 @@ static void check_spanish(const char *text)
     for (size_t i = 0; i < REPORT_SEVERITY_COUNT; i++)
         check_absent(text, words_en.severities[i], words_es.severities[i]);
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
-        const struct hypothesis_info *info = hypothesis_info((enum hypothesis)i);
+        const struct report_hypothesis_words *info = report_hypothesis_words((enum hypothesis)i);
         check_absent(text, info->title[ANALYZE_ENGLISH], info->title[ANALYZE_SPANISH]);
         check_absent(text, info->detector[ANALYZE_ENGLISH], info->detector[ANALYZE_SPANISH]);
         check_absent(text, info->unit[ANALYZE_ENGLISH], info->unit[ANALYZE_SPANISH]);
         check_absent(text, info->advice[ANALYZE_ENGLISH], info->advice[ANALYZE_SPANISH]);
     }
     for (int i = 1; i < VERDICT_MISSING_COUNT; i++)
-        check_absent(text, verdict_missing_words((enum verdict_missing)i, ANALYZE_ENGLISH),
-                     verdict_missing_words((enum verdict_missing)i, ANALYZE_SPANISH));
+        check_absent(text, report_missing_words((enum verdict_missing)i, ANALYZE_ENGLISH),
+                     report_missing_words((enum verdict_missing)i, ANALYZE_SPANISH));
 }
 
 /* What is code is a name: slugs, paths, flags. Cut out of the Markdown before looking. */

@@ -140,7 +140,7 @@ static void test_is_the_first_line(void **state)
     specimen->findings[0].attribution = FINDING_CULPRIT;
     specimen->findings[0].candidate_count = 1;
     report_headline(&specimen->facts, ANALYZE_ENGLISH, &headline);
-    finding_headline(&specimen->findings[0], ANALYZE_ENGLISH, &words);
+    report_finding_headline(&specimen->findings[0], ANALYZE_ENGLISH, &words);
     assert_string_equal(text_get(&headline), text_get(&words));
     report_markdown(&specimen->facts, ANALYZE_ENGLISH, &line);
     text_clear(&words);

@@ -60,21 +60,6 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
 }
 
 const struct hypothesis_detector detector_bad_pointer = {
-    .info = { .slug = "bad-pointer",
-              .level = AUDIT_LOG,
-              .exact = true,
-              .title = { "Bad pointer or index", "Puntero o índice inválido" },
-              .detector = { "Bounds and alignment of every view in 64 bits before the launch; "
-                            "kernels check every index they read and leave a trap; from level "
-                            "guard on a GPU's runtime is asked what each address is.",
-                            "Límites y alineación de cada vista en 64 bits antes del lanzamiento; "
-                            "los kernels comprueban cada índice que leen y dejan una trampa; desde "
-                            "el nivel guard se pregunta al runtime de la GPU qué es cada "
-                            "dirección." },
-              .unit = { "launches", "lanzamientos" },
-              .advice = { "Look at what wrote the index or computed the offset: positions, token "
-                          "ids and slots must stay below the bound given.",
-                          "Vea quién escribió el índice o calculó el desplazamiento: posiciones, "
-                          "tokens y ranuras deben quedar por debajo del límite dado." } },
+    .info = { .slug = "bad-pointer", .level = AUDIT_LOG, .exact = true },
     .event = on_event,
 };

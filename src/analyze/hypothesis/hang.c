@@ -91,17 +91,7 @@ static void on_finish(struct analyzer *analyzer)
 }
 
 const struct hypothesis_detector detector_hang = {
-    .info = { .slug = "hang",
-              .level = AUDIT_LOG,
-              .exact = false,
-              .title = { "Hang", "Bloqueo" },
-              .detector = { "Calls that do not return within the limit, with the breadcrumbs of "
-                            "the stream they wait for.",
-                            "Llamadas que no vuelven dentro del límite, con el rastro del flujo al "
-                            "que esperan." },
-              .unit = { "waits", "esperas" },
-              .advice = { "Look at the launch or mark at which the stream stopped.",
-                          "Mire el lanzamiento o la marca en que está parado el flujo." } },
+    .info = { .slug = "hang", .level = AUDIT_LOG, .exact = false },
     .event = on_event,
     .finish = on_finish,
 };

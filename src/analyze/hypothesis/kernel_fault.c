@@ -1,6 +1,6 @@
 /* kernel_fault.c - an illegal access on the device. The launch is the one it was caught in, where
- * the device caught it; else crumbs and waits say which launches may have made it (suspects.c). What
- * is around the address comes from the ledger. */
+ * the device caught it; else crumbs and waits say which launches may have made it (suspects.c).
+ * What is around the address comes from the ledger. */
 #include "analyze/analyze_impl.h"
 
 /* ---- Candidates ----------------------------------------------------------------------------- */
@@ -174,19 +174,7 @@ static void on_finish(struct analyzer *analyzer)
 }
 
 const struct hypothesis_detector detector_kernel_fault = {
-    .info = { .slug = "kernel-fault",
-              .level = AUDIT_GUARD,
-              .exact = false,
-              .title = { "Kernel fault", "Fallo de un kernel" },
-              .detector = { "Breadcrumbs of every launch, the fault's address and the ledger of "
-                            "memory; guard pages make small overruns fault.",
-                            "Rastro de cada lanzamiento, la dirección del fallo y el registro de "
-                            "memoria; las páginas de guarda hacen fallar los desbordes pequeños." },
-              .unit = { "launches", "lanzamientos" },
-              .advice = { "Look at the launch named as the cause, not at the call that reported "
-                          "the error.",
-                          "Mire el lanzamiento nombrado como causa, no la llamada que informó del "
-                          "error." } },
+    .info = { .slug = "kernel-fault", .level = AUDIT_GUARD, .exact = false },
     .event = on_event,
     .work = on_work,
     .finish = on_finish,

@@ -6,8 +6,8 @@
  * last were not used again, alive when the process has ended in order. What a caching allocator
  * keeps is none: it gives it out again itself.
  *
- * Calls cannot prove that the memory is not wanted any more: a pointer may lie in memory that is not
- * seen. So a leak is only possible, and the growth is its evidence. */
+ * Calls cannot prove that the memory is not wanted any more: a pointer may lie in memory that is
+ * not seen. So a leak is only possible, and the growth is its evidence. */
 #include "analyze/analyze_impl.h"
 
 #include <stdlib.h>
@@ -107,21 +107,7 @@ static void on_finish(struct analyzer *analyzer)
 }
 
 const struct hypothesis_detector detector_leak = {
-    .info = { .slug = "leak",
-              .level = AUDIT_LOG,
-              .exact = true,
-              .title = { "Memory leak", "Fuga de memoria" },
-              .detector = { "Memory of one call stack that is taken again and again between "
-                            "launches, never given back, not used again and alive when the process "
-                            "has ended in order; what a caching allocator keeps is left out.",
-                            "Memoria de una misma pila de llamadas que se pide una y otra vez "
-                            "entre lanzamientos, nunca se devuelve, no se vuelve a usar y sigue "
-                            "viva cuando el proceso terminó en orden; se omite lo que retiene un "
-                            "asignador con caché." },
-              .unit = { "allocations", "asignaciones" },
-              .advice = { "Free what the call named made, before the process ends.",
-                          "Libere lo que pidió la llamada nombrada, antes de que termine el "
-                          "proceso." } },
+    .info = { .slug = "leak", .level = AUDIT_LOG, .exact = true },
     .event = on_event,
     .finish = on_finish,
 };

@@ -71,19 +71,7 @@ static void on_conflict(struct analyzer *analyzer, const struct conflict *confli
 }
 
 const struct hypothesis_detector detector_missing_sync = {
-    .info = { .slug = "missing-sync",
-              .level = AUDIT_LOG,
-              .exact = true,
-              .title = { "Missing synchronisation", "Sincronización ausente" },
-              .detector = { "Vector clocks over streams, marks, tickets and host threads, on the "
-                            "byte ranges every call declares.",
-                            "Relojes vectoriales sobre flujos, marcas, tickets e hilos del "
-                            "anfitrión, en los rangos de bytes que declara cada llamada." },
-              .unit = { "accesses", "accesos" },
-              .advice = { "Record a mark after the first access and let the second stream (or the "
-                          "host) wait for it.",
-                          "Registre una marca tras el primer acceso y haga que el segundo flujo "
-                          "(o el anfitrión) la espere." } },
+    .info = { .slug = "missing-sync", .level = AUDIT_LOG, .exact = true },
     .event = on_event,
     .conflict = on_conflict,
 };

@@ -108,21 +108,7 @@ static void on_finish(struct analyzer *analyzer)
 }
 
 const struct hypothesis_detector detector_non_determinism = {
-    .info = { .slug = "non-determinism",
-              .level = AUDIT_LOG,
-              .exact = false,
-              .bound_equal = true,
-              .title = { "Results that differ between equal runs",
-                         "Resultados distintos entre ejecuciones iguales" },
-              .detector = { "Hash of every result read by the host, against the same one of "
-                            "earlier iterations of equal configuration.",
-                            "Hash de cada resultado que lee el anfitrión, contra el mismo de "
-                            "iteraciones anteriores de igual configuración." },
-              .unit = { "results compared", "resultados comparados" },
-              .advice = { "Something reads bytes it should not, or in an order that is not fixed: "
-                          "see the other hypotheses first.",
-                          "Algo lee bytes que no debe, o en un orden que no es fijo: vea antes las "
-                          "otras hipótesis." } },
+    .info = { .slug = "non-determinism", .level = AUDIT_LOG, .exact = false, .bound_equal = true },
     .event = on_event,
     .finish = on_finish,
 };

@@ -132,17 +132,7 @@ static void on_finish(struct analyzer *analyzer)
 }
 
 const struct hypothesis_detector detector_numeric = {
-    .info = { .slug = "numeric",
-              .level = AUDIT_LOG,
-              .exact = false,
-              .title = { "Values that are not finite", "Valores no finitos" },
-              .detector = { "Outputs of sampled launches are scanned for NaN and infinity; the "
-                            "first launch that makes them from finite inputs is named.",
-                            "Se buscan NaN e infinitos en las salidas de lanzamientos muestreados; "
-                            "se nombra el primero que los produce a partir de entradas finitas." },
-              .unit = { "launches scanned", "lanzamientos examinados" },
-              .advice = { "Look at the inputs and the kernel of the launch named.",
-                          "Mire las entradas y el kernel del lanzamiento nombrado." } },
+    .info = { .slug = "numeric", .level = AUDIT_LOG, .exact = false },
     .event = on_event,
     .work = on_work,
     .finish = on_finish,

@@ -56,18 +56,7 @@ static void on_conflict(struct analyzer *analyzer, const struct conflict *confli
 }
 
 const struct hypothesis_detector detector_overlapping_copies = {
-    .info = { .slug = "overlapping-copies",
-              .level = AUDIT_LOG,
-              .exact = true,
-              .title = { "Overlapping copies", "Copias solapadas" },
-              .detector = { "Byte ranges of copies and fills in flight, on the device and in host "
-                            "memory, against the order of their streams.",
-                            "Rangos de bytes de copias y rellenos en vuelo, en el dispositivo y en "
-                            "la memoria del anfitrión, contra el orden de sus flujos." },
-              .unit = { "copies and fills", "copias y rellenos" },
-              .advice = { "Order the two copies with a mark, or give each its own memory.",
-                          "Ordene las dos copias con una marca, o dé a cada una su propia "
-                          "memoria." } },
+    .info = { .slug = "overlapping-copies", .level = AUDIT_LOG, .exact = true },
     .event = on_event,
     .work = on_work,
     .conflict = on_conflict,

@@ -35,20 +35,7 @@ static void on_finish(struct analyzer *analyzer)
 }
 
 const struct hypothesis_detector detector_runtime_defect = {
-    .info = { .slug = "runtime-defect",
-              .level = AUDIT_VERIFY,
-              .exact = false,
-              .bound_each = true,
-              .title = { "Defect of the runtime", "Defecto del runtime" },
-              .detector = { "Valid transfers with wrong bytes, set apart by runs that differ only "
-                            "in staging memory or copy mode.",
-                            "Transferencias válidas con bytes erróneos, separadas por ejecuciones "
-                            "que solo difieren en la memoria intermedia o el modo de copia." },
-              .unit = { "transfers", "transferencias" },
-              .advice = { "Avoid the copy path that fails and report it to the vendor with this "
-                          "record.",
-                          "Evite la ruta de copia que falla e informe al fabricante con este "
-                          "registro." } },
+    .info = { .slug = "runtime-defect", .level = AUDIT_VERIFY, .exact = false, .bound_each = true },
     .event = on_event,
     .work = on_work,
     .finish = on_finish,

@@ -70,18 +70,7 @@ const struct hypothesis_detector detector_silent_corruption = {
     .info = { .slug = "silent-corruption",
               .level = AUDIT_VERIFY,
               .exact = false,
-              .bound_each = true,
-              .title = { "Silent corruption", "Corrupción silenciosa" },
-              .detector = { "A hash of every transfer before, after and where it landed; canaries "
-                            "on both sides of every buffer.",
-                            "Un hash de cada transferencia antes, después y en su destino; "
-                            "canarios a ambos lados de cada búfer." },
-              .unit = { "transfers", "transferencias" },
-              .advice = { "Damaged canary: look at the launch named, it wrote past its buffer. "
-                          "Transfer: repeat with other staging and D2H modes.",
-                          "Canario dañado: mire el lanzamiento nombrado, que escribió fuera de su "
-                          "búfer. Transferencia: repita con otra memoria intermedia y otros modos "
-                          "D2H." } },
+              .bound_each = true },
     .event = on_event,
     .work = on_work,
     .finish = on_finish,

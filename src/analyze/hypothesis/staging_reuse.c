@@ -70,16 +70,6 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
 }
 
 const struct hypothesis_detector detector_staging_reuse = {
-    .info = { .slug = "staging-reuse",
-              .level = AUDIT_LOG,
-              .exact = true,
-              .title = { "Reuse of staging memory", "Reutilización de memoria intermedia" },
-              .detector = { "State of every staging slot and ticket: free, landing, held.",
-                            "Estado de cada ranura intermedia y de cada ticket: libre, en curso, "
-                            "retenido." },
-              .unit = { "copies through staging", "copias por memoria intermedia" },
-              .advice = { "Release a ticket after its bytes were read, and do not use it again.",
-                          "Libere un ticket después de leer sus bytes y no lea nada más con "
-                          "él." } },
+    .info = { .slug = "staging-reuse", .level = AUDIT_LOG, .exact = true },
     .event = on_event,
 };

@@ -81,16 +81,6 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
 }
 
 const struct hypothesis_detector detector_stale_graph = {
-    .info = { .slug = "stale-graph",
-              .level = AUDIT_LOG,
-              .exact = true,
-              .title = { "Stale graph", "Grafo obsoleto" },
-              .detector = { "Generations of all buffers baked into a graph, before every replay.",
-                            "Generaciones de todos los búferes fijados en un grafo, antes de cada "
-                            "ejecución." },
-              .unit = { "replays", "ejecuciones de grafos" },
-              .advice = { "Record the graph again after a buffer it names was created anew.",
-                          "Vuelva a grabar el grafo cuando se cree de nuevo un búfer que "
-                          "nombra." } },
+    .info = { .slug = "stale-graph", .level = AUDIT_LOG, .exact = true },
     .event = on_event,
 };

@@ -20,20 +20,6 @@ static void on_conflict(struct analyzer *analyzer, const struct conflict *confli
 }
 
 const struct hypothesis_detector detector_uninitialised_read = {
-    .info = { .slug = "uninitialised-read",
-              .level = AUDIT_LOG,
-              .exact = true,
-              .title = { "Read of uninitialised memory", "Lectura de memoria sin inicializar" },
-              .detector = { "First read of every declared byte range, those updated in place too, "
-                            "against the writes before it; with guards, fresh memory holds a "
-                            "poison value.",
-                            "Primera lectura de cada rango declarado, también de los que se "
-                            "actualizan en su sitio, contra las escrituras anteriores; con "
-                            "guardas, la memoria nueva contiene un valor veneno." },
-              .unit = { "reads", "lecturas" },
-              .advice = { "Write the range before it is read: the launch that should have is "
-                          "missing or came too late.",
-                          "Escriba el rango antes de leerlo: el lanzamiento que debía hacerlo "
-                          "falta o llegó tarde." } },
+    .info = { .slug = "uninitialised-read", .level = AUDIT_LOG, .exact = true },
     .conflict = on_conflict,
 };

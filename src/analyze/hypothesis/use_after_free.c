@@ -114,19 +114,7 @@ static void on_conflict(struct analyzer *analyzer, const struct conflict *confli
 }
 
 const struct hypothesis_detector detector_use_after_free = {
-    .info = { .slug = "use-after-free",
-              .level = AUDIT_GUARD,
-              .exact = true,
-              .title = { "Use after free", "Uso después de liberar" },
-              .detector = { "Generation of every handle; every free ordered after the work that "
-                            "uses the buffer; a fault address held against memory freed before.",
-                            "La generación de cada handle; cada liberación ordenada después "
-                            "del trabajo que usa el búfer; la dirección de un fallo contra la "
-                            "memoria liberada antes." },
-              .unit = { "uses and frees", "usos y liberaciones" },
-              .advice = { "Free a buffer only after waiting for the last work that uses it.",
-                          "Libere un búfer solo después de esperar al último trabajo que lo "
-                          "usa." } },
+    .info = { .slug = "use-after-free", .level = AUDIT_GUARD, .exact = true },
     .event = on_event,
     .work = on_work,
     .conflict = on_conflict,

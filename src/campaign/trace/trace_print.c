@@ -64,7 +64,7 @@ void trace_print_finding(struct trace *trace, const struct trace_process *proces
               is_sure(finding) ? say(trace, "CONFIRMED", "CONFIRMADO")
                                : say(trace, "possible", "posible"),
               hypothesis_info(finding->hypothesis)->slug);
-    finding_describe(finding, trace->options->language, text);
+    report_finding_describe(finding, trace->options->language, text);
     text_add(text, "\n");
     add_side(trace, process, "-", &finding->cause, text);
     add_side(trace, process, say(trace, "other side:", "el otro lado:"), &finding->other, text);
@@ -233,7 +233,7 @@ static void add_blindness(const struct trace *trace, struct text *text)
 static void add_end(const struct trace *trace, struct text *text)
 {
     text_add(text, say(trace, "  end of the program: ", "  fin del programa: "));
-    run_ending_words(trace->ending, trace->options->language, text);
+    report_ending_words(trace->ending, trace->options->language, text);
     text_add(text, "\n");
     add_blindness(trace, text);
     for (size_t i = 0; i < trace->process_count; i++)

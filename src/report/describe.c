@@ -2,7 +2,7 @@
  * English and Spanish. A headline is the same sentence without what identifies the calls. Names of
  * ops, tensors, files and checks are names in both languages. They come from outside: shown
  * printably. */
-#include "analyze/describe.h"
+#include "report/describe.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 void describe_name(const struct describer *out, const char *name)
 {
-    text_add_printable(out->text, text_view_of(name), ANALYZE_NAME_LIMIT);
+    text_add_printable(out->text, text_view_of(name), REPORT_NAME_LIMIT);
 }
 
 void describe_bytes(const struct describer *out, uint64_t count)
@@ -58,7 +58,7 @@ void describe_place(const struct describer *out, const struct analyze_place *pla
             describe_name(out, place->scope.tensor);
         }
     } else {
-        analyze_add_kind(out->text, place->kind, out->language, place->scope.tensor);
+        report_add_kind(out->text, place->kind, out->language, place->scope.tensor);
     }
     if (place->scope.layer >= 0)
         text_addf(out->text, ", %s %" PRId32, SAY("layer", "capa"), place->scope.layer);
@@ -73,7 +73,7 @@ void describe_place(const struct describer *out, const struct analyze_place *pla
 static void add_with_article(const struct describer *out, const struct analyze_place *place)
 {
     if (!is_op(place))
-        text_add(out->text, analyze_kind_article(place->kind, out->language));
+        text_add(out->text, report_kind_article(place->kind, out->language));
     describe_place(out, place);
 }
 
@@ -235,8 +235,8 @@ static void add_attribution(const struct describer *out, const struct finding *f
         text_add(out->text, SAY("; seen here, cause not found", "; visto aquí, causa no hallada"));
 }
 
-void finding_describe(const struct finding *finding, enum analyze_language language,
-                      struct text *text)
+void report_finding_describe(const struct finding *finding, enum analyze_language language,
+                             struct text *text)
 {
     const struct describer full = { text, language, false }, *out = &full;
     add_subject(out, finding);
@@ -246,14 +246,14 @@ void finding_describe(const struct finding *finding, enum analyze_language langu
     add_surfaced(out, finding);
     add_candidates(out, finding);
     add_attribution(out, finding);
-    if (finding->reason[0])
-        text_addf(text, "; %s", finding_reason_words(finding, language));
+    if (finding->reason)
+        text_addf(text, "; %s", report_reason_words(finding->reason, language));
     if (finding->count > 1)
         text_addf(text, SAY("; %" PRIu64 " times", "; %" PRIu64 " veces"), finding->count);
 }
 
-void finding_headline(const struct finding *finding, enum analyze_language language,
-                      struct text *text)
+void report_finding_headline(const struct finding *finding, enum analyze_language language,
+                             struct text *text)
 {
     const struct describer brief = { text, language, true }, *out = &brief;
     add_subject(out, finding);
@@ -263,7 +263,8 @@ void finding_headline(const struct finding *finding, enum analyze_language langu
     add_attribution(out, finding);
 }
 
-void finding_act(const struct finding *finding, enum analyze_language language, struct text *text)
+void report_finding_act(const struct finding *finding, enum analyze_language language,
+                        struct text *text)
 {
     struct text act;
     text_init(&act);

@@ -1,7 +1,5 @@
 /* kinds.c - what a call is, as a noun in each language. */
-#include "analyze/analyze.h"
-
-#include "base/text.h"
+#include "report/finding.h"
 
 struct kind_words {
     const char *noun[ANALYZE_LANGUAGE_COUNT];
@@ -69,8 +67,8 @@ static const struct kind_words kinds[] = {
 };
 _Static_assert(COUNT_OF(kinds) == EVENT_KIND_COUNT, "every kind has words");
 
-void analyze_add_kind(struct text *text, uint8_t kind, enum analyze_language language,
-                      const char *name)
+void report_add_kind(struct text *text, uint8_t kind, enum analyze_language language,
+                     const char *name)
 {
     ASSERT((unsigned)language < ANALYZE_LANGUAGE_COUNT);
     const struct kind_words *words = kind < EVENT_KIND_COUNT ? &kinds[kind] : &kinds[EVENT_CALL];
@@ -78,10 +76,10 @@ void analyze_add_kind(struct text *text, uint8_t kind, enum analyze_language lan
     if (!name[0])
         return;
     text_add(text, words->join[language]);
-    text_add_printable(text, text_view_of(name), ANALYZE_NAME_LIMIT);
+    text_add_printable(text, text_view_of(name), REPORT_NAME_LIMIT);
 }
 
-const char *analyze_kind_article(uint8_t kind, enum analyze_language language)
+const char *report_kind_article(uint8_t kind, enum analyze_language language)
 {
     bool feminine = kind >= EVENT_KIND_COUNT || kinds[kind].feminine;
     return language == ANALYZE_ENGLISH ? "the " : feminine ? "la " : "el ";

@@ -1,10 +1,8 @@
 /* describe.h - shared by the files that put a finding into words. */
-#ifndef GRETA_ANALYZE_DESCRIBE_H
-#define GRETA_ANALYZE_DESCRIBE_H
+#ifndef GRETA_REPORT_DESCRIBE_H
+#define GRETA_REPORT_DESCRIBE_H
 
-#include "analyze/analyze_impl.h"
-
-#include "base/text.h"
+#include "report/finding.h"
 
 struct describer {
     struct text *text;

@@ -1,5 +1,5 @@
 /* describe_check.c - a call that a check refused, or would have refused, in words. */
-#include "analyze/describe.h"
+#include "report/describe.h"
 
 #include <inttypes.h>
 

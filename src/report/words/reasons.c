@@ -1,9 +1,8 @@
-/* reasons.c - why a finding is only possible, or how a hang came about; in both languages. */
-#include "analyze/analyze_impl.h"
+/* reasons.c - why a finding is only possible, why a verdict is open, or how a hang came about. */
+#include "report/finding.h"
 
-#include <string.h>
-
-static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
+static const char *const reasons[][ANALYZE_LANGUAGE_COUNT] = {
+    [REASON_NONE] = { "", "" },
     [REASON_NO_LAUNCH_KNOWN] = { "the fault names no launch and no breadcrumb is open",
                                  "el fallo no nombra ningún lanzamiento y el rastro no muestra "
                                  "ninguno en curso" },
@@ -106,15 +105,45 @@ static const char *const words[REASON_COUNT][ANALYZE_LANGUAGE_COUNT] = {
     [REASON_NOT_STARTED] = { "the work waited for was not begun", "el trabajo esperado no empezó" },
 };
 
-void finding_set_reason(struct finding *finding, enum finding_reason reason)
+_Static_assert(COUNT_OF(reasons) == REASON_COUNT, "every reason has words");
+
+const char *report_reason_words(enum finding_reason reason, enum analyze_language language)
 {
-    event_set_text(finding->reason, sizeof(finding->reason), words[reason][ANALYZE_ENGLISH]);
+    ASSERT((unsigned)reason < REASON_COUNT && (unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    return reasons[reason][language];
 }
 
-const char *finding_reason_words(const struct finding *finding, enum analyze_language language)
+static const char *const missing_words[][ANALYZE_LANGUAGE_COUNT] = {
+    [VERDICT_MISSING_NOTHING] = { "nothing is missing", "no falta nada" },
+    [VERDICT_MISSING_DETECTOR] = { "its detector did not run", "su detector no se ejecutó" },
+    [VERDICT_MISSING_LEVEL] = { "the runs were below the audit level it needs",
+                                "las ejecuciones estaban por debajo del nivel de auditoría que "
+                                "necesita" },
+    [VERDICT_MISSING_SELF_TEST] = { "no self-test for this binary on this device",
+                                    "no hay autoprueba de este binario en este dispositivo" },
+    [VERDICT_MISSING_SELF_TEST_PASS] = { "its self-test failed on this device",
+                                         "su autoprueba falló en este dispositivo" },
+    [VERDICT_MISSING_RECORDS] = { "records were lost, damaged or forgotten before they were "
+                                  "analysed",
+                                  "se perdieron, dañaron u olvidaron registros antes de "
+                                  "analizarlos" },
+    [VERDICT_MISSING_EXERCISE] = { "the path was not exercised often enough",
+                                   "la ruta no se recorrió lo suficiente" },
+    [VERDICT_MISSING_EQUAL_RUNS] = { "there were no two equal iterations to compare",
+                                     "no hubo dos iteraciones iguales que comparar" },
+    [VERDICT_MISSING_CERTAINTY] = { "what was found has more than one explanation",
+                                    "lo hallado tiene más de una explicación" },
+    [VERDICT_MISSING_COMPARISON] = { "needs runs that differ in one thing, which were not made",
+                                     "necesita ejecuciones que difieran en una sola cosa, que "
+                                     "no se hicieron" },
+    [VERDICT_MISSING_END] = { "a run did not end in order, and nothing says why",
+                              "una ejecución no terminó en orden, y nada dice por qué" },
+};
+_Static_assert(COUNT_OF(missing_words) == VERDICT_MISSING_COUNT, "all that is missing has words");
+
+const char *report_missing_words(enum verdict_missing missing, enum analyze_language language)
 {
-    for (size_t i = 0; i < REASON_COUNT; i++)
-        if (strncmp(finding->reason, words[i][ANALYZE_ENGLISH], sizeof(finding->reason) - 1) == 0)
-            return words[i][language];
-    return language == ANALYZE_ENGLISH ? finding->reason : "";
+    ASSERT((unsigned)missing < VERDICT_MISSING_COUNT);
+    ASSERT((unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    return missing_words[missing][language];
 }

@@ -1,5 +1,5 @@
 /* describe_what.c - what the cause of a finding did, in words: the numbers of each hypothesis. */
-#include "analyze/describe.h"
+#include "report/describe.h"
 
 #include <inttypes.h>
 
@@ -156,7 +156,7 @@ static void add_differing(const struct describer *out, const struct finding *fin
                   " en la ejecución %" PRIu64),
               finding->expected, finding->other.iteration, finding->found,
               finding->cause.iteration);
-    if (is_op && !finding->reason[0])
+    if (is_op && !finding->reason)
         text_add(out->text, SAY("; all its inputs have the same bytes in both",
                                 "; todas sus entradas tienen los mismos bytes en ambas"));
     else if (is_op)

@@ -1,7 +1,7 @@
 /* Findings in words: who did what, with the numbers, and where it surfaced; in both languages. */
-#include "analyze_fixture.h"
+#include "analyze_model.h"
 
-#include "base/text.h"
+#include "report/finding.h"
 
 #include <stdio.h>
 
@@ -43,10 +43,10 @@ static void check_headline(const struct finding *finding, const char *english, c
 {
     struct text text;
     text_init(&text);
-    finding_headline(finding, ANALYZE_ENGLISH, &text);
+    report_finding_headline(finding, ANALYZE_ENGLISH, &text);
     assert_string_equal(text_get(&text), english);
     text_clear(&text);
-    finding_headline(finding, ANALYZE_SPANISH, &text);
+    report_finding_headline(finding, ANALYZE_SPANISH, &text);
     assert_string_equal(text_get(&text), spanish);
     text_release(&text);
 }
@@ -69,7 +69,7 @@ static void headline_says_who_did_what_and_where_it_surfaced(void **state)
         "logits, paso 3");
     struct text text;
     text_init(&text);
-    finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    report_finding_describe(&finding, ANALYZE_ENGLISH, &text);
     assert_string_equal(text_get(&text),
                         "rope, tensor rope_qk, layer 2, step 3 (event 10, stream 1, forward.c:7) "
                         "read index 2139062143 (bound 1024) from operand positions (buffer "
@@ -196,6 +196,57 @@ static void every_hypothesis_has_its_numbers(void **state)
         "orden tras el acceso hecho por la copia D2H de logits, paso 3");
 }
 
+/* ---- Where a fault missed -------------------------------------------------------------------- */
+
+/* One launch of two operands, WEIGHTS and Y, that faults at the address. */
+static void check_miss(uint64_t address, const char *buffer, const char *english,
+                       const char *spanish)
+{
+    struct script script;
+    struct text text;
+    begin(&script, AUDIT_LOG);
+    struct event rope = script_launch_event(&script, MAIN, "rope");
+    script_operand(&rope, WEIGHTS, 0, BUFFER_BYTES, EVENT_READ);
+    script_operand(&rope, Y, 0, 64, EVENT_UPDATE);
+    uint64_t launch = script_add(&script, &rope);
+    script_remark(&script, EVENT_FAULT, launch, EVENT_NO_OPERAND, 0, 1, address);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    CHECK_FINDING(analysis, HYPOTHESIS_KERNEL_FAULT, launch);
+    const struct finding *finding = find_finding(analysis, HYPOTHESIS_KERNEL_FAULT);
+    assert_string_equal(finding->cause.buffer, buffer);
+    assert_int_equal(finding->cause.address, address);
+    text_init(&text);
+    report_finding_describe(finding, ANALYZE_ENGLISH, &text);
+    check_contains("english", text_get(&text), english);
+    text_clear(&text);
+    report_finding_describe(finding, ANALYZE_SPANISH, &text);
+    check_contains("spanish", text_get(&text), spanish);
+    text_release(&text);
+    script_close(&script);
+}
+
+/* The address is held against every operand, not against the nearest memory alone. */
+static void fault_tells_which_operand_it_missed(void **state)
+{
+    (void)state;
+    check_miss(BUFFER_ADDRESS(Y) + 100 - (UINT64_C(1) << 32), "y",
+               "access, 2^32 bytes below operand 1 (buffer y): an offset that wrapped at 32 bits?",
+               "2^32 bytes por debajo del operando 1 (búfer y): ¿un desplazamiento");
+    check_miss(
+        BUFFER_ADDRESS(WEIGHTS) + BUFFER_BYTES - 1 + (UINT64_C(3) << 32), "blk.weight",
+        "access, 3 x 2^32 bytes above operand 0 (buffer blk.weight): an offset that wrapped",
+        "3 x 2^32 bytes por encima del operando 0 (búfer blk.weight)");
+    check_miss(BUFFER_ADDRESS(Y) + BUFFER_BYTES, "y",
+               "access, 1 byte past the end of operand 1 (buffer y);",
+               "1 byte más allá del final del operando 1 (búfer y);");
+    check_miss(BUFFER_ADDRESS(WEIGHTS) - 5, "blk.weight",
+               "access, 5 bytes before the start of operand 0 (buffer blk.weight);",
+               "5 bytes antes del inicio del operando 0 (búfer blk.weight);");
+    /* Too far for a wrap: no operand is blamed for it. */
+    check_miss(BUFFER_ADDRESS(Y) + (UINT64_C(1) << 44), "", "illegal memory access; address",
+               "acceso ilegal a memoria; dirección");
+}
+
 /* ---- Names of operands ---------------------------------------------------------------------- */
 
 static const char *name_of_operand(const char *op, uint8_t operand)
@@ -252,14 +303,63 @@ static void far_neighbours_are_not_named(void **state)
                                                     .name = "distant" } } };
     struct text text;
     text_init(&text);
-    finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    report_finding_describe(&finding, ANALYZE_ENGLISH, &text);
     check_contains("near", text_get(&text), "past the end of close by 1 byte");
     assert_null(strstr(text_get(&text), "distant"));
     finding.near.after.distance++;
     text_clear(&text);
-    finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    report_finding_describe(&finding, ANALYZE_ENGLISH, &text);
     check_contains("near", text_get(&text), "before the start of distant by 4194304 bytes");
     text_release(&text);
+}
+
+/* ---- All words ------------------------------------------------------------------------------- */
+
+/* Every hypothesis has all its words, and no sentence of one language has words of the other. */
+static void words_are_complete(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
+        const char *slug = hypothesis_info((enum hypothesis)i)->slug;
+        const struct report_hypothesis_words *words = report_hypothesis_words((enum hypothesis)i);
+        for (unsigned j = 0; j < ANALYZE_LANGUAGE_COUNT; j++) {
+            assert_true(words->title[j][0] && words->detector[j][0]);
+            assert_true(words->unit[j][0] && words->advice[j][0]);
+        }
+        assert_string_not_equal(words->title[0], words->title[1]);
+        struct finding finding = { .hypothesis = (enum hypothesis)i,
+                                   .seen = { .event_id = 9, .kind = EVENT_COPY_OUT },
+                                   .other = { .event_id = 8, .kind = EVENT_FILL },
+                                   .near = { .known = true, .address = 4096 },
+                                   .candidate_count = 2,
+                                   .count = 3 };
+        static const char *const english[] = { " was ", " the ", " is ", " with ",       " by ",
+                                               "surfaced",  "layer", "step", "copy" };
+        for (unsigned direct = 0; direct < 2; direct++) {
+            finding.certainty = direct ? FINDING_DIRECT : FINDING_POSSIBLE;
+            finding.check = (uint8_t)direct;
+            struct text text;
+            text_init(&text);
+            report_finding_describe(&finding, ANALYZE_SPANISH, &text);
+            report_finding_headline(&finding, ANALYZE_SPANISH, &text);
+            for (size_t j = 0; j < COUNT_OF(english); j++)
+                if (strstr(text_get(&text), english[j]))
+                    fail_msg("%s: English in Spanish: %s", slug, text_get(&text));
+            text_release(&text);
+        }
+    }
+}
+
+static void every_reason_has_words(void **state)
+{
+    (void)state;
+    for (unsigned j = 0; j < ANALYZE_LANGUAGE_COUNT; j++) {
+        enum analyze_language language = (enum analyze_language)j;
+        for (unsigned i = REASON_NONE + 1; i < REASON_COUNT; i++)
+            assert_true(report_reason_words((enum finding_reason)i, language)[0]);
+        for (unsigned i = 0; i < VERDICT_MISSING_COUNT; i++)
+            assert_true(report_missing_words((enum verdict_missing)i, language)[0]);
+    }
 }
 
 int main(void)
@@ -269,8 +369,11 @@ int main(void)
         cmocka_unit_test(surfacing_is_said_only_where_it_is_known),
         cmocka_unit_test(candidates_are_a_set),
         cmocka_unit_test(every_hypothesis_has_its_numbers),
+        cmocka_unit_test(fault_tells_which_operand_it_missed),
         cmocka_unit_test(operands_get_their_names),
         cmocka_unit_test(far_neighbours_are_not_named),
+        cmocka_unit_test(words_are_complete),
+        cmocka_unit_test(every_reason_has_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
