@@ -69,17 +69,17 @@ static enum status decode(struct runner *runner, const struct bench_cost_request
     engine_rewind(runner->engine, 0, 0);
     uint64_t start_ns = clock_ns();
     double start_cpu_ns = cpu_ns();
-    bool ahead = engine_pays_ahead(runner->engine);
+    bool ahead = engine_ahead_pays(runner->engine);
     for (uint32_t i = 0; i < request->tokens; i++) {
         int32_t known = best < 0 ? 1 : best;
-        struct engine_token token = { i && ahead ? ENGINE_BEST : known, 0, true };
+        struct engine_token token = { i && ahead ? ENGINE_TOKEN_FROM_DEVICE : known, 0, true };
         TRY(engine_forward(runner->engine, &token, 1, err));
-        TRY(engine_choose(runner->engine, err));
+        TRY(engine_argmax_submit(runner->engine, err));
         if (i || !ahead)
-            TRY(engine_chosen(runner->engine, &best, err));
+            TRY(engine_argmax_wait(runner->engine, &best, err));
     }
     if (request->tokens && ahead)
-        TRY(engine_chosen(runner->engine, &best, err));
+        TRY(engine_argmax_wait(runner->engine, &best, err));
     *ret_sample = (struct sample){ (double)(clock_ns() - start_ns), cpu_ns() - start_cpu_ns };
     return STATUS_OK;
 }

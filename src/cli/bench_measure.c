@@ -63,7 +63,7 @@ static struct engine_token step_token(struct bench_measure *measure, uint32_t st
 {
     struct engine_token token = next_token(measure, i, true);
     if (step && ahead)
-        token.id = ENGINE_BEST;
+        token.id = ENGINE_TOKEN_FROM_DEVICE;
     else if (step && measure->best[i] >= 0)
         token.id = measure->best[i];
     return token;
@@ -74,16 +74,16 @@ static struct engine_token step_token(struct bench_measure *measure, uint32_t st
 static enum status run_steps(struct bench_measure *measure, uint32_t count, struct error *err)
 {
     uint32_t sequences = measure->sequences;
-    bool ahead = engine_pays_ahead(measure->engine);
+    bool ahead = engine_ahead_pays(measure->engine);
     for (uint32_t step = 0; step < count; step++) {
         for (uint32_t i = 0; i < sequences; i++)
             measure->tokens[i] = step_token(measure, step, ahead, i);
         TRY(engine_forward(measure->engine, measure->tokens, sequences, err));
-        TRY(engine_choose(measure->engine, err));
+        TRY(engine_argmax_submit(measure->engine, err));
         if (step || !ahead)
-            TRY(engine_chosen(measure->engine, measure->best, err));
+            TRY(engine_argmax_wait(measure->engine, measure->best, err));
     }
-    return count && ahead ? engine_chosen(measure->engine, measure->best, err) : STATUS_OK;
+    return count && ahead ? engine_argmax_wait(measure->engine, measure->best, err) : STATUS_OK;
 }
 
 static void rewind_all(struct bench_measure *measure, uint32_t length)

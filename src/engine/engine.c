@@ -1,4 +1,4 @@
-/* engine.c - opening an engine, its sequences, and batches in and out. */
+/* engine.c - opens and closes an engine, keeps its sequences, and runs batches. */
 #include "engine/engine_impl.h"
 
 #include "base/text.h"
@@ -9,7 +9,7 @@
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
-/* Buffers of views that were made; a lost device takes them back too. */
+/* Destroys the buffers of those views that have one. */
 static void drop_views(struct engine *engine, const struct device_view *views, size_t count)
 {
     struct error unused;
@@ -25,9 +25,8 @@ void engine_close(struct engine *engine)
         return;
     struct error unused;
     engine_drop_replays(engine);
-    engine_choices_release(engine);
-    engine_answers_close(engine);
-    /* Waits for its work, so that nothing runs on what is given back below. */
+    engine_argmax_close(engine);
+    /* Waits for queued work, so that no kernel uses the buffers destroyed below. */
     if (engine->stream.index &&
         device_stream_destroy(engine->device, engine->stream, DEVICE_HERE, &unused))
         engine->stream.index = 0;
@@ -75,7 +74,7 @@ static enum status allocate(struct engine *engine, struct error *err)
     if (!engine->layers || !engine->lengths || !engine->new_lengths || !engine->host_indices ||
         !engine->slot_ids)
         return error_set(err, STATUS_NO_MEMORY, "no memory for an engine");
-    return engine_choices_init(engine, err);
+    return STATUS_OK;
 }
 
 static enum status open_parts(struct engine *engine, const struct gguf_file *file,
@@ -84,7 +83,7 @@ static enum status open_parts(struct engine *engine, const struct gguf_file *fil
     TRY(check_room(engine, err));
     TRY(allocate(engine, err));
     TRY(device_stream_create(engine->device, DEVICE_HERE, &engine->stream, err));
-    TRY(engine_answers_open(engine, err));
+    TRY(engine_argmax_open(engine, err));
     TRY(engine_bind_weights(engine, file, err));
     return engine_make_memory(engine, err);
 }
@@ -103,7 +102,7 @@ enum status engine_open(const struct ops *ops, const struct gguf_file *file,
     enum status status = engine_plan_make(report, ops, options, &engine->plan, err);
     if (!status)
         status = open_parts(engine, file, err);
-    engine->plan.options.progress = NULL; /* it was for this call */
+    engine->plan.options.progress = NULL; /* only for this call */
     if (status)
         engine_close(engine);
     else
@@ -133,7 +132,7 @@ void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length)
 {
     ASSERT(sequence < engine->plan.options.sequence_limit && length <= engine->lengths[sequence]);
     engine->lengths[sequence] = length;
-    engine_forget_slots(engine, sequence, length);
+    engine_argmax_forget_slots(engine, sequence, length);
 }
 
 void engine_restart(struct engine *engine)
@@ -157,7 +156,7 @@ enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
 {
     uint32_t length = engine_length(engine, source);
     ASSERT(target < engine->plan.options.sequence_limit);
-    TRY(engine_check_no_choice(engine, "fork", err));
+    TRY(engine_argmax_check_none(engine, "fork", err));
     for (uint32_t i = 0; source != target && length && i < engine->config.block_count; i++) {
         const struct device_view *caches[] = { &engine->layers[i].keys, &engine->layers[i].values };
         for (size_t c = 0; c < COUNT_OF(caches); c++) {
@@ -175,32 +174,11 @@ enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
 
 /* ---- Batches -------------------------------------------------------------------------------- */
 
-/* Whether the ids are those of the last choice; a batch has only such tokens or none. */
-static enum status check_best(const struct engine *engine, const struct engine_token *tokens,
-                              size_t count, bool *ret_best, struct error *err)
-{
-    size_t best = 0;
-    for (size_t i = 0; i < count; i++)
-        best += tokens[i].id == ENGINE_BEST;
-    *ret_best = best > 0;
-    if (best == 0 || (best == count && count == engine->best_count &&
-                      count <= engine->plan.options.sequence_limit))
-        return STATUS_OK;
-    if (best < count)
-        return error_set(err, STATUS_USAGE,
-                         "batch: expected no ENGINE_BEST among known ids, found %zu of %zu tokens",
-                         best, count);
-    return error_set(err, STATUS_USAGE,
-                     "batch: expected ENGINE_BEST for each of the %" PRIu32
-                     " ids chosen from the batch before, found %zu tokens (of %" PRIu32
-                     " sequences)",
-                     engine->best_count, count, engine->plan.options.sequence_limit);
-}
-
-/* Lists of the batch, one behind the other: ids, positions, starts, slots, rows that want logits.
- */
+/* Writes the index lists of the batch, one after the other: ids, positions, starts, slots, and the
+ * rows that want logits. */
 static enum status list_batch(struct engine *engine, const struct engine_token *tokens,
-                              size_t count, bool best, uint32_t *ret_logits, struct error *err)
+                              size_t count, bool from_device, uint32_t *ret_logits,
+                              struct error *err)
 {
     const struct engine_options *options = &engine->plan.options;
     int32_t *ids = engine->host_indices, *positions = ids + count, *starts = positions + count;
@@ -224,7 +202,7 @@ static enum status list_batch(struct engine *engine, const struct engine_token *
         positions[i] = (int32_t)position;
         starts[i] = (int32_t)(sequence * options->context);
         slots[i] = starts[i] + positions[i];
-        if (!best)
+        if (!from_device)
             engine->slot_ids[slots[i]] = ids[i];
         if (!tokens[i].wants_logits)
             continue;
@@ -237,11 +215,12 @@ static enum status list_batch(struct engine *engine, const struct engine_token *
     return STATUS_OK;
 }
 
-/* Ids that the device chose are there already. */
+/* Ids from the device are on it already; the other lists follow them. */
 static enum status copy_indices(struct engine *engine, size_t count, uint32_t logits_count,
-                                bool best, struct error *err)
+                                bool from_device, struct error *err)
 {
-    uint64_t there = best ? count : 0, index_count = 4 * (uint64_t)count + logits_count - there;
+    uint64_t there = from_device ? count : 0,
+             index_count = 4 * (uint64_t)count + logits_count - there;
     struct device_view indices = engine->scratch.indices;
     indices.shape = shape_make(1, &index_count);
     indices.offset_bytes = there * sizeof(int32_t);
@@ -259,23 +238,23 @@ enum status engine_forward(struct engine *engine, const struct engine_token *tok
         return error_set(err, STATUS_LIMIT, "batch: expected 1 to %" PRIu32 " tokens, found %zu",
                          options->batch_limit, count);
     uint32_t logits_count;
-    bool best;
-    TRY(check_best(engine, tokens, count, &best, err));
-    TRY(list_batch(engine, tokens, count, best, &logits_count, err));
-    engine->best_count = 0; /* from here on the indices are another batch's */
-    TRY(copy_indices(engine, count, logits_count, best, err));
+    bool from_device;
+    TRY(engine_argmax_check_batch(engine, tokens, count, &from_device, err));
+    TRY(list_batch(engine, tokens, count, from_device, &logits_count, err));
+    engine->device_id_count = 0; /* from here on the indices belong to this batch */
+    TRY(copy_indices(engine, count, logits_count, from_device, err));
     const struct engine_batch batch = { .tokens = count,
-                                        .best = best,
+                                        .from_device = from_device,
                                         .same_sequence = engine->same_sequence };
     struct engine_mode mode = engine_mode_of(engine, &batch);
-    engine->side = mode.side;
+    engine->logits_index = mode.logits_index;
     if (logits_count)
-        engine->side_batches[engine->side] = engine->batch + 1;
+        engine->logits_batches[engine->logits_index] = engine->batch + 1;
     TRY(mode.replays ? engine_replay(engine, count, logits_count, err)
                      : engine_run(engine, count, logits_count, err));
     memcpy(engine->lengths, engine->new_lengths, options->sequence_limit * sizeof(uint32_t));
-    if (best)
-        engine_feed_choice(engine, engine->host_indices + 3 * count);
+    if (from_device)
+        engine_argmax_note_slots(engine, engine->host_indices + 3 * count);
     engine->logits_count = logits_count;
     engine->batch++;
     engine->step++;
@@ -285,8 +264,8 @@ enum status engine_forward(struct engine *engine, const struct engine_token *tok
 enum status engine_wait(struct engine *engine, struct error *err)
 {
     TRY(device_stream_sync(engine->device, engine->stream, DEVICE_HERE, err));
-    return engine->answers.index
-               ? device_stream_sync(engine->device, engine->answers, DEVICE_HERE, err)
+    return engine->argmax_stream.index
+               ? device_stream_sync(engine->device, engine->argmax_stream, DEVICE_HERE, err)
                : STATUS_OK;
 }
 
@@ -295,10 +274,10 @@ uint32_t engine_logits_count(const struct engine *engine)
     return engine->logits_count;
 }
 
-enum status engine_read_logits(struct engine *engine, uint32_t side, uint32_t row, float *logits,
-                               struct error *err)
+enum status engine_read_logits(struct engine *engine, uint32_t buffer_index, uint32_t row,
+                               float *logits, struct error *err)
 {
-    struct device_view view = engine_rows(engine_logits_side(engine, side), 1);
+    struct device_view view = engine_rows(&engine->scratch.logits_buffer[buffer_index], 1);
     view.offset_bytes = (uint64_t)row * engine->config.vocab_size * sizeof(float);
     return device_read(engine->device, engine->stream, &view, logits, DEVICE_HERE, err);
 }
@@ -306,5 +285,5 @@ enum status engine_read_logits(struct engine *engine, uint32_t side, uint32_t ro
 enum status engine_logits(struct engine *engine, uint32_t row, float *logits, struct error *err)
 {
     ASSERT(row < engine->logits_count);
-    return engine_read_logits(engine, engine->side, row, logits, err);
+    return engine_read_logits(engine, engine->logits_index, row, logits, err);
 }

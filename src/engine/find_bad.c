@@ -1,6 +1,5 @@
-/* find_bad.c - a sequence run again, every op looked at: where the first NaN or infinity comes
- * from.
- */
+/* find_bad.c - runs a sequence again and checks the output of every op, to find where the first NaN
+ * or infinity comes from. */
 #include "engine/engine_impl.h"
 
 #include <stdlib.h>
@@ -23,7 +22,7 @@ static enum status look(void *context, const struct tap_record *record, const fl
     return error_set(err, STATUS_BAD_FILE, "found"); /* ends the batch */
 }
 
-/* Runs the tokens the sequence has, from the first; *ret_position is where the last batch began. */
+/* Runs the tokens of the sequence from the first on; *ret_position: where the last batch began. */
 static enum status run_again(struct engine *engine, uint32_t sequence, uint32_t length,
                              uint32_t *ret_position, struct error *err)
 {
@@ -55,7 +54,7 @@ enum status engine_find_bad(struct engine *engine, uint32_t sequence, bool *ret_
     struct search search = { 0 };
     struct engine_taps *before = engine->taps, *taps;
     uint32_t length = engine_length(engine, sequence), first = 0;
-    TRY(engine_check_no_choice(engine, "search", err));
+    TRY(engine_argmax_check_none(engine, "search", err));
     TRY(engine_taps_create(engine, &all, 1, look, &search, &taps, err));
     engine->taps = taps;
     engine->lengths[sequence] = 0;
@@ -68,7 +67,7 @@ enum status engine_find_bad(struct engine *engine, uint32_t sequence, bool *ret_
     *ret_found = search.found;
     *ret_record = search.record;
     if (search.found) {
-        /* A row is a token of the batch; logits are of its last. */
+        /* A row is a token of the batch; logits belong to its last token. */
         uint64_t row = search.record.stats.first_bad / search.record.shape.dims[0];
         bool of_logits = strcmp(search.record.place.tensor, "logits") == 0;
         *ret_position = of_logits ? length - 1 : first + (uint32_t)row;

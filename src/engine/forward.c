@@ -1,19 +1,19 @@
-/* forward.c - the forward pass as a list of op calls. What differs between architectures (biases,
- * norms of heads, which pairs RoPE rotates) is in the weights that are there and in the
- * configuration; the order of ops is the same for all of them. */
+/* forward.c - the forward pass as a list of op calls. Architectures differ in which weights exist
+ * (biases, norms of heads) and in the configuration (which pairs RoPE rotates); the order of ops is
+ * the same for all of them. */
 #include "engine/engine_impl.h"
 
-/* A batch on its way through the layers. */
+/* A batch while it goes through the layers. */
 struct pass {
     struct engine *engine;
     struct ops_target target;
     uint64_t tokens;
-    struct device_view x, normed, q, mixed, k, v, added, gate, up; /* [.., tokens] */
-    struct device_view ids, positions, starts, slots;              /* I32 [tokens] */
+    struct device_view x, normed, q, attn_out, k, v, added, gate, up; /* [.., tokens] */
+    struct device_view ids, positions, starts, slots;                 /* I32 [tokens] */
     struct error *err;
 };
 
-/* Labels what is computed next, and from which line, for whoever listens to the device. */
+/* Names the next calls for the device's observer: layer, tensor, and the line that makes them. */
 static void label(struct pass *pass, int32_t layer, const char *tensor, struct device_site site)
 {
     pass->target.site = site;
@@ -23,7 +23,7 @@ static void label(struct pass *pass, int32_t layer, const char *tensor, struct d
     device_scope_set(pass->engine->device, pass->engine->stream, scope);
 }
 
-/* Something new is there, for whoever taps it; buffers are used again, so now or never. */
+/* Taps what was just computed, before its buffer is reused. */
 static enum status reach(struct pass *pass, enum engine_moment moment, int32_t layer)
 {
     if (!pass->engine->taps)
@@ -36,7 +36,7 @@ static const struct device_view *optional(const struct device_view *view)
     return engine_has(view) ? view : NULL;
 }
 
-/* ---- Products ------------------------------------------------------------------------------- */
+/* ---- Matmuls -------------------------------------------------------------------------------- */
 
 static struct device_view packed_view(const struct pass *pass, enum dtype weight_dtype, uint64_t k)
 {
@@ -45,7 +45,7 @@ static struct device_view packed_view(const struct pass *pass, enum dtype weight
     return packed;
 }
 
-/* What gives rows to a product packs them for its first weights as it goes. */
+/* The op that computes the input of a matmul also packs it, for the first of the weights. */
 static struct ops_packing packing_for(struct device_view *ret_packed, const struct pass *pass,
                                       const struct device_view *weights)
 {
@@ -53,8 +53,8 @@ static struct ops_packing packing_for(struct device_view *ret_packed, const stru
     return (struct ops_packing){ ret_packed, weights->dtype };
 }
 
-/* out = weights x input for up to three weights. input is packed for the first of them already
- * where is_packed, and again wherever a type wants another packing. */
+/* out = weights x input for up to three weights. is_packed: the input is packed for the first
+ * weights already. It is packed again for each type that needs another packing. */
 static enum status multiply(struct pass *pass, const struct device_view *input, bool is_packed,
                             size_t count, const struct device_view *const *weights,
                             const struct device_view *const *biases,
@@ -122,11 +122,11 @@ static enum status attend(struct pass *pass, int32_t index)
     struct device_view packed;
     struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
     TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
-                      &pass->positions, &pass->mixed, &packing, config->head_dim,
+                      &pass->positions, &pass->attn_out, &packing, config->head_dim,
                       config->attention_scale, engine->same_sequence, pass->err));
     TRY(reach(pass, ENGINE_ATTENDED, index));
     label(pass, index, "attn_output", DEVICE_HERE);
-    TRY(multiply_one(pass, &pass->mixed, true, &weights[MODEL_ATTN_OUTPUT],
+    TRY(multiply_one(pass, &pass->attn_out, true, &weights[MODEL_ATTN_OUTPUT],
                      optional(&weights[MODEL_ATTN_OUTPUT_BIAS]), &pass->added));
     return reach(pass, ENGINE_WO_MULTIPLIED, index);
 }
@@ -150,8 +150,8 @@ static enum status feed(struct pass *pass, int32_t index)
     return reach(pass, ENGINE_DOWN_MULTIPLIED, index);
 }
 
-/* The stream takes what the block before added, then is normalised, and packed for the product with
- * `next` (or NULL). */
+/* Adds the previous block's output to the residual stream (not before the first block), normalises
+ * the sum, and packs it for the matmul with `next` (or NULL). */
 static enum status normalise(struct pass *pass, bool first, const struct device_view *weight,
                              const struct device_view *next)
 {
@@ -175,17 +175,18 @@ static enum status compute_logits(struct pass *pass, uint64_t count)
     struct device_view rows = scratch->indices;
     rows.shape = shape_make(1, &count);
     rows.offset_bytes = 4 * pass->tokens * sizeof(int32_t);
-    bool all = count == pass->tokens; /* in their order: there is nothing to choose */
-    struct device_view chosen = all ? pass->normed : engine_rows(&scratch->chosen, count);
-    struct device_view logits = engine_rows(engine_logits_side(engine, engine->side), count);
+    bool all = count == pass->tokens; /* in order already: nothing to gather */
+    struct device_view gathered = all ? pass->normed : engine_rows(&scratch->gathered, count);
+    struct device_view logits = engine_rows(&engine->scratch.logits_buffer[engine->logits_index],
+                                            count);
     label(pass, -1, "output_norm", DEVICE_HERE);
     TRY(normalise(pass, false, &engine->globals[MODEL_OUTPUT_NORM], all ? output : NULL));
     TRY(reach(pass, ENGINE_OUTPUT_NORMED, -1));
     if (!all)
-        TRY(ops_gather_rows(&pass->target, &pass->normed, &rows, &chosen, pass->err));
+        TRY(ops_gather_rows(&pass->target, &pass->normed, &rows, &gathered, pass->err));
     label(pass, -1, "logits", DEVICE_HERE);
     pass->tokens = count;
-    TRY(multiply_one(pass, &chosen, all, output, optional(&engine->globals[MODEL_OUTPUT_BIAS]),
+    TRY(multiply_one(pass, &gathered, all, output, optional(&engine->globals[MODEL_OUTPUT_BIAS]),
                      &logits));
     return reach(pass, ENGINE_LOGITS_READY, -1);
 }
@@ -210,7 +211,7 @@ enum status engine_run(struct engine *engine, uint64_t token_count, uint64_t log
                          .x = engine_rows(&scratch->x, token_count),
                          .normed = engine_rows(&scratch->normed, token_count),
                          .q = engine_rows(&scratch->q, token_count),
-                         .mixed = engine_rows(&scratch->mixed, token_count),
+                         .attn_out = engine_rows(&scratch->attn_out, token_count),
                          .k = engine_rows(&scratch->k, token_count),
                          .v = engine_rows(&scratch->v, token_count),
                          .added = engine_rows(&scratch->added, token_count),

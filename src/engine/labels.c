@@ -1,4 +1,4 @@
-/* labels.c - what the forward pass calls its calls (struct event_scope). */
+/* labels.c - the labels that calls of the forward pass carry (struct event_scope). */
 #include "engine/engine.h"
 
 const char *const engine_labels[] = {

@@ -1,4 +1,5 @@
-/* memory.c - how much an engine needs, and making it: one plan, fixed when the engine is opened. */
+/* memory.c - how much device memory an engine needs, and allocating it: one plan, fixed when the
+ * engine is opened. */
 #include "engine/engine_impl.h"
 
 #include "base/size.h"
@@ -7,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Tokens of a batch. A GPU's matrix units want more: weights are unpacked once for a batch. */
+/* Tokens of a batch. A GPU does better with larger ones: weights are unpacked once for each batch.
+ */
 #define BATCH_DEFAULT 512u
 #define BATCH_DEFAULT_GPU 2048u
 
@@ -20,7 +22,7 @@ uint32_t engine_batch_default(bool on_gpu)
 
 struct sizes {
     uint64_t width, query, kv, feed, vocab, rotated;
-    uint64_t packed; /* bytes of the longest packed row any weight type could want */
+    uint64_t packed; /* bytes of the longest packed row of any weight type */
 };
 
 static struct sizes sizes_of(const struct model_config *config, const struct ops *ops)
@@ -36,10 +38,10 @@ static struct sizes sizes_of(const struct model_config *config, const struct ops
         if (!model_dtype_allowed(true, (enum dtype)dtype))
             continue;
         for (size_t i = 0; i < COUNT_OF(inputs); i++) {
-            /* A row that is not whole blocks of a type never meets weights of that type. */
+            /* A row that is not a whole number of a type's blocks has no weights of that type. */
             if (inputs[i] % dtype_info((enum dtype)dtype)->block_elements)
                 continue;
-            /* One token, and so many that a device packs them in its other way. */
+            /* A device may pack one token and many tokens differently. */
             uint64_t one = ops_packed_row_bytes(ops, (enum dtype)dtype, inputs[i], 1);
             uint64_t many = ops_packed_row_bytes(ops, (enum dtype)dtype, inputs[i], UINT32_MAX);
             uint64_t bytes = one > many ? one : many;
@@ -49,7 +51,7 @@ static struct sizes sizes_of(const struct model_config *config, const struct ops
     return sizes;
 }
 
-/* Every buffer of the scratch: width, rows and type, in the order of the struct. */
+/* A scratch buffer; rows are in the order of struct engine_scratch. */
 struct scratch_row {
     size_t offset; /* of the view in struct engine_scratch */
     const char *name;
@@ -67,18 +69,20 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
         { offsetof(struct engine_scratch, x), "x", DTYPE_F32, sizes->width, tokens },
         { offsetof(struct engine_scratch, normed), "normed", DTYPE_F32, sizes->width, tokens },
         { offsetof(struct engine_scratch, q), "q", DTYPE_F32, sizes->query, tokens },
-        { offsetof(struct engine_scratch, mixed), "mixed", DTYPE_F32, sizes->query, tokens },
+        { offsetof(struct engine_scratch, attn_out), "attn_out", DTYPE_F32, sizes->query, tokens },
         { offsetof(struct engine_scratch, k), "k", DTYPE_F32, sizes->kv, tokens },
         { offsetof(struct engine_scratch, v), "v", DTYPE_F32, sizes->kv, tokens },
         { offsetof(struct engine_scratch, added), "added", DTYPE_F32, sizes->width, tokens },
         { offsetof(struct engine_scratch, gate), "gate", DTYPE_F32, sizes->feed, tokens },
         { offsetof(struct engine_scratch, up), "up", DTYPE_F32, sizes->feed, tokens },
         { offsetof(struct engine_scratch, packed), "packed", DTYPE_I8, sizes->packed, tokens },
-        { offsetof(struct engine_scratch, chosen), "chosen", DTYPE_F32, sizes->width, logits },
-        { offsetof(struct engine_scratch, logits), "logits", DTYPE_F32, sizes->vocab, logits },
-        { offsetof(struct engine_scratch, spare), "logits.spare", DTYPE_F32, sizes->vocab,
+        { offsetof(struct engine_scratch, gathered), "gathered", DTYPE_F32, sizes->width, logits },
+        { offsetof(struct engine_scratch, logits_buffer[0]), "logits", DTYPE_F32, sizes->vocab,
+          logits },
+        { offsetof(struct engine_scratch, logits_buffer[1]), "logits.1", DTYPE_F32, sizes->vocab,
           logits < options->sequence_limit ? logits : options->sequence_limit },
-        { offsetof(struct engine_scratch, best), "best", DTYPE_I32, logits, ENGINE_CHOICE_LIMIT },
+        { offsetof(struct engine_scratch, argmax_ids), "argmax_ids", DTYPE_I32, logits,
+          ENGINE_ARGMAX_LIMIT },
         { offsetof(struct engine_scratch, indices), "indices", DTYPE_I32, 5 * tokens, 1 },
         { offsetof(struct engine_scratch, rope_table), "rope_table", DTYPE_F32, sizes->rotated,
           options->context },
@@ -150,7 +154,7 @@ enum status engine_plan_make(const struct model_report *report, const struct ops
     return STATUS_OK;
 }
 
-/* ---- Making it ------------------------------------------------------------------------------ */
+/* ---- Allocating ----------------------------------------------------------------------------- */
 
 uint64_t engine_reserved_bytes(const struct engine *engine, uint64_t bytes)
 {
@@ -190,7 +194,7 @@ static enum status make_rope_table(struct engine *engine, struct error *err)
                           &engine->scratch.rope_table, &settings, err);
 }
 
-/* Neither the table, which is made once, nor the indices, which every batch brings. */
+/* False for the RoPE table, which is made once, and for the indices, which every batch writes. */
 static bool is_activation(const struct scratch_row *row)
 {
     return row->offset != offsetof(struct engine_scratch, rope_table) &&

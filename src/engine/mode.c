@@ -1,28 +1,33 @@
-/* mode.c - how a batch is run: op by op, or recorded once as a graph and replayed; and where its
- * logits go. Everything that decides it stands in engine_mode_of and nowhere else. */
+/* mode.c - how a batch is run: eagerly, op by op; or recorded once as a graph and replayed. Also
+ * whether a step is worth queueing ahead, and which buffer the logits go to. engine_mode_of is the
+ * only place that decides any of it. Its inputs:
+ *
+ *     the device           replaying must be cheaper than launching (replay_pays)
+ *     planted faults       found in calls as they are made, so inject clears replay_pays
+ *     inspections          the device records them into the graph with the launch they belong to,
+ * so they change nothing here taps                 copy values out in the middle of a batch and
+ * wait for them engine_options.eager the caller wants to see every launch the batch            its
+ * size, whose tokens it has, where its ids come from */
 #include "engine/engine_impl.h"
 
 struct engine_mode engine_mode_of(const struct engine *engine, const struct engine_batch *batch)
 {
-    /* A tap copies values out in the middle of a batch and waits for them, which a recording
-     * cannot hold. Planted faults are found in calls, so inject clears replay_pays. */
     bool recordable = device_info(engine->device)->replay_pays && !engine->taps &&
                       !engine->plan.options.eager;
-    /* A graph is right for every batch of its size in which each token has its own sequence. What
-     * is larger, or mostly of one sequence, is a prompt: its launches are worth more than what a
-     * replay saves. */
-    bool repeats = !batch->same_sequence && batch->tokens <= engine->plan.options.sequence_limit;
+    /* A graph serves every batch of its size in which each token has a sequence of its own. A
+     * larger batch, or one mostly of one sequence, is a prefill: it has so much to compute that
+     * replaying saves nothing. */
+    bool decodes = !batch->same_sequence && batch->tokens <= engine->plan.options.sequence_limit;
     return (struct engine_mode){
-        .replays = recordable && repeats,
+        .replays = recordable && decodes,
         .ahead_pays = recordable,
-        /* Batches of ENGINE_BEST change sides, so that the logits their ids were chosen from can
-         * still be read. Taps read side 0, and wait anyway. */
-        .side = batch->best && !engine->taps ? !engine->side : 0,
+        /* Taps read buffer 0; with taps nothing is queued ahead. */
+        .logits_index = batch->from_device && !engine->taps ? !engine->logits_index : 0,
     };
 }
 
-bool engine_pays_ahead(const struct engine *engine)
+bool engine_ahead_pays(const struct engine *engine)
 {
-    const struct engine_batch step = { .tokens = 1, .best = true };
+    const struct engine_batch step = { .tokens = 1, .from_device = true };
     return engine_mode_of(engine, &step).ahead_pays;
 }

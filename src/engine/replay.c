@@ -1,13 +1,13 @@
-/* replay.c - batches that come again and again, one token of each sequence, recorded as a graph and
- * replayed (mode.c decides which). What differs between them (ids, positions, slots) is in the
- * indices on the device; so a graph is right for every batch of its size. */
+/* replay.c - decode steps as graphs: recorded once for each size of batch, then replayed (mode.c
+ * decides which batches are). What differs between two steps (ids, positions, slots) is in the
+ * indices on the device, so one graph serves every batch of its size. */
 #include "engine/engine_impl.h"
 
 static struct engine_replay *find(struct engine *engine, uint64_t tokens, uint64_t logits)
 {
     for (size_t i = 0; i < COUNT_OF(engine->replays); i++)
         if (engine->replays[i].tokens == tokens && engine->replays[i].logits == logits &&
-            engine->replays[i].side == engine->side)
+            engine->replays[i].logits_index == engine->logits_index)
             return &engine->replays[i];
     return NULL;
 }
@@ -43,7 +43,7 @@ static enum status record(struct engine *engine, uint64_t tokens, uint64_t logit
         return status;
     }
     TRY(device_graph_end(engine->device, engine->stream, DEVICE_HERE, &graph, err));
-    *replay = (struct engine_replay){ tokens, logits, engine->side, graph };
+    *replay = (struct engine_replay){ tokens, logits, engine->logits_index, graph };
     return STATUS_OK;
 }
 

@@ -1,4 +1,4 @@
-/* tap_choice.c - what to tap, as users write it. */
+/* tap_choice.c - parses what a user wants to tap. */
 #include "engine/engine_impl.h"
 
 #include "base/text.h"

@@ -1,6 +1,7 @@
-/* taps.c - values taken out of a running batch. Each row of the table says at which moment of the
- * forward pass a tensor is there, which kinds it belongs to, and where it is; a copy of it is
- * queued at that moment, before anything that would write over it, and waited for. */
+/* taps.c - copies values out of a running batch. Each row of the table names a tensor, the moment
+ * of the forward pass after which it is computed, the kinds of tap it belongs to, and where it is.
+ * The copy is queued at that moment, before any op that would overwrite the tensor, and waited for.
+ */
 #include "engine/engine_impl.h"
 
 #include "tensor/quant.h"
@@ -9,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What there is -------------------------------------------------------------------------- */
+/* ---- The tensors ---------------------------------------------------------------------------- */
 
 enum tap_form {
-    FORM_ROWS,   /* rows of a scratch buffer, one for each token */
-    FORM_HEAD,   /* one head of them */
-    FORM_WEIGHT, /* a weight of the layer, or of the model */
-    FORM_CACHE,  /* keys or values of each sequence of the batch, over the used length */
-    FORM_CACHE_HEAD,
+    FORM_ROWS,       /* rows of a scratch buffer, one for each token */
+    FORM_HEAD,       /* the columns of one head in such rows */
+    FORM_WEIGHT,     /* a weight of the layer, or of the model */
+    FORM_CACHE,      /* keys or values of each sequence of the batch, up to its length */
+    FORM_CACHE_HEAD, /* one head of these */
 };
 
 struct tap_row {
@@ -24,13 +25,13 @@ struct tap_row {
     uint32_t kinds;
     const char *tensor;
     enum tap_form form;
-    size_t offset; /* of the view: in engine_scratch, in engine_layer for a cache; or the role */
+    size_t offset; /* of the view in engine_scratch (caches: in engine_layer); weights: the role */
 };
 
 #define SCRATCH(field) offsetof(struct engine_scratch, field)
 #define LAYER(field) offsetof(struct engine_layer, field)
 
-/* In the order they are computed; what was there first comes first within a moment. */
+/* In the order they are computed, also within a moment. */
 static const struct tap_row rows[] = {
     { ENGINE_EMBEDDED, ENGINE_TAP_HIDDEN, "token_embd", FORM_ROWS, SCRATCH(x) },
     { ENGINE_ATTN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "attn_norm.in", FORM_ROWS,
@@ -48,9 +49,9 @@ static const struct tap_row rows[] = {
     { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.q", FORM_HEAD, SCRATCH(q) },
     { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.k", FORM_CACHE_HEAD, LAYER(keys) },
     { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.v", FORM_CACHE_HEAD, LAYER(values) },
-    { ENGINE_ATTENDED, ENGINE_TAP_ATTN, "attn.out", FORM_HEAD, SCRATCH(mixed) },
+    { ENGINE_ATTENDED, ENGINE_TAP_ATTN, "attn.out", FORM_HEAD, SCRATCH(attn_out) },
     { ENGINE_ATTENDED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "attn_vector", FORM_ROWS,
-      SCRATCH(mixed) },
+      SCRATCH(attn_out) },
     { ENGINE_WO_MULTIPLIED, ENGINE_TAP_WO | ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "wo", FORM_ROWS,
       SCRATCH(added) },
     { ENGINE_FFN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "ffn_norm.in", FORM_ROWS,
@@ -71,7 +72,7 @@ static const struct tap_row rows[] = {
     { ENGINE_OUTPUT_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "output_norm.out", FORM_ROWS,
       SCRATCH(normed) },
     { ENGINE_LOGITS_READY, ENGINE_TAP_LOGITS | ENGINE_TAP_HIDDEN, "logits", FORM_ROWS,
-      SCRATCH(logits) },
+      SCRATCH(logits_buffer[0]) },
 };
 
 struct engine_taps {
@@ -79,12 +80,12 @@ struct engine_taps {
     size_t count;
     engine_tap_sink sink;
     void *context;
-    uint8_t *raw;     /* as on the device, before it is decoded; owned */
+    uint8_t *raw;     /* as copied from the device, before decoding; owned */
     float *values;    /* owned */
-    uint64_t largest; /* values there is room for, in both */
+    uint64_t largest; /* values that raw and values have room for */
 };
 
-/* ---- Choosing ------------------------------------------------------------------------------- */
+/* ---- Choices -------------------------------------------------------------------------------- */
 
 static enum status check_choice(const struct engine *engine, const struct engine_tap_choice *choice,
                                 struct error *err)
@@ -108,7 +109,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Values of the largest tensor there can be. */
+/* Values of the largest tensor that can be tapped. */
 static uint64_t largest_tensor(const struct engine *engine)
 {
     const struct engine_options *options = &engine->plan.options;
@@ -117,7 +118,7 @@ static uint64_t largest_tensor(const struct engine *engine)
                             scratch->gate.shape.dims[0]);
     uint64_t cache = engine->layers[0].keys.shape.dims[0] * options->context;
     return larger(larger(width * options->batch_limit, cache),
-                  scratch->logits.shape.dims[0] * options->logits_limit);
+                  scratch->logits_buffer[0].shape.dims[0] * options->logits_limit);
 }
 
 enum status engine_taps_create(const struct engine *engine, const struct engine_tap_choice *choices,
@@ -165,14 +166,14 @@ enum status engine_tap_set(struct engine *engine, const struct engine_tap_choice
     return STATUS_OK;
 }
 
-/* ---- Taking --------------------------------------------------------------------------------- */
+/* ---- Copying out ---------------------------------------------------------------------------- */
 
-/* A tensor about to be taken. */
+/* A tensor being copied out. */
 struct take {
     struct engine *engine;
     struct tap_record record;
-    struct device_view view; /* of whole rows */
-    uint64_t first, width;   /* columns of a row that are wanted */
+    struct device_view view; /* whole rows */
+    uint64_t first, width;   /* the columns of a row that are wanted */
 };
 
 static enum status read_values(struct take *take, struct error *err)
@@ -214,7 +215,7 @@ static enum status hand_out(struct take *take, struct error *err)
     return taps->sink(taps->context, record, taps->values, err);
 }
 
-/* Of every sequence that has tokens in this batch. */
+/* The cache of every sequence that has tokens in this batch. */
 static enum status take_cache(struct take *take, const struct device_view *cache, struct error *err)
 {
     const struct engine *engine = take->engine;
@@ -267,7 +268,7 @@ static bool covers(const struct engine *engine, const struct engine_tap_choice *
            engine->step <= choice->last_step;
 }
 
-/* Does an earlier choice take the same? Of tensors by head, only one with the same head does. */
+/* True if an earlier choice takes the same tensor (and the same head, for a tensor by head). */
 static bool is_taken(const struct engine *engine, const struct engine_tap_choice *choice,
                      const struct tap_row *row, int32_t layer)
 {

@@ -1,15 +1,15 @@
-/* upload.c - weights to a device that has memory of its own, by several lanes.
+/* upload.c - uploads weights to a device that has memory of its own, with several threads.
  *
- * A lane is a thread with a stream: it takes the next chunk of a tensor, reads it from the file
- * into staging and queues its copy in. One processor reads a file at a sixth of the link's speed,
- * so several lanes read, each into slots of its own, while the copies of others are on their way;
- * none of them waits for another. The caller makes buffers ahead of them, then is a lane too.
+ * Each lane is a thread with a stream: it takes the next chunk of a tensor, reads it from the file
+ * into staging and queues the copy to the device. One thread reads a file at a sixth of the link's
+ * speed, so several lanes read at once, each into its own slots, while copies of other lanes are in
+ * flight; no lane waits for another. The caller's thread creates the buffers, then becomes a lane.
  *
- * A tensor that the device likes laid out anew goes to the lane's raw buffer, some rows at a time,
- * and is laid out from there by the engine's stream; marks keep the two in order. Beside the
- * weights themselves a raw buffer for each lane is all the device must hold.
+ * A tensor that the device wants repacked goes to the lane's raw buffer, some rows at a time, and
+ * is repacked from there on the engine's stream; marks order the two. The device needs memory for
+ * the weights and for one raw buffer for each lane.
  *
- * The first failure ends all lanes and is what the caller is told. */
+ * The first failure ends all lanes and is returned to the caller. */
 #include "engine/engine_impl.h"
 
 #include "base/parallel.h"
@@ -19,49 +19,49 @@
 
 /* More do not read faster than memory lets them. */
 #define LANE_LIMIT 12u
-/* So much of weights is worth a lane. */
+/* Minimum weight bytes per lane. */
 #define LANE_BYTES ((uint64_t)4 << 20)
-/* What a lane takes at a time: a copy in of one piece. */
+/* What a lane takes at a time: one copy. */
 #define CHUNK_BYTES ((uint64_t)2 << 20)
 
-/* A tensor on its way. */
+/* A tensor to upload. */
 struct load {
     const struct gguf_tensor *tensor;
     struct event_scope scope;
     struct device_view view;
-    uint64_t row_bytes; /* as it is in the file */
+    uint64_t row_bytes; /* in the file */
 };
 
 struct chunk {
     struct load load;
-    uint64_t at, bytes; /* of the tensor */
+    uint64_t at, bytes; /* within the tensor */
 };
 
 struct lane {
     struct engine_upload *upload;
     pthread_t thread;
-    bool started; /* the thread is to be joined */
+    bool started; /* the thread must be joined */
     struct device_stream stream;
-    struct device_buffer raw; /* where something is laid out anew */
+    struct device_buffer raw; /* rows to repack */
     struct device_mark filled, read;
-    bool raw_used; /* `read` stands behind its last use */
+    bool raw_used; /* `read` was recorded after the last use of raw */
 };
 
 struct engine_upload {
     struct engine *engine;
     const struct gguf_file *file;
-    uint64_t raw_bytes; /* of each raw buffer; 0: none is wanted */
+    uint64_t raw_bytes; /* of each raw buffer; 0: none is needed */
     struct lane lanes[LANE_LIMIT];
     uint32_t lane_count;        /* the first one is the caller's */
-    pthread_mutex_t relay_lock; /* of the engine's stream: scope, wait and launch belong together */
+    pthread_mutex_t relay_lock; /* for the engine's stream: scope, wait and launch go together */
     pthread_mutex_t lock;       /* guards the rest */
-    pthread_cond_t changed;     /* there is a tensor more, or it is over */
+    pthread_cond_t changed;     /* a tensor was added, or the upload ends */
     struct load *loads;         /* owned */
     size_t limit, count;
-    size_t next;      /* of which a chunk is taken next, */
-    uint64_t next_at; /* from here on */
+    size_t next;      /* the load whose chunk is taken next, */
+    uint64_t next_at; /* and where that chunk begins */
     uint64_t done_bytes;
-    bool complete; /* nothing is added any more */
+    bool complete; /* no tensor will be added */
     struct error failure;
 };
 
@@ -70,7 +70,7 @@ struct engine_upload {
 uint64_t engine_upload_raw_bytes(enum dtype dtype, const struct shape *shape)
 {
     uint64_t row_bytes = 0, bytes = 0;
-    ASSERT(dtype_row_bytes(dtype, shape->dims[0], &row_bytes)); /* the guard rail has seen to it */
+    ASSERT(dtype_row_bytes(dtype, shape->dims[0], &row_bytes)); /* checked by the guard rail */
     ASSERT(shape_bytes(shape, dtype, &bytes));
     uint64_t room = row_bytes > CHUNK_BYTES ? row_bytes : CHUNK_BYTES;
     return bytes < room ? bytes : room;
@@ -140,7 +140,7 @@ static void close_lane(struct device *device, struct lane *lane)
     device_mark_destroy(device, lane->read);
 }
 
-/* Nothing is added any more; returns when all threads have ended. */
+/* Ends the adding of tensors; returns when all threads have ended. */
 static void join_lanes(struct engine_upload *upload)
 {
     pthread_mutex_lock(&upload->lock);
@@ -169,17 +169,17 @@ void engine_upload_destroy(struct engine_upload *upload)
     if (!upload)
         return;
     struct device *device = upload->engine->device;
-    fail(upload, &given_up); /* lanes that are not done already end now */
+    fail(upload, &given_up); /* lanes that still work end now */
     join_lanes(upload);
     bool laid_out = false;
     for (uint32_t i = 0; i < upload->lane_count; i++) {
         struct lane *lane = &upload->lanes[i];
         laid_out = laid_out || lane->raw_used;
-        /* A stream's destruction waits. */
+        /* Waits for the stream's copies. */
         if (lane->stream.index && device_stream_destroy(device, lane->stream, DEVICE_HERE, &unused))
             lane->stream.index = 0;
     }
-    /* Of the engine's stream, only the raw buffers must be left alone. */
+    /* The engine's stream may still read the raw buffers. */
     if (laid_out) { /* fails on a lost device, where nothing runs any more */
         enum status status = device_stream_sync(device, upload->engine->stream, DEVICE_HERE,
                                                 &unused);
@@ -224,7 +224,7 @@ static enum status copy(const struct lane *lane, const struct chunk *chunk,
                                chunk->bytes, DEVICE_HERE, err);
 }
 
-/* With the relay's lock held: rows that are in the raw buffer, laid out by the engine's stream. */
+/* Repacks the rows in the raw buffer on the engine's stream. Called with relay_lock held. */
 static enum status lay_out(const struct lane *lane, const struct chunk *chunk, struct error *err)
 {
     struct engine *engine = lane->upload->engine;
@@ -263,7 +263,7 @@ static bool is_laid_out(const struct load *load)
     return load->view.dtype != load->tensor->dtype;
 }
 
-/* The next chunk, in order; waits for one. False: there is none any more. */
+/* Takes the next chunk in order, waiting until there is one. False: all are taken. */
 static bool take_chunk(struct engine_upload *upload, struct chunk *ret_chunk)
 {
     bool taken = false;
@@ -293,7 +293,7 @@ static enum status load_chunk(struct lane *lane, const struct chunk *chunk, stru
 {
     struct engine_upload *upload = lane->upload;
     device_scope_set(upload->engine->device, lane->stream, &chunk->load.scope);
-    if (chunk->at == 0) /* not sooner: a file may be larger than memory */
+    if (chunk->at == 0) /* not earlier: a file may be larger than memory */
         gguf_tensor_ahead(upload->file, chunk->load.tensor);
     enum status status = is_laid_out(&chunk->load)
                              ? relay(lane, chunk, err)
@@ -315,7 +315,7 @@ static enum status tell(struct engine_upload *upload, struct error *err)
     return progress_step(plan->options.progress, done, plan->weight_bytes, err);
 }
 
-/* The caller's lane tells how far all are. */
+/* The caller's lane reports the progress of all. */
 static void run_lane(struct lane *lane, bool tells)
 {
     struct chunk chunk;
@@ -336,7 +336,7 @@ static void *run_thread(void *argument)
     return NULL;
 }
 
-/* With the first tensor; a thread that cannot be started is done without. */
+/* Called with the first tensor. If a thread cannot be started, the other lanes do its work. */
 static void start_lanes(struct engine_upload *upload)
 {
     for (uint32_t i = 1; i < upload->lane_count; i++) {
@@ -366,7 +366,8 @@ enum status engine_upload_add(struct engine_upload *upload, const struct gguf_te
     ASSERT(dtype_row_bytes(tensor->dtype, view->shape.dims[0], &load.row_bytes));
     TRY(find_failure(upload, err));
     TRY(device_buffer_create(upload->engine->device, tensor->bytes, scope->tensor, DEVICE_HERE,
-                             &view->buffer, err)); /* closed with the engine, whatever comes */
+                             &view->buffer,
+                             err)); /* closed with the engine, also after a failure */
     load.view = *view;
     pthread_mutex_lock(&upload->lock);
     upload->loads[upload->count++] = load;

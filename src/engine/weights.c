@@ -1,21 +1,22 @@
-/* weights.c - binds the tensors of a file by the model's plan. A device with memory of its own gets
- * them uploaded, in the types it likes (upload.c); another one imports them. Where it copies them,
- * the file's pages are given back as it goes: there is never more than one tensor twice. */
+/* weights.c - binds the tensors of a file to the model's plan. To a device with memory of its own
+ * they are uploaded, in the layout it prefers (upload.c); any other device imports them where they
+ * are mapped. If importing copies a tensor, its pages of the file are released at once, so at most
+ * one tensor is in memory twice. */
 #include "engine/engine_impl.h"
 
 struct binding {
     struct engine *engine;
     const struct gguf_file *file;
-    struct engine_upload *upload; /* NULL: they are imported */
+    struct engine_upload *upload; /* NULL: tensors are imported */
     uint64_t done_bytes;          /* imported */
 };
 
-/* One of the plan that the file has. */
+/* A tensor of the plan that the file has. */
 struct planned_weight {
     struct model_planned planned;
     const struct gguf_tensor *tensor;
     enum dtype dtype; /* on the device */
-    int32_t layer;    /* -1: of none */
+    int32_t layer;    /* -1: belongs to no layer */
     struct device_view *view;
 };
 
@@ -34,9 +35,9 @@ static enum status visit_one(struct binding *binding, enum model_role role, uint
     if (weight.planned.presence != MODEL_ABSENT)
         weight.tensor = gguf_tensor_find(binding->file, weight.planned.name);
     if (!weight.tensor)
-        return STATUS_OK; /* optional: the guard rail has seen to the rest */
+        return STATUS_OK; /* optional: the guard rail refuses a file that lacks another one */
     weight.dtype = weight.tensor->dtype;
-    if (role != MODEL_TOKEN_EMBD) /* rows are taken of it as it is */
+    if (role != MODEL_TOKEN_EMBD) /* embed reads rows in the layout of the file */
         weight.dtype = ops_weight_dtype(engine->ops, weight.dtype, weight.planned.shape.dims[0]);
     return visit(binding, &weight, context, err);
 }
@@ -53,11 +54,11 @@ static enum status visit_all(struct binding *binding, weight_visitor visit, void
     return STATUS_OK;
 }
 
-/* Of all that is uploaded. */
+/* What the tensors to upload need together. */
 struct upload_size {
     size_t count;
-    uint64_t bytes;     /* of memory */
-    uint64_t raw_bytes; /* the most that one wants */
+    uint64_t bytes;     /* of device memory */
+    uint64_t raw_bytes; /* the most that one needs */
 };
 
 static enum status measure(struct binding *binding, const struct planned_weight *weight,
@@ -114,7 +115,7 @@ static enum status upload_all(struct binding *binding, struct error *err)
     engine_upload_destroy(binding->upload);
     struct error cut;
     if (status == STATUS_IO && gguf_check_whole(binding->file, &cut))
-        *err = cut; /* which says more of the same */
+        *err = cut; /* says the same more precisely */
     return status;
 }
 

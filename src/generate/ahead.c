@@ -11,7 +11,7 @@
  * known that a lane will have ended by then. */
 bool ahead_is_allowed(const struct loop *loop)
 {
-    if (!engine_pays_ahead(loop->engine) || !loop_wants_ids(loop, loop->rows[0]))
+    if (!engine_ahead_pays(loop->engine) || !loop_wants_ids(loop, loop->rows[0]))
         return false;
     for (size_t row = 0; row < loop->row_count; row++) {
         const struct lane *lane = &loop->lanes[loop->rows[row]];
@@ -26,12 +26,13 @@ bool ahead_is_allowed(const struct loop *loop)
 enum status ahead_queue(struct loop *loop, struct error *err)
 {
     for (size_t row = 0; row < loop->row_count; row++)
-        loop->tokens[row] = (struct engine_token){ ENGINE_BEST, (uint32_t)loop->rows[row], true };
+        loop->tokens[row] = (struct engine_token){ ENGINE_TOKEN_FROM_DEVICE,
+                                                   (uint32_t)loop->rows[row], true };
     TRY(engine_forward(loop->engine, loop->tokens, loop->row_count, err));
     for (size_t row = 0; row < loop->row_count; row++)
         loop->lanes[loop->rows[row]].ahead = 1;
     loop->ahead = true;
-    return engine_choose(loop->engine, err);
+    return engine_argmax_submit(loop->engine, err);
 }
 
 void ahead_take_back(struct loop *loop, size_t number)
@@ -48,7 +49,7 @@ enum status ahead_drop(struct loop *loop, struct error *err)
     for (size_t row = 0; loop->ahead && row < loop->row_count; row++)
         ahead_take_back(loop, loop->rows[row]);
     loop->ahead = false;
-    while (engine_choice_count(loop->engine) && !status)
-        status = engine_chosen(loop->engine, loop->dropped, err);
+    while (engine_argmax_pending(loop->engine) && !status)
+        status = engine_argmax_wait(loop->engine, loop->dropped, err);
     return status;
 }

@@ -111,7 +111,7 @@ static enum status choose(struct loop *loop, uint32_t row, size_t number, int32_
 {
     const struct lane *lane = &loop->lanes[number];
     if (loop_wants_ids(loop, number))
-        TRY(engine_chosen_logits(loop->engine, row, loop->logits, err));
+        TRY(engine_argmax_logits(loop->engine, row, loop->logits, err));
     else
         TRY(engine_logits(loop->engine, row, loop->logits, err));
     if (loop->options->logits)
@@ -158,7 +158,8 @@ static enum status queue_step(struct loop *loop, struct error *err)
         return STATUS_OK;
     TRY(engine_forward(loop->engine, loop->tokens, count, err));
     loop->row_count = count;
-    return loop_wants_ids(loop, loop->rows[0]) ? engine_choose(loop->engine, err) : STATUS_OK;
+    return loop_wants_ids(loop, loop->rows[0]) ? engine_argmax_submit(loop->engine, err)
+                                               : STATUS_OK;
 }
 
 /* The tokens of the step that is queued, of the lanes that still want theirs; *ret_goes_on: the
@@ -168,7 +169,7 @@ static enum status take_step(struct loop *loop, bool *ret_goes_on, struct error 
     for (size_t row = 0; row < loop->row_count; row++)
         loop->best[row] = -1;
     if (loop_wants_ids(loop, loop->rows[0]))
-        TRY(engine_chosen(loop->engine, loop->best, err));
+        TRY(engine_argmax_wait(loop->engine, loop->best, err));
     *ret_goes_on = false;
     bool chosen = true;
     for (size_t row = 0; row < loop->row_count; row++)

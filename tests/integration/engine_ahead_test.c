@@ -70,18 +70,18 @@ static void forward(struct scene *scene, const int32_t *ids, uint32_t count)
 {
     struct engine_token tokens[SEQUENCES];
     for (uint32_t i = 0; i < count; i++)
-        tokens[i] = (struct engine_token){ ids ? ids[i] : ENGINE_BEST, i, true };
+        tokens[i] = (struct engine_token){ ids ? ids[i] : ENGINE_TOKEN_FROM_DEVICE, i, true };
     CHECK_OK(engine_forward(scene->engine, tokens, count, &scene->err), &scene->err);
 }
 
 static void choose(struct scene *scene)
 {
-    CHECK_OK(engine_choose(scene->engine, &scene->err), &scene->err);
+    CHECK_OK(engine_argmax_submit(scene->engine, &scene->err), &scene->err);
 }
 
 static void chosen(struct scene *scene, int32_t *ids)
 {
-    CHECK_OK(engine_chosen(scene->engine, ids, &scene->err), &scene->err);
+    CHECK_OK(engine_argmax_wait(scene->engine, ids, &scene->err), &scene->err);
 }
 
 /* ---- The engine ----------------------------------------------------------------------------- */
@@ -113,15 +113,15 @@ static void decode_ahead(struct scene *scene, uint32_t count, struct decoded *de
         if (step + 1 < STEPS) {
             forward(scene, NULL, count);
             choose(scene);
-            assert_int_equal(engine_choice_count(scene->engine), 2);
+            assert_int_equal(engine_argmax_pending(scene->engine), 2);
         }
         chosen(scene, decoded->ids[step]);
         for (uint32_t row = 0; row < count; row++)
             CHECK_OK(
-                engine_chosen_logits(scene->engine, row, decoded->logits[step][row], &scene->err),
+                engine_argmax_logits(scene->engine, row, decoded->logits[step][row], &scene->err),
                 &scene->err);
     }
-    assert_int_equal(engine_choice_count(scene->engine), 0);
+    assert_int_equal(engine_argmax_pending(scene->engine), 0);
 }
 
 static void test_same_ids(void **state)
@@ -172,16 +172,16 @@ static void test_refusals(void **state)
     struct tap_record record;
     uint32_t position;
     bool was_found;
-    const struct engine_token best[SEQUENCES] = { { ENGINE_BEST, 0, true },
-                                                  { ENGINE_BEST, 1, true },
-                                                  { ENGINE_BEST, 2, true } };
-    const struct engine_token mixed[2] = { { ENGINE_BEST, 0, true }, { 5, 1, true } };
+    const struct engine_token best[SEQUENCES] = { { ENGINE_TOKEN_FROM_DEVICE, 0, true },
+                                                  { ENGINE_TOKEN_FROM_DEVICE, 1, true },
+                                                  { ENGINE_TOKEN_FROM_DEVICE, 2, true } };
+    const struct engine_token mixed[2] = { { ENGINE_TOKEN_FROM_DEVICE, 0, true }, { 5, 1, true } };
     write_scene(&scene);
     start(&scene, SEQUENCES, 4);
     check_refused(&scene, best, 1, STATUS_USAGE, "each of the 0 ids");
     forward(&scene, first_ids, 2);
     check_refused(&scene, best, 2, STATUS_USAGE, "each of the 0 ids"); /* nothing was chosen */
-    CHECK_FAILS(engine_chosen(scene.engine, ids, &scene.err), STATUS_USAGE, &scene.err);
+    CHECK_FAILS(engine_argmax_wait(scene.engine, ids, &scene.err), STATUS_USAGE, &scene.err);
     choose(&scene);
     check_refused(&scene, best, 1, STATUS_USAGE, "each of the 2 ids");
     check_refused(&scene, best, 3, STATUS_USAGE, "each of the 2 ids");
@@ -192,13 +192,13 @@ static void test_refusals(void **state)
                 STATUS_USAGE, &scene.err);
     forward(&scene, NULL, 2); /* what was refused has not spoiled it */
     choose(&scene);
-    CHECK_FAILS(engine_choose(scene.engine, &scene.err), STATUS_LIMIT, &scene.err);
+    CHECK_FAILS(engine_argmax_submit(scene.engine, &scene.err), STATUS_LIMIT, &scene.err);
     chosen(&scene, ids);
-    CHECK_OK(engine_chosen_logits(scene.engine, 1, logits, &scene.err), &scene.err);
+    CHECK_OK(engine_argmax_logits(scene.engine, 1, logits, &scene.err), &scene.err);
     forward(&scene, NULL, 2);
-    CHECK_FAILS(engine_chosen_logits(scene.engine, 1, logits, &scene.err), STATUS_USAGE,
+    CHECK_FAILS(engine_argmax_logits(scene.engine, 1, logits, &scene.err), STATUS_USAGE,
                 &scene.err);
-    check_contains("logits that are gone", scene.err.text, "written over");
+    check_contains("logits that are gone", scene.err.text, "overwritten");
     choose(&scene);
     chosen(&scene, ids);
     forward(&scene, NULL, 2);
@@ -206,7 +206,7 @@ static void test_refusals(void **state)
     check_refused(&scene, best, 2, STATUS_LIMIT, "at most the 4 tokens of the context");
     chosen(&scene, ids);
     chosen(&scene, ids);
-    CHECK_FAILS(engine_chosen(scene.engine, ids, &scene.err), STATUS_USAGE, &scene.err);
+    CHECK_FAILS(engine_argmax_wait(scene.engine, ids, &scene.err), STATUS_USAGE, &scene.err);
     /* A known id writes over those that were chosen. */
     engine_restart(scene.engine);
     forward(&scene, first_ids, 1);
@@ -297,7 +297,7 @@ static bool note_token(void *context, const struct generate_event *event)
     written->ids[prompt][written->counts[prompt]++] = event->id;
     written->reasons[prompt] = event->reason;
     text_add_bytes(&written->texts[prompt], event->text.bytes, event->text.length);
-    written->ahead += engine_choice_count(written->engine) > 0;
+    written->ahead += engine_argmax_pending(written->engine) > 0;
     return ++written->total != written->total_limit;
 }
 
@@ -348,7 +348,7 @@ static void generate(struct scene *scene, const struct request *request, bool ah
     written->status = generate_run(scene->engine, tokenizer, prompts, request->prompt_count,
                                    &options, note_token, written, written->results,
                                    &written->timing, &written->err);
-    assert_int_equal(engine_choice_count(scene->engine), 0);
+    assert_int_equal(engine_argmax_pending(scene->engine), 0);
     for (uint32_t i = 0; i < engine_plan(scene->engine)->options.sequence_limit; i++)
         written->lengths[i] = engine_length(scene->engine, i);
     tokenizer_destroy(tokenizer);

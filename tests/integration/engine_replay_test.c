@@ -81,12 +81,13 @@ static void stop(struct scene *scene, struct told *told)
     pthread_mutex_destroy(&told->lock);
 }
 
-/* A token of each of the first `count` sequences; id: of all, or ENGINE_BEST. */
+/* A token of each of the first `count` sequences; id: of all, or ENGINE_TOKEN_FROM_DEVICE. */
 static void forward(struct scene *scene, int32_t id, uint32_t count)
 {
     struct engine_token tokens[SEQUENCES];
     for (uint32_t i = 0; i < count; i++)
-        tokens[i] = (struct engine_token){ id == ENGINE_BEST ? id : id + (int32_t)i, i, true };
+        tokens[i] = (struct engine_token){ id == ENGINE_TOKEN_FROM_DEVICE ? id : id + (int32_t)i, i,
+                                           true };
     CHECK_OK(engine_forward(scene->engine, tokens, count, &scene->err), &scene->err);
 }
 
@@ -156,7 +157,7 @@ static void test_ahead(void **state)
     start(&scene, &told);
     take(&told);
     for (uint32_t step = 0; step < 2 * STEPS; step++) {
-        forward(&scene, step ? ENGINE_BEST : 7, 1);
+        forward(&scene, step ? ENGINE_TOKEN_FROM_DEVICE : 7, 1);
         if (step < 2) {
             first[step] = check_recorded(&told);
         } else {
@@ -164,16 +165,16 @@ static void test_ahead(void **state)
             check_replayed(&found, &first[step % 2], step / 2 + 1);
             assert_int_equal(found.launch_count, 0);
         }
-        CHECK_OK(engine_choose(scene.engine, &scene.err), &scene.err);
+        CHECK_OK(engine_argmax_submit(scene.engine, &scene.err), &scene.err);
         struct told chosen = take(&told);
         assert_int_equal(chosen.replay_count + chosen.begin_count + chosen.recorded_count, 0);
         assert_int_equal(chosen.launch_count, 1);
         assert_string_equal(chosen.launch.op, "argmax");
         if (step)
-            CHECK_OK(engine_chosen(scene.engine, &id, &scene.err), &scene.err);
+            CHECK_OK(engine_argmax_wait(scene.engine, &id, &scene.err), &scene.err);
     }
     assert_true(first[0].object != first[1].object);
-    CHECK_OK(engine_chosen(scene.engine, &id, &scene.err), &scene.err);
+    CHECK_OK(engine_argmax_wait(scene.engine, &id, &scene.err), &scene.err);
     stop(&scene, &told);
 }
 
@@ -235,7 +236,7 @@ static void test_tapped(void **state)
     engine_rewind(scene.engine, 0, 1);
 
     CHECK_OK(engine_tap_set(scene.engine, &all, 1, keep, &tapped, &scene.err), &scene.err);
-    assert_false(engine_pays_ahead(scene.engine));
+    assert_false(engine_ahead_pays(scene.engine));
     for (uint32_t i = 0; i < STEPS; i++) {
         uint32_t before = tapped.count;
         forward(&scene, 8 + (int32_t)i, 1);
@@ -247,7 +248,7 @@ static void test_tapped(void **state)
             check_near(tapped.logits, replayed);
     }
     CHECK_OK(engine_tap_set(scene.engine, NULL, 0, NULL, NULL, &scene.err), &scene.err);
-    assert_true(engine_pays_ahead(scene.engine));
+    assert_true(engine_ahead_pays(scene.engine));
     uint32_t before = tapped.count;
     forward(&scene, 30, 1);
     step = take(&told);
