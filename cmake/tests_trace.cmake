@@ -1,7 +1,8 @@
 # A CUDA driver and a CUPTI for greta trace: the driver's calls are told as CUPTI tells them. Like
 # the library under test they are never sanitized: the traced program is not.
 add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c
-            tests/fake_trace/fake_kinds.c tests/fake_trace/fake_shapes.c)
+            tests/fake_trace/fake_driver_memory.c tests/fake_trace/fake_kinds.c
+            tests/fake_trace/fake_shapes.c)
 set_target_properties(greta_fake_trace_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
 add_library(greta_fake_trace_cupti SHARED tests/fake_trace/fake_cupti.c)

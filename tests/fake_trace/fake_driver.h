@@ -37,7 +37,9 @@ result fake_set_alive(address pointer, size_t bytes, int alive);
 
 /* ---- A context's end ------------------------------------------------------------------------ */
 
-/* All memory of the device and all that it pinned goes. */
+/* Frees all device memory and all pinned memory, and begins a new context. */
 result fake_reset(void);
+/* Callbacks carry another context number from now on. */
+void fake_new_context(void);
 
 #endif
