@@ -190,6 +190,11 @@ add_test(NAME source/skips
          COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/check_skips_test.py
                  ${CMAKE_SOURCE_DIR})
 
+# Comments, pages and messages in the words of docs/glossary.md.
+add_test(NAME source/words
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/words_test.py
+                 ${CMAKE_SOURCE_DIR})
+
 # Machine code put into a library of llama.cpp's for chips it has none for.
 add_test(NAME source/assemble
          COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/assemble_test.py

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""words.py - comments, pages, help texts and messages in the words of docs/glossary.md.
+
+usage: tools/words.py [--all] [--update] [ROOT]
+       tools/words.py --commits BASE [ROOT]
+
+Reads comments and string literals of C and Python, comments of shell and CMake files, and Markdown
+pages. Prints each habit that CONTRIBUTING.md asks authors to avoid, with what to write instead.
+Markdown lines have at most 120 characters (tables, code and lines that are one link excepted).
+
+Folders that were not rewritten yet are listed in tools/words_pending.txt, each with the number of
+findings it may still have. A folder with more fails; only the findings on lines added since that
+list was last changed are printed (--all prints every one). --update lowers the numbers; it never
+raises one. Everything that is not listed must be clean. tools/words_allowed.txt has the exceptions.
+
+--commits checks the subjects of the commits after BASE: at most 72 characters, an imperative with a
+capital letter, no semicolon, no full stop at the end.
+
+Exit status: 0 clean, 1 findings, 2 wrong usage or a damaged list.
+"""
+
+import argparse
+import fnmatch
+import pathlib
+import re
+import subprocess
+import sys
+
+PENDING = "tools/words_pending.txt"
+ALLOWED = "tools/words_allowed.txt"
+LINE_LIMIT = 120
+SUBJECT_LIMIT = 72
+# Generated, or text of other people.
+LEFT_OUT = ("tests/data/*", "fuzz/corpus/*", "bench/results/*", "tools/words.py", "docs/film.txt",
+            "docs/history.md", "tests/tools/words_test.py", "bench/peers/*", "docs/glossary.md")
+SENTENCE = r"(?:^|(?<=[.;!?] )|(?<=\n\n))"
+SUFFIXES = {".c": "c", ".h": "c", ".def": "c", ".inc": "c", ".cu": "c", ".py": "py", ".sh": "sh",
+            ".cmake": "sh", ".txt": "sh", ".md": "md"}
+
+# slug, pattern, what to write, the files it applies to (none: all; !: all but these).
+RULES = [
+    ("of-fragment", SENTENCE + r"Of (?!course)", "a sentence with a subject, not 'Of X: ...'", ()),
+    ("who-fragment", SENTENCE + r"Who (?![^.;]*\?)", "'The caller', 'A thread that', not a bare 'who'", ()),
+    ("who-fragment", r"\b(?:for|of|by|to|than|which|wakes all|let|and|as|with) who\b(?! (?:is|was|are)\b)",
+     "'whoever', 'the caller', 'a thread that'", ()),
+    ("so-much-of", SENTENCE + r"So (?:much|many) ", "'At most', 'The number of', 'Minimum'", ()),
+    ("behind", r"(?<!look-)\b[Bb]ehind\b", "'after' or 'following'", ()),
+    ("beside", r"\b[Bb]eside\b", "'next to', 'compared with', 'during'", ()),
+    ("told", r"\b[Tt]old\b(?! apart)", "'reported', 'recorded', 'given', 'passed'", ()),
+    ("nobody", r"\b[Nn]obody\b", "'no one', 'nothing', 'not'", ()),
+    ("how-manieth", r"\bhow manieth\b|\bhow many-th\b", "'number, from 1'", ()),
+    ("is-had", r"\b(?:is|are|be|was|were) had\b", "'is available', 'obtained', 'is'", ()),
+    ("whether-it-pays", r"\b[Ww]hether (?:that|it|this) pays\b|\bwhere (?:that|it) pays\b",
+     "'if that is faster'", ()),
+    ("expected-to-work", r"\bexpected it to\b", "what failed, with its code: 'cuInit failed: ...'", ()),
+    ("his-own", r"\b(?:of|in|on|by) his\b", "'its own', 'of their own'", ()),
+    ("anew", r"\b[Aa]new\b", "'again'", ()),
+    ("reading-prompts", r"\b[Rr]ead(?:s|ing)? (?:a |the |of )?prompts?\b", "'prefill' (code, pages)",
+     ("src/*.[ch]", "*.md", "bench/*", "cmake/*")),
+    ("pieces", r"\b[Pp]ieces?\b", "'chunks', 'tiles', 'parts'",
+     ("!src/tokenizer/*", "!tests/unit/tokenizer_*", "!src/convert/synth_vocabulary.c", "!fuzz/*")),
+    ("team", r"\b[Tt]eams?\b", "'warp'", ()),
+    ("product", r"\b(?<!dot )(?<!inner )[Pp]roducts?\b(?! (?:of|and (?:each )?sums?|is exact|are exact|rounded)\b)",
+     "'matmul' (an op), 'GEMV', 'multiply-add', 'dot product'",
+     ("src/ops/*", "src/engine/*", "src/generate/*", "src/device/*", "src/analyze/*", "src/campaign/*",
+      "src/report/*", "src/cli/*", "*.md", "bench/*", "cmake/*", "tests/fake_gpu/*", "tests/integration/*",
+      "tests/cli/*", "tests/unit/ops_*")),
+    ("levels", r"\b(?:bytes|pairs|nibbles|block|multiplied|packed|stored|4-bit|8-bit|6-bit|5-bit|bit)"
+               r"(?: as| of|'s|s of)? levels?\b|\b[Ll]evels? of (?:Q\d|a block|weights|the block|blocks)",
+     "'quants'", ()),
+    ("seed-ticket", r"\bB3\.\d\d\b|\bH[1-9]\b(?!\d|00)", "name the thing; docs/history.md has the seeds", ()),
+]
+COMPILED = [(slug, re.compile(pattern), advice, files) for slug, pattern, advice, files in RULES]
+
+C_TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
+PY_TOKEN = re.compile(r'"""(?:.|\n)*?"""|"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'|(?:#[^\n]*(?:\n[ \t]*#[^\n]*)*)")
+SH_TOKEN = re.compile(r"(?<![$&\\\w\"'{])#[^\n]*(?:\n[ \t]*#[^\n]*)*")
+
+
+def c_prose(text):
+    """(offset, words) of comments and string literals; strings that follow each other are one."""
+    joined, end = None, 0
+    for token in C_TOKEN.finditer(text):
+        word = token.group()
+        if word[0] == "'":
+            continue
+        if word[0] == '"':
+            # Something else between two strings: they are not one text.
+            if joined and text[end:token.start()].strip():
+                yield joined
+                joined = None
+            offset, before = joined or (token.start() + 1, "")
+            joined, end = (offset, before + word[1:-1]), token.end()
+            continue
+        if joined:
+            yield joined
+            joined = None
+        yield token.start(), word
+    if joined:
+        yield joined
+
+
+def prose(kind, text):
+    """(offset, text) of what is written for people, as it stands in the file."""
+    if kind == "c":
+        for offset, word in c_prose(text):
+            yield offset, word
+    elif kind == "md":
+        yield 0, re.sub(r"^(```|~~~).*?^\1|`[^`\n]*`|\]\([^)\n]*\)|<!--.*?-->",
+                        lambda hit: re.sub(r"[^\n]", "\0", hit.group()), text, flags=re.S | re.M)
+    else:
+        for token in (PY_TOKEN if kind == "py" else SH_TOKEN).finditer(text):
+            yield token.start(), token.group()
+
+
+def flat(raw):
+    """raw with comment signs and line ends as blanks of one: (text, [offset of each character])."""
+    text, places = [], []
+    # An empty comment line or a Markdown list begins a sentence.
+    for hit in re.finditer(r"\n(?:[ \t]*(?:\*|#|//)?[ \t]*\n)+(?:[ \t]*(?:\* |# |// |- ))?[ \t]*"
+                           r"|\n[ \t]*(?:\*/|\* |# |// )?[ \t]*|[ \t]+|^/\*+ ?|^(?:# ?|// ?)|^\"\"\"|\*/$|\|[ ]*|(?s:.)", raw):
+        word = hit.group()
+        if word.startswith("\n") and (word.count("\n") > 1 or word.rstrip().endswith("-")):
+            kept = "\n\n"
+        elif word.startswith(("/*", "# ", "//", '"""')) and hit.start() == 0:
+            kept = ""
+        elif word[0] == "|":
+            kept = "\n\n"
+        elif word[0] in " \t\n":
+            kept = " "
+        elif word == "*/":
+            kept = ""
+        else:
+            kept = word
+        text.append(kept)
+        places += [hit.start()] * len(kept)
+    return "".join(text).rstrip(), places
+
+
+def long_lines(text):
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith(("```", "~~~")):
+            fenced = not fenced
+        single = re.fullmatch(r"\s*(?:[-*] )?!?\[[^]]*\]\(\S+\)[.,;]?", line)
+        if len(line) > LINE_LIMIT and not fenced and not line.startswith("|") and not single:
+            yield number, "line-length", line[:40], f"at most {LINE_LIMIT} characters, {len(line)} here"
+
+
+def applies(files, name):
+    """True if a rule for these file patterns looks at the file."""
+    without = [one[1:] for one in files if one.startswith("!")]
+    only = [one for one in files if not one.startswith("!")]
+    return (not any(fnmatch.fnmatchcase(name, one) for one in without)
+            and (not only or any(fnmatch.fnmatchcase(name, one) for one in only)))
+
+
+def findings(name, text):
+    """(line, slug, excerpt, advice) of one file."""
+    kind = SUFFIXES.get(pathlib.PurePath(name).suffix, "sh")
+    found = []
+    for offset, raw in prose(kind, text):
+        words, places = flat(raw)
+        for slug, pattern, advice, files in COMPILED:
+            if not applies(files, name):
+                continue
+            for hit in pattern.finditer(words):
+                line = text.count("\n", 0, offset + places[min(hit.start(), len(places) - 1)]) + 1
+                around = words[max(0, hit.start() - 30):hit.end() + 30].replace("\n", " ").replace("\0", "~")
+                found.append((line, slug, around, advice))
+    if kind == "md":
+        found += long_lines(text)
+    return sorted(found)
+
+
+def git(root, *words):
+    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def sources(root):
+    listed = git(root, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    names = listed or [str(path.relative_to(root)) for path in root.rglob("*")
+                       if "build" not in path.relative_to(root).parts]
+    for name in sorted(names):
+        path = root / name
+        wanted = path.suffix in SUFFIXES or name in ("test", "demo", "tools/lint", "bench/run")
+        if (wanted and path.is_file() and not name.startswith((".git/", "build/"))
+                and not any(fnmatch.fnmatchcase(name, one) for one in LEFT_OUT)):
+            yield name
+
+
+def rows(path, columns):
+    """Lines of a list, split; ValueError where one has fewer columns."""
+    if not path.exists():
+        return
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.strip() and not line.startswith("#"):
+            row = line.split(None, columns - 1)
+            if len(row) < columns:
+                raise ValueError(f"{path}:{number}: expected {columns} columns, found '{line}'")
+            yield row
+
+
+def group_of(name, pending):
+    """The longest prefix in the list that the name begins with, or None."""
+    return max((prefix for prefix in pending if name.startswith(prefix)), key=len, default=None)
+
+
+def added_lines(root):
+    """{file: lines added since the list of pending folders was last changed}; None without git."""
+    base = git(root, "log", "-1", "--format=%H", "--", PENDING).strip()
+    if not base:
+        return None
+    added, name = {}, None
+    for line in git(root, "diff", "-U0", "--no-color", base).splitlines():
+        if line.startswith("+++ "):
+            name = line[6:]
+        hit = re.match(r"@@ \S+ \+(\d+)(?:,(\d+))? @@", line)
+        if hit:
+            first = int(hit[1])
+            added.setdefault(name, set()).update(range(first, first + int(hit[2] or 1)))
+    return added
+
+
+def check_files(root, show_all, update):
+    pending = {prefix: int(count) for prefix, count in rows(root / PENDING, 2)}
+    allowed = [(one, re.compile(pattern)) for one, pattern, _ in rows(root / ALLOWED, 3)]
+    counts, clean_failed, lines = {prefix: 0 for prefix in pending}, 0, {}
+    for name in sources(root):
+        text = (root / name).read_text(encoding="utf-8", errors="replace")
+        for line, slug, around, advice in findings(name, text):
+            if any(fnmatch.fnmatchcase(name, one) and pattern.search(around) for one, pattern in allowed):
+                continue
+            group = group_of(name, pending)
+            words = f"{name}:{line}: {slug}: \"{around.strip()}\"; better: {advice}"
+            if group is None or show_all:
+                print(words)
+            clean_failed += group is None
+            if group is not None:
+                counts[group] += 1
+                lines.setdefault(group, []).append((name, line, words))
+    over = {group for group in pending if counts[group] > pending[group]}
+    added = added_lines(root) if over and not show_all else None
+    for group in sorted(over):
+        new = [words for name, line, words in lines[group] if added is None or line in added.get(name, ())]
+        print(*(new if not show_all else []), sep="\n", end="\n" if new and not show_all else "")
+        print(f"{group}: {counts[group]} findings, at most {pending[group]} are left to rewrite there")
+    if update:
+        text = (root / PENDING).read_text(encoding="utf-8")
+        for group, count in pending.items():
+            now = f"{group} {counts[group]}\n" if counts[group] else ""
+            if counts[group] < count:
+                text = re.sub(rf"^{re.escape(group)}\s+{count}\n", now, text, flags=re.M)
+        (root / PENDING).write_text(text, encoding="utf-8")
+    print(f"words: {clean_failed} findings; {sum(counts.values())} of {sum(pending.values())} left in "
+          f"{len(pending)} folders that are not rewritten yet")
+    return 1 if clean_failed or over else 0
+
+
+def subject_faults(subject):
+    if len(subject) > SUBJECT_LIMIT:
+        yield f"{len(subject)} characters, at most {SUBJECT_LIMIT}"
+    if ";" in subject:
+        yield "a semicolon: one thing in each commit"
+    if subject.endswith("."):
+        yield "a full stop at the end"
+    if not re.match(r"[A-Z][a-z]", subject):
+        yield "does not begin with a verb and a capital letter"
+    elif re.match(r"\w+(?:ed|ing|[^s]s) ", subject) and not re.match(
+            r"(?:Embed|Feed|Need|Speed|Seed|Proceed|Bring|String|Focus) ", subject):
+        yield "not an imperative: 'Add', not 'Added', 'Adds' or 'Adding'"
+
+
+def check_commits(root, base):
+    listed = subprocess.run(["git", "-C", str(root), "log", "--no-merges", "--format=%h %s", f"{base}..HEAD"],
+                            capture_output=True, text=True, check=False)
+    if listed.returncode:
+        print(f"words: {listed.stderr.strip()}", file=sys.stderr)
+        return 2
+    found = 0
+    for line in listed.stdout.splitlines():
+        commit, _, subject = line.partition(" ")
+        for fault in subject_faults(subject):
+            print(f"commit {commit}: \"{subject}\": {fault}")
+            found += 1
+    print(f"words: {found} findings in the subjects of {len(listed.stdout.splitlines())} commits")
+    return 1 if found else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--commits", metavar="BASE")
+    parser.add_argument("root", nargs="?", type=pathlib.Path,
+                        default=pathlib.Path(__file__).resolve().parent.parent)
+    arguments = parser.parse_args()
+    try:
+        if arguments.commits:
+            return check_commits(arguments.root, arguments.commits)
+        return check_files(arguments.root, arguments.all, arguments.update)
+    except ValueError as problem:
+        print(f"words: {problem}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
