@@ -154,7 +154,7 @@ def gpu_peers(bench):
     if not kinds:
         return
     peers_ready(bench, "--cuda", *kinds)
-    # A token of llama.cpp alone: a library it misses, or a driver it does not run on, is told here.
+    # A token of llama.cpp alone: a library it misses, or a driver it does not run on, is reported here.
     bench.prepare(bench.build / "bench_peers", "--libraries", bench.models / CUDA_LIBRARIES, "--device", bench.gpu,
                   "--first-token", "llama.cpp", "--prompt", "1", bench.models / f"llama3-8b-{kinds[0]}.gguf")
     for kind in kinds:
@@ -207,17 +207,17 @@ class Section:
 
 SECTIONS = {section.name: section for section in [
     Section("peers", "host", "greta and llama.cpp in turn on the same files", peers),
-    Section("start", "host", "time to the first token and memory, beside llama.cpp", starts),
+    Section("start", "host", "time to the first token and memory, compared with llama.cpp", starts),
     Section("audit-cost", "host", "what an audit level adds to a token", audit_cost),
     Section("context", "host", "speed with ever more tokens before", context),
     Section("sequences", "host", "several sequences at once", sequences),
-    Section("gpu-speed", "gpu", "decoding and reading prompts", gpu_speed),
+    Section("gpu-speed", "gpu", "decode and prefill", gpu_speed),
     Section("gpu-peers", "gpu", "greta and llama.cpp in turn on the same files", gpu_peers),
     Section("gpu-sequences", "gpu", "several sequences at once", gpu_sequences),
     Section("gpu-audit-cost", "gpu", "what an audit level adds to a token", gpu_audit_cost),
     Section("gpu-context", "gpu", "speed with ever more tokens before", gpu_context),
     Section("gpu-start", "gpu", "time to the first token and memory", gpu_starts),
-    Section("gpu-sanitizer", "gpu", "audit levels beside compute-sanitizer", gpu_sanitizer),
+    Section("gpu-sanitizer", "gpu", "audit levels compared with compute-sanitizer", gpu_sanitizer),
 ]}
 
 
@@ -237,7 +237,7 @@ def store(options, machines, section, runs):
 
 
 def run(options, machines):
-    """Measures; returns how many sections failed. What is skipped is told with its reason."""
+    """Measures; returns how many sections failed. What is skipped is printed with its reason."""
     failed = 0
     for section in SECTIONS.values():
         if options.sections and section.name not in options.sections:

@@ -3,15 +3,19 @@ import json
 import pathlib
 import statistics
 import sys
+import textwrap
 
 from page import plot
 
 INTRO = """# Results
 
-Made by `bench/run` from the raw files under `bench/results/`; nothing on this page was typed (`bench/run --render` makes it
+`bench/run` makes this page from the raw files under `bench/results/`; nothing on it was typed (`bench/run --render` makes it
 again, a test compares). Figures of a processor are ratios within one run, because such machines differ from minute to minute;
-absolute ones are of GPUs only. Every figure is of the machine its part names. How things are measured, and figures whose raw
-output was not kept: [README.md](README.md)."""
+only GPUs have absolute figures. Every figure belongs to the machine that its part names. How things are measured, and figures
+whose raw output was not kept: [README.md](README.md)."""
+
+SUMMARY = """A star marks figures of other programs on an H200 whose raw output was not kept
+([README.md](README.md#others-on-the-same-work))."""
 
 ORDER = ["peers", "start", "audit-cost", "context", "sequences", "gpu-speed", "gpu-peers", "gpu-sequences",
          "gpu-audit-cost", "gpu-context", "gpu-start", "gpu-sanitizer"]
@@ -59,7 +63,7 @@ def peers(raw):
     lines += table(["file", "test", "greta / llama.cpp", "pairs", "logits"], rows)
     svg = plot.bars("greta / llama.cpp, same file, in turn", "times as fast", groups, list(bars), list(bars.values()),
                     (1.0, "llama.cpp"))
-    return "Beside llama.cpp", lines, {"peers": svg}
+    return "Compared with llama.cpp", lines, {"peers": svg}
 
 
 def starts(raw):
@@ -110,10 +114,10 @@ def depth_rows(raw):
 def context(raw):
     rows = depth_rows(raw)
     first = rows[0][1]
-    lines = ["Decoding speed behind ever more tokens of context, relative to none (medians).", ""]
+    lines = ["Decoding speed after a growing context, relative to an empty one (medians).", ""]
     lines += table(["tokens before"] + [f"{d:,}" for d, _ in rows], [["speed"] + [f"{s / first:.2f}" for _, s in rows]])
     return "Scaling with context", lines, {
-        "context": plot.lines("Decoding behind a context", "of the speed without", "tokens before",
+        "context": plot.lines("Decoding after a context", "of the speed without", "tokens before",
                               [d for d, _ in rows], ["Q4_K_M"], [[s / first for _, s in rows]])}
 
 
@@ -133,7 +137,7 @@ def sequence_rows(raw):
 
 
 def ranged(values, form):
-    """Median in bold, lowest and highest behind it."""
+    """The median in bold, then lowest and highest."""
     return f"**{form(values[0])}** ({form(values[1])} to {form(values[2])})"
 
 
@@ -162,9 +166,9 @@ def gpu_speed(raw):
         if "tg128" in cells:
             groups.append(f"{shape} {named(kind)}")
             decode.append(cells["tg128"])
-    lines = ["Tokens a second: median (lowest to highest). tg128: one sequence, 128 tokens; pp512, pp4096: reading a prompt.", ""]
+    lines = ["Tokens a second: median (lowest to highest). tg128: one sequence, 128 tokens; pp512, pp4096: prefill.", ""]
     lines += table(["shape", "type", "tg128", "pp512", "pp4096"], rows)
-    return "Decoding and reading prompts", lines, {
+    return "Decode and prefill", lines, {
         "gpu-speed": plot.bars("Decoding, one sequence", "tokens a second", groups, ["decode"], [decode])}
 
 
@@ -185,11 +189,11 @@ def gpu_peers(raw):
                              t["llama_cpp_way"], str(t["pairs"]), f"{file['logits_nmse']:.1e}"])
                 found.setdefault(gpu_test(t), {})[len(groups) - 1] = (t["ratio"], t["ratio_low"], t["ratio_high"])
     lines = ["Tokens a second of greta and of llama.cpp (August 2026) on the same file of the Llama-3-8B shape, in one process, in turn, everything on the",
-             "GPU, and the medians of the pairs' ratios (tenth to ninth tenth of the pairs). Of llama.cpp's settings the one that was fastest for the test",
+             "GPU, and the medians of the pairs' ratios (tenth to ninth tenth of the pairs). The setting of llama.cpp that was fastest for the test",
              "is taken, and named. The last column compares the logits of both (normalised mean square error).", ""]
     lines += table(["file", "test", "greta", "llama.cpp", "greta / llama.cpp", "llama.cpp with", "pairs", "logits"], rows)
     bars = [[values.get(group) for group in range(len(groups))] for values in found.values()]
-    return "Beside llama.cpp", lines, {
+    return "Compared with llama.cpp", lines, {
         "gpu-peers": plot.bars("greta / llama.cpp, same file, in turn", "times as fast", groups, list(found), bars, (1.0, "llama.cpp"))}
 
 
@@ -199,7 +203,7 @@ def gpu_sequences(raw):
     lines = [f"Tokens a second of all sequences together, Llama-3-8B shape, Q4_K_M: median of {turns} runs (lowest to highest).", ""]
     lines += table(["sequences"] + [str(n) for n, _, _ in rows],
                    [["tokens a second"] + [ranged(s, "{:,.0f}".format) for _, s, _ in rows],
-                    ["cache of keys and values"] + [gib(m["kv_cache"]) for _, _, m in rows]])
+                    ["KV cache"] + [gib(m["kv_cache"]) for _, _, m in rows]])
     return "Scaling with sequences", lines, {
         "gpu-sequences": plot.lines("Several sequences at once", "tokens a second", "sequences",
                                     [n for n, _, _ in rows], ["Q4_K_M"], [[s[0] for _, s, _ in rows]])}
@@ -207,10 +211,10 @@ def gpu_sequences(raw):
 
 def gpu_context(raw):
     rows = depth_rows(raw)
-    lines = ["Tokens a second behind ever more tokens of context, Llama-3-8B shape, Q4_K_M (medians).", ""]
+    lines = ["Tokens a second after a growing context, Llama-3-8B shape, Q4_K_M (medians).", ""]
     lines += table(["tokens before"] + [f"{d:,}" for d, _ in rows], [["tokens a second"] + [f"{s:,.0f}" for _, s in rows]])
     return "Scaling with context", lines, {
-        "gpu-context": plot.lines("Decoding behind a context", "tokens a second", "tokens before",
+        "gpu-context": plot.lines("Decoding after a context", "tokens a second", "tokens before",
                                   [d for d, _ in rows], ["Q4_K_M"], [[s for _, s in rows]])}
 
 
@@ -225,7 +229,7 @@ def gpu_starts(raw):
         memory = outputs[0]["memory"]
         rows.append([shape, named(kind), f"{load[0]:,.0f} ms ({load[1]:,.0f} to {load[2]:,.0f})", f"{first[0]:,.0f} ms",
                      gib(memory["weights"]), gib(memory["peak"]), gib(memory["resident_peak"])])
-    lines = ["From the start of the program to the model on the device (the file in the page cache), then to the first token; memory the engine planned for",
+    lines = ["From the start of the program to the model on the device (the file in the page cache), then to the first token; memory of the",
              "weights, the most the device gave out, and the most the process held on the host.", ""]
     lines += table(["shape", "type", "loading", "first token", "weights", "device", "host"], rows)
     return "Time to the first token, and memory", lines, {}
@@ -238,7 +242,7 @@ def gpu_sanitizer(raw):
     lines = ["The bundled model decoding 64 tokens, alone, with greta's audit, and under NVIDIA's tool. They do not look for the same things:",
              "compute-sanitizer checks every access of a kernel, greta every call, copy and declared range, and where a fault came from.", ""]
     lines += table(["", "tokens a second", "times as slow"], rows)
-    return "Beside compute-sanitizer", lines, {
+    return "Compared with compute-sanitizer", lines, {
         "gpu-sanitizer": plot.bars("Decoding while watched", "tokens a second", list(speeds), ["speed"],
                                    [[(s, None, None) for s in speeds.values()]])}
 
@@ -264,14 +268,30 @@ def source_lines(raw, path):
     dates, commits = sorted({run["date"] for run in runs}), sorted({run["commit"] for run in runs})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     command = runs[0]["command"]
-    return ["", f"`{command if len(command) < 150 else command[:147] + '...'}`" + (f" and {len(runs) - 1} more" if len(runs) > 1 else "")
-            + f"; {when}; commit {', '.join(commits)}; [raw]({path})"]
+    return ["", "```", command if len(command) < 150 else command[:147] + "...", "```", "",
+            (f"And {len(runs) - 1} more; " if len(runs) > 1 else "") + f"{when}; commit {', '.join(commits)}; [raw]({path})"]
+
+
+def wrapped(text):
+    """text with its paragraphs wrapped; tables, headings, pictures and code as they are."""
+    lines, paragraph, code = [], [], False
+    for line in [*text.split("\n"), None]:
+        if line is not None and line and not line.startswith(("|", "#", "!", "```")) and not code:
+            paragraph.append(line)
+            continue
+        if paragraph:
+            lines += textwrap.wrap(" ".join(paragraph), 118, break_long_words=False, break_on_hyphens=False)
+            paragraph = []
+        if line is not None:
+            code ^= line.startswith("```")
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def make(results):
     """The page's text, and the plots by path below the results."""
     results = pathlib.Path(results)
-    lines, plots = [INTRO], {}
+    lines, plots = [INTRO, "", "## Summary", "", SUMMARY, "", *summary_table(results)], {}
     for folder in sorted(path for path in results.glob("*") if path.is_dir()):
         files = [folder / f"{name}.json" for name in ORDER if (folder / f"{name}.json").exists()]
         machines = []
@@ -286,12 +306,12 @@ def make(results):
             for name, svg in made.items():
                 plots[f"{folder.name}/{name}.svg"] = svg
                 lines += ["", f"![{title}](results/{folder.name}/{name}.svg)"]
-    return "\n".join(lines) + "\n", plots
+    return wrapped("\n".join(lines) + "\n"), plots
 
 
 README_BEGIN, README_END = "<!-- measured: begin (bench/run --render) -->\n", "<!-- measured: end -->\n"
 
-# Of llama.cpp on an H200: bench/README.md says how they were measured. Marked with a star.
+# Figures of llama.cpp on an H200; bench/README.md says how they were measured. Marked with a star.
 EARLIER = {"q4_k_m": (268, 9467), "q8_0": (255, 10961), "bf16": (210, 24635), "sequences": {1: 259, 8: 753, 32: 3216, 64: 4406}}
 
 
@@ -306,7 +326,7 @@ def readme_host(raws, rows):
         found = {}
         for run in raws["peers"]["runs"]:
             for t in [t for t in run["output"]["files"][0]["tests"] if t["cores"] != "disturbed"]:
-                name = "reading a prompt of 512 tokens" if t["test"] == "prefill" else f"decoding, {t['threads']} thread{'s' if t['threads'] > 1 else ''}"
+                name = "prefill, 512 tokens" if t["test"] == "prefill" else f"decode, {t['threads']} thread{'s' if t['threads'] > 1 else ''}"
                 found.setdefault(name, {}).setdefault(named(run["key"]), []).append(t["ratio"])
         for name, kinds in found.items():
             ratios = [ratio for kind in kinds.values() for ratio in kind]
@@ -359,9 +379,9 @@ def readme_gpu(raws, rows):
             rows.append(["the bundled model, slower under", text, "[`bench/run gpu-sanitizer`](bench/RESULTS.md)"])
 
 
-def readme_block(results):
-    """The table in the README: the likeliest questions, each with the section that answers it."""
-    lines = ["| | measured | command |", "|---|---|---|"]
+def summary(results):
+    """[(machine, rows)]: the likeliest questions, each with the section that answers it."""
+    found = []
     for folder in sorted(path for path in pathlib.Path(results).glob("*") if path.is_dir()):
         raws = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
         if not raws:
@@ -371,8 +391,33 @@ def readme_block(results):
         if "audit-cost" in raws:
             readme_audit(raws["audit-cost"], rows)
         readme_gpu(raws, rows)
-        described = describe(next(iter(raws.values()))["machine"])
-        lines += [f"| **on {described.replace('**', '')}** | | |"] + ["| " + " | ".join(row) + " |" for row in rows]
+        found.append((describe(next(iter(raws.values()))["machine"]).replace("**", ""), rows))
+    return found
+
+
+def summary_table(results):
+    lines = table(["", "measured", "command"], [])
+    for machine, rows in summary(results):
+        lines += [f"| **on {machine}** | | |"] + ["| " + " | ".join(row).replace("](bench/RESULTS.md)", "").replace("[`", "`") + " |" for row in rows]
+    return lines
+
+
+# Rows of the summary that the README leaves out, by what they begin with.
+README_WITHOUT = ("decode, 1 thread", "memory", "processor time", "Llama-3-8B shape, Q8_0", "Llama-3-8B shape, BF16", "64 sequences at once")
+README_LIMIT = 10
+
+
+def readme_block(results):
+    """At most README_LIMIT rows: one GPU, and the processor that most was measured on."""
+    gpus, processors = [], []
+    for machine, rows in summary(results):
+        kept = [row for row in rows if not row[0].startswith(README_WITHOUT)]
+        (gpus if any("gpu-" in row[2] for row in rows) else processors).append((len(rows), machine, kept))
+    lines, left = table(["", "measured", "command"], []), README_LIMIT
+    for group in (gpus, processors):
+        for _, machine, rows in sorted(group, key=lambda one: one[0], reverse=True)[:1]:
+            lines += [f"| **on {machine}** | | |"] + ["| " + " | ".join(row) + " |" for row in rows[:left]]
+            left -= len(rows[:left])
     return "\n".join(lines) + "\n"
 
 
