@@ -53,6 +53,7 @@ void call_init(struct call *call, struct device *device, enum event_kind kind,
 {
     call->device = device;
     call->told = false;
+    call->what = event_kind_name(kind);
     struct event *event = &call->event;
     /* Fields of one word only, where nobody listens: the rest is for the observer. */
     event->id = 0;
@@ -117,8 +118,11 @@ void call_set_code(struct call *call, const struct error *err)
                                        : EVENT_CODE_GRETA;
 }
 
-enum status call_end(struct call *call, enum status status, const struct error *err)
+enum status call_end(struct call *call, enum status status, struct error *err)
 {
+    /* The backend names its own step; the caller knows the call. */
+    if (status == STATUS_LOST && device_is_lost(call->device))
+        status = call_fail_if_lost(call, call->what, err);
     if (status)
         call_set_code(call, err);
     finish(call, status ? EVENT_FAILED : EVENT_DONE);
@@ -143,9 +147,18 @@ bool device_is_lost(const struct device *device)
     return __atomic_load_n(&device->lost, __ATOMIC_ACQUIRE) != 0;
 }
 
+enum status device_set_lost(const struct device *device, const char *what, struct error *err)
+{
+    error_set_at(err, STATUS_LOST, __FILE__, __LINE__, "%s failed: %s (seen here; first fault: %s)",
+                 what, device->lost_words, device->first_fault);
+    err->runtime_code = device->first_fault_code;
+    return STATUS_LOST;
+}
+
 enum status call_check_lost(struct call *call, const char *what, struct error *err)
 {
     struct device *device = call->device;
+    call->what = what;
     if (!device_is_lost(device))
         return STATUS_OK;
     call->event.cause_id = device->first_fault_id;
@@ -160,10 +173,7 @@ enum status call_fail_if_lost(struct call *call, const char *what, struct error 
     if (!device_is_lost(device))
         return STATUS_OK;
     call->event.cause_id = device->first_fault_id;
-    error_set_at(err, STATUS_LOST, __FILE__, __LINE__, "%s failed: %s (seen here; first fault: %s)",
-                 what, device->lost_words, device->first_fault);
-    err->runtime_code = device->first_fault_code;
-    return STATUS_LOST;
+    return device_set_lost(device, what, err);
 }
 
 /* As the runtime calls it, where that is something else than an illegal access. */

@@ -71,7 +71,8 @@ uint32_t slot_generation_locking(struct device *device, const struct device_slot
 struct call {
     struct device *device;
     struct event event;
-    bool told; /* the observer saw the begin */
+    bool told;        /* the observer saw the begin */
+    const char *what; /* the call in messages; static, or of the caller's frame */
 };
 
 /* Fills kind, site, time, id. No event is told yet. */
@@ -82,8 +83,9 @@ void call_scope(struct call *call, const struct stream_slot *stream, uint32_t st
 void call_again(struct call *call);
 /* Tells the begin: the last thing before the backend is asked. */
 void call_begin(struct call *call);
-/* Tells the end with the outcome of the backend; returns status. */
-enum status call_end(struct call *call, enum status status, const struct error *err);
+/* Reports the end with the outcome of the backend; returns status. A lost device is named as the
+ * event's cause and described in the words of the call. */
+enum status call_end(struct call *call, enum status status, struct error *err);
 
 /* Refuses: tells the observer which check said no with which numbers. The words follow. */
 #define call_refuse(call, check, operand, expected, found, err, status, ...)                       \

@@ -281,6 +281,8 @@ MUST_CHECK enum status device_init(struct device *device, const struct device_op
 /* From any thread of a backend: the device is lost from now on. Tells the observer. */
 void device_report_fault(struct device *device, const struct device_fault *fault);
 bool device_is_lost(const struct device *device);
+/* On a lost device: sets err to the first fault, as what `what` failed with; returns STATUS_LOST. */
+enum status device_set_lost(const struct device *device, const char *what, struct error *err);
 
 /* From a backend, when a command is done that device_wants_completion of (a replay: if
  * options.completions), before a mark behind it is passed. */

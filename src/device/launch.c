@@ -74,7 +74,8 @@ enum status call_settle(const struct call *call, const struct stream_slot *strea
     if (!device->options.serialise)
         return STATUS_OK;
     TRY(device->methods->stream_sync(device, stream->impl, err));
-    TRY(device_check(device, err));
+    if (device_is_lost(device))
+        return device_set_lost(device, call->what, err);
     struct event wait = { .kind = EVENT_STREAM_SYNC,
                           .cause_id = call->event.id,
                           .stream_index = call->event.stream_index,

@@ -183,7 +183,7 @@ static struct staging_slot *take(struct device *device, enum staging_state state
         }
         void *mark = oldest->mark;
         pthread_mutex_unlock(&ring->lock);
-        /* A failure here is a lost device; its marks count as passed. */
+        /* A failure means that the device is lost. */
         enum status status = device->methods->mark_sync(device, mark, &unused);
         pthread_mutex_lock(&ring->lock);
         if (status)

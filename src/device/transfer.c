@@ -10,6 +10,7 @@
 
 enum status transfer_refuse_staging(struct call *call, uint32_t in_use, struct error *err)
 {
+    TRY(call_check_lost(call, call->what, err)); /* then no slot was waited for */
     return call_refuse(call, EVENT_CHECK_STAGING, EVENT_NO_OPERAND,
                        call->device->options.staging_slot_count, in_use, err, STATUS_BUSY,
                        "staging: all %" PRIu32 " slots are held by tickets; release one first",

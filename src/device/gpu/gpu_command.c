@@ -41,8 +41,8 @@ enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream
         return STATUS_OK;
     int made = runtime->memory_create(runtime->self, GPU_WORKSPACE_BYTES, &address);
     if (made) {
-        enum status status = gpu_no_room(gpu, made, GPU_WORKSPACE_BYTES, err);
-        return status ? error_wrap(err, "scratch of a stream") : status;
+        gpu_no_room(gpu, made, GPU_WORKSPACE_BYTES, err);
+        return error_wrap(err, "scratch of a stream");
     }
     stream->workspace = address;
     pthread_mutex_lock(&gpu->lock);

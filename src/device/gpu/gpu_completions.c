@@ -37,7 +37,9 @@ static void *tell_all(void *argument)
         struct entry entry = completions->entries[completions->told % QUEUE_LIMIT];
         pthread_mutex_unlock(&completions->lock);
         int code = gpu->runtime.event_sync(gpu->runtime.self, entry.event);
-        if (!code || !gpu_failed(gpu, code, "completion", &unused))
+        if (code)
+            (void)gpu_failed(gpu, code, "completion", &unused);
+        else
             device_report_completion(&gpu->device, entry.stream_index, entry.event_id);
         pthread_mutex_lock(&completions->lock);
         completions->told++;

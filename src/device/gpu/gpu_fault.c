@@ -151,7 +151,7 @@ enum status gpu_failed(struct gpu_device *gpu, int code, const char *what, struc
             gpu_show_crumbs(gpu);
         if (!device_is_lost(&gpu->device))
             report(gpu, fault);
-        return STATUS_OK;
+        return device_set_lost(&gpu->device, what, err);
     }
     enum status status = no_memory ? STATUS_NO_MEMORY : STATUS_UNSUPPORTED;
     error_set_at(err, status, __FILE__, __LINE__, "%s failed: %s (%s error %d)", what,

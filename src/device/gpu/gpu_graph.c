@@ -159,8 +159,6 @@ enum status gpu_graph_create(struct device *device, void *stream,
         status = gpu_make_workspace(gpu, stream, err);
     if (!status)
         status = record(gpu, stream, graph, true, &graph->swept, err);
-    if (!status)
-        status = device_check(device, err);
     if (status)
         release(gpu, graph);
     else

@@ -1,9 +1,7 @@
 /* gpu_impl.h - what the files of the GPU device share.
  *
- * Faults. A runtime call whose code says that the device can do nothing more is passed to
- * gpu_failed, which reports the fault once, with what was seen and no culprit, and says STATUS_OK:
- * the common layer sees that the device is lost and says so in its own words, as it does for the
- * host. */
+ * Faults. When the code of a runtime call says that the device can do nothing more, gpu_failed
+ * reports the fault once, with what was seen and without a culprit, and returns STATUS_LOST. */
 #ifndef GRETA_DEVICE_GPU_GPU_IMPL_H
 #define GRETA_DEVICE_GPU_GPU_IMPL_H
 
@@ -137,7 +135,8 @@ void gpu_enter(struct gpu_device *gpu);
 
 /* ---- Faults (gpu_fault.c) ------------------------------------------------------------------- */
 
-/* For a code that is not 0: reports a fault and returns STATUS_OK, or sets err. */
+/* For a code that is not 0, always a failure: STATUS_LOST after a fault, which is reported, else
+ * STATUS_NO_MEMORY or STATUS_UNSUPPORTED. */
 enum status gpu_failed(struct gpu_device *gpu, int code, const char *what, struct error *err);
 #define GPU_TRY(gpu, code, what, err)                                                              \
     do {                                                                                           \

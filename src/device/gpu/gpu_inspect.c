@@ -108,8 +108,10 @@ static bool has_room(struct gpu_device *gpu, struct gpu_stream *stream)
         return true;
     struct error unused;
     int code = gpu->runtime.stream_sync(gpu->runtime.self, stream->handle);
-    if (code && gpu_failed(gpu, code, "inspection", &unused))
+    if (code) {
+        (void)gpu_failed(gpu, code, "inspection", &unused);
         return false;
+    }
     gpu_inspect_collect(gpu);
     return count_waiting(gpu, inspections) < GROUP_LIMIT;
 }

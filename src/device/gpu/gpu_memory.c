@@ -205,15 +205,13 @@ static enum status create(struct gpu_device *gpu, uint64_t bytes, bool contents,
                                           : make_plain(gpu, bytes, guards, memory, &address);
     if (code) {
         free(memory);
-        enum status status = gpu_no_room(gpu, code, bytes, err);
-        return status ? status : device_check(&gpu->device, err);
+        return gpu_no_room(gpu, code, bytes, err);
     }
     code = part ? 0 : fill_fresh(gpu, memory, address, bytes, contents);
     if (code) {
         give_back(gpu, memory);
         free(memory);
-        enum status status = gpu_failed(gpu, code, "buffer creation", err);
-        return status ? status : device_check(&gpu->device, err);
+        return gpu_failed(gpu, code, "buffer creation", err);
     }
     *ret_memory = (struct device_memory){ .address = address,
                                           .bytes = bytes,
@@ -251,8 +249,6 @@ enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t
     struct device_memory memory = { .address = 0 };
     TRY(create(gpu, count, false, &memory, err));
     enum status status = upload(gpu, memory.address, bytes, count, err);
-    if (!status)
-        status = device_check(device, err);
     if (status) {
         gpu_memory_destroy(device, &memory);
         return status;

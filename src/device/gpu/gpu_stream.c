@@ -66,7 +66,7 @@ enum status gpu_stream_query(struct device *device, void *argument, struct error
     struct gpu_stream *stream = argument;
     gpu_enter(gpu);
     GPU_TRY(gpu, gpu->runtime.stream_query(gpu->runtime.self, stream->handle), "stream query", err);
-    return device_check(device, err);
+    return device_is_lost(device) ? device_set_lost(device, "stream query", err) : STATUS_OK;
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */
@@ -100,8 +100,7 @@ enum status gpu_stream_create(struct device *device, uint32_t stream_index, void
     int code = gpu->runtime.stream_create(gpu->runtime.self, &stream->handle);
     if (code) {
         release(gpu, stream);
-        enum status status = gpu_failed(gpu, code, "stream creation", err);
-        return status ? status : device_check(device, err);
+        return gpu_failed(gpu, code, "stream creation", err);
     }
     pthread_mutex_lock(&gpu->lock);
     gpu->streams[stream_index] = stream;
@@ -115,9 +114,8 @@ void gpu_stream_destroy(struct device *device, void *argument)
     struct gpu_device *gpu = gpu_of(device);
     struct gpu_stream *stream = argument;
     struct error unused;
-    /* Also so that a fault in it is told before its history goes. */
-    if (gpu_stream_sync(device, stream, &unused))
-        error_wrap(&unused, "stream");
+    /* Also so that a fault in its work is reported before its history is gone. */
+    (void)gpu_stream_sync(device, stream, &unused);
     pthread_mutex_lock(&gpu->lock);
     gpu->streams[stream->index] = NULL;
     pthread_mutex_unlock(&gpu->lock);
@@ -158,8 +156,7 @@ enum status gpu_mark_create(struct device *device, void **ret_mark, struct error
     int code = gpu->runtime.event_create(gpu->runtime.self, false, &mark->event);
     if (code) {
         free(mark);
-        enum status status = gpu_failed(gpu, code, "mark creation", err);
-        return status ? status : device_check(device, err);
+        return gpu_failed(gpu, code, "mark creation", err);
     }
     *ret_mark = mark;
     return STATUS_OK;
@@ -224,7 +221,7 @@ bool gpu_mark_passed(struct device *device, void *mark)
         gpu_inspect_collect(gpu);
     if (!code)
         return passed;
-    /* A lost device passes its marks: nobody must wait for ever. */
+    /* On a lost device all marks are passed, so that no caller waits forever. */
     (void)gpu_failed(gpu, code, "mark query", &unused);
     return true;
 }

@@ -70,10 +70,8 @@ void host_mark_destroy(struct device *device, void *mark)
 enum status host_mark_sync(struct device *device, void *argument, struct error *err)
 {
     struct host_mark *mark = argument;
-    (void)device;
-    (void)err;
     wait_until(mark, __atomic_load_n(&mark->recorded, __ATOMIC_ACQUIRE));
-    return STATUS_OK;
+    return device_is_lost(device) ? device_set_lost(device, "mark sync", err) : STATUS_OK;
 }
 
 bool host_mark_passed(struct device *device, void *argument)

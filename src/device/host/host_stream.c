@@ -219,16 +219,14 @@ enum status host_graph_replay(struct device *device, void *stream, void *graph, 
 enum status host_stream_sync(struct device *device, void *argument, struct error *err)
 {
     struct host_stream *stream = argument;
-    (void)device;
-    (void)err;
     wait_taken(stream, __atomic_load_n(&stream->given, __ATOMIC_ACQUIRE));
-    return STATUS_OK;
+    return device_is_lost(device) ? device_set_lost(device, "stream sync", err) : STATUS_OK;
 }
 
 enum status host_stream_query(struct device *device, void *stream, struct error *err)
 {
     (void)stream;
-    return device_check(device, err);
+    return device_is_lost(device) ? device_set_lost(device, "stream query", err) : STATUS_OK;
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */
