@@ -12,6 +12,7 @@
 #ifndef GRETA_ANALYZE_ANALYZE_H
 #define GRETA_ANALYZE_ANALYZE_H
 
+#include "analyze/finding.h"
 #include "base/status.h"
 #include "event/crumb.h"
 #include "event/event.h"
@@ -23,26 +24,6 @@ enum audit_level { AUDIT_OFF, AUDIT_LOG, AUDIT_GUARD, AUDIT_VERIFY, AUDIT_LEVEL_
 
 const char *audit_level_name(enum audit_level level); /* "guard" */
 bool audit_level_from_name(const char *name, enum audit_level *ret_level);
-
-enum hypothesis {
-    HYPOTHESIS_SIZE_MISMATCH,
-    HYPOTHESIS_USE_AFTER_FREE,
-    HYPOTHESIS_MISSING_SYNC,
-    HYPOTHESIS_BAD_POINTER,
-    HYPOTHESIS_STAGING_REUSE,
-    HYPOTHESIS_OVERLAPPING_COPIES,
-    HYPOTHESIS_KERNEL_FAULT,
-    HYPOTHESIS_CONTRACT_BREACH,
-    HYPOTHESIS_STALE_GRAPH,
-    HYPOTHESIS_UNINITIALISED_READ,
-    HYPOTHESIS_SILENT_CORRUPTION,
-    HYPOTHESIS_RUNTIME_DEFECT,
-    HYPOTHESIS_NON_DETERMINISM,
-    HYPOTHESIS_HANG,
-    HYPOTHESIS_NUMERIC,
-    HYPOTHESIS_LEAK,
-    HYPOTHESIS_COUNT
-};
 
 enum analyze_language { ANALYZE_ENGLISH, ANALYZE_SPANISH, ANALYZE_LANGUAGE_COUNT };
 
@@ -57,138 +38,6 @@ struct hypothesis_info {
 
 const struct hypothesis_info *hypothesis_info(enum hypothesis hypothesis);
 bool hypothesis_from_slug(const char *slug, enum hypothesis *ret_hypothesis);
-
-/* ---- Findings ------------------------------------------------------------------------------- */
-
-/* A call as a finding names it. event_id 0: nobody. */
-struct analyze_place {
-    uint64_t event_id;
-    uint64_t time_ns; /* when it was called, on the event clock */
-    uint8_t kind;     /* enum event_kind */
-    char op[EVENT_OP_BYTES];
-    struct event_scope scope;
-    char file[EVENT_FILE_BYTES];
-    uint32_t line;
-    uint32_t stream_index, thread_index;
-    uint16_t epoch;     /* of a graph's replay; 0 outside */
-    uint32_t node;      /* launch within the graph, from 1; 0 outside */
-    uint64_t iteration; /* of the workload; 0 before the first */
-    /* Of a foreign program: op is the runtime's function, or the kernel. */
-    bool foreign;
-    uint32_t stack_index, name_index; /* as struct event has them */
-    uint64_t ordinal;                 /* of a launch: launch number in its process, from 1 */
-    /* The bytes at stake. */
-    uint8_t operand;                   /* EVENT_NO_OPERAND if none */
-    char operand_name[EVENT_OP_BYTES]; /* as the op's contract has it; "" if not known */
-    uint8_t mode;                      /* enum event_access_mode */
-    uint64_t address, bytes;
-    uint32_t buffer_index;
-    uint16_t generation;
-    char buffer[EVENT_TENSOR_BYTES]; /* its name */
-};
-
-/* A buffer beside an address. */
-struct analyze_neighbour {
-    uint64_t address, bytes;
-    uint64_t created_id, destroyed_id; /* destroyed_id 0: alive */
-    int64_t distance;                  /* from its nearest byte to the address; 0: inside */
-    char name[EVENT_TENSOR_BYTES];
-};
-
-/* Buffers further from an address than this say nothing about it, and are not named in words. */
-#define ANALYZE_NEAR_BYTES (UINT64_C(4) << 20)
-/* Bytes between the neighbour and the address. */
-uint64_t analyze_apart(const struct analyze_neighbour *neighbour);
-
-/* What lies at a faulting address. name "" where there is none. */
-struct analyze_neighbourhood {
-    bool known; /* the address is known at all */
-    uint64_t address;
-    struct analyze_neighbour live;          /* holds the address */
-    struct analyze_neighbour before, after; /* nearest live ones */
-    struct analyze_neighbour freed;         /* held it, most recently destroyed */
-};
-
-enum finding_certainty {
-    FINDING_DIRECT,  /* a violation that was seen */
-    FINDING_POSSIBLE /* one explanation among several, `reason` says why */
-};
-
-/* What `cause` is. A symptom is not a cause: only evidence that leaves no other call makes one the
- * culprit. Set by each detector; never more than FINDING_SEEN_AT of a finding that is only possible
- * or has several candidates. */
-enum finding_attribution {
-    FINDING_SEEN_AT, /* where the defect was seen; what did it is not known */
-    FINDING_CULPRIT, /* what did it */
-    FINDING_ATTRIBUTION_COUNT
-};
-const char *finding_attribution_name(enum finding_attribution attribution); /* "seen-at" */
-
-#define FINDING_CANDIDATE_LIMIT 32
-#define FINDING_WRAP_LIMIT 16 /* times 2^32 that an index which wrapped is taken to be off */
-
-/* Why a finding is only possible, how its candidates are ranked, or how a hang came about. */
-enum finding_reason {
-    REASON_NONE,
-    REASON_NO_LAUNCH_KNOWN,
-    REASON_SEVERAL_LAUNCHES,
-    REASON_NEAR_ADDRESS,
-    REASON_GAPS,
-    REASON_REPLAY_UNKNOWN,
-    REASON_STREAM_BEGAN,
-    REASON_CANARY_LATE,
-    REASON_NEEDS_COMPARISON,
-    REASON_SOURCE_CHANGED,
-    REASON_INPUT_NOT_SCANNED,
-    REASON_STREAM_INSIDE,
-    REASON_LOST_WAKEUP,
-    REASON_WAITS_FOR_MARK,
-    REASON_NOT_STARTED,
-    REASON_KERNEL_ACCESS,
-    REASON_HIDDEN_ORDER,
-    REASON_ABANDONED,
-    REASON_WINDOW,
-    REASON_ROW_GAPS,
-    REASON_RUNTIME_ACCEPTED,
-    REASON_MAY_WAIT,
-    REASON_UNSEEN_ORDER,
-    REASON_HELD_BACK,
-    REASON_ADDRESS_REUSED,
-    REASON_STREAM_ACCEPTED,
-    REASON_KEPT,
-    REASON_INPUT_DIFFERS,
-    REASON_BETWEEN_HASHES,
-    REASON_BEFORE_HASHES,
-    REASON_COUNT
-};
-const char *finding_reason_name(enum finding_reason reason);    /* "near-address"; NONE: "" */
-enum finding_reason finding_reason_from_name(const char *name); /* REASON_NONE: not one of ours */
-
-struct finding {
-    enum hypothesis hypothesis;
-    enum finding_certainty certainty;
-    enum finding_attribution attribution;
-    struct analyze_place cause; /* what did it, or where it was seen: attribution says which */
-    struct analyze_place other; /* the other side: the free, the earlier write, the copy */
-    struct analyze_place seen;  /* where an error surfaced, if it was elsewhere */
-    uint8_t check;              /* enum event_check that said no, or 0 */
-    /* Its numbers, or bytes, hashes, counts, as the hypothesis says. Of a kernel fault: address and
-     * bytes of the buffer of the operand that the fault's address is held against; 0: of none. */
-    uint64_t expected, found;
-    struct analyze_neighbourhood near;
-    /* Launches that may have done it, the likeliest first, which is the cause; 1: it was that one;
-     * 0: the cause was seen to do it. */
-    uint32_t candidate_count;
-    struct analyze_place candidates[FINDING_CANDIDATE_LIMIT];
-    uint64_t candidates_left_out; /* more of them, for which there was no room: the least likely */
-    uint64_t order_id;            /* id of the first event of the violation: its place in time */
-    uint64_t count;               /* how often, at this op, operand and check */
-    int32_t consequence_of;       /* index of the finding it follows from; -1: of none */
-    enum finding_reason reason;   /* REASON_NONE where nothing is to be said */
-};
-
-/* A violation that was seen, and whose culprit is known. */
-bool finding_is_culprit(const struct finding *finding);
 
 /* ---- Endings -------------------------------------------------------------------------------- */
 
