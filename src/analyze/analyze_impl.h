@@ -48,7 +48,8 @@ struct results {
     struct idmap nth;   /* how often (step, layer, tensor) was redeemed in this iteration */
 };
 
-/* Digests of operands of launches, the first of each; the table is made when the first one comes. */
+/* Digests of operands of launches, the first of each; the table is made when the first one comes.
+ */
 #define OP_HASH_LIMIT (1u << 18)
 
 /* Results of one iteration that differ and wait for its end. */
@@ -56,14 +57,14 @@ struct results {
 
 struct op_hashes_held {
     struct finding draft;
-    uint64_t writer_id; /* of the launch that wrote what was copied out; 0: not known */
+    uint64_t writer_id;   /* of the launch that wrote what was copied out; 0: not known */
     bool agrees, differs; /* its outputs, as far as they are known */
 };
 
 struct op_hashes {
     struct op_hashes_held *held;
     uint32_t held_count;
-    struct result_entry *entries;         /* copy_id: of the launch */
+    struct result_entry *entries; /* copy_id: of the launch */
     uint32_t count;
     struct idmap map;
     struct idmap nth;                     /* how often (step, layer, tensor, op) was launched */
@@ -244,6 +245,12 @@ void progress_find(const struct analyzer *analyzer, uint64_t before_id,
  * event; id 0: the process died, with none. draft->near is set already. Returns how many. */
 uint64_t suspects_find(const struct analyzer *analyzer, const struct event *fault,
                        struct finding *draft);
+/* The same for a foreign program, which leaves no breadcrumbs (window.c): the work since the last
+ * wait of each stream. fault: the event. */
+void suspects_in_window(const struct analyzer *analyzer, const struct event *fault,
+                        struct finding *draft);
+/* True if records are missing among the calls that the history keeps. */
+bool suspects_have_gaps(const struct analyzer *analyzer);
 /* From the address to the nearest byte of the range; 0: it is one of them. */
 uint64_t access_distance(const struct event_access *access, uint64_t address);
 /* Not so far that the address says nothing of the range. */

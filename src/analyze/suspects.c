@@ -284,14 +284,13 @@ static void pass_forgotten(struct suspects *suspects, const struct progress *pro
 
 /* ---- All of it ------------------------------------------------------------------------------ */
 
-/* Calls are missing among those that are remembered. */
-static bool has_gaps(const struct analyzer *analyzer)
+bool suspects_have_gaps(const struct analyzer *analyzer)
 {
     const struct history *history = &analyzer->history;
     uint64_t first = history_first(history);
     return analyzer->result.damaged_count || analyzer->result.dropped_count ||
-           (analyzer->gap_id && (first == history->count ||
-                                 analyzer->gap_id >= history_at(history, first)->event.id));
+           (analyzer->gap_id &&
+            (first == history->count || analyzer->gap_id >= history_at(history, first)->event.id));
 }
 
 uint64_t suspects_find(const struct analyzer *analyzer, const struct event *fault,
@@ -313,12 +312,12 @@ uint64_t suspects_find(const struct analyzer *analyzer, const struct event *faul
     draft->candidates_left_out = suspects.count - suspects.kept;
     if (suspects.kept)
         draft->cause = draft->candidates[0];
-    bool gaps = has_gaps(analyzer);
+    bool gaps = suspects_have_gaps(analyzer);
     if (suspects.count == 1 && !gaps && !suspects.nameless)
         return 1;
     bool by_address = suspects.kept && suspects.ranks[0].pages != PAGES_FAR;
     draft->certainty = FINDING_POSSIBLE;
-    finding_set_reason(draft, suspects.count == 0  ? REASON_NO_LAUNCH_KNOWN
+    finding_set_reason(draft, suspects.count == 0           ? REASON_NO_LAUNCH_KNOWN
                               : suspects.count == 1 && gaps ? REASON_GAPS
                               : suspects.count == 1         ? REASON_REPLAY_UNKNOWN
                               : by_address                  ? REASON_NEAR_ADDRESS

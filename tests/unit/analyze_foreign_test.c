@@ -2,6 +2,8 @@
  * not, what rests on a kernel's pointers, what a fault leaves open, what leaks. */
 #include "analyze_foreign.h"
 
+#include "analyze/analyze_impl.h"
+
 /* ---- Certainty ------------------------------------------------------------------------------ */
 
 static void copies_are_certain(void **state)
@@ -274,6 +276,66 @@ static void a_fault_leaves_a_window(void **state)
     script_close(&script);
 }
 
+/* One launch since the last wait is the culprit, unless something else may have run as well. */
+enum window_extra {
+    WINDOW_ONE_LAUNCH,
+    WINDOW_LOST_RECORDS,
+    WINDOW_CALL_NOT_RETURNED, /* a second launch, whose call had not returned */
+    WINDOW_COPY_OF_FREED,     /* a copy out of memory that was freed meanwhile */
+    WINDOW_COPY,              /* a copy of live memory: it touches what it declares */
+    WINDOW_EXTRA_COUNT
+};
+
+static void a_window_of_one_launch(void **state)
+{
+    (void)state;
+    static const struct {
+        enum finding_certainty certainty;
+        uint32_t candidate_count;
+    } wanted[WINDOW_EXTRA_COUNT] = {
+        [WINDOW_ONE_LAUNCH] = { FINDING_DIRECT, 1 },
+        [WINDOW_LOST_RECORDS] = { FINDING_POSSIBLE, 1 },
+        [WINDOW_CALL_NOT_RETURNED] = { FINDING_POSSIBLE, 2 },
+        [WINDOW_COPY_OF_FREED] = { FINDING_POSSIBLE, 2 },
+        [WINDOW_COPY] = { FINDING_DIRECT, 1 },
+    };
+    for (int extra = 0; extra < WINDOW_EXTRA_COUNT; extra++) {
+        struct script script;
+        begin(&script);
+        kernel(&script, A, A);
+        call(&script, EVENT_STREAM_SYNC, A, 0, 0);
+        uint64_t culprit = kernel(&script, A, A);
+        if (extra == WINDOW_LOST_RECORDS)
+            analyze_lost(script.analyzer, 1);
+        if (extra == WINDOW_CALL_NOT_RETURNED) {
+            struct event pending = kernel_event(&script, B, B);
+            pending.phase = EVENT_BEGIN;
+            pending.outcome = EVENT_PENDING;
+            script_add(&script, &pending);
+        }
+        if (extra == WINDOW_COPY || extra == WINDOW_COPY_OF_FREED)
+            copy(&script, B, B, C, 0);
+        if (extra == WINDOW_COPY_OF_FREED) {
+            struct event freed = script_event(&script, EVENT_BUFFER_DESTROY);
+            freed.flags = EVENT_FOREIGN;
+            freed.access_count = 1;
+            freed.accesses[0] = script_access(B, 0, BUFFER_BYTES, 0, 0);
+            script_add(&script, &freed);
+        }
+        call(&script, EVENT_FAULT, EVENT_NO_STREAM, 0, 0);
+        const struct analysis *analysis = script_finish(&script, NULL);
+        const struct finding *finding = find_finding(analysis, HYPOTHESIS_KERNEL_FAULT);
+        if (!finding || finding->certainty != wanted[extra].certainty ||
+            finding->candidate_count != wanted[extra].candidate_count ||
+            finding->cause.event_id != culprit ||
+            finding_is_culprit(finding) != (wanted[extra].certainty == FINDING_DIRECT))
+            fail_msg("row %d: certainty %d, %u candidates", extra,
+                     finding ? (int)finding->certainty : -1,
+                     finding ? finding->candidate_count : 0);
+        script_close(&script);
+    }
+}
+
 /* What a program does with memory that it takes at one place. */
 enum leak_use { LEAK_UNUSED, LEAK_ONCE, LEAK_AT_THE_END };
 
@@ -355,6 +417,7 @@ int main(void)
         cmocka_unit_test(graphs_with_memory_taken_again),
         cmocka_unit_test(rewritten_source),
         cmocka_unit_test(a_fault_leaves_a_window),
+        cmocka_unit_test(a_window_of_one_launch),
         cmocka_unit_test(a_leak_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,37 +3,6 @@
  * What is around the address comes from the ledger. */
 #include "analyze/analyze_impl.h"
 
-/* ---- Candidates ----------------------------------------------------------------------------- */
-
-/* Of a foreign program: launches that were not waited for before the fault. Of many the first ones
- * and the last one are kept, the others are counted. */
-static void add_window(const struct analyzer *analyzer, const struct event *fault,
-                       struct finding *draft)
-{
-    const struct history *history = &analyzer->history;
-    uint64_t last = history_lower(history, fault->id);
-    for (uint64_t at = history_first(history); at < last; at++) {
-        const struct event *event = &history_at(history, at)->event;
-        const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
-        bool launch = (event->kind == EVENT_LAUNCH && !event_is_recorded(event)) ||
-                      event->kind == EVENT_GRAPH_REPLAY;
-        if (!launch || event->outcome != EVENT_DONE || (stream && event->id <= stream->waited_id))
-            continue;
-        uint32_t place = FINDING_CANDIDATE_LIMIT - 1;
-        if (draft->candidate_count < FINDING_CANDIDATE_LIMIT)
-            place = draft->candidate_count++;
-        else
-            draft->candidates_left_out++;
-        draft->candidates[place] = place_of_event(analyzer, event);
-    }
-    if (draft->candidate_count)
-        draft->cause = draft->candidates[0];
-    if (draft->candidate_count == 1)
-        return;
-    draft->certainty = FINDING_POSSIBLE;
-    finding_set_reason(draft, draft->candidate_count ? REASON_WINDOW : REASON_NO_LAUNCH_KNOWN);
-}
-
 /* ---- Faults --------------------------------------------------------------------------------- */
 
 static int32_t find_first(const struct analyzer *analyzer)
@@ -87,7 +56,7 @@ static void on_fault(struct analyzer *analyzer, const struct event *event,
     if (event->flags & EVENT_CAUGHT)
         draft.cause = place_of_fault(analyzer, event);
     else if (event->flags & EVENT_FOREIGN)
-        add_window(analyzer, event, &draft);
+        suspects_in_window(analyzer, event, &draft);
     else
         suspects_find(analyzer, event, &draft);
     if (!draft.cause.event_id)
