@@ -143,7 +143,7 @@ def long_lines(text):
         if line.startswith(("```", "~~~")):
             fenced = not fenced
         single = re.fullmatch(r"\s*(?:[-*] )?!?\[[^]]*\]\(\S+\)[.,;]?", line)
-        if len(line) > LINE_LIMIT and not fenced and not line.startswith("|") and not single:
+        if len(line) > LINE_LIMIT and not fenced and not line.lstrip().startswith("|") and not single:
             yield number, "line-length", line[:40], f"at most {LINE_LIMIT} characters, {len(line)} here"
 
 
