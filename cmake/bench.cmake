@@ -10,7 +10,7 @@ foreach(program IN LISTS bench_programs)
     target_link_libraries(${program} PRIVATE greta_cli greta_warnings m)
 endforeach()
 
-# Greta beside llama.cpp: its libraries are loaded when it runs (bench/peers.sh fetches them).
+# greta compared with llama.cpp: its libraries are loaded when it runs (bench/peers.sh fetches them).
 file(GLOB peers_sources CONFIGURE_DEPENDS bench/peers/*.c)
 add_executable(bench_peers ${peers_sources} bench/bench_peaks.c bench/bench_probe.c)
 target_include_directories(bench_peers PRIVATE bench bench/peers)

@@ -91,7 +91,7 @@ if(GRETA_GPU_CLANG AND GRETA_GPU_LLD)
             COMMAND ${GRETA_GPU_CLANG} --target=amdgcn-amd-amdhsa -mcpu=${chip}
                     -mcode-object-version=5 ${greta_kernel_flags} -emit-llvm
                     -MD -MF ${file}.d -MT ${file} -S ${greta_kernel_source} -o ${file}.plain
-            # Blocks have at most 256 threads; without being told, the compiler plans for 1024.
+            # Blocks have at most 256 threads; otherwise the compiler plans for 1024.
             COMMAND sed -E
                     "s/^(attributes #[0-9]+ = \\{)/\\1 \"amdgpu-flat-work-group-size\"=\"1,256\"/"
                     ${file}.plain > ${file}.ll

@@ -12,7 +12,7 @@ add_dependencies(greta_cli greta_commit)
 target_include_directories(greta_cli PRIVATE ${CMAKE_BINARY_DIR}/generated)
 set_property(SOURCE src/cli/cmd_audit.c src/cli/cmd_trace.c APPEND PROPERTY
              COMPILE_DEFINITIONS GRETA_COMMIT_HEADER="greta_commit.h")
-# The model that is run when none is named: installed beside the program, linked into the build
+# The model that is run when none is named: installed next to the program, linked into the build
 # folder; src/cli/default_model.c looks in both places.
 set(greta_model greta-stories-14m-q8_0.gguf)
 file(RELATIVE_PATH greta_model_folder ${CMAKE_INSTALL_FULL_BINDIR}

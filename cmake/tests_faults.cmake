@@ -9,7 +9,7 @@ add_library(greta_fail_nth STATIC tests/faults/fail_nth.c tests/faults/fail_nth_
 target_link_libraries(greta_fail_nth PUBLIC greta_test_support PkgConfig::XXHASH OpenSSL::Crypto
                       PRIVATE greta_warnings)
 target_link_options(greta_fail_nth PUBLIC ${fault_options})
-# Modules are linked whole, so that a call nobody makes is seen too.
+# Modules are linked whole, so that a call that no test makes is seen too.
 set(fault_triples "")
 set(fault_programs "")
 foreach(row gguf:gguf:gguf device_host:device:device,device_host analyze:analyze:analyze)

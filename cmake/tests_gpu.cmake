@@ -65,7 +65,7 @@ if(greta_kernel_count GREATER 0)
     # The same tests on the emulated GPU, and on a real one where there is one; of HIP likewise.
     set(fake_path ${CMAKE_BINARY_DIR}/fake_gpu)
     set(over_path ${CMAKE_BINARY_DIR}/hip_over_cuda)
-    function(greta_gpu_test name) # then the program and its arguments behind the device
+    function(greta_gpu_test name) # then the program, and its arguments after the device
         foreach(way "fake_gpu;cuda:0;${fake_path}" "gpu;cuda:0;"
                     "fake_hip;hip:0;${over_path}:${fake_path}" "gpu_hip;hip:0;${over_path}")
             list(GET way 0 group)
@@ -131,7 +131,7 @@ if(greta_kernel_count GREATER 0)
         greta_fake_gpu_test(gpu_ops_few_test gpu_ops_test FAKE_GPU_CHIP=80)
         # The same, and kernels that begin before the ones before them have ended.
         greta_fake_gpu_test(gpu_step_early_test gpu_step_test FAKE_GPU_EARLY=1)
-        # A chip with many processors cuts products in other ways; so does one of another kind.
+        # On a chip with many SMs, and on one of another kind, a matmul is cut in other ways.
         foreach(name gpu_many gpu_many_rows)
             greta_fake_gpu_test(${name}_wide_test ${name}_test FAKE_GPU_PROCESSORS=132)
             greta_fake_gpu_test(${name}_older_test ${name}_test FAKE_GPU_CHIP=80)
@@ -149,7 +149,7 @@ if(greta_kernel_count GREATER 0)
     add_test(NAME fake_gpu/gpu_narrow_test COMMAND gpu_narrow_test cuda:0)
     set_tests_properties(fake_gpu/gpu_narrow_test PROPERTIES TIMEOUT ${greta_test_timeout}
                          ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_LATE=1")
-    # What a log says that the device is told to read instead of the kernel's.
+    # What a log says that the device reads instead of the kernel's.
     foreach(kind mine others)
         add_test(NAME fake_gpu/fault_logged_${kind}
                  COMMAND gpu_fault_test cuda:0 overrun@op=add,layer=3 ${kind})
@@ -169,14 +169,14 @@ if(greta_kernel_count GREATER 0)
             set_tests_properties(${group}/self_test PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${path}")
         endif()
     endforeach()
-    function(greta_fake_self_test name faults absent) # then what the environment says beside
+    function(greta_fake_self_test name faults absent) # then more of the environment
         add_test(NAME fake_gpu/${name} COMMAND bash ${self_test} cuda:0 "${faults}" ${absent})
         set_tests_properties(fake_gpu/${name} PROPERTIES TIMEOUT 900
                              ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};${ARGN}")
     endfunction()
     if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT GRETA_SANITIZE AND NOT GRETA_COVERAGE)
         # Faults anywhere, each in two processes: 50 with --full, 1,000 more with --long.
-        function(greta_placements_test name label count seed) # then what the environment says beside
+        function(greta_placements_test name label count seed) # then more of the environment
             add_test(NAME ${name} COMMAND gpu_placements_test ${ARGV4} ${count} ${seed})
             set_tests_properties(${name} PROPERTIES TIMEOUT 1800 LABELS ${label}
                 ENVIRONMENT "LD_LIBRARY_PATH=${fake_path};FAKE_GPU_LATE=1;${ARGV5}")

@@ -1,4 +1,4 @@
-# A CUDA driver and a CUPTI for greta trace: the driver's calls are told as CUPTI tells them. Like
+# A CUDA driver and a CUPTI for greta trace: the driver reports its calls as CUPTI does. Like
 # the library under test they are never sanitized: the traced program is not.
 add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c
             tests/fake_trace/fake_driver_memory.c tests/fake_trace/fake_kinds.c

@@ -27,7 +27,7 @@ endfunction()
 
 greta_trace_library(cuda)
 greta_trace_library(hip)
-# Its dlsym must leave no frame behind: what RTLD_NEXT means depends on who called.
+# Its dlsym must leave no stack frame: what RTLD_NEXT means depends on the caller.
 set_source_files_properties(src/interpose/hip/preload.c PROPERTIES COMPILE_OPTIONS
                             "-O2;-foptimize-sibling-calls")
 

@@ -50,7 +50,7 @@ static void add_string_key(struct text *text, const char *key, struct text_view 
     gguf_add_string(text, value);
 }
 
-/* Of both kinds: ids 0 to 255 are the bytes. */
+/* In both kinds of vocabulary ids 0 to 255 are the bytes. */
 static const char *const spm_texts[] = { "<unk>", "<s>",  "</s>",         SPACE_MARK,
                                          "a",     "b",    "ab",           "aa",
                                          "aaaa",  "<",    SPACE_MARK "a", "é",

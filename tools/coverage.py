@@ -20,7 +20,7 @@ WHOLE = 85.0
 
 
 def tool(name):
-    """Of the same version as the compiler, if it is there under that name."""
+    """The same version as the compiler, if it is there under that name."""
     version = subprocess.run(["clang", "-dumpversion"], capture_output=True, text=True, check=True)
     for candidate in (f"{name}-{version.stdout.split('.')[0]}", name):
         if shutil.which(candidate):

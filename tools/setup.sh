@@ -8,7 +8,7 @@ test_packages="libcmocka-dev python3 python3-jsonschema python3-yaml clang libcl
 full_packages="cppcheck"
 lint_packages="clang-tidy"
 
-# Of the packages given, those that are not installed.
+# Prints those of the given packages that are not installed.
 missing_packages() {
     local package
     for package in "$@"; do

@@ -153,18 +153,18 @@ static void render(struct text *out)
              "\n## Kernels\n\nThe kernels of GPUs are one source for both vendors; `greta devices` "
              "says which chips a build has code for.\n\n");
     add_backends(out);
-    text_add(out,
-             "\n## Matrix products: how activations are rounded\n\nOn the host bits do not depend "
-             "on tiling, batch or threads; each path has its own order of operations. On a GPU "
-             "the same\ncalls give the same bits, and another batch may give others, within the "
-             "same tolerance: one token, a few and many go through\nkernels of their own; from "
-             "which number of tokens on depends on the chip, on the type and on how long rows "
-             "are.\n\n");
+    text_add(
+        out,
+        "\n## Matmul: how activations are rounded\n\nOn the host the bits do not depend on tiling, "
+        "batch or threads; each path has its own order of operations. On a GPU the\nsame calls "
+        "give the same bits. Another batch may give other bits, within the same tolerance: a "
+        "single token, a small and\na large batch use different kernels. Where they change over "
+        "depends on the chip, the type and the length of rows.\n\n");
     add_matmul(out);
-    text_add(out, "\n## How far two devices may differ\n\n`greta audit --compare host` holds each "
-                  "op of a GPU against the host's, with the same inputs. The largest difference of "
-                  "a row,\nrelative to the row's largest value, may be this; 0: the same values. "
-                  "The type is that of a product's weights or of the cache.\n\n");
+    text_add(out, "\n## How far two devices may differ\n\n`greta audit --compare host` compares "
+                  "each op of a GPU with the host's, with the same inputs. This is the largest\n"
+                  "difference allowed in a row, relative to the row's largest value; 0 means equal "
+                  "values. The type is that of the weights\nof a matmul, or of the cache.\n\n");
     add_tolerances(out);
 }
 
@@ -192,7 +192,8 @@ int main(int argument_count, char **arguments)
         size_t length = found ? fread(found, 1, wanted.length + 1, file) : 0;
         status = !found || length != wanted.length || memcmp(found, wanted.bytes, length) != 0;
         printf("%s: %s\n", path,
-               status ? "does not say what the code says; write it anew" : "is what the code says");
+               status ? "does not say what the code says; generate it again"
+                      : "is what the code says");
         free(found);
     }
     fclose(file);

@@ -34,7 +34,7 @@ def reopened(story):
 
 def of_corpus(documents, least, most):
     """The documents of least to most words; each that can be is there a second time, reopened. Files
-    whose boundaries were lost have documents of several stories: one that begins anew is left out."""
+    whose boundaries were lost have documents of several stories: one that begins again is left out."""
     stories = [document for document in documents
                if least <= len(document.split()) <= most and document.count(OPENING) <= 1]
     return stories + [again for again in map(reopened, stories) if again]

@@ -72,7 +72,7 @@ def block(x, w, cos, sin, dropout):
     return finish(x, attended, w, dropout)
 
 
-# cuDNN's attention plans anew for every length, which sampling has as many of as tokens.
+# cuDNN's attention makes a plan for every length, and in sampling each token has another length.
 SAMPLING_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 compiled_block = torch.compile(block, dynamic=False)
 

@@ -59,7 +59,7 @@ def stream(encoded):
 
 
 def cut(encoded, window):
-    """All of the documents as rows of `window` tokens. A document that a row cuts off begins anew in
+    """All of the documents as rows of `window` tokens. A document that a row cuts off begins again in
     the next row, unless it had the row for itself: then it goes on there."""
     import numpy
     ids = stream(encoded)
