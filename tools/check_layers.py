@@ -4,7 +4,8 @@
 A module may include only the modules its line names, and of those only the door header
 (module/module.h) and the doors the line names after a '+' (device+kernel: device/kernel.h as well),
 unless the module is a toolbox ('+' after its own name). Vendor headers stand only under ops/gpu; the
-environment is read only in cli and interpose; every folder has a line.
+environment is read only in cli and interpose; every folder has a line. analyze holds no sentence
+that a user reads: report makes them.
 
 usage: check_layers.py [ROOT]      exit status 0 if everything holds, 1 otherwise
 """
@@ -17,6 +18,10 @@ VENDOR = re.compile(r"^(cuda|cublas|cupti|nvml|hip/|hsa/|rocblas|cuda\.h)")
 GETENV = re.compile(r"\b(secure_)?getenv\s*\(")
 ENVIRONMENT_READERS = {"cli", "interpose"}
 IMPLEMENTS = "impl"
+NO_SENTENCES = "analyze"
+MESSAGE_TAKERS = {"error_set", "error_set_os", "error_wrap", "_Static_assert", "ASSERT"}
+LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')
+SENTENCE = re.compile(r"[^\W\d_]{2,} [^\W\d_]{2,}")
 
 
 def read_layers(path):
@@ -70,6 +75,38 @@ def check_include(module, header, layers):
     return None
 
 
+def code_of(text):
+    """The text with its comments blanked out; every place stays where it is."""
+    def blank(match):
+        found = match.group(0)
+        return found if found[0] == '"' else re.sub(r"[^\n]", " ", found)
+    return re.sub(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', blank, text, flags=re.DOTALL)
+
+
+def caller_of(code, place):
+    """The name of the call, or the macro, that the place is an argument of; None."""
+    depth = 0
+    for at in range(place - 1, -1, -1):
+        if code[at] in ")}":
+            depth += 1
+        elif code[at] in "({":
+            depth -= 1
+            if depth < 0:
+                name = re.search(r"(\w+)\s*$", code[:at])
+                return name.group(1) if code[at] == "(" and name else None
+    return None
+
+
+def check_sentences(path, text):
+    """Literals with two words in a row that are no message of an error or an assertion."""
+    code = code_of(text)
+    for match in LITERALS.finditer(code):
+        words = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', match.group(0)))
+        if SENTENCE.search(words) and caller_of(code, match.start()) not in MESSAGE_TAKERS:
+            line = code.count("\n", 0, match.start()) + 1
+            yield f'{path}:{line}: "{words}" is a sentence, which {NO_SENTENCES} leaves to report'
+
+
 def check_file(path, relative, layers):
     module = module_of(relative, layers)
     if module is None:
@@ -85,6 +122,8 @@ def check_file(path, relative, layers):
                 yield f"{path}:{line}: {complaint}"
         elif VENDOR.match(header) and not str(relative).startswith("ops/gpu/"):
             yield f"{path}:{line}: vendor header <{header}> outside ops/gpu"
+    if module == NO_SENTENCES:
+        yield from check_sentences(path, text)
     match = GETENV.search(text)
     if match and module not in ENVIRONMENT_READERS:
         line = text.count("\n", 0, match.start()) + 1

@@ -262,3 +262,48 @@ struct finding_miss finding_miss(const struct finding *finding)
     miss.bytes = before ? begin - address : address - begin - bytes + 1;
     return miss;
 }
+
+const char *finding_miss_name(enum finding_miss_side side)
+{
+    static const char *const names[] = {
+        [MISS_UNKNOWN] = NULL,
+        [MISS_BEFORE_START] = "before-start",
+        [MISS_PAST_END] = "past-end",
+        [MISS_WRAPPED_BELOW] = "wrapped-below",
+        [MISS_WRAPPED_ABOVE] = "wrapped-above",
+    };
+    ASSERT((unsigned)side < COUNT_OF(names));
+    return names[side];
+}
+
+/* ---- Candidates ----------------------------------------------------------------------------- */
+
+enum finding_ranking finding_ranking(const struct finding *finding)
+{
+    if (finding->candidate_count < 2)
+        return RANKING_NONE;
+    switch (finding->reason) {
+    case REASON_NEAR_ADDRESS:
+        return RANKING_NEAR_ADDRESS;
+    case REASON_SEVERAL_LAUNCHES:
+        return RANKING_BEGUN_FIRST;
+    case REASON_INPUT_NOT_SCANNED:
+        return RANKING_DATA_FLOW;
+    default:
+        return RANKING_CALL_ORDER;
+    }
+}
+
+const char *finding_ranking_name(enum finding_ranking ranking)
+{
+    static const char *const names[] = {
+        [RANKING_NONE] = NULL,
+        [RANKING_NEAR_ADDRESS] = "near-address",
+        [RANKING_BEGUN_FIRST] = "begun-first",
+        [RANKING_CALL_ORDER] = "call-order",
+        [RANKING_DATA_FLOW] = "data-flow",
+    };
+    _Static_assert(COUNT_OF(names) == RANKING_COUNT, "every ranking has a name");
+    ASSERT((unsigned)ranking < RANKING_COUNT);
+    return names[ranking];
+}

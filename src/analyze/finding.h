@@ -247,5 +247,18 @@ struct finding_miss {
     uint32_t wraps; /* times 2^32 */
 };
 struct finding_miss finding_miss(const struct finding *finding);
+const char *finding_miss_name(enum finding_miss_side side); /* "past-end"; UNKNOWN: NULL */
+
+/* By what the first of several candidates comes first. */
+enum finding_ranking {
+    RANKING_NONE, /* there are not several */
+    RANKING_NEAR_ADDRESS,
+    RANKING_BEGUN_FIRST, /* those known to have begun, then in the order of their calls */
+    RANKING_CALL_ORDER,
+    RANKING_DATA_FLOW, /* where the values were seen, then what wrote its inputs */
+    RANKING_COUNT
+};
+enum finding_ranking finding_ranking(const struct finding *finding);
+const char *finding_ranking_name(enum finding_ranking ranking); /* NONE: NULL */
 
 #endif

@@ -6,10 +6,12 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LAYERS = ("base+\ngguf base\nmodel base gguf\ndevice base\ndevice/host base device+impl\n"
+LAYERS = ("base+\nanalyze base\ngguf base\nmodel base gguf\ndevice base\ndevice/host base device+impl\n"
           "ops base device+kernel\ncli base gguf model device ops\n")
 GOOD = {
     "base/text.h": "",
+    "analyze/names.c": '/* a "comment of words" */ const char *x = "kernel-fault";\n'
+                       'f(err) { return error_set(err, STATUS_LIMIT, "no room left"); }\n',
     "gguf/gguf.h": '#include "base/text.h"\n',
     "gguf/gguf_impl.h": "",
     "gguf/reader.c": '#include "gguf/gguf_impl.h"\n#include <stdio.h>\n',
@@ -38,6 +40,13 @@ CASES = [
     ("folder without a line", {"extra/x.c": ""}, "no line in layers.txt"),
     ("getenv below cli", {"gguf/reader.c": 'char *x = getenv("X");\n'}, "read the environment"),
     ("vendor header", {"device/device.h": "#include <cuda.h>\n"}, "vendor header"),
+    ("a sentence in analyze", {"analyze/names.c": 'const char *x = "wrote past";\n'},
+     '"wrote past" is a sentence'),
+    ("a Spanish one, over two lines", {"analyze/names.c": 'f("leyó "\n  "después");\n'},
+     '"leyó después" is a sentence'),
+    ("one in a table after an error", {"analyze/names.c": 'error_set(e, "no room");\n'
+                                       't x[] = { { "slug", "two words" } };\n'},
+     '"two words" is a sentence'),
     ("commented space", {"gguf/reader.c": '  #  include "model/model.h"\n'}, "may not use model"),
 ]
 

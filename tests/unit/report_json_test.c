@@ -78,6 +78,57 @@ static void test_summary(void **state)
     free(specimen);
 }
 
+/* What a sentence says, as data: the kind of defect, its numbers, why it is only possible. */
+static json_t *first_finding(const struct report_specimen *specimen, json_t **ret_root)
+{
+    *ret_root = parse(report_summary_json, &specimen->facts);
+    return json_array_get(json_object_get(*ret_root, "findings"), 0);
+}
+
+static void test_findings_are_data(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create(false);
+    struct finding *finding = &specimen->findings[0];
+    json_t *root;
+    *finding = (struct finding){
+        .hypothesis = HYPOTHESIS_BAD_POINTER, .expected = 1024, .found = 5000, .consequence_of = -1
+    };
+    json_t *first = first_finding(specimen, &root);
+    assert_string_equal(text_at(first, "defect"), "index-past-bound");
+    json_t *parameters = json_object_get(first, "parameters");
+    assert_int_equal(json_object_size(parameters), 2);
+    assert_int_equal(json_integer_value(json_object_get(parameters, "bound")), 1024);
+    assert_int_equal(json_integer_value(json_object_get(parameters, "index")), 5000);
+    assert_true(json_is_null(json_object_get(first, "reason_name")));
+    assert_true(json_is_null(json_object_get(first, "miss")));
+    assert_true(json_is_null(json_object_get(first, "ranking")));
+    json_decref(root);
+
+    *finding = (struct finding){ .hypothesis = HYPOTHESIS_KERNEL_FAULT,
+                                 .near = { .known = true, .address = 0x1010 },
+                                 .expected = 0x1000,
+                                 .found = 0x10,
+                                 .consequence_of = -1 };
+    first = first_finding(specimen, &root);
+    assert_string_equal(text_at(json_object_get(first, "parameters"), "buffer_address"), "0x1000");
+    json_t *miss = json_object_get(first, "miss");
+    assert_string_equal(text_at(miss, "side"), "past-end");
+    assert_int_equal(json_integer_value(json_object_get(miss, "bytes")), 1);
+    json_decref(root);
+
+    finding->certainty = FINDING_POSSIBLE;
+    finding->candidate_count = 2;
+    finding->reason = REASON_NEAR_ADDRESS;
+    first = first_finding(specimen, &root);
+    assert_string_equal(text_at(first, "reason_name"), "near-address");
+    assert_string_equal(text_at(first, "ranking"), "near-address");
+    /* It would be an operand of one of them. */
+    assert_true(json_is_null(json_object_get(first, "miss")));
+    json_decref(root);
+    free(specimen);
+}
+
 static void test_manifest(void **state)
 {
     (void)state;
@@ -302,11 +353,17 @@ static void test_figures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary),   cmocka_unit_test(test_manifest),
-        cmocka_unit_test(test_empty),     cmocka_unit_test(test_self_test),
-        cmocka_unit_test(test_sarif),     cmocka_unit_test(test_sarif_without_finding),
-        cmocka_unit_test(test_sarif_uri), cmocka_unit_test(test_sarif_caller),
-        cmocka_unit_test(test_junit),     cmocka_unit_test(test_severity),
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_findings_are_data),
+        cmocka_unit_test(test_manifest),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_self_test),
+        cmocka_unit_test(test_sarif),
+        cmocka_unit_test(test_sarif_without_finding),
+        cmocka_unit_test(test_sarif_uri),
+        cmocka_unit_test(test_sarif_caller),
+        cmocka_unit_test(test_junit),
+        cmocka_unit_test(test_severity),
         cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
