@@ -78,7 +78,7 @@ static enum status mirror_view(struct shadow *shadow, struct mirror *mirror,
 {
     if (bytes > mirror->bytes) {
         if (mirror->buffer.index)
-            TRY(device_buffer_destroy(shadow->host, mirror->buffer, DEVICE_HERE, err));
+            device_buffer_destroy(shadow->host, mirror->buffer, DEVICE_HERE);
         *mirror = (struct mirror){ 0 };
         TRY(device_buffer_create(shadow->host, bytes, "mirror", DEVICE_HERE, &mirror->buffer, err));
         mirror->bytes = bytes;

@@ -123,22 +123,18 @@ enum status work_busy_open(struct worker *worker, struct work_busy **ret_work, s
 
 void work_busy_close(struct work_busy *work)
 {
-    struct error unused;
     if (!work)
         return;
-    /* What cannot be given back goes with the device. */
     for (uint32_t i = 0; i < work->count; i++) {
         struct busy_stream *busy = &work->streams[i];
         const struct device_view *views[] = { &busy->total, &busy->one, &busy->gated };
-        if (device_stream_destroy(work->device, busy->stream, DEVICE_HERE, &unused))
-            continue;
-        if (busy->graph.index &&
-            device_graph_destroy(work->device, busy->graph, DEVICE_HERE, &unused))
-            continue;
+        if (busy->stream.index)
+            device_stream_destroy(work->device, busy->stream, DEVICE_HERE);
+        if (busy->graph.index)
+            device_graph_destroy(work->device, busy->graph, DEVICE_HERE);
         for (size_t v = 0; v < COUNT_OF(views); v++)
-            if (views[v]->buffer.index &&
-                device_buffer_destroy(work->device, views[v]->buffer, DEVICE_HERE, &unused))
-                break;
+            if (views[v]->buffer.index)
+                device_buffer_destroy(work->device, views[v]->buffer, DEVICE_HERE);
     }
     free(work);
 }

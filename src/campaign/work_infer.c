@@ -144,15 +144,13 @@ enum status work_infer_open(struct worker *worker, struct work_infer **ret_work,
 static void close_noise(struct work_infer *work)
 {
     struct device *device = work->worker->device;
-    struct error unused;
     for (uint32_t i = 0; i < work->noise_count; i++) {
         struct noise *noise = &work->noise[i];
         const struct device_buffer buffers[] = { noise->from.buffer, noise->to.buffer };
-        if (device_stream_destroy(device, noise->stream, DEVICE_HERE, &unused))
-            noise->stream.index = 0;
+        device_stream_destroy(device, noise->stream, DEVICE_HERE);
         for (size_t b = 0; b < COUNT_OF(buffers); b++)
-            if (buffers[b].index && device_buffer_destroy(device, buffers[b], DEVICE_HERE, &unused))
-                continue; /* goes with the device */
+            if (buffers[b].index)
+                device_buffer_destroy(device, buffers[b], DEVICE_HERE);
     }
 }
 
@@ -228,10 +226,8 @@ static uint32_t take_memory(struct work_infer *work, struct device_buffer buffer
 static void give_memory_back(struct work_infer *work, const struct device_buffer *buffers,
                              uint32_t count)
 {
-    struct error unused;
     for (uint32_t i = 0; i < count; i++)
-        if (device_buffer_destroy(work->worker->device, buffers[i], DEVICE_HERE, &unused))
-            continue; /* goes with the device */
+        device_buffer_destroy(work->worker->device, buffers[i], DEVICE_HERE);
 }
 
 /* ---- An iteration --------------------------------------------------------------------------- */

@@ -84,13 +84,12 @@ static enum status make_view(struct work_streams *work, const char *name, enum d
     return STATUS_OK;
 }
 
-static enum status drop_view(struct work_streams *work, struct device_view *view, struct error *err)
+static void drop_view(struct work_streams *work, struct device_view *view)
 {
     struct device_buffer buffer = view->buffer;
     *view = (struct device_view){ 0 };
-    if (!buffer.index)
-        return STATUS_OK;
-    return device_buffer_destroy(work->device, buffer, DEVICE_HERE, err);
+    if (buffer.index)
+        device_buffer_destroy(work->device, buffer, DEVICE_HERE);
 }
 
 static enum status record_graph(struct work_streams *work, struct error *err)
@@ -113,23 +112,22 @@ static enum status record_graph(struct work_streams *work, struct error *err)
     return status ? status : ended;
 }
 
-static enum status drop_sized(struct work_streams *work, struct error *err)
+static void drop_sized(struct work_streams *work)
 {
     struct device_view *views[] = { &work->table, &work->picked, &work->total, &work->echo,
                                     &work->shadow };
     if (work->has_graph) {
         work->has_graph = false;
-        TRY(device_graph_destroy(work->device, work->graph, DEVICE_HERE, err));
+        device_graph_destroy(work->device, work->graph, DEVICE_HERE);
     }
     for (size_t i = 0; i < COUNT_OF(views); i++)
-        TRY(drop_view(work, views[i], err));
-    return STATUS_OK;
+        drop_view(work, views[i]);
 }
 
 /* Everything whose size changes, and the graph that has it baked in. No work is queued. */
 static enum status resize(struct work_streams *work, uint32_t width, struct error *err)
 {
-    TRY(drop_sized(work, err));
+    drop_sized(work);
     work->width = width;
     TRY(make_view(work, "streams.table", DTYPE_F32, width, TABLE_ROWS, &work->table, err));
     TRY(make_view(work, "streams.picked", DTYPE_F32, width, PICKED_ROWS, &work->picked, err));
@@ -271,13 +269,8 @@ static enum status copy_results_out(struct work_streams *work, struct error *err
         bytes = piece.shape.dims[0] * sizeof(float);
         status = redeem(work, tickets[i], "streams.shadow", work->host_expected + at, bytes, err);
     }
-    for (uint32_t i = 0; i < held; i++) {
-        struct error second;
-        if (device_ticket_release(device, tickets[i], DEVICE_HERE, &second) && !status) {
-            *err = second;
-            status = second.status;
-        }
-    }
+    for (uint32_t i = 0; i < held; i++)
+        device_ticket_release(device, tickets[i], DEVICE_HERE);
     return status;
 }
 
@@ -294,9 +287,8 @@ static enum status pass_by(struct work_streams *work, struct error *err)
     enum status status = device_fill(device, work->copy, &guest, 1, DEVICE_HERE, err);
     if (!status)
         status = device_stream_sync(device, work->copy, DEVICE_HERE, err);
-    struct error second;
-    enum status dropped = drop_view(work, &guest, status ? &second : err);
-    return status ? status : dropped;
+    drop_view(work, &guest);
+    return status;
 }
 
 static enum status run_round(struct work_streams *work, struct error *err)
@@ -359,16 +351,14 @@ void work_streams_close(struct work_streams *work)
 {
     if (!work)
         return;
-    struct error unused;
     const struct device_stream streams[] = { work->compute, work->second, work->copy };
-    /* Waits for their work; what cannot be given back goes with the device. */
+    /* Waits for their work. */
     for (size_t i = 0; i < COUNT_OF(streams); i++)
-        if (streams[i].index && (i == 0 || streams[i].index != work->compute.index) &&
-            device_stream_destroy(work->device, streams[i], DEVICE_HERE, &unused))
-            continue;
-    if (drop_sized(work, &unused) || drop_view(work, &work->rows, &unused) ||
-        drop_view(work, &work->best, &unused))
-        work->has_graph = false;
+        if (streams[i].index && (i == 0 || streams[i].index != work->compute.index))
+            device_stream_destroy(work->device, streams[i], DEVICE_HERE);
+    drop_sized(work);
+    drop_view(work, &work->rows);
+    drop_view(work, &work->best);
     const struct device_mark marks[] = { work->arrived, work->picked_done, work->totalled,
                                          work->chosen };
     for (size_t i = 0; i < COUNT_OF(marks); i++)

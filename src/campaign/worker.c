@@ -80,12 +80,19 @@ static uint64_t counted(const uint64_t *count)
     return __atomic_load_n(count, __ATOMIC_RELAXED);
 }
 
+/* A destroy that was refused, which device_check also reports, is a finding and ends nothing. */
+static enum status check_lost(const struct worker *worker, struct error *err)
+{
+    enum status status = device_check(worker->device, err);
+    return status == STATUS_LOST ? status : STATUS_OK;
+}
+
 enum status worker_run_begin(struct worker *worker, struct worker_run *run, struct error *err)
 {
     worker->run_number++;
     run->begin_ns = clock_ns();
     device_run_begin(worker->device, worker->run_number, run->key);
-    return device_check(worker->device, err);
+    return check_lost(worker, err);
 }
 
 void worker_run_end(struct worker *worker, const struct worker_run *run, enum status status,
@@ -228,7 +235,7 @@ static enum status run_iterations(struct worker *worker, uint32_t *ret_failed, s
             one = one ? one : other;
         }
         *ret_failed += one != STATUS_OK;
-        if (device_check(worker->device, err)) /* nothing more can run here */
+        if (check_lost(worker, err)) /* nothing more can run here */
             break;
     }
     work_streams_close(streams);
@@ -243,7 +250,7 @@ static enum status run_busy(struct worker *worker, uint32_t *ret_failed, struct 
     worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
     for (uint32_t i = 0; i < worker->job->iterations; i++) {
         *ret_failed += work_busy_run(busy, i, err) != STATUS_OK;
-        if (device_check(worker->device, err))
+        if (check_lost(worker, err))
             break;
     }
     work_busy_close(busy);

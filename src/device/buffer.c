@@ -187,13 +187,15 @@ static enum status destroy(struct device *device, struct device_buffer buffer,
     return call_end(&call, STATUS_OK, err);
 }
 
-enum status device_buffer_destroy(struct device *device, struct device_buffer buffer,
-                                  struct device_site site, struct error *err)
+void device_buffer_destroy(struct device *device, struct device_buffer buffer,
+                           struct device_site site)
 {
+    struct error err;
     struct device_tampered call = { .kind = EVENT_BUFFER_DESTROY, .buffer = buffer };
     if (device_is_tampered(device) && !tamper_before(device, &call))
-        return STATUS_OK;
-    return destroy(device, buffer, site, err);
+        return;
+    if (destroy(device, buffer, site, &err))
+        device_keep_refusal(device, &err);
 }
 
 uint64_t device_buffer_bytes(const struct device *device, struct device_buffer buffer)

@@ -143,10 +143,24 @@ const struct device_info *device_info(const struct device *device)
 
 enum status device_check(struct device *device, struct error *err)
 {
-    if (!device_is_lost(device))
-        return STATUS_OK;
+    if (!device_is_lost(device)) {
+        pthread_mutex_lock(&device->lock);
+        enum status refused = device->refused_destroy.status;
+        if (refused)
+            *err = device->refused_destroy;
+        pthread_mutex_unlock(&device->lock);
+        return refused;
+    }
     return error_set(err, STATUS_LOST, "the device is lost: %s (first fault: %s)",
                      device->lost_words, device->first_fault);
+}
+
+void device_keep_refusal(struct device *device, const struct error *err)
+{
+    pthread_mutex_lock(&device->lock);
+    if (!device->refused_destroy.status)
+        device->refused_destroy = *err;
+    pthread_mutex_unlock(&device->lock);
 }
 
 uint64_t device_used_bytes(const struct device *device)

@@ -11,6 +11,9 @@
  * Reading results. A copy out returns a ticket. Its bytes can only be read by redeeming the ticket,
  * which waits for the copy and checks it; they stay valid until the ticket is released.
  *
+ * Destroying. Destroy and release return nothing. With a stale handle they are refused, like any
+ * call, and device_check reports it.
+ *
  * Threads. Any thread may call; calls on one stream are serialised internally. A handle belongs to
  * the device that made it. Closing the device releases everything it made. */
 #ifndef GRETA_DEVICE_DEVICE_H
@@ -85,7 +88,8 @@ struct device_info {
 const struct device_info *device_info(const struct device *device);
 void device_close(struct device *device); /* waits for queued work; NULL is fine */
 
-/* STATUS_OK, or STATUS_LOST with a description of the first fault. */
+/* STATUS_OK; or STATUS_LOST with a description of the first fault; or why the first destroy or
+ * release that was refused was refused. */
 MUST_CHECK enum status device_check(struct device *device, struct error *err);
 
 /* Begins an iteration of a workload: EVENT_RUN. Iterations with the same key must give the same
@@ -130,8 +134,8 @@ MUST_CHECK enum status device_buffer_seal(struct device *device, struct device_b
                                           struct error *err);
 /* Frees immediately, even with work queued: freeing too early is a bug that this layer must be able
  * to show. With guards the canary is checked. */
-MUST_CHECK enum status device_buffer_destroy(struct device *device, struct device_buffer buffer,
-                                             struct device_site site, struct error *err);
+void device_buffer_destroy(struct device *device, struct device_buffer buffer,
+                           struct device_site site);
 /* 0 for a dead handle. */
 uint64_t device_buffer_bytes(const struct device *device, struct device_buffer buffer);
 
@@ -139,8 +143,9 @@ uint64_t device_buffer_bytes(const struct device *device, struct device_buffer b
 
 MUST_CHECK enum status device_stream_create(struct device *device, struct device_site site,
                                             struct device_stream *ret_stream, struct error *err);
-MUST_CHECK enum status device_stream_destroy(struct device *device, struct device_stream stream,
-                                             struct device_site site, struct error *err);
+/* Waits for the stream's work. */
+void device_stream_destroy(struct device *device, struct device_stream stream,
+                           struct device_site site);
 MUST_CHECK enum status device_stream_sync(struct device *device, struct device_stream stream,
                                           struct device_site site, struct error *err);
 /* The layer and step that later calls on the stream belong to; NULL: none. Copied. */
@@ -201,8 +206,9 @@ MUST_CHECK enum status device_copy_out(struct device *device, struct device_stre
 MUST_CHECK enum status device_ticket_redeem(struct device *device, struct device_ticket ticket,
                                             struct device_site site, const void **ret_bytes,
                                             uint64_t *ret_count, struct error *err);
-MUST_CHECK enum status device_ticket_release(struct device *device, struct device_ticket ticket,
-                                             struct device_site site, struct error *err);
+/* If the ticket was not redeemed, waits for its copy. */
+void device_ticket_release(struct device *device, struct device_ticket ticket,
+                           struct device_site site);
 
 /* Copies a view of any size into the caller's memory, in chunks through staging, and waits. */
 MUST_CHECK enum status device_read(struct device *device, struct device_stream stream,
@@ -222,7 +228,7 @@ MUST_CHECK enum status device_graph_end(struct device *device, struct device_str
 MUST_CHECK enum status device_graph_replay(struct device *device, struct device_stream stream,
                                            struct device_graph graph, struct device_site site,
                                            struct error *err);
-MUST_CHECK enum status device_graph_destroy(struct device *device, struct device_graph graph,
-                                            struct device_site site, struct error *err);
+void device_graph_destroy(struct device *device, struct device_graph graph,
+                          struct device_site site);
 
 #endif

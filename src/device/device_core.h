@@ -93,6 +93,8 @@ enum status call_end(struct call *call, enum status status, struct error *err);
      call_refused((call), (check), (operand), (expected), (found)), (status))
 void call_refused(struct call *call, enum event_check check, uint32_t operand, uint64_t expected,
                   uint64_t found);
+/* Keeps the first refusal of a destroy, which has no status of its own, for device_check. */
+void device_keep_refusal(struct device *device, const struct error *err);
 
 /* STATUS_OK, or refuses because the device is lost. `what` names the call as the seeds do: "RoPE
  * launch failed: an illegal memory access was encountered". */

@@ -272,6 +272,8 @@ struct device {
     uint64_t first_fault_id;    /* event of the fault */
     int first_fault_code;       /* of the runtime; 0: it gave none */
     char lost_words[96];        /* what a call that meets the fault says of it */
+
+    struct error refused_destroy; /* the first; under lock; status 0: none was refused */
 };
 
 /* A backend's open fills methods, impl and info and calls this. Takes nothing on failure. */
@@ -281,7 +283,8 @@ MUST_CHECK enum status device_init(struct device *device, const struct device_op
 /* From any thread of a backend: the device is lost from now on. Tells the observer. */
 void device_report_fault(struct device *device, const struct device_fault *fault);
 bool device_is_lost(const struct device *device);
-/* On a lost device: sets err to the first fault, as what `what` failed with; returns STATUS_LOST. */
+/* On a lost device: sets err to the first fault, as what `what` failed with; returns STATUS_LOST.
+ */
 enum status device_set_lost(const struct device *device, const char *what, struct error *err);
 
 /* From a backend, when a command is done that device_wants_completion of (a replay: if

@@ -331,8 +331,8 @@ void graph_slot_release(struct device *device, struct graph_slot *slot)
     graph_builder_destroy(recorded);
 }
 
-enum status device_graph_destroy(struct device *device, struct device_graph graph,
-                                 struct device_site site, struct error *err)
+static enum status destroy(struct device *device, struct device_graph graph,
+                           struct device_site site, struct error *err)
 {
     struct call call;
     call_init(&call, device, EVENT_GRAPH_DESTROY, site);
@@ -351,4 +351,11 @@ enum status device_graph_destroy(struct device *device, struct device_graph grap
     slot_release(&device->graphs, graph.index);
     pthread_mutex_unlock(&device->lock);
     return call_end(&call, STATUS_OK, err);
+}
+
+void device_graph_destroy(struct device *device, struct device_graph graph, struct device_site site)
+{
+    struct error err;
+    if (destroy(device, graph, site, &err))
+        device_keep_refusal(device, &err);
 }

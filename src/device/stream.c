@@ -70,8 +70,8 @@ enum status device_stream_create(struct device *device, struct device_site site,
     return call_end(&call, status, err);
 }
 
-enum status device_stream_destroy(struct device *device, struct device_stream stream,
-                                  struct device_site site, struct error *err)
+static enum status destroy(struct device *device, struct device_stream stream,
+                           struct device_site site, struct error *err)
 {
     struct call call;
     call_init(&call, device, EVENT_STREAM_DESTROY, site);
@@ -95,6 +95,14 @@ enum status device_stream_destroy(struct device *device, struct device_stream st
     slot_release(&device->streams, stream.index);
     pthread_mutex_unlock(&device->lock);
     return call_end(&call, STATUS_OK, err);
+}
+
+void device_stream_destroy(struct device *device, struct device_stream stream,
+                           struct device_site site)
+{
+    struct error err;
+    if (destroy(device, stream, site, &err))
+        device_keep_refusal(device, &err);
 }
 
 /* A wait is where a fault is noticed, and where traps are collected. */
@@ -186,7 +194,14 @@ static void *find_mark(struct device *device, struct device_mark mark)
 
 void device_mark_destroy(struct device *device, struct device_mark mark)
 {
+    struct error err;
     void *impl = find_mark(device, mark);
+    if (!impl && mark.index) { /* a zero handle was never a mark: nothing to do */
+        error_set_at(&err, STATUS_NOT_FOUND, __FILE__, __LINE__,
+                     "mark: expected a live one, found handle %" PRIu32 ".%" PRIu32, mark.index,
+                     mark.generation);
+        device_keep_refusal(device, &err);
+    }
     if (!impl)
         return;
     device->methods->mark_destroy(device, impl);

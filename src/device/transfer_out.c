@@ -165,36 +165,38 @@ enum status device_ticket_redeem(struct device *device, struct device_ticket tic
     return call_end(&call, status, err);
 }
 
-enum status device_ticket_release(struct device *device, struct device_ticket ticket,
-                                  struct device_site site, struct error *err)
+void device_ticket_release(struct device *device, struct device_ticket ticket,
+                           struct device_site site)
 {
     struct call call;
-    struct error failure;
+    struct error err;
     enum status waited = STATUS_OK;
     struct device_tampered asked = { .kind = EVENT_TICKET_RELEASE, .ticket = ticket };
     if (device_is_tampered(device) && !tamper_before(device, &asked))
-        return STATUS_OK;
+        return;
     call_init(&call, device, EVENT_TICKET_RELEASE, site);
     call.event.object = ticket.index;
     call.event.epoch = (uint16_t)ticket.generation;
     struct staging_slot *slot = staging_find(device, ticket);
-    if (!slot)
-        return refuse_ticket(&call, ticket, "release", err);
+    if (!slot) {
+        if (refuse_ticket(&call, ticket, "release", &err))
+            device_keep_refusal(device, &err);
+        return;
+    }
     call.event.cause_id = slot->event_id;
     call.event.bytes = slot->bytes;
     call.event.host_address = (uint64_t)(uintptr_t)slot->memory;
     call_begin(&call);
     /* Released unread: the queued copy still needs the slot. */
     if (slot->state == STAGING_LANDING) {
-        waited = device->methods->mark_sync(device, slot->mark, &failure);
+        call.what = "copy out";
+        waited = device->methods->mark_sync(device, slot->mark, &err);
         if (!waited)
-            waited = call_fail_if_lost(&call, "copy out", &failure);
+            waited = call_fail_if_lost(&call, call.what, &err);
     }
     tell_landed(device, slot);
     staging_give_back(device, slot);
-    /* The copy's failure is in the event; the caller, who never read it, has its slot back. */
-    call_end(&call, waited, &failure);
-    return STATUS_OK;
+    call_end(&call, waited, &err); /* if the copy failed, its event says so */
 }
 
 /* ---- Dumps ---------------------------------------------------------------------------------- */
@@ -224,12 +226,7 @@ static enum status read_run(struct device *device, struct device_stream stream,
             ASSERT(landed);
             memcpy(target + at, landed, (size_t)count);
         }
-        struct error second;
-        enum status released = device_ticket_release(device, ticket, site, &second);
-        if (!status && released) {
-            *err = second;
-            status = released;
-        }
+        device_ticket_release(device, ticket, site);
         TRY(status);
     }
     return STATUS_OK;

@@ -46,20 +46,17 @@ enum status engine_argmax_open(struct engine *engine, struct error *err)
 
 void engine_argmax_close(struct engine *engine)
 {
-    struct error unused;
     while (engine_argmax_pending(engine)) {
         struct engine_argmax_entry *entry = oldest(engine);
         engine->argmax_waited++;
-        if (device_ticket_release(engine->device, entry->ticket, DEVICE_HERE, &unused))
-            continue; /* it goes with the device */
+        device_ticket_release(engine->device, entry->ticket, DEVICE_HERE);
     }
     for (size_t i = 0; i < COUNT_OF(engine->argmax_entries); i++) {
         free(engine->argmax_entries[i].ids);
         free(engine->argmax_entries[i].slots);
     }
-    if (engine->argmax_stream.index &&
-        device_stream_destroy(engine->device, engine->argmax_stream, DEVICE_HERE, &unused))
-        engine->argmax_stream.index = 0; /* it goes with the device */
+    if (engine->argmax_stream.index)
+        device_stream_destroy(engine->device, engine->argmax_stream, DEVICE_HERE);
     if (engine->argmax_made.index)
         device_mark_destroy(engine->device, engine->argmax_made);
 }
@@ -196,13 +193,7 @@ enum status engine_argmax_wait(struct engine *engine, int32_t *ids, struct error
                                               &bytes, err);
     if (!status)
         memcpy(entry->ids, landed, entry->count * sizeof(*ids));
-    struct error second;
-    enum status released = device_ticket_release(engine->device, entry->ticket, DEVICE_HERE,
-                                                 &second);
-    if (!status && released) {
-        *err = second;
-        status = released;
-    }
+    device_ticket_release(engine->device, entry->ticket, DEVICE_HERE);
     TRY(status);
     memcpy(ids, entry->ids, entry->count * sizeof(*ids));
     for (uint32_t i = 0; entry->is_used && i < entry->count; i++)

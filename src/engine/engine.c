@@ -12,24 +12,20 @@
 /* Destroys the buffers of those views that have one. */
 static void drop_views(struct engine *engine, const struct device_view *views, size_t count)
 {
-    struct error unused;
     for (size_t i = 0; i < count; i++)
-        if (engine_has(&views[i]) &&
-            device_buffer_destroy(engine->device, views[i].buffer, DEVICE_HERE, &unused))
-            continue; /* cannot be given back: it goes with the device */
+        if (engine_has(&views[i]))
+            device_buffer_destroy(engine->device, views[i].buffer, DEVICE_HERE);
 }
 
 void engine_close(struct engine *engine)
 {
     if (!engine)
         return;
-    struct error unused;
     engine_drop_replays(engine);
     engine_argmax_close(engine);
     /* Waits for queued work, so that no kernel uses the buffers destroyed below. */
-    if (engine->stream.index &&
-        device_stream_destroy(engine->device, engine->stream, DEVICE_HERE, &unused))
-        engine->stream.index = 0;
+    if (engine->stream.index)
+        device_stream_destroy(engine->device, engine->stream, DEVICE_HERE);
     for (uint32_t i = 0; engine->layers && i < engine->config.block_count; i++) {
         drop_views(engine, engine->layers[i].weights, MODEL_ROLE_COUNT);
         drop_views(engine, &engine->layers[i].keys, 1);

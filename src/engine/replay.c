@@ -14,10 +14,8 @@ static struct engine_replay *find(struct engine *engine, uint64_t tokens, uint64
 
 static void drop(struct engine *engine, struct engine_replay *replay)
 {
-    struct error unused;
-    if (replay->graph.index &&
-        device_graph_destroy(engine->device, replay->graph, DEVICE_HERE, &unused))
-        replay->graph.index = 0; /* it goes with the device */
+    if (replay->graph.index)
+        device_graph_destroy(engine->device, replay->graph, DEVICE_HERE);
     *replay = (struct engine_replay){ 0 };
 }
 
@@ -35,11 +33,10 @@ static enum status record(struct engine *engine, uint64_t tokens, uint64_t logit
     TRY(device_graph_begin(engine->device, engine->stream, DEVICE_HERE, err));
     enum status status = engine_run(engine, tokens, logits, err);
     if (status) {
-        /* The recording is ended whatever came; there is nothing to keep of it. */
+        /* The recording is ended in any case, and not kept. */
         if (device_graph_end(engine->device, engine->stream, DEVICE_HERE, &graph, &unused) ==
-                STATUS_OK &&
-            device_graph_destroy(engine->device, graph, DEVICE_HERE, &unused))
-            return status;
+            STATUS_OK)
+            device_graph_destroy(engine->device, graph, DEVICE_HERE);
         return status;
     }
     TRY(device_graph_end(engine->device, engine->stream, DEVICE_HERE, &graph, err));

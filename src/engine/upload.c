@@ -133,9 +133,8 @@ enum status engine_upload_create(struct engine *engine, const struct gguf_file *
 
 static void close_lane(struct device *device, struct lane *lane)
 {
-    struct error unused;
-    if (lane->raw.index && device_buffer_destroy(device, lane->raw, DEVICE_HERE, &unused))
-        lane->raw.index = 0; /* cannot be given back: it goes with the device */
+    if (lane->raw.index)
+        device_buffer_destroy(device, lane->raw, DEVICE_HERE);
     device_mark_destroy(device, lane->filled);
     device_mark_destroy(device, lane->read);
 }
@@ -176,8 +175,8 @@ void engine_upload_destroy(struct engine_upload *upload)
         struct lane *lane = &upload->lanes[i];
         laid_out = laid_out || lane->raw_used;
         /* Waits for the stream's copies. */
-        if (lane->stream.index && device_stream_destroy(device, lane->stream, DEVICE_HERE, &unused))
-            lane->stream.index = 0;
+        if (lane->stream.index)
+            device_stream_destroy(device, lane->stream, DEVICE_HERE);
     }
     /* The engine's stream may still read the raw buffers. */
     if (laid_out) { /* fails on a lost device, where nothing runs any more */

@@ -15,14 +15,12 @@ static bool went_well(enum status status)
 
 void inject_act_destroy(struct inject *inject, struct device_buffer buffer)
 {
-    struct error unused;
-    went_well(device_buffer_destroy(inject->device, buffer, DEVICE_HERE, &unused));
+    device_buffer_destroy(inject->device, buffer, DEVICE_HERE);
 }
 
 void inject_act_release(struct inject *inject, struct device_ticket ticket)
 {
-    struct error unused;
-    went_well(device_ticket_release(inject->device, ticket, DEVICE_HERE, &unused));
+    device_ticket_release(inject->device, ticket, DEVICE_HERE);
 }
 
 void inject_act_name(struct inject *inject, struct device_buffer buffer, char *name)

@@ -204,7 +204,8 @@ static enum status work(const struct stage *stage, struct error *err)
     TRY(device_mark_wait(device, stage->other, stage->mark, DEVICE_HERE, err));
     TRY(device_mark_sync(device, stage->mark, DEVICE_HERE, err));
     TRY(device_stream_sync(device, stage->other, DEVICE_HERE, err));
-    return device_graph_destroy(device, graph, DEVICE_HERE, err);
+    device_graph_destroy(device, graph, DEVICE_HERE);
+    return STATUS_OK;
 }
 
 /* More slots at a time than are made when the device is opened. */
@@ -223,7 +224,7 @@ static enum status hold_tickets(const struct stage *stage, struct error *err)
         TRY(device_ticket_redeem(device, tickets[i], DEVICE_HERE, &bytes, &count, err));
         assert_int_equal(count, sizeof(weights));
         assert_memory_equal(bytes, weights, sizeof(weights));
-        TRY(device_ticket_release(device, tickets[i], DEVICE_HERE, err));
+        device_ticket_release(device, tickets[i], DEVICE_HERE);
     }
     return STATUS_OK;
 }
@@ -240,8 +241,8 @@ static enum status look(const struct stage *stage, struct error *err)
     TRY(device_read(device, stream, &stage->x, found, DEVICE_HERE, err));
     assert_memory_equal(found, weights, sizeof(found));
     TRY(hold_tickets(stage, err));
-    TRY(device_buffer_destroy(device, stage->x.buffer, DEVICE_HERE, err));
-    TRY(device_stream_destroy(device, stage->other, DEVICE_HERE, err));
+    device_buffer_destroy(device, stage->x.buffer, DEVICE_HERE);
+    device_stream_destroy(device, stage->other, DEVICE_HERE);
     return device_check(device, err);
 }
 

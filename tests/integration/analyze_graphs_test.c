@@ -45,7 +45,7 @@ static void run_graph(struct bench *bench, enum graph_defect defect, int32_t def
             break;
         if (now && defect == GRAPH_STALE) {
             CHECK_OK(device_stream_sync(device, stream, DEVICE_HERE, err), err);
-            CHECK_OK(device_buffer_destroy(device, y.buffer, DEVICE_HERE, err), err);
+            device_buffer_destroy(device, y.buffer, DEVICE_HERE);
             y = make_floats(bench, 2048, "y");
         }
         if (device_graph_replay(device, stream, graph, DEVICE_HERE, &unused) ||
@@ -181,13 +181,15 @@ static void *run_worker(void *argument)
                                                  &ticket, &err);
             bad = status != STATUS_BUSY &&
                   (status ||
-                   device_ticket_redeem(device, ticket, DEVICE_HERE, &bytes, &bytes_count, &err) ||
-                   device_ticket_release(device, ticket, DEVICE_HERE, &err));
+                   device_ticket_redeem(device, ticket, DEVICE_HERE, &bytes, &bytes_count, &err));
+            if (!status)
+                device_ticket_release(device, ticket, DEVICE_HERE);
         } else {
-            bad = device_stream_sync(device, streams[current], DEVICE_HERE, &err) ||
-                  device_buffer_destroy(device, view.buffer, DEVICE_HERE, &err);
+            bad = device_stream_sync(device, streams[current], DEVICE_HERE, &err) != STATUS_OK;
+            device_buffer_destroy(device, view.buffer, DEVICE_HERE);
             fresh = true;
         }
+        bad = bad || device_check(device, &err);
     }
     worker->failed = bad;
     return NULL;

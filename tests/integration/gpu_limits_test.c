@@ -70,9 +70,9 @@ static void fill_up(bool guards)
         assert_int_equal(device_check(lab.device, &lab.err), STATUS_OK);
         /* A small one still fits, and works. */
         LAB_OK(&lab, device_buffer_create(lab.device, 4096, "small", DEVICE_HERE, &one, &lab.err));
-        LAB_OK(&lab, device_buffer_destroy(lab.device, one, DEVICE_HERE, &lab.err));
+        device_buffer_destroy(lab.device, one, DEVICE_HERE);
         while (count-- > 0)
-            LAB_OK(&lab, device_buffer_destroy(lab.device, buffers[count], DEVICE_HERE, &lab.err));
+            device_buffer_destroy(lab.device, buffers[count], DEVICE_HERE);
         assert_int_equal(device_used_bytes(lab.device), 0); /* and the second round is the same */
     }
     lab_close(&lab);
@@ -156,7 +156,7 @@ static void check_parts(bool watched)
         check_part(&lab, buffers[i], (uint8_t)(i + 1));
     assert_int_equal(device_used_bytes(lab.device), PARTS * PART_BYTES);
     for (uint32_t i = 0; i < PARTS; i += 2)
-        LAB_OK(&lab, device_buffer_destroy(lab.device, buffers[i], DEVICE_HERE, &lab.err));
+        device_buffer_destroy(lab.device, buffers[i], DEVICE_HERE);
     for (uint32_t i = 1; i < PARTS; i += 2)
         check_part(&lab, buffers[i], (uint8_t)(i + 1));
     device_reserve(lab.device, 4096); /* the one before lives on with its buffers, and ends */
@@ -179,15 +179,15 @@ static void check_room(bool watched)
                                               &lab.err);
     assert_int_equal(status, watched ? STATUS_OK : STATUS_NO_MEMORY);
     if (watched)
-        LAB_OK(&lab, device_buffer_destroy(lab.device, buffer, DEVICE_HERE, &lab.err));
+        device_buffer_destroy(lab.device, buffer, DEVICE_HERE);
     for (int round = 0; round < 3; round++) {
         device_reserve(lab.device, 5 * eighth);
         LAB_OK(&lab,
                device_buffer_create(lab.device, 4096, "small", DEVICE_HERE, &buffer, &lab.err));
-        LAB_OK(&lab, device_buffer_destroy(lab.device, buffer, DEVICE_HERE, &lab.err));
+        device_buffer_destroy(lab.device, buffer, DEVICE_HERE);
         LAB_OK(&lab, device_buffer_create(lab.device, 6 * eighth, "large", DEVICE_HERE, &buffer,
                                           &lab.err));
-        LAB_OK(&lab, device_buffer_destroy(lab.device, buffer, DEVICE_HERE, &lab.err));
+        device_buffer_destroy(lab.device, buffer, DEVICE_HERE);
     }
     device_reserve(lab.device, 5 * eighth);
     lab_close(&lab);

@@ -409,7 +409,7 @@ static void test_graph(void **state)
             wanted = (wanted + values[i]) * 2;
         assert_true(found[i] == wanted);
     }
-    LAB_OK(&gpu, device_graph_destroy(gpu.device, graph, DEVICE_HERE, &gpu.err));
+    device_graph_destroy(gpu.device, graph, DEVICE_HERE);
     free(values);
 }
 

@@ -30,6 +30,17 @@ static void check_refusal(struct fixture *fixture, enum status status, const str
     assert_string_not_equal(event->file, "");
 }
 
+/* A destroy returns nothing: the event says that it was refused, and device_check which was the
+ * first. */
+static void check_destroy_refused(struct fixture *fixture, enum event_kind kind, const char *first)
+{
+    const struct event *event = recorder_last(&fixture->recorder, kind);
+    assert_non_null(event);
+    assert_int_equal(event->outcome, EVENT_REFUSED);
+    CHECK_FAILS(device_check(fixture->device, &fixture->err), STATUS_NOT_FOUND, &fixture->err);
+    check_contains("the first refusal", fixture->err.text, first);
+}
+
 #define NONE EVENT_NO_OPERAND
 
 static struct device_view with_shape(struct device_view view, uint32_t rank, uint64_t d0,
@@ -76,8 +87,7 @@ static void test_views(void **state)
         check_refusal(&fixture, status, recorder_last(&fixture.recorder, EVENT_FILL),
                       &rows[i].wanted);
     }
-    CHECK_OK(device_buffer_destroy(fixture.device, good.buffer, DEVICE_HERE, &fixture.err),
-             &fixture.err);
+    device_buffer_destroy(fixture.device, good.buffer, DEVICE_HERE);
     enum status status = device_fill(fixture.device, fixture.stream, &dead, 0, DEVICE_HERE,
                                      &fixture.err);
     struct refusal after_free = { "after destroy",       EVENT_CHECK_GENERATION, 1, 2, 0,
@@ -179,7 +189,7 @@ static void test_copies(void **state)
     check_refusal(&fixture, status, recorder_last(&fixture.recorder, EVENT_COPY_OUT), &full);
     CHECK_FAILS(device_copy_in(device, fixture.stream, &x, values, 64, DEVICE_HERE, err),
                 STATUS_BUSY, err);
-    CHECK_OK(device_ticket_release(device, tickets[0], DEVICE_HERE, err), err);
+    device_ticket_release(device, tickets[0], DEVICE_HERE);
     CHECK_OK(device_copy_out(device, fixture.stream, &x, DEVICE_HERE, &tickets[2], err), err);
 
     const void *landed;
@@ -190,8 +200,15 @@ static void test_copies(void **state)
     };
     check_refusal(&fixture, status, recorder_last(&fixture.recorder, EVENT_TICKET_REDEEM),
                   &released);
-    CHECK_OK(device_ticket_release(device, tickets[2], DEVICE_HERE, err), err);
-    CHECK_FAILS(device_ticket_release(device, tickets[2], DEVICE_HERE, err), STATUS_NOT_FOUND, err);
+    device_ticket_release(device, tickets[2], DEVICE_HERE);
+    CHECK_OK(device_check(device, err), err);
+    device_ticket_release(device, tickets[2], DEVICE_HERE);
+    struct refusal twice = { "released twice", EVENT_CHECK_TICKET, tickets[2].generation, 0, NONE,
+                             "not released" };
+    status = device_check(device, err);
+    assert_int_equal(status, STATUS_NOT_FOUND);
+    check_refusal(&fixture, STATUS_REFUSED, recorder_last(&fixture.recorder, EVENT_TICKET_RELEASE),
+                  &twice);
 
     imported = x;
     CHECK_OK(device_buffer_import(device, values, sizeof(values), "weights", DEVICE_HERE,
@@ -222,13 +239,16 @@ static void test_graphs(void **state)
     CHECK_OK(device_graph_end(device, fixture.stream, DEVICE_HERE, &graph, err), err);
     CHECK_OK(device_graph_replay(device, fixture.stream, graph, DEVICE_HERE, err), err);
     CHECK_OK(device_stream_sync(device, fixture.stream, DEVICE_HERE, err), err);
-    CHECK_OK(device_buffer_destroy(device, x.buffer, DEVICE_HERE, err), err);
+    device_buffer_destroy(device, x.buffer, DEVICE_HERE);
     status = device_graph_replay(device, fixture.stream, graph, DEVICE_HERE, err);
     struct refusal stale = {
         "stale graph", EVENT_CHECK_STALE_GRAPH, 1, 2, NONE, "record the graph"
     };
     check_refusal(&fixture, status, recorder_last(&fixture.recorder, EVENT_GRAPH_REPLAY), &stale);
-    CHECK_OK(device_graph_destroy(device, graph, DEVICE_HERE, err), err);
+    device_graph_destroy(device, graph, DEVICE_HERE);
+    CHECK_OK(device_check(device, err), err);
+    device_graph_destroy(device, graph, DEVICE_HERE);
+    check_destroy_refused(&fixture, EVENT_GRAPH_DESTROY, "graph: expected a live one");
     CHECK_FAILS(device_graph_replay(device, fixture.stream, graph, DEVICE_HERE, err),
                 STATUS_NOT_FOUND, err);
     fixture_close(&fixture);
@@ -245,17 +265,21 @@ static void test_dead_handles(void **state)
     struct device_stream other, never = { 60, 1 };
     struct device_mark mark, unborn = { 9, 1 };
     CHECK_OK(device_stream_create(device, DEVICE_HERE, &other, err), err);
-    CHECK_OK(device_stream_destroy(device, other, DEVICE_HERE, err), err);
+    device_stream_destroy(device, other, DEVICE_HERE);
     CHECK_FAILS(device_fill(device, other, &x, 0, DEVICE_HERE, err), STATUS_NOT_FOUND, err);
     CHECK_FAILS(device_fill(device, never, &x, 0, DEVICE_HERE, err), STATUS_NOT_FOUND, err);
-    CHECK_FAILS(device_stream_destroy(device, other, DEVICE_HERE, err), STATUS_NOT_FOUND, err);
+    CHECK_OK(device_check(device, err), err);
+    device_stream_destroy(device, other, DEVICE_HERE);
+    check_destroy_refused(&fixture, EVENT_STREAM_DESTROY, "stream: expected a live one");
     CHECK_OK(device_mark_create(device, &mark, err), err);
     device_mark_destroy(device, mark);
     CHECK_FAILS(device_mark_record(device, fixture.stream, mark, DEVICE_HERE, err),
                 STATUS_NOT_FOUND, err);
     CHECK_FAILS(device_mark_sync(device, unborn, DEVICE_HERE, err), STATUS_NOT_FOUND, err);
-    CHECK_OK(device_buffer_destroy(device, x.buffer, DEVICE_HERE, err), err);
-    CHECK_FAILS(device_buffer_destroy(device, x.buffer, DEVICE_HERE, err), STATUS_NOT_FOUND, err);
+    device_buffer_destroy(device, x.buffer, DEVICE_HERE);
+    device_buffer_destroy(device, x.buffer, DEVICE_HERE);
+    /* The first refusal is kept: it was the stream's. */
+    check_destroy_refused(&fixture, EVENT_BUFFER_DESTROY, "stream: expected a live one");
     assert_int_equal(device_buffer_bytes(device, x.buffer), 0);
     assert_int_equal(device_used_bytes(device), 0);
     assert_int_equal(device_peak_bytes(device), 64);

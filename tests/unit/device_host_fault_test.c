@@ -88,7 +88,7 @@ static void test_lost_for_good(void **state)
                 err);
     CHECK_FAILS(device_check(device, err), STATUS_LOST, err);
     /* What is on the host can still be given back. */
-    CHECK_OK(device_buffer_destroy(device, x.buffer, DEVICE_HERE, err), err);
+    device_buffer_destroy(device, x.buffer, DEVICE_HERE);
     fixture_close(&fixture);
 }
 
@@ -120,7 +120,7 @@ static void test_seen_at_the_copy(void **state)
     check_contains("redeem", err->text,
                    "copy out failed: an illegal memory access was encountered");
     check_contains("redeem", err->text, "first fault: poke");
-    CHECK_OK(device_ticket_release(device, ticket, DEVICE_HERE, err), err);
+    device_ticket_release(device, ticket, DEVICE_HERE);
     fixture_close(&fixture);
 }
 
@@ -138,7 +138,7 @@ static void test_released_unread(void **state)
     fixture_fill(&fixture, &logits, 0);
     struct device_ticket ticket;
     CHECK_OK(device_copy_out(device, fixture.stream, &logits, DEVICE_HERE, &ticket, err), err);
-    CHECK_OK(device_ticket_release(device, ticket, DEVICE_HERE, err), err);
+    device_ticket_release(device, ticket, DEVICE_HERE);
     const struct event *release = recorder_last(&fixture.recorder, EVENT_TICKET_RELEASE);
     assert_int_equal(release->outcome, EVENT_DONE);
     assert_int_equal(release->code, 0);
@@ -152,7 +152,7 @@ static void test_released_unread(void **state)
     CHECK_OK(device_launch(device, fixture.stream, &wrong, DEVICE_HERE, err), err);
     CHECK_OK(device_copy_out(device, fixture.stream, &logits, DEVICE_HERE, &ticket, err), err);
     open_gate(&gate);
-    CHECK_OK(device_ticket_release(device, ticket, DEVICE_HERE, err), err);
+    device_ticket_release(device, ticket, DEVICE_HERE);
     const struct event *fault = recorder_last(&fixture.recorder, EVENT_FAULT);
     release = recorder_last(&fixture.recorder, EVENT_TICKET_RELEASE);
     assert_int_equal(fault->code, 0); /* there is no runtime that could give one */
@@ -194,7 +194,7 @@ static void test_use_after_free(void **state)
     struct device_launch late = launch_add(x, &one);
     CHECK_OK(device_launch(device, fixture.stream, &held, DEVICE_HERE, err), err);
     CHECK_OK(device_launch(device, fixture.stream, &late, DEVICE_HERE, err), err);
-    CHECK_OK(device_buffer_destroy(device, x.buffer, DEVICE_HERE, err), err);
+    device_buffer_destroy(device, x.buffer, DEVICE_HERE);
     open_gate(&gate);
     CHECK_FAILS(device_stream_sync(device, fixture.stream, DEVICE_HERE, err), STATUS_LOST, err);
     check_contains("late", err->text, "first fault: add");
@@ -209,8 +209,7 @@ static void test_canary(void **state)
     /* 40 bytes: 24 of slack up to the guard page. */
     struct device_view x = fixture_floats(&fixture, 10, "x");
     CHECK_OK(poke(&fixture, x, 43), &fixture.err);
-    CHECK_OK(device_buffer_destroy(fixture.device, x.buffer, DEVICE_HERE, &fixture.err),
-             &fixture.err);
+    device_buffer_destroy(fixture.device, x.buffer, DEVICE_HERE);
     const struct event *canary = recorder_last(&fixture.recorder, EVENT_CANARY);
     assert_non_null(canary);
     assert_int_equal(canary->found, 43);

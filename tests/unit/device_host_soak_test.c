@@ -72,15 +72,15 @@ static void scene_check(struct worker *worker, struct scene *scene)
     for (uint64_t i = 0; !worker->failure && i < count / sizeof(float); i++)
         if (((const float *)bytes)[i] != scene->value)
             worker->failure = "a value is wrong";
-    STEP(worker, device_ticket_release(worker->device, ticket, DEVICE_HERE, &worker->err));
+    device_ticket_release(worker->device, ticket, DEVICE_HERE);
 }
 
 static void scene_renew(struct worker *worker, struct scene *scene)
 {
     STEP(worker, device_stream_sync(worker->device, scene->streams[scene->current], DEVICE_HERE,
                                     &worker->err));
-    STEP(worker,
-         device_buffer_destroy(worker->device, scene->view.buffer, DEVICE_HERE, &worker->err));
+    device_buffer_destroy(worker->device, scene->view.buffer, DEVICE_HERE);
+    STEP(worker, device_check(worker->device, &worker->err));
     STEP(worker, device_buffer_create(worker->device, FLOATS * sizeof(float), "soak", DEVICE_HERE,
                                       &scene->view.buffer, &worker->err));
     STEP(worker, device_fill(worker->device, scene->streams[scene->current], &scene->view, 0,
