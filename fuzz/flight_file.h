@@ -22,6 +22,7 @@ static inline void flight_file_begin(uint8_t *file, const struct flight_plan *pl
                                       .allocation_count = allocation_count,
                                       .graph_record_count = graph_record_count,
                                       .call_tables = call_tables ? 1 : 0,
+                                      .device_count = 1,
                                       .ring_offset = plan->ring_offset,
                                       .file_bytes = plan->file_bytes };
     memcpy(header->magic, FLIGHT_MAGIC, sizeof(header->magic));

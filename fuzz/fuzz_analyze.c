@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { WHOLE_FILE = 1, CHECKPOINT = 2, CLOSED = 4, DESCRIBE = 8, OLD_IDS = 16, FOREIGN = 32 };
 
-static size_t event_bytes(uint8_t what)
+static size_t input_bytes(uint8_t what)
 {
     return what & FOREIGN ? FOREIGN_EVENT_BYTES : EVENT_BYTES;
 }
@@ -43,25 +43,56 @@ static uint64_t stretch(uint8_t byte)
 /* What only events of a foreign program have. */
 static void make_foreign(struct event *event, const uint8_t *in)
 {
-    event->flags = (uint16_t)(EVENT_FOREIGN | in[0] << 1 | (in[1] & 3u) << 9);
-    event->begin_check = (in[1] >> 2) % EVENT_CHECK_COUNT;
-    event->begin_operand = in[2] & 3u;
+    event->flags = (uint32_t)(EVENT_FOREIGN | in[0] << 1 | (in[1] & 3u) << 9);
     event->stack_index = (in[2] >> 2) & 15u;
-    event->name_index = in[2] >> 6;
     /* Streams have default ones among them; objects graphs that are recorded into. */
     if (in[3] & 1)
-        event->object = 0;
+        memset(event->words, 0, sizeof(event->words));
+    if (event->kind == EVENT_LAUNCH)
+        event->launch.name_index = in[2] >> 6;
     if (in[3] & 2)
         event->stream_index = in[3] >> 6;
     if (in[3] & 4)
         event->check = EVENT_CHECK_NONE;
-    if (in[3] & 8)
-        event->bytes = event->accesses[0].bytes;
+    if ((in[3] & 8) && event_is_copy(event->kind))
+        event->copy.bytes = event->accesses[0].bytes;
+}
+
+/* Whatever the kind makes of it: handles, addresses and sizes that meet those of other events. */
+static void make_payload(struct event *event, const uint8_t *in)
+{
+    uint64_t object = stretch(in[5]), address = in[10] * UINT64_C(0x800);
+    uint64_t bytes = stretch(in[11]) * 256u;
+    switch (event_payload_of((enum event_kind)event->kind)) {
+    case EVENT_PAYLOAD_BUFFER:
+        event->buffer = (struct event_buffer){ bytes, address, object, (uint32_t)object, in[8] };
+        break;
+    case EVENT_PAYLOAD_COPY:
+        event->copy = (struct event_copy){
+            bytes,      address,   in[4] & 16 ? object : 0, (uint32_t)object, in[4] >> 4,
+            in[8] & 3u, in[9] & 3u
+        };
+        break;
+    case EVENT_PAYLOAD_TICKET:
+        event->ticket = (struct event_ticket){ bytes,      address,   in[8], (uint32_t)object,
+                                               in[4] >> 4, in[9] & 1u };
+        break;
+    case EVENT_PAYLOAD_GRAPH:
+        event->graph = (struct event_graph){ object, in[11], in[4] >> 4 };
+        break;
+    case EVENT_PAYLOAD_FAULT:
+        event->fault = (struct event_fault){ address, object, in[9] % EVENT_ADDRESS_COUNT };
+        break;
+    default: {
+        const uint64_t words[EVENT_PAYLOAD_WORDS] = { object, stretch(in[9]), in[8], bytes };
+        memcpy(event->words, words, sizeof(words));
+    }
+    }
 }
 
 static struct event make_event(const uint8_t *data, size_t index, uint64_t id, uint8_t what)
 {
-    const uint8_t *in = data + index * event_bytes(what);
+    const uint8_t *in = data + index * input_bytes(what);
     struct event event = { .id = id,
                            .kind = in[0] % EVENT_KIND_COUNT,
                            .outcome = in[1] % EVENT_OUTCOME_COUNT,
@@ -70,18 +101,15 @@ static struct event make_event(const uint8_t *data, size_t index, uint64_t id, u
                            .operand = in[2] >> 4,
                            .stream_index = (uint32_t)stretch(in[3]),
                            .thread_index = in[4] & 7u,
-                           .epoch = in[4] >> 4,
-                           .object = stretch(in[5]),
                            .cause_id = in[6] & 128 ? stretch(in[6]) : id - (in[6] & 31u),
                            .begin_ns = id * 100000u + in[7] * 50000u,
                            .end_ns = id * 100000u + in[7] * 90000u,
                            .expected = in[8],
                            .found = stretch(in[9]),
-                           .host_address = in[10] * UINT64_C(0x800),
-                           .bytes = stretch(in[11]) * 256u,
                            .access_count = in[12] & 3u,
                            .scope = { in[13] & 3, in[13] >> 6, "t" },
                            .code = in[14] };
+    make_payload(&event, in);
     event.op[0] = (char)('a' + in[15] % 4);
     for (uint8_t i = 0; i < event.access_count; i++)
         event.accesses[i] = (struct event_access){ .address = (in[12] >> 2) * UINT64_C(0x1000) +
@@ -170,7 +198,6 @@ static void feed(const uint8_t *data, size_t count, uint8_t what, const struct c
 
 static void put_record(struct flight_record *record, const struct event *event)
 {
-    record->state = event->id;
     record->event = *event;
     record->begin_checksum = flight_begin_checksum(&record->event);
     record->end_checksum = event->phase == EVENT_END ? flight_end_checksum(&record->event) : 0;
@@ -196,19 +223,20 @@ static void fill_file(uint8_t *file, const struct flight_plan *plan, const uint8
         }
         if (i >= ALLOCATIONS)
             continue;
-        entries[i].allocation = (struct flight_allocation){ .address = event.host_address,
-                                                            .bytes = event.bytes,
-                                                            .created_id = event.object,
-                                                            .destroyed_id = event.found,
-                                                            .buffer_index = event.operand,
-                                                            .generation = event.epoch };
+        entries[i].allocation =
+            (struct flight_allocation){ .address = event.words[0],
+                                        .bytes = event.words[1],
+                                        .created_id = event.words[2],
+                                        .destroyed_id = event.found,
+                                        .buffer_index = event.operand,
+                                        .generation = (uint16_t)event.words[3] };
         entries[i].checksum = flight_entry_checksum(&entries[i].allocation);
     }
     struct flight_checkpoint_slot *slot =
         (struct flight_checkpoint_slot *)(file + plan->checkpoint_offset);
     slot->sequence = 1;
     slot->analysed_id = first + count / 2;
-    slot->count = count * event_bytes(what) < sizeof(slot->bytes) ? count * event_bytes(what) : 0;
+    slot->count = count * input_bytes(what) < sizeof(slot->bytes) ? count * input_bytes(what) : 0;
     memcpy(slot->bytes, data, (size_t)slot->count);
     static const uint8_t magic[] = { 'G', 'R', 'A', '1' };
     if (slot->count >= sizeof(magic))
@@ -221,7 +249,7 @@ static void read_file(const uint8_t *data, size_t count, uint8_t what,
                       const struct crumb_page *crumbs)
 {
     struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS,
-                                             (what & FOREIGN) != 0);
+                                             (what & FOREIGN) != 0, 1);
     uint8_t *file = calloc(1, (size_t)plan.file_bytes);
     struct analyzer *analyzer = create();
     struct flight_reader *reader;
@@ -241,9 +269,9 @@ static void read_file(const uint8_t *data, size_t count, uint8_t what,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct crumb_page crumbs;
-    if (size < 1 + event_bytes(size ? data[0] : 0))
+    if (size < 1 + input_bytes(size ? data[0] : 0))
         return 0;
-    size_t count = (size - 1) / event_bytes(data[0]);
+    size_t count = (size - 1) / input_bytes(data[0]);
     if (count > 512)
         count = 512;
     memset(&crumbs, 0, sizeof(crumbs));

@@ -76,7 +76,7 @@ static void make_calls(uint8_t *file, const struct flight_plan *plan)
         ring[i].event.kind = EVENT_LAUNCH;
         ring[i].event.flags = EVENT_FOREIGN;
         ring[i].event.stack_index = i % (CALL_ENTRIES + 2);
-        ring[i].event.name_index = i % (CALL_ENTRIES + 1);
+        ring[i].event.launch.name_index = i % (CALL_ENTRIES + 1);
     }
 }
 
@@ -86,7 +86,6 @@ static void make_good(uint8_t *file, const struct flight_plan *plan, bool foreig
     struct flight_record *ring = (struct flight_record *)(file + plan->ring_offset);
     for (uint64_t id = 3; id < 3 + RECORDS; id++) {
         struct flight_record *record = &ring[id % RECORDS];
-        record->state = id;
         record->event = (struct event){ .id = id, .phase = EVENT_END, .outcome = EVENT_DONE };
         record->end_checksum = 1;
     }
@@ -237,7 +236,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     bool foreign = (data[0] & FOREIGN) != 0;
-    struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS, foreign);
+    struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS, foreign, 1);
     uint8_t *file = calloc(1, (size_t)plan.file_bytes);
     if (!file)
         return 0;

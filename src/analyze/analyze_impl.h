@@ -145,12 +145,6 @@ void analyze_lost(struct analyzer *analyzer, uint64_t count);
  * counts as lost. */
 uint64_t analyze_forgotten(const struct analyzer *analyzer);
 
-static inline bool event_is_copy(uint8_t kind)
-{
-    return kind == EVENT_COPY_IN || kind == EVENT_COPY_OUT || kind == EVENT_COPY_WITHIN ||
-           kind == EVENT_FILL;
-}
-
 static inline bool event_is_work(uint8_t kind)
 {
     return event_is_copy(kind) || kind == EVENT_LAUNCH;

@@ -267,7 +267,7 @@ bool order_held_back(const struct order *order, uint32_t stream_index, uint64_t 
                      const struct vclock *clock);
 /* Of a foreign program: a legacy default stream comes after all blocking streams' work before it,
  * and they after its. flags: of the event. */
-void order_join_default_streams(struct order *order, struct stream_state *stream, uint16_t flags);
+void order_join_default_streams(struct order *order, struct stream_state *stream, uint32_t flags);
 
 /* Memory (order_buffers.c). */
 void order_buffer_create(struct analyzer *analyzer, const struct event *event);

@@ -142,7 +142,7 @@ static void note_event(struct analyzer *analyzer, const struct event *event)
     if (latest > analyzer->last_ns)
         analyzer->last_ns = latest;
     if (event->kind == EVENT_RUN) {
-        analyzer->iteration = event->object;
+        analyzer->iteration = event->run.iteration;
         if (!analyzer->warming)
             analyzer->result.iteration_count++;
     }

@@ -305,8 +305,8 @@ static int compare_order(const void *a, const void *b)
     return left->index < right->index ? -1 : 1;
 }
 
-/* The first candidate of a fault of which several launches may be the cause; UINT64_MAX: none. A call
- * that was refused after it did not run, and is not what came first. */
+/* The first candidate of a fault of which several launches may be the cause; UINT64_MAX: none. A
+ * call that was refused after it did not run, and is not what came first. */
 static uint64_t first_open_fault(const struct analysis *result)
 {
     uint64_t first = UINT64_MAX;

@@ -78,10 +78,10 @@ static void load_graphs(struct analyzer *analyzer, const struct flight_reader *r
     struct event event;
     uint64_t first_id = flight_info(reader)->first_id;
     for (size_t i = 0; flight_graph_launch(reader, i, &event); i++)
-        if (event.object && event.object < first_id) {
-            graphs_record(&analyzer->graphs, event.object, &event);
-            if (event.object > analyzer->graphs.last_ended)
-                analyzer->graphs.last_ended = event.object;
+        if (event_graph_id(&event) && event_graph_id(&event) < first_id) {
+            graphs_record(&analyzer->graphs, event_graph_id(&event), &event);
+            if (event_graph_id(&event) > analyzer->graphs.last_ended)
+                analyzer->graphs.last_ended = event_graph_id(&event);
         }
 }
 

@@ -129,9 +129,8 @@ int32_t flow_origin(const struct analyzer *analyzer, uint64_t event_id)
 
 /* The launch that wrote the range last before `position`, where that output of it was not scanned;
  * NULL: it was, or no launch wrote it. */
-static const struct history_entry *unscanned_writer(const struct history *history,
-                                                    uint64_t position,
-                                                    const struct event_access *range)
+static const struct history_entry *
+unscanned_writer(const struct history *history, uint64_t position, const struct event_access *range)
 {
     struct taint wanted = { range->address, end_of(range), 0 };
     for (uint64_t at = position; at > history_first(history); at--) {
@@ -157,10 +156,10 @@ uint32_t flow_unscanned_writers(const struct analyzer *analyzer, const struct ev
     uint64_t position = history_lower(history, event->id);
     uint32_t count = 0;
     for (uint32_t i = 0; i < event->access_count; i++) {
-        const struct history_entry *writer =
-            event->accesses[i].mode & EVENT_READ
-                ? unscanned_writer(history, position, &event->accesses[i])
-                : NULL;
+        const struct history_entry *writer = event->accesses[i].mode & EVENT_READ
+                                                 ? unscanned_writer(history, position,
+                                                                    &event->accesses[i])
+                                                 : NULL;
         bool known = !writer;
         for (uint32_t j = 0; j < count && j < capacity && !known; j++)
             known = ret_writers[j] == writer;

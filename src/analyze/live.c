@@ -129,7 +129,8 @@ static uint64_t drain(struct analyze_live *live, bool ending)
                 }
                 event.outcome = EVENT_DONE;
                 event.end_ns = now_ns;
-                event.found = 1;
+                if (event.kind == EVENT_TICKET_REDEEM)
+                    event.ticket.waited = 1;
                 analyze_lost(live->analyzer, 1);
             }
             take(live, &event);

@@ -69,19 +69,20 @@ static enum op_hash_state hold_against(struct analyzer *analyzer, struct history
     uint64_t launch = key_of_launch(analyzer, entry);
     if (!launch)
         return OP_HASH_NO_ROOM;
-    uint64_t key = results_mix(results_mix(launch, event->operand + 1u), event->accesses[0].mode);
+    uint64_t key = results_mix(results_mix(launch, event->operand + 1u), event->op_hash.when);
     uint32_t place = idmap_find(&hashes->map, key);
     if (place == IDMAP_NONE) {
         if (hashes->count == OP_HASH_LIMIT || !idmap_set(&hashes->map, key, hashes->count))
             return OP_HASH_NO_ROOM;
-        hashes->entries[hashes->count++] =
-            (struct result_entry){ key, event->found, entry->event.id, analyzer->iteration };
+        hashes->entries[hashes->count++] = (struct result_entry){ key, event->op_hash.digest,
+                                                                  entry->event.id,
+                                                                  analyzer->iteration };
         return OP_HASH_FIRST;
     }
     *ret_first = &hashes->entries[place];
     if ((*ret_first)->iteration == analyzer->iteration)
         return OP_HASH_FIRST;
-    return (*ret_first)->hash == event->found ? OP_HASH_AGREES : OP_HASH_DIFFERS;
+    return (*ret_first)->hash == event->op_hash.digest ? OP_HASH_AGREES : OP_HASH_DIFFERS;
 }
 
 /* Bit of each operand whose bytes before the launch decide what its outputs hold. */
@@ -100,7 +101,7 @@ static struct finding draft_of(const struct analyzer *analyzer, const struct eve
     struct finding draft = finding_draft(HYPOTHESIS_NON_DETERMINISM, FINDING_DIRECT);
     draft.cause = place_of_remark(analyzer, event);
     draft.expected = first->hash;
-    draft.found = event->found;
+    draft.found = event->op_hash.digest;
     return draft;
 }
 
@@ -149,7 +150,7 @@ static void add_interval(struct analyzer *analyzer, const struct event *event,
 void op_hashes_count_launch(struct analyzer *analyzer, const struct event *event)
 {
     struct history_entry *entry = history_find(&analyzer->history, event->id);
-    if (!entry || event_is_recorded(event) || event->outcome != EVENT_DONE)
+    if (!entry || event_graph_id(event) || event->outcome != EVENT_DONE)
         return;
     entry->run_launch = ++analyzer->op_hashes.launches;
     if (entry->run_launch > analyzer->result.run_launches && analyzer->op_hashes.whole)

@@ -144,7 +144,7 @@ static void mark_event(struct order *order, const struct event *event, struct th
 {
     struct stream_state *stream = order_stream(order, event->stream_index);
     if (event->kind == EVENT_MARK_SYNC) {
-        const struct mark_state *mark = order_mark(order, event->object);
+        const struct mark_state *mark = order_mark(order, event->mark.mark);
         if (mark && event->outcome != EVENT_PENDING)
             order_thread_waited(order, thread, &mark->clock, event->end_ns);
         struct stream_state *waited = mark ? order_stream(order, mark->stream) : NULL;
@@ -155,7 +155,7 @@ static void mark_event(struct order *order, const struct event *event, struct th
     if (!stream)
         return;
     if (event->kind == EVENT_MARK_RECORD) {
-        struct mark_state *mark = take_mark(order, event->object);
+        struct mark_state *mark = take_mark(order, event->mark.mark);
         /* The stream is also after what its caller had waited for. */
         vclock_join(&stream->clock, &thread->clock);
         if (event->flags & EVENT_FOREIGN)
@@ -167,10 +167,10 @@ static void mark_event(struct order *order, const struct event *event, struct th
         mark->stream = event->stream_index;
         return;
     }
-    const struct mark_state *mark = order_mark(order, event->object);
+    const struct mark_state *mark = order_mark(order, event->mark.mark);
     if (mark)
         vclock_join(&stream->clock, &mark->clock);
-    stream->waits_mark = event->object + 1;
+    stream->waits_mark = event->mark.mark + 1;
 }
 
 static void graph_event(struct analyzer *analyzer, const struct event *event)
@@ -182,8 +182,8 @@ static void graph_event(struct analyzer *analyzer, const struct event *event)
     if (event->kind == EVENT_GRAPH_END) {
         uint64_t id = event->cause_id ? event->cause_id : stream ? stream->capture_id : 0;
         struct graph *graph = graphs_find(&analyzer->graphs, id);
-        if (graph && event->object)
-            graph->handle = event->object;
+        if (graph && event->graph.handle)
+            graph->handle = event->graph.handle;
         analyzer->graphs.last_ended = id;
         if (stream)
             stream->capture_id = 0;
@@ -194,10 +194,10 @@ static void graph_event(struct analyzer *analyzer, const struct event *event)
     if (event->kind == EVENT_GRAPH_DESTROY && foreign)
         gone = graphs_find(&analyzer->graphs, event->cause_id);
     if (gone)
-        gone->handle = event->object;
+        gone->handle = event->graph.handle;
     /* What ran when a device was lost is looked into at the end: it must be known then. */
     if (event->kind == EVENT_GRAPH_DESTROY && !analyzer->first_fault_id)
-        graphs_remove(&analyzer->graphs, event->object);
+        graphs_remove(&analyzer->graphs, event->graph.handle);
 }
 
 void order_wait_for_all(struct order *order, struct thread_state *thread, uint64_t end_ns)

@@ -22,7 +22,7 @@ void order_buffer_create(struct analyzer *analyzer, const struct event *event)
                                   .stack_index = event->stack_index,
                                   .launches = order->launch_count };
     entry.content_unknown = entry.foreign;
-    if (entry.foreign && event->object)
+    if (entry.foreign && event->buffer.graph_id)
         entry.stack_index = 0; /* the graph's: it takes it and gives it back each time it is run */
     memcpy(entry.name, event->scope.tensor, sizeof(entry.name));
     struct ledger_entry *old = ledger_find(&analyzer->ledger, range->buffer_index);
@@ -32,8 +32,8 @@ void order_buffer_create(struct analyzer *analyzer, const struct event *event)
         order->interval_count -= old->shadow.count - 1;
     struct ledger_entry *added = ledger_add(&analyzer->ledger, &entry);
     /* Of an import the event names the memory it came from. */
-    if (added &&
-        !shadow_init(&added->shadow, range->bytes, event->host_address != 0 || entry.foreign))
+    if (added && !shadow_init(&added->shadow, range->bytes,
+                              event->buffer.imported_address != 0 || entry.foreign))
         analyzer->ledger.forgotten++;
 }
 
@@ -55,7 +55,7 @@ void order_buffer_destroy(struct analyzer *analyzer, const struct event *event,
                           struct thread_state *thread)
 {
     bool foreign = (event->flags & EVENT_FOREIGN) != 0;
-    if (foreign && (event->outcome == EVENT_FAILED || event->object))
+    if (foreign && (event->outcome == EVENT_FAILED || event->buffer.graph_id))
         return; /* it did not go, or goes when its graph is run */
     if (event->access_count == 0)
         return;

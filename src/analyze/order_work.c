@@ -6,7 +6,7 @@
  * is recorded is no tick: it is kept, and done with each replay. */
 #include "analyze/analyze_impl.h"
 
-void order_join_default_streams(struct order *order, struct stream_state *stream, uint16_t flags)
+void order_join_default_streams(struct order *order, struct stream_state *stream, uint32_t flags)
 {
     stream->legacy = (flags & EVENT_LEGACY_STREAM) != 0;
     stream->blocking = (flags & EVENT_BLOCKING) != 0;
@@ -33,7 +33,7 @@ void order_tell(struct order *order, const struct vclock *clock)
 static void tell_of(struct order *order, struct stream_state *stream, const struct work *work)
 {
     struct vclock clock = stream->clock;
-    if (event_is_copy(work->event->kind) && work->event->bytes > FLAG_BYTES)
+    if (event_is_copy(work->event->kind) && work->event->copy.bytes > FLAG_BYTES)
         clock.ticks[work->stream]--;
     order_tell(order, &clock);
     if (work->event->kind == EVENT_LAUNCH)
@@ -134,7 +134,7 @@ void order_replay(struct analyzer *analyzer, const struct event *event)
 {
     struct graph *graph = graphs_find(&analyzer->graphs, event->cause_id);
     if (!graph)
-        graph = graphs_find_handle(&analyzer->graphs, event->object);
+        graph = graphs_find_handle(&analyzer->graphs, event->graph.handle);
     uint64_t *budget = &analyzer->order.replay_budget;
     if (graph && graph->count > *budget)
         graph = NULL;
@@ -151,8 +151,8 @@ void order_replay(struct analyzer *analyzer, const struct event *event)
         stream->hidden = true;
     if (!graph)
         return;
-    if (event->object)
-        graph->handle = event->object;
+    if (event->graph.handle)
+        graph->handle = event->graph.handle;
     *budget -= graph->count;
     for (size_t i = 0; i < graph->count; i++)
         do_work(analyzer, &graph->records[i], event, (uint32_t)i + 1);
@@ -166,11 +166,9 @@ void order_work(struct analyzer *analyzer, const struct event *event)
     bool recordable = event->kind == EVENT_LAUNCH || event->kind == EVENT_FILL ||
                       event->kind == EVENT_COPY_WITHIN;
     bool foreign = (event->flags & EVENT_FOREIGN) != 0;
-    uint64_t graph_id = 0;
-    if (foreign)
-        graph_id = event_is_recorded(event) ? event->object : 0;
-    else if (recordable)
-        graph_id = event->object ? event->object : stream ? stream->capture_id : 0;
+    uint64_t graph_id = event_graph_id(event);
+    if (!graph_id && !foreign && recordable && stream)
+        graph_id = stream->capture_id;
     struct thread_state *thread = order_thread(&analyzer->order, event->thread_index);
     bool done = !graph_id && event->outcome == EVENT_DONE;
     if (done && (event->flags & EVENT_STAGED)) /* for what was there before it */

@@ -29,21 +29,25 @@ void place_set_access(const struct analyzer *analyzer, struct analyze_place *pla
 struct analyze_place place_of_event(const struct analyzer *analyzer, const struct event *event)
 {
     const struct history_entry *known = history_find(&analyzer->history, event->id);
-    struct analyze_place place = { .event_id = event->id,
-                                   .time_ns = event->begin_ns,
-                                   .kind = event->kind,
-                                   .scope = event->scope,
-                                   .line = event->line,
-                                   .stream_index = event->stream_index,
-                                   .thread_index = event->thread_index,
-                                   .epoch = event->kind == EVENT_GRAPH_REPLAY ? event->epoch : 0,
-                                   .iteration = known ? known->iteration : analyzer->iteration,
-                                   .foreign = (event->flags & EVENT_FOREIGN) != 0,
-                                   .stack_index = event->stack_index,
-                                   .name_index = event->name_index,
-                                   .operand = EVENT_NO_OPERAND };
-    if (place.foreign && (event->kind == EVENT_LAUNCH || event->kind == EVENT_GRAPH_REPLAY))
-        place.ordinal = event->bytes;
+    struct analyze_place place = {
+        .event_id = event->id,
+        .time_ns = event->begin_ns,
+        .kind = event->kind,
+        .scope = event->scope,
+        .line = event->line,
+        .stream_index = event->stream_index,
+        .thread_index = event->thread_index,
+        .epoch = event->kind == EVENT_GRAPH_REPLAY ? event->graph.epoch : 0,
+        .iteration = known ? known->iteration : analyzer->iteration,
+        .foreign = (event->flags & EVENT_FOREIGN) != 0,
+        .stack_index = event->stack_index,
+        .name_index = event->kind == EVENT_LAUNCH ? event->launch.name_index : 0,
+        .operand = EVENT_NO_OPERAND
+    };
+    if (place.foreign && event->kind == EVENT_LAUNCH)
+        place.ordinal = event->launch.ordinal;
+    if (place.foreign && event->kind == EVENT_GRAPH_REPLAY)
+        place.ordinal = event->graph.ordinal;
     memcpy(place.op, event->op, sizeof(place.op));
     memcpy(place.file, event->file, sizeof(place.file));
     /* Of a copy, fill or buffer there is but one range that can be meant. */
@@ -63,7 +67,7 @@ static struct analyze_place place_of_node(const struct analyzer *analyzer,
     place.time_ns = replay->begin_ns;
     place.stream_index = replay->stream_index;
     place.thread_index = replay->thread_index;
-    place.epoch = replay->epoch;
+    place.epoch = replay->graph.epoch;
     place.node = node;
     place.iteration = known ? known->iteration : analyzer->iteration;
     /* What a graph was recorded in says nothing of when it runs. */
@@ -122,8 +126,9 @@ const struct event *analyze_find_call(const struct analyzer *analyzer, uint64_t 
 /* Which node of the replayed graph is meant: by its id where that is told, else by name. */
 static uint32_t find_node(const struct graph *graph, const struct event *event)
 {
+    uint64_t node_id = event->kind == EVENT_FAULT ? event->fault.node_id : 0;
     for (size_t i = 0; i < graph->count; i++)
-        if (event->object && graph->records[i].id == event->object)
+        if (node_id && graph->records[i].id == node_id)
             return (uint32_t)i + 1;
     for (size_t i = 0; i < graph->count; i++) {
         const struct event *record = &graph->records[i];
@@ -217,7 +222,7 @@ static const struct event *last_copy_out(const struct analyzer *analyzer, uint32
 struct analyze_place place_of_wait(const struct analyzer *analyzer, const struct event *event)
 {
     if (event->kind == EVENT_TICKET_REDEEM || event->kind == EVENT_TICKET_RELEASE) {
-        const struct ticket_state *ticket = order_ticket(&analyzer->order, event->object);
+        const struct ticket_state *ticket = order_ticket(&analyzer->order, event->ticket.ticket);
         uint64_t copy_id = ticket ? ticket->copy_id : event->cause_id;
         const struct history_entry *copy = history_find(&analyzer->history, copy_id);
         const struct event *waited = copy && copy->event.kind == EVENT_COPY_OUT ? &copy->event

@@ -30,20 +30,20 @@ static void raise(uint64_t *id, uint64_t least)
 static void want(struct search *search, const struct event *wait)
 {
     for (uint32_t i = 0; i < search->wanted_count; i++)
-        if (search->wanted[i].object == wait->object) {
+        if (search->wanted[i].object == wait->mark.mark) {
             if (wait->begin_ns < search->wanted[i].begin_ns)
                 search->wanted[i].begin_ns = wait->begin_ns;
             return;
         }
     if (search->wanted_count < WANTED_LIMIT)
-        search->wanted[search->wanted_count++] =
-            (struct wanted_mark){ wait->object, wait->begin_ns };
+        search->wanted[search->wanted_count++] = (struct wanted_mark){ wait->mark.mark,
+                                                                       wait->begin_ns };
 }
 
 static bool take_wanted(struct search *search, const struct event *recording)
 {
     for (uint32_t i = 0; i < search->wanted_count; i++)
-        if (search->wanted[i].object == recording->object &&
+        if (search->wanted[i].object == recording->mark.mark &&
             recording->end_ns <= search->wanted[i].begin_ns) {
             search->wanted[i] = search->wanted[--search->wanted_count];
             return true;
@@ -70,7 +70,7 @@ static void look_back(const struct analyzer *analyzer, const struct event *event
         break;
     case EVENT_TICKET_REDEEM: {
         const struct history_entry *copy = history_find(&analyzer->history, event->cause_id);
-        if (event->found == 1 && copy && copy->event.stream_index < CRUMB_STREAM_LIMIT)
+        if (event->ticket.waited == 1 && copy && copy->event.stream_index < CRUMB_STREAM_LIMIT)
             raise(&search->done[copy->event.stream_index], event->cause_id);
         break;
     }

@@ -257,7 +257,7 @@ static void pass_call(struct suspects *suspects, struct walk *walk, const struct
             walk->reach = REACH_OVER;
         return;
     }
-    if ((!replay && !event_is_work(event->kind)) || event_is_recorded(event) ||
+    if ((!replay && !event_is_work(event->kind)) || event_graph_id(event) ||
         event->outcome == EVENT_REFUSED)
         return;
     if (event->id > progress->done[stream]) {

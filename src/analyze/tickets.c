@@ -26,14 +26,14 @@ static struct ticket_state *take_ticket(struct order *order, uint64_t object)
 void order_ticket_start(struct order *order, const struct event *event)
 {
     const struct stream_state *stream = order_stream(order, event->stream_index);
-    if (!stream || event->object == 0)
+    if (!stream || event->copy.ticket == 0)
         return;
-    struct ticket_state *ticket = take_ticket(order, event->object);
+    struct ticket_state *ticket = take_ticket(order, event->copy.ticket);
     ticket->use = event->kind == EVENT_COPY_IN ? TICKET_FILLING : TICKET_LANDING;
-    ticket->generation = event->epoch;
+    ticket->generation = event->copy.generation;
     ticket->copy_id = event->id;
-    ticket->host_address = event->host_address;
-    ticket->bytes = event->bytes;
+    ticket->host_address = event->copy.host_address;
+    ticket->bytes = event->copy.bytes;
     ticket->stream = event->stream_index;
     ticket->tick = stream->clock.ticks[event->stream_index];
     ticket->clock = stream->clock;
@@ -42,11 +42,11 @@ void order_ticket_start(struct order *order, const struct event *event)
 /* Redeemed or released; both wait for the copy where it was not waited for. */
 void order_ticket_end(struct order *order, const struct event *event, struct thread_state *thread)
 {
-    struct ticket_state *ticket = order_ticket(order, event->object);
+    struct ticket_state *ticket = order_ticket(order, event->ticket.ticket);
     if (!ticket || ticket->use == TICKET_FREE || ticket->use == TICKET_FILLING)
         return;
     bool redeem = event->kind == EVENT_TICKET_REDEEM;
-    bool waited = redeem ? event->found == 1 || event->outcome == EVENT_FAILED
+    bool waited = redeem ? event->ticket.waited == 1 || event->outcome == EVENT_FAILED
                          : ticket->use == TICKET_LANDING;
     if (waited)
         order_thread_waited(order, thread, &ticket->clock, event->end_ns);
@@ -63,7 +63,7 @@ void order_copy_completed(struct analyzer *analyzer, const struct event *event)
     const struct history_entry *copy = history_find(&analyzer->history, event->cause_id);
     if (!copy || copy->event.kind != EVENT_COPY_IN)
         return;
-    struct ticket_state *slot = order_ticket(&analyzer->order, copy->event.object);
+    struct ticket_state *slot = order_ticket(&analyzer->order, copy->event.copy.ticket);
     if (slot && slot->use == TICKET_FILLING && slot->copy_id == event->cause_id)
         slot->use = TICKET_FREE;
 }
@@ -75,5 +75,6 @@ bool order_slot_busy(const struct order *order, const struct ticket_state *ticke
         return ticket->use != TICKET_FREE;
     /* A slot that was free in between has another generation. Without completions and with
      * another generation the device's own word is all there is: it asked the slot's mark. */
-    return order->completions || (event->epoch && event->epoch == ticket->generation);
+    return order->completions ||
+           (event->copy.generation && event->copy.generation == ticket->generation);
 }

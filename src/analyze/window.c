@@ -29,7 +29,7 @@ static bool is_candidate(const struct analyzer *analyzer, const struct event *ev
                          uint64_t fault_id)
 {
     const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
-    if (!may_have_run(event) || event_is_recorded(event) ||
+    if (!may_have_run(event) || event_graph_id(event) ||
         (stream && event->id <= stream->waited_id))
         return false;
     if (event->kind == EVENT_LAUNCH || event->kind == EVENT_GRAPH_REPLAY)

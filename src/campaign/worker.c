@@ -71,7 +71,7 @@ static void count_event(void *context, const struct event *event)
         __atomic_add_fetch(&counts->launches, 1, __ATOMIC_RELAXED);
     if (event->kind == EVENT_COPY_OUT) {
         __atomic_add_fetch(&counts->copies_out, 1, __ATOMIC_RELAXED);
-        __atomic_add_fetch(&counts->copy_out_bytes, event->bytes, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&counts->copy_out_bytes, event->copy.bytes, __ATOMIC_RELAXED);
     }
 }
 

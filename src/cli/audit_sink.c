@@ -68,20 +68,27 @@ static const struct {
     { 999, "CUDA_ERROR_UNKNOWN", "hipErrorUnknown", "unknown error" },
 };
 
+static bool is_of_runtime(const struct event *event)
+{
+    return event->domain == EVENT_ERROR_CUDA || event->domain == EVENT_ERROR_HIP ||
+           event->domain == EVENT_ERROR_RUNTIME;
+}
+
 /* One word: the runtime's name for its own code; where it gave none, what greta did. */
 static const char *result_name(const struct audit_sink *sink, const struct event *event,
                                char words[WORDS_BYTES])
 {
     if (event->outcome == EVENT_DONE)
         return is_of(sink, "cuda") ? "CUDA_SUCCESS" : is_of(sink, "hip") ? "hipSuccess" : "success";
-    if (event->code_of == EVENT_CODE_RUNTIME) {
+    if (is_of_runtime(event)) {
         for (size_t i = 0; i < COUNT_OF(runtime_codes); i++)
             if (runtime_codes[i].code == event->code)
-                return is_of(sink, "hip") ? runtime_codes[i].hip : runtime_codes[i].cuda;
+                return event->domain == EVENT_ERROR_HIP ? runtime_codes[i].hip
+                                                        : runtime_codes[i].cuda;
         snprintf(words, WORDS_BYTES, "%s_error_%" PRId32, sink->kind, event->code);
     } else if (event->outcome == EVENT_REFUSED) {
         snprintf(words, WORDS_BYTES, "refused_by_greta(%s)", event_check_name(event->check));
-    } else if (event->code_of == EVENT_CODE_OS) {
+    } else if (event->domain == EVENT_ERROR_ERRNO) {
         snprintf(words, WORDS_BYTES, "errno_%" PRId32, event->code);
     } else {
         return status_name((enum status)event->code);
@@ -94,7 +101,7 @@ static const char *error_text(const struct audit_sink *sink, const struct event 
                               char words[WORDS_BYTES])
 {
     char name[WORDS_BYTES];
-    if (event->code_of == EVENT_CODE_RUNTIME) {
+    if (is_of_runtime(event)) {
         for (size_t i = 0; i < COUNT_OF(runtime_codes); i++)
             if (runtime_codes[i].code == event->code)
                 return runtime_codes[i].words;
@@ -109,7 +116,7 @@ static const char *error_text(const struct audit_sink *sink, const struct event 
                  "refused by greta: %s: expected %" PRIu64 ", found %" PRIu64
                  "; the runtime was not asked",
                  event_check_name(event->check), event->expected, event->found);
-    } else if (event->code_of == EVENT_CODE_GRETA && event->code == STATUS_LOST) {
+    } else if (event->domain == EVENT_ERROR_GRETA && event->code == STATUS_LOST) {
         return "an illegal memory access was encountered";
     } else {
         snprintf(words, WORDS_BYTES, "failed in greta: %s", result_name(sink, event, name));
@@ -225,8 +232,8 @@ static struct copy copy_of(struct audit_sink *sink, const struct event *event)
     return (struct copy){ .open = true,
                           .op_id = sink->next_op_id++,
                           .source = event->access_count ? event->accesses[0].address : 0,
-                          .target = event->host_address,
-                          .bytes = event->bytes,
+                          .target = event->copy.host_address,
+                          .bytes = event->copy.bytes,
                           .stream_index = event->stream_index,
                           .scope = event->scope };
 }
@@ -247,7 +254,8 @@ static void on_end(struct audit_sink *sink, struct copy *copy, const struct even
 static void on_copy_out(struct audit_sink *sink, const struct event *event)
 {
     struct copy refused = { .open = false };
-    struct copy *copy = event->object < TICKET_LIMIT ? &sink->copies[event->object] : &refused;
+    struct copy *copy = event->copy.ticket < TICKET_LIMIT ? &sink->copies[event->copy.ticket]
+                                                          : &refused;
     if (event->phase == EVENT_BEGIN) {
         *copy = copy_of(sink, event);
         tell_start(sink, copy, event);
@@ -266,9 +274,10 @@ static void on_copy_out(struct audit_sink *sink, const struct event *event)
 
 static void on_ticket(struct audit_sink *sink, const struct event *event)
 {
-    if (event->phase != EVENT_END || event->object == 0 || event->object >= TICKET_LIMIT)
+    if (event->phase != EVENT_END || event->ticket.ticket == 0 ||
+        event->ticket.ticket >= TICKET_LIMIT)
         return;
-    struct copy *copy = &sink->copies[event->object];
+    struct copy *copy = &sink->copies[event->ticket.ticket];
     if (copy->open && event->check != EVENT_CHECK_TICKET)
         on_end(sink, copy, event);
 }
@@ -276,9 +285,9 @@ static void on_ticket(struct audit_sink *sink, const struct event *event)
 static void on_buffer(struct audit_sink *sink, const struct event *event)
 {
     if (sink->debug && event->phase == EVENT_END && event->outcome == EVENT_DONE &&
-        event->object < BUFFER_LIMIT)
-        sink->allocations[event->object] = (struct allocation){ event->accesses[0].address,
-                                                                event->accesses[0].bytes };
+        event->buffer.buffer_index < BUFFER_LIMIT)
+        sink->allocations[event->buffer.buffer_index] =
+            (struct allocation){ event->accesses[0].address, event->accesses[0].bytes };
 }
 
 static void notify(void *context, const struct event *event)

@@ -24,7 +24,7 @@ static void fill_place(struct call *call, uint32_t index, const struct device_me
                                                      .generation = (uint16_t)ret_buffer->generation,
                                                      .mode = EVENT_UPDATE };
     call->event.access_count = 1;
-    call->event.object = index;
+    call->event.buffer.buffer_index = index;
 }
 
 /* Memory for a place, which is given back where there is none. */
@@ -52,8 +52,8 @@ static enum status create(struct device *device, const void *imported, uint64_t 
     struct call call;
     call_init(&call, device, EVENT_BUFFER_CREATE, site);
     event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), name);
-    call.event.bytes = bytes;
-    call.event.host_address = (uint64_t)(uintptr_t)imported;
+    call.event.buffer.bytes = bytes;
+    call.event.buffer.imported_address = (uint64_t)(uintptr_t)imported;
     TRY(call_check_lost(&call, "buffer creation", err));
     if (bytes == 0)
         return call_refuse(&call, EVENT_CHECK_BYTES, EVENT_NO_OPERAND, 1, 0, err, STATUS_REFUSED,
@@ -70,7 +70,7 @@ static enum status create(struct device *device, const void *imported, uint64_t 
     if (status)
         error_wrap(err, "buffer %s", name);
     else
-        call.event.expected = !imported && device->options.poison ? DEVICE_POISON : 0;
+        call.event.buffer.fill_byte = !imported && device->options.poison ? DEVICE_POISON : 0;
     call_end(&call, status, err);
     struct device_tampered made = { .kind = EVENT_BUFFER_CREATE, .name = name };
     if (!status)
@@ -137,11 +137,10 @@ static void tell_damage(struct device *device, const struct buffer_slot *slot,
     struct error unused;
     call_init(&call, device, EVENT_CANARY, site);
     event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), slot->name);
-    call.event.object = buffer.index;
-    call.event.bytes = damaged;
-    call.event.expected = slot->memory.bytes;
-    call.event.found = (uint64_t)offset;
-    call.event.host_address = slot->memory.address + (uint64_t)offset;
+    call.event.canary = (struct event_canary){ .address = slot->memory.address + (uint64_t)offset,
+                                               .offset = offset,
+                                               .damaged_bytes = damaged,
+                                               .buffer_bytes = slot->memory.bytes };
     call.event.accesses[0] = (struct event_access){ .address = slot->memory.address,
                                                     .bytes = slot->memory.bytes,
                                                     .buffer_index = buffer.index,
@@ -170,8 +169,8 @@ static enum status destroy(struct device *device, struct device_buffer buffer,
         slot = *found;
         call.event.accesses[0].bytes = slot.memory.bytes;
         call.event.accesses[0].mode = EVENT_UPDATE;
-        call.event.object = buffer.index;
-        call.event.bytes = slot.memory.bytes;
+        call.event.buffer.buffer_index = buffer.index;
+        call.event.buffer.bytes = slot.memory.bytes;
         event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), slot.name);
         /* Before its place can be another's: events name places in the order they changed hands. */
         call_begin(&call);

@@ -24,6 +24,14 @@ bool device_is_observed(const struct device *device)
     return device->options.observer.notify != NULL;
 }
 
+/* Which device and process it is of: what every event says. */
+static void set_origin(const struct device *device, struct event *event)
+{
+    event->process_id = device->process_id;
+    event->device_index = (uint16_t)device->options.device_index;
+    event->thread_index = thread_index();
+}
+
 static void tell(struct device *device, const struct event *event)
 {
     if (device_is_observed(device))
@@ -32,7 +40,7 @@ static void tell(struct device *device, const struct event *event)
 
 static uint64_t new_id(struct device *device)
 {
-    return __atomic_add_fetch(&device->next_event_id, 1, __ATOMIC_RELAXED);
+    return __atomic_add_fetch(device->options.event_ids, 1, __ATOMIC_RELAXED);
 }
 
 void device_tell(struct device *device, struct event *event)
@@ -42,7 +50,7 @@ void device_tell(struct device *device, struct event *event)
     event->id = new_id(device);
     event->begin_ns = clock_ns();
     event->end_ns = event->begin_ns;
-    event->thread_index = thread_index();
+    set_origin(device, event);
     event->phase = EVENT_END;
     event->outcome = EVENT_DONE;
     tell(device, event);
@@ -58,15 +66,16 @@ void call_init(struct call *call, struct device *device, enum event_kind kind,
     /* Fields of one word only, where nobody listens: the rest is for the observer. */
     event->id = 0;
     event->access_count = 0;
+    event->kind = (uint8_t)kind;
     if (!device_is_observed(device))
         return;
     *event = (struct event){ .kind = (uint8_t)kind,
                              .begin_ns = clock_ns(),
                              .stream_index = EVENT_NO_STREAM,
-                             .thread_index = thread_index(),
-                             .line = site.line,
+                             .line = (uint16_t)site.line,
                              .scope = { -1, -1, "" },
                              .operand = EVENT_NO_OPERAND };
+    set_origin(device, event);
     event_set_text(event->file, sizeof(event->file), site.file);
 }
 
@@ -107,15 +116,21 @@ static void finish(struct call *call, enum event_outcome outcome)
     tell(call->device, event);
 }
 
+/* A host has no runtime: its codes are planted ones, as a GPU's that is not said. */
+static enum event_error_domain runtime_domain(const struct device *device)
+{
+    return device->domain ? device->domain : EVENT_ERROR_RUNTIME;
+}
+
 void call_set_code(struct call *call, const struct error *err)
 {
     struct event *event = &call->event;
     event->code = err->runtime_code ? err->runtime_code
                   : err->os_code    ? err->os_code
                                     : (int32_t)err->status;
-    event->code_of = err->runtime_code ? EVENT_CODE_RUNTIME
-                     : err->os_code    ? EVENT_CODE_OS
-                                       : EVENT_CODE_GRETA;
+    event->domain = (uint8_t)(err->runtime_code ? runtime_domain(call->device)
+                              : err->os_code    ? EVENT_ERROR_ERRNO
+                                                : EVENT_ERROR_GRETA);
 }
 
 enum status call_end(struct call *call, enum status status, struct error *err)
@@ -212,21 +227,22 @@ void device_report_fault(struct device *device, const struct device_fault *fault
                            .id = new_id(device),
                            .begin_ns = clock_ns(),
                            .flags = fault->by_copy ? EVENT_COPY_ENGINE : 0,
-                           .host_address = fault->address_known ? fault->address : 0,
-                           .found = fault->address_known,
+                           .fault = { .address = fault->address_known ? fault->address : 0,
+                                      .address_known = (uint8_t)fault->address_known },
                            .stream_index = EVENT_NO_STREAM,
-                           .thread_index = thread_index(),
                            .scope = { -1, -1, "" },
                            .operand = EVENT_NO_OPERAND,
                            .code = fault->code,
-                           .code_of = fault->code ? EVENT_CODE_RUNTIME : EVENT_CODE_UNSAID,
+                           .domain = (uint8_t)(fault->code ? runtime_domain(device)
+                                                           : EVENT_ERROR_NONE),
                            .phase = EVENT_END,
                            .outcome = EVENT_FAILED };
     event.end_ns = event.begin_ns;
+    set_origin(device, &event);
     if (fault->caught) {
         event.flags |= EVENT_CAUGHT;
         event.cause_id = fault->event_id;
-        event.object = fault->node_id;
+        event.fault.node_id = fault->node_id;
         event.stream_index = fault->stream_index;
         event.scope = fault->scope;
         event_set_text(event.op, sizeof(event.op), fault->op);
@@ -269,8 +285,7 @@ void device_run_begin(struct device *device, uint64_t iteration, uint64_t key)
     __atomic_store_n(&device->iteration, iteration, __ATOMIC_RELAXED);
     __atomic_store_n(&device->run_launches, 0, __ATOMIC_RELAXED);
     struct event event = { .kind = EVENT_RUN,
-                           .object = iteration,
-                           .found = key,
+                           .run = { iteration, key },
                            .stream_index = EVENT_NO_STREAM,
                            .scope = { -1, -1, "" },
                            .operand = EVENT_NO_OPERAND };
@@ -303,8 +318,7 @@ void device_tell_traps(struct device *device)
                                .cause_id = trap.launch_id,
                                .stream_index = EVENT_NO_STREAM,
                                .scope = { -1, -1, "" },
-                               .expected = trap.bound,
-                               .found = trap.index,
+                               .trap = { .index = trap.index, .bound = trap.bound },
                                .operand = (uint8_t)trap.operand };
         inspect_find_launch(device, trap.launch_id, &event);
         device_tell(device, &event);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Handles of each kind; a model has some thousand buffers at level guard. */
 #define BUFFER_LIMIT 65536u
@@ -65,6 +66,10 @@ enum status device_init(struct device *device, const struct device_options *opti
                         struct error *err)
 {
     device->options = *options;
+    if (!device->options.event_ids)
+        device->options.event_ids = &device->own_event_ids;
+    device->process_id = (uint32_t)getpid();
+    device->domain = event_error_domain_of(device->info.kind);
     if (!device->options.staging_slot_count)
         device->options.staging_slot_count = SLOT_COUNT_DEFAULT;
     if (!device->options.staging_slot_bytes)
@@ -93,6 +98,7 @@ enum status device_init(struct device *device, const struct device_options *opti
     call_init(&call, device, EVENT_DEVICE_OPEN, DEVICE_HERE);
     event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), device->info.name);
     event_set_text(call.event.op, sizeof(call.event.op), device->info.kind);
+    call.event.device.domain = (uint8_t)device->domain;
     call_begin(&call);
     return call_end(&call, STATUS_OK, err);
 }
@@ -187,7 +193,7 @@ static enum status load_module(struct device *device, struct device_module modul
                            index + 1, err, STATUS_LIMIT,
                            "expected at most %zu kernel images, found one more",
                            COUNT_OF(device->modules));
-    call.event.object = kernel_count;
+    call.event.module.kernel_count = kernel_count;
     call_begin(&call);
     enum status status = device->methods->module_load(device, &module, (uint32_t)index, err);
     if (!status) {

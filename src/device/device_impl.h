@@ -248,7 +248,9 @@ struct device {
 
     pthread_mutex_t serial_lock; /* options.serialise: held from giving work until it is done */
 
-    uint64_t next_event_id; /* atomic */
+    uint64_t own_event_ids; /* the last id given, where options.event_ids is NULL */
+    uint32_t process_id;    /* as events have it */
+    enum event_error_domain domain; /* of the codes of its runtime */
     uint64_t traps_told;    /* of the crumb page; under lock */
     uint64_t launch_count;  /* atomic; of those that could be scanned */
     uint64_t run_launches;  /* atomic; launches since device_run_begin, for hash_ops */

@@ -173,7 +173,7 @@ enum status device_graph_end(struct device *device, struct device_stream stream,
         call_begin(&call);
         status = finish(device, slot->impl, slot->builder, ret_graph, err);
         slot->builder = NULL;
-        call.event.object = status ? 0 : ret_graph->index;
+        call.event.graph.handle = status ? 0 : ret_graph->index;
         call_end(&call, status, err);
     }
     call_unlock_stream(slot);
@@ -230,7 +230,8 @@ static void begin_again(struct call *call, struct device *device, const struct s
         uint64_t begin_ns = call->event.begin_ns;
         uint32_t thread_index = call->event.thread_index;
         call->event = *recorded;
-        call->event.id = call->event.object = 0;
+        call->event.id = 0;
+        event_set_graph_id(&call->event, 0); /* it is run */
         call->event.begin_ns = begin_ns;
         call->event.thread_index = thread_index;
         call->event.scope.step = stream->scope.step;
@@ -285,7 +286,7 @@ static enum status give_replay(struct device *device, struct device_stream strea
     struct graph_slot *graph_slot;
     call_init(&call, device, EVENT_GRAPH_REPLAY, site);
     TRY(call_lock_stream(&call, stream, "graph replay", &slot, err));
-    call.event.object = graph.index;
+    call.event.graph.handle = graph.index;
     enum status status = call_refuse_capture(&call, slot, "graph replay", err);
     if (!status)
         status = check_graph(&call, graph, &graph_slot, err);
@@ -293,7 +294,7 @@ static enum status give_replay(struct device *device, struct device_stream strea
         status = give_calls(device, slot, graph_slot->recorded, &site, &call.event.id, err);
     } else if (!status) {
         uint64_t epoch = __atomic_add_fetch(&graph_slot->epoch, 1, __ATOMIC_RELAXED);
-        call.event.epoch = (uint16_t)epoch;
+        call.event.graph.epoch = (uint16_t)epoch;
         call.event.cause_id = graph_slot->recorded->id;
         call_begin(&call);
         status = device->methods->graph_replay(device, slot->impl, graph_slot->impl, call.event.id,
@@ -344,7 +345,7 @@ static enum status destroy(struct device *device, struct device_graph graph,
                            STATUS_NOT_FOUND,
                            "graph: expected a live one, found handle %" PRIu32 ".%" PRIu32,
                            graph.index, graph.generation);
-    call.event.object = graph.index;
+    call.event.graph.handle = graph.index;
     call_begin(&call);
     graph_slot_release(device, slot);
     pthread_mutex_lock(&device->lock);

@@ -1,7 +1,8 @@
 /* inspect.c - what the audit wants looked at: hashes of transfers and of operands, values that are
- * not finite, canaries beside what a launch wrote, the error state around a copy, and which launch a trap is
- * of. Inspections are commands of the backend in stream order, behind (or before) the call they
- * belong to; their results come back through device_report_inspection and become events. */
+ * not finite, canaries beside what a launch wrote, the error state around a copy, and which launch
+ * a trap is of. Inspections are commands of the backend in stream order, behind (or before) the
+ * call they belong to; their results come back through device_report_inspection and become events.
+ */
 #include "device/device_core.h"
 
 #include <stdlib.h>
@@ -255,8 +256,7 @@ struct transfer_check *transfer_check_create(const struct call *call,
     const struct event *copy = &call->event;
     check->event = (struct event){ .kind = EVENT_TRANSFER_HASH,
                                    .cause_id = copy->id,
-                                   .object = copy->object,
-                                   .bytes = accessed->row_bytes * accessed->row_count,
+                                   .transfer.bytes = accessed->row_bytes * accessed->row_count,
                                    .stream_index = copy->stream_index,
                                    .scope = copy->scope,
                                    .access_count = 1,
@@ -293,9 +293,9 @@ static void set_part(struct device *device, struct transfer_check *check, uint8_
     pthread_mutex_unlock(&device->inspect_lock);
     if (!complete)
         return;
-    check->event.expected = check->digests[TRANSFER_BEFORE];
-    check->event.host_address = check->digests[TRANSFER_AFTER];
-    check->event.found = check->digests[TRANSFER_LANDED];
+    check->event.transfer.source_before = check->digests[TRANSFER_BEFORE];
+    check->event.transfer.source_after = check->digests[TRANSFER_AFTER];
+    check->event.transfer.destination = check->digests[TRANSFER_LANDED];
     if (!check->failed)
         device_tell(device, &check->event);
     free(check);
@@ -347,21 +347,22 @@ void device_report_inspection(struct device *device, uint32_t stream_index,
     event_set_text(event.op, sizeof(event.op), command->contract->name);
     if (inspection->what == DEVICE_INSPECT_DIGEST) {
         event.kind = EVENT_OP_HASH;
-        event.found = result->digest;
+        event.op_hash = (struct event_op_hash){ result->digest, inspection->access.mode };
         device_tell(device, &event);
     } else if (inspection->what == DEVICE_INSPECT_SCAN) {
         event.kind = EVENT_SCAN;
-        event.expected = result->count;
-        event.found = result->found;
-        event.host_address = result->found ? result->first : 0;
+        event.scan = (struct event_scan){ .value_count = result->count,
+                                          .bad_count = result->found,
+                                          .first_bad = result->found ? result->first : 0 };
         device_tell(device, &event);
     } else if (result->found) {
         event.kind = EVENT_CANARY;
-        event.object = inspection->access.buffer_index;
-        event.bytes = result->found;
-        event.expected = inspection->buffer_bytes;
-        event.found = result->first - inspection->access.address;
-        event.host_address = result->first;
+        event.canary = (struct event_canary){
+            .address = result->first,
+            .offset = (int64_t)(result->first - inspection->access.address),
+            .damaged_bytes = result->found,
+            .buffer_bytes = inspection->buffer_bytes,
+        };
         device_tell(device, &event);
     }
 }
@@ -376,7 +377,7 @@ enum status call_ask_before(struct call *call, const struct stream_slot *stream,
     if (!device->options.ask_errors || !device_is_observed(device))
         return STATUS_OK;
     if (device->methods->stream_query(device, stream->impl, &pending) == STATUS_OK) {
-        call->event.expected = EVENT_STATE_CLEAR;
+        call->event.copy.state_before = EVENT_STATE_CLEAR;
         return STATUS_OK;
     }
     TRY(call_check_lost(call, what, err));
@@ -394,5 +395,5 @@ void call_ask_after(struct call *call, const struct stream_slot *stream)
     if (!device->options.ask_errors || !device_is_observed(device))
         return;
     bool clear = device->methods->stream_query(device, stream->impl, &pending) == STATUS_OK;
-    call->event.found = clear ? EVENT_STATE_CLEAR : EVENT_STATE_ERROR;
+    call->event.copy.state_after = clear ? EVENT_STATE_CLEAR : EVENT_STATE_ERROR;
 }

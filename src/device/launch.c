@@ -105,7 +105,7 @@ enum status call_submit(struct call *call, struct stream_slot *stream,
                         size_t view_count, struct error *err)
 {
     if (stream->builder) {
-        call->event.object = graph_builder_id(stream->builder);
+        event_set_graph_id(&call->event, graph_builder_id(stream->builder));
         return graph_record(stream->builder, call, command, views, view_count, err);
     }
     return call_submit_alone(call, stream, command, err);

@@ -43,6 +43,10 @@ struct device_hash_choice {
 struct device_options {
     struct event_observer observer; /* notify may be NULL */
     struct crumb_page *crumbs;      /* NULL: the device makes its own */
+    /* Several devices that report to one observer have different indices, below
+     * FLIGHT_DEVICE_LIMIT where it is a flight file, and take their ids from one place. */
+    uint32_t device_index;
+    uint64_t *event_ids; /* the last id given, atomic; NULL: the device counts by itself */
     bool guards;                    /* the memory around each buffer faults or holds a canary */
     bool poison;                    /* new and freed memory is filled with DEVICE_POISON */
     uint64_t quarantine_bytes;      /* freed memory kept unusable, oldest released first */

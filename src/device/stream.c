@@ -234,7 +234,7 @@ static enum status give_order(struct device *device, enum event_kind kind,
     if (!status && !impl)
         status = refuse_mark(&call, mark, err);
     if (!status) {
-        call.event.object = mark.index;
+        call.event.mark.mark = mark.index;
         call_begin(&call);
         status = kind == EVENT_MARK_RECORD
                      ? device->methods->mark_record(device, slot->impl, impl, err)
@@ -281,7 +281,7 @@ enum status device_mark_sync(struct device *device, struct device_mark mark,
     void *impl = find_mark(device, mark);
     if (!impl)
         return refuse_mark(&call, mark, err);
-    call.event.object = mark.index;
+    call.event.mark.mark = mark.index;
     call_begin(&call);
     enum status status = device->methods->mark_sync(device, impl, err);
     return after_wait(&call, status, "mark sync", err);

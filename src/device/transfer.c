@@ -101,10 +101,11 @@ static enum status queue_piece(struct call *call, struct stream_slot *stream, st
     struct staging_slot *slot = piece->slot;
     ASSERT(slot); /* a piece is only queued when its slot is filled */
     struct device_ticket place = staging_ticket(device, slot);
-    call->event.object = place.index;
-    call->event.epoch = (uint16_t)place.generation;
-    call->event.host_address = (uint64_t)(uintptr_t)slot->memory;
-    call->event.bytes = piece->target.row_bytes;
+    call->event.copy = (struct event_copy){ .bytes = piece->target.row_bytes,
+                                            .host_address = (uint64_t)(uintptr_t)slot->memory,
+                                            .ticket = place.index,
+                                            .generation = (uint16_t)place.generation,
+                                            .state_before = call->event.copy.state_before };
     call->event.cause_id = copy->first_id;
     call->event.accesses[0].address = piece->target.address;
     call->event.accesses[0].bytes = piece->target.row_bytes;
@@ -253,7 +254,7 @@ static enum status give_copy_in(struct device *device, struct device_stream stre
     struct resolved resolved;
     call_init(&call, device, EVENT_COPY_IN, site);
     TRY(call_lock_stream(&call, stream, "copy in", &slot, err));
-    call.event.bytes = bytes;
+    call.event.copy.bytes = bytes;
     enum status status = call_refuse_capture(&call, slot, "copy in", err);
     if (!status)
         status = call_resolve(&call, target, 0, "copy in", EVENT_WRITE, &resolved, err);
@@ -330,7 +331,7 @@ enum status device_copy_within(struct device *device, struct device_stream strea
                               err);
     if (!status) {
         struct device_view views[2] = { *target, *source };
-        call.event.bytes = transfer_bytes(&to);
+        call.event.copy.bytes = transfer_bytes(&to);
         call_begin(&call);
         struct device_command command = { .kind = DEVICE_COMMAND_COPY_WITHIN,
                                           .event_id = call.event.id,
@@ -365,7 +366,7 @@ static enum status give_fill(struct device *device, struct device_stream stream,
     TRY(call_lock_stream(&call, stream, "fill", &slot, err));
     enum status status = call_resolve(&call, target, 0, "fill", EVENT_WRITE, &resolved, err);
     if (!status) {
-        call.event.bytes = transfer_bytes(&resolved);
+        call.event.copy.bytes = transfer_bytes(&resolved);
         call_begin(&call);
         struct device_command command = { .kind = DEVICE_COMMAND_FILL,
                                           .event_id = call.event.id,

@@ -71,10 +71,10 @@ static enum status give_copy_out(struct device *device, struct device_stream str
         ASSERT(staging);
         staging->bytes = transfer_bytes(&resolved);
         *ret_ticket = staging_ticket(device, staging);
-        call.event.bytes = staging->bytes;
-        call.event.host_address = (uint64_t)(uintptr_t)staging->memory;
-        call.event.object = ret_ticket->index;
-        call.event.epoch = (uint16_t)ret_ticket->generation;
+        call.event.copy.bytes = staging->bytes;
+        call.event.copy.host_address = (uint64_t)(uintptr_t)staging->memory;
+        call.event.copy.ticket = ret_ticket->index;
+        call.event.copy.generation = (uint16_t)ret_ticket->generation;
         call_begin(&call);
         staging->event_id = call.event.id;
         status = queue_copy_out(&call, slot, &resolved.rows, staging, err);
@@ -136,16 +136,16 @@ enum status device_ticket_redeem(struct device *device, struct device_ticket tic
     if (device_is_tampered(device))
         tamper_before(device, &asked); /* cannot be left out: the caller wants its bytes */
     call_init(&call, device, EVENT_TICKET_REDEEM, site);
-    call.event.object = ticket.index;
-    call.event.epoch = (uint16_t)ticket.generation;
+    call.event.ticket.ticket = ticket.index;
+    call.event.ticket.generation = (uint16_t)ticket.generation;
     TRY(call_check_lost(&call, "copy out", err));
     struct staging_slot *slot = staging_find(device, ticket);
     if (!slot)
         return refuse_ticket(&call, ticket, "redeem", err);
     bool waits = device->options.d2h_mode != DEVICE_D2H_PLAIN;
     call.event.cause_id = slot->event_id;
-    call.event.bytes = slot->bytes;
-    call.event.host_address = (uint64_t)(uintptr_t)slot->memory;
+    call.event.ticket.bytes = slot->bytes;
+    call.event.ticket.host_address = (uint64_t)(uintptr_t)slot->memory;
     call_begin(&call);
     enum status status = STATUS_OK;
     if (waits)
@@ -153,11 +153,11 @@ enum status device_ticket_redeem(struct device *device, struct device_ticket tic
     device_tell_traps(device);
     if (!status)
         status = call_fail_if_lost(&call, "copy out", err);
-    call.event.found = waits;
+    call.event.ticket.waited = waits;
     if (!status) {
         staging_hold(device, slot); /* redeeming twice gives the same bytes */
         if (device->options.hash_results && device_is_observed(device))
-            call.event.expected = XXH3_64bits(slot->memory, (size_t)slot->bytes);
+            call.event.ticket.hash = XXH3_64bits(slot->memory, (size_t)slot->bytes);
         tell_landed(device, slot);
         *ret_bytes = slot->memory;
         *ret_count = slot->bytes;
@@ -175,8 +175,8 @@ void device_ticket_release(struct device *device, struct device_ticket ticket,
     if (device_is_tampered(device) && !tamper_before(device, &asked))
         return;
     call_init(&call, device, EVENT_TICKET_RELEASE, site);
-    call.event.object = ticket.index;
-    call.event.epoch = (uint16_t)ticket.generation;
+    call.event.ticket.ticket = ticket.index;
+    call.event.ticket.generation = (uint16_t)ticket.generation;
     struct staging_slot *slot = staging_find(device, ticket);
     if (!slot) {
         if (refuse_ticket(&call, ticket, "release", &err))
@@ -184,8 +184,8 @@ void device_ticket_release(struct device *device, struct device_ticket ticket,
         return;
     }
     call.event.cause_id = slot->event_id;
-    call.event.bytes = slot->bytes;
-    call.event.host_address = (uint64_t)(uintptr_t)slot->memory;
+    call.event.ticket.bytes = slot->bytes;
+    call.event.ticket.host_address = (uint64_t)(uintptr_t)slot->memory;
     call_begin(&call);
     /* Released unread: the queued copy still needs the slot. */
     if (slot->state == STAGING_LANDING) {

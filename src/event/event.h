@@ -43,31 +43,28 @@ enum event_kind {
     EVENT_GRAPH_DESTROY = 19,
     EVENT_TICKET_REDEEM = 20,  /* the host reads the bytes of a copy out */
     EVENT_TICKET_RELEASE = 21, /* their staging slot may be used again */
-    EVENT_COMPLETION = 22,     /* the work of an earlier call (cause_id) is done; told before its
-                             staging slot can be taken again */
-    EVENT_TRAP = 23,           /* a kernel met an index past its bound and skipped the access */
-    EVENT_FAULT = 24,          /* the device made an illegal access and is lost; found: enum
-                             event_address, how host_address is known */
-    EVENT_CANARY = 25, /* bytes beside a buffer are not what was put there; cause_id: the launch
-                     after which it was seen, 0 if only that it was before now */
-    EVENT_RUN = 26,    /* an iteration of a workload begins; object: its number, found: a key,
-                     equal for iterations that must give equal results */
-    EVENT_TRANSFER_HASH = 27, /* of the bytes of an earlier copy (cause_id): expected: where they
-                            came from, before; host_address: the same place, after; found: where
-                            they landed */
-    EVENT_SCAN = 28, /* values written by an earlier launch (cause_id, operand) were looked at:
-                   expected: how many, found: how many are not finite, host_address:
-                   index of the first of those */
-    EVENT_SOURCE_CHANGED = 29, /* of a foreign program: the pinned host memory that an earlier copy
-                             (cause_id) reads was rewritten before anybody waited for the copy;
-                             expected: digest when it was queued, found: now */
-    EVENT_HIDDEN_ORDER = 30,   /* of a foreign program: from here on the stream is ordered in a way
-                             that is not seen (a host function, a value in memory, another process) */
-    EVENT_CALL = 31,    /* of a foreign program: another call, told because it failed, or because
-                      it had a number and is about a graph that is being captured */
-    EVENT_OP_HASH = 32, /* digest of an operand of an earlier launch (cause_id, operand); found:
-                      the digest; accesses[0].mode: EVENT_READ right before the launch,
-                      EVENT_WRITE right after it */
+    /* The work of an earlier call (cause_id) is done; reported before its staging slot can be taken
+     * again. */
+    EVENT_COMPLETION = 22,
+    EVENT_TRAP = 23,  /* a kernel met an index past its bound and skipped the access */
+    EVENT_FAULT = 24, /* the device made an illegal access and is lost */
+    /* Bytes next to a buffer are not what was put there. cause_id: the launch after which it was
+     * seen, 0 if only that it was before now. */
+    EVENT_CANARY = 25,
+    EVENT_RUN = 26,           /* an iteration of a workload begins */
+    EVENT_TRANSFER_HASH = 27, /* of the bytes of an earlier copy (cause_id) */
+    /* Values that an earlier launch wrote (cause_id, operand) were looked at. */
+    EVENT_SCAN = 28,
+    /* Foreign programs only: the pinned host memory that an earlier copy (cause_id) reads was
+     * rewritten before the host waited for the copy. */
+    EVENT_SOURCE_CHANGED = 29,
+    /* Foreign programs only: from here on the stream is ordered in a way that is not seen (a host
+     * function, a value in memory, another process). */
+    EVENT_HIDDEN_ORDER = 30,
+    /* Foreign programs only: another call, recorded because it failed, or because it had a number
+     * and is about a graph that is being captured. */
+    EVENT_CALL = 31,
+    EVENT_OP_HASH = 32, /* digest of an operand of an earlier launch (cause_id, operand) */
     EVENT_KIND_COUNT
 };
 
@@ -124,15 +121,20 @@ enum event_state {
 };
 
 /* Whose number `code` is. */
-enum event_code_of {
-    EVENT_CODE_UNSAID = 0,  /* there is no code; or a file of version 2, which does not say */
-    EVENT_CODE_GRETA = 1,   /* enum status: greta failed the call itself */
-    EVENT_CODE_OS = 2,      /* errno */
-    EVENT_CODE_RUNTIME = 3, /* the GPU runtime's own, as it returned it */
-    EVENT_CODE_OF_COUNT
+enum event_error_domain {
+    EVENT_ERROR_NONE = 0,    /* there is no code, or a file of version 2, which says of none */
+    EVENT_ERROR_GRETA = 1,   /* enum status: greta failed the call itself */
+    EVENT_ERROR_ERRNO = 2,   /* of the operating system */
+    EVENT_ERROR_RUNTIME = 3, /* of a GPU runtime; a file of version 3 that does not say which */
+    EVENT_ERROR_CUDA = 4,    /* CUresult or cudaError_t, as the runtime returned it */
+    EVENT_ERROR_HIP = 5,     /* hipError_t */
+    EVENT_ERROR_DOMAIN_COUNT
 };
 
-const char *event_code_of_name(enum event_code_of of); /* "runtime": a stable slug */
+const char *event_error_domain_name(enum event_error_domain domain); /* "cuda": a stable slug */
+/* The domain of the codes of a device of that kind ("cuda", "hip"); EVENT_ERROR_NONE for a device
+ * without a runtime of its own. */
+enum event_error_domain event_error_domain_of(const char *device_kind);
 
 /* ---- The event ------------------------------------------------------------------------------ */
 
@@ -157,7 +159,7 @@ struct event_access {
 /* The most operands an op can have. */
 #define EVENT_ACCESS_LIMIT 12
 
-/* How the address of a fault is known: `found` of the event. */
+/* How the address of a fault is known. */
 enum event_address {
     EVENT_ADDRESS_UNKNOWN = 0,
     EVENT_ADDRESS_CAUGHT = 1,     /* of the access itself */
@@ -205,64 +207,237 @@ struct event_scope {
     char tensor[EVENT_TENSOR_BYTES]; /* label of what is computed or copied; may be empty */
 };
 
+/* ---- What only some kinds have -------------------------------------------------------------- */
+
+/* EVENT_DEVICE_OPEN. op: the kind of the device; tensor of the scope: its name. */
+struct event_device {
+    uint8_t domain; /* enum event_error_domain of its runtime's codes */
+};
+
+/* EVENT_BUFFER_CREATE, EVENT_BUFFER_DESTROY. The memory is accesses[0]. */
+struct event_buffer {
+    uint64_t bytes;
+    uint64_t imported_address; /* of the host's memory that was imported; 0 for fresh memory */
+    uint64_t graph_id;         /* foreign programs only: as in struct event_copy */
+    uint32_t buffer_index;     /* 0 until there is one */
+    uint8_t fill_byte;         /* what fresh memory holds; 0: not filled */
+};
+
+/* EVENT_MARK_RECORD, EVENT_MARK_WAIT, EVENT_MARK_SYNC. */
+struct event_mark {
+    uint64_t mark;
+};
+
+/* EVENT_COPY_IN, EVENT_COPY_OUT, EVENT_COPY_WITHIN, EVENT_FILL. */
+struct event_copy {
+    uint64_t bytes;
+    uint64_t host_address; /* the staging memory, or a foreign program's; 0 if there is none */
+    uint64_t graph_id;     /* the graph-begin, if it was recorded into a graph and not run */
+    uint32_t ticket;       /* of a copy in: its staging slot, numbered as tickets are; 0: none */
+    uint16_t generation;   /* of the ticket or slot, cut to 16 bits */
+    uint8_t state_before;  /* enum event_state of the stream before the call */
+    uint8_t state_after;   /* and after it */
+};
+
+/* EVENT_MODULE_LOAD. */
+struct event_module {
+    uint64_t kernel_count;
+};
+
+/* EVENT_LAUNCH. */
+struct event_launch {
+    uint64_t graph_id;   /* as in struct event_copy */
+    uint64_t ordinal;    /* foreign programs only: which launch of the process, from 1; else 0 */
+    uint32_t name_index; /* foreign programs only: the kernel's full name, of which op has the
+                            beginning; a number of a table in the flight file, 0: none */
+};
+
+/* EVENT_GRAPH_BEGIN, EVENT_GRAPH_END, EVENT_GRAPH_REPLAY, EVENT_GRAPH_DESTROY. cause_id: the
+ * graph-begin, if it is known. */
+struct event_graph {
+    uint64_t handle;  /* 0 until there is one */
+    uint64_t ordinal; /* of a replay: as in struct event_launch */
+    uint16_t epoch;   /* which replay of the graph, cut to 16 bits */
+};
+
+/* EVENT_TICKET_REDEEM, EVENT_TICKET_RELEASE. */
+struct event_ticket {
+    uint64_t bytes;
+    uint64_t host_address; /* the staging memory */
+    uint64_t hash;         /* of the bytes that were read; 0 where hashes were not asked for */
+    uint32_t ticket;
+    uint16_t generation; /* cut to 16 bits */
+    uint8_t waited;      /* 1 if the host waited for the copy first */
+};
+
+/* EVENT_TRAP. */
+struct event_trap {
+    uint64_t index, bound;
+};
+
+/* EVENT_FAULT. */
+struct event_fault {
+    uint64_t address;      /* of the access; 0 if it is not known */
+    uint64_t node_id;      /* inside a graph: the recorded launch */
+    uint8_t address_known; /* enum event_address */
+};
+
+/* EVENT_CANARY. The buffer is accesses[0]. */
+struct event_canary {
+    uint64_t address; /* of the first damaged byte */
+    int64_t offset;   /* of that byte from the start of the buffer; may be negative */
+    uint64_t damaged_bytes;
+    uint64_t buffer_bytes;
+};
+
+/* EVENT_RUN. */
+struct event_run {
+    uint64_t iteration;
+    uint64_t key; /* equal for iterations that must give equal results */
+};
+
+/* EVENT_TRANSFER_HASH. */
+struct event_transfer_hash {
+    uint64_t source_before, source_after; /* where the bytes came from, before the copy and after */
+    uint64_t destination;                 /* where they landed */
+    uint64_t bytes;
+};
+
+/* EVENT_SCAN. */
+struct event_scan {
+    uint64_t value_count;
+    uint64_t bad_count; /* of values that are not finite */
+    uint64_t first_bad; /* index of the first of them */
+};
+
+/* EVENT_SOURCE_CHANGED. */
+struct event_source_change {
+    uint64_t address, bytes;
+    uint64_t digest_before; /* when the copy was queued */
+    uint64_t digest_now;
+};
+
+/* EVENT_CALL. */
+struct event_call {
+    uint64_t handle; /* of the mark it was about; 0: none */
+};
+
+/* EVENT_OP_HASH. */
+struct event_op_hash {
+    uint64_t digest;
+    uint8_t when; /* EVENT_READ: right before the launch, EVENT_WRITE: right after it */
+};
+
+#define EVENT_PAYLOAD_WORDS 4
+
+/* Which of them a kind has. */
+enum event_payload {
+    EVENT_PAYLOAD_NONE,
+    EVENT_PAYLOAD_DEVICE,
+    EVENT_PAYLOAD_BUFFER,
+    EVENT_PAYLOAD_MARK,
+    EVENT_PAYLOAD_COPY,
+    EVENT_PAYLOAD_MODULE,
+    EVENT_PAYLOAD_LAUNCH,
+    EVENT_PAYLOAD_GRAPH,
+    EVENT_PAYLOAD_TICKET,
+    EVENT_PAYLOAD_TRAP,
+    EVENT_PAYLOAD_FAULT,
+    EVENT_PAYLOAD_CANARY,
+    EVENT_PAYLOAD_RUN,
+    EVENT_PAYLOAD_TRANSFER_HASH,
+    EVENT_PAYLOAD_SCAN,
+    EVENT_PAYLOAD_SOURCE_CHANGE,
+    EVENT_PAYLOAD_CALL,
+    EVENT_PAYLOAD_OP_HASH,
+    EVENT_PAYLOAD_COUNT
+};
+
+enum event_payload event_payload_of(enum event_kind kind);
+
+/* ---- The event ------------------------------------------------------------------------------ */
+
 /* Fixed size, no pointers: the same bytes in memory and in a flight file. */
 struct event {
     uint64_t id;
-    uint64_t cause_id;     /* the event this one follows from; 0 if none */
-    uint64_t begin_ns;     /* monotonic */
-    uint64_t object;       /* as the kind says: ticket (a copy in: its staging slot, numbered as
-                              tickets are), mark, graph, buffer; of a launch, fill or copy within
-                              that was recorded into a graph and not run: its graph-begin; of a
-                              fault inside a graph: the recorded launch */
-    uint64_t bytes;        /* of a copy, fill or buffer */
-    uint64_t host_address; /* of a copy, redeem, release: the staging memory; of a buffer: what was
-                              imported, 0 for fresh memory; of a fault: the access, if known */
-    uint32_t stream_index;
+    uint64_t cause_id; /* the event this one follows from; 0 if none */
+    uint64_t begin_ns; /* monotonic */
+    uint32_t process_id;
     uint32_t thread_index; /* of the calling host thread, in order of first appearance */
-    uint8_t kind;          /* enum event_kind */
+    uint32_t stream_index;
+    uint16_t device_index; /* of those that report to one observer, from 0 */
+    uint8_t kind;          /* enum event_kind: says which payload there is */
     uint8_t access_count;
-    uint16_t epoch; /* which replay of a graph; of a copy, redeem, release: generation of the
-                       ticket or slot, cut to 16 bits */
-    uint32_t line;  /* of the call site */
     struct event_scope scope;
     char op[EVENT_OP_BYTES];     /* name of the op, kernel or buffer */
     char file[EVENT_FILE_BYTES]; /* of the call site */
-    uint16_t flags;              /* enum event_flag */
-    /* Of a foreign call, at its beginning: the check it will not pass, and the operand; so that
-     * they are known of a call the process died in. */
-    uint8_t begin_check, begin_operand;
-    /* Of a foreign program; numbers of tables in the flight file, 0: none. */
-    uint32_t stack_index; /* who called */
-    uint32_t name_index;  /* the kernel's full name, of which op has the beginning */
+    uint32_t flags;              /* enum event_flag */
+    uint32_t stack_index; /* foreign programs only: who called; a number of a table in the flight
+                             file, 0: none */
+    uint16_t line;        /* of the call site */
+    /* What a check of ours found. For a foreign call it is known at the beginning, so that it is
+     * there for a call the process died in. */
+    uint8_t check;            /* enum event_check */
+    uint8_t operand;          /* which operand the check or event is about; 255: none */
+    uint64_t expected, found; /* what the check compared */
+    union {
+        uint64_t words[EVENT_PAYLOAD_WORDS]; /* first: so that {} clears all of it */
+        struct event_device device;
+        struct event_buffer buffer;
+        struct event_mark mark;
+        struct event_copy copy;
+        struct event_module module;
+        struct event_launch launch;
+        struct event_graph graph;
+        struct event_ticket ticket;
+        struct event_trap trap;
+        struct event_fault fault;
+        struct event_canary canary;
+        struct event_run run;
+        struct event_transfer_hash transfer;
+        struct event_scan scan;
+        struct event_source_change source_change;
+        struct event_call call;
+        struct event_op_hash op_hash;
+    };
     struct event_access accesses[EVENT_ACCESS_LIMIT];
 
     /* Known at the end. */
     uint64_t end_ns;
-    /* What the check compared; bound and index of a trap; of a redeemed ticket: hash of its bytes
-     * (0 where the device was not asked for hashes), and 1 if the copy was waited for; of a copy
-     * in or out: error state of its stream (enum event_state) before it and behind it; of a fresh
-     * buffer, expected: the byte it holds; of a canary: bytes of the buffer, and offset of the
-     * first damaged byte from its start (may be negative). */
-    uint64_t expected, found;
-    int32_t code;        /* 0 is success, or a check of ours said no; code_of says whose it is */
-    uint8_t phase : 4;   /* enum event_phase: the low half of its byte */
-    uint8_t code_of : 4; /* enum event_code_of */
-    uint8_t outcome;     /* enum event_outcome */
-    uint8_t check;       /* enum event_check */
-    uint8_t operand;     /* which operand the check or trap is about; 255: none */
+    int32_t code;    /* 0 is success, or a check of ours said no */
+    uint8_t domain;  /* enum event_error_domain: whose number code is */
+    uint8_t phase;   /* enum event_phase */
+    uint8_t outcome; /* enum event_outcome */
+    uint8_t unused;
 };
 
 #define EVENT_NO_OPERAND 255u
 #define EVENT_NO_STREAM UINT32_MAX
 
-/* True of a call that went into a graph instead of being run: its object is the graph-begin. Copies
- * in and out are recorded by foreign programs only; the object of others is a ticket. */
-static inline bool event_is_recorded(const struct event *event)
+static inline bool event_is_copy(uint8_t kind)
 {
-    bool copies = event->kind == EVENT_COPY_IN || event->kind == EVENT_COPY_OUT;
-    return event->object != 0 &&
-           (event->kind == EVENT_LAUNCH || event->kind == EVENT_FILL ||
-            event->kind == EVENT_COPY_WITHIN || (copies && (event->flags & EVENT_FOREIGN)));
+    return kind == EVENT_COPY_IN || kind == EVENT_COPY_OUT || kind == EVENT_COPY_WITHIN ||
+           kind == EVENT_FILL;
+}
+
+/* How much a copy, fill, buffer, ticket or remark about one is about; 0 for other kinds. */
+uint64_t event_bytes(const struct event *event);
+
+/* The graph-begin of the graph a launch, copy or fill went into instead of being run; else 0. */
+static inline uint64_t event_graph_id(const struct event *event)
+{
+    if (event->kind == EVENT_LAUNCH)
+        return event->launch.graph_id;
+    return event_is_copy(event->kind) ? event->copy.graph_id : 0;
+}
+
+/* For a launch, copy or fill. */
+static inline void event_set_graph_id(struct event *event, uint64_t graph_id)
+{
+    if (event->kind == EVENT_LAUNCH)
+        event->launch.graph_id = graph_id;
+    else
+        event->copy.graph_id = graph_id;
 }
 
 /* Copies text into a fixed field, cut if need be, always ended. */

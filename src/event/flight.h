@@ -18,12 +18,14 @@
 struct flight;
 
 #define FLIGHT_TEXT_BYTES 256
+#define FLIGHT_DEVICE_LIMIT 16u
 #define FLIGHT_CHECKPOINT_BYTES 65536
 
 struct flight_options {
     uint32_t record_count;       /* of the ring; 0: 65,536 (32 MiB) */
     uint32_t allocation_count;   /* of the table of buffers; 0: 8,192 */
     uint32_t graph_record_count; /* launches recorded in graphs; 0: 4,096 */
+    uint32_t device_count;       /* that may report to it; 0: 1, at most FLIGHT_DEVICE_LIMIT */
     const char *device;          /* name, for the header */
     const char *command;         /* what was run, for the header */
     bool keeps_old;   /* a file under this name is refused (STATUS_EXISTS), never replaced */
@@ -41,8 +43,13 @@ void flight_mark_closed(struct flight *flight);
 
 /* Give this to the device; lives as long as the flight. */
 struct event_observer flight_observer(struct flight *flight);
-/* In the file, for the device to use; lives as long as the flight. */
+/* In the file, for the first device to use; lives as long as the flight. */
 struct crumb_page *flight_crumbs(struct flight *flight);
+/* The same for one of several devices; device_index below the options' device_count. */
+struct crumb_page *flight_device_crumbs(struct flight *flight, uint32_t device_index);
+/* Where devices that report to one flight take the ids of their events from; lives as long as the
+ * flight. */
+uint64_t *flight_event_ids(struct flight *flight);
 
 /* Keeps the analyzer's state: events up to analysed_id need not stay in the ring. At most
  * FLIGHT_CHECKPOINT_BYTES. A process that dies in the call leaves the checkpoint before. */
@@ -112,7 +119,8 @@ MUST_CHECK enum status flight_pack(const char *path, const char *packed_path, ui
 struct flight_reader;
 
 struct flight_info {
-    uint32_t version;
+    uint32_t version;      /* as it was written */
+    uint32_t device_count; /* that it has room for */
     uint64_t pid;
     uint64_t start_wall_ns; /* since 1970; the event clock read start_clock_ns then */
     uint64_t start_clock_ns;
@@ -129,10 +137,18 @@ struct flight_info {
     uint64_t observed_ns, observed_count;
 };
 
+/* A device that reported to the file. */
+struct flight_device {
+    uint64_t opened_id; /* event */
+    char kind[EVENT_OP_BYTES];
+    char name[EVENT_TENSOR_BYTES];
+};
+
 struct flight_allocation {
     uint64_t address, bytes;
     uint64_t created_id, destroyed_id; /* 0: alive */
-    uint32_t buffer_index, generation;
+    uint32_t buffer_index;
+    uint16_t generation, device_index;
     char name[EVENT_TENSOR_BYTES];
 };
 
@@ -147,6 +163,12 @@ void flight_reader_close(struct flight_reader *reader); /* NULL is fine */
 const struct flight_info *flight_info(const struct flight_reader *reader);
 /* The page as the process left it; borrowed. */
 const struct crumb_page *flight_reader_crumbs(const struct flight_reader *reader);
+/* The same of one of several devices; NULL if the file has no room for it. */
+const struct crumb_page *flight_reader_device_crumbs(const struct flight_reader *reader,
+                                                     uint32_t device_index);
+/* False if no such device was opened. */
+bool flight_device_at(const struct flight_reader *reader, uint32_t device_index,
+                      struct flight_device *ret_device);
 
 /* The first event with an id of at least *id, in order; sets *id to the one after. False at the
  * end. Every text of the event ends, every enum is in range. */

@@ -114,6 +114,10 @@ enum status flight_attach(const char *path, struct flight **ret_flight, struct e
     if (!flight)
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory for a flight file", path);
     enum status status = map_file(path, &flight->data, &flight->size, err);
+    if (!status && flight_is_old(flight->data, flight->size))
+        status = error_set(err, STATUS_UNSUPPORTED,
+                           "%s: a recording of an earlier version can be read, not written to",
+                           path);
     if (!status)
         status = flight_check_header(flight->data, flight->size, path, &header, &plan, err);
     if (status) {
@@ -127,6 +131,7 @@ enum status flight_attach(const char *path, struct flight **ret_flight, struct e
     flight->allocation_count = header.allocation_count;
     flight->graph_record_count = header.graph_record_count;
     flight->call_tables = header.call_tables == 1;
+    flight->device_count = header.device_count;
     flight_place_areas(flight, &plan);
     pthread_mutex_init(&flight->lock, NULL);
     *ret_flight = flight;

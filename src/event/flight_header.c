@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static enum status check_number(const char *name, const char *field, uint64_t offset,
+enum status flight_check_number(const char *name, const char *field, uint64_t offset,
                                 uint64_t expected, uint64_t found, struct error *err)
 {
     if (expected == found)
@@ -15,8 +15,8 @@ static enum status check_number(const char *name, const char *field, uint64_t of
 }
 
 #define CHECK_FIELD(header, name, field, expected, err)                                            \
-    TRY(check_number((name), #field, offsetof(struct flight_header, field), (expected),            \
-                     (header)->field, (err)))
+    TRY(flight_check_number((name), #field, offsetof(struct flight_header, field), (expected),     \
+                            (header)->field, (err)))
 
 static enum status check_begin(const struct flight_header *header, const char *name,
                                struct error *err)
@@ -26,7 +26,7 @@ static enum status check_begin(const struct flight_header *header, const char *n
                          "%s: byte 0: magic: expected \"%s\", found something else: not a flight "
                          "file",
                          name, FLIGHT_MAGIC);
-    if (header->version < FLIGHT_VERSION_OLDEST || header->version > FLIGHT_VERSION)
+    if (header->version != FLIGHT_VERSION)
         return error_set(err, STATUS_UNSUPPORTED,
                          "%s: byte 8: version: expected %u to %u, found %" PRIu32
                          "; read it with the greta that wrote it",
@@ -37,11 +37,15 @@ static enum status check_begin(const struct flight_header *header, const char *n
     CHECK_FIELD(header, name, allocation_bytes, sizeof(struct flight_entry), err);
     CHECK_FIELD(header, name, checkpoint_bytes, sizeof(struct flight_checkpoint_slot), err);
     if (header->record_count == 0)
-        return check_number(name, "record_count", offsetof(struct flight_header, record_count), 1,
-                            0, err);
+        return flight_check_number(name, "record_count",
+                                   offsetof(struct flight_header, record_count), 1, 0, err);
+    if (header->device_count == 0 || header->device_count > FLIGHT_DEVICE_LIMIT)
+        return flight_check_number(
+            name, "device_count", offsetof(struct flight_header, device_count),
+            header->device_count ? FLIGHT_DEVICE_LIMIT : 1, header->device_count, err);
     if (header->call_tables > 1)
-        return check_number(name, "call_tables", offsetof(struct flight_header, call_tables), 1,
-                            header->call_tables, err);
+        return flight_check_number(name, "call_tables", offsetof(struct flight_header, call_tables),
+                                   1, header->call_tables, err);
     return STATUS_OK;
 }
 
@@ -58,7 +62,8 @@ enum status flight_check_header(const void *bytes, uint64_t size, const char *na
     memcpy(&header, bytes, sizeof(header));
     TRY(check_begin(&header, name, err));
     struct flight_plan plan = flight_plan_of(header.record_count, header.allocation_count,
-                                             header.graph_record_count, header.call_tables == 1);
+                                             header.graph_record_count, header.call_tables == 1,
+                                             header.device_count);
     CHECK_FIELD(&header, name, ring_offset, plan.ring_offset, err);
     CHECK_FIELD(&header, name, file_bytes, plan.file_bytes, err);
     if (size < plan.file_bytes)

@@ -9,11 +9,13 @@ static uint64_t next_page(uint64_t offset)
 }
 
 struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_count,
-                                  uint32_t graph_record_count, bool call_tables)
+                                  uint32_t graph_record_count, bool call_tables,
+                                  uint32_t device_count)
 {
     /* 32-bit counts times sizes below 4 KiB: no sum here comes near 64 bits. */
     struct flight_plan plan = { .crumb_offset = FLIGHT_HEADER_BYTES };
-    plan.checkpoint_offset = next_page(plan.crumb_offset + sizeof(struct crumb_page));
+    plan.checkpoint_offset = next_page(plan.crumb_offset +
+                                       (uint64_t)device_count * sizeof(struct crumb_page));
     plan.allocation_offset = next_page(plan.checkpoint_offset +
                                        2 * sizeof(struct flight_checkpoint_slot));
     plan.graph_offset = next_page(plan.allocation_offset +
@@ -33,7 +35,7 @@ struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_cou
 }
 
 /* Never 0, which means "nothing here". */
-static uint32_t checksum32(const void *bytes, size_t count)
+uint32_t flight_short_checksum(const void *bytes, size_t count)
 {
     uint32_t sum = (uint32_t)XXH3_64bits(bytes, count);
     return sum ? sum : 1;
@@ -52,12 +54,12 @@ uint64_t flight_header_checksum(const struct flight_header *header)
 
 uint32_t flight_begin_checksum(const struct event *event)
 {
-    return checksum32(event, offsetof(struct event, end_ns));
+    return flight_short_checksum(event, offsetof(struct event, end_ns));
 }
 
 uint32_t flight_end_checksum(const struct event *event)
 {
-    return checksum32(&event->end_ns, sizeof(*event) - offsetof(struct event, end_ns));
+    return flight_short_checksum(&event->end_ns, sizeof(*event) - offsetof(struct event, end_ns));
 }
 
 uint64_t flight_entry_checksum(const struct flight_allocation *allocation)
@@ -74,6 +76,7 @@ void flight_place_areas(struct flight *flight, const struct flight_plan *plan)
 {
     uint8_t *data = flight->data;
     flight->counters = (struct flight_counters *)(data + FLIGHT_COUNTERS_OFFSET);
+    flight->devices = (struct flight_device_entry *)(data + FLIGHT_DEVICES_OFFSET);
     flight->crumbs = (struct crumb_page *)(data + plan->crumb_offset);
     flight->checkpoints = (struct flight_checkpoint_slot *)(data + plan->checkpoint_offset);
     flight->entries = (struct flight_entry *)(data + plan->allocation_offset);

@@ -9,8 +9,8 @@
 #include <pthread.h>
 
 #define FLIGHT_MAGIC "GRETAFLT"
-#define FLIGHT_VERSION 3u
-#define FLIGHT_VERSION_OLDEST 2u /* still read: there code_of is 0 everywhere */
+#define FLIGHT_VERSION 4u
+#define FLIGHT_VERSION_OLDEST 2u /* still read: flight_old.c makes them version 4 */
 #define FLIGHT_HEADER_BYTES 4096u
 #define FLIGHT_PAGE 4096u
 
@@ -23,7 +23,9 @@ struct flight_header {
     uint32_t version;
     uint32_t header_bytes, record_bytes, event_bytes, allocation_bytes, checkpoint_bytes;
     uint32_t record_count, allocation_count, graph_record_count;
-    uint32_t call_tables; /* 1: the file has tables of stacks, names and modules; else 0 */
+    uint32_t call_tables;  /* 1: the file has tables of stacks, names and modules; else 0 */
+    uint32_t device_count; /* that it has room for: pages of crumbs, entries of devices */
+    uint32_t unused;
     uint64_t crumb_offset, checkpoint_offset, allocation_offset, graph_offset, ring_offset;
     uint64_t file_bytes;
     uint64_t pid, start_wall_ns, start_clock_ns;
@@ -47,12 +49,24 @@ struct flight_counters {
 };
 #define FLIGHT_COUNTERS_OFFSET 2048u
 
-/* The state is the event's id, 0 (never used) or FLIGHT_BUSY. */
+/* Device number i is the i-th, behind the counters. A checksum of 0: none was opened. */
+struct flight_device_entry {
+    struct flight_device device;
+    uint64_t checksum;
+};
+#define FLIGHT_DEVICES_OFFSET 2304u
+_Static_assert(FLIGHT_COUNTERS_OFFSET + sizeof(struct flight_counters) <= FLIGHT_DEVICES_OFFSET &&
+                   FLIGHT_DEVICES_OFFSET +
+                           FLIGHT_DEVICE_LIMIT * sizeof(struct flight_device_entry) <=
+                       FLIGHT_HEADER_BYTES,
+               "they share the header's page");
+
+/* The event's id comes last: it is 0 where nothing was written, and FLIGHT_BUSY meanwhile. The
+ * checksums are of the event with its id. */
 struct flight_record {
-    uint64_t state;
+    struct event event;
     uint32_t begin_checksum; /* of the event up to end_ns */
     uint32_t end_checksum;   /* of the event from end_ns, 0 if the end was not seen */
-    struct event event;
 };
 _Static_assert(sizeof(struct flight_record) == 512, "eight cache lines");
 
@@ -89,7 +103,7 @@ struct flight_checkpoint_slot {
     uint8_t bytes[FLIGHT_CHECKPOINT_BYTES];
 };
 
-/* Offsets and sizes of all areas follow from the three counts and whether there are call tables. */
+/* Offsets and sizes of all areas follow from the counts and whether there are call tables. */
 struct flight_plan {
     uint64_t crumb_offset, checkpoint_offset, allocation_offset, graph_offset;
     uint64_t stack_offset, name_offset, module_offset; /* empty areas without call tables */
@@ -97,16 +111,20 @@ struct flight_plan {
     uint64_t file_bytes;
 };
 struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_count,
-                                  uint32_t graph_record_count, bool call_tables);
+                                  uint32_t graph_record_count, bool call_tables,
+                                  uint32_t device_count);
 
 /* The writer: file, and what stands where in it. */
 struct flight {
     uint8_t *data; /* the mapping */
     uint64_t size;
     uint32_t record_count, allocation_count, graph_record_count; /* not the file's: see attach */
+    uint32_t device_count;
+    uint64_t last_id; /* of all devices that take their ids here */
     bool call_tables, attached;
     struct flight_counters *counters;
-    struct crumb_page *crumbs;
+    struct flight_device_entry *devices;
+    struct crumb_page *crumbs; /* a page for each device */
     struct flight_record *ring;
     struct flight_record *graph_records;
     struct flight_entry *entries;
@@ -125,6 +143,15 @@ MUST_CHECK enum status flight_check_header(const void *bytes, uint64_t size, con
                                            struct flight_header *ret_header,
                                            struct flight_plan *ret_plan, struct error *err);
 
+/* A file of an earlier version that flight_convert_old can read? */
+bool flight_is_old(const void *bytes, uint64_t size);
+/* *ret_bytes: a file of this version with the same content; free it. */
+MUST_CHECK enum status flight_convert_old(const void *bytes, uint64_t size, const char *name,
+                                          uint8_t **ret_bytes, uint64_t *ret_size,
+                                          struct error *err);
+MUST_CHECK enum status flight_check_number(const char *name, const char *field, uint64_t offset,
+                                           uint64_t expected, uint64_t found, struct error *err);
+
 /* Takes the map, or the bytes (free): they are released with the reader, and where it fails. */
 MUST_CHECK enum status flight_open_mapped(struct mapfile *map, const char *name,
                                           struct flight_reader **ret_reader, struct error *err);
@@ -139,6 +166,7 @@ uint32_t flight_begin_checksum(const struct event *event);
 uint32_t flight_end_checksum(const struct event *event);
 uint64_t flight_entry_checksum(const struct flight_allocation *allocation);
 uint64_t flight_table_checksum(const void *bytes, size_t count);
+uint32_t flight_short_checksum(const void *bytes, size_t count);
 uint64_t flight_checkpoint_checksum(const struct flight_checkpoint_slot *slot);
 
 #endif

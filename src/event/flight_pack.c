@@ -42,6 +42,9 @@ enum status flight_open(const char *path, struct flight_reader **ret_reader, str
 
 struct packing {
     struct mapfile map;
+    const uint8_t *data; /* the map, or what it was converted to */
+    uint64_t size;
+    uint8_t *converted; /* owned; NULL for a file of this version */
     struct flight_header header;
     struct flight_plan plan;
     uint64_t first_kept; /* id; 0: all are kept */
@@ -62,7 +65,7 @@ static uint64_t first_to_keep(const struct flight_info *info, uint64_t keep_even
 static enum status write_header(struct packing *packing, struct error *err)
 {
     uint8_t page[FLIGHT_HEADER_BYTES];
-    memcpy(page, packing->map.data, sizeof(page));
+    memcpy(page, packing->data, sizeof(page));
     if (packing->first_kept)
         memcpy(page + FLIGHT_COUNTERS_OFFSET + offsetof(struct flight_counters, first_kept_id),
                &packing->first_kept, sizeof(packing->first_kept));
@@ -72,7 +75,7 @@ static enum status write_header(struct packing *packing, struct error *err)
 static enum status write_ring(struct packing *packing, struct error *err)
 {
     struct flight_record *chunk = malloc(CHUNK_RECORDS * sizeof(*chunk));
-    const uint8_t *ring = packing->map.data + packing->plan.ring_offset;
+    const uint8_t *ring = packing->data + packing->plan.ring_offset;
     uint64_t left = packing->header.record_count;
     enum status status = chunk ? STATUS_OK
                                : error_set(err, STATUS_NO_MEMORY, "no memory to pack a recording");
@@ -80,7 +83,7 @@ static enum status write_ring(struct packing *packing, struct error *err)
         size_t count = left < CHUNK_RECORDS ? (size_t)left : CHUNK_RECORDS;
         memcpy(chunk, ring, count * sizeof(*chunk));
         for (size_t i = 0; i < count; i++)
-            if (chunk[i].state < packing->first_kept)
+            if (chunk[i].event.id < packing->first_kept)
                 chunk[i] = (struct flight_record){ 0 };
         status = compress_write(&packing->compress, chunk, count * sizeof(*chunk), err);
         ring += count * sizeof(*chunk);
@@ -96,10 +99,10 @@ static enum status write_all(struct packing *packing, struct error *err)
     uint64_t ring_end = plan->ring_offset +
                         (uint64_t)packing->header.record_count * sizeof(struct flight_record);
     TRY(write_header(packing, err));
-    TRY(compress_write(&packing->compress, packing->map.data + FLIGHT_HEADER_BYTES,
+    TRY(compress_write(&packing->compress, packing->data + FLIGHT_HEADER_BYTES,
                        (size_t)(plan->ring_offset - FLIGHT_HEADER_BYTES), err));
     TRY(write_ring(packing, err));
-    TRY(compress_write(&packing->compress, packing->map.data + ring_end,
+    TRY(compress_write(&packing->compress, packing->data + ring_end,
                        (size_t)(plan->file_bytes - ring_end), err));
     return compress_end(&packing->compress, err);
 }
@@ -128,17 +131,27 @@ enum status flight_pack(const char *path, const char *packed_path, uint64_t keep
     struct flight_reader *reader;
     TRY(mapfile_open(&packing.map, path, err));
     mapfile_watch(&packing.map);
-    enum status status = flight_open_memory(packing.map.data, packing.map.size, path, &reader, err);
+    packing.data = packing.map.data;
+    packing.size = packing.map.size;
+    enum status status = STATUS_OK;
+    if (flight_is_old(packing.data, packing.size))
+        status = flight_convert_old(packing.data, packing.size, path, &packing.converted,
+                                    &packing.size, err);
+    if (packing.converted)
+        packing.data = packing.converted;
+    if (!status)
+        status = flight_open_memory(packing.data, packing.size, path, &reader, err);
     if (!status) {
         packing.first_kept = first_to_keep(flight_info(reader), keep_events);
         flight_reader_close(reader);
-        status = flight_check_header(packing.map.data, packing.map.size, path, &packing.header,
+        status = flight_check_header(packing.data, packing.size, path, &packing.header,
                                      &packing.plan, err);
     }
     if (!status && packing.plan.file_bytes > EXPANDED_LIMIT_BYTES)
         status = error_set(err, STATUS_LIMIT, "%s: too large to be read back compressed", path);
     if (!status)
         status = write_packed(&packing, path, packed_path, err);
+    free(packing.converted);
     mapfile_release(&packing.map);
     return status;
 }

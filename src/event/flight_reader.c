@@ -12,9 +12,10 @@
 
 struct flight_reader {
     struct mapfile map; /* of a file that is not compressed */
-    uint8_t *owned;     /* what a compressed one holds; NULL */
+    uint8_t *owned;     /* what a compressed or converted one holds; NULL */
     const uint8_t *data;
     uint64_t size;
+    uint32_t version;            /* of the file, before it was converted */
     struct flight_header header; /* a copy that passed the checks */
     struct flight_plan plan;
     struct flight_info info;
@@ -44,11 +45,11 @@ __attribute__((no_sanitize("thread"))) static void copy_record(const struct flig
 bool flight_record_load(const struct flight_record *source, uint64_t id, struct event *ret)
 {
     struct flight_record record;
-    if (__atomic_load_n(&source->state, __ATOMIC_ACQUIRE) != id)
+    if (__atomic_load_n(&source->event.id, __ATOMIC_ACQUIRE) != id)
         return false;
     copy_record(source, &record);
     struct event *event = &record.event;
-    if (record.begin_checksum != flight_begin_checksum(event) || event->id != id)
+    if (event->id != id || record.begin_checksum != flight_begin_checksum(event))
         return false;
     bool ended = record.end_checksum != 0;
     if (ended && record.end_checksum != flight_end_checksum(event))
@@ -56,16 +57,14 @@ bool flight_record_load(const struct flight_record *source, uint64_t id, struct 
     if (!ended) {
         event->phase = EVENT_BEGIN;
         event->outcome = EVENT_PENDING;
-        event->check = event->begin_check;
-        event->operand = event->begin_check ? event->begin_operand : EVENT_NO_OPERAND;
-        event->expected = event->found = 0;
         event->code = 0;
-        event->code_of = EVENT_CODE_UNSAID;
+        event->domain = EVENT_ERROR_NONE;
         event->end_ns = 0;
     }
     if (event->kind >= EVENT_KIND_COUNT || event->outcome >= EVENT_OUTCOME_COUNT ||
         event->check >= EVENT_CHECK_COUNT || event->phase > EVENT_END ||
-        event->code_of >= EVENT_CODE_OF_COUNT || event->access_count > EVENT_ACCESS_LIMIT)
+        event->domain >= EVENT_ERROR_DOMAIN_COUNT || event->device_index >= FLIGHT_DEVICE_LIMIT ||
+        event->access_count > EVENT_ACCESS_LIMIT)
         return false;
     end_text(event->op, sizeof(event->op));
     end_text(event->file, sizeof(event->file));
@@ -101,7 +100,7 @@ static void survey_ring(struct flight_reader *reader)
     struct flight_info *info = &reader->info;
     uint64_t busy_count = 0, count = reader->header.record_count;
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t state = __atomic_load_n(&record_of(reader, i)->state, __ATOMIC_ACQUIRE);
+        uint64_t state = __atomic_load_n(&record_of(reader, i)->event.id, __ATOMIC_ACQUIRE);
         busy_count += state == FLIGHT_BUSY;
         /* An id stands only in its own record; anything else is damage. */
         if (state != FLIGHT_BUSY && state % count == i && state > info->last_id)
@@ -137,7 +136,7 @@ bool flight_graph_launch(const struct flight_reader *reader, size_t index, struc
                                                                          reader->plan.graph_offset);
     if (index >= reader->header.graph_record_count)
         return false;
-    uint64_t state = __atomic_load_n(&records[index].state, __ATOMIC_ACQUIRE);
+    uint64_t state = __atomic_load_n(&records[index].event.id, __ATOMIC_ACQUIRE);
     return state != 0 && flight_record_load(&records[index], state, ret_event);
 }
 
@@ -274,7 +273,8 @@ static void fill_info(struct flight_reader *reader)
     memcpy(&counters, reader->data + FLIGHT_COUNTERS_OFFSET, sizeof(counters));
     const struct flight_checkpoint_slot *slot = newest_checkpoint(reader);
     struct flight_info *info = &reader->info;
-    *info = (struct flight_info){ .version = header->version,
+    *info = (struct flight_info){ .version = reader->version,
+                                  .device_count = header->device_count,
                                   .pid = header->pid,
                                   .start_wall_ns = header->start_wall_ns,
                                   .start_clock_ns = header->start_clock_ns,
@@ -290,9 +290,29 @@ static void fill_info(struct flight_reader *reader)
     end_text(info->command, sizeof(info->command));
 }
 
+/* A file of an earlier version becomes one of this. */
+static enum status convert_old(struct flight_reader *reader, const char *name, struct error *err)
+{
+    uint8_t *bytes;
+    uint64_t size;
+    if (!flight_is_old(reader->data, reader->size))
+        return STATUS_OK;
+    memcpy(&reader->version, reader->data + offsetof(struct flight_header, version),
+           sizeof(reader->version));
+    TRY(flight_convert_old(reader->data, reader->size, name, &bytes, &size, err));
+    free(reader->owned);
+    reader->owned = bytes;
+    reader->data = bytes;
+    reader->size = size;
+    return STATUS_OK;
+}
+
 static enum status read_all(struct flight_reader *reader, const char *name, struct error *err)
 {
+    TRY(convert_old(reader, name, err));
     TRY(flight_check_header(reader->data, reader->size, name, &reader->header, &reader->plan, err));
+    if (!reader->version)
+        reader->version = reader->header.version;
     fill_info(reader);
     survey_ring(reader);
     return read_allocations(reader, name, err);
@@ -372,4 +392,29 @@ const struct flight_info *flight_info(const struct flight_reader *reader)
 const struct crumb_page *flight_reader_crumbs(const struct flight_reader *reader)
 {
     return (const struct crumb_page *)(reader->data + reader->plan.crumb_offset);
+}
+
+const struct crumb_page *flight_reader_device_crumbs(const struct flight_reader *reader,
+                                                     uint32_t device_index)
+{
+    if (device_index >= reader->header.device_count)
+        return NULL;
+    return flight_reader_crumbs(reader) + device_index;
+}
+
+bool flight_device_at(const struct flight_reader *reader, uint32_t device_index,
+                      struct flight_device *ret_device)
+{
+    struct flight_device_entry entry;
+    if (device_index >= reader->header.device_count)
+        return false;
+    memcpy(&entry, reader->data + FLIGHT_DEVICES_OFFSET + device_index * sizeof(entry),
+           sizeof(entry));
+    if (entry.checksum == 0 ||
+        entry.checksum != flight_table_checksum(&entry.device, sizeof(entry.device)))
+        return false;
+    end_text(entry.device.kind, sizeof(entry.device.kind));
+    end_text(entry.device.name, sizeof(entry.device.name));
+    *ret_device = entry.device;
+    return true;
 }

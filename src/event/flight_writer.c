@@ -42,6 +42,7 @@ static void fill_header(struct flight_header *header, const struct flight_option
         .allocation_count = options->allocation_count,
         .graph_record_count = options->graph_record_count,
         .call_tables = options->call_tables ? 1 : 0,
+        .device_count = options->device_count,
         .crumb_offset = plan->crumb_offset,
         .checkpoint_offset = plan->checkpoint_offset,
         .allocation_offset = plan->allocation_offset,
@@ -130,6 +131,11 @@ enum status flight_create(const char *path, const struct flight_options *options
         filled.allocation_count = ALLOCATIONS_DEFAULT;
     if (!filled.graph_record_count)
         filled.graph_record_count = GRAPH_RECORDS_DEFAULT;
+    if (!filled.device_count)
+        filled.device_count = 1;
+    if (filled.device_count > FLIGHT_DEVICE_LIMIT)
+        return error_set(err, STATUS_USAGE, "%s: expected at most %u devices", path,
+                         FLIGHT_DEVICE_LIMIT);
     if (filled.record_count > COUNT_LIMIT || filled.allocation_count > COUNT_LIMIT ||
         filled.graph_record_count > COUNT_LIMIT)
         return error_set(err, STATUS_USAGE, "%s: expected at most %u records of a kind", path,
@@ -138,7 +144,8 @@ enum status flight_create(const char *path, const struct flight_options *options
     if (!flight)
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory for a flight file", path);
     struct flight_plan plan = flight_plan_of(filled.record_count, filled.allocation_count,
-                                             filled.graph_record_count, filled.call_tables);
+                                             filled.graph_record_count, filled.call_tables,
+                                             filled.device_count);
     flight->size = plan.file_bytes;
     enum status status = map_new_file(path, filled.keeps_old, plan.file_bytes, &flight->data, err);
     if (status) {
@@ -149,6 +156,7 @@ enum status flight_create(const char *path, const struct flight_options *options
     flight->allocation_count = filled.allocation_count;
     flight->graph_record_count = filled.graph_record_count;
     flight->call_tables = filled.call_tables;
+    flight->device_count = filled.device_count;
     flight_place_areas(flight, &plan);
     pthread_mutex_init(&flight->lock, NULL);
     fill_header((struct flight_header *)flight->data, &filled, &plan);
@@ -177,6 +185,17 @@ struct crumb_page *flight_crumbs(struct flight *flight)
     return flight->crumbs;
 }
 
+struct crumb_page *flight_device_crumbs(struct flight *flight, uint32_t device_index)
+{
+    ASSERT(device_index < flight->device_count);
+    return &flight->crumbs[device_index];
+}
+
+uint64_t *flight_event_ids(struct flight *flight)
+{
+    return &flight->last_id;
+}
+
 /* ---- Records -------------------------------------------------------------------------------- */
 
 static void count_dropped(struct flight *flight)
@@ -188,13 +207,13 @@ static void count_dropped(struct flight *flight)
 static bool take_record(struct flight *flight, struct flight_record *record, uint64_t id,
                         uint64_t *ret_before)
 {
-    uint64_t before = __atomic_load_n(&record->state, __ATOMIC_RELAXED);
+    uint64_t before = __atomic_load_n(&record->event.id, __ATOMIC_RELAXED);
     for (;;) {
         if (before == FLIGHT_BUSY || before > id) {
             count_dropped(flight);
             return false;
         }
-        if (__atomic_compare_exchange_n(&record->state, &before, FLIGHT_BUSY, true,
+        if (__atomic_compare_exchange_n(&record->event.id, &before, FLIGHT_BUSY, true,
                                         __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
             *ret_before = before;
             return true;
@@ -202,10 +221,16 @@ static bool take_record(struct flight *flight, struct flight_record *record, uin
     }
 }
 
+/* All of the event that its beginning says, except for the id: as long as that is FLIGHT_BUSY, the
+ * record is the writer's. */
+#define BEGIN_OFFSET offsetof(struct event, cause_id)
+#define BEGIN_BYTES (offsetof(struct event, end_ns) - BEGIN_OFFSET)
+
 static void write_begin(struct flight_record *record, const struct event *event)
 {
-    record->event = *event;
-    record->begin_checksum = flight_begin_checksum(&record->event);
+    memcpy((uint8_t *)&record->event + BEGIN_OFFSET, (const uint8_t *)event + BEGIN_OFFSET,
+           BEGIN_BYTES);
+    record->begin_checksum = flight_begin_checksum(event);
     record->end_checksum = 0;
 }
 
@@ -214,7 +239,7 @@ static void write_end(struct flight_record *record, const struct event *event)
     size_t start = offsetof(struct event, end_ns);
     memcpy((uint8_t *)&record->event + start, (const uint8_t *)event + start,
            sizeof(*event) - start);
-    record->end_checksum = flight_end_checksum(&record->event);
+    record->end_checksum = flight_end_checksum(event);
 }
 
 static void write_record(struct flight *flight, const struct event *event)
@@ -224,11 +249,12 @@ static void write_record(struct flight *flight, const struct event *event)
     if (!take_record(flight, record, event->id, &before))
         return;
     /* Some of a call is known only at its end: the memory of a new buffer, the graph it went to. */
-    if (before != event->id || memcmp(&record->event, event, offsetof(struct event, end_ns)) != 0)
+    if (before != event->id || memcmp((const uint8_t *)&record->event + BEGIN_OFFSET,
+                                      (const uint8_t *)event + BEGIN_OFFSET, BEGIN_BYTES) != 0)
         write_begin(record, event);
     if (event->phase == EVENT_END)
         write_end(record, event);
-    __atomic_store_n(&record->state, event->id, __ATOMIC_RELEASE);
+    __atomic_store_n(&record->event.id, event->id, __ATOMIC_RELEASE);
 }
 
 /* ---- Tables --------------------------------------------------------------------------------- */
@@ -267,7 +293,8 @@ static void note_buffer(struct flight *flight, const struct event *event)
                                                             .bytes = range->bytes,
                                                             .created_id = event->id,
                                                             .buffer_index = range->buffer_index,
-                                                            .generation = range->generation };
+                                                            .generation = range->generation,
+                                                            .device_index = event->device_index };
             event_set_text(entry->allocation.name, sizeof(entry->allocation.name),
                            event->scope.tensor);
             seal_entry(entry);
@@ -279,6 +306,7 @@ static void note_buffer(struct flight *flight, const struct event *event)
          event->kind == EVENT_BUFFER_DESTROY && i > 0; i--) {
         struct flight_entry *entry = &flight->entries[i - 1];
         if (entry->allocation.destroyed_id == 0 &&
+            entry->allocation.device_index == event->device_index &&
             entry->allocation.buffer_index == range->buffer_index &&
             entry->allocation.generation == range->generation) {
             entry->allocation.destroyed_id = event->id;
@@ -298,11 +326,26 @@ static void note_graph_call(struct flight *flight, const struct event *event)
         struct flight_record *record = &flight->graph_records[used];
         write_begin(record, event);
         write_end(record, event);
-        __atomic_store_n(&record->state, event->id, __ATOMIC_RELEASE);
+        __atomic_store_n(&record->event.id, event->id, __ATOMIC_RELEASE);
         __atomic_store_n(&flight->counters->graph_used, used + 1, __ATOMIC_RELEASE);
     } else {
         count_dropped(flight);
     }
+    pthread_mutex_unlock(&flight->lock);
+}
+
+static void note_device(struct flight *flight, const struct event *event)
+{
+    if (event->device_index >= flight->device_count) {
+        count_dropped(flight);
+        return;
+    }
+    struct flight_device_entry *entry = &flight->devices[event->device_index];
+    pthread_mutex_lock(&flight->lock);
+    entry->device = (struct flight_device){ .opened_id = event->id };
+    event_set_text(entry->device.kind, sizeof(entry->device.kind), event->op);
+    event_set_text(entry->device.name, sizeof(entry->device.name), event->scope.tensor);
+    entry->checksum = flight_table_checksum(&entry->device, sizeof(entry->device));
     pthread_mutex_unlock(&flight->lock);
 }
 
@@ -314,7 +357,9 @@ static void notify(void *context, const struct event *event)
         return;
     if (event->kind == EVENT_BUFFER_CREATE || event->kind == EVENT_BUFFER_DESTROY)
         note_buffer(flight, event);
-    else if (event_is_recorded(event))
+    else if (event->kind == EVENT_DEVICE_OPEN)
+        note_device(flight, event);
+    else if (event_graph_id(event))
         note_graph_call(flight, event);
 }
 
@@ -342,7 +387,7 @@ void flight_checkpoint(struct flight *flight, uint64_t analysed_id, const void *
 enum flight_state flight_peek(const struct flight *flight, uint64_t id, struct event *ret_event)
 {
     const struct flight_record *record = &flight->ring[id % flight->record_count];
-    uint64_t state = __atomic_load_n(&record->state, __ATOMIC_ACQUIRE);
+    uint64_t state = __atomic_load_n(&record->event.id, __ATOMIC_ACQUIRE);
     if (state == FLIGHT_BUSY || state < id)
         return FLIGHT_ABSENT;
     if (state > id)

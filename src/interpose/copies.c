@@ -76,7 +76,7 @@ static void set_behaviour(const struct interpose *interpose, struct event *event
     };
     if (interpose->copies_may_wait && form == COPY_SYNC && behaviour != COPY_WAITS)
         behaviour = COPY_OPEN;
-    if (!event->object) /* what is recorded into a graph is not waited for */
+    if (!event->copy.graph_id) /* what is recorded into a graph is not waited for */
         event->flags |= flags[behaviour];
 }
 
@@ -95,13 +95,13 @@ static struct tracked_stream *queue(struct interpose *interpose, struct interpos
                                     const struct interpose_stream *stream, uint64_t graph)
 {
     if (graph) {
-        call->event.object = graph_take(interpose, graph);
+        call->event.copy.graph_id = graph_take(interpose, graph);
         return NULL;
     }
     struct tracked_stream *used = stream_use(interpose, call, stream);
     if (!used)
         return NULL;
-    call->event.object = used->capture_id;
+    call->event.copy.graph_id = used->capture_id;
     stream_queue(interpose, used);
     call->argument[0] = (uint64_t)(used - interpose->streams);
     call->argument[1] = used->queued;
@@ -120,7 +120,7 @@ static void set_kind(struct interpose *interpose, struct interpose_call *call,
     uint64_t host = direction == INTERPOSE_TO_DEVICE ? copy->source
                     : direction == INTERPOSE_TO_HOST ? copy->target
                                                      : 0;
-    event->host_address = host;
+    event->copy.host_address = host;
     if (host && !block_find(&interpose->blocks, host))
         event->flags |= EVENT_PAGEABLE;
     enum copy_form form = copy->async ? COPY_ASYNC : COPY_SYNC;
@@ -129,7 +129,7 @@ static void set_kind(struct interpose *interpose, struct interpose_call *call,
                                     memory_of(interpose, copy, true),
                                     memory_of(interpose, copy, false)));
     /* A plain copy between two devices is in order with all work of both. */
-    if (copy->peer && !copy->async && !event->object)
+    if (copy->peer && !copy->async && !event->copy.graph_id)
         event->flags |= EVENT_ALL_STREAMS;
 }
 
@@ -137,7 +137,7 @@ static void set_kind(struct interpose *interpose, struct interpose_call *call,
 static void look_at_sources(struct interpose *interpose, struct interpose_call *call)
 {
     size_t stream = (size_t)call->argument[0];
-    uint16_t flags = call->event.flags;
+    uint32_t flags = call->event.flags;
     if (flags & EVENT_STAGED)
         call->argument[1]--; /* itself is not waited for */
     if (flags & (EVENT_SYNCHRONOUS | EVENT_STAGED))
@@ -154,7 +154,7 @@ static void set_may_tell(struct interpose *interpose, struct interpose_call *cal
     if (!block_is_shown(block) && !interpose->all_may_tell)
         return;
     call->event.flags |= EVENT_MAY_TELL;
-    if (used && !call->event.object)
+    if (used && !call->event.copy.graph_id)
         pending_tell_before(interpose, used, false);
 }
 
@@ -193,7 +193,8 @@ void interpose_copy_begin(struct interpose *interpose, struct interpose_call *ca
     if (!translate_open(interpose, call, EVENT_COPY_WITHIN, name, (uint64_t)copy->direction))
         return;
     struct event *event = &call->event;
-    event->bytes = copy->bytes * (copy->rows ? copy->rows : 1) * (copy->planes ? copy->planes : 1);
+    event->copy.bytes = copy->bytes * (copy->rows ? copy->rows : 1) *
+                        (copy->planes ? copy->planes : 1);
     pthread_mutex_lock(&interpose->lock);
     enum event_side source = copy->source_opaque
                                  ? EVENT_SIDE_DEVICE
@@ -207,12 +208,12 @@ void interpose_copy_begin(struct interpose *interpose, struct interpose_call *ca
     set_kind(interpose, call, copy, direction);
     add_ranges(interpose, call, copy, direction);
     drop_unknown(event);
-    if (used && !event->object && direction == INTERPOSE_TO_DEVICE && copy->async &&
+    if (used && !event->copy.graph_id && direction == INTERPOSE_TO_DEVICE && copy->async &&
         copy->rows <= 1 && copy->planes <= 1 && source == EVENT_SIDE_HOST &&
         event->check == EVENT_CHECK_NONE && copy->bytes)
         pending_add(interpose, call, block_find(&interpose->blocks, copy->source), copy->source,
                     copy->bytes, used);
-    if (used && !event->object && target == EVENT_SIDE_HOST && copy->bytes) {
+    if (used && !event->copy.graph_id && target == EVENT_SIDE_HOST && copy->bytes) {
         uint64_t written = footprint(copy->bytes, copy->rows, copy->target_pitch, copy->planes,
                                      copy->target_plane);
         pending_write(interpose, copy->target, written, used);
@@ -232,7 +233,7 @@ void interpose_fill_begin(struct interpose *interpose, struct interpose_call *ca
 {
     if (!translate_open(interpose, call, EVENT_FILL, name, 0))
         return;
-    call->event.bytes = fill->bytes * (fill->rows ? fill->rows : 1);
+    call->event.copy.bytes = fill->bytes * (fill->rows ? fill->rows : 1);
     pthread_mutex_lock(&interpose->lock);
     struct tracked_stream *used = queue(interpose, call, fill->stream, fill->graph);
     const struct block *block = block_find(&interpose->blocks, fill->target);
@@ -243,7 +244,7 @@ void interpose_fill_begin(struct interpose *interpose, struct interpose_call *ca
                                             : COPY_UNKNOWN));
     uint64_t bytes = footprint(fill->bytes, fill->rows, fill->pitch, 0, 0);
     set_may_tell(interpose, call, used, fill->target, false);
-    if (used && !call->event.object && block_side(block) == EVENT_SIDE_HOST && bytes)
+    if (used && !call->event.copy.graph_id && block_side(block) == EVENT_SIDE_HOST && bytes)
         pending_write(interpose, fill->target, bytes, used);
     if (used)
         look_at_sources(interpose, call);

@@ -63,7 +63,7 @@ void interpose_capture_gave(struct interpose *interpose, struct interpose_call *
                             uint64_t graph)
 {
     if (interpose && call->open)
-        call->event.object = graph;
+        call->event.graph.handle = graph;
 }
 
 void graph_settle(struct interpose *interpose, struct interpose_call *call)
@@ -77,9 +77,9 @@ void graph_settle(struct interpose *interpose, struct interpose_call *call)
     for (size_t i = 0; i < interpose->stream_count && event->cause_id; i++)
         if (interpose->streams[i].capture_id == event->cause_id)
             interpose->streams[i].capture_id = 0;
-    if (event->outcome != EVENT_DONE || !event->object || !event->cause_id)
+    if (event->outcome != EVENT_DONE || !event->graph.handle || !event->cause_id)
         return;
-    struct tracked_graph *made = track(interpose, event->object, event->cause_id);
+    struct tracked_graph *made = track(interpose, event->graph.handle, event->cause_id);
     for (size_t i = 0; made && i < HIDDEN_CAPTURE_LIMIT; i++)
         made->tells = made->tells || interpose->hidden_captures[i] == event->cause_id;
 }
@@ -131,16 +131,16 @@ void interpose_graph_launch_begin(struct interpose *interpose, struct interpose_
         stream_queue(interpose, used);
         pending_write(interpose, 0, PENDING_EVERYWHERE, used);
     }
-    call->event.object = executable;
+    call->event.graph.handle = executable;
     if (graph && graph->tells)
         call->event.flags |= EVENT_MAY_TELL;
     if (graph && !graph->changed) {
         call->event.cause_id = graph->id;
-        call->event.epoch = ++graph->replays;
+        call->event.graph.epoch = ++graph->replays;
     }
     pthread_mutex_unlock(&interpose->lock);
     call->launch_ordinal = __atomic_add_fetch(&interpose->launches, 1, __ATOMIC_RELAXED);
-    call->event.bytes = call->launch_ordinal;
+    call->event.graph.ordinal = call->launch_ordinal;
     translate_tell(interpose, call);
 }
 
@@ -161,7 +161,7 @@ void interpose_graph_destroyed(struct interpose *interpose, uint64_t graph_or_ex
     /* The template goes with the last handle that stands for it. */
     if (last &&
         translate_open(interpose, &call, EVENT_GRAPH_DESTROY, "graph", graph_or_executable)) {
-        call.event.object = graph_or_executable;
+        call.event.graph.handle = graph_or_executable;
         call.event.cause_id = id;
         translate_tell_done(interpose, &call);
     }

@@ -160,6 +160,7 @@ struct interpose *interpose_open(const struct interpose_backend *backend, const 
         return NULL;
     interpose->backend = backend;
     interpose->lowest = UINT64_MAX;
+    interpose->process_id = (uint32_t)getpid();
     pthread_mutex_init(&interpose->lock, NULL);
     read_narrow(interpose);
     if (make_tables(interpose))
@@ -244,6 +245,7 @@ bool translate_open(struct interpose *interpose, struct interpose_call *call, en
     event->id = __atomic_add_fetch(&interpose->last_id, 1, __ATOMIC_RELAXED);
     event->kind = (uint8_t)kind;
     event->flags = EVENT_FOREIGN;
+    event->process_id = interpose->process_id;
     event->thread_index = thread_number();
     event->stream_index = EVENT_NO_STREAM;
     event->scope = (struct event_scope){ -1, -1, "" };
@@ -267,8 +269,6 @@ void translate_tell(struct interpose *interpose, struct interpose_call *call)
     struct event *event = &call->event;
     event->phase = EVENT_BEGIN;
     event->outcome = EVENT_PENDING;
-    event->begin_check = event->check;
-    event->begin_operand = event->operand;
     interpose->observer.notify(interpose->observer.context, event);
     count_cost(interpose, event, event->begin_ns, true);
 }
@@ -295,6 +295,11 @@ void translate_check(struct interpose_call *call, enum event_check check, uint8_
     event->found = found;
 }
 
+static uint8_t runtime_domain(const struct interpose *interpose)
+{
+    return interpose->backend->runtime == INTERPOSE_HIP ? EVENT_ERROR_HIP : EVENT_ERROR_CUDA;
+}
+
 /* The device is lost: once, with the launch where that is known. */
 static void tell_fault(struct interpose *interpose, uint64_t cause_id, int32_t code)
 {
@@ -307,7 +312,7 @@ static void tell_fault(struct interpose *interpose, uint64_t cause_id, int32_t c
     if (cause_id)
         fault.event.flags |= EVENT_CAUGHT;
     fault.event.code = code;
-    fault.event.code_of = EVENT_CODE_RUNTIME;
+    fault.event.domain = runtime_domain(interpose);
     translate_tell_done(interpose, &fault);
 }
 
@@ -315,7 +320,8 @@ static void tell_fault(struct interpose *interpose, uint64_t cause_id, int32_t c
 static void narrow(struct interpose *interpose, const struct interpose_call *call)
 {
     if (!interpose->narrow_first || call->launch_ordinal < interpose->narrow_first ||
-        call->launch_ordinal > interpose->narrow_last || call->event.object)
+        call->launch_ordinal > interpose->narrow_last || call->event.kind != EVENT_LAUNCH ||
+        call->event.launch.graph_id)
         return;
     uint64_t waited = __atomic_load_n(&interpose->narrow_waited, __ATOMIC_RELAXED);
     int32_t code = interpose->backend->synchronise();
@@ -337,7 +343,7 @@ void interpose_end(struct interpose *interpose, struct interpose_call *call, int
     struct event *event = &call->event;
     event->end_ns = clock_ns();
     event->code = code;
-    event->code_of = code ? EVENT_CODE_RUNTIME : EVENT_CODE_UNSAID;
+    event->domain = code ? runtime_domain(interpose) : EVENT_ERROR_NONE;
     event->phase = EVENT_END;
     event->outcome = code ? EVENT_FAILED : EVENT_DONE;
     call->open = false;

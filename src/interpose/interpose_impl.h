@@ -112,6 +112,7 @@ struct interpose {
     struct flight *flight;
     struct event_observer observer;
     bool disabled;                      /* a forked child: the recording is its parent's */
+    uint32_t process_id;
     uint64_t last_id;                   /* atomic */
     uint64_t launches;                  /* atomic: ordinals given */
     uint64_t narrow_first, narrow_last; /* 0: no rerun */

@@ -70,7 +70,7 @@ static void set_name(struct interpose *interpose, struct event *event,
         cached->name_index = flight_add_name(interpose->flight, kernel);
     }
     memcpy(event->op, cached->op, sizeof(event->op));
-    event->name_index = cached->name_index;
+    event->launch.name_index = cached->name_index;
 }
 
 /* ---- Pointers ------------------------------------------------------------------------------- */
@@ -147,23 +147,23 @@ void interpose_launch_begin(struct interpose *interpose, struct interpose_call *
     set_name(interpose, event, launch);
     struct tracked_stream *used = NULL;
     if (launch->graph) {
-        event->object = graph_take(interpose, launch->graph);
+        event->launch.graph_id = graph_take(interpose, launch->graph);
     } else {
         used = stream_use(interpose, call, launch->stream);
         if (used) {
-            event->object = used->capture_id;
+            event->launch.graph_id = used->capture_id;
             stream_queue(interpose, used);
         }
     }
-    add_parameters(interpose, call, launch, event->object ? NULL : used);
+    add_parameters(interpose, call, launch, event->launch.graph_id ? NULL : used);
     if (interpose->kernels_may_tell || (event->flags & EVENT_PARTIAL))
         event->flags |= EVENT_MAY_TELL;
-    if (used && !event->object && (event->flags & EVENT_MAY_TELL))
+    if (used && !event->launch.graph_id && (event->flags & EVENT_MAY_TELL))
         pending_tell_before(interpose, used, true);
     pthread_mutex_unlock(&interpose->lock);
-    if (!event->object)
+    if (!event->launch.graph_id)
         call->launch_ordinal = __atomic_add_fetch(&interpose->launches, 1, __ATOMIC_RELAXED);
     /* Which one it is in this process: what a rerun that narrows goes by. */
-    event->bytes = call->launch_ordinal;
+    event->launch.ordinal = call->launch_ordinal;
     translate_tell(interpose, call);
 }

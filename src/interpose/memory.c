@@ -68,7 +68,7 @@ void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *c
     if (!translate_open(interpose, call, EVENT_BUFFER_CREATE, name, memory))
         return;
     struct event *event = &call->event;
-    event->bytes = bytes;
+    event->buffer.bytes = bytes;
     call->argument[0] = (uint64_t)memory;
     if (memory == INTERPOSE_PINNED || memory == INTERPOSE_REGISTERED)
         event->flags |= EVENT_HOST_MEMORY;
@@ -77,7 +77,7 @@ void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *c
         const struct tracked_stream *used = stream_use(interpose, call, stream);
         event->flags |= EVENT_STREAM_ORDERED;
         if (used && used->capture_id)
-            event->object = used->capture_id;
+            event->buffer.graph_id = used->capture_id;
         pthread_mutex_unlock(&interpose->lock);
     }
     translate_tell(interpose, call);
@@ -91,7 +91,7 @@ static void tell_unseen_free(struct interpose *interpose, const struct block *bl
     struct interpose_call call;
     if (!translate_open(interpose, &call, EVENT_BUFFER_DESTROY, name, 0))
         return;
-    call.event.bytes = block->bytes;
+    call.event.buffer.bytes = block->bytes;
     call.event.flags |= EVENT_SYNCHRONOUS;
     set_access(&call.event.accesses[0], block, 0, 0, block->address, block->bytes);
     call.event.access_count = 1;
@@ -102,25 +102,25 @@ static void add_block(struct interpose *interpose, struct interpose_call *call, 
 {
     struct event *event = &call->event;
     struct block *lost;
-    while ((lost = block_overlapped(&interpose->blocks, address, event->bytes)) != NULL) {
+    while ((lost = block_overlapped(&interpose->blocks, address, event->buffer.bytes)) != NULL) {
         pending_forget(interpose, lost->address, lost->bytes);
         block_free(&interpose->blocks, lost, event->id);
         tell_unseen_free(interpose, lost, "(unseen free)");
     }
     struct block block = { .address = address,
-                           .bytes = event->bytes,
+                           .bytes = event->buffer.bytes,
                            .created_id = event->id,
                            .index = ++interpose->blocks.next_index,
                            .context = call->argument[1],
                            .memory = (uint8_t)call->argument[0] };
     snprintf(event->scope.tensor, sizeof(event->scope.tensor), "%s#%" PRIu32, event->op,
              block.index);
-    set_access(&event->accesses[0], &block, 0, 0, address, event->bytes);
+    set_access(&event->accesses[0], &block, 0, 0, address, event->buffer.bytes);
     event->access_count = 1;
     if (address < interpose->lowest)
         interpose->lowest = address;
-    if (address + event->bytes > interpose->highest)
-        interpose->highest = address + event->bytes;
+    if (address + event->buffer.bytes > interpose->highest)
+        interpose->highest = address + event->buffer.bytes;
     if (!block_add(&interpose->blocks, &block))
         event->flags |= EVENT_PARTIAL; /* calls with this memory will not know it */
 }
@@ -137,7 +137,8 @@ void interpose_alloc_end(struct interpose *interpose, struct interpose_call *cal
 {
     if (!interpose || !call->open)
         return;
-    if (code == 0 && address && call->event.bytes && address + call->event.bytes > address) {
+    if (code == 0 && address && call->event.buffer.bytes &&
+        address + call->event.buffer.bytes > address) {
         pthread_mutex_lock(&interpose->lock);
         add_block(interpose, call, address);
         pthread_mutex_unlock(&interpose->lock);
@@ -180,7 +181,7 @@ static void free_block(struct interpose *interpose, struct interpose_call *call,
 {
     call->argument[0] = block->address;
     call->argument[1] = 1;
-    call->event.bytes = block->bytes;
+    call->event.buffer.bytes = block->bytes;
     pending_forget(interpose, block->address, block->bytes);
     block_free(&interpose->blocks, block, call->event.id);
 }
@@ -198,7 +199,7 @@ void interpose_free_begin(struct interpose *interpose, struct interpose_call *ca
         const struct tracked_stream *used = stream_use(interpose, call, stream);
         event->flags |= EVENT_STREAM_ORDERED;
         if (used && used->capture_id)
-            event->object = used->capture_id;
+            event->buffer.graph_id = used->capture_id;
     }
     if (memory == INTERPOSE_PINNED || memory == INTERPOSE_REGISTERED)
         event->flags |= EVENT_HOST_MEMORY;

@@ -117,10 +117,10 @@ static void tell_changed(struct interpose *interpose, const struct pending_copy 
         return;
     call.event.cause_id = copy->event_id;
     call.event.stream_index = interpose->streams[copy->stream].index;
-    call.event.host_address = copy->address;
-    call.event.bytes = copy->bytes;
-    call.event.expected = copy->digest;
-    call.event.found = now;
+    call.event.source_change = (struct event_source_change){ .address = copy->address,
+                                                             .bytes = copy->bytes,
+                                                             .digest_before = copy->digest,
+                                                             .digest_now = now };
     if (copy->told)
         call.event.flags |= EVENT_MAY_TELL;
     translate_tell_done(interpose, &call);

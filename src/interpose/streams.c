@@ -59,7 +59,7 @@ static void number_stream(struct interpose *interpose, struct tracked_stream *st
     stream->index = used;
 }
 
-static uint16_t flags_of(const struct tracked_stream *stream)
+static uint32_t flags_of(const struct tracked_stream *stream)
 {
     if (stream->legacy)
         return EVENT_LEGACY_STREAM;
@@ -193,6 +193,12 @@ static struct tracked_mark *take_mark(struct interpose *interpose, uint64_t hand
     return mark;
 }
 
+static void become_call(struct event *event, uint64_t handle)
+{
+    event->kind = EVENT_CALL;
+    event->call = (struct event_call){ handle };
+}
+
 void interpose_record_begin(struct interpose *interpose, struct interpose_call *call,
                             const char *name, uint64_t event, const struct interpose_stream *stream)
 {
@@ -201,7 +207,7 @@ void interpose_record_begin(struct interpose *interpose, struct interpose_call *
     pthread_mutex_lock(&interpose->lock);
     struct tracked_stream *used = stream_use(interpose, call, stream);
     struct tracked_mark *mark = take_mark(interpose, event);
-    call->event.object = event;
+    call->event.mark.mark = event;
     bool captured = used && used->capture_id;
     if (used) {
         mark->capture_id = used->capture_id;
@@ -210,7 +216,7 @@ void interpose_record_begin(struct interpose *interpose, struct interpose_call *
     }
     pthread_mutex_unlock(&interpose->lock);
     if (captured)
-        call->event.kind = EVENT_CALL; /* orders the nodes of the graph, nothing else */
+        become_call(&call->event, event); /* orders the nodes of the graph, nothing else */
     translate_tell(interpose, call);
 }
 
@@ -222,7 +228,7 @@ void interpose_wait_begin(struct interpose *interpose, struct interpose_call *ca
     pthread_mutex_lock(&interpose->lock);
     struct tracked_stream *used = stream_use(interpose, call, stream);
     const struct tracked_mark *mark = find_mark(interpose, event);
-    call->event.object = event;
+    call->event.mark.mark = event;
     bool captured = used && mark && mark->capture_id;
     if (captured)
         used->capture_id = mark->capture_id; /* it joins the capture */
@@ -233,14 +239,14 @@ void interpose_wait_begin(struct interpose *interpose, struct interpose_call *ca
         take_gate(used, &interpose->streams[mark->stream], mark->queued);
     pthread_mutex_unlock(&interpose->lock);
     if (captured)
-        call->event.kind = EVENT_CALL;
+        become_call(&call->event, event);
     translate_tell(interpose, call);
 }
 
 static void wait_for_mark(struct interpose *interpose, struct interpose_call *call, uint64_t event)
 {
     const struct tracked_mark *mark = find_mark(interpose, event);
-    call->event.object = event;
+    call->event.mark.mark = event;
     call->argument[0] = mark ? mark->stream : STREAM_TRACKED_LIMIT;
     call->argument[1] = mark ? mark->queued : 0;
     pending_look(interpose, (size_t)call->argument[0], call->argument[1]);
@@ -298,6 +304,6 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
     }
     pthread_mutex_unlock(&interpose->lock);
     if (captured)
-        call.event.kind = EVENT_CALL;
+        become_call(&call.event, 0);
     translate_tell_done(interpose, &call);
 }

@@ -36,4 +36,29 @@ void events_chrome_add(struct events_chrome *chrome, const struct event *event, 
                        struct text *out);
 void events_chrome_end(struct events_chrome *chrome, struct text *out);
 
+/* ---- Fields of one kind --------------------------------------------------------------------- */
+
+enum events_form {
+    EVENTS_NUMBER,
+    EVENTS_SIGNED, /* its bits are those of an int64_t */
+    EVENTS_ADDRESS,
+    EVENTS_HASH,
+    EVENTS_STATE, /* these three: a word, by events_field_word */
+    EVENTS_KNOWN,
+    EVENTS_WHEN
+};
+
+struct events_field {
+    const char *name;
+    enum events_form form;
+    uint64_t value;
+};
+
+#define EVENTS_FIELD_LIMIT 8
+
+/* What only events of this kind have; returns how many. */
+size_t events_fields(const struct event *event, struct events_field fields[EVENTS_FIELD_LIMIT]);
+/* NULL for a number. */
+const char *events_field_word(const struct events_field *field);
+
 #endif

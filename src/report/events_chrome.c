@@ -125,15 +125,15 @@ static void add_arguments(struct text *out, const struct event *event, const cha
         text_add(out, ",\"tensor\":");
         escape_json(out, event->scope.tensor);
     }
-    if (event->bytes)
-        text_addf(out, ",\"bytes\":\"%" PRIu64 "\"", event->bytes);
+    if (event_bytes(event))
+        text_addf(out, ",\"bytes\":\"%" PRIu64 "\"", event_bytes(event));
     if (event->check)
         text_addf(out, ",\"check\":\"%s\",\"expected\":\"%" PRIu64 "\",\"found\":\"%" PRIu64 "\"",
                   event_check_name(event->check), event->expected, event->found);
     if (event->file[0]) {
         text_add(out, ",\"file\":");
         escape_json(out, event->file);
-        text_addf(out, ",\"line\":%" PRIu32, event->line);
+        text_addf(out, ",\"line\":%u", (unsigned)event->line);
     }
     if (note)
         text_addf(out, ",\"note\":\"%s\"", note);
@@ -182,11 +182,11 @@ static void add_instant(struct events_chrome *chrome, struct text *out, const st
 static void add_mark(struct events_chrome *chrome, struct text *out, const struct event *event,
                      uint64_t time_ns)
 {
-    struct mark_state *mark = &chrome->marks[event->object % MARK_LIMIT];
+    struct mark_state *mark = &chrome->marks[event->mark.mark % MARK_LIMIT];
     if (event->kind == EVENT_MARK_RECORD) {
-        *mark = (struct mark_state){ true, event->object, event->id };
+        *mark = (struct mark_state){ true, event->mark.mark, event->id };
         add_arrow(chrome, out, "s", PROCESS_HOST, event->thread_index, time_ns, "mark", event->id);
-    } else if (mark->used && mark->object == event->object) {
+    } else if (mark->used && mark->object == event->mark.mark) {
         add_arrow(chrome, out, "f", PROCESS_HOST, event->thread_index, time_ns, "mark",
                   mark->record_id);
     }

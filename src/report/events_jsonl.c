@@ -33,6 +33,27 @@ static void add_accesses(struct text *out, const struct event *event)
     text_add(out, "]");
 }
 
+/* Hashes as text, all digits: no reader compares them as numbers. */
+static void add_fields(struct text *out, const struct event *event)
+{
+    struct events_field fields[EVENTS_FIELD_LIMIT];
+    size_t count = events_fields(event, fields);
+    for (size_t i = 0; i < count; i++) {
+        const struct events_field *field = &fields[i];
+        const char *word = events_field_word(field);
+        if (word)
+            add_text(out, field->name, word);
+        else if (field->form == EVENTS_ADDRESS)
+            text_addf(out, ",\"%s\":\"0x%" PRIx64 "\"", field->name, field->value);
+        else if (field->form == EVENTS_HASH)
+            text_addf(out, ",\"%s\":\"%016" PRIx64 "\"", field->name, field->value);
+        else if (field->form == EVENTS_SIGNED)
+            text_addf(out, ",\"%s\":%" PRId64, field->name, (int64_t)field->value);
+        else
+            add_number(out, field->name, field->value);
+    }
+}
+
 static void add_outcome(struct text *out, const struct event *event)
 {
     add_text(out, "outcome", event_outcome_name(event->outcome));
@@ -40,13 +61,13 @@ static void add_outcome(struct text *out, const struct event *event)
         add_text(out, "check", event_check_name(event->check));
     if (event->operand != EVENT_NO_OPERAND)
         add_number(out, "operand", event->operand);
-    if (event->expected || event->found || event->check) {
+    if (event->check) {
         add_number(out, "expected", event->expected);
         add_number(out, "found", event->found);
     }
     text_addf(out, ",\"code\":%" PRId32, event->code);
     if (event->code)
-        add_text(out, "code_of", event_code_of_name((enum event_code_of)event->code_of));
+        add_text(out, "domain", event_error_domain_name((enum event_error_domain)event->domain));
 }
 
 void events_print_jsonl(const struct flight_info *info, const struct event *event, struct text *out)
@@ -61,15 +82,14 @@ void events_print_jsonl(const struct flight_info *info, const struct event *even
     if (event->stream_index != EVENT_NO_STREAM)
         add_number(out, "stream", event->stream_index);
     add_number(out, "thread", event->thread_index);
+    add_number(out, "device", event->device_index);
+    add_number(out, "process", event->process_id);
     text_addf(out, ",\"layer\":%" PRId32 ",\"step\":%" PRId32, event->scope.layer,
               event->scope.step);
     add_text(out, "tensor", event->scope.tensor);
     if (event->cause_id)
         add_number(out, "cause", event->cause_id);
-    add_number(out, "object", event->object);
-    add_number(out, "bytes", event->bytes);
-    text_addf(out, ",\"host_address\":\"0x%" PRIx64 "\"", event->host_address);
-    add_number(out, "epoch", event->epoch);
+    add_fields(out, event);
     add_text(out, "file", event->file);
     add_number(out, "line", event->line);
     add_outcome(out, event);

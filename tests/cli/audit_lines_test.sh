@@ -141,7 +141,7 @@ if [ -e "$GRETA_BUILD/fake_gpu/libcuda.so.1" ]; then
     expect_exit 1 gpu "${run[@]}" "${wild[@]}" --flight gpu.flight
     unset FAKE_GPU_LATE
     expect_exit 0 "$GRETA" flight list gpu.flight --failures
-    expect_stdout "runtime code 700"
+    expect_stdout "cuda code 700"
     rm -f gpu.flight
 fi
 

@@ -143,12 +143,12 @@ static void test_rows_of_memory(void **state)
     (void)state;
     void *address = memory;
     size_t pitch = 512;
-    assert_int_equal(TOLD(hipMallocPitch(&address, &pitch, 500, 4)).bytes, 2048);
-    assert_int_equal(TOLD(hipFree(memory)).bytes, 2048);
-    assert_int_equal(TOLD(hipMemAllocPitch(&address, &pitch, 500, 3, 4)).bytes, 1536);
+    assert_int_equal(TOLD(hipMallocPitch(&address, &pitch, 500, 4)).buffer.bytes, 2048);
+    assert_int_equal(TOLD(hipFree(memory)).buffer.bytes, 2048);
+    assert_int_equal(TOLD(hipMemAllocPitch(&address, &pitch, 500, 3, 4)).buffer.bytes, 1536);
     TOLD(hipFree(memory));
     hipPitchedPtr planes = { memory, 256, 200, 4 };
-    assert_int_equal(TOLD(hipMalloc3D(&planes, (hipExtent){ 200, 4, 2 })).bytes, 2048);
+    assert_int_equal(TOLD(hipMalloc3D(&planes, (hipExtent){ 200, 4, 2 })).buffer.bytes, 2048);
     TOLD(hipFree(memory));
     assert_int_equal(hipFree(NULL), 0);
     nothing_told();
@@ -180,13 +180,13 @@ static void test_copies(void **state)
     (void)state;
     struct event event = TOLD(hipMemcpy2D(memory, 256, pinned, 64, 64, 4, HIP_COPY_IN));
     assert_int_equal(event.kind, EVENT_COPY_IN);
-    assert_int_equal(event.bytes, 256);
+    assert_int_equal(event_bytes(&event), 256);
     assert_int_equal(event.accesses[0].bytes, 3 * 256 + 64);
     assert_true(event.flags & EVENT_SYNCHRONOUS);
     event = TOLD(hipMemcpy2DAsync(memory, 256, pinned, 64, 64, 17, HIP_COPY_IN, stream));
     assert_int_equal(event.check, EVENT_CHECK_VIEW_END); /* 17 rows of 16 */
     event = TOLD(hipMemcpy2D(memory, 256, pinned, 64, 64, 0, HIP_COPY_IN));
-    assert_int_equal(event.bytes, 0);
+    assert_int_equal(event_bytes(&event), 0);
     /* Symbols and arrays have no address. */
     event = TOLD(hipMemcpyToSymbol(&stream_place, pinned, 64, 0, HIP_COPY_IN));
     assert_int_equal(event.kind, EVENT_COPY_IN);
@@ -363,7 +363,7 @@ static void test_capture(void **state)
     struct event event = TOLD(hipStreamBeginCapture(stream, 0));
     assert_int_equal(event.kind, EVENT_GRAPH_BEGIN);
     uint64_t begin = event.id;
-    assert_int_equal(TOLD(hipMemsetAsync(memory, 0, 16, stream)).object, begin);
+    assert_int_equal(TOLD(hipMemsetAsync(memory, 0, 16, stream)).copy.graph_id, begin);
     assert_int_equal(TOLD(hipStreamEndCapture(stream, &graph)).kind, EVENT_GRAPH_END);
     assert_int_equal(hipGraphInstantiateWithFlags(&executable, graph, 0), 0);
     nothing_told();
@@ -385,23 +385,23 @@ static void test_nodes(void **state)
     assert_int_equal(
         hipGraphAddMemcpyNode1D(&node, graph, NULL, 0, memory, pinned, 64, HIP_COPY_IN), 0);
     assert_true(next(&event));
-    uint64_t begin = event.object;
+    uint64_t begin = event_graph_id(&event);
     assert_int_equal(only().kind, EVENT_GRAPH_BEGIN);
     hipMemsetParams fill = { memory, 4, 2, 64, 0, 8 };
     event = TOLD(hipGraphAddMemsetNode(&node, graph, NULL, 0, &fill));
     assert_int_equal(event.kind, EVENT_FILL);
-    assert_int_equal(event.object, begin);
+    assert_int_equal(event_graph_id(&event), begin);
     assert_int_equal(event.accesses[0].bytes, 64 + 32);
     hipKernelNodeParams kernel = { .func = &graph_place };
     event = TOLD(hipGraphAddKernelNode(&node, graph, NULL, 0, &kernel));
     assert_int_equal(event.kind, EVENT_LAUNCH);
-    assert_int_equal(event.object, begin);
+    assert_int_equal(event_graph_id(&event), begin);
     hipMemcpy3DParms copy = { .srcPtr = { memory, 64, 64, 1 },
                               .dstPtr = { other, 64, 64, 1 },
                               .extent = { 64, 1, 1 },
                               .kind = HIP_COPY_WITHIN };
     event = TOLD(hipGraphAddMemcpyNode(&node, graph, NULL, 0, &copy));
-    assert_int_equal(event.object, begin);
+    assert_int_equal(event_graph_id(&event), begin);
     assert_int_equal(event.access_count, 2);
     assert_int_equal(TOLD(hipGraphDestroy(graph)).kind, EVENT_GRAPH_DESTROY);
 }

@@ -44,26 +44,25 @@ static void add_graph(struct script *script)
     uint64_t graph = script_call(script, EVENT_GRAPH_BEGIN, MAIN, 0);
     for (int i = 0; i < 70; i++) {
         struct event event = script_launch_event(script, MAIN, "step");
-        event.object = graph;
-        event.epoch = 0;
+        event.launch.graph_id = graph;
         script_operand(&event, X, (uint64_t)i * 64, 64, EVENT_WRITE);
         script_add(script, &event);
     }
     struct event ended = script_event(script, EVENT_GRAPH_END);
     ended.stream_index = MAIN;
     ended.cause_id = graph;
-    ended.object = 5;
+    ended.graph.handle = 5;
     script_add(script, &ended);
     struct event replay = script_event(script, EVENT_GRAPH_REPLAY);
     replay.stream_index = SIDE;
     replay.cause_id = graph;
-    replay.object = 5;
-    replay.epoch = 1;
+    replay.graph.handle = 5;
+    replay.graph.epoch = 1;
     script_add(script, &replay);
 }
 
-/* A step that is right, then: a read of what nobody wrote, a refusal, a race, results and the output
- * of an op that differ, and buffers that come and go. */
+/* A step that is right, then: a read of what nobody wrote, a refusal, a race, results and the
+ * output of an op that differ, and buffers that come and go. */
 static void write_events(struct scene *scene)
 {
     struct script script;

@@ -218,7 +218,7 @@ static void test_entry(void **state)
         assert_true(scene.last.cause_id != 0);
     }
     if (unnoticed) {
-        assert_int_equal(scene.last.code_of, EVENT_CODE_RUNTIME);
+        assert_int_equal(scene.last.domain, event_error_domain_of(device_info(lab->device)->kind));
         assert_int_equal(scene.last.code, 700);
     }
     while (count_faults(&scene) == 0) /* a device is lost before its observer hears of it */

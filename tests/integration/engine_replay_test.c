@@ -29,7 +29,7 @@ static void notify(void *context, const struct event *event)
     told->begin_count += event->kind == EVENT_GRAPH_BEGIN;
     told->end_count += event->kind == EVENT_GRAPH_END;
     told->destroy_count += event->kind == EVENT_GRAPH_DESTROY;
-    if (event->kind == EVENT_LAUNCH && event_is_recorded(event)) {
+    if (event->kind == EVENT_LAUNCH && event_graph_id(event)) {
         told->recorded_count++;
     } else if (event->kind == EVENT_LAUNCH) {
         told->launch_count++;
@@ -101,7 +101,7 @@ static struct event check_recorded(struct told *told)
     assert_int_equal(step.launch_count, 0);
     assert_int_equal(step.replay_count, 1);
     assert_int_equal(step.replay.outcome, EVENT_DONE);
-    assert_int_equal(step.replay.epoch, 1);
+    assert_int_equal(step.replay.graph.epoch, 1);
     return step.replay;
 }
 
@@ -113,12 +113,12 @@ static void check_replayed(const struct told *step, const struct event *first, u
                  "launches recorded",
                  step->replay.scope.step, step->begin_count, step->end_count, step->destroy_count,
                  step->recorded_count);
-    if (step->replay_count != 1 || step->replay.object != first->object ||
-        step->replay.cause_id != first->cause_id || step->replay.epoch != epoch)
+    if (step->replay_count != 1 || step->replay.graph.handle != first->graph.handle ||
+        step->replay.cause_id != first->cause_id || step->replay.graph.epoch != epoch)
         fail_msg("step %d: expected one replay, of graph %d, its epoch %u, found %u, the last of "
                  "graph %d, epoch %u",
-                 step->replay.scope.step, (int)first->object, epoch, step->replay_count,
-                 (int)step->replay.object, step->replay.epoch);
+                 step->replay.scope.step, (int)first->graph.handle, epoch, step->replay_count,
+                 (int)step->replay.graph.handle, step->replay.graph.epoch);
     assert_int_equal(step->replay.outcome, EVENT_DONE);
 }
 
@@ -173,7 +173,7 @@ static void test_ahead(void **state)
         if (step)
             CHECK_OK(engine_argmax_wait(scene.engine, &id, &scene.err), &scene.err);
     }
-    assert_true(first[0].object != first[1].object);
+    assert_true(first[0].graph.handle != first[1].graph.handle);
     CHECK_OK(engine_argmax_wait(scene.engine, &id, &scene.err), &scene.err);
     stop(&scene, &told);
 }

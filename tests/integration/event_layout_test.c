@@ -56,37 +56,35 @@ static bool add_event(struct text *out)
         FIELD(event_access, buffer_index), FIELD(event_access, generation),
         FIELD(event_access, mode),         FIELD(event_access, operand),
     };
-    /* phase and code_of are the halves of one byte, which has no offset for C. */
     static const struct field event[] = {
         FIELD(event, id),
         FIELD(event, cause_id),
         FIELD(event, begin_ns),
-        FIELD(event, object),
-        FIELD(event, bytes),
-        FIELD(event, host_address),
-        FIELD(event, stream_index),
+        FIELD(event, process_id),
         FIELD(event, thread_index),
+        FIELD(event, stream_index),
+        FIELD(event, device_index),
         FIELD(event, kind),
         FIELD(event, access_count),
-        FIELD(event, epoch),
-        FIELD(event, line),
         FIELD(event, scope),
         FIELD(event, op),
         FIELD(event, file),
         FIELD(event, flags),
-        FIELD(event, begin_check),
-        FIELD(event, begin_operand),
         FIELD(event, stack_index),
-        FIELD(event, name_index),
-        FIELD(event, accesses),
-        FIELD(event, end_ns),
-        FIELD(event, expected),
-        FIELD(event, found),
-        FIELD(event, code),
-        { "phase (low half), code_of (high half)", offsetof(struct event, code) + 4, 1 },
-        FIELD(event, outcome),
+        FIELD(event, line),
         FIELD(event, check),
         FIELD(event, operand),
+        FIELD(event, expected),
+        FIELD(event, found),
+        { "what only its kind has, below", offsetof(struct event, words),
+          sizeof(((struct event *)0)->words) },
+        FIELD(event, accesses),
+        FIELD(event, end_ns),
+        FIELD(event, code),
+        FIELD(event, domain),
+        FIELD(event, phase),
+        FIELD(event, outcome),
+        FIELD(event, unused),
     };
     bool complete = add_struct(out, "Event", event, COUNT_OF(event), sizeof(struct event));
     complete &= add_struct(out, "Scope of an event", scope, COUNT_OF(scope),
@@ -94,6 +92,83 @@ static bool add_event(struct text *out)
     complete &= add_struct(out, "Access of an event", access, COUNT_OF(access),
                            sizeof(struct event_access));
     return complete;
+}
+
+/* What only events of some kinds have; places count from the start of the event. */
+#define PAYLOAD(type, name)                                                                        \
+    {                                                                                              \
+#name, offsetof(struct event, words) + offsetof(struct event_##type, name),                \
+            sizeof(((struct event_##type *)0)->name)                                               \
+    }
+
+static void add_payload(struct text *out, const char *kinds, const struct field *fields,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        text_addf(out, "| %s | %zu | %zu | %s |\n", i ? "" : kinds, fields[i].offset,
+                  fields[i].bytes, fields[i].name);
+}
+
+static void add_payloads(struct text *out)
+{
+    text_add(out, "\n### What only events of some kinds have\n\n"
+                  "Other kinds have zeros there.\n\n"
+                  "| kinds | byte | bytes | field |\n|---|---|---|---|\n");
+    static const struct field device[] = { PAYLOAD(device, domain) };
+    static const struct field buffer[] = { PAYLOAD(buffer, bytes),
+                                           PAYLOAD(buffer, imported_address),
+                                           PAYLOAD(buffer, graph_id), PAYLOAD(buffer, buffer_index),
+                                           PAYLOAD(buffer, fill_byte) };
+    static const struct field mark[] = { PAYLOAD(mark, mark) };
+    static const struct field copy[] = { PAYLOAD(copy, bytes),      PAYLOAD(copy, host_address),
+                                         PAYLOAD(copy, graph_id),   PAYLOAD(copy, ticket),
+                                         PAYLOAD(copy, generation), PAYLOAD(copy, state_before),
+                                         PAYLOAD(copy, state_after) };
+    static const struct field module[] = { PAYLOAD(module, kernel_count) };
+    static const struct field launch[] = { PAYLOAD(launch, graph_id), PAYLOAD(launch, ordinal),
+                                           PAYLOAD(launch, name_index) };
+    static const struct field graph[] = { PAYLOAD(graph, handle), PAYLOAD(graph, ordinal),
+                                          PAYLOAD(graph, epoch) };
+    static const struct field ticket[] = {
+        PAYLOAD(ticket, bytes),  PAYLOAD(ticket, host_address), PAYLOAD(ticket, hash),
+        PAYLOAD(ticket, ticket), PAYLOAD(ticket, generation),   PAYLOAD(ticket, waited)
+    };
+    static const struct field trap[] = { PAYLOAD(trap, index), PAYLOAD(trap, bound) };
+    static const struct field fault[] = { PAYLOAD(fault, address), PAYLOAD(fault, node_id),
+                                          PAYLOAD(fault, address_known) };
+    static const struct field canary[] = { PAYLOAD(canary, address), PAYLOAD(canary, offset),
+                                           PAYLOAD(canary, damaged_bytes),
+                                           PAYLOAD(canary, buffer_bytes) };
+    static const struct field run[] = { PAYLOAD(run, iteration), PAYLOAD(run, key) };
+    static const struct field transfer_hash[] = { PAYLOAD(transfer_hash, source_before),
+                                                  PAYLOAD(transfer_hash, source_after),
+                                                  PAYLOAD(transfer_hash, destination),
+                                                  PAYLOAD(transfer_hash, bytes) };
+    static const struct field scan[] = { PAYLOAD(scan, value_count), PAYLOAD(scan, bad_count),
+                                         PAYLOAD(scan, first_bad) };
+    static const struct field source_change[] = { PAYLOAD(source_change, address),
+                                                  PAYLOAD(source_change, bytes),
+                                                  PAYLOAD(source_change, digest_before),
+                                                  PAYLOAD(source_change, digest_now) };
+    static const struct field call[] = { PAYLOAD(call, handle) };
+    static const struct field op_hash[] = { PAYLOAD(op_hash, digest), PAYLOAD(op_hash, when) };
+    add_payload(out, "device-open", device, COUNT_OF(device));
+    add_payload(out, "buffer-create, buffer-destroy", buffer, COUNT_OF(buffer));
+    add_payload(out, "mark-record, mark-wait, mark-sync", mark, COUNT_OF(mark));
+    add_payload(out, "copy-in, copy-out, copy-within, fill", copy, COUNT_OF(copy));
+    add_payload(out, "module-load", module, COUNT_OF(module));
+    add_payload(out, "launch", launch, COUNT_OF(launch));
+    add_payload(out, "graph-begin, graph-end, graph-replay, graph-destroy", graph, COUNT_OF(graph));
+    add_payload(out, "ticket-redeem, ticket-release", ticket, COUNT_OF(ticket));
+    add_payload(out, "trap", trap, COUNT_OF(trap));
+    add_payload(out, "fault", fault, COUNT_OF(fault));
+    add_payload(out, "canary", canary, COUNT_OF(canary));
+    add_payload(out, "run", run, COUNT_OF(run));
+    add_payload(out, "transfer-hash", transfer_hash, COUNT_OF(transfer_hash));
+    add_payload(out, "scan", scan, COUNT_OF(scan));
+    add_payload(out, "source-changed", source_change, COUNT_OF(source_change));
+    add_payload(out, "call", call, COUNT_OF(call));
+    add_payload(out, "op-hash", op_hash, COUNT_OF(op_hash));
 }
 
 static bool add_file(struct text *out)
@@ -110,6 +185,8 @@ static bool add_file(struct text *out)
         FIELD(flight_header, allocation_count),
         FIELD(flight_header, graph_record_count),
         FIELD(flight_header, call_tables),
+        FIELD(flight_header, device_count),
+        FIELD(flight_header, unused),
         FIELD(flight_header, crumb_offset),
         FIELD(flight_header, checkpoint_offset),
         FIELD(flight_header, allocation_offset),
@@ -131,21 +208,29 @@ static bool add_file(struct text *out)
         FIELD(flight_counters, observed_count),  FIELD(flight_counters, first_kept_id),
     };
     static const struct field record[] = {
-        FIELD(flight_record, state),
+        FIELD(flight_record, event),
         FIELD(flight_record, begin_checksum),
         FIELD(flight_record, end_checksum),
-        FIELD(flight_record, event),
     };
     static const struct field entry[] = {
         FIELD(flight_allocation, address),      FIELD(flight_allocation, bytes),
         FIELD(flight_allocation, created_id),   FIELD(flight_allocation, destroyed_id),
         FIELD(flight_allocation, buffer_index), FIELD(flight_allocation, generation),
-        FIELD(flight_allocation, name),         FIELD(flight_entry, checksum),
+        FIELD(flight_allocation, device_index), FIELD(flight_allocation, name),
+        FIELD(flight_entry, checksum),
+    };
+    static const struct field device[] = {
+        FIELD(flight_device, opened_id),
+        FIELD(flight_device, kind),
+        FIELD(flight_device, name),
+        FIELD(flight_device_entry, checksum),
     };
     bool complete = add_struct(out, "Header", header, COUNT_OF(header),
                                sizeof(struct flight_header));
     complete &= add_struct(out, "Counters, at byte 2,048 of the file", counters, COUNT_OF(counters),
                            sizeof(struct flight_counters));
+    complete &= add_struct(out, "Entry of the table of devices, at byte 2,304 of the file", device,
+                           COUNT_OF(device), sizeof(struct flight_device_entry));
     complete &= add_struct(out, "Record", record, COUNT_OF(record), sizeof(struct flight_record));
     complete &= add_struct(out, "Entry of the table of allocations", entry, COUNT_OF(entry),
                            sizeof(struct flight_entry));
@@ -226,7 +311,7 @@ static void add_numbers(struct text *out)
 #define PHASE(value, number, name) add_number(&numbers, "phase", value, name);
 #define OUTCOME(value, number, name) add_number(&numbers, "outcome", value, name);
 #define CHECK(value, number, name) add_number(&numbers, "check", value, name);
-#define CODE_OF(value, number, name) add_number(&numbers, "code_of", value, name);
+#define DOMAIN(value, number, name) add_number(&numbers, "domain", value, name);
 #define FLAG(value, number, name) add_number(&numbers, "flags (bits)", value, name);
 #define MODE(value, number, name) add_number(&numbers, "mode of an access (bits)", value, name);
 #define ADDRESS(value, number, name) add_number(&numbers, "address of a fault", value, name);
@@ -243,6 +328,7 @@ static bool render(struct text *out)
                           "`src/event/`; a test compares.\n");
     bool complete = add_file(out);
     complete &= add_event(out);
+    add_payloads(out);
     complete &= add_tables(out);
     add_numbers(out);
     return complete;

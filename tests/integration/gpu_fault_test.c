@@ -100,8 +100,9 @@ static void check_logged(struct scene *scene)
                    mine ? words
                         : "address not known: the kernel log has faults, none known to be of this "
                           "process");
-    assert_int_equal(fault->found, mine ? EVENT_ADDRESS_KERNEL_LOG : EVENT_ADDRESS_UNKNOWN);
-    assert_true(fault->host_address == (mine ? end : 0));
+    assert_int_equal(fault->fault.address_known,
+                     mine ? EVENT_ADDRESS_KERNEL_LOG : EVENT_ADDRESS_UNKNOWN);
+    assert_true(fault->fault.address == (mine ? end : 0));
 }
 
 /* What the recording says of it, once the device is closed. */
@@ -273,11 +274,13 @@ static void test_fault(void **state)
     assert_true(inject_record(scene.inject)->planted);
     assert_int_equal(scene.watch.faults, 1);
     assert_int_equal(scene.watch.fault.code, 700); /* an illegal address, in CUDA and in HIP */
-    assert_int_equal(scene.watch.fault.code_of, EVENT_CODE_RUNTIME);
+    assert_int_equal(scene.watch.fault.domain,
+                     event_error_domain_of(device_info(lab->device)->kind));
+    assert_int_not_equal(scene.watch.fault.domain, EVENT_ERROR_NONE);
     check_contains("the fault", lab->err.text, "an illegal memory access was encountered");
     check_contains("the launch", lab->err.text, "add, layer 3, step 7, tensor stream");
-    const char *launch = strstr(lab->err.text, "add, layer 3"), *first = strstr(lab->err.text,
-                                                                                 "layer ");
+    const char *launch = strstr(lab->err.text, "add, layer 3"),
+               *first = strstr(lab->err.text, "layer ");
     assert_true(launch + strlen("add, ") == first);
     if (told)
         check_contains("the address", lab->err.text,

@@ -26,7 +26,7 @@ static void notify(void *context, const struct event *event)
     } else if (event->kind == EVENT_SCAN) {
         watch->scans++;
         watch->scan = *event;
-        if (event->found) {
+        if (event->scan.bad_count) {
             watch->bad_scans++;
             watch->bad_scan = *event;
         }
@@ -86,11 +86,13 @@ static void wait_for(struct scene *scene)
 static void check_hash(const struct watch *watch, const char *what, uint64_t wanted)
 {
     const struct event *hash = &watch->hash;
-    if (hash->expected != wanted || hash->host_address != wanted || hash->found != wanted)
+    if (hash->transfer.source_before != wanted || hash->transfer.source_after != wanted ||
+        hash->transfer.destination != wanted)
         fail_msg("%s of %llu bytes: expected digest %016llx, found %016llx, %016llx, %016llx", what,
-                 (unsigned long long)hash->bytes, (unsigned long long)wanted,
-                 (unsigned long long)hash->expected, (unsigned long long)hash->host_address,
-                 (unsigned long long)hash->found);
+                 (unsigned long long)hash->transfer.bytes, (unsigned long long)wanted,
+                 (unsigned long long)hash->transfer.source_before,
+                 (unsigned long long)hash->transfer.source_after,
+                 (unsigned long long)hash->transfer.destination);
 }
 
 static void test_digests(void **state)
@@ -170,9 +172,9 @@ static void check_scan(uint64_t width, uint64_t rows, bool apart)
     LAB_OK(lab, ops_add(&lab->target, &x, &y, &lab->err));
     wait_for(&scene);
     assert_int_equal(scene.watch.scans, 1);
-    assert_int_equal(scene.watch.scan.expected, width * rows);
-    assert_int_equal(scene.watch.scan.found, wanted);
-    assert_true(scene.watch.scan.host_address == first);
+    assert_int_equal(scene.watch.scan.scan.value_count, width * rows);
+    assert_int_equal(scene.watch.scan.scan.bad_count, wanted);
+    assert_true(scene.watch.scan.scan.first_bad == first);
     assert_string_equal(scene.watch.scan.op, "add");
     assert_int_equal(scene.watch.canaries, 0);
     free(values);
@@ -230,10 +232,10 @@ static void check_canary(const char *plan, uint64_t width, int64_t offset)
     wait_for(&scene);
     const struct event *canary = &scene.watch.canary;
     assert_int_equal(scene.watch.canaries, 1); /* put back: seen once */
-    assert_int_equal(canary->bytes, 1);
-    assert_int_equal((int64_t)canary->found, offset);
-    assert_int_equal(canary->expected, width * sizeof(float));
-    assert_int_equal(canary->object, x.buffer.index);
+    assert_int_equal(canary->canary.damaged_bytes, 1);
+    assert_int_equal(canary->canary.offset, offset);
+    assert_int_equal(canary->canary.buffer_bytes, width * sizeof(float));
+    assert_int_equal(canary->accesses[0].buffer_index, x.buffer.index);
     assert_int_equal(canary->scope.layer, 1);
     assert_string_equal(canary->op, "add");
     assert_true(canary->cause_id == inject_record(scene.inject)->place.event_id);
@@ -294,9 +296,9 @@ static void test_far_damage(void **state)
         uint32_t index = x.buffer.index;
         lab_drop(lab, x);
         assert_int_equal(scene.watch.canaries, 1);
-        assert_int_equal(scene.watch.canary.bytes, 2);
-        assert_int_equal(scene.watch.canary.object, index);
-        assert_int_equal((int64_t)scene.watch.canary.found, -3000);
+        assert_int_equal(scene.watch.canary.canary.damaged_bytes, 2);
+        assert_int_equal(scene.watch.canary.accesses[0].buffer_index, index);
+        assert_int_equal(scene.watch.canary.canary.offset, -3000);
         assert_true(scene.watch.canary.cause_id == 0);
     }
     close_scene(&scene);
@@ -369,7 +371,7 @@ static void test_replays(void **state)
     wait_for(&replays.scene);
     assert_int_equal(watch->scans, 2 * swept);
     assert_int_equal(watch->bad_scans, 0);
-    assert_int_equal(watch->scan.expected, REPLAY_WIDTH);
+    assert_int_equal(watch->scan.scan.value_count, REPLAY_WIDTH);
     assert_true(watch->scan.cause_id == watch->replay.id);
     replays.values[REPLAY_WIDTH - 3] = INFINITY;
     lab_put(lab, &replays.y, replays.values);
@@ -377,7 +379,7 @@ static void test_replays(void **state)
     lab_get(lab, &replays.x, replays.values); /* a ticket's wait tells as well */
     assert_int_equal(watch->scans, 3 * swept);
     assert_int_equal(watch->bad_scans, swept);
-    assert_int_equal(watch->bad_scan.host_address, REPLAY_WIDTH - 3);
+    assert_int_equal(watch->bad_scan.scan.first_bad, REPLAY_WIDTH - 3);
     assert_true(watch->bad_scan.cause_id == watch->replay.id);
     assert_int_equal(watch->bad_scan.scope.layer, REPLAY_LAUNCHES - 1);
     replay(&replays);
@@ -405,8 +407,9 @@ static void test_canary_of_replay(void **state)
         replay(&replays); /* put back: told once */
         wait_for(&replays.scene);
         assert_int_equal(replays.scene.watch.canaries, 1);
-        assert_int_equal(replays.scene.watch.canary.bytes, 1);
-        assert_int_equal(replays.scene.watch.canary.found, REPLAY_WIDTH * sizeof(float) + 1);
+        assert_int_equal(replays.scene.watch.canary.canary.damaged_bytes, 1);
+        assert_int_equal(replays.scene.watch.canary.canary.offset,
+                         REPLAY_WIDTH * sizeof(float) + 1);
         /* Three launches write there: which one it was is not known of a sweep. */
         assert_string_equal(replays.scene.watch.canary.op, lab_is_host() ? "add" : "");
     }

@@ -169,11 +169,11 @@ static void compare_traps(const char *name, const struct step steps[2], const st
     while (of < 3 && steps[1].launch_ids[of] != found->cause_id)
         of++;
     assert_true(launch < 3);
-    if (launch != of || wanted->found != found->found || wanted->expected != found->expected ||
-        wanted->operand != found->operand)
+    if (launch != of || wanted->trap.index != found->trap.index ||
+        wanted->trap.bound != found->trap.bound || wanted->operand != found->operand)
         fail_msg("%s: trap: expected launch %zu, operand %d, index %d of %d, found %zu, %d, %d, %d",
-                 name, launch, wanted->operand, (int)wanted->found, (int)wanted->expected, of,
-                 found->operand, (int)found->found, (int)found->expected);
+                 name, launch, wanted->operand, (int)wanted->trap.index, (int)wanted->trap.bound,
+                 of, found->operand, (int)found->trap.index, (int)found->trap.bound);
 }
 
 static void compare_steps(const char *name, const struct step steps[2])

@@ -82,9 +82,9 @@ static void test_indices(void **state)
             fail_msg("%s: planted %d, trap %d", traps[i].plan, record->planted, trap != NULL);
         if (trap->cause_id != record->place.event_id || strcmp(trap->op, traps[i].op) != 0 ||
             trap->scope.layer != traps[i].layer || trap->scope.step != traps[i].step ||
-            trap->found != traps[i].index)
+            trap->trap.index != traps[i].index)
             fail_msg("%s: trap of %s, layer %d, step %d, index %llu", traps[i].plan, trap->op,
-                     trap->scope.layer, trap->scope.step, (unsigned long long)trap->found);
+                     trap->scope.layer, trap->scope.step, (unsigned long long)trap->trap.index);
         assert_string_equal(record->place.operand, traps[i].operand);
         assert_int_equal(trap->operand, record->place.operand_index);
         /* Only that launch: what comes after reads the right ones. */
@@ -142,7 +142,7 @@ static void test_nan(void **state)
     scene_run(&scene);
     const struct event *bad = NULL;
     for (size_t i = 0, kept = recorder_kept(&scene.recorder); i < kept && !bad; i++)
-        if (scene.recorder.events[i].kind == EVENT_SCAN && scene.recorder.events[i].found)
+        if (scene.recorder.events[i].kind == EVENT_SCAN && scene.recorder.events[i].scan.bad_count)
             bad = &scene.recorder.events[i];
     assert_non_null(bad);
     assert_string_equal(bad->op, "swiglu");
@@ -163,7 +163,7 @@ static void test_unequal_runs(void **state)
         device_run_begin(scene.planted.device, run, 1);
         engine_rewind(scene.planted.engine, 0, 0);
         CHECK_OK(planted_step(&scene.planted, 7), &scene.planted.err);
-        hashes[run] = recorder_last(&scene.recorder, EVENT_TICKET_REDEEM)->expected;
+        hashes[run] = recorder_last(&scene.recorder, EVENT_TICKET_REDEEM)->ticket.hash;
     }
     assert_true(hashes[0] == hashes[1] && hashes[0] == hashes[3] && hashes[0] != hashes[2]);
     assert_string_equal(inject_record(scene.planted.inject)->place.op, "matmul_group");
@@ -182,7 +182,7 @@ static void test_clean(void **state)
     assert_null(first_of(&scene.recorder, EVENT_CANARY));
     for (size_t i = 0, kept = recorder_kept(&scene.recorder); i < kept; i++)
         if (scene.recorder.events[i].kind == EVENT_SCAN)
-            assert_int_equal(scene.recorder.events[i].found, 0);
+            assert_int_equal(scene.recorder.events[i].scan.bad_count, 0);
     scene_close(&scene);
 }
 

@@ -83,7 +83,7 @@ static void check_row(size_t row, struct scene *scene)
         return;
     case SIGN_TRAP:
         event = caused_by(recorder, EVENT_TRAP, id);
-        if (!event || event->found != 0x7F7F7F7F || event->scope.layer != PLANTED_LAYER ||
+        if (!event || event->trap.index != 0x7F7F7F7F || event->scope.layer != PLANTED_LAYER ||
             strcmp(event->op, rows[row].op) != 0)
             fail_msg("%s: no trap of that launch", name);
         break;
@@ -95,7 +95,7 @@ static void check_row(size_t row, struct scene *scene)
     case SIGN_CANARY:
         event = caused_by(recorder, EVENT_CANARY, id);
         if (!event || event->accesses[0].buffer_index != scene->x.buffer.index ||
-            event->bytes != 1 || event->scope.layer != PLANTED_LAYER)
+            event->canary.damaged_bytes != 1 || event->scope.layer != PLANTED_LAYER)
             fail_msg("%s: no damaged canary of x behind that launch", name);
         assert_int_equal(count_kind(recorder, EVENT_CANARY), 1);
         break;
@@ -106,7 +106,7 @@ static void check_row(size_t row, struct scene *scene)
         break;
     case SIGN_SCAN:
         event = caused_by(recorder, EVENT_SCAN, id);
-        if (!event || event->found != WIDTH || event->expected != WIDTH)
+        if (!event || event->scan.bad_count != WIDTH || event->scan.value_count != WIDTH)
             fail_msg("%s: nothing was scanned", name);
         break;
     case SIGN_RESULT:

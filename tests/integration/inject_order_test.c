@@ -17,7 +17,7 @@ static void test_free_while_queued(void **state)
         if (recorder->events[i].kind == EVENT_BUFFER_DESTROY)
             freed = &recorder->events[i];
     assert_true(freed && fault && freed->outcome == EVENT_DONE);
-    assert_int_equal(freed->object, scene.source.buffer.index);
+    assert_int_equal(freed->buffer.buffer_index, scene.source.buffer.index);
     assert_true(record->place.event_id < freed->id && freed->id < fault->id);
     assert_string_equal(record->place.operand, "source");
     assert_int_equal(record->place.operand_index, 2);
@@ -126,8 +126,8 @@ static void test_uninitialised_read(void **state)
     check_planted(record, "uninitialised-read", "gather");
     assert_non_null(launch);
     assert_string_equal(made->scope.tensor, "source");
-    assert_true(made->object != scene.source.buffer.index);
-    assert_int_equal(launch->accesses[2].buffer_index, made->object);
+    assert_true(made->buffer.buffer_index != scene.source.buffer.index);
+    assert_int_equal(launch->accesses[2].buffer_index, made->buffer.buffer_index);
     assert_int_equal(launch->accesses[2].operand, 2);
     assert_false(is_right(&scene, PLANTED_STEP, PLANTED_LAYER));
     fixture_close(&scene.fixture);
@@ -165,7 +165,7 @@ static void test_stale_graph(void **state)
     assert_int_equal(record->victim.event_id, recorded_id);
     const struct event *made = recorder_last(&fixture->recorder, EVENT_BUFFER_CREATE);
     assert_string_equal(made->scope.tensor, "x");
-    assert_int_equal(made->bytes, 2 * WIDTH * sizeof(float));
+    assert_int_equal(made->buffer.bytes, 2 * WIDTH * sizeof(float));
     fixture_close(fixture);
 }
 
@@ -192,12 +192,14 @@ static void test_slot_rewritten(void **state)
     check_before(&scene, "slot-rewritten");
     assert_non_null(copy);
     const struct event *again = next_copy(recorder, copy);
-    assert_true(again && again->object == copy->object && again->epoch == copy->epoch &&
-                again->host_address == copy->host_address);
+    assert_true(again && again->copy.ticket == copy->copy.ticket &&
+                again->copy.generation == copy->copy.generation &&
+                again->copy.host_address == copy->copy.host_address);
     /* Not because the first was done. */
     assert_true(caused_by(recorder, EVENT_COMPLETION, copy->id)->id > again->id);
     const struct event *hash = caused_by(recorder, EVENT_TRANSFER_HASH, copy->id);
-    assert_true(hash && hash->expected != hash->host_address && hash->found == hash->host_address);
+    assert_true(hash && hash->transfer.source_before != hash->transfer.source_after &&
+                hash->transfer.destination == hash->transfer.source_after);
     /* What was uploaded is an index that no table has. */
     assert_non_null(recorder_last(recorder, EVENT_TRAP));
     fixture_close(&scene.fixture);
@@ -214,8 +216,9 @@ static void test_overlapping_d2h(void **state)
     check_planted(record, "overlapping-d2h", "copy-out");
     assert_non_null(copy);
     const struct event *second = next_copy(recorder, copy);
-    assert_true(second && second->object == copy->object && second->epoch == copy->epoch &&
-                second->host_address == copy->host_address);
+    assert_true(second && second->copy.ticket == copy->copy.ticket &&
+                second->copy.generation == copy->copy.generation &&
+                second->copy.host_address == copy->copy.host_address);
     assert_true(second->stream_index != copy->stream_index);
     assert_true(caused_by(recorder, EVENT_COMPLETION, copy->id)->id > second->id);
     fixture_close(&scene.fixture);
@@ -263,7 +266,8 @@ static void test_copies_in(void **state)
         CHECK_OK(device_stream_sync(fixture->device, fixture->stream, DEVICE_HERE, &fixture->err),
                  &fixture->err);
         const struct event *hash = recorder_last(&fixture->recorder, EVENT_TRANSFER_HASH);
-        assert_true(hash->expected == hash->host_address && hash->expected != hash->found);
+        assert_true(hash->transfer.source_before == hash->transfer.source_after &&
+                    hash->transfer.source_before != hash->transfer.destination);
         assert_int_equal(hash->cause_id, inject_record(scene.inject)->place.event_id);
         fixture_close(fixture);
     }

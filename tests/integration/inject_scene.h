@@ -195,7 +195,8 @@ static const struct event *caused_by(struct recorder *recorder, enum event_kind 
 
 static inline bool is_whole(const struct event *hash)
 {
-    return hash->expected == hash->host_address && hash->expected == hash->found;
+    return hash->transfer.source_before == hash->transfer.source_after &&
+           hash->transfer.source_before == hash->transfer.destination;
 }
 
 /* Plants at the one layer and step, runs, and gives back what was there to be given back. */

@@ -32,8 +32,9 @@ static inline void lab_watch_notify(void *context, const struct event *event)
         __atomic_fetch_add(&watch->canary_count, 1, __ATOMIC_RELAXED);
         printf("canary: %llu bytes beside a buffer of %llu bytes (%s) are damaged, the first at "
                "byte %lld; seen behind: %s\n",
-               (unsigned long long)event->bytes, (unsigned long long)event->expected,
-               event->scope.tensor, (long long)event->found, event->op[0] ? event->op : "its life");
+               (unsigned long long)event->canary.damaged_bytes,
+               (unsigned long long)event->canary.buffer_bytes, event->scope.tensor,
+               (long long)event->canary.offset, event->op[0] ? event->op : "its life");
     } else if (event->kind == EVENT_FAULT) {
         __atomic_fetch_add(&watch->fault_count, 1, __ATOMIC_RELAXED);
     } else if (event->kind == EVENT_TRAP) {

@@ -293,11 +293,11 @@ static void check_trap(struct lab *lab, const char *name, uint64_t index, uint64
                        uint32_t operand)
 {
     LAB_OK(lab, device_stream_sync(lab->device, lab->target.stream, DEVICE_HERE, &lab->err));
-    if (lab->trap_count != 1 || lab->last_trap.found != index || lab->last_trap.expected != bound ||
-        lab->last_trap.operand != operand)
+    if (lab->trap_count != 1 || lab->last_trap.trap.index != index ||
+        lab->last_trap.trap.bound != bound || lab->last_trap.operand != operand)
         fail_msg("%s: %llu traps, the last: index %llu, bound %llu, operand %u", name,
-                 (unsigned long long)lab->trap_count, (unsigned long long)lab->last_trap.found,
-                 (unsigned long long)lab->last_trap.expected, lab->last_trap.operand);
+                 (unsigned long long)lab->trap_count, (unsigned long long)lab->last_trap.trap.index,
+                 (unsigned long long)lab->last_trap.trap.bound, lab->last_trap.operand);
     lab->trap_count = 0;
 }
 

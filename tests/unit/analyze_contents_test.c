@@ -73,11 +73,12 @@ static void damaged_canary_names_the_launch(void **state)
     struct event canary = script_event(&script, EVENT_CANARY);
     canary.cause_id = launch;
     canary.operand = 1;
-    canary.object = Y;
-    canary.bytes = 1;
-    canary.expected = BUFFER_BYTES;
-    canary.found = BUFFER_BYTES;
-    canary.host_address = BUFFER_ADDRESS(Y) + BUFFER_BYTES;
+    canary.access_count = 1;
+    canary.accesses[0] = script_access(Y, 0, BUFFER_BYTES, EVENT_UPDATE, 1);
+    canary.canary = (struct event_canary){ .address = BUFFER_ADDRESS(Y) + BUFFER_BYTES,
+                                           .offset = BUFFER_BYTES,
+                                           .damaged_bytes = 1,
+                                           .buffer_bytes = BUFFER_BYTES };
     script_add(&script, &canary);
     const struct analysis *analysis = script_finish(&script, NULL);
     CHECK_FINDING(analysis, HYPOTHESIS_SILENT_CORRUPTION, launch);
@@ -91,7 +92,7 @@ static void damaged_canary_names_the_launch(void **state)
           AUDIT_GUARD); /* further away: a launch that missed its own buffer may have done it */
     launch = script_launch(&script, MAIN, "rope", WEIGHTS, Y);
     canary.cause_id = launch;
-    canary.found = BUFFER_BYTES + 8;
+    canary.canary.offset = BUFFER_BYTES + 8;
     script_add(&script, &canary);
     analysis = script_finish(&script, NULL);
     assert_int_equal(analysis->findings[0].attribution, FINDING_SEEN_AT);
@@ -101,8 +102,9 @@ static void damaged_canary_names_the_launch(void **state)
 
     begin(&script, AUDIT_GUARD); /* seen only when the buffer went */
     canary = script_event(&script, EVENT_CANARY);
-    canary.object = Y;
-    canary.bytes = 1;
+    canary.access_count = 1;
+    canary.accesses[0] = script_access(Y, 0, BUFFER_BYTES, EVENT_UPDATE, 0);
+    canary.canary.damaged_bytes = 1;
     script_add(&script, &canary);
     analysis = script_finish(&script, NULL);
     assert_int_equal(analysis->findings[0].certainty, FINDING_DIRECT);

@@ -81,9 +81,9 @@ static inline uint64_t script_buffer(struct script *script, uint32_t index, cons
                                      bool imported)
 {
     struct event event = script_event(script, EVENT_BUFFER_CREATE);
-    event.object = index;
-    event.bytes = BUFFER_BYTES;
-    event.host_address = imported ? 0x5000 : 0;
+    event.buffer.buffer_index = index;
+    event.buffer.bytes = BUFFER_BYTES;
+    event.buffer.imported_address = imported ? 0x5000 : 0;
     event.access_count = 1;
     event.accesses[0] = script_access(index, 0, BUFFER_BYTES, EVENT_UPDATE, 0);
     event_set_text(event.scope.tensor, sizeof(event.scope.tensor), name);
@@ -93,20 +93,38 @@ static inline uint64_t script_buffer(struct script *script, uint32_t index, cons
 static inline uint64_t script_destroy(struct script *script, uint32_t index, const char *name)
 {
     struct event event = script_event(script, EVENT_BUFFER_DESTROY);
-    event.object = index;
+    event.buffer.buffer_index = index;
     event.access_count = 1;
     event.accesses[0] = script_access(index, 0, BUFFER_BYTES, EVENT_UPDATE, 0);
     event_set_text(event.scope.tensor, sizeof(event.scope.tensor), name);
     return script_add(script, &event);
 }
 
-/* Anything with a stream and an object. */
+/* What a mark, a graph or a ticket is known by. */
+static inline void script_set_handle(struct event *event, uint64_t handle)
+{
+    switch (event_payload_of((enum event_kind)event->kind)) {
+    case EVENT_PAYLOAD_MARK:
+        event->mark.mark = handle;
+        break;
+    case EVENT_PAYLOAD_GRAPH:
+        event->graph.handle = handle;
+        break;
+    case EVENT_PAYLOAD_TICKET:
+        event->ticket.ticket = (uint32_t)handle;
+        break;
+    default:
+        assert_int_equal(handle, 0);
+    }
+}
+
+/* Anything with a stream and a handle. */
 static inline uint64_t script_call(struct script *script, enum event_kind kind, uint32_t stream,
-                                   uint64_t object)
+                                   uint64_t handle)
 {
     struct event event = script_event(script, kind);
     event.stream_index = stream;
-    event.object = object;
+    script_set_handle(&event, handle);
     return script_add(script, &event);
 }
 
@@ -152,9 +170,9 @@ static inline struct event script_copy_event(struct script *script, enum event_k
 {
     struct event event = script_event(script, kind);
     event.stream_index = stream;
-    event.object = slot;
-    event.bytes = bytes;
-    event.host_address = slot ? 0x700000 + slot * 0x100000 : 0;
+    event.copy.ticket = (uint32_t)slot;
+    event.copy.bytes = bytes;
+    event.copy.host_address = slot ? 0x700000 + slot * 0x100000 : 0;
     event.access_count = 1;
     event.accesses[0] = script_access(buffer, offset, bytes,
                                       kind == EVENT_COPY_OUT ? EVENT_READ : EVENT_WRITE, 0);
@@ -173,10 +191,10 @@ static inline uint64_t script_redeem(struct script *script, uint64_t slot, uint6
 {
     struct event event = script_event(script, EVENT_TICKET_REDEEM);
     event.scope = (struct event_scope){ -1, -1, "" };
-    event.object = slot;
+    event.ticket.ticket = (uint32_t)slot;
     event.cause_id = copy_id;
-    event.expected = hash;
-    event.found = waited;
+    event.ticket.hash = hash;
+    event.ticket.waited = waited;
     return script_add(script, &event);
 }
 
@@ -198,6 +216,31 @@ static inline uint64_t script_refuse(struct script *script, struct event event,
     return script_add(script, &event);
 }
 
+/* What is found out about an earlier call: two numbers and an address or a third, as its kind has
+ * them. */
+static inline void script_set_remark(struct event *event, uint64_t expected, uint64_t found,
+                                     uint64_t third)
+{
+    switch (event->kind) {
+    case EVENT_TRAP:
+        event->trap = (struct event_trap){ .index = found, .bound = expected };
+        break;
+    case EVENT_FAULT:
+        event->fault = (struct event_fault){ .address = third, .address_known = (uint8_t)found };
+        break;
+    case EVENT_TRANSFER_HASH:
+        event->transfer = (struct event_transfer_hash){ .source_before = expected,
+                                                        .source_after = third,
+                                                        .destination = found };
+        break;
+    case EVENT_SCAN:
+        event->scan = (struct event_scan){ expected, found, third };
+        break;
+    default:
+        assert_true(expected == 0 && found == 0 && third == 0);
+    }
+}
+
 /* Something told about an earlier call. */
 static inline uint64_t script_remark(struct script *script, enum event_kind kind, uint64_t cause,
                                      uint8_t operand, uint64_t expected, uint64_t found,
@@ -207,9 +250,7 @@ static inline uint64_t script_remark(struct script *script, enum event_kind kind
     event.scope = (struct event_scope){ -1, -1, "" };
     event.cause_id = cause;
     event.operand = operand;
-    event.expected = expected;
-    event.found = found;
-    event.host_address = host_address;
+    script_set_remark(&event, expected, found, host_address);
     if (kind == EVENT_FAULT && cause)
         event.flags = EVENT_CAUGHT;
     return script_add(script, &event);
@@ -218,8 +259,7 @@ static inline uint64_t script_remark(struct script *script, enum event_kind kind
 static inline void script_run(struct script *script, uint64_t iteration, uint64_t key)
 {
     struct event event = script_event(script, EVENT_RUN);
-    event.object = iteration;
-    event.found = key;
+    event.run = (struct event_run){ iteration, key };
     script_add(script, &event);
 }
 

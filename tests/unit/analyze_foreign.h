@@ -13,7 +13,7 @@ static inline void begin(struct script *script)
     for (uint32_t i = A; i <= C; i++) {
         struct event event = script_event(script, EVENT_BUFFER_CREATE);
         event.flags = EVENT_FOREIGN;
-        event.bytes = BUFFER_BYTES;
+        event.buffer.bytes = BUFFER_BYTES;
         event.access_count = 1;
         event.accesses[0] = script_access(i, 0, BUFFER_BYTES, 0, 0);
         script_add(script, &event);
@@ -40,7 +40,7 @@ static inline struct event kernel_event(struct script *script, uint32_t stream, 
     static uint64_t ordinal;
     struct event event = script_launch_event(script, stream, "kernel");
     event.flags = EVENT_FOREIGN;
-    event.bytes = ++ordinal;
+    event.launch.ordinal = ++ordinal;
     if (pointer)
         script_operand(&event, pointer, 0, BUFFER_BYTES, EVENT_UPDATE | EVENT_MAYBE);
     return event;
@@ -58,7 +58,7 @@ static inline uint64_t call(struct script *script, enum event_kind kind, uint32_
     struct event event = script_event(script, kind);
     event.flags = EVENT_FOREIGN | flags;
     event.stream_index = stream;
-    event.object = object;
+    script_set_handle(&event, object);
     return script_add(script, &event);
 }
 

@@ -175,17 +175,18 @@ static void graphs_with_freed_memory(void **state)
         begin(&script);
         uint64_t graph = call(&script, EVENT_GRAPH_BEGIN, A, 0, 0);
         struct event node = kernel_event(&script, A, B);
-        node.object = graph;
         if (!of_kernel) {
             node.kind = EVENT_COPY_OUT;
+            node.copy = (struct event_copy){ 0 };
             node.accesses[0].mode = EVENT_READ;
         }
+        event_set_graph_id(&node, graph);
         script_add(&script, &node);
         release(&script, B, EVENT_NO_STREAM, EVENT_SYNCHRONOUS);
         struct event replay = script_event(&script, EVENT_GRAPH_REPLAY);
         replay.flags = EVENT_FOREIGN;
         replay.stream_index = A;
-        replay.object = 5;
+        replay.graph.handle = 5;
         replay.cause_id = graph;
         script_add(&script, &replay);
         const struct analysis *analysis = script_finish(&script, NULL);
@@ -204,8 +205,8 @@ static void graphs_with_memory_taken_again(void **state)
     begin(&script);
     uint64_t graph = call(&script, EVENT_GRAPH_BEGIN, A, 0, 0);
     struct event node = kernel_event(&script, A, B);
-    node.object = graph;
     node.kind = EVENT_FILL;
+    node.copy = (struct event_copy){ .graph_id = graph };
     node.accesses[0].mode = EVENT_WRITE;
     script_add(&script, &node);
     release(&script, B, EVENT_NO_STREAM, EVENT_SYNCHRONOUS);
@@ -238,8 +239,8 @@ static void rewritten_source(void **state)
         changed.flags = EVENT_FOREIGN | (told ? EVENT_MAY_TELL : 0);
         changed.cause_id = first;
         changed.stream_index = A;
-        changed.expected = 1;
-        changed.found = 2;
+        changed.source_change.digest_before = 1;
+        changed.source_change.digest_now = 2;
         uint64_t seen = script_add(&script, &changed);
         end(&script, HYPOTHESIS_STAGING_REUSE, told ? FINDING_POSSIBLE : FINDING_DIRECT, first,
             seen);
@@ -356,7 +357,7 @@ static size_t leaks(const struct leak_row *row)
     for (uint32_t i = 1; i <= row->made; i++) {
         struct event event = script_event(&script, EVENT_BUFFER_CREATE);
         event.flags = EVENT_FOREIGN;
-        event.bytes = 100;
+        event.buffer.bytes = 100;
         event.stack_index = 4;
         event.access_count = 1;
         event.accesses[0] = script_access(i, 0, 100, 0, 0);

@@ -183,7 +183,7 @@ static void fault_is_named_where_it_was_and_where_it_was_seen(void **state)
     uint64_t copy = script_copy(&script, EVENT_COPY_OUT, MAIN, LOGITS, 0, 1024, 1);
     script.tensor = "";
     struct event redeem = script_event(&script, EVENT_TICKET_REDEEM);
-    redeem.object = 1;
+    redeem.ticket.ticket = 1;
     redeem.scope = (struct event_scope){ -1, -1, "" };
     redeem.outcome = EVENT_FAILED;
     redeem.cause_id = redeem.id + 1;
@@ -267,8 +267,7 @@ static void trap_names_launch_operand_and_where_it_was_seen(void **state)
     struct event trap = script_event(&script, EVENT_TRAP);
     trap.cause_id = rope;
     trap.operand = 1;
-    trap.expected = 4096;
-    trap.found = 0x7F7F7F7F;
+    trap.trap = (struct event_trap){ .index = 0x7F7F7F7F, .bound = 4096 };
     script_add(&script, &trap);
     const struct analysis *analysis = script_finish(&script, NULL);
     CHECK_FINDING(analysis, HYPOTHESIS_BAD_POINTER, rope);
@@ -404,14 +403,14 @@ static void slot_of_a_copy_in_rewritten(void **state)
         struct event before = script_copy_event(&script, EVENT_COPY_IN, MAIN, Y, 0, 64, 3);
         uint64_t earlier = script_add(&script, &before);
         struct event first = script_copy_event(&script, EVENT_COPY_IN, MAIN, X, 0, 64, 9);
-        first.epoch = 5;
+        first.copy.generation = 5;
         uint64_t id = script_add(&script, &first);
         if (rows[i].completions)
             script_remark(&script, EVENT_COMPLETION, earlier, EVENT_NO_OPERAND, 0, 0, 0);
         if (rows[i].completed)
             script_remark(&script, EVENT_COMPLETION, id, EVENT_NO_OPERAND, 0, 0, 0);
         struct event second = script_copy_event(&script, EVENT_COPY_IN, MAIN, X, 64, 64, 9);
-        second.epoch = rows[i].generation;
+        second.copy.generation = rows[i].generation;
         uint64_t again = script_add(&script, &second);
         const struct analysis *analysis = script_finish(&script, NULL);
         assert_int_equal(analysis->finding_count, rows[i].found);
@@ -433,18 +432,18 @@ static void stale_graph_names_launch_and_free(void **state)
     struct event event = script_launch_event(&script, MAIN, "rope");
     script_operand(&event, WEIGHTS, 0, 64, EVENT_READ);
     script_operand(&event, Y, 0, BUFFER_BYTES, EVENT_WRITE);
-    event.object = graph;
+    event.launch.graph_id = graph;
     script_add(&script, &event);
     script.layer = -1;
     struct event ended = script_event(&script, EVENT_GRAPH_END);
     ended.stream_index = MAIN;
     ended.cause_id = graph;
-    ended.object = 5;
+    ended.graph.handle = 5;
     script_add(&script, &ended);
     uint64_t destroyed = script_destroy(&script, Y, "y");
     struct event replay = script_event(&script, EVENT_GRAPH_REPLAY);
     replay.stream_index = MAIN;
-    replay.object = 5;
+    replay.graph.handle = 5;
     uint64_t id = script_refuse(&script, replay, EVENT_CHECK_STALE_GRAPH, EVENT_NO_OPERAND, 1, 2);
     const struct analysis *analysis = script_finish(&script, NULL);
     CHECK_FINDING(analysis, HYPOTHESIS_STALE_GRAPH, id);

@@ -26,7 +26,7 @@ static inline void script_op_hash(struct script *script, uint64_t launch, uint8_
     struct event event = script_event(script, EVENT_OP_HASH);
     event.cause_id = launch;
     event.operand = operand;
-    event.found = digest;
+    event.op_hash = (struct event_op_hash){ digest, mode };
     event.access_count = 1;
     event.accesses[0] = script_access(X, 0, BUFFER_BYTES, mode, operand);
     script_add(script, &event);

@@ -186,7 +186,8 @@ static void host_waits_order(void **state)
         begin(&script);
         script_launch(&script, A, "write", 0, A);
         script_call(&script, EVENT_MARK_RECORD, A, 7);
-        script_call(&script, waits[i], waits[i] == EVENT_MARK_SYNC ? EVENT_NO_STREAM : A, 7);
+        script_call(&script, waits[i], waits[i] == EVENT_MARK_SYNC ? EVENT_NO_STREAM : A,
+                    waits[i] == EVENT_MARK_SYNC ? 7 : 0);
         script_launch(&script, B, "read", A, B);
         end(&script, HYPOTHESIS_MISSING_SYNC, 0, 0);
     }
@@ -322,13 +323,13 @@ static uint64_t record_graph(struct script *script)
     script->layer = 4;
     struct event event = script_launch_event(script, A, "write");
     script_operand(&event, A, 0, BUFFER_BYTES, EVENT_WRITE);
-    event.object = graph;
+    event.launch.graph_id = graph;
     script_add(script, &event);
     script->layer = -1;
     struct event finished = script_event(script, EVENT_GRAPH_END);
     finished.stream_index = A;
     finished.cause_id = graph;
-    finished.object = 5;
+    finished.graph.handle = 5;
     script_add(script, &finished);
     return graph;
 }
@@ -337,9 +338,9 @@ static uint64_t replay(struct script *script, uint32_t stream, uint64_t graph, u
 {
     struct event event = script_event(script, EVENT_GRAPH_REPLAY);
     event.stream_index = stream;
-    event.object = 5;
+    event.graph.handle = 5;
     event.cause_id = graph;
-    event.epoch = epoch;
+    event.graph.epoch = epoch;
     return script_add(script, &event);
 }
 
@@ -440,13 +441,13 @@ static void nothing_is_claimed_across_a_loss(void **state)
         begin(&script);
         uint64_t write = script_launch(&script, A, "write", 0, A);
         struct event first = script_copy_event(&script, EVENT_COPY_IN, A, B, 0, 64, 9);
-        first.epoch = 5;
+        first.copy.generation = 5;
         uint64_t copy = script_add(&script, &first);
         if (lost)
             analyze_lost(script.analyzer, 1);
         uint64_t read = script_launch(&script, B, "read", A, C);
         struct event second = script_copy_event(&script, EVENT_COPY_IN, A, B, 64, 64, 9);
-        second.epoch = 5; /* the same slot */
+        second.copy.generation = 5; /* the same slot */
         script_add(&script, &second);
         const struct analysis *analysis = script_finish(&script, NULL);
         assert_int_equal(analysis->finding_count, lost ? 0 : 2);

@@ -244,7 +244,7 @@ static void a_mark_recorded_during_the_wait_does_not_count(void **state)
     uint64_t norm = launch(&scene, FIRST, "norm");
     struct event again = script_event(&scene.script, EVENT_MARK_RECORD);
     again.stream_index = FIRST;
-    again.object = 5;
+    again.mark.mark = 5;
     again.thread_index = 1;
     again.end_ns = again.begin_ns + 10 * SCRIPT_NS;
     script_add(&scene.script, &again);
@@ -354,12 +354,12 @@ static uint64_t record(struct scene *scene, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct event event = script_launch_event(&scene->script, FIRST, ops[i]);
         script_operand(&event, A, 0, BUFFER_BYTES, EVENT_UPDATE);
-        event.object = id;
+        event.launch.graph_id = id;
         script_add(&scene->script, &event);
     }
     struct event end = script_event(&scene->script, EVENT_GRAPH_END);
     end.stream_index = FIRST;
-    end.object = 1;
+    end.graph.handle = 1;
     end.cause_id = id;
     script_add(&scene->script, &end);
     return id;
@@ -369,7 +369,7 @@ static uint64_t replay(struct scene *scene, uint64_t graph)
 {
     struct event event = script_event(&scene->script, EVENT_GRAPH_REPLAY);
     event.stream_index = FIRST;
-    event.object = 1;
+    event.graph.handle = 1;
     event.cause_id = graph;
     return script_add(&scene->script, &event);
 }

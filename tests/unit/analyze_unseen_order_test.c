@@ -78,7 +78,8 @@ static uint64_t work_that_tells(struct script *script, enum event_kind kind, uin
     struct event event = kernel_event(script, stream, 0);
     event.kind = (uint8_t)kind;
     event.flags |= EVENT_MAY_TELL;
-    event.bytes = bytes;
+    if (event_is_copy(event.kind))
+        event.copy = (struct event_copy){ .bytes = bytes };
     return script_add(script, &event);
 }
 
@@ -131,7 +132,7 @@ static void copies_of_flags_tell_of_themselves(void **state)
         struct event event = script_event(&script, EVENT_COPY_OUT);
         event.flags = EVENT_FOREIGN | EVENT_MAY_TELL;
         event.stream_index = A;
-        event.bytes = sizes[i];
+        event.copy.bytes = sizes[i];
         script_operand(&event, B, 0, sizes[i], EVENT_WRITE);
         uint64_t first = script_add(&script, &event);
         uint64_t free_id = release(&script, B, EVENT_NO_STREAM, EVENT_HOST_MEMORY);

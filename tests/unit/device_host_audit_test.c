@@ -50,8 +50,8 @@ static void test_run(void **state)
     device_run_begin(fixture.device, 7, UINT64_C(0x1234));
     const struct event *run = recorder_last(&fixture.recorder, EVENT_RUN);
     assert_non_null(run);
-    assert_int_equal(run->object, 7);
-    assert_int_equal(run->found, 0x1234);
+    assert_int_equal(run->run.iteration, 7);
+    assert_int_equal(run->run.key, 0x1234);
     assert_int_equal(run->outcome, EVENT_DONE);
     fixture_close(&fixture);
 }
@@ -69,13 +69,14 @@ static void test_result_hash(void **state)
                  &fixture.err);
         const struct event *redeem = recorder_last(&fixture.recorder, EVENT_TICKET_REDEEM);
         const struct event *copy = recorder_last(&fixture.recorder, EVENT_COPY_OUT);
-        assert_true(redeem->expected == (asked ? XXH3_64bits(bytes, sizeof(bytes)) : 0));
-        assert_int_equal(redeem->found, 1);
+        assert_true(redeem->ticket.hash == (asked ? XXH3_64bits(bytes, sizeof(bytes)) : 0));
+        assert_int_equal(redeem->ticket.waited, 1);
         /* The ticket can be followed: index, generation, memory. */
-        assert_int_equal(redeem->object, copy->object);
-        assert_int_equal(redeem->epoch, copy->epoch);
-        assert_true(redeem->epoch % 2 == 1);
-        assert_true(redeem->host_address == copy->host_address && copy->host_address);
+        assert_int_equal(redeem->ticket.ticket, copy->copy.ticket);
+        assert_int_equal(redeem->ticket.generation, copy->copy.generation);
+        assert_true(redeem->ticket.generation % 2 == 1);
+        assert_true(redeem->ticket.host_address == copy->copy.host_address &&
+                    copy->copy.host_address);
         fixture_close(&fixture);
     }
 }
@@ -109,8 +110,9 @@ static void check_hash(struct fixture *fixture, size_t n, const char *op, uint64
     const struct event *hash = nth(fixture, EVENT_TRANSFER_HASH, n);
     assert_non_null(hash);
     assert_string_equal(hash->op, op);
-    assert_int_equal(hash->bytes, bytes);
-    assert_true(hash->expected == digest && hash->host_address == digest && hash->found == digest);
+    assert_int_equal(hash->transfer.bytes, bytes);
+    assert_true(hash->transfer.source_before == digest && hash->transfer.source_after == digest &&
+                hash->transfer.destination == digest);
     assert_int_equal(hash->access_count, 1);
     assert_int_equal(hash->scope.layer, 17);
 }
@@ -143,7 +145,7 @@ static void test_verify(void **state)
     const struct event *in = nth(&fixture, EVENT_COPY_IN, 0);
     const struct event *next = nth(&fixture, EVENT_COPY_IN, 1);
     assert_int_equal(next->cause_id, in->id);
-    assert_true(in->object && next->object);
+    assert_true(in->copy.ticket && next->copy.ticket);
     assert_true(next->accesses[0].address == in->accesses[0].address + 4096);
     assert_int_equal(next->accesses[0].bytes, 1904);
     assert_int_equal(nth(&fixture, EVENT_TRANSFER_HASH, 1)->cause_id, next->id);
@@ -163,13 +165,14 @@ static void test_verify_rewritten(void **state)
     struct device_launch hold = launch_gate(&wait);
     give(&fixture, &hold);
     copy_in(&fixture, &x, values, sizeof(values));
-    uintptr_t slot = (uintptr_t)recorder_last(&fixture.recorder, EVENT_COPY_IN)->host_address;
+    uintptr_t slot = (uintptr_t)recorder_last(&fixture.recorder, EVENT_COPY_IN)->copy.host_address;
     ((uint8_t *)slot)[3] ^= 1;
     open_gate(&gate);
     sync(&fixture);
     const struct event *hash = recorder_last(&fixture.recorder, EVENT_TRANSFER_HASH);
     assert_non_null(hash);
-    assert_true(hash->expected != hash->host_address && hash->found == hash->host_address);
+    assert_true(hash->transfer.source_before != hash->transfer.source_after &&
+                hash->transfer.destination == hash->transfer.source_after);
     fixture_close(&fixture);
 }
 
@@ -223,10 +226,10 @@ static void test_scan(void **state)
     const struct event *clean = nth(&fixture, EVENT_SCAN, 0), *bad = nth(&fixture, EVENT_SCAN, 1);
     assert_non_null(bad);
     assert_null(nth(&fixture, EVENT_SCAN, 2));
-    assert_int_equal(clean->expected, 300);
-    assert_int_equal(clean->found, 0);
-    assert_int_equal(bad->found, 2);
-    assert_int_equal(bad->host_address, 70);
+    assert_int_equal(clean->scan.value_count, 300);
+    assert_int_equal(clean->scan.bad_count, 0);
+    assert_int_equal(bad->scan.bad_count, 2);
+    assert_int_equal(bad->scan.first_bad, 70);
     assert_int_equal(bad->cause_id, nth(&fixture, EVENT_LAUNCH, 2)->id);
     assert_int_equal(bad->operand, 0);
     assert_string_equal(bad->op, "add");
@@ -260,7 +263,8 @@ static void test_op_hashes(void **state)
         size_t launch = i % 4 / 2 * 2;
         for (size_t v = 0; v < 300; v++)
             values[v] = (float)(launch + after);
-        assert_true(hash->found == device_digest(values, sizeof(values), 1, sizeof(values)));
+        assert_true(hash->op_hash.digest ==
+                    device_digest(values, sizeof(values), 1, sizeof(values)));
         assert_int_equal(hash->cause_id, nth(&fixture, EVENT_LAUNCH, i / 4 * 6 + launch)->id);
         assert_int_equal(hash->accesses[0].mode, after ? EVENT_WRITE : EVENT_READ);
         assert_int_equal(hash->accesses[0].bytes, sizeof(values));
@@ -295,10 +299,10 @@ static void test_canary_of_launch(void **state)
         assert_int_equal(canary->scope.layer, 5);
         assert_string_equal(canary->op, "poke");
         assert_int_equal(canary->operand, 0);
-        assert_int_equal(canary->bytes, 1);
-        assert_true((int64_t)canary->found == places[i]);
-        assert_int_equal(canary->object, x.buffer.index);
-        assert_int_equal(canary->expected, 40);
+        assert_int_equal(canary->canary.damaged_bytes, 1);
+        assert_true(canary->canary.offset == places[i]);
+        assert_int_equal(canary->accesses[0].buffer_index, x.buffer.index);
+        assert_int_equal(canary->canary.buffer_bytes, 40);
     }
     /* Put back: the last poke was inside, and destroying finds nothing more. */
     device_buffer_destroy(fixture.device, x.buffer, DEVICE_HERE);
@@ -348,7 +352,7 @@ static void test_trap_is_named(void **state)
         assert_int_equal(trap->cause_id, launch_id);
         assert_string_equal(trap->op, "gather");
         assert_int_equal(trap->scope.layer, 17);
-        assert_int_equal(trap->found, 99);
+        assert_int_equal(trap->trap.index, 99);
         if (!recorded)
             assert_int_equal(trap->stream_index, fixture.stream.index);
         fixture_close(&fixture);
@@ -379,7 +383,7 @@ static void test_fault_in_graph(void **state)
     assert_string_equal(fault->op, "poke");
     assert_int_equal(fault->scope.layer, 17);
     assert_int_equal(fault->cause_id, recorder_last(&fixture.recorder, EVENT_GRAPH_REPLAY)->id);
-    assert_int_equal(fault->object, nth(&fixture, EVENT_LAUNCH, 1)->id);
+    assert_int_equal(fault->fault.node_id, nth(&fixture, EVENT_LAUNCH, 1)->id);
     fixture_close(&fixture);
 }
 
@@ -395,8 +399,8 @@ static void test_error_state(void **state)
     fixture_fill(&fixture, &x, 0);
     CHECK_OK(device_read(fixture.device, fixture.stream, &x, bytes, DEVICE_HERE, err), err);
     const struct event *copy = recorder_last(&fixture.recorder, EVENT_COPY_OUT);
-    assert_int_equal(copy->expected, EVENT_STATE_CLEAR);
-    assert_int_equal(copy->found, EVENT_STATE_CLEAR);
+    assert_int_equal(copy->copy.state_before, EVENT_STATE_CLEAR);
+    assert_int_equal(copy->copy.state_after, EVENT_STATE_CLEAR);
     struct poke_params past = { 4096 };
     struct device_launch poke = launch_poke(x, &past);
     give(&fixture, &poke);
@@ -421,13 +425,14 @@ static void test_buffers(void **state)
         struct device_buffer imported;
         fixture_floats(&fixture, 4, "x");
         const struct event *fresh = recorder_last(&fixture.recorder, EVENT_BUFFER_CREATE);
-        assert_int_equal(fresh->host_address, 0);
-        assert_int_equal(fresh->expected, poison ? DEVICE_POISON : 0);
+        assert_int_equal(fresh->buffer.imported_address, 0);
+        assert_int_equal(fresh->buffer.fill_byte, poison ? DEVICE_POISON : 0);
         CHECK_OK(device_buffer_import(fixture.device, weights, sizeof(weights), "w", DEVICE_HERE,
                                       &imported, &fixture.err),
                  &fixture.err);
-        assert_true(recorder_last(&fixture.recorder, EVENT_BUFFER_CREATE)->host_address ==
-                    (uint64_t)(uintptr_t)weights);
+        assert_true(
+            recorder_last(&fixture.recorder, EVENT_BUFFER_CREATE)->buffer.imported_address ==
+            (uint64_t)(uintptr_t)weights);
         fixture_close(&fixture);
     }
 }

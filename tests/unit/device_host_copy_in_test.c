@@ -51,10 +51,10 @@ static void check_pieces(struct fixture *fixture, uint64_t bytes, uint64_t slot_
         assert_int_equal(event->outcome, EVENT_DONE);
         assert_int_equal(event->cause_id, first_id);
         assert_true(next == 0 || event->accesses[0].address == next);
-        assert_int_equal(event->bytes, bytes - told < slot_bytes ? bytes - told : slot_bytes);
-        assert_int_equal(event->accesses[0].bytes, event->bytes);
-        next = event->accesses[0].address + event->bytes;
-        told += event->bytes;
+        assert_int_equal(event->copy.bytes, bytes - told < slot_bytes ? bytes - told : slot_bytes);
+        assert_int_equal(event->accesses[0].bytes, event->copy.bytes);
+        next = event->accesses[0].address + event->copy.bytes;
+        told += event->copy.bytes;
         first_id = first_id ? first_id : event->id;
     }
     assert_int_equal(told, bytes);

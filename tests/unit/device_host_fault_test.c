@@ -56,7 +56,7 @@ static void test_guard_pages(void **state)
             assert_int_equal(fault->scope.layer, 17);
             assert_int_equal(fault->scope.step, 3);
             assert_string_equal(fault->op, "poke");
-            assert_int_equal(fault->host_address,
+            assert_int_equal(fault->fault.address,
                              launch->accesses[0].address + (uint64_t)rows[i].offset);
             check_contains(rows[i].name, fixture.err.text,
                            "an illegal memory access was encountered");
@@ -142,7 +142,7 @@ static void test_released_unread(void **state)
     const struct event *release = recorder_last(&fixture.recorder, EVENT_TICKET_RELEASE);
     assert_int_equal(release->outcome, EVENT_DONE);
     assert_int_equal(release->code, 0);
-    assert_int_equal(release->code_of, EVENT_CODE_UNSAID);
+    assert_int_equal(release->domain, EVENT_ERROR_NONE);
     uint32_t gate = 0; /* closed until the copy is queued */
     struct gate_params queued = { .wait = &gate };
     struct device_launch held = launch_gate(&queued);
@@ -158,7 +158,7 @@ static void test_released_unread(void **state)
     assert_int_equal(fault->code, 0); /* there is no runtime that could give one */
     assert_int_equal(release->outcome, EVENT_FAILED);
     assert_int_equal(release->code, STATUS_LOST);
-    assert_int_equal(release->code_of, EVENT_CODE_GRETA);
+    assert_int_equal(release->domain, EVENT_ERROR_GRETA);
     assert_int_equal(release->cause_id, fault->id);
     fixture_close(&fixture);
 }
@@ -172,8 +172,8 @@ static void test_no_address(void **state)
     assert_int_equal(poke(&fixture, x, NON_CANONICAL), STATUS_LOST);
     const struct event *fault = recorder_last(&fixture.recorder, EVENT_FAULT);
     assert_non_null(fault);
-    assert_int_equal(fault->found, 0);
-    assert_int_equal(fault->host_address, 0);
+    assert_int_equal(fault->fault.address_known, 0);
+    assert_int_equal(fault->fault.address, 0);
     check_contains("non-canonical", fixture.err.text, "address not known");
     fixture_close(&fixture);
 }
@@ -212,8 +212,8 @@ static void test_canary(void **state)
     device_buffer_destroy(fixture.device, x.buffer, DEVICE_HERE);
     const struct event *canary = recorder_last(&fixture.recorder, EVENT_CANARY);
     assert_non_null(canary);
-    assert_int_equal(canary->found, 43);
-    assert_int_equal(canary->bytes, 1);
+    assert_int_equal(canary->canary.offset, 43);
+    assert_int_equal(canary->canary.damaged_bytes, 1);
     assert_int_equal(canary->accesses[0].buffer_index, x.buffer.index);
     fixture_close(&fixture);
 }
@@ -254,8 +254,8 @@ static void test_traps(void **state)
     assert_true(result[0] == 10 && result[1] == 0 && result[2] == 0 && result[3] == 70);
     const struct event *trap = recorder_last(&fixture.recorder, EVENT_TRAP);
     assert_non_null(trap);
-    assert_int_equal(trap->found, 8);
-    assert_int_equal(trap->expected, 8);
+    assert_int_equal(trap->trap.index, 8);
+    assert_int_equal(trap->trap.bound, 8);
     assert_int_equal(trap->operand, 1);
     assert_int_equal(trap->cause_id, recorder_last(&fixture.recorder, EVENT_LAUNCH)->id);
     fixture_close(&fixture);

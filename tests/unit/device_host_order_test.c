@@ -160,7 +160,7 @@ static void test_d2h_modes(void **state)
             device_ticket_redeem(fixture.device, ticket, DEVICE_HERE, &bytes, &count, &fixture.err),
             &fixture.err);
         const struct event *redeem = recorder_last(&fixture.recorder, EVENT_TICKET_REDEEM);
-        assert_int_equal(redeem->found, mode != DEVICE_D2H_PLAIN);
+        assert_int_equal(redeem->ticket.waited, mode != DEVICE_D2H_PLAIN);
         assert_int_equal(redeem->cause_id, recorder_last(&fixture.recorder, EVENT_COPY_OUT)->id);
         /* In plain mode the kernel is provably not done: its gate is closed, and we are here. */
         if (mode != DEVICE_D2H_PLAIN && ((const float *)bytes)[9] != 1)
@@ -190,11 +190,12 @@ static void test_graph(void **state)
     /* Recorded, not run; and marked as part of the graph. */
     check_floats(&fixture, x, 0);
     const struct event *recorded = recorder_last(&fixture.recorder, EVENT_LAUNCH);
-    assert_int_equal(recorded->object, recorder_last(&fixture.recorder, EVENT_GRAPH_BEGIN)->id);
+    assert_int_equal(event_graph_id(recorded),
+                     recorder_last(&fixture.recorder, EVENT_GRAPH_BEGIN)->id);
     for (int i = 0; i < 10; i++)
         CHECK_OK(device_graph_replay(device, fixture.stream, graph, DEVICE_HERE, err), err);
     uint64_t replay_id = recorder_last(&fixture.recorder, EVENT_GRAPH_REPLAY)->id;
-    assert_int_equal(recorder_last(&fixture.recorder, EVENT_GRAPH_REPLAY)->epoch, 10);
+    assert_int_equal(recorder_last(&fixture.recorder, EVENT_GRAPH_REPLAY)->graph.epoch, 10);
     /* Destroying waits for what is queued. */
     device_graph_destroy(device, graph, DEVICE_HERE);
     CHECK_OK(device_stream_sync(device, fixture.stream, DEVICE_HERE, err), err);

@@ -134,7 +134,7 @@ static void test_damaged(void **state)
     flight_close(flight);
     text_init(&bytes);
     temp_folder_read(&folder, "calls.flight", &bytes);
-    struct flight_plan plan = flight_plan_of(16, 4, 4, true);
+    struct flight_plan plan = flight_plan_of(16, 4, 4, true, 1);
     bytes.bytes[plan.stack_offset] ^= 1;
     bytes.bytes[plan.name_offset + 2] ^= 1;
     bytes.bytes[plan.module_offset + 8] ^= 1;
@@ -158,8 +158,8 @@ static struct event make_event(uint64_t id, bool ended)
     return (struct event){ .id = id,
                            .kind = EVENT_COPY_OUT,
                            .flags = EVENT_FOREIGN,
-                           .begin_check = EVENT_CHECK_VIEW_END,
-                           .begin_operand = 1,
+                           .check = EVENT_CHECK_VIEW_END,
+                           .operand = 1,
                            .phase = ended ? EVENT_END : EVENT_BEGIN,
                            .outcome = ended ? EVENT_DONE : EVENT_PENDING };
 }

@@ -84,7 +84,7 @@ static void test_header(void **state)
     } rows[] = {
         { "magic", 0, 1, 'X', "magic" },
         { "an earlier version", AT(version), 4, 1, "version" },
-        { "a later version", AT(version), 4, 4, "version" },
+        { "a later version", AT(version), 4, FLIGHT_VERSION + 1, "version" },
         { "header size", AT(header_bytes), 4, 0, "header_bytes" },
         { "record size", AT(record_bytes), 4, 12, "record_bytes" },
         { "event size", AT(event_bytes), 4, UINT32_MAX, "event_bytes" },
@@ -93,6 +93,9 @@ static void test_header(void **state)
         { "no records", AT(record_count), 4, 0, "record_count" },
         { "many records", AT(record_count), 4, UINT32_MAX, "file_bytes" },
         { "many allocations", AT(allocation_count), 4, UINT32_MAX, "ring_offset" },
+        { "no devices", AT(device_count), 4, 0, "device_count" },
+        { "many devices", AT(device_count), 4, FLIGHT_DEVICE_LIMIT + 1, "device_count" },
+        { "another device", AT(device_count), 4, 2, "ring_offset" },
         { "tables that are not there", AT(call_tables), 4, 1, "ring_offset" },
         { "no such tables", AT(call_tables), 4, 2, "call_tables" },
         { "ring elsewhere", AT(ring_offset), 8, 1, "ring_offset" },
@@ -143,14 +146,14 @@ static void test_damaged_records(void **state)
     struct error err;
     enum status status;
     assert_int_equal(walk(bytes, size, &status, &err), 16);
-    struct flight_plan plan = flight_plan_of(16, 4, 2, false);
+    struct flight_plan plan = flight_plan_of(16, 4, 2, false, 1);
     struct flight_record *ring = (struct flight_record *)(bytes + plan.ring_offset);
-    ring[6].event.bytes ^= 1;              /* the beginning does not match its checksum */
+    ring[6].event.begin_ns ^= 1;           /* the beginning does not match its checksum */
     ring[7].event.outcome = EVENT_REFUSED; /* nor the end */
-    ring[8].state = FLIGHT_BUSY;           /* being written when the process died */
+    ring[8].event.id = FLIGHT_BUSY;        /* being written when the process died */
     ring[9].event.kind = EVENT_KIND_COUNT; /* right checksum, no such kind */
     ring[9].begin_checksum = flight_begin_checksum(&ring[9].event);
-    ring[10].state = 1000 * 16 + 3; /* an id that does not belong there */
+    ring[10].event.id = 1000 * 16 + 3; /* an id that does not belong there */
     assert_int_equal(walk(bytes, size, &status, &err), 11);
     struct flight_reader *reader;
     CHECK_OK(flight_open_memory(bytes, size, "the file", &reader, &err), &err);

@@ -45,7 +45,7 @@ static void record(struct scene *scene, uint64_t count, uint64_t analysed_id, bo
                                .outcome = EVENT_DONE,
                                .begin_ns = id,
                                .end_ns = id + 1,
-                               .bytes = 3 * id };
+                               .launch.ordinal = 3 * id };
         observer.notify(observer.context, &event);
     }
     if (analysed_id)
@@ -82,7 +82,7 @@ static void check_packed(struct scene *scene, uint64_t keep, uint64_t first, uin
     uint64_t expected = first;
     for (uint64_t id = 0; flight_next(reader, &id, &event); expected++) {
         assert_int_equal(event.id, expected);
-        assert_int_equal(event.bytes, 3 * expected);
+        assert_int_equal(event.launch.ordinal, 3 * expected);
     }
     assert_int_equal(expected, last + 1);
     if (info->analysed_id) {

@@ -26,7 +26,7 @@ static struct event make_event(uint64_t id, enum event_kind kind, enum event_pha
                            .outcome = phase == EVENT_END ? EVENT_DONE : EVENT_PENDING,
                            .begin_ns = 1000 + id,
                            .end_ns = phase == EVENT_END ? 2000 + id : 0,
-                           .bytes = 7 * id,
+                           .stack_index = (uint32_t)(7 * id),
                            .scope = { .step = (int32_t)id, .layer = 3 },
                            .access_count = 2 };
     event.accesses[1] = (struct event_access){ .address = 0x1000 * id, .bytes = 64 };
@@ -246,7 +246,7 @@ static void test_allocations(void **state)
         tell(flight, &event);
     }
     struct event graph_launch = make_event(id++, EVENT_LAUNCH, EVENT_END);
-    graph_launch.object = 77;
+    graph_launch.launch.graph_id = 77;
     tell(flight, &graph_launch);
     flight_close(flight);
 
@@ -264,7 +264,7 @@ static void test_allocations(void **state)
     assert_int_equal(seen, 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6);
     struct event event;
     assert_true(flight_graph_launch(reader, 0, &event));
-    assert_int_equal(event.object, 77);
+    assert_int_equal(event_graph_id(&event), 77);
     assert_false(flight_graph_launch(reader, 1, &event));
     flight_reader_close(reader);
     temp_folder_release(&folder);

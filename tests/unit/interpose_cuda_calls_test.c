@@ -125,10 +125,10 @@ static void test_waits(void **state)
     struct args_pair record = { mark, STREAM }, wait = { STREAM + 1, mark };
     struct event event = tell(119, &record, 0);
     assert_int_equal(event.kind, EVENT_MARK_RECORD);
-    assert_int_equal(event.object, mark);
+    assert_int_equal(event.mark.mark, mark);
     event = tell(295, &wait, 0);
     assert_int_equal(event.kind, EVENT_MARK_WAIT);
-    assert_int_equal(event.object, mark);
+    assert_int_equal(event.mark.mark, mark);
     event = tell(121, &mark, 0);
     assert_int_equal(event.kind, EVENT_MARK_SYNC);
     tell_named(120, &mark, 600, NULL);

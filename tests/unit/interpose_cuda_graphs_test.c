@@ -109,7 +109,7 @@ static uint64_t launch_graph(uint64_t executable)
     struct args_pair launch = { executable, STREAM };
     struct event event = tell(514, &launch, 0);
     assert_int_equal(event.kind, EVENT_GRAPH_REPLAY);
-    assert_int_equal(event.object, executable);
+    assert_int_equal(event.graph.handle, executable);
     return event.cause_id;
 }
 
@@ -128,12 +128,12 @@ static void test_capture(void **state)
     assert_int_equal(event.kind, EVENT_GRAPH_BEGIN);
     uint64_t begin = event.id;
     struct args_fill fill = { DEVICE, 0, 16, STREAM };
-    assert_int_equal(tell(216, &fill, 0).object, begin); /* recorded, not run */
+    assert_int_equal(tell(216, &fill, 0).copy.graph_id, begin); /* recorded, not run */
     struct args_given given = { STREAM, &graph };
     event = tell(497, &given, 0);
     assert_int_equal(event.kind, EVENT_GRAPH_END);
-    assert_int_equal(event.object, graph);
-    assert_int_equal(tell(216, &fill, 0).object, 0);
+    assert_int_equal(event.graph.handle, graph);
+    assert_int_equal(tell(216, &fill, 0).copy.graph_id, 0);
     instantiate(graph, executable);
     assert_int_equal(launch_graph(executable), begin);
 
@@ -153,7 +153,7 @@ static void test_capture(void **state)
     tell(539, &stream, 0);
     event = tell(497, &given, 901);
     assert_int_equal(event.outcome, EVENT_FAILED);
-    assert_int_equal(tell(216, &fill, 0).object, 0);
+    assert_int_equal(tell(216, &fill, 0).copy.graph_id, 0);
 }
 
 static void test_capture_into_graph(void **state)
@@ -166,7 +166,7 @@ static void test_capture_into_graph(void **state)
     struct event event = tell(720, &into, 0);
     assert_int_equal(event.kind, EVENT_GRAPH_BEGIN);
     struct args_fill fill = { DEVICE, 0, 16, STREAM };
-    assert_int_equal(tell(216, &fill, 0).object, event.id);
+    assert_int_equal(tell(216, &fill, 0).copy.graph_id, event.id);
     struct args_given given = { STREAM, &graph };
     assert_int_equal(tell(497, &given, 0).kind, EVENT_GRAPH_END);
     instantiate(graph, executable);
@@ -181,7 +181,7 @@ static uint64_t first_node(struct event *ret_node)
     assert_true(next(ret_node));
     struct event begin = only();
     assert_int_equal(begin.kind, EVENT_GRAPH_BEGIN);
-    assert_int_equal(ret_node->object, begin.id);
+    assert_int_equal(event_graph_id(ret_node), begin.id);
     return begin.id;
 }
 
@@ -206,7 +206,7 @@ static void test_nodes(void **state)
     add.parameters = &fill;
     event = tell(506, &add, 0);
     assert_int_equal(event.kind, EVENT_FILL);
-    assert_int_equal(event.object, begin);
+    assert_int_equal(event_graph_id(&event), begin);
     assert_int_equal(event.accesses[0].bytes, 64 + 32);
 
     uint64_t target = DEVICE, source = OTHER;
@@ -220,7 +220,7 @@ static void test_nodes(void **state)
     tell_named(502, &add, 0, add_name);
     event = only();
     check_pointers(&event);
-    assert_int_equal(event.object, begin);
+    assert_int_equal(event_graph_id(&event), begin);
 
     instantiate(graph, executable);
     assert_int_equal(launch_graph(executable), begin);

@@ -31,14 +31,14 @@ static void test_memory(void **state)
         struct event event = tell(rows[i].make, &asked, 0);
         assert_int_equal(event.kind, EVENT_BUFFER_CREATE);
         assert_string_equal(event.op, rows[i].name);
-        assert_int_equal(event.bytes, 640);
+        assert_int_equal(event_bytes(&event), 640);
         assert_int_equal(event.accesses[0].address, 0x700000);
         assert_int_equal(event.flags, EVENT_FOREIGN | rows[i].made);
         struct args_pair freed = { address, STREAM };
         event = tell(rows[i].drop, &freed, 0);
         assert_int_equal(event.kind, EVENT_BUFFER_DESTROY);
         assert_int_equal(event.check, EVENT_CHECK_NONE);
-        assert_int_equal(event.bytes, 640);
+        assert_int_equal(event_bytes(&event), 640);
         assert_int_equal(event.flags, EVENT_FOREIGN | rows[i].dropped);
     }
 }
@@ -56,11 +56,11 @@ static void test_more_memory(void **state)
     /* The rows take what the driver says, not what was asked for. */
     struct args_alloc_pitch pitched = { &address, &pitch, 500, 10, 4 };
     event = tell(244, &pitched, 0);
-    assert_int_equal(event.bytes, 5120);
+    assert_int_equal(event_bytes(&event), 5120);
     drop(FREE, address);
     pitch = SIZE_MAX; /* makes no sense: what was asked for stands */
     event = tell(244, &pitched, 0);
-    assert_int_equal(event.bytes, 5000);
+    assert_int_equal(event_bytes(&event), 5000);
     drop(FREE, address);
     /* An allocation that failed is no memory. */
     struct args_alloc failing = { &address, 64, 0 };
@@ -81,7 +81,7 @@ static void test_mappings(void **state)
     enum { MAP = 551, UNMAP = 552, AT = 0x900000 };
     struct args_range first = { AT, 4096 }, second = { AT + 4096, 4096 }, both = { AT, 8192 };
     assert_int_equal(tell(MAP, &first, 0).accesses[0].address, AT);
-    assert_int_equal(tell(MAP, &second, 0).bytes, 4096);
+    assert_int_equal(tell(MAP, &second, 0).buffer.bytes, 4096);
     struct args_copy across = { host_address(), AT + 2048, 4096, 0 };
     assert_int_equal(tell(278, &across, 0).check, EVENT_CHECK_NONE);
     tell_named(UNMAP, &both, 0, NULL);
@@ -149,7 +149,7 @@ static void test_lines(void **state)
             copy.target = host_address();
         struct event event = tell(rows[i].id, &copy, 0);
         assert_int_equal(event.kind, rows[i].kind);
-        assert_int_equal(event.bytes, 128);
+        assert_int_equal(event_bytes(&event), 128);
         assert_int_equal(event.flags & ~EVENT_HOST_SOURCE, EVENT_FOREIGN | rows[i].flags);
         assert_int_equal(event.access_count, 2);
         assert_int_equal(event.check, EVENT_CHECK_NONE);
@@ -204,7 +204,7 @@ static void test_arrays(void **state)
         struct event event = tell(out[i], &from, 0);
         assert_int_equal(event.kind, EVENT_COPY_OUT);
         assert_int_equal(event.accesses[0].address, host_address());
-        assert_int_equal(event.bytes, 128);
+        assert_int_equal(event_bytes(&event), 128);
         assert_int_equal((event.flags & EVENT_SYNCHRONOUS) != 0, waits);
         struct args_to_array to = { 0xa000, 16, host_address(), 128, STREAM };
         event = tell(in[i], &to, 0);
@@ -231,7 +231,7 @@ static void test_rows(void **state)
         copy.source.y = 2;
         struct event event = tell(ids[i], &arguments, 0);
         assert_int_equal(event.kind, EVENT_COPY_OUT);
-        assert_int_equal(event.bytes, 256);
+        assert_int_equal(event_bytes(&event), 256);
         assert_int_equal(event.accesses[0].address, DEVICE + 2 * 256 + 16);
         assert_int_equal(event.accesses[0].bytes, 3 * 256 + 64);
         assert_int_equal(event.accesses[0].mode, EVENT_READ | EVENT_MAYBE); /* gaps */
@@ -267,7 +267,7 @@ static void test_planes(void **state)
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
         struct event event = tell(ids[i], &arguments, 0);
         assert_int_equal(event.kind, EVENT_COPY_IN);
-        assert_int_equal(event.bytes, 32 * 4 * 3);
+        assert_int_equal(event_bytes(&event), 32 * 4 * 3);
         assert_int_equal(event.accesses[0].address, DEVICE + 512 + 8);
         assert_int_equal(event.accesses[0].bytes, 2 * 512 + 3 * 64 + 32);
         assert_int_equal(event.accesses[1].bytes, 32 * 4 * 3); /* packed */
@@ -333,7 +333,7 @@ static void test_fills(void **state)
         struct args_fill_2d fill = { DEVICE, 256, 7, 128 / rows[i].element, 16, STREAM };
         struct event event = tell(rows[i].id, &fill, 0);
         assert_int_equal(event.kind, EVENT_FILL);
-        assert_int_equal(event.bytes, 128 * 16);
+        assert_int_equal(event_bytes(&event), 128 * 16);
         assert_int_equal(event.accesses[0].bytes, 15 * 256 + 128);
         assert_int_equal(event.accesses[0].mode, EVENT_WRITE | EVENT_MAYBE);
         fill.height = 17;

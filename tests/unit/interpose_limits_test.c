@@ -124,7 +124,7 @@ static void test_marks_and_graphs(void **state)
     }
     /* The first one's place was taken: a wait for it is told, and means nothing. */
     interpose_event_sync_begin(fixture.door, &fixture.call, "wait", 1);
-    assert_int_equal(fixture.call.event.object, 1);
+    assert_int_equal(fixture.call.event.launch.graph_id, 1);
     assert_int_equal(fixture.call.argument[0], STREAM_TRACKED_LIMIT);
     interpose_end(fixture.door, &fixture.call, 0);
 

@@ -365,7 +365,7 @@ static void read_told(const struct temp_folder *folder, enum told ret_told[ROW_C
     while (flight_next(reader, &id, &event))
         for (size_t i = 0; i < ROW_COUNT; i++)
             if (event.kind == EVENT_SOURCE_CHANGED && event.phase == EVENT_END &&
-                event.host_address == (uintptr_t)memory[i] && ret_told[i] != CERTAIN)
+                event.source_change.address == (uintptr_t)memory[i] && ret_told[i] != CERTAIN)
                 ret_told[i] = event.flags & EVENT_MAY_TELL ? PERHAPS : CERTAIN;
     flight_reader_close(reader);
 }

@@ -307,7 +307,7 @@ static void test_pointers(void **state)
     event = launch(&fixture, &parameters, sizeof(parameters));
     assert_int_equal(event.accesses[0].bytes, 256);
     assert_string_equal(event.op, "elementwise_kernel");
-    assert_int_equal(event.bytes, 2);
+    assert_int_equal(event.launch.ordinal, 2);
     uint64_t many[20];
     for (size_t i = 0; i < COUNT_OF(many); i++)
         many[i] = DEVICE + 512 * i;
@@ -316,7 +316,7 @@ static void test_pointers(void **state)
     assert_true(event.flags & EVENT_PARTIAL);
     stop(&fixture);
     char name[FLIGHT_NAME_BYTES];
-    assert_true(flight_name(fixture.reader, event.name_index, name));
+    assert_true(flight_name(fixture.reader, event.launch.name_index, name));
     assert_string_equal(name, "_ZN2at6native18elementwise_kernelILi4EEEvi");
     end(&fixture);
 }
@@ -444,8 +444,8 @@ static void test_capture(void **state)
     interpose_capture_begin(fixture.door, &fixture.call, "cuStreamBeginCapture_v2", &one);
     interpose_end(fixture.door, &fixture.call, 0);
     struct event event = launch(&fixture, &nothing, sizeof(nothing));
-    assert_int_equal(event.object, 1);
-    assert_int_equal(event.bytes, 0); /* was not run */
+    assert_int_equal(event.launch.graph_id, 1);
+    assert_int_equal(event.launch.ordinal, 0); /* was not run */
     /* The second stream joins by the mark. */
     interpose_record_begin(fixture.door, &fixture.call, "cuEventRecord", 9, &one);
     interpose_end(fixture.door, &fixture.call, 0);
@@ -453,7 +453,7 @@ static void test_capture(void **state)
     interpose_end(fixture.door, &fixture.call, 0);
     struct interpose_fill fill = { .target = DEVICE, .bytes = 4, .stream = &two };
     interpose_fill_begin(fixture.door, &fixture.call, "cuMemsetD8Async", &fill);
-    assert_int_equal(fixture.call.event.object, 1);
+    assert_int_equal(fixture.call.event.copy.graph_id, 1);
     interpose_end(fixture.door, &fixture.call, 0);
     interpose_capture_end(fixture.door, &fixture.call, "cuStreamEndCapture", &one);
     interpose_capture_gave(fixture.door, &fixture.call, 0x6000);
@@ -461,10 +461,10 @@ static void test_capture(void **state)
     interpose_graph_instantiated(fixture.door, 0x6000, 0x6100);
     interpose_graph_launch_begin(fixture.door, &fixture.call, "cuGraphLaunch", 0x6100, &one);
     assert_int_equal(fixture.call.event.cause_id, 1);
-    assert_int_equal(fixture.call.event.epoch, 1);
+    assert_int_equal(fixture.call.event.graph.epoch, 1);
     interpose_end(fixture.door, &fixture.call, 0);
     event = launch(&fixture, &nothing, sizeof(nothing));
-    assert_int_equal(event.object, 0);
+    assert_int_equal(event.launch.graph_id, 0);
     interpose_graph_changed(fixture.door, 0x6100);
     interpose_graph_launch_begin(fixture.door, &fixture.call, "cuGraphLaunch", 0x6100, &one);
     assert_int_equal(fixture.call.event.cause_id, 0);
@@ -537,7 +537,7 @@ static void test_vanished(void **state)
     struct event changed = event_at(&fixture, 5);
     assert_int_equal(changed.kind, EVENT_SOURCE_CHANGED);
     assert_int_equal(changed.cause_id, 3);
-    assert_int_equal(changed.found, 0);
+    assert_int_equal(changed.source_change.digest_now, 0);
     end(&fixture);
 }
 

@@ -443,7 +443,7 @@ static inline struct event specimen_event(uint64_t start_ns, uint64_t id, enum e
                            .begin_ns = start_ns + id * 50000,
                            .end_ns = start_ns + id * 50000 + 8000,
                            .stream_index = (uint32_t)(id % 3),
-                           .line = 100 + (uint32_t)id,
+                           .line = (uint16_t)(100 + id),
                            .scope = { .step = (int32_t)(id / 25), .layer = (int32_t)(id % 25) },
                            .outcome = EVENT_DONE,
                            .operand = EVENT_NO_OPERAND,
@@ -456,6 +456,17 @@ static inline struct event specimen_event(uint64_t start_ns, uint64_t id, enum e
     return event;
 }
 
+/* All marks and tickets are number 1. */
+static inline void specimen_set_handle(struct event *event)
+{
+    if (event->kind == EVENT_COPY_OUT)
+        event->copy.ticket = 1;
+    if (event->kind == EVENT_TICKET_REDEEM)
+        event->ticket.ticket = 1;
+    if (event->kind == EVENT_MARK_RECORD || event->kind == EVENT_MARK_WAIT)
+        event->mark.mark = 1;
+}
+
 static inline void specimen_record(struct flight *flight)
 {
     static const char *const names[] = { "kv.keys", "blk.0.attn_q.weight", HOSTILE_PIPE,
@@ -464,11 +475,11 @@ static inline void specimen_record(struct flight *flight)
     static const char *const ops[] = { "rms_norm", "matmul", "rope", "attention", HOSTILE_SCRIPT };
     for (uint64_t id = 1; id <= 20; id++) {
         struct event event = specimen_event(start_ns, id, EVENT_BUFFER_CREATE, "kv.keys");
-        event.object = id;
-        event.bytes = UINT64_C(1) << (id + 8);
+        event.buffer.buffer_index = (uint32_t)id;
+        event.buffer.bytes = UINT64_C(1) << (id + 8);
         event.stream_index = EVENT_NO_STREAM;
         event.accesses[0].address = 0x7f0000000000 + (id << 20);
-        event.accesses[0].bytes = event.bytes;
+        event.accesses[0].bytes = event.buffer.bytes;
         event.accesses[0].buffer_index = (uint32_t)id;
         event.op[0] = '\0';
         event_set_text(event.scope.tensor, sizeof(event.scope.tensor), names[id % 5]);
@@ -490,7 +501,7 @@ static inline void specimen_record(struct flight *flight)
             event.kind = EVENT_MARK_RECORD;
         if (id % 10 == 6)
             event.kind = EVENT_MARK_WAIT;
-        event.object = event.kind == EVENT_LAUNCH ? 0 : 1;
+        specimen_set_handle(&event);
         if (id % 10 == 9) {
             /* The launch before has been done. */
             event.kind = EVENT_COMPLETION;

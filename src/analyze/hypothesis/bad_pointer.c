@@ -32,8 +32,8 @@ static void on_trap(struct analyzer *analyzer, const struct event *event)
     struct finding draft = finding_draft(HYPOTHESIS_BAD_POINTER, FINDING_DIRECT);
     draft.attribution = FINDING_CULPRIT; /* the kernel that met the index says so itself */
     draft.cause = place_of_remark(analyzer, event);
-    draft.expected = event->expected;
-    draft.found = event->found;
+    draft.expected = event->trap.bound;
+    draft.found = event->trap.index;
     uint32_t thread = event->thread_index < THREAD_LIMIT ? event->thread_index : THREAD_LIMIT - 1;
     uint64_t waiting = analyzer->order.threads[thread].last_id;
     const struct history_entry *entry = history_find(&analyzer->history, waiting);

@@ -24,8 +24,8 @@ static bool is_breach(const struct event *event)
 /* More groups than the backend can launch: its own limit, not an error of the device. */
 static bool is_past_limit(const struct event *event)
 {
-    bool of_greta = event->code_of == EVENT_CODE_GRETA ||
-                    (event->code_of == EVENT_CODE_UNSAID && !(event->flags & EVENT_FOREIGN));
+    bool of_greta = event->domain == EVENT_ERROR_GRETA ||
+                    (event->domain == EVENT_ERROR_NONE && !(event->flags & EVENT_FOREIGN));
     return event->kind == EVENT_LAUNCH && event->outcome == EVENT_FAILED && of_greta &&
            event->code == STATUS_LIMIT;
 }

@@ -8,11 +8,11 @@
 static uint32_t stream_of(struct analyzer *analyzer, const struct event *event)
 {
     if (event->kind == EVENT_TICKET_REDEEM || event->kind == EVENT_TICKET_RELEASE) {
-        const struct ticket_state *ticket = order_ticket(&analyzer->order, event->object);
+        const struct ticket_state *ticket = order_ticket(&analyzer->order, event->ticket.ticket);
         return ticket ? ticket->stream : EVENT_NO_STREAM;
     }
     if (event->kind == EVENT_MARK_SYNC) {
-        const struct mark_state *mark = order_mark(&analyzer->order, event->object);
+        const struct mark_state *mark = order_mark(&analyzer->order, event->mark.mark);
         return mark ? mark->stream : EVENT_NO_STREAM;
     }
     return event->stream_index;

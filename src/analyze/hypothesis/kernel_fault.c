@@ -99,8 +99,8 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     if (event->kind != EVENT_FAULT)
         return;
     struct analyze_neighbourhood near = { 0 };
-    if (event->found != EVENT_ADDRESS_UNKNOWN)
-        ledger_neighbourhood(&analyzer->ledger, event->host_address, &near);
+    if (event->fault.address_known != EVENT_ADDRESS_UNKNOWN)
+        ledger_neighbourhood(&analyzer->ledger, event->fault.address, &near);
     if (event->flags & EVENT_CAUGHT) {
         on_fault(analyzer, event, &near);
     } else if (!analyzer->unplaced_fault.id) {

@@ -16,8 +16,8 @@ static void on_redeem(struct analyzer *analyzer, const struct event *event)
     if (event->outcome != EVENT_DONE)
         return;
     analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 1, 1);
-    const struct ticket_state *ticket = order_ticket(&analyzer->order, event->object);
-    if (event->found == 1 || (ticket && host_is_after(analyzer, event, ticket)))
+    const struct ticket_state *ticket = order_ticket(&analyzer->order, event->ticket.ticket);
+    if (event->ticket.waited == 1 || (ticket && host_is_after(analyzer, event, ticket)))
         return;
     struct finding draft = finding_draft(HYPOTHESIS_MISSING_SYNC, FINDING_DIRECT);
     draft.attribution = FINDING_CULPRIT;
@@ -32,12 +32,12 @@ static void on_redeem(struct analyzer *analyzer, const struct event *event)
 /* The bytes at a copy's origin changed while it ran, and no declared access did it. */
 static void on_hash(struct analyzer *analyzer, const struct event *event)
 {
-    if (event->expected == event->host_address)
+    if (event->transfer.source_before == event->transfer.source_after)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_MISSING_SYNC, FINDING_POSSIBLE);
     draft.cause = place_of_id(analyzer, event->cause_id, 0);
-    draft.expected = event->expected;
-    draft.found = event->host_address;
+    draft.expected = event->transfer.source_before;
+    draft.found = event->transfer.source_after;
     finding_set_reason(&draft, REASON_SOURCE_CHANGED);
     finding_add(analyzer, &draft);
 }

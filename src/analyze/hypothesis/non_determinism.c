@@ -29,7 +29,7 @@ static void on_run(struct analyzer *analyzer, const struct event *event)
     struct results *results = &analyzer->results;
     op_hashes_flush(analyzer);
     results->in_run = true;
-    results->run_key = event->found;
+    results->run_key = event->run.key;
     results->compared = false;
     results->first_step = -1;
     idmap_clear(&results->nth);
@@ -47,8 +47,8 @@ static void compare(struct analyzer *analyzer, uint64_t key, const struct event 
             analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, 1); /* no room to remember */
             return;
         }
-        results->entries[results->count++] = (struct result_entry){ key, event->expected, copy_id,
-                                                                    analyzer->iteration };
+        results->entries[results->count++] = (struct result_entry){ key, event->ticket.hash,
+                                                                    copy_id, analyzer->iteration };
         return;
     }
     const struct result_entry *first = &results->entries[place];
@@ -58,7 +58,7 @@ static void compare(struct analyzer *analyzer, uint64_t key, const struct event 
     if (!results->compared && !analyzer->warming)
         analyzer->result.compared_count++;
     results->compared = true;
-    if (first->hash == event->expected)
+    if (first->hash == event->ticket.hash)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_NON_DETERMINISM, FINDING_DIRECT);
     const struct history_entry *copy = history_find(&analyzer->history, copy_id);
@@ -66,7 +66,7 @@ static void compare(struct analyzer *analyzer, uint64_t key, const struct event 
     draft.other = place_of_id(analyzer, first->copy_id, 0);
     draft.other.iteration = first->iteration;
     draft.expected = first->hash;
-    draft.found = event->expected;
+    draft.found = event->ticket.hash;
     if (!copy || !op_hashes_hold(analyzer, &draft, &copy->event))
         finding_add(analyzer, &draft);
 }
@@ -82,11 +82,11 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     struct results *results = &analyzer->results;
     if (event->kind != EVENT_TICKET_REDEEM || event->outcome != EVENT_DONE || !results->in_run)
         return;
-    const struct ticket_state *ticket = order_ticket(&analyzer->order, event->object);
+    const struct ticket_state *ticket = order_ticket(&analyzer->order, event->ticket.ticket);
     uint64_t copy_id = ticket ? ticket->copy_id : event->cause_id;
     const struct history_entry *copy = history_find(&analyzer->history, copy_id);
-    if (event->expected == 0 || !copy) {
-        analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, event->expected != 0);
+    if (event->ticket.hash == 0 || !copy) {
+        analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, event->ticket.hash != 0);
         return;
     }
     uint64_t key = results_key(results, &copy->event.scope);

@@ -93,13 +93,13 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         analyze_count(analyzer, HYPOTHESIS_NUMERIC, 1, 0);
     if (entry) {
         entry->scanned = true;
-        entry->scanned_bad = entry->scanned_bad || event->found;
+        entry->scanned_bad = entry->scanned_bad || event->scan.bad_count;
         if (event->operand < EVENT_ACCESS_LIMIT)
             entry->scanned_operands |= (uint16_t)(1u << event->operand);
     }
     struct analyze_place place = place_of_remark(analyzer, event);
     const struct event *launch = analyze_find_call(analyzer, place.event_id, place.node);
-    if (event->found == 0) {
+    if (event->scan.bad_count == 0) {
         if (launch)
             forget_outputs(analyzer, launch, event_operand(launch, event->operand),
                            !(entry && entry->scanned_bad));
@@ -110,8 +110,8 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         analyzer->result.findings[source].count++; /* it only passed them on */
     } else {
         struct finding draft = draft_of(analyzer, &place, entry ? launch : NULL);
-        draft.expected = event->expected;
-        draft.found = event->found;
+        draft.expected = event->scan.value_count;
+        draft.found = event->scan.bad_count;
         source = finding_add(analyzer, &draft);
     }
     if (launch)

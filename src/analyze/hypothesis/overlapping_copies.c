@@ -13,14 +13,15 @@ static void check_host_ranges(struct analyzer *analyzer, const struct event *eve
     struct order *order = &analyzer->order;
     const struct stream_state *stream = order_stream(order, event->stream_index);
     uint32_t count = order->ticket_count < TICKET_LIMIT ? order->ticket_count : TICKET_LIMIT;
-    if (!event->host_address || !event->bytes || !stream)
+    if (!event->copy.host_address || !event->copy.bytes || !stream)
         return;
     for (uint32_t i = 0; i < count; i++) {
         const struct ticket_state *ticket = &order->tickets[i];
         /* A copy in that takes a slot in use is staging_reuse.c's. */
         if (ticket->use != TICKET_LANDING ||
-            (ticket->object == event->object && event->kind != EVENT_COPY_OUT) ||
-            !ranges_meet(ticket->host_address, ticket->bytes, event->host_address, event->bytes) ||
+            (ticket->object == event->copy.ticket && event->kind != EVENT_COPY_OUT) ||
+            !ranges_meet(ticket->host_address, ticket->bytes, event->copy.host_address,
+                         event->copy.bytes) ||
             ticket->stream == event->stream_index ||
             vclock_covers(&stream->clock, ticket->stream, ticket->tick))
             continue;
@@ -29,7 +30,7 @@ static void check_host_ranges(struct analyzer *analyzer, const struct event *eve
         draft.cause = place_of_event(analyzer, event);
         draft.other = place_of_id(analyzer, ticket->copy_id, 0);
         draft.expected = ticket->host_address;
-        draft.found = event->host_address;
+        draft.found = event->copy.host_address;
         finding_add(analyzer, &draft);
         return;
     }

@@ -10,12 +10,13 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     struct analyze_place copy = place_of_id(analyzer, event->cause_id, 0);
     bool counted = copy.kind != EVENT_COPY_WITHIN && copy.kind != EVENT_FILL;
     analyze_count(analyzer, HYPOTHESIS_RUNTIME_DEFECT, 1, !counted);
-    if (event->expected != event->host_address || event->found == event->expected)
+    const struct event_transfer_hash *hash = &event->transfer;
+    if (hash->source_before != hash->source_after || hash->destination == hash->source_before)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_RUNTIME_DEFECT, FINDING_POSSIBLE);
     draft.cause = copy;
-    draft.expected = event->expected;
-    draft.found = event->found;
+    draft.expected = hash->source_before;
+    draft.found = hash->destination;
     finding_set_reason(&draft, REASON_NEEDS_COMPARISON);
     finding_add(analyzer, &draft);
 }

@@ -6,7 +6,9 @@
  * writes this buffer. Bytes further away may as well be another launch's, which missed its own. */
 static bool touches_edge(const struct event *event)
 {
-    return event->found == event->expected || event->found + event->bytes == 0;
+    const struct event_canary *canary = &event->canary;
+    uint64_t offset = (uint64_t)canary->offset;
+    return offset == canary->buffer_bytes || offset + canary->damaged_bytes == 0;
 }
 
 static void on_canary(struct analyzer *analyzer, const struct event *event)
@@ -21,15 +23,17 @@ static void on_canary(struct analyzer *analyzer, const struct event *event)
         draft.cause = place_of_event(analyzer, event);
         finding_set_reason(&draft, REASON_CANARY_LATE);
     }
-    draft.cause.address = event->host_address;
-    draft.cause.bytes = event->bytes;
-    const struct ledger_entry *entry = ledger_find(&analyzer->ledger, (uint32_t)event->object);
+    draft.cause.address = event->canary.address;
+    draft.cause.bytes = event->canary.damaged_bytes;
+    const struct ledger_entry *entry = NULL;
+    if (event->access_count)
+        entry = ledger_find(&analyzer->ledger, event->accesses[0].buffer_index);
     if (entry)
         event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), entry->name);
     draft.other = place_of_event(analyzer, event);
-    draft.expected = event->expected;
-    draft.found = event->found;
-    ledger_neighbourhood(&analyzer->ledger, event->host_address, &draft.near);
+    draft.expected = event->canary.buffer_bytes;
+    draft.found = (uint64_t)event->canary.offset;
+    ledger_neighbourhood(&analyzer->ledger, event->canary.address, &draft.near);
     finding_add(analyzer, &draft);
 }
 
@@ -42,13 +46,14 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     struct analyze_place copy = place_of_id(analyzer, event->cause_id, 0);
     bool counted = copy.kind != EVENT_COPY_WITHIN && copy.kind != EVENT_FILL;
     analyze_count(analyzer, HYPOTHESIS_SILENT_CORRUPTION, 1, !counted);
-    if (event->expected != event->host_address || event->found == event->expected)
+    const struct event_transfer_hash *hash = &event->transfer;
+    if (hash->source_before != hash->source_after || hash->destination == hash->source_before)
         return;
     struct finding draft = finding_draft(HYPOTHESIS_SILENT_CORRUPTION, FINDING_DIRECT);
     draft.attribution = FINDING_CULPRIT;
     draft.cause = copy;
-    draft.expected = event->expected;
-    draft.found = event->found;
+    draft.expected = hash->source_before;
+    draft.found = hash->destination;
     finding_add(analyzer, &draft);
 }
 

@@ -18,7 +18,8 @@ static void on_copy(struct analyzer *analyzer, const struct event *event)
     const struct order *order = &analyzer->order;
     if (event->flags & EVENT_FOREIGN)
         return; /* has no tickets; its memory is looked at by the observer */
-    const struct ticket_state *ticket = event->object ? order_ticket(order, event->object) : NULL;
+    const struct ticket_state *ticket = event->copy.ticket ? order_ticket(order, event->copy.ticket)
+                                                           : NULL;
     if (!ticket || !order_slot_busy(order, ticket, event) || is_overlap(order, ticket, event))
         return;
     struct finding draft = finding_draft(HYPOTHESIS_STAGING_REUSE, FINDING_DIRECT);
@@ -39,9 +40,9 @@ static void on_source_changed(struct analyzer *analyzer, const struct event *eve
     draft.attribution = FINDING_CULPRIT;
     draft.cause = place_of_id(analyzer, event->cause_id, 0);
     draft.other = place_of_event(analyzer, event);
-    draft.cause.address = event->host_address;
-    draft.expected = event->expected;
-    draft.found = event->found;
+    draft.cause.address = event->source_change.address;
+    draft.expected = event->source_change.digest_before;
+    draft.found = event->source_change.digest_now;
     bool hidden = stream && stream->hidden;
     if (hidden || (event->flags & EVENT_MAY_TELL)) {
         draft.certainty = FINDING_POSSIBLE;

@@ -9,7 +9,7 @@ static const struct graph *graph_of(struct analyzer *analyzer, const struct even
 {
     const struct graph *graph = graphs_find(&analyzer->graphs, event->cause_id);
     if (!graph)
-        graph = graphs_find_handle(&analyzer->graphs, event->object);
+        graph = graphs_find_handle(&analyzer->graphs, event->graph.handle);
     if (!graph)
         graph = graphs_find(&analyzer->graphs, analyzer->graphs.last_ended);
     return graph;

@@ -45,7 +45,7 @@ static void on_fault(struct analyzer *analyzer, const struct event *event,
         suspects_find(analyzer, event, &draft);
     if (!draft.cause.event_id)
         draft.cause = place_of_event(analyzer, event);
-    draft.cause.address = event->host_address;
+    draft.cause.address = event->fault.address;
     event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), draft.near.freed.name);
     draft.other = place_of_id(analyzer, draft.near.freed.destroyed_id, 0);
     draft.other.kind = EVENT_BUFFER_DESTROY;
@@ -56,9 +56,9 @@ static void on_fault(struct analyzer *analyzer, const struct event *event,
 static void on_caught(struct analyzer *analyzer, const struct event *event)
 {
     struct analyze_neighbourhood near;
-    if (event->found == EVENT_ADDRESS_UNKNOWN)
+    if (event->fault.address_known == EVENT_ADDRESS_UNKNOWN)
         return;
-    ledger_neighbourhood(&analyzer->ledger, event->host_address, &near);
+    ledger_neighbourhood(&analyzer->ledger, event->fault.address, &near);
     on_fault(analyzer, event, &near);
 }
 

@@ -14,14 +14,14 @@ static void add_transfer(struct trace_figures *figures, const struct event *even
                                                                      : TRACE_WITHIN;
     struct trace_transfers *transfers = &figures->transfers[direction];
     transfers->count++;
-    transfers->bytes += event->bytes;
+    transfers->bytes += event_bytes(event);
     size_t class = 0;
-    while (class + 1 < TRACE_SIZE_CLASSES && event->bytes > size_limits[class])
+    while (class + 1 < TRACE_SIZE_CLASSES && event_bytes(event) > size_limits[class])
         class ++;
     transfers->by_size[class]++;
     if (event->flags & EVENT_PAGEABLE) {
         transfers->pageable_count++;
-        transfers->pageable_bytes += event->bytes;
+        transfers->pageable_bytes += event_bytes(event);
     }
     if ((event->flags & (EVENT_SYNCHRONOUS | EVENT_STAGED)) && event->end_ns > event->begin_ns) {
         transfers->stalling_count++;
@@ -36,10 +36,10 @@ static void add_memory(struct trace_figures *figures, const struct event *event)
     uint64_t *peak = host ? &figures->pinned_peak : &figures->device_peak;
     if (event->kind == EVENT_BUFFER_CREATE) {
         figures->allocations++;
-        *now += event->bytes;
+        *now += event_bytes(event);
     } else {
         figures->frees++;
-        *now -= event->bytes < *now ? event->bytes : *now;
+        *now -= event_bytes(event) < *now ? event_bytes(event) : *now;
     }
     if (*now > *peak)
         *peak = *now;
@@ -52,7 +52,7 @@ void trace_figures_add(struct trace_figures *figures, const struct event *event)
     figures->failures += event->outcome == EVENT_FAILED;
     switch (event->kind) {
     case EVENT_LAUNCH:
-        figures->launches += done && !event_is_recorded(event);
+        figures->launches += done && !event_graph_id(event);
         break;
     case EVENT_GRAPH_REPLAY:
         figures->replays += done;
@@ -66,7 +66,7 @@ void trace_figures_add(struct trace_figures *figures, const struct event *event)
     case EVENT_COPY_OUT:
     case EVENT_COPY_WITHIN:
     case EVENT_FILL:
-        if (done && !event_is_recorded(event))
+        if (done && !event_graph_id(event))
             add_transfer(figures, event);
         break;
     case EVENT_BUFFER_CREATE:

@@ -67,7 +67,7 @@ void cuda_end_alloc_pitch(struct cuda_call *call)
     /* What a row takes is known only now. */
     if (call->code == 0 && args->pitch && call->call.open &&
         !__builtin_mul_overflow(*args->pitch, args->height, &bytes))
-        call->call.event.bytes = bytes;
+        call->call.event.buffer.bytes = bytes;
     cuda_end_alloc(call);
 }
 

@@ -12,7 +12,7 @@ static void end_rows(struct interpose *trace, struct interpose_call *call, const
 {
     uint64_t bytes;
     if (code == 0 && call->open && !__builtin_mul_overflow(pitch, rows, &bytes))
-        call->event.bytes = bytes;
+        call->event.buffer.bytes = bytes;
     interpose_alloc_context(trace, call, hip_context());
     interpose_alloc_end(trace, call, code ? 0 : hip_number(address), (int32_t)code);
     hip_leave();
