@@ -185,10 +185,16 @@ const char *verdict_missing_name(enum verdict_missing missing); /* "self-test"; 
 
 enum self_test_state { SELF_TEST_ABSENT, SELF_TEST_PASSED, SELF_TEST_FAILED };
 
-/* An outcome that flips when one thing is changed, both ways. */
+/* What follows from an outcome that flips when one thing is changed, both ways. */
+enum verdict_proof {
+    VERDICT_PROOF_NONE,   /* it narrows the search down */
+    VERDICT_PROOF_DEFECT, /* something is wrong; neither the hypothesis nor the culprit follows */
+    VERDICT_PROOF_CULPRIT /* the hypothesis: what was changed is what was wrong */
+};
+
 struct verdict_flip {
     enum hypothesis hypothesis;
-    bool proves; /* fault with it, none without it, fault again with it */
+    enum verdict_proof proof;
 };
 
 struct verdict_input {

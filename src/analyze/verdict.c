@@ -42,7 +42,16 @@ static const struct finding *find_strongest(const struct verdict_input *input,
 static bool is_proved_by_flip(const struct verdict_input *input, enum hypothesis hypothesis)
 {
     for (size_t i = 0; i < input->flip_count; i++)
-        if (input->flips[i].hypothesis == hypothesis && input->flips[i].proves)
+        if (input->flips[i].hypothesis == hypothesis &&
+            input->flips[i].proof == VERDICT_PROOF_CULPRIT)
+            return true;
+    return false;
+}
+
+static bool is_defect_by_flip(const struct verdict_input *input)
+{
+    for (size_t i = 0; i < input->flip_count; i++)
+        if (input->flips[i].proof != VERDICT_PROOF_NONE)
             return true;
     return false;
 }
@@ -257,10 +266,15 @@ static int32_t find_root(const struct verdict_input *input, struct audit_verdict
         verdict->root_finding = analysis->root;
         return (int32_t)analysis->findings[analysis->root].hypothesis;
     }
-    /* Proved by taking it away and putting it back, with no record of the act itself. */
+    /* Proved by taking it away and putting it back, with no record of the act itself. The finding
+     * that the reruns were about names the place: wrong bytes, where the runtime's copy path is. */
     for (uint32_t i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct hypothesis_verdict *one = &verdict->hypotheses[by_frequency[i]];
         if (!is_proved_by_flip(input, by_frequency[i]))
+            continue;
+        if (one->finding < 0)
+            one = &verdict->hypotheses[HYPOTHESIS_SILENT_CORRUPTION];
+        if (one->finding < 0)
             continue;
         verdict->root_analysis = one->analysis;
         verdict->root_finding = one->finding;
@@ -283,7 +297,7 @@ static bool find_defect(const struct verdict_input *input, struct audit_verdict 
         verdict->seen_finding = analysis->defect;
         return true;
     }
-    return lost || input->failure_count > 0 || input->fault_occurred;
+    return lost || input->failure_count > 0 || input->fault_occurred || is_defect_by_flip(input);
 }
 
 /* Nothing keeps the hypothesis from being settled but, with too few iterations, their number. */

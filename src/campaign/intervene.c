@@ -19,8 +19,7 @@ struct change {
     const char *slug;
     /* Changes the job; false where it makes no difference to this one. */
     bool (*apply)(struct job *job);
-    /* The flip proves the hypothesis that was found, rather than narrowing it down. */
-    bool proves;
+    enum verdict_proof proof;                      /* what a flip proves */
     const char *flips[ANALYZE_LANGUAGE_COUNT];     /* what follows if it flips */
     const char *stays[ANALYZE_LANGUAGE_COUNT];     /* what follows if it does not */
     const char *not_flips[ANALYZE_LANGUAGE_COUNT]; /* what does not follow if it flips */
@@ -79,7 +78,7 @@ static bool remove_fault(struct job *job)
 static const struct change changes[] = {
     { "serialised",
       serialise,
-      false,
+      VERDICT_PROOF_NONE,
       { "the fault needs work that overlaps: a race, or memory given back while work is queued",
         "el fallo necesita trabajo que se solapa: una condición de carrera, o memoria devuelta con "
         "trabajo pendiente" },
@@ -90,7 +89,7 @@ static const struct change changes[] = {
       { "that no race exists elsewhere", "que no exista una condición de carrera en otra parte" } },
     { "single-stream",
       use_one_stream,
-      false,
+      VERDICT_PROOF_NONE,
       { "the fault needs several streams: an order between them is missing",
         "el fallo necesita varios flujos: falta un orden entre ellos" },
       { "with the streams workload on one stream the fault is still there: it is not an order "
@@ -102,7 +101,7 @@ static const struct change changes[] = {
       { "that the order between streams is right", "que el orden entre flujos sea el correcto" } },
     { "guards",
       drop_guards,
-      false,
+      VERDICT_PROOF_NONE,
       { "without guards the same fault does no visible harm: it would be silent in normal use",
         "sin guardas el mismo fallo no hace daño visible: sería silencioso en el uso normal" },
       { "the fault shows without guards too: they did not cause it",
@@ -112,7 +111,7 @@ static const struct change changes[] = {
         "adónde va el acceso erróneo: solo las guardas lo atrapan en su primer byte" } },
     { "pageable",
       unpin,
-      false,
+      VERDICT_PROOF_NONE,
       { "the kind of host memory decides: suspect the runtime's copy path or staging reuse",
         "decide el tipo de memoria del anfitrión: sospeche de la ruta de copia del runtime o de "
         "la reutilización del búfer intermedio" },
@@ -123,7 +122,7 @@ static const struct change changes[] = {
       { "that every copy was right", "que todas las copias fueran correctas" } },
     { "sync-copies",
       wait_around_copies,
-      false,
+      VERDICT_PROOF_NONE,
       { "waiting around each copy to the host makes it go away: the copy, or what is queued beside "
         "it, is where the order fails",
         "esperar antes y después de cada copia al anfitrión lo hace desaparecer: el orden falla en "
@@ -137,7 +136,7 @@ static const struct change changes[] = {
         "que las copias estén bien ordenadas en otra parte" } },
     { "chunking",
       cut_prompt,
-      false,
+      VERDICT_PROOF_NONE,
       { "the size of a batch decides: look at shapes, offsets and limits that grow with it",
         "decide el tamaño del lote: revísense formas, desplazamientos y límites que crecen con "
         "él" },
@@ -147,15 +146,15 @@ static const struct change changes[] = {
       { "that larger batches are right", "que los lotes mayores sean correctos" } },
     { "injected-removed",
       remove_fault,
-      true,
+      /* The plan is what goes wrong; which hypothesis describes it is for the findings to show. */
+      VERDICT_PROOF_DEFECT,
       { "the planted fault is the cause: with it the run fails, without it it does not, and with "
         "it again it does",
         "el fallo inyectado es la causa: con él la ejecución falla, sin él no, y con él vuelve a "
         "fallar" },
       { "the planted fault is not the only cause: the run fails without it too",
         "el fallo inyectado no es la única causa: la ejecución falla también sin él" },
-      { "anything about faults that were not planted",
-        "nada sobre fallos que no se inyectaron" },
+      { "anything about faults that were not planted", "nada sobre fallos que no se inyectaron" },
       { "that the planted fault is harmless", "que el fallo inyectado sea inocuo" } },
 };
 
@@ -276,8 +275,8 @@ static struct verdict_flip flip_of(const struct change *change, enum hypothesis 
     bool is_bytes = hypothesis == HYPOTHESIS_SILENT_CORRUPTION ||
                     hypothesis == HYPOTHESIS_RUNTIME_DEFECT;
     if (is_path && is_bytes)
-        return (struct verdict_flip){ HYPOTHESIS_RUNTIME_DEFECT, true };
-    return (struct verdict_flip){ hypothesis, change->proves };
+        return (struct verdict_flip){ HYPOTHESIS_RUNTIME_DEFECT, VERDICT_PROOF_CULPRIT };
+    return (struct verdict_flip){ hypothesis, change->proof };
 }
 
 enum status intervene(const struct campaign_options *options, const struct child_setup *setup,

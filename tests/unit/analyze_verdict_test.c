@@ -185,8 +185,7 @@ static void whatever_is_missing_is_named(void **state)
             if (one->verdict != VERDICT_INCONCLUSIVE || one->missing != lack_means[lack])
                 fail_msg("%s without %u: expected INCONCLUSIVE (%s), found %s (%s)",
                          hypothesis_info((enum hypothesis)i)->slug, lack,
-                         verdict_missing_name(lack_means[lack]),
-                         verdict_name(one->verdict),
+                         verdict_missing_name(lack_means[lack]), verdict_name(one->verdict),
                          verdict_missing_name(one->missing));
             assert_int_equal(audit.verdict.outcome,
                              lack == LACK_FAILURE ? AUDIT_DEFECT_SEEN : AUDIT_INCONCLUSIVE);
@@ -463,20 +462,51 @@ static void several_candidates_are_no_culprit(void **state)
     assert_false(finding_is_culprit(finding));
 }
 
-static void flip_proves_only_both_ways(void **state)
+/* Taking a planted fault away shows that something was wrong, but not that a hypothesis that is
+ * only possible describes it. Only a change that is the culprit itself confirms one, and makes a
+ * root cause, with the place that the finding names. */
+static void what_a_flip_proves(void **state)
 {
     (void)state;
-    for (int proves = 0; proves < 2; proves++) {
+    static const struct {
+        enum verdict_proof proof;
+        enum verdict verdict;
+        enum audit_outcome outcome;
+        int32_t root_finding;
+    } rows[] = {
+        { VERDICT_PROOF_NONE, VERDICT_INCONCLUSIVE, AUDIT_INCONCLUSIVE, -1 },
+        { VERDICT_PROOF_DEFECT, VERDICT_INCONCLUSIVE, AUDIT_DEFECT_SEEN, -1 },
+        { VERDICT_PROOF_CULPRIT, VERDICT_CONFIRMED, AUDIT_ROOT_CAUSE, 0 },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct audit audit;
         make_clean(&audit);
         add_finding(&audit, HYPOTHESIS_RUNTIME_DEFECT)->certainty = FINDING_POSSIBLE;
-        struct verdict_flip flip = { HYPOTHESIS_RUNTIME_DEFECT, proves };
+        struct verdict_flip flip = { HYPOTHESIS_RUNTIME_DEFECT, rows[i].proof };
         audit.input.flips = &flip;
         audit.input.flip_count = 1;
         const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_RUNTIME_DEFECT);
-        assert_int_equal(one->verdict, proves ? VERDICT_CONFIRMED : VERDICT_INCONCLUSIVE);
-        assert_int_equal(audit.verdict.outcome, proves ? AUDIT_ROOT_CAUSE : AUDIT_INCONCLUSIVE);
-        assert_int_equal(audit.verdict.root_finding, proves ? 0 : -1);
+        assert_int_equal(one->verdict, rows[i].verdict);
+        assert_int_equal(audit.verdict.outcome, rows[i].outcome);
+        assert_int_equal(audit.verdict.root_finding, rows[i].root_finding);
+    }
+}
+
+/* No root cause without a finding: the outcome would name no one. */
+static void a_flip_alone_is_no_root_cause(void **state)
+{
+    (void)state;
+    for (int seen = 0; seen < 2; seen++) {
+        struct audit audit;
+        make_clean(&audit);
+        if (seen)
+            add_finding(&audit, HYPOTHESIS_SILENT_CORRUPTION)->attribution = FINDING_SEEN_AT;
+        struct verdict_flip flip = { HYPOTHESIS_RUNTIME_DEFECT, VERDICT_PROOF_CULPRIT };
+        audit.input.flips = &flip;
+        audit.input.flip_count = 1;
+        decide(&audit, HYPOTHESIS_RUNTIME_DEFECT);
+        assert_int_equal(audit.verdict.outcome, seen ? AUDIT_ROOT_CAUSE : AUDIT_DEFECT_SEEN);
+        assert_int_equal(audit.verdict.root_finding, seen ? 0 : -1);
     }
 }
 
@@ -584,7 +614,8 @@ int main(void)
         cmocka_unit_test(symptom_is_not_a_cause),
         cmocka_unit_test(lost_device_is_a_defect),
         cmocka_unit_test(lost_device_is_shown_by_its_candidates),
-        cmocka_unit_test(flip_proves_only_both_ways),
+        cmocka_unit_test(what_a_flip_proves),
+        cmocka_unit_test(a_flip_alone_is_no_root_cause),
         cmocka_unit_test(excluded_names_its_check_unless_it_happened),
         cmocka_unit_test(root_ranks_first),
         cmocka_unit_test(expected_fault_that_did_not_come),
