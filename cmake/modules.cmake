@@ -29,8 +29,8 @@ foreach(line IN LISTS greta_layer_lines)
             list(FILTER sources EXCLUDE REGEX "/src/${other}/")
         endif()
     endforeach()
-    list(FILTER sources EXCLUDE REGEX "/kernels/") # of GPUs: cmake/kernels.cmake
-    list(FILTER sources EXCLUDE REGEX "/interpose/(cuda|hip)/") # libraries: cmake/trace.cmake
+    list(FILTER sources EXCLUDE REGEX "/src/ops/gpu/kernels/") # of GPUs: cmake/kernels.cmake
+    list(FILTER sources EXCLUDE REGEX "/src/interpose/(cuda|hip)/") # libraries: cmake/trace.cmake
     if(module STREQUAL "cli")
         list(FILTER sources EXCLUDE REGEX "/main\\.c$")
     endif()
