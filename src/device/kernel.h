@@ -146,7 +146,8 @@ struct device_gpu_step {
     uint32_t grid_x, grid_y;
     uint32_t threads; /* of a block */
     uint32_t shared_bytes;
-    uint32_t words[GPU_WORD_LIMIT];
+    /* A struct of arguments that the kernel knows; see struct gpu_call. */
+    _Alignas(GPU_ARGS_ALIGNMENT) uint8_t args[GPU_ARGS_BYTES];
     /* The launch's operand that is the kernel's i-th; DEVICE_GPU_ABSENT: none. If several launches
      * are joined, their operands are numbered one after the other. */
     uint8_t operands[GPU_OPERAND_LIMIT];

@@ -4,7 +4,7 @@
 #include "fake.h"
 
 static struct fake_kernel kernels[] = {
-#define GPU_KERNEL(name) { #name, emulated_##name, 0, 0 },
+#define GPU_KERNEL(name, arguments, operands) { #name, emulated_##name, 0, 0 },
 #include "ops/gpu/kernels.def"
 #undef GPU_KERNEL
 };

@@ -4,7 +4,7 @@
 # slow memory, none has more values than registers, and as many blocks as it is made for find registers on
 # a processor. Of NVIDIA's the assembler knows, where it is found; of AMD's the metadata.
 set -u
-folder=$1 names=$(sed -n 's/^GPU_KERNEL(\(.*\))$/\1/p' "$2/src/ops/gpu/kernels.def") readelf=$3
+folder=$1 names=$(sed -n 's|^GPU_KERNEL(\([a-z0-9_]*\),.*|\1|p' "$2/src/ops/gpu/kernels.def") readelf=$3
 ptxas=${4:-}
 name_count=$(echo "$names" | wc -l)
 failures=0 seen=""

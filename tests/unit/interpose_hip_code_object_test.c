@@ -139,7 +139,7 @@ static void test_build(void **state)
     struct error err;
     CHECK_OK(code_object_read(&source, &object, &err), &err);
     static const char *const names[] = {
-#define GPU_KERNEL(name) #name,
+#define GPU_KERNEL(name, arguments, operands) #name,
 #include "ops/gpu/kernels.def"
 #undef GPU_KERNEL
     };

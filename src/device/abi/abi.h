@@ -9,7 +9,9 @@
 
 #define GPU_OPERAND_LIMIT 12
 #define GPU_PARAMS_BYTES 128
-#define GPU_WORD_LIMIT 11
+/* Fills the call up to the parameters' alignment. */
+#define GPU_ARGS_BYTES 44
+#define GPU_ARGS_ALIGNMENT 4
 
 /* What a kernel sees of an operand; address 0: absent. */
 struct gpu_operand {
@@ -17,7 +19,7 @@ struct gpu_operand {
     uint64_t row_stride_bytes;
     uint64_t width, rows; /* values of a row, rows */
     uint32_t dtype;       /* enum dtype */
-    uint32_t unused;
+    uint32_t reserved;    /* 0 */
 };
 
 /* The first thread of the first block stores entered and finished (unless entered is 0) and node to
@@ -36,7 +38,8 @@ struct gpu_call {
     /* Not 0: what the kernel reads early (early_operands of its step) may be written by a kernel
      * before it, which it waits for first. */
     uint32_t wait_first;
-    uint32_t words[GPU_WORD_LIMIT]; /* of the plan, for the kernel alone */
+    /* What the plan passes to this kernel: a struct of ops/gpu/kernel_args.h. */
+    _Alignas(GPU_ARGS_ALIGNMENT) uint8_t args[GPU_ARGS_BYTES];
     _Alignas(16) uint8_t params[GPU_PARAMS_BYTES];
     struct gpu_operand operands[GPU_OPERAND_LIMIT];
 };
@@ -48,19 +51,35 @@ struct gpu_call {
 
 /* ---- Inspections ---------------------------------------------------------------------------- */
 
-/* What the kernel `inspect` looks for in an operand: its dtype field. Rows are bytes there: width
- * bytes of each. */
+/* Memory that the kernels `inspect` and `store_bytes` work on. */
+struct gpu_region {
+    uint64_t address;
+    uint64_t row_stride_bytes;
+    uint64_t width, rows; /* bytes of a row, rows */
+    uint32_t what;        /* inspect: one of those below */
+    uint32_t byte;        /* GPU_INSPECT_CANARY: what was put there; store_bytes: what to store */
+};
+
 #define GPU_INSPECT_DIGEST 1u /* the sum of device_digest_word */
 #define GPU_INSPECT_SCAN 2u   /* floats that are not finite: how many, the first */
-#define GPU_INSPECT_CANARY 3u /* bytes that are not the operand's `unused`: the same; put back */
+#define GPU_INSPECT_CANARY                                                                         \
+    3u /* bytes that are not `byte`: how many, the first; they are put back */
 
-/* Parts of an operand that blocks of their own look at, at most. */
+/* Regions of a call lie where other kernels have operands. */
+_Static_assert(sizeof(struct gpu_region) == sizeof(struct gpu_operand), "as many of either");
+static inline const struct gpu_region *gpu_call_regions(const struct gpu_call *call)
+{
+    return (const void *)call->operands;
+}
+
+/* Parts of a region that blocks of their own look at, at most. */
 #define GPU_INSPECT_PARTS 256u
 
-/* Its params. The regions are the call's operands or, where they are more, in a table. */
+/* Parameters of `inspect`. The regions are in the call or, if there are more of them, in a table.
+ */
 struct gpu_inspect_params {
     uint64_t slots; /* struct gpu_inspect_slot for each region */
-    uint64_t table; /* struct gpu_operand for each; 0: operands */
+    uint64_t table; /* struct gpu_region for each; 0: they are in the call */
 };
 
 /* What it found; in memory of the host that the device can write. */

@@ -105,7 +105,7 @@ static void fill_calls(struct gpu_device *gpu, const struct gpu_stream *stream,
         memcpy(call->params, launches[step->params_of]->params, sizeof(call->params));
         for (uint32_t more = 1; more < count && more <= COUNT_OF(call->more_trap_ids); more++)
             call->more_trap_ids[more - 1] = launches[more]->event_id;
-        memcpy(call->words, step->words, sizeof(call->words));
+        memcpy(call->args, step->args, sizeof(call->args));
         call->wait_first = must_wait(launches, count, before, step);
         for (uint32_t o = 0; o < GPU_OPERAND_LIMIT; o++) {
             const struct device_host_operand *operand = find_operand(launches, count,
@@ -209,12 +209,13 @@ static int store(struct gpu_device *gpu, const struct gpu_stream *stream,
     struct gpu_grid grid = { (uint32_t)(rows->row_bytes / (64 * 256u) % 1024 + 1), 1, 256, 0 };
     struct gpu_call call = { .crumbs = stream->crumbs,
                              .entered = command->event_id,
-                             .finished = command->event_id - 1,
-                             .operands = { { .address = rows->address,
-                                             .row_stride_bytes = rows->stride_bytes,
-                                             .width = rows->row_bytes,
-                                             .rows = rows->row_count,
-                                             .unused = command->byte } } };
+                             .finished = command->event_id - 1 };
+    struct gpu_region region = { .address = rows->address,
+                                 .row_stride_bytes = rows->stride_bytes,
+                                 .width = rows->row_bytes,
+                                 .rows = rows->row_count,
+                                 .byte = command->byte };
+    memcpy(call.operands, &region, sizeof(region));
     return runtime->launch(runtime->self, gpu->store_function, &grid, stream->handle, &call);
 }
 

@@ -105,7 +105,7 @@ static int launch_sweep(struct gpu_device *gpu, struct gpu_graph_inspections *gr
 {
     const struct gpu_inspect_group *sweep = &graph->groups.list[0];
     uint32_t small = 0;
-    while (small < sweep->region_count && sweep->regions[small].dtype == GPU_INSPECT_CANARY)
+    while (small < sweep->region_count && sweep->regions[small].what == GPU_INSPECT_CANARY)
         small++;
     graph->count = 1;
     int code = small ? gpu_inspect_group_launch(gpu, graph->stream, sweep, 0, small) : 0;

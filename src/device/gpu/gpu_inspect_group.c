@@ -22,7 +22,7 @@ bool gpu_inspect_groups_init(struct gpu_device *gpu, uint32_t count, uint32_t re
                              struct gpu_inspect_groups *groups)
 {
     uint64_t slots_bytes = (uint64_t)count * regions * sizeof(struct gpu_inspect_slot);
-    uint64_t bytes = slots_bytes + (uint64_t)count * regions * sizeof(struct gpu_operand), address;
+    uint64_t bytes = slots_bytes + (uint64_t)count * regions * sizeof(struct gpu_region), address;
     groups->list = calloc(count, sizeof(*groups->list));
     groups->items = calloc((size_t)count * regions, sizeof(*groups->items));
     if (!groups->list || !groups->items ||
@@ -38,7 +38,7 @@ bool gpu_inspect_groups_init(struct gpu_device *gpu, uint32_t count, uint32_t re
         group->slots = (struct gpu_inspect_slot *)groups->pinned + (size_t)i * regions;
         group->slots_address = address + (uint64_t)i * regions * sizeof(*group->slots);
         uint64_t place = slots_bytes + (uint64_t)i * regions * sizeof(*group->regions);
-        group->regions = (struct gpu_operand *)(void *)((uint8_t *)groups->pinned + place);
+        group->regions = (struct gpu_region *)(void *)((uint8_t *)groups->pinned + place);
         group->regions_address = address + place;
     }
     return true;
@@ -60,16 +60,16 @@ void gpu_inspect_group_clear(const struct gpu_inspect_group *group)
 /* ---- Gathering ------------------------------------------------------------------------------ */
 
 static void add_region(struct gpu_inspect_group *group, struct gpu_inspect_item *item,
-                       const struct device_rows *rows, uint32_t kind, uint8_t byte)
+                       const struct device_rows *rows, uint32_t what, uint8_t byte)
 {
     bool dense = rows->row_count <= 1 || rows->stride_bytes == rows->row_bytes;
-    group->regions[group->region_count++] = (struct gpu_operand){
+    group->regions[group->region_count++] = (struct gpu_region){
         .address = rows->address,
         .row_stride_bytes = rows->stride_bytes,
         .width = dense ? rows->row_bytes * rows->row_count : rows->row_bytes,
         .rows = dense ? 1 : rows->row_count,
-        .dtype = kind,
-        .unused = byte,
+        .what = what,
+        .byte = byte,
     };
     item->region_count++;
 }
@@ -107,11 +107,11 @@ bool gpu_inspect_group_is_full(const struct gpu_inspect_group *group)
     return group->region_count + 2 > GPU_OPERAND_LIMIT || group->item_count == GPU_OPERAND_LIMIT;
 }
 
-static uint32_t parts_of(const struct gpu_operand *region)
+static uint32_t parts_of(const struct gpu_region *region)
 {
-    uint64_t per_value = region->dtype == GPU_INSPECT_DIGEST ? sizeof(uint64_t)
-                         : region->dtype == GPU_INSPECT_SCAN ? sizeof(float)
-                                                             : 1;
+    uint64_t per_value = region->what == GPU_INSPECT_DIGEST ? sizeof(uint64_t)
+                         : region->what == GPU_INSPECT_SCAN ? sizeof(float)
+                                                            : 1;
     uint64_t parts = region->width / per_value / PART_VALUES + 1;
     return parts > GPU_INSPECT_PARTS ? GPU_INSPECT_PARTS : (uint32_t)parts;
 }

@@ -20,7 +20,7 @@ struct gpu_inspect_group {
     uint64_t event_id;
     uint32_t item_count, region_count;
     struct gpu_inspect_item *items;          /* borrowed, like the rest */
-    struct gpu_operand *regions;             /* pinned */
+    struct gpu_region *regions;              /* pinned */
     struct gpu_inspect_slot *slots;          /* pinned: one for each region */
     uint64_t regions_address, slots_address; /* for the device */
 };

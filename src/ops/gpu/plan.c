@@ -10,10 +10,24 @@
 #include "ops/params.h"
 
 static const char *const kernel_names[] = {
-#define GPU_KERNEL(name) #name,
+#define GPU_KERNEL(name, arguments, operands) #name,
 #include "ops/gpu/kernels.def"
 #undef GPU_KERNEL
 };
+
+/* The device layer's kernels have no operands. */
+#define DEVICE_OPERAND_COUNT 0
+
+const struct plan_kernel plan_kernels[KERNEL_COUNT] = {
+#define GPU_KERNEL(name, arguments, operands) { ARGS_##arguments, operands##_OPERAND_COUNT },
+#include "ops/gpu/kernels.def"
+#undef GPU_KERNEL
+};
+
+#define GPU_KERNEL(name, arguments, operands)                                                      \
+    _Static_assert(operands##_OPERAND_COUNT <= GPU_OPERAND_LIMIT, #name ": too many operands");
+#include "ops/gpu/kernels.def"
+#undef GPU_KERNEL
 
 uint32_t plan_values(enum gpu_kernel kernel, uint64_t width, uint64_t rows,
                      struct device_gpu_step *steps)
@@ -27,62 +41,63 @@ uint32_t plan_values(enum gpu_kernel kernel, uint64_t width, uint64_t rows,
 
 static uint32_t plan_embed(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct device_host_operand *out = &request->operands[2];
+    const struct device_host_operand *out = &request->operands[EMBED_OUT];
     return plan_values(KERNEL_embed, width_of(out), rows_of(out), steps);
 }
 
 static uint32_t plan_gather_rows(const struct device_gpu_request *request,
                                  struct device_gpu_step *steps)
 {
-    const struct device_host_operand *out = &request->operands[2];
+    const struct device_host_operand *out = &request->operands[GATHER_ROWS_OUT];
     return plan_values(KERNEL_gather_rows, width_of(out), rows_of(out), steps);
 }
 
 static uint32_t plan_add(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct device_host_operand *x = &request->operands[0];
+    const struct device_host_operand *x = &request->operands[ADD_X];
     return plan_values(KERNEL_add, width_of(x), rows_of(x), steps);
 }
 
 struct device_gpu_step plan_halves(uint8_t x, uint8_t packed, uint32_t format, uint64_t rows)
 {
     struct device_gpu_step step = step_of(KERNEL_pack_halves, rows, 1, VALUE_THREADS);
-    step.operands[0] = x;
-    step.operands[1] = packed;
-    step.words[0] = format;
+    step.operands[ACT_PACK_X] = x;
+    step.operands[ACT_PACK_PACKED] = packed;
+    set_pack_halves_args(&step, (struct pack_halves_args){ .format = format });
     step.shared_bytes = TEAM * sizeof(float);
     return step;
 }
 
 static uint32_t plan_swiglu(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct device_host_operand *out = &request->operands[2];
+    const struct device_host_operand *out = &request->operands[SWIGLU_OUT];
     const struct params_swiglu *params = request->params;
     uint32_t count = plan_values(KERNEL_swiglu, width_of(out), rows_of(out), steps);
-    if (!count || !request->operands[3].data || !pack_is_halves(params->packing.format))
+    if (!count || !request->operands[SWIGLU_PACKED].data || !pack_is_halves(params->packing.format))
         return count;
     bool by_four = width_of(out) % 4 == 0;
-    for (uint32_t i = 0; i < 4; i++)
+    for (uint32_t i = 0; i < SWIGLU_OPERAND_COUNT; i++)
         by_four = by_four && is_aligned(&request->operands[i]);
     if (by_four) {
         steps[0] = step_of(KERNEL_swiglu_halves, rows_of(out), 1,
                            request->chip->thread_limit < 512 ? request->chip->thread_limit : 512);
-        steps[0].words[0] = params->packing.format;
+        set_pack_halves_args(&steps[0],
+                             (struct pack_halves_args){ .format = params->packing.format });
         steps[0].shared_bytes = TEAM * sizeof(float);
         return 1;
     }
-    steps[0].operands[3] = DEVICE_GPU_ABSENT;
-    steps[1] = plan_halves(2, 3, params->packing.format, rows_of(out));
+    steps[0].operands[SWIGLU_PACKED] = DEVICE_GPU_ABSENT;
+    steps[1] = plan_halves(SWIGLU_OUT, SWIGLU_PACKED, params->packing.format, rows_of(out));
     return 2;
 }
 
 static uint32_t plan_act_pack(const struct device_gpu_request *request,
                               struct device_gpu_step *steps)
 {
-    const struct device_host_operand *x = &request->operands[0];
+    const struct device_host_operand *x = &request->operands[ACT_PACK_X];
     const struct params_act_pack *params = request->params;
     if (pack_is_halves(params->format)) {
-        steps[0] = plan_halves(0, 1, params->format, rows_of(x));
+        steps[0] = plan_halves(ACT_PACK_X, ACT_PACK_PACKED, params->format, rows_of(x));
         return rows_of(x) > 0;
     }
     return plan_values(KERNEL_act_pack, width_of(x), rows_of(x), steps);
@@ -90,24 +105,25 @@ static uint32_t plan_act_pack(const struct device_gpu_request *request,
 
 uint32_t plan_kv_append(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct device_host_operand *k = &request->operands[0];
+    const struct device_host_operand *k = &request->operands[KV_APPEND_K];
     return plan_values(KERNEL_kv_append, width_of(k), rows_of(k), steps);
 }
 
 static uint32_t plan_rms_norm(const struct device_gpu_request *request,
                               struct device_gpu_step *steps)
 {
-    const struct device_host_operand *x = &request->operands[0];
+    const struct device_host_operand *x = &request->operands[RMS_NORM_X];
     const struct params_norm *params = request->params;
-    bool halves = request->operands[4].data && pack_is_halves(params->packing.format);
+    bool halves = request->operands[RMS_NORM_PACKED].data && pack_is_halves(params->packing.format);
     if (rows_of(x) == 0)
         return 0;
     bool by_four = width_of(x) % 4 == 0;
-    for (uint32_t i = 0; i < 5; i++)
+    for (uint32_t i = 0; i < RMS_NORM_OPERAND_COUNT; i++)
         by_four = by_four && is_aligned(&request->operands[i]);
     if (halves && by_four) {
         steps[0] = step_of(KERNEL_rms_norm_halves, rows_of(x), 1, VALUE_THREADS);
-        steps[0].words[0] = params->packing.format;
+        set_pack_halves_args(&steps[0],
+                             (struct pack_halves_args){ .format = params->packing.format });
         steps[0].shared_bytes = TEAM * sizeof(float);
         return 1;
     }
@@ -119,16 +135,16 @@ static uint32_t plan_rms_norm(const struct device_gpu_request *request,
     steps[0].shared_bytes = TEAM * sizeof(float);
     if (!halves)
         return 1;
-    steps[0].operands[4] = DEVICE_GPU_ABSENT;
-    steps[1] = plan_halves(3, 4, params->packing.format, rows_of(x));
+    steps[0].operands[RMS_NORM_PACKED] = DEVICE_GPU_ABSENT;
+    steps[1] = plan_halves(RMS_NORM_OUT, RMS_NORM_PACKED, params->packing.format, rows_of(x));
     return 2;
 }
 
 static uint32_t plan_head_norm(const struct device_gpu_request *request,
                                struct device_gpu_step *steps)
 {
-    const struct device_host_operand *x = &request->operands[0];
-    uint64_t heads = width_of(x) / width_of(&request->operands[1]);
+    const struct device_host_operand *x = &request->operands[HEAD_NORM_X];
+    uint64_t heads = width_of(x) / width_of(&request->operands[HEAD_NORM_WEIGHT]);
     if (rows_of(x) == 0)
         return 0;
     ASSERT(rows_of(x) <= GRID_Y_LIMIT);
@@ -140,7 +156,7 @@ static uint32_t plan_head_norm(const struct device_gpu_request *request,
 static uint32_t plan_rope_table(const struct device_gpu_request *request,
                                 struct device_gpu_step *steps)
 {
-    const struct device_host_operand *table = &request->operands[1];
+    const struct device_host_operand *table = &request->operands[ROPE_TABLE_TABLE];
     uint64_t pairs = width_of(table) / 2, tiles = divide_up(rows_of(table), TILE_POSITIONS);
     if (pairs == 0 || tiles == 0)
         return 0;
@@ -152,23 +168,25 @@ static uint32_t plan_rope_table(const struct device_gpu_request *request,
 uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct params_rope *params = request->params;
-    const struct device_host_operand *x = &request->operands[0], *also = &request->operands[3];
+    const struct device_host_operand *x = &request->operands[ROPE_X],
+                                     *also = &request->operands[ROPE_ALSO];
     uint64_t heads = width_of(x) / params->head_dim;
     if (also->data)
         heads += width_of(also) / params->head_dim;
-    return plan_values(KERNEL_rope, heads * (width_of(&request->operands[2]) / 2), rows_of(x),
-                       steps);
+    return plan_values(KERNEL_rope, heads * (width_of(&request->operands[ROPE_TABLE]) / 2),
+                       rows_of(x), steps);
 }
 
 /* Values worth a block, and blocks of a row. */
-#define ARGMAX_VALUES 2048u
+#define ARGMAX_BLOCK_VALUES 2048u
 #define ARGMAX_BLOCKS_MOST 64u
 
 static uint32_t plan_argmax(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    uint64_t rows = rows_of(&request->operands[0]);
+    const struct device_host_operand *logits = &request->operands[ARGMAX_LOGITS];
+    uint64_t rows = rows_of(logits);
     ASSERT(rows <= GRID_Y_LIMIT);
-    uint64_t blocks = divide_up(width_of(&request->operands[0]), ARGMAX_VALUES);
+    uint64_t blocks = divide_up(width_of(logits), ARGMAX_BLOCK_VALUES);
     steps[0] = step_of(KERNEL_argmax, blocks < ARGMAX_BLOCKS_MOST ? blocks : ARGMAX_BLOCKS_MOST,
                        rows, VALUE_THREADS);
     steps[0].shared_bytes = TEAM * sizeof(uint64_t);
@@ -177,7 +195,7 @@ static uint32_t plan_argmax(const struct device_gpu_request *request, struct dev
 
 static uint32_t plan_top_k(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    steps[0] = step_of(KERNEL_top_k, rows_of(&request->operands[0]), 1,
+    steps[0] = step_of(KERNEL_top_k, rows_of(&request->operands[TOP_K_LOGITS]), 1,
                        request->chip->thread_limit);
     steps[0].shared_bytes = TEAM * sizeof(uint64_t);
     return steps[0].grid_x > 0;
@@ -185,14 +203,14 @@ static uint32_t plan_top_k(const struct device_gpu_request *request, struct devi
 
 static uint32_t plan_relay(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct device_host_operand *target = &request->operands[1];
+    const struct device_host_operand *target = &request->operands[RELAY_TARGET];
     uint64_t rows = rows_of(target);
     if (rows == 0 || width_of(target) == 0)
         return 0;
     uint64_t grid_y = rows < GRID_Y_LIMIT ? rows : GRID_Y_LIMIT;
     steps[0] = step_of(KERNEL_relay, divide_up(target->row_stride_bytes, 2 * VALUE_THREADS), grid_y,
                        VALUE_THREADS);
-    steps[0].words[0] = (uint32_t)grid_y;
+    set_relay_args(&steps[0], (struct relay_args){ .row_step = (uint32_t)grid_y });
     return 1;
 }
 

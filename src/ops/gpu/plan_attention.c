@@ -21,24 +21,26 @@ static bool is_aligned_f16(const struct device_host_operand *cache)
 static bool has_attention_tiles(const struct device_gpu_request *request)
 {
     const struct params_attention *params = request->params;
-    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    const struct device_host_operand *q = &request->operands[ATTENTION_Q],
+                                     *keys = &request->operands[ATTENTION_KEYS];
     uint64_t group = width_of(q) / width_of(keys);
     return request->chip->features & DEVICE_GPU_TEAM_MATRIX && params->together &&
            (params->head_dim == 64 || params->head_dim == 128) && group <= 16 &&
            rows_of(q) * group >= ATTENTION_TILES_LEAST * ATTENTION_ROWS && is_aligned_f16(keys) &&
-           is_aligned_f16(&request->operands[2]);
+           is_aligned_f16(&request->operands[ATTENTION_VALUES]);
 }
 
 static struct device_gpu_step plan_attention_tiles(const struct device_gpu_request *request)
 {
     const struct params_attention *params = request->params;
-    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    const struct device_host_operand *q = &request->operands[ATTENTION_Q],
+                                     *keys = &request->operands[ATTENTION_KEYS];
     uint64_t tile_tokens = ATTENTION_ROWS / (width_of(q) / width_of(keys));
     uint64_t tiles = divide_up(rows_of(q), tile_tokens);
     struct device_gpu_step step = step_of(
         params->head_dim == 128 ? KERNEL_attention_tiles_128 : KERNEL_attention_tiles_64,
         width_of(keys) / params->head_dim, tiles, ATTENTION_THREADS);
-    step.words[0] = (uint32_t)tiles;
+    set_attention_tiles_args(&step, (struct attention_tiles_args){ .tiles = (uint32_t)tiles });
     /* Two chunks of keys and values, and the queries, all halves. */
     step.shared_bytes = (2 * 2 * ATTENTION_SLOTS + ATTENTION_ROWS) * params->head_dim * 2;
     return step;
@@ -51,34 +53,43 @@ static bool has_attention_apart(const struct device_gpu_request *request)
 {
     const struct params_attention *params = request->params;
     const struct device_gpu_chip *chip = request->chip;
-    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    const struct device_host_operand *q = &request->operands[ATTENTION_Q],
+                                     *keys = &request->operands[ATTENTION_KEYS];
     uint64_t kv_heads = width_of(keys) / params->head_dim;
     return chip->features & DEVICE_GPU_WARPGROUPS && rows_of(q) > 1 &&
            (params->head_dim == 64 || params->head_dim == 128) &&
            width_of(q) / width_of(keys) <= APART_GROUP_MOST && is_aligned(q) &&
-           is_aligned(&request->operands[5]) && is_aligned_f16(keys) &&
-           is_aligned_f16(&request->operands[2]) &&
+           is_aligned(&request->operands[ATTENTION_OUT]) && is_aligned_f16(keys) &&
+           is_aligned_f16(&request->operands[ATTENTION_VALUES]) &&
            4 * rows_of(q) * kv_heads >= 3 * (uint64_t)chip->processor_count;
 }
 
-static struct device_gpu_step plan_attention_apart(const struct device_gpu_request *request)
+/* packs: the blocks write the packed rows as well. */
+static struct device_gpu_step plan_attention_apart(const struct device_gpu_request *request,
+                                                   bool packs)
 {
     const struct params_attention *params = request->params;
-    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    const struct device_host_operand *q = &request->operands[ATTENTION_Q],
+                                     *keys = &request->operands[ATTENTION_KEYS];
     uint64_t kv_heads = width_of(keys) / params->head_dim, blocks = rows_of(q) * kv_heads;
     /* 16 teams a processor, in blocks of four, or of eight where those are few. */
     uint32_t teams = blocks > 3 * (uint64_t)request->chip->processor_count ? 4 : 8;
     struct device_gpu_step step = step_of(params->head_dim == 128 ? KERNEL_attention_apart_128
                                                                   : KERNEL_attention_apart_64,
                                           kv_heads, rows_of(q), teams * TEAM);
+    if (packs)
+        set_attention_apart_args(
+            &step, (struct attention_apart_args){ .packs = 1, .format = params->packing.format });
     step.shared_bytes = teams * apart_team_floats(params->head_dim) * (uint32_t)sizeof(float);
     return step;
 }
 
-static struct device_gpu_step plan_attention_parts(const struct device_gpu_request *request)
+static struct device_gpu_step plan_attention_parts(const struct device_gpu_request *request,
+                                                   bool packs)
 {
     const struct params_attention *params = request->params;
-    const struct device_host_operand *q = &request->operands[0], *keys = &request->operands[1];
+    const struct device_host_operand *q = &request->operands[ATTENTION_Q],
+                                     *keys = &request->operands[ATTENTION_KEYS];
     uint64_t tokens = rows_of(q), kv_heads = width_of(keys) / params->head_dim;
     uint64_t group = width_of(q) / width_of(keys);
     enum gpu_kernel kernel = KERNEL_attention_1_large_head;
@@ -87,7 +98,7 @@ static struct device_gpu_step plan_attention_parts(const struct device_gpu_reque
     uint64_t most_blocks = 8 * (uint64_t)request->chip->processor_count;
     bool shared = params->head_dim <= 128 && group > 1 && tokens * kv_heads * group >= most_blocks;
     uint64_t heads = shared ? ATTENTION_HEADS_MOST : 1;
-    bool aligned_f16 = is_aligned_f16(keys) && is_aligned_f16(&request->operands[2]);
+    bool aligned_f16 = is_aligned_f16(keys) && is_aligned_f16(&request->operands[ATTENTION_VALUES]);
     if (params->head_dim <= 128 && aligned_f16)
         kernel = heads == 1 ? KERNEL_attention_1_head_f16 : KERNEL_attention_4_heads_f16;
     else if (params->head_dim <= 128)
@@ -104,8 +115,9 @@ static struct device_gpu_step plan_attention_parts(const struct device_gpu_reque
         parts = 1;
     struct device_gpu_step step = step_of(kernel, parts * sets * kv_heads, tokens,
                                           ATTENTION_THREADS);
-    step.words[0] = (uint32_t)parts;
-    step.words[1] = (uint32_t)sets;
+    set_attention_share_args(&step, (struct attention_share_args){ .parts = (uint32_t)parts,
+                                                                   .sets = (uint32_t)sets,
+                                                                   .packs = packs });
     step.shared_bytes = attention_shared_floats((uint32_t)heads, params->head_dim) *
                         (uint32_t)sizeof(float);
     return step;
@@ -114,34 +126,30 @@ static struct device_gpu_step plan_attention_parts(const struct device_gpu_reque
 uint32_t plan_attention(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
     const struct params_attention *params = request->params;
-    const struct device_host_operand *q = &request->operands[0];
+    const struct device_host_operand *q = &request->operands[ATTENTION_Q];
     if (rows_of(q) == 0)
         return 0;
     ASSERT(rows_of(q) <= GRID_Y_LIMIT);
+    const struct device_host_operand *packed = &request->operands[ATTENTION_PACKED];
     bool tiles = has_attention_tiles(request);
     bool apart = !tiles && has_attention_apart(request);
+    bool halves = packed->data && pack_is_halves(params->packing.format);
+    bool packs = false; /* in the same step */
+    if (apart)
+        packs = halves && is_aligned(packed) && rows_of(q) * sizeof(uint32_t) <= GPU_COUNTER_BYTES;
+    else if (!tiles) /* warps have whole blocks of packed values */
+        packs = packed->data && !halves && params->head_dim % TEAM == 0;
     steps[0] = tiles   ? plan_attention_tiles(request)
-               : apart ? plan_attention_apart(request)
-                       : plan_attention_parts(request);
-    if (!request->operands[6].data)
+               : apart ? plan_attention_apart(request, packs)
+                       : plan_attention_parts(request, packs);
+    if (!packed->data || packs)
         return 1;
-    if (apart && pack_is_halves(params->packing.format) && is_aligned(&request->operands[6]) &&
-        rows_of(q) * sizeof(uint32_t) <= GPU_COUNTER_BYTES) {
-        steps[0].words[0] = 1;
-        steps[0].words[1] = params->packing.format;
-        return 1;
-    }
-    if (pack_is_halves(params->packing.format)) {
-        steps[1] = plan_halves(5, 6, params->packing.format, rows_of(q));
+    if (halves) {
+        steps[1] = plan_halves(ATTENTION_OUT, ATTENTION_PACKED, params->packing.format, rows_of(q));
         return 2;
     }
-    if (!tiles && !apart &&
-        params->head_dim % TEAM == 0) { /* teams have whole blocks of packed values */
-        steps[0].words[2] = 1;
-        return 1;
-    }
     plan_values(KERNEL_attention_pack, width_of(q), rows_of(q), &steps[1]);
-    steps[1].operands[0] = 5; /* out */
-    steps[1].operands[1] = 6; /* packed */
+    steps[1].operands[ACT_PACK_X] = ATTENTION_OUT;
+    steps[1].operands[ACT_PACK_PACKED] = ATTENTION_PACKED;
     return 2;
 }

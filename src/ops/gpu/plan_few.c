@@ -115,16 +115,17 @@ static bool plan_set(const struct device_gpu_request *request, const struct grou
     *step = step_of(set.same ? few_kernel((uint32_t)weights[set.first].dtype)
                              : KERNEL_matmul_few_levels,
                     cut.ranges * cut.shares, 1, teams * TEAM);
-    step->words[0] = (uint32_t)cut.members;
-    step->words[1] = (uint32_t)cut.blocks;
-    step->words[2] = (uint32_t)cut.shares;
+    struct matmul_few_args args = { .members = (uint32_t)cut.members,
+                                    .blocks = (uint32_t)cut.blocks,
+                                    .shares = (uint32_t)cut.shares };
     if (!set.same) {
         uint32_t first_blocks[3];
         step->grid_x = plan_cut_blocks(weights, places->count, part_bits, step->grid_x,
                                        first_blocks);
-        step->words[3] = first_blocks[1];
-        step->words[4] = first_blocks[2];
+        args.second_block = first_blocks[1];
+        args.third_block = first_blocks[2];
     }
+    set_matmul_few_args(step, args);
     step->shared_bytes = teams * set.team_bytes;
     place_operands(places, part_bits, step);
     return true;

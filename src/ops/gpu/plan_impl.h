@@ -3,16 +3,50 @@
 #define GRETA_OPS_GPU_PLAN_IMPL_H
 
 #include "device/kernel.h"
+#include "ops/gpu/kernel_args.h"
 #include "ops/gpu/packing.h"
 #include "ops/gpu/tiling.h"
 
 #include <string.h>
 
 enum gpu_kernel {
-#define GPU_KERNEL(name) KERNEL_##name,
+#define GPU_KERNEL(name, arguments, operands) KERNEL_##name,
 #include "ops/gpu/kernels.def"
 #undef GPU_KERNEL
+    KERNEL_COUNT
 };
+
+/* Which struct of kernel_args.h a kernel takes. */
+enum kernel_args {
+    ARGS_none,
+#define KERNEL_ARGS(name) ARGS_##name,
+#include "ops/gpu/kernel_args.def"
+#undef KERNEL_ARGS
+};
+
+/* plan.c: what kernels.def says of each kernel. */
+struct plan_kernel {
+    enum kernel_args args;
+    uint8_t operand_count;
+};
+extern const struct plan_kernel plan_kernels[KERNEL_COUNT];
+
+/* set_NAME_args and get_NAME_args: the arguments of a step whose kernel takes struct NAME_args. */
+#define KERNEL_ARGS(name)                                                                          \
+    static inline void set_##name##_args(struct device_gpu_step *step, struct name##_args args)    \
+    {                                                                                              \
+        ASSERT(plan_kernels[step->kernel].args == ARGS_##name);                                    \
+        memcpy(step->args, &args, sizeof(args));                                                   \
+    }                                                                                              \
+    static inline struct name##_args get_##name##_args(const struct device_gpu_step *step)         \
+    {                                                                                              \
+        struct name##_args args;                                                                   \
+        ASSERT(plan_kernels[step->kernel].args == ARGS_##name);                                    \
+        memcpy(&args, step->args, sizeof(args));                                                   \
+        return args;                                                                               \
+    }
+#include "ops/gpu/kernel_args.def"
+#undef KERNEL_ARGS
 
 /* Threads of a block, where a thread does one value. */
 #define VALUE_THREADS 256u
@@ -36,7 +70,7 @@ static inline uint64_t rows_of(const struct device_host_operand *operand)
     return operand->shape.dims[1];
 }
 
-/* Operands as the launch has them. */
+/* Operands as the launch has them: as many as the kernel takes. */
 static inline struct device_gpu_step step_of(enum gpu_kernel kernel, uint64_t grid_x,
                                              uint64_t grid_y, uint32_t threads)
 {
@@ -44,7 +78,8 @@ static inline struct device_gpu_step step_of(enum gpu_kernel kernel, uint64_t gr
                                     .grid_x = (uint32_t)grid_x,
                                     .grid_y = (uint32_t)grid_y,
                                     .threads = threads };
-    for (uint8_t i = 0; i < GPU_OPERAND_LIMIT; i++)
+    memset(step.operands, DEVICE_GPU_ABSENT, sizeof(step.operands));
+    for (uint8_t i = 0; i < plan_kernels[kernel].operand_count; i++)
         step.operands[i] = i;
     return step;
 }
@@ -66,13 +101,13 @@ static inline void place_operands(const struct group_places *places, uint32_t pa
                                   struct device_gpu_step *step)
 {
     memset(step->operands, DEVICE_GPU_ABSENT, sizeof(step->operands));
-    step->operands[0] = places->packed;
+    step->operands[MATMUL_GROUP_PACKED] = places->packed;
     for (uint8_t part = 0; part < places->count; part++) {
         if (!(part_bits >> part & 1))
             continue;
-        step->operands[1 + part] = (uint8_t)(places->weights + part);
-        step->operands[4 + part] = (uint8_t)(places->biases + part);
-        step->operands[7 + part] = (uint8_t)(places->outs + part);
+        step->operands[MATMUL_GROUP_WEIGHTS + part] = (uint8_t)(places->weights + part);
+        step->operands[MATMUL_GROUP_BIASES + part] = (uint8_t)(places->biases + part);
+        step->operands[MATMUL_GROUP_OUTS + part] = (uint8_t)(places->outs + part);
     }
 }
 

@@ -18,12 +18,16 @@ static bool is_attention_step(const struct device_gpu_request *requests,
         return false;
     const struct params_rope *turn = requests[0].params;
     const struct params_attention *params = requests[2].params;
-    return rows_of(&attention[0]) == 1 && rows_of(&rope[0]) == 1 && rows_of(&append[0]) == 1 &&
-           is_same(&rope[0], &attention[0]) && is_same(&rope[3], &append[0]) &&
-           is_same(&rope[1], &attention[4]) && is_same(&append[3], &attention[1]) &&
-           is_same(&append[4], &attention[2]) && turn->head_dim == params->head_dim &&
-           params->head_dim <= STEP_HEAD_MOST && params->head_dim % TEAM == 0 &&
-           width_of(&attention[0]) / width_of(&attention[1]) <= STEP_GROUP_MOST;
+    return rows_of(&attention[ATTENTION_Q]) == 1 && rows_of(&rope[ROPE_X]) == 1 &&
+           rows_of(&append[KV_APPEND_K]) == 1 && is_same(&rope[ROPE_X], &attention[ATTENTION_Q]) &&
+           is_same(&rope[ROPE_ALSO], &append[KV_APPEND_K]) &&
+           is_same(&rope[ROPE_POSITIONS], &attention[ATTENTION_POSITIONS]) &&
+           is_same(&append[KV_APPEND_KEYS], &attention[ATTENTION_KEYS]) &&
+           is_same(&append[KV_APPEND_VALUES], &attention[ATTENTION_VALUES]) &&
+           turn->head_dim == params->head_dim && params->head_dim <= STEP_HEAD_MOST &&
+           params->head_dim % TEAM == 0 &&
+           width_of(&attention[ATTENTION_Q]) / width_of(&attention[ATTENTION_KEYS]) <=
+               STEP_GROUP_MOST;
 }
 
 static uint32_t join_attention(const struct device_gpu_request *requests,
@@ -34,29 +38,27 @@ static uint32_t join_attention(const struct device_gpu_request *requests,
     const struct params_rope *turn = requests[0].params;
     const struct params_attention *params = requests[2].params;
     uint8_t append = requests[0].operand_count, attention = append + requests[1].operand_count;
-    steps[0].kernel = KERNEL_attention_step;
-    steps[0].words[3] = turn->adjacent;
+    struct attention_step_args args = { .share = get_attention_share_args(&steps[0]),
+                                        .adjacent = turn->adjacent };
     /* All blocks at once, one for each processor: those of a second round would begin when the
      * first ones have ended, with nothing read early. */
-    uint32_t heads = (uint32_t)(width_of(&requests[2].operands[0]) / params->head_dim);
-    uint32_t most = requests[2].chip->processor_count / heads;
-    uint32_t parts = steps[0].words[0];
-    parts = parts < most ? parts : most > 1 ? most : 1;
-    steps[0].grid_x = parts * heads;
-    steps[0].words[0] = parts;
-    steps[0].words[4] = heads;
+    args.heads = (uint32_t)(width_of(&requests[2].operands[ATTENTION_Q]) / params->head_dim);
+    uint32_t most = requests[2].chip->processor_count / args.heads;
+    if (args.share.parts >= most)
+        args.share.parts = most > 1 ? most : 1;
+    steps[0] = step_of(KERNEL_attention_step, args.share.parts * args.heads, 1, ATTENTION_THREADS);
+    set_attention_step_args(&steps[0], args);
     steps[0].shared_bytes = STEP_SHARED_BYTES;
-    /* keys, values, starts, positions, slots, table. */
-    steps[0].early_operands = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 9 | 1u << 10;
+    steps[0].early_operands = 1u << ATTENTION_KEYS | 1u << ATTENTION_VALUES |
+                              1u << ATTENTION_STARTS | 1u << ATTENTION_POSITIONS |
+                              1u << ATTENTION_STEP_SLOTS | 1u << ATTENTION_STEP_TABLE;
     steps[0].params_of = 2;
-    for (uint8_t i = 0; i < 7; i++)
+    for (uint8_t i = 0; i < ATTENTION_OPERAND_COUNT; i++)
         steps[0].operands[i] = attention + i;
-    steps[0].operands[7] = append;
-    steps[0].operands[8] = append + 1;
-    steps[0].operands[9] = append + 2;
-    steps[0].operands[10] = 2; /* rope's table */
-    for (uint32_t i = 11; i < GPU_OPERAND_LIMIT; i++)
-        steps[0].operands[i] = DEVICE_GPU_ABSENT;
+    steps[0].operands[ATTENTION_STEP_K] = append + KV_APPEND_K;
+    steps[0].operands[ATTENTION_STEP_V] = append + KV_APPEND_V;
+    steps[0].operands[ATTENTION_STEP_SLOTS] = append + KV_APPEND_SLOTS;
+    steps[0].operands[ATTENTION_STEP_TABLE] = ROPE_TABLE;
     return 1;
 }
 

@@ -8,12 +8,15 @@ static bool is_rope_append(const struct device_gpu_request *requests, const devi
     if (plans[0] != plan_rope || plans[1] != plan_kv_append)
         return false;
     const struct params_rope *params = requests[0].params;
-    uint64_t width = width_of(&append[0]);
-    return rows_of(&rope[0]) > 1 && rope[3].data && rope[3].data == append[0].data &&
-           rope[3].row_stride_bytes == append[0].row_stride_bytes &&
-           rows_of(&rope[0]) == rows_of(&append[0]) && append[3].dtype == DTYPE_F16 &&
-           append[4].dtype == DTYPE_F16 && width == width_of(&append[4]) &&
-           width_of(&rope[2]) == params->head_dim && params->head_dim % 2 == 0;
+    uint64_t width = width_of(&append[KV_APPEND_K]);
+    return rows_of(&rope[ROPE_X]) > 1 && rope[ROPE_ALSO].data &&
+           rope[ROPE_ALSO].data == append[KV_APPEND_K].data &&
+           rope[ROPE_ALSO].row_stride_bytes == append[KV_APPEND_K].row_stride_bytes &&
+           rows_of(&rope[ROPE_X]) == rows_of(&append[KV_APPEND_K]) &&
+           append[KV_APPEND_KEYS].dtype == DTYPE_F16 &&
+           append[KV_APPEND_VALUES].dtype == DTYPE_F16 &&
+           width == width_of(&append[KV_APPEND_VALUES]) &&
+           width_of(&rope[ROPE_TABLE]) == params->head_dim && params->head_dim % 2 == 0;
 }
 
 uint32_t plan_join_many(const struct device_gpu_request *requests, const device_gpu_plan *plans,
@@ -22,15 +25,15 @@ uint32_t plan_join_many(const struct device_gpu_request *requests, const device_
     if (count < 2 || !is_rope_append(requests, plans))
         return 0;
     const struct device_host_operand *rope = requests[0].operands;
-    uint64_t pairs = width_of(&rope[0]) / 2 + width_of(&rope[3]);
+    uint64_t pairs = width_of(&rope[ROPE_X]) / 2 + width_of(&rope[ROPE_ALSO]);
     uint8_t append = requests[0].operand_count;
-    ASSERT(rows_of(&rope[0]) <= GRID_Y_LIMIT);
-    steps[0] = step_of(KERNEL_rope_append, divide_up(pairs, VALUE_THREADS), rows_of(&rope[0]),
+    ASSERT(rows_of(&rope[ROPE_X]) <= GRID_Y_LIMIT);
+    steps[0] = step_of(KERNEL_rope_append, divide_up(pairs, VALUE_THREADS), rows_of(&rope[ROPE_X]),
                        VALUE_THREADS);
-    for (uint8_t i = 4; i < 8; i++)
-        steps[0].operands[i] = (uint8_t)(append + i - 3);
-    for (uint32_t i = 8; i < GPU_OPERAND_LIMIT; i++)
-        steps[0].operands[i] = DEVICE_GPU_ABSENT;
+    steps[0].operands[ROPE_APPEND_V] = append + KV_APPEND_V;
+    steps[0].operands[ROPE_APPEND_SLOTS] = append + KV_APPEND_SLOTS;
+    steps[0].operands[ROPE_APPEND_KEYS] = append + KV_APPEND_KEYS;
+    steps[0].operands[ROPE_APPEND_VALUES] = append + KV_APPEND_VALUES;
     *ret_taken = 2;
     return 1;
 }

@@ -110,9 +110,9 @@ struct device_gpu_step plan_lanes(const struct device_gpu_request *request,
         }
     struct device_gpu_step step = step_of(kernel, best.tiles * best.splits, token_tiles,
                                           LANES_THREADS);
-    step.words[0] = best.splits;
-    step.words[1] = (uint32_t)best.each;
-    step.words[2] = best.shares;
+    set_matmul_lanes_args(&step, (struct matmul_lanes_args){ .splits = best.splits,
+                                                             .each = (uint32_t)best.each,
+                                                             .shares = best.shares });
     step.shared_bytes = shared_bytes;
     place_operands(places, part_bits, &step);
     return step;

@@ -64,9 +64,9 @@ static uint32_t half_tile_rows(const struct device_gpu_chip *chip)
     return half_tile_bytes(128) <= chip->shared_bytes ? 128 : 64;
 }
 
-/* Splits k so that all processors have a block or two; step has words for it. */
-static void split(const struct device_gpu_chip *chip, uint64_t k, uint64_t blocks,
-                  uint32_t tile_rows, struct device_gpu_step *step)
+/* Splits k so that all processors have a block or two. */
+static struct matmul_tiles_args split(const struct device_gpu_chip *chip, uint64_t k,
+                                      uint64_t blocks, uint32_t tile_rows)
 {
     uint64_t splits = 2 * (uint64_t)chip->processor_count / blocks;
     uint64_t most = k / SPLIT_K_LEAST < SPLITS_MOST ? k / SPLIT_K_LEAST : SPLITS_MOST;
@@ -75,9 +75,8 @@ static void split(const struct device_gpu_chip *chip, uint64_t k, uint64_t block
     if (splits < 1 || bytes > CHUNK_BYTES_MOST || blocks * sizeof(uint32_t) > GPU_COUNTER_BYTES)
         splits = 1;
     uint64_t each = splits > 1 ? divide_up(k / 64, 4 * splits) * 256 : k;
-    step->words[0] = (uint32_t)divide_up(k, each);
-    step->words[1] = (uint32_t)each;
-    step->grid_x *= step->words[0];
+    return (struct matmul_tiles_args){ .splits = (uint32_t)divide_up(k, each),
+                                       .split_k = (uint32_t)each };
 }
 
 /* One step for the parts of part_bits, all levels or all halves. */
@@ -106,7 +105,9 @@ static struct device_gpu_step plan_tiles(const struct device_gpu_request *reques
                                           divide_up(tokens, TILE_TOKENS_WIDE), TILE_THREADS);
     step.shared_bytes = levels ? level_tile_bytes(tile_rows, raw_bytes)
                                : half_tile_bytes(tile_rows);
-    split(request->chip, k, tiles * step.grid_y, tile_rows, &step);
+    struct matmul_tiles_args args = split(request->chip, k, tiles * step.grid_y, tile_rows);
+    set_matmul_tiles_args(&step, args);
+    step.grid_x *= args.splits;
     place_operands(places, part_bits, &step);
     return step;
 }
@@ -127,10 +128,9 @@ static struct device_gpu_step plan_unpack(const struct group_places *places, uin
     struct device_gpu_step step = step_of(KERNEL_unpack_halves,
                                           divide_up(width_of(weights) / unit, VALUE_THREADS), rows,
                                           VALUE_THREADS);
-    memset(step.operands, DEVICE_GPU_ABSENT, sizeof(step.operands));
-    step.operands[0] = (uint8_t)(places->weights + part);
-    step.words[1] = (uint32_t)first;
-    step.words[2] = (uint32_t)rows;
+    step.operands[UNPACK_WEIGHTS] = (uint8_t)(places->weights + part);
+    set_unpack_args(&step,
+                    (struct unpack_args){ .first_row = (uint32_t)first, .rows = (uint32_t)rows });
     return step;
 }
 
@@ -148,16 +148,17 @@ static struct device_gpu_step plan_chunk(const struct device_gpu_request *reques
             weights->dtype == DTYPE_BF16 ? KERNEL_matmul_warpgroup_bf16
                                          : KERNEL_matmul_warpgroup_f16,
             token_tiles * divide_up(rows, WARPGROUP_WEIGHTS), 1, VALUE_THREADS);
-        memset(step.operands, DEVICE_GPU_ABSENT, sizeof(step.operands));
-        step.operands[0] = places->packed;
-        step.operands[1] = (uint8_t)(places->weights + part);
-        step.operands[2] = (uint8_t)(places->biases + part);
-        step.operands[3] = (uint8_t)(places->outs + part);
-        step.words[0] = (uint32_t)token_tiles;
-        step.words[1] = (uint32_t)first;
-        step.words[2] = (uint32_t)rows;
-        step.words[3] = unpacked;
-        step.words[4] = ((uint64_t)(uintptr_t)out->data | out->row_stride_bytes) % 8 == 0;
+        step.operands[MATMUL_WARPGROUP_PACKED] = places->packed;
+        step.operands[MATMUL_WARPGROUP_WEIGHTS] = (uint8_t)(places->weights + part);
+        step.operands[MATMUL_WARPGROUP_BIAS] = (uint8_t)(places->biases + part);
+        step.operands[MATMUL_WARPGROUP_OUT] = (uint8_t)(places->outs + part);
+        bool pairs = ((uint64_t)(uintptr_t)out->data | out->row_stride_bytes) % 8 == 0;
+        set_matmul_warpgroup_args(
+            &step, (struct matmul_warpgroup_args){ .token_tiles = (uint32_t)token_tiles,
+                                                   .first_row = (uint32_t)first,
+                                                   .rows = (uint32_t)rows,
+                                                   .unpacked = unpacked,
+                                                   .stores_pairs = pairs });
         step.shared_bytes = WARPGROUP_STAGES * WARPGROUP_STAGE_BYTES;
         return step;
     }
@@ -167,11 +168,11 @@ static struct device_gpu_step plan_chunk(const struct device_gpu_request *reques
                                           divide_up(tokens, TILE_TOKENS_WIDE), TILE_THREADS);
     step.shared_bytes = half_tile_bytes(tile_rows);
     place_operands(places, 1u << part, &step);
-    step.words[0] = 1;
-    step.words[1] = (uint32_t)width_of(weights);
-    step.words[2] = (uint32_t)first;
-    step.words[3] = (uint32_t)rows;
-    step.words[4] = unpacked;
+    set_matmul_tiles_args(&step, (struct matmul_tiles_args){ .splits = 1,
+                                                             .split_k = (uint32_t)width_of(weights),
+                                                             .first_row = (uint32_t)first,
+                                                             .rows = (uint32_t)rows,
+                                                             .unpacked = unpacked });
     return step;
 }
 

@@ -116,7 +116,10 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
     uint64_t blocks = divide_up(groups, teams);
     struct device_gpu_step step = step_of(kernel, blocks < most ? blocks : most,
                                           divide_up(tokens, UINT64_C(1) << wide), teams * TEAM);
-    step.words[0] = way == WAY_RING ? stage_bytes : ring_bytes;
+    if (way == WAY_RING)
+        set_matmul_ring_args(&step, (struct matmul_ring_args){ .row_bytes = stage_bytes });
+    else
+        set_matmul_args(&step, (struct matmul_args){ .ring_bytes = ring_bytes });
     step.shared_bytes = teams * ring_bytes;
     place_operands(places, part_bits, &step);
     return step;
@@ -130,8 +133,7 @@ struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
     struct device_gpu_step step = step_of(KERNEL_matmul_decoded,
                                           divide_up(rows_of(weights), TEAMS_OF_VALUES),
                                           divide_up(tokens, DECODED_TOKENS), VALUE_THREADS);
-    step.words[1] = part;
-    step.words[2] = format;
+    set_matmul_decoded_args(&step, (struct matmul_decoded_args){ .part = part, .format = format });
     place_operands(places, 1u << part, &step);
     return step;
 }
@@ -201,12 +203,16 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     return count;
 }
 
-static const struct group_places single_places = {
-    .packed = 1, .weights = 0, .biases = 2, .outs = 3, .count = 1
-};
-static const struct group_places group_places = {
-    .packed = 0, .weights = 1, .biases = 4, .outs = 7, .count = 3
-};
+static const struct group_places single_places = { .packed = MATMUL_PACKED,
+                                                   .weights = MATMUL_WEIGHTS,
+                                                   .biases = MATMUL_BIAS,
+                                                   .outs = MATMUL_OUT,
+                                                   .count = 1 };
+static const struct group_places group_places = { .packed = MATMUL_GROUP_PACKED,
+                                                  .weights = MATMUL_GROUP_WEIGHTS,
+                                                  .biases = MATMUL_GROUP_BIASES,
+                                                  .outs = MATMUL_GROUP_OUTS,
+                                                  .count = MATMUL_GROUP_PARTS };
 
 uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {

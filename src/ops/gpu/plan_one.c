@@ -159,11 +159,11 @@ uint32_t plan_one(const struct device_gpu_request *request, const struct group_p
     if (!cut_one(request, places, part_bits, &cut))
         return 0;
     *step = step_of(cut.kernel, cut.blocks, 1, cut.teams * TEAM);
-    step->words[0] = cut.ring_bytes;
-    step->words[1] = cut.members;
-    step->words[2] = cut.first_blocks[1];
-    step->words[3] = cut.first_blocks[2];
-    step->words[4] = cut.waited;
+    set_matmul_one_args(step, (struct matmul_one_args){ .ring_bytes = cut.ring_bytes,
+                                                        .members = cut.members,
+                                                        .second_block = cut.first_blocks[1],
+                                                        .third_block = cut.first_blocks[2],
+                                                        .waited = cut.waited });
     step->shared_bytes = cut.shared_bytes;
     place_operands(places, part_bits, step);
     return 1;

@@ -7,36 +7,38 @@
 KERNEL(add)
 {
     ENTER(call);
-    const struct gpu_operand *x = &call.operands[0]; /* both [width, tokens] */
+    const struct gpu_operand *x = &call.operands[ADD_X]; /* both [width, tokens] */
     uint32_t i = block_x() * thread_count() + thread_index();
     if (i < x->width)
-        row_f32(x, block_y())[i] += row_f32(&call.operands[1], block_y())[i];
+        row_f32(x, block_y())[i] += row_f32(&call.operands[ADD_ADDED], block_y())[i];
 }
 
 KERNEL(swiglu)
 {
     ENTER(call);
     const struct params_swiglu *params = (const void *)call.params;
-    uint64_t width = call.operands[2].width; /* all [width, tokens] */
+    uint64_t width = call.operands[SWIGLU_OUT].width; /* all [width, tokens] */
     uint32_t i = block_x() * thread_count() + thread_index();
     float value = 0;
     if (i < width) {
-        value = silu(row_f32(&call.operands[0], block_y())[i]) *
-                row_f32(&call.operands[1], block_y())[i];
-        row_f32(&call.operands[2], block_y())[i] = value;
+        value = silu(row_f32(&call.operands[SWIGLU_GATE], block_y())[i]) *
+                row_f32(&call.operands[SWIGLU_UP], block_y())[i];
+        row_f32(&call.operands[SWIGLU_OUT], block_y())[i] = value;
     }
-    if (call.operands[3].address)
-        pack_value(params->packing.format, row_at(&call.operands[3], block_y()), width, i, value);
+    if (call.operands[SWIGLU_PACKED].address)
+        pack_value(params->packing.format, row_at(&call.operands[SWIGLU_PACKED], block_y()), width,
+                   i, value);
 }
 
 KERNEL(act_pack)
 {
     ENTER(call);
     const struct params_act_pack *params = (const void *)call.params;
-    const struct gpu_operand *x = &call.operands[0]; /* [k, tokens] */
+    const struct gpu_operand *x = &call.operands[ACT_PACK_X]; /* [k, tokens] */
     uint32_t i = block_x() * thread_count() + thread_index();
     float value = i < x->width ? row_f32(x, block_y())[i] : 0;
-    pack_value(params->format, row_at(&call.operands[1], block_y()), x->width, i, value);
+    pack_value(params->format, row_at(&call.operands[ACT_PACK_PACKED], block_y()), x->width, i,
+               value);
 }
 
 /* Attention's own packing, behind it: its rows are whole only when all its blocks are done. */
@@ -44,8 +46,9 @@ KERNEL(attention_pack)
 {
     ENTER(call);
     const struct params_attention *params = (const void *)call.params;
-    const struct gpu_operand *x = &call.operands[0]; /* [width, tokens] */
+    const struct gpu_operand *x = &call.operands[ACT_PACK_X]; /* [width, tokens] */
     uint32_t i = block_x() * thread_count() + thread_index();
     float value = i < x->width ? row_f32(x, block_y())[i] : 0;
-    pack_value(params->packing.format, row_at(&call.operands[1], block_y()), x->width, i, value);
+    pack_value(params->packing.format, row_at(&call.operands[ACT_PACK_PACKED], block_y()), x->width,
+               i, value);
 }

@@ -71,7 +71,7 @@ INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
                         uint64_t first, uint64_t end)
 {
     const struct params_attention *params = (const void *)call->params;
-    const struct gpu_operand *keys = &call->operands[1];
+    const struct gpu_operand *keys = &call->operands[ATTENTION_KEYS];
     uint32_t lane = thread_index() % ROW_LANES;
     for (uint64_t base = first; base < end; base += ROWS_AT_ONCE) {
         uint64_t slot = base + thread_index() / ROW_LANES;
@@ -136,7 +136,7 @@ INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
                          uint32_t dtype, float totals[ATTENTION_HEADS_MOST][8 * PIECES_MOST],
                          uint64_t first, uint64_t end)
 {
-    const struct gpu_operand *values_of = &call->operands[2];
+    const struct gpu_operand *values_of = &call->operands[ATTENTION_VALUES];
     uint32_t lane = thread_index() % ROW_LANES;
     if (dtype != ALIGNED_F16)
         dtype = values_of->dtype; /* keys may have another */
@@ -271,7 +271,7 @@ INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces,
         return;
     struct places places = make_places(heads);
     float q[ATTENTION_HEADS_MOST][8 * PIECES_MOST];
-    const GLOBAL float *queries = row_f32(&call->operands[0], share.token);
+    const GLOBAL float *queries = row_f32(&call->operands[ATTENTION_Q], share.token);
     UNROLL
     for (uint32_t h = 0; h < heads; h++) {
         UNROLL
@@ -302,17 +302,17 @@ KERNEL(attention_1_head_f16)
 KERNEL(attention_4_heads)
 {
     ENTER(call);
-    attend(&call, 4, 2, call.operands[1].dtype);
+    attend(&call, 4, 2, call.operands[ATTENTION_KEYS].dtype);
 }
 
 KERNEL(attention_1_head)
 {
     ENTER(call);
-    attend(&call, 1, 2, call.operands[1].dtype);
+    attend(&call, 1, 2, call.operands[ATTENTION_KEYS].dtype);
 }
 
 KERNEL(attention_1_large_head)
 {
     ENTER(call);
-    attend(&call, 1, 8, call.operands[1].dtype);
+    attend(&call, 1, 8, call.operands[ATTENTION_KEYS].dtype);
 }

@@ -17,7 +17,7 @@
  *
  * The block of a token that comes last packs its row.
  *
- * Operands as in attention.c. words[0]: whether rows are packed; words[1]: format. */
+ * Operands: those of attention. Arguments: struct attention_apart_args. */
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/matrix.h"
 #include "ops/gpu/kernels/pack_halves.h"
@@ -45,9 +45,9 @@ struct apart_state {
 
 INLINE bool find_apart(const struct gpu_call *call, struct apart_share *share)
 {
-    const struct gpu_operand *keys = &call->operands[1];
-    uint64_t start = list_index(&call->operands[3], share->token);
-    uint64_t position = list_index(&call->operands[4], share->token);
+    const struct gpu_operand *keys = &call->operands[ATTENTION_KEYS];
+    uint64_t start = list_index(&call->operands[ATTENTION_STARTS], share->token);
+    uint64_t position = list_index(&call->operands[ATTENTION_POSITIONS], share->token);
     bool bad_start = start >= keys->rows, bad_position = position >= keys->rows - start;
     share->start = start;
     share->count = position + 1;
@@ -55,9 +55,9 @@ INLINE bool find_apart(const struct gpu_call *call, struct apart_share *share)
         return true;
     if (block_x() == 0 && thread_index() == 0) {
         if (bad_start)
-            index_ok(call, 3, start, keys->rows);
+            index_ok(call, ATTENTION_STARTS, start, keys->rows);
         else
-            index_ok(call, 4, position, keys->rows - start);
+            index_ok(call, ATTENTION_POSITIONS, position, keys->rows - start);
     }
     return false;
 }
@@ -70,7 +70,7 @@ INLINE void load_apart_queries(const struct gpu_call *call, const struct apart_s
     const struct params_attention *params = (const void *)call->params;
     uint32_t head = lane_index() / 4;
     head = head < share->group ? head : share->group - 1;
-    const GLOBAL float *row = row_f32(&call->operands[0], share->token) +
+    const GLOBAL float *row = row_f32(&call->operands[ATTENTION_Q], share->token) +
                               (share->kv_head * share->group + head) * head_dim +
                               lane_index() % 4 * 8;
     float factor = params->scale * 1.4426950408889634f;
@@ -158,7 +158,8 @@ INLINE void gather_apart(words4 values[2][2], const uint32_t weights[2], float t
 INLINE void attend_apart_slots(const struct gpu_call *call, const struct apart_share *share,
                                uint32_t head_dim, uint64_t first, struct apart_state *state)
 {
-    const struct gpu_operand *keys_of = &call->operands[1], *values_of = &call->operands[2];
+    const struct gpu_operand *keys_of = &call->operands[ATTENTION_KEYS],
+                             *values_of = &call->operands[ATTENTION_VALUES];
     const uint32_t halves = head_dim / 64;
     uint32_t lane = lane_index(), head = share->kv_head * head_dim;
     uint64_t left = share->count - first;
@@ -234,7 +235,7 @@ INLINE void join_apart(const struct gpu_call *call, const struct apart_share *sh
 {
     const SHARED float *numbers = (const SHARED float *)shared_memory();
     uint32_t teams = thread_count() / TEAM;
-    GLOBAL float *out = row_f32(&call->operands[5], share->token) +
+    GLOBAL float *out = row_f32(&call->operands[ATTENTION_OUT], share->token) +
                         share->kv_head * share->group * head_dim;
     for (uint32_t at = 4 * thread_index(); at < share->group * head_dim; at += 4 * thread_count()) {
         uint32_t head = at / head_dim;
@@ -261,7 +262,7 @@ INLINE void join_apart(const struct gpu_call *call, const struct apart_share *sh
 INLINE bool is_last_apart(const struct gpu_call *call, const struct apart_share *share,
                           uint32_t head_dim)
 {
-    uint32_t blocks = (uint32_t)call->operands[0].width / (share->group * head_dim);
+    uint32_t blocks = (uint32_t)call->operands[ATTENTION_Q].width / (share->group * head_dim);
     return block_is_last((GLOBAL uint32_t *)call->workspace + share->token, blocks,
                          (SHARED uint32_t *)shared_memory());
 }
@@ -271,11 +272,11 @@ INLINE bool is_last_apart(const struct gpu_call *call, const struct apart_share 
 
 INLINE void pack_apart(const struct gpu_call *call, const struct apart_share *share)
 {
-    const struct gpu_operand *out = &call->operands[5];
+    const struct gpu_operand *out = &call->operands[ATTENTION_OUT];
     volatile GLOBAL floats4 *row = (volatile GLOBAL floats4 *)row_at(out, share->token);
-    GLOBAL uint8_t *packed = row_at(&call->operands[6], share->token);
+    GLOBAL uint8_t *packed = row_at(&call->operands[ATTENTION_PACKED], share->token);
     uint32_t fours = (uint32_t)out->width / 4, step = thread_count(), largest = 0;
-    uint32_t format = call->words[1];
+    uint32_t format = attention_apart_args_of(call)->format;
     floats4 kept[APART_KEPT];
     const floats4 zero = { 0 };
     UNROLL
@@ -315,7 +316,8 @@ INLINE void attend_apart_token(const struct gpu_call *call, const struct apart_s
 INLINE void attend_apart(const struct gpu_call *call, uint32_t head_dim)
 {
     struct apart_share share = {
-        .group = (uint32_t)call->operands[0].width / (uint32_t)call->operands[1].width,
+        .group = (uint32_t)call->operands[ATTENTION_Q].width /
+                 (uint32_t)call->operands[ATTENTION_KEYS].width,
         .kv_head = block_x(),
         .token = block_y(),
     };
@@ -324,12 +326,12 @@ INLINE void attend_apart(const struct gpu_call *call, uint32_t head_dim)
     if (find_apart(call, &share)) {
         attend_apart_token(call, &share, head_dim, &state);
     } else {
-        GLOBAL float *out = row_f32(&call->operands[5], share.token) +
+        GLOBAL float *out = row_f32(&call->operands[ATTENTION_OUT], share.token) +
                             share.kv_head * share.group * head_dim;
         for (uint32_t at = thread_index(); at < share.group * head_dim; at += thread_count())
             out[at] = 0;
     }
-    if (call->words[0] && is_last_apart(call, &share, head_dim))
+    if (attention_apart_args_of(call)->packs && is_last_apart(call, &share, head_dim))
         pack_apart(call, &share);
 }
 

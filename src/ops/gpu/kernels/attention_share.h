@@ -6,8 +6,7 @@
  * meet in the workspace, where the block that comes last joins them in the order of the parts, so
  * that the bits do not depend on who was last.
  *
- * Operands: those of attention. words[0]: parts at most, words[1]: sets of heads, words[2]: values
- * are packed too. */
+ * Operands: those of attention. Arguments: struct attention_share_args. */
 #ifndef GRETA_OPS_GPU_KERNELS_ATTENTION_SHARE_H
 #define GRETA_OPS_GPU_KERNELS_ATTENTION_SHARE_H
 
@@ -32,8 +31,10 @@ INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, uint64_
                        struct share *share)
 {
     const struct params_attention *params = (const void *)call->params;
-    const struct gpu_operand *q = &call->operands[0], *keys = &call->operands[1];
-    uint32_t parts = call->words[0], sets = call->words[1];
+    const struct gpu_operand *q = &call->operands[ATTENTION_Q],
+                             *keys = &call->operands[ATTENTION_KEYS];
+    const struct attention_share_args *args = attention_share_args_of(call);
+    uint32_t parts = args->parts, sets = args->sets;
     uint32_t group = (uint32_t)(q->width / keys->width);
     uint32_t set = block_x() / parts % sets;
     share->token = block_y();
@@ -45,8 +46,8 @@ INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, uint64_
     share->heads = group - set * heads_most < heads_most ? group - set * heads_most : heads_most;
     share->counter =
         (uint32_t)(share->token * (keys->width / share->head_dim) + share->kv_head) * sets + set;
-    uint64_t start = list_index(&call->operands[3], share->token);
-    uint64_t position = list_index(&call->operands[4], share->token);
+    uint64_t start = list_index(&call->operands[ATTENTION_STARTS], share->token);
+    uint64_t position = list_index(&call->operands[ATTENTION_POSITIONS], share->token);
     if (start >= keys->rows || position >= keys->rows - start)
         return false;
     uint64_t count = position + 1;
@@ -66,30 +67,33 @@ INLINE void trap_share(const struct gpu_call *call, uint64_t launch)
 {
     if (block_x() != 0 || thread_index() != 0)
         return;
-    uint64_t start = list_index(&call->operands[3], block_y()), rows = call->operands[1].rows;
-    if (index_of_ok(call, launch, 3, start, rows))
-        index_of_ok(call, launch, 4, list_index(&call->operands[4], block_y()), rows - start);
+    uint64_t start = list_index(&call->operands[ATTENTION_STARTS], block_y()),
+             rows = call->operands[ATTENTION_KEYS].rows;
+    if (index_of_ok(call, launch, ATTENTION_STARTS, start, rows))
+        index_of_ok(call, launch, ATTENTION_POSITIONS,
+                    list_index(&call->operands[ATTENTION_POSITIONS], block_y()), rows - start);
 }
 
 /* A part in the workspace: for each head its maximum, its sum, its totals. */
 INLINE GLOBAL float *part_at(const struct gpu_call *call, const struct share *share, uint32_t part,
                              uint32_t heads, uint32_t h)
 {
-    uint64_t index = ((uint64_t)share->counter * call->words[0] + part) * heads + h;
+    uint64_t index =
+        ((uint64_t)share->counter * attention_share_args_of(call)->parts + part) * heads + h;
     return (GLOBAL float *)(call->workspace + GPU_COUNTER_BYTES) + index * (share->head_dim + 2);
 }
 
-/* Value `at` of the block's heads, plain and packed. With words[2] whole teams are here, with 32
- * neighbouring values. */
+/* Value `at` of the block's heads, plain and, if the arguments say so, packed: then whole warps
+ * are here, with 32 neighbouring values. */
 INLINE void store_out(const struct gpu_call *call, const struct share *share, uint32_t at,
                       float value)
 {
     const struct params_attention *params = (const void *)call->params;
     uint32_t i = share->first_head * share->head_dim + at;
-    row_f32(&call->operands[5], share->token)[i] = value;
-    if (call->words[2])
-        pack_value(params->packing.format, row_at(&call->operands[6], share->token),
-                   call->operands[5].width, i, value);
+    row_f32(&call->operands[ATTENTION_OUT], share->token)[i] = value;
+    if (attention_share_args_of(call)->packs)
+        pack_value(params->packing.format, row_at(&call->operands[ATTENTION_PACKED], share->token),
+                   call->operands[ATTENTION_OUT].width, i, value);
 }
 
 /* Value d of head h, from all parts; all blocks have stored theirs. */

@@ -12,8 +12,7 @@
  * block of each kv head writes them to the cache. Queries and key are rotated in place by the block
  * of the kv head that read them last; every block has them ready.
  *
- * Operands: those of attention, then k, v, slots, table. words: those of attention; words[3]: pairs
- * are neighbours; words[4]: heads. */
+ * Operands: enum attention_step_operand. Arguments: struct attention_step_args. */
 #include "ops/gpu/kernels/attention_share.h"
 #include "ops/gpu/kernels/attention_step_rows.h"
 #include "ops/gpu/kernels/kernel_call.h"
@@ -39,9 +38,9 @@ struct step_pair {
 INLINE struct step_pair step_find_pair(const struct gpu_call *call, const GLOBAL float *angles,
                                        uint32_t j)
 {
-    uint32_t pairs = (uint32_t)call->operands[10].width / 2;
+    uint32_t pairs = (uint32_t)call->operands[ATTENTION_STEP_TABLE].width / 2;
     struct step_pair pair = { 2 * j, 2 * j + 1, angles && j < pairs, 0.0f, 0.0f };
-    if (j < pairs && !call->words[3]) {
+    if (j < pairs && !attention_step_args_of(call)->adjacent) {
         pair.first = j;
         pair.second = j + pairs;
     }
@@ -63,8 +62,8 @@ INLINE floats2 step_rotate(const struct step_pair *pair, floats2 x)
 /* 0: the position is behind the table. */
 INLINE const GLOBAL float *step_find_angles(const struct gpu_call *call)
 {
-    const struct gpu_operand *table = &call->operands[10];
-    uint64_t position = list_index(&call->operands[4], 0);
+    const struct gpu_operand *table = &call->operands[ATTENTION_STEP_TABLE];
+    uint64_t position = list_index(&call->operands[ATTENTION_POSITIONS], 0);
     return position < table->rows ? row_f32(table, position) : 0;
 }
 
@@ -115,8 +114,8 @@ struct step_work {
 
 INLINE struct step_work step_find_work(const struct gpu_call *call)
 {
-    const struct gpu_operand *keys = &call->operands[1];
-    struct step_work work = { .slot = list_index(&call->operands[9], 0) };
+    const struct gpu_operand *keys = &call->operands[ATTENTION_KEYS];
+    struct step_work work = { .slot = list_index(&call->operands[ATTENTION_STEP_SLOTS], 0) };
     struct share *share = &work.share;
     work.valid = find_share(call, 1, STEP_PART_SLOTS, share);
     share->parts = work.valid ? share->parts : 1;
@@ -127,11 +126,11 @@ INLINE struct step_work step_find_work(const struct gpu_call *call)
                                       (uint32_t)share->end, UINT32_MAX, at };
     if (work.slot_ok && work.slot >= share->start)
         work.slots.fresh = (uint32_t)(work.slot - share->start);
-    work.group = (uint32_t)(call->operands[0].width / keys->width);
+    work.group = (uint32_t)(call->operands[ATTENTION_Q].width / keys->width);
     work.own = share->first_head - share->kv_head * work.group;
-    work.q = row_f32(&call->operands[0], 0) + at * work.group;
-    work.k = row_f32(&call->operands[7], 0) + at;
-    work.v = row_f32(&call->operands[8], 0) + at;
+    work.q = row_f32(&call->operands[ATTENTION_Q], 0) + at * work.group;
+    work.k = row_f32(&call->operands[ATTENTION_STEP_K], 0) + at;
+    work.v = row_f32(&call->operands[ATTENTION_STEP_V], 0) + at;
     return work;
 }
 
@@ -140,9 +139,11 @@ INLINE void step_trap(const struct gpu_call *call, const struct step_work *work)
 {
     bool first_thread = block_x() == 0 && thread_index() == 0;
     if (!work->angles && first_thread)
-        index_ok(call, 1, list_index(&call->operands[4], 0), call->operands[10].rows);
+        index_ok(call, ROPE_POSITIONS, list_index(&call->operands[ATTENTION_POSITIONS], 0),
+                 call->operands[ATTENTION_STEP_TABLE].rows);
     if (!work->slot_ok && first_thread)
-        index_of_ok(call, call->more_trap_ids[0], 2, work->slot, call->operands[1].rows);
+        index_of_ok(call, call->more_trap_ids[0], KV_APPEND_SLOTS, work->slot,
+                    call->operands[ATTENTION_KEYS].rows);
     if (!work->valid)
         trap_share(call, call->more_trap_ids[1]);
 }
@@ -160,7 +161,8 @@ INLINE void step_store_key(const struct gpu_call *call, const struct step_work *
     places->key[pair->first] = first;
     places->key[pair->second] = second;
     if (writes) {
-        GLOBAL uint16_t *row = (GLOBAL uint16_t *)row_at(&call->operands[1], work->slot);
+        GLOBAL uint16_t *row = (GLOBAL uint16_t *)row_at(&call->operands[ATTENTION_KEYS],
+                                                         work->slot);
         row[work->slots.value + pair->first] = first;
         row[work->slots.value + pair->second] = second;
     }
@@ -173,7 +175,7 @@ INLINE void step_store_value(const struct gpu_call *call, const struct step_work
     uint32_t two = two_halves(x[0], x[1]);
     *(SHARED uint32_t *)(places->value + at) = two;
     if (writes)
-        *(GLOBAL uint32_t *)(row_at(&call->operands[2], work->slot) +
+        *(GLOBAL uint32_t *)(row_at(&call->operands[ATTENTION_VALUES], work->slot) +
                              2 * (work->slots.value + at)) = two;
 }
 
@@ -233,8 +235,8 @@ INLINE void step_attend(const struct gpu_call *call, const struct step_work *wor
         step_add(values, scores, &sums);
         first += STEP_CHUNK;
         if (first < slots->end) {
-            step_fetch(&call->operands[1], head_dim, slots, first, keys);
-            step_fetch(&call->operands[2], head_dim, slots, first, values);
+            step_fetch(&call->operands[ATTENTION_KEYS], head_dim, slots, first, keys);
+            step_fetch(&call->operands[ATTENTION_VALUES], head_dim, slots, first, values);
         }
     }
     step_store_sums(head_dim, places, &sums);
@@ -258,8 +260,8 @@ KERNEL(attention_step)
     if (work.share.part >= work.share.parts)
         return;
     struct step_rows keys, values;
-    step_fetch(&call.operands[1], head_dim, &work.slots, work.slots.first, &keys);
-    step_fetch(&call.operands[2], head_dim, &work.slots, work.slots.first, &values);
+    step_fetch(&call.operands[ATTENTION_KEYS], head_dim, &work.slots, work.slots.first, &keys);
+    step_fetch(&call.operands[ATTENTION_VALUES], head_dim, &work.slots, work.slots.first, &values);
     struct step_pair pairs[STEP_PAIRS];
     UNROLL
     for (uint32_t n = 0; n < STEP_PAIRS; n++)
@@ -271,8 +273,8 @@ KERNEL(attention_step)
     step_take(&call, &work, &places, pairs);
     block_sync();
     /* Counts the kv head's blocks that have read queries and key; the answer has time. */
-    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call.workspace + call.words[4] +
-                               work.share.kv_head;
+    GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call.workspace +
+                               attention_step_args_of(&call)->heads + work.share.kv_head;
     uint32_t before = 0;
     if (i == 0)
         before = __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);

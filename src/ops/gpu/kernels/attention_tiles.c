@@ -45,16 +45,17 @@ struct attention_state {
 
 INLINE bool indices_ok(const struct gpu_call *call, uint64_t start, uint64_t position)
 {
-    uint64_t slots = call->operands[1].rows;
+    uint64_t slots = call->operands[ATTENTION_KEYS].rows;
     return start < slots && position < slots - start;
 }
 
 INLINE void trap_indices(const struct gpu_call *call, uint32_t token)
 {
-    uint64_t slots = call->operands[1].rows;
-    uint64_t start = list_index(&call->operands[3], token);
-    if (index_ok(call, 3, start, slots))
-        index_ok(call, 4, list_index(&call->operands[4], token), slots - start);
+    uint64_t slots = call->operands[ATTENTION_KEYS].rows;
+    uint64_t start = list_index(&call->operands[ATTENTION_STARTS], token);
+    if (index_ok(call, ATTENTION_STARTS, start, slots))
+        index_ok(call, ATTENTION_POSITIONS, list_index(&call->operands[ATTENTION_POSITIONS], token),
+                 slots - start);
 }
 
 INLINE void enter_rows(const struct gpu_call *call, const struct attention_tile *tile,
@@ -67,8 +68,8 @@ INLINE void enter_rows(const struct gpu_call *call, const struct attention_tile 
         if (token >= tile->tokens)
             continue;
         token += tile->first_token;
-        uint64_t start = list_index(&call->operands[3], token);
-        uint64_t position = list_index(&call->operands[4], token);
+        uint64_t start = list_index(&call->operands[ATTENTION_STARTS], token);
+        uint64_t position = list_index(&call->operands[ATTENTION_POSITIONS], token);
         if (indices_ok(call, start, position)) {
             rows[i].start = start;
             rows[i].position = position;
@@ -82,17 +83,20 @@ INLINE uint32_t find_sequence(const struct gpu_call *call, struct attention_tile
                               uint32_t from)
 {
     for (uint32_t t = from; t < tile->tokens; t++) {
-        uint64_t start = list_index(&call->operands[3], tile->first_token + t);
-        bool fresh = indices_ok(call, start, list_index(&call->operands[4], tile->first_token + t));
+        uint64_t start = list_index(&call->operands[ATTENTION_STARTS], tile->first_token + t);
+        bool fresh = indices_ok(
+            call, start, list_index(&call->operands[ATTENTION_POSITIONS], tile->first_token + t));
         for (uint32_t before = 0; before < t && fresh; before++)
-            fresh = list_index(&call->operands[3], tile->first_token + before) != start;
+            fresh = list_index(&call->operands[ATTENTION_STARTS], tile->first_token + before) !=
+                    start;
         if (!fresh)
             continue;
         tile->start = start;
         tile->end = 0;
         for (uint32_t i = t; i < tile->tokens; i++) {
-            uint64_t position = list_index(&call->operands[4], tile->first_token + i);
-            if (list_index(&call->operands[3], tile->first_token + i) == start &&
+            uint64_t position = list_index(&call->operands[ATTENTION_POSITIONS],
+                                           tile->first_token + i);
+            if (list_index(&call->operands[ATTENTION_STARTS], tile->first_token + i) == start &&
                 indices_ok(call, start, position) && position + 1 > tile->end)
                 tile->end = position + 1;
         }
@@ -107,7 +111,7 @@ INLINE void load_queries(const struct gpu_call *call, const struct attention_til
                          uint32_t head_dim)
 {
     const struct params_attention *params = (const void *)call->params;
-    const struct gpu_operand *queries = &call->operands[0];
+    const struct gpu_operand *queries = &call->operands[ATTENTION_Q];
     SHARED uint8_t *memory = shared_memory() + RING_BYTES(head_dim);
     const uint32_t pieces = head_dim / 8;
     float factor = params->scale * 1.4426950408889634f;
@@ -250,7 +254,8 @@ INLINE void gather_slots(const SHARED uint8_t *values, uint32_t head_dim,
 INLINE void attend_sequence(const struct gpu_call *call, const struct attention_tile *tile,
                             uint32_t head_dim, struct attention_state *state)
 {
-    const struct gpu_operand *keys = &call->operands[1], *values = &call->operands[2];
+    const struct gpu_operand *keys = &call->operands[ATTENTION_KEYS],
+                             *values = &call->operands[ATTENTION_VALUES];
     const uint32_t chunk_bytes = ATTENTION_SLOTS * head_dim * 2;
     SHARED uint8_t *memory = shared_memory();
     copy_slots(keys, tile, head_dim, 0, memory);
@@ -294,7 +299,7 @@ INLINE void store_heads(const struct gpu_call *call, const struct attention_tile
             continue;
         bool there = state->rows[n].start != NO_TOKEN;
         uint32_t head = tile->kv_head * tile->group + row % tile->group;
-        GLOBAL float *out = row_f32(&call->operands[5], tile->first_token + token) +
+        GLOBAL float *out = row_f32(&call->operands[ATTENTION_OUT], tile->first_token + token) +
                             head * head_dim;
         UNROLL
         for (uint32_t d = 0; d < head_dim / 16; d++) {
@@ -309,11 +314,12 @@ INLINE void store_heads(const struct gpu_call *call, const struct attention_tile
 
 INLINE void attend_tile(const struct gpu_call *call, uint32_t head_dim)
 {
-    const struct gpu_operand *q = &call->operands[0];
-    struct attention_tile tile = { .group = (uint32_t)(q->width / call->operands[1].width),
-                                   .kv_head = block_x() };
+    const struct gpu_operand *q = &call->operands[ATTENTION_Q];
+    struct attention_tile tile = {
+        .group = (uint32_t)(q->width / call->operands[ATTENTION_KEYS].width), .kv_head = block_x()
+    };
     uint32_t tile_tokens = ATTENTION_ROWS / tile.group;
-    tile.first_token = (call->words[0] - 1 - block_y()) * tile_tokens;
+    tile.first_token = (attention_tiles_args_of(call)->tiles - 1 - block_y()) * tile_tokens;
     uint32_t left = (uint32_t)q->rows - tile.first_token;
     tile.tokens = left < tile_tokens ? left : tile_tokens;
     if (block_x() == 0 && thread_index() < tile.tokens)

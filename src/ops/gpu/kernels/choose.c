@@ -90,19 +90,20 @@ INLINE void argmax_join(const struct gpu_call *call, uint64_t key)
     if (thread_index() != 0)
         return;
     uint32_t id = ~(uint32_t)key;
-    ((GLOBAL uint32_t *)call->operands[1].address)[block_y()] = id;
-    if (call->operands[2].address) /* a row to look up next: there is none of -1 */
-        ((GLOBAL uint32_t *)call->operands[2].address)[block_y()] = id == UINT32_MAX ? 0 : id;
+    ((GLOBAL uint32_t *)call->operands[ARGMAX_IDS].address)[block_y()] = id;
+    if (call->operands[ARGMAX_NEXT].address) /* a row to look up next: there is none of -1 */
+        ((GLOBAL uint32_t *)call->operands[ARGMAX_NEXT].address)[block_y()] = id == UINT32_MAX ? 0
+                                                                                               : id;
 }
 
 KERNEL(argmax)
 {
     ENTER(call);
     /* [vocab, rows], of which the block has [begin, count) */
-    uint32_t width = (uint32_t)call.operands[0].width;
+    uint32_t width = (uint32_t)call.operands[ARGMAX_LOGITS].width;
     uint32_t begin = (uint32_t)((uint64_t)width * block_x() / block_count_x());
     uint32_t count = (uint32_t)((uint64_t)width * (block_x() + 1) / block_count_x());
-    const GLOBAL float *row = row_f32(&call.operands[0], block_y());
+    const GLOBAL float *row = row_f32(&call.operands[ARGMAX_LOGITS], block_y());
     /* A thread's ids increase, so the first of equals stays. */
     float best = float_of(0xFF800000u); /* minus infinity */
     uint32_t mine = begin + thread_index(), id = mine;
@@ -134,10 +135,12 @@ KERNEL(argmax)
 KERNEL(top_k)
 {
     ENTER(call);
-    const GLOBAL float *row = row_f32(&call.operands[0], block_x());
-    uint32_t count = (uint32_t)call.operands[0].width, k = (uint32_t)call.operands[1].width;
-    GLOBAL float *values = row_f32(&call.operands[1], block_x());                   /* [k, rows] */
-    GLOBAL uint32_t *ids = (GLOBAL uint32_t *)row_at(&call.operands[2], block_x()); /* the same */
+    const GLOBAL float *row = row_f32(&call.operands[TOP_K_LOGITS], block_x());
+    uint32_t count = (uint32_t)call.operands[TOP_K_LOGITS].width,
+             k = (uint32_t)call.operands[TOP_K_VALUES].width;
+    GLOBAL float *values = row_f32(&call.operands[TOP_K_VALUES], block_x()); /* [k, rows] */
+    GLOBAL uint32_t *ids = (GLOBAL uint32_t *)row_at(&call.operands[TOP_K_IDS],
+                                                     block_x()); /* the same */
     uint64_t bound = UINT64_MAX;
     for (uint32_t n = 0; n < k; n++) {
         bound = largest_below(row, count, bound);

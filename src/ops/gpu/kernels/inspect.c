@@ -44,8 +44,13 @@ INLINE struct seen block_join(struct seen mine)
 
 /* ---- What is looked for --------------------------------------------------------------------- */
 
+INLINE GLOBAL uint8_t *region_row(const struct gpu_region *region, uint64_t row)
+{
+    return (GLOBAL uint8_t *)(region->address + row * region->row_stride_bytes);
+}
+
 /* Word `index` of the rows laid end to end; behind the last byte stand zeros. */
-INLINE uint64_t word_at(const struct gpu_operand *region, uint64_t index, uint64_t bytes)
+INLINE uint64_t word_at(const struct gpu_region *region, uint64_t index, uint64_t bytes)
 {
     uint64_t at = index * 8;
     if (region->rows == 1 && region->address % 8 == 0 && at + 8 <= bytes)
@@ -54,12 +59,12 @@ INLINE uint64_t word_at(const struct gpu_operand *region, uint64_t index, uint64
     for (uint32_t i = 0; i < 8 && at + i < bytes; i++) {
         uint64_t row = region->rows == 1 ? 0 : (at + i) / region->width;
         uint64_t column = at + i - row * region->width;
-        word |= (uint64_t)row_at(region, row)[column] << 8 * i;
+        word |= (uint64_t)region_row(region, row)[column] << 8 * i;
     }
     return word;
 }
 
-INLINE struct seen digest_region(const struct gpu_operand *region, uint64_t from, uint64_t step)
+INLINE struct seen digest_region(const struct gpu_region *region, uint64_t from, uint64_t step)
 {
     uint64_t bytes = region->width * region->rows;
     struct seen seen = { 0, UINT64_MAX };
@@ -73,12 +78,12 @@ INLINE bool is_finite(float value)
     return (bits_of(value) & 0x7F800000u) != 0x7F800000u;
 }
 
-INLINE struct seen scan_region(const struct gpu_operand *region, uint64_t from, uint64_t step)
+INLINE struct seen scan_region(const struct gpu_region *region, uint64_t from, uint64_t step)
 {
     uint64_t columns = region->width / sizeof(float);
     struct seen seen = { 0, UINT64_MAX };
     for (uint64_t row = 0; row < region->rows; row++) {
-        const GLOBAL float *values = row_f32(region, row);
+        const GLOBAL float *values = (const GLOBAL float *)region_row(region, row);
         for (uint64_t i = from; i < columns; i += step) {
             bool bad = !is_finite(values[i]);
             seen.value += bad;
@@ -88,16 +93,16 @@ INLINE struct seen scan_region(const struct gpu_operand *region, uint64_t from, 
     return seen;
 }
 
-INLINE struct seen check_region(const struct gpu_operand *region, uint64_t from, uint64_t step)
+INLINE struct seen check_region(const struct gpu_region *region, uint64_t from, uint64_t step)
 {
     struct seen seen = { 0, UINT64_MAX };
     for (uint64_t i = from; i < region->width; i += step) {
-        GLOBAL uint8_t *byte = row_at(region, 0) + i;
-        if (*byte == (uint8_t)region->unused)
+        GLOBAL uint8_t *byte = region_row(region, 0) + i;
+        if (*byte == (uint8_t)region->byte)
             continue;
         seen.value++;
         seen.first = smaller(seen.first, region->address + i);
-        *byte = (uint8_t)region->unused; /* so that the next to damage it is seen as well */
+        *byte = (uint8_t)region->byte; /* so that the next to damage it is seen as well */
     }
     return seen;
 }
@@ -129,26 +134,26 @@ INLINE void tell(const struct gpu_call *call, struct seen seen)
     store_crumb(slot + offsetof(struct gpu_inspect_slot, done), 1);
 }
 
-INLINE struct gpu_operand region_of(const struct gpu_call *call)
+INLINE struct gpu_region region_of(const struct gpu_call *call)
 {
     const struct gpu_inspect_params *params = (const void *)call->params;
     if (params->table == 0)
-        return call->operands[block_y()];
-    return ((const GLOBAL struct gpu_operand *)params->table)[block_y()];
+        return gpu_call_regions(call)[block_y()];
+    return ((const GLOBAL struct gpu_region *)params->table)[block_y()];
 }
 
 KERNEL(inspect)
 {
     ENTER(call);
-    const struct gpu_operand copy = region_of(&call), *region = &copy;
+    const struct gpu_region copy = region_of(&call), *region = &copy;
     uint64_t from = (uint64_t)block_x() * thread_count() + thread_index();
     uint64_t step = (uint64_t)block_count_x() * thread_count();
     struct seen seen = { 0, UINT64_MAX };
-    if (region->dtype == GPU_INSPECT_DIGEST)
+    if (region->what == GPU_INSPECT_DIGEST)
         seen = digest_region(region, from, step);
-    else if (region->dtype == GPU_INSPECT_SCAN)
+    else if (region->what == GPU_INSPECT_SCAN)
         seen = scan_region(region, from, step);
-    else if (region->dtype == GPU_INSPECT_CANARY)
+    else if (region->what == GPU_INSPECT_CANARY)
         seen = check_region(region, from, step);
     seen = block_join(seen);
     if (block_count_x() == 1) {
@@ -171,11 +176,11 @@ KERNEL(inspect)
 KERNEL(store_bytes)
 {
     ENTER_ALONE(call);
-    const struct gpu_operand *target = &call.operands[0];
+    const struct gpu_region *target = gpu_call_regions(&call);
     uint64_t step = (uint64_t)block_count_x() * thread_count();
     uint64_t from = (uint64_t)block_x() * thread_count() + thread_index();
     for (uint64_t row = 0; row < target->rows; row++)
         for (uint64_t i = from; i < target->width; i += step)
-            row_at(target, row)[i] = (uint8_t)target->unused;
+            region_row(target, row)[i] = (uint8_t)target->byte;
     fence_device();
 }

@@ -40,16 +40,18 @@ INLINE void store_value(const struct gpu_operand *cache, uint64_t slot, uint32_t
 KERNEL(kv_append)
 {
     ENTER(call);
-    const struct gpu_operand *k = &call.operands[0], *keys = &call.operands[3];
-    uint64_t slot = list_index(&call.operands[2], block_y());
+    const struct gpu_operand *k = &call.operands[KV_APPEND_K],
+                             *keys = &call.operands[KV_APPEND_KEYS];
+    uint64_t slot = list_index(&call.operands[KV_APPEND_SLOTS], block_y());
     if (slot >= keys->rows) {
         if (thread_index() == 0 && block_x() == 0)
-            index_ok(&call, 2, slot, keys->rows);
+            index_ok(&call, KV_APPEND_SLOTS, slot, keys->rows);
         return;
     }
     uint32_t i = block_x() * thread_count() + thread_index();
     if (i >= k->width)
         return; /* whole teams where it matters: Q8_0 rows are multiples of 32 */
     store_value(keys, slot, i, row_f32(k, block_y())[i]);
-    store_value(&call.operands[4], slot, i, row_f32(&call.operands[1], block_y())[i]);
+    store_value(&call.operands[KV_APPEND_VALUES], slot, i,
+                row_f32(&call.operands[KV_APPEND_V], block_y())[i]);
 }

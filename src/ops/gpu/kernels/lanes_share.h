@@ -24,9 +24,9 @@ INLINE void find_lanes_rows(const struct gpu_call *call, struct lanes_share *sha
 {
     uint32_t tile_rows = LANES_GROUPS * LANES_ROWS / share->shares, tile;
     uint32_t part = part_of_tile(call, share->tile, tile_rows, &tile);
-    share->weights = &call->operands[1 + part];
-    share->bias = &call->operands[4 + part];
-    share->out = &call->operands[7 + part];
+    share->weights = &call->operands[MATMUL_GROUP_WEIGHTS + part];
+    share->bias = &call->operands[MATMUL_GROUP_BIASES + part];
+    share->out = &call->operands[MATMUL_GROUP_OUTS + part];
     share->first_row = tile * tile_rows + share->unit * LANES_ROWS;
     uint32_t all = (uint32_t)share->weights->rows;
     uint32_t left = share->first_row < all ? all - share->first_row : 0;
@@ -37,9 +37,10 @@ INLINE void find_lanes_rows(const struct gpu_call *call, struct lanes_share *sha
 
 INLINE struct lanes_share find_lanes(const struct gpu_call *call, uint32_t columns)
 {
+    const struct matmul_lanes_args *args = matmul_lanes_args_of(call);
     struct lanes_share share = { .columns = columns,
-                                 .splits = call->words[0],
-                                 .shares = call->words[2] };
+                                 .splits = args->splits,
+                                 .shares = args->shares };
     /* The same for the whole team, and said so that the assembler knows: what follows from it is
      * kept once for all lanes. */
     uint32_t group = team_pick(thread_index() / WARPGROUP, 0), units = LANES_GROUPS / share.shares;
@@ -49,7 +50,7 @@ INLINE struct lanes_share find_lanes(const struct gpu_call *call, uint32_t colum
     share.unit = group % units;
     find_lanes_rows(call, &share);
     share.first_token = block_y() * columns;
-    uint32_t left = (uint32_t)call->operands[0].rows - share.first_token;
+    uint32_t left = (uint32_t)call->operands[MATMUL_GROUP_PACKED].rows - share.first_token;
     share.tokens = left < columns ? left : columns;
     return share;
 }
@@ -75,7 +76,7 @@ INLINE struct lanes_place find_lanes_blocks(const struct gpu_call *call,
                                             const struct lanes_share *share, uint32_t which,
                                             uint32_t *ret_count)
 {
-    uint32_t each = call->words[1], all = (uint32_t)share->weights->width / 256;
+    uint32_t each = matmul_lanes_args_of(call)->each, all = (uint32_t)share->weights->width / 256;
     uint32_t first = (share->split * share->shares + which) * each;
     uint32_t left = first < all ? all - first : 0, count = left < each ? left : each;
     *ret_count = count;

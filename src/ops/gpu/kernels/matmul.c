@@ -10,8 +10,7 @@
  * depends on the type and k alone. The first weights are asked for before the kernel that makes the
  * activations has ended: weights do not change.
  *
- * Operands: packed, three weights, three biases, three outputs. words[0]: bytes of a team's ring.
- */
+ * Operands: those of matmul_group. Arguments: struct matmul_args. */
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/matmul_unit.h"
 #include "ops/gpu/packing.h"
@@ -98,8 +97,8 @@ INLINE void make_inputs(const struct gpu_call *call, const struct way *way, uint
                         struct inputs *inputs)
 {
     inputs->k = (uint32_t)way->weights->width;
-    inputs->acts = row_at(&call->operands[0], way->first_token);
-    inputs->stride = (uint32_t)(call->operands[0].row_stride_bytes / 16);
+    inputs->acts = row_at(&call->operands[MATMUL_GROUP_PACKED], way->first_token);
+    inputs->stride = (uint32_t)(call->operands[MATMUL_GROUP_PACKED].row_stride_bytes / 16);
     inputs->tokens = tokens;
     inputs->last = way->token_count - 1;
     UNROLL
@@ -241,22 +240,23 @@ INLINE void multiply(const struct gpu_call *call, bool levels, uint32_t tokens)
     uint32_t teams = thread_count() / TEAM, step = block_count_x() * teams;
     uint32_t mine = block_x() * teams + team_index();
     uint32_t first_token = block_y() * tokens;
-    uint32_t left = (uint32_t)call->operands[0].rows - first_token;
+    uint32_t left = (uint32_t)call->operands[MATMUL_GROUP_PACKED].rows - first_token;
     bool waited = false;
     early_allow();
     for (uint32_t part = 0; part < 3; part++) {
-        const struct gpu_operand *weights = &call->operands[1 + part];
+        const struct gpu_operand *weights = &call->operands[MATMUL_GROUP_WEIGHTS + part];
         if (!weights->address)
             continue;
         struct way way = { .weights = weights,
-                           .bias = &call->operands[4 + part],
-                           .out = &call->operands[7 + part],
+                           .bias = &call->operands[MATMUL_GROUP_BIASES + part],
+                           .out = &call->operands[MATMUL_GROUP_OUTS + part],
                            .group = mine,
                            .step = step,
                            .count = ((uint32_t)weights->rows + ROWS - 1) / ROWS,
                            .first_token = first_token,
                            .token_count = left < tokens ? left : tokens,
-                           .ring = shared_memory() + team_index() * call->words[0] };
+                           .ring = shared_memory() +
+                                   team_index() * matmul_args_of(call)->ring_bytes };
         if (mine < way.count)
             walk_part(call, &way, levels, tokens, &waited);
         /* The next part goes on with the team that would be next. */

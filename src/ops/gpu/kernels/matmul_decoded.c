@@ -1,6 +1,6 @@
 /* matmul_decoded.c - products of weights of any type, value by value: a team for each row; for
- * types and sizes nobody has asked to be fast. Operands as in matmul.c; words[1]: the part;
- * words[2]: format of the packed rows, PACK_F32 or halves. */
+ * types and sizes that need not be fast. Operands: those of matmul_group.
+ * Arguments: struct matmul_decoded_args. */
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/packing.h"
@@ -19,20 +19,22 @@ INLINE float packed_value(uint32_t format, const GLOBAL uint8_t *row, uint32_t i
 KERNEL(matmul_decoded)
 {
     ENTER(call);
-    uint32_t part = call.words[1], format = call.words[2];
-    const struct gpu_operand *weights = &call.operands[1 + part];
-    const struct gpu_operand *bias = &call.operands[4 + part], *out = &call.operands[7 + part];
+    const struct matmul_decoded_args *args = matmul_decoded_args_of(&call);
+    uint32_t part = args->part, format = args->format;
+    const struct gpu_operand *weights = &call.operands[MATMUL_GROUP_WEIGHTS + part];
+    const struct gpu_operand *bias = &call.operands[MATMUL_GROUP_BIASES + part],
+                             *out = &call.operands[MATMUL_GROUP_OUTS + part];
     uint32_t row = block_x() * (thread_count() / TEAM) + team_index();
     if (row >= weights->rows)
         return;
     uint32_t first_token = block_y() * DECODED_TOKENS;
-    uint32_t left = (uint32_t)call.operands[0].rows - first_token;
+    uint32_t left = (uint32_t)call.operands[MATMUL_GROUP_PACKED].rows - first_token;
     uint32_t count = left < DECODED_TOKENS ? left : DECODED_TOKENS;
     float sums[DECODED_TOKENS] = { 0 };
     const GLOBAL uint8_t *acts[DECODED_TOKENS];
     UNROLL
     for (uint32_t t = 0; t < DECODED_TOKENS; t++)
-        acts[t] = row_at(&call.operands[0], first_token + (t < count ? t : 0));
+        acts[t] = row_at(&call.operands[MATMUL_GROUP_PACKED], first_token + (t < count ? t : 0));
     for (uint32_t i = lane_index(); i < weights->width; i += TEAM) {
         float value = decode_value(weights->dtype, row_at(weights, row), i);
         UNROLL

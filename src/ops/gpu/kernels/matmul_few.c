@@ -3,17 +3,16 @@
  *
  * As in matmul_one.c, weights come through a ring of the team's own in shared memory, asked for
  * before the kernel that makes the activations has ended; one block a processor. A team owns one or
- * two blocks of 256 columns (words[1]) and keeps their activations in registers for the whole
- * kernel; it takes 16 rows at a time. The teams of a row (words[0]) add up in shared memory what
+ * two blocks of 256 columns and keeps their activations in registers for the whole
+ * kernel; it takes 16 rows at a time. The warps of a row (its members) add up in shared memory what
  * they have, in their order, behind each 16 rows. Rows too long for the teams of a block are cut
- * into shares of k (words[2]), each a block of its own; the last of them to be done adds all up.
+ * into shares of k, each a block of its own; the last of them to be done adds all up.
  *
  * Order of a sum: blocks of a team in increasing order, then teams, then shares; within a block by
  * few_levels.h. It depends on the type, k, the number of rows and the number of processors.
  *
- * Operands: packed, three weights, three biases, three outputs. Where parts have different types,
- * each has blocks of its own: words[3] and words[4] are the first of the second's and the third's,
- * and rows are not cut. */
+ * Operands: those of matmul_group. Arguments: struct matmul_few_args. Where parts have different
+ * types, each has blocks of its own and rows are not cut. */
 #include "ops/gpu/kernels/few_levels.h"
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/part_blocks.h"
@@ -57,7 +56,7 @@ INLINE void few_fetch(const struct few_work *work, uint32_t dtype, uint32_t grou
                       SHARED uint8_t *stage)
 {
     uint32_t before, part = part_of_group(work->counts, group, &before);
-    const struct gpu_operand *weights = &work->call->operands[1 + part];
+    const struct gpu_operand *weights = &work->call->operands[MATMUL_GROUP_WEIGHTS + part];
     const uint32_t pieces = few_pieces(dtype), all = FEW_ROWS * pieces;
     uint32_t first = (group - before) * FEW_ROWS, last = (uint32_t)weights->rows - 1 - first;
     uint32_t stride = (uint32_t)weights->row_stride_bytes;
@@ -112,7 +111,8 @@ INLINE void few_load_acts(const struct few_work *work, uint32_t dtype, uint32_t 
 {
     uint32_t token = lane_index() / 4, place = lane_index() % 4;
     bool there = token < work->tokens && block * 256 < work->k;
-    const GLOBAL uint8_t *row = row_at(&work->call->operands[0], there ? token : 0);
+    const GLOBAL uint8_t *row = row_at(&work->call->operands[MATMUL_GROUP_PACKED],
+                                       there ? token : 0);
     const GLOBAL uint8_t *levels = row + (there ? block * 256 : 0) + 16 * place;
     const GLOBAL floats2 *pairs = (const GLOBAL floats2 *)(row + work->k) + (there ? block * 8 : 0);
     words4 loaded[4];
@@ -163,8 +163,8 @@ INLINE void few_keep(SHARED float *all, const struct few_sums *sums)
 INLINE void few_store(const struct few_work *work, uint32_t group, uint32_t i, float sum)
 {
     uint32_t before, part = part_of_group(work->counts, group, &before);
-    const struct gpu_operand *bias = &work->call->operands[4 + part];
-    const struct gpu_operand *out = &work->call->operands[7 + part];
+    const struct gpu_operand *bias = &work->call->operands[MATMUL_GROUP_BIASES + part];
+    const struct gpu_operand *out = &work->call->operands[MATMUL_GROUP_OUTS + part];
     uint32_t row = (group - before) * FEW_ROWS + i % FEW_ROWS, token = i / FEW_ROWS;
     if (row >= out->width || token >= work->tokens)
         return;
@@ -249,18 +249,19 @@ INLINE void few_round(const struct few_work *work, uint32_t dtype, uint32_t b, b
 
 INLINE void few_multiply(const struct gpu_call *call, uint32_t dtype, struct part_blocks blocks)
 {
-    uint32_t teams = thread_count() / TEAM, shares = call->words[2];
+    const struct matmul_few_args *args = matmul_few_args_of(call);
+    uint32_t teams = thread_count() / TEAM, shares = args->shares;
     uint32_t which = blocks.index / shares, ranges = blocks.count / shares;
     SHARED uint8_t *behind = shared_memory() + teams * few_ring_bytes(dtype);
     struct few_work work = { .call = call,
-                             .tokens = (uint32_t)call->operands[0].rows,
-                             .members = call->words[0],
-                             .member = team_index() % call->words[0],
-                             .slots = teams / call->words[0],
-                             .slot = team_index() / call->words[0],
+                             .tokens = (uint32_t)call->operands[MATMUL_GROUP_PACKED].rows,
+                             .members = args->members,
+                             .member = team_index() % args->members,
+                             .slots = teams / args->members,
+                             .slot = team_index() / args->members,
                              .shares = shares,
                              .share = blocks.index % shares,
-                             .blocks = call->words[1],
+                             .blocks = args->blocks,
                              .ring = shared_memory() + team_index() * few_ring_bytes(dtype) };
     work.scales = (SHARED float *)(behind + team_index() * few_scales_bytes(dtype));
     work.sums = (SHARED float *)(behind + teams * few_scales_bytes(dtype));
@@ -322,8 +323,10 @@ KERNEL(matmul_few_q8_0)
 /* Each part has its own type. */
 KERNEL(matmul_few_levels)
 {
+    const struct matmul_few_args *args = matmul_few_args_of(&call);
     uint32_t dtype;
-    struct part_blocks blocks = part_blocks_own(&call, call.words[3], call.words[4], &dtype);
+    struct part_blocks blocks = part_blocks_own(&call, args->second_block, args->third_block,
+                                                &dtype);
     if (dtype == DTYPE_Q4_K)
         few_multiply(&call, DTYPE_Q4_K, blocks);
     else if (dtype == DTYPE_Q6_K_X8)

@@ -9,11 +9,13 @@ INLINE void walk_halves(const struct gpu_call *call, const struct tile_share *sh
 {
     const uint32_t stage_bytes = TILE_ACT_BYTES + tile_rows * PANEL_ROW_BYTES;
     SHARED uint8_t *ring = shared_memory();
-    const struct gpu_operand *packed = &call->operands[0], *weights = share->weights;
-    bool unpacked = call->words[4];
+    const struct gpu_operand *packed = &call->operands[MATMUL_GROUP_PACKED],
+                             *weights = share->weights;
+    const struct matmul_tiles_args *args = matmul_tiles_args_of(call);
+    bool unpacked = args->unpacked;
     uint64_t stride = unpacked ? 2 * weights->width : weights->row_stride_bytes;
     uint64_t base = unpacked ? call->workspace + GPU_COUNTER_BYTES
-                             : weights->address + call->words[2] * stride;
+                             : weights->address + args->first_row * stride;
     const GLOBAL uint8_t *rows = (const GLOBAL uint8_t *)(base + share->first_row * stride) +
                                  2 * share->first_k;
     const GLOBAL uint8_t *tokens = row_at(packed, share->first_token) + 2 * share->first_k;

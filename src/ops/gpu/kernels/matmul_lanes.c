@@ -3,7 +3,7 @@
  * from registers.
  *
  * A block has four warpgroups. Each has LANES_ROWS rows of weights and a share of k: four times as
- * many rows and one share (words[2] is 1), or twice as many and two shares, which meet in shared
+ * many rows and one share (shares is 1), or twice as many and two shares, which meet in shared
  * memory at the end. Bytes of weights go through a ring of each team's own, 256 values of k of its
  * 16 rows at a time, and become halves in registers (lane_levels.h); activations through a ring of
  * the block, 64 values of k of two panels at a time. So weights are read once, activations once for
@@ -16,8 +16,8 @@
  * the row, on the chip's number of processors, and on how many rows and tokens the product has, by
  * the number of splits and shares; not on what the other tokens are.
  *
- * Operands: packed (PACK_LANES), three weights, three biases, three outputs. words[0]: splits of k
- * over blocks, words[1]: blocks of 256 values of a share, words[2]: shares. x counts splits, then
+ * Operands: those of matmul_group, packed as PACK_LANES. Arguments: struct matmul_lanes_args.
+ * x counts splits, then
  * tiles of rows of all parts; y tiles of tokens. */
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/lanes_store.h"
@@ -43,7 +43,7 @@ struct lanes_tokens {
 INLINE struct lanes_tokens find_lanes_tokens(const struct gpu_call *call,
                                              const struct lanes_share *share)
 {
-    const struct gpu_operand *packed = &call->operands[0];
+    const struct gpu_operand *packed = &call->operands[MATMUL_GROUP_PACKED];
     uint32_t row = thread_index() / 8 % share->columns, piece = thread_index() % 8;
     bool two = share->shares == 2;
     struct lanes_tokens tokens = { .step = two ? 128 : 256 };
@@ -156,7 +156,8 @@ INLINE void begin_lanes(const struct gpu_call *call, uint32_t dtype, struct lane
     }
     if (thread_index() < share->tokens)
         factors[thread_index()] = *(
-            const GLOBAL float *)(row_at(&call->operands[0], share->first_token + thread_index()) +
+            const GLOBAL float *)(row_at(&call->operands[MATMUL_GROUP_PACKED],
+                                         share->first_token + thread_index()) +
                                   2 * share->weights->width);
 }
 

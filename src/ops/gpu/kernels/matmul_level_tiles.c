@@ -99,7 +99,7 @@ INLINE void store_level_sums(const struct gpu_call *call, const struct tile_shar
                   thread_index() / WARPGROUP * WARPGROUP_ROWS + i / 4 * 8 + 2 * (lane_index() % 4) +
                       i % 2,
                   16 * (team_index() % 4) + lane_index() / 4 + i % 4 / 2 * 8, sums->wide[i]);
-    if (call->words[0] > 1)
+    if (matmul_tiles_args_of(call)->splits > 1)
         join_splits(call, share, tile_rows);
 #endif
 }
@@ -111,7 +111,7 @@ INLINE void walk_levels(const struct gpu_call *call, const struct tile_share *sh
     const uint32_t panel_bytes = tile_rows * PANEL_ROW_BYTES;
     SHARED uint8_t *acts = shared_memory(), *panels = acts + TILE_ACT_STAGES * TILE_ACT_BYTES;
     SHARED uint8_t *raws = panels + 2 * panel_bytes;
-    const struct gpu_operand *packed = &call->operands[0];
+    const struct gpu_operand *packed = &call->operands[MATMUL_GROUP_PACKED];
     const GLOBAL uint8_t *tokens = row_at(packed, share->first_token) + 2 * share->first_k;
     uint64_t stride = packed->row_stride_bytes;
     uint32_t first_block = share->first_k / 256, blocks = share->k / 256, quarters = 4 * blocks;

@@ -1,7 +1,7 @@
 /* matmul_one.c - products of weights with one row of activations: decoding one sequence.
  *
  * A team owns a slice of columns, keeps their activations in registers for the whole kernel, and
- * takes its slice of one row of weights after the other; the teams of a row (words[1] of them) each
+ * takes its slice of one row of weights after the other; the warps of a row (its members) each
  * have a slice. Weights come through a ring of the team's own in shared memory, 16 bytes a lane:
  * what is on its way takes no registers. It is asked for before the kernel that makes the
  * activations has ended, as much as the ring holds: weights do not change. It is asked for one
@@ -16,10 +16,8 @@
  * Order of a sum: a lane adds its units in increasing order, the lanes are added by halves, then
  * the slices in increasing order. It depends on the type and k alone.
  *
- * Operands: packed, three weights, three biases, three outputs. words[0]: bytes of a team's ring.
- * Where parts have different types, each has blocks of its own: words[2] and words[3] are the first
- * of the second's and the third's. words[4]: groups of the ring that are there before the
- * activations are waited for. */
+ * Operands: those of matmul_group. Arguments: struct matmul_one_args. Where parts have different
+ * types, each has blocks of its own. */
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/matmul_one_dot.h"
 #include "ops/gpu/kernels/part_blocks.h"
@@ -30,7 +28,7 @@ INLINE void one_fetch(const struct one_work *work, uint32_t dtype, uint32_t grou
                       SHARED uint8_t *stage)
 {
     uint32_t before, part = part_of_group(work->counts, group, &before);
-    const struct gpu_operand *weights = &work->call->operands[1 + part];
+    const struct gpu_operand *weights = &work->call->operands[MATMUL_GROUP_WEIGHTS + part];
     const uint32_t slice = one_slice_bytes(dtype), rows = one_rows(dtype);
     uint32_t skipped = work->member * slice, lane_at = lane_index() * 16;
     uint32_t row_bytes = (uint32_t)weights->width / 256 * (slice / (one_columns(dtype) / 256));
@@ -101,8 +99,8 @@ INLINE struct one_place one_find_place(const struct one_work *work, uint32_t dty
     if (group >= work->end || r >= one_rows(dtype))
         return place;
     uint32_t part = part_of_group(work->counts, group, &before);
-    const struct gpu_operand *bias = &work->call->operands[4 + part];
-    const struct gpu_operand *out = &work->call->operands[7 + part];
+    const struct gpu_operand *bias = &work->call->operands[MATMUL_GROUP_BIASES + part];
+    const struct gpu_operand *out = &work->call->operands[MATMUL_GROUP_OUTS + part];
     uint32_t row = (group - before) * one_rows(dtype) + r;
     if (row < out->width)
         place.out = row_f32(out, 0) + row;
@@ -132,19 +130,20 @@ INLINE void one_store(const struct one_work *work, uint32_t i, const struct one_
 
 INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct part_blocks blocks)
 {
+    const struct matmul_one_args *args = matmul_one_args_of(call);
     uint32_t teams = thread_count() / TEAM;
     struct one_work work = { .call = call,
-                             .members = call->words[1],
-                             .member = team_index() % call->words[1],
-                             .slots = teams / call->words[1],
-                             .ring = shared_memory() + team_index() * call->words[0],
-                             .sums = (SHARED float *)(shared_memory() + teams * call->words[0]) };
+                             .members = args->members,
+                             .member = team_index() % args->members,
+                             .slots = teams / args->members,
+                             .ring = shared_memory() + team_index() * args->ring_bytes,
+                             .sums = (SHARED float *)(shared_memory() + teams * args->ring_bytes) };
     early_allow();
     uint32_t count = part_count_groups(call, blocks.part_bits, one_rows(dtype), work.counts,
                                        &work.k);
     work.first = (uint32_t)((uint64_t)count * blocks.index / blocks.count);
     work.end = (uint32_t)((uint64_t)count * (blocks.index + 1) / blocks.count);
-    const uint32_t stage_bytes = call->words[0] / ONE_STAGES;
+    const uint32_t stage_bytes = args->ring_bytes / ONE_STAGES;
     uint32_t now = work.first + team_index() / work.members, ahead = now;
     SHARED uint8_t *empty = work.ring;
     UNROLL
@@ -152,7 +151,7 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct par
         if (ahead < work.end)
             one_fetch(&work, dtype, ahead, empty);
         copy_commit();
-        if (s < call->words[4])
+        if (s < args->waited)
             copy_wait(0);
     }
     early_wait();
@@ -161,7 +160,7 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct par
     one_load_acts(&work, dtype, &acts);
     /* Not in the loop: every round of it would pay. */
     made_here(acts.words[0][0], acts.words[3][3], acts.scales[0]);
-    SHARED uint8_t *full = work.ring, *behind = work.ring + call->words[0];
+    SHARED uint8_t *full = work.ring, *behind = work.ring + args->ring_bytes;
     SHARED float *place_of_sum = one_find_sum(&work, now, one_rows(dtype));
     const uint32_t sums_apart = work.slots * ONE_ROWS_MOST * work.members;
     for (; now < work.end; now += work.slots, ahead += work.slots) {
@@ -218,8 +217,10 @@ KERNEL(matmul_one_f16)
 /* Each part has its own type, of those packed as levels. */
 KERNEL(matmul_one_levels)
 {
+    const struct matmul_one_args *args = matmul_one_args_of(&call);
     uint32_t dtype;
-    struct part_blocks blocks = part_blocks_own(&call, call.words[2], call.words[3], &dtype);
+    struct part_blocks blocks = part_blocks_own(&call, args->second_block, args->third_block,
+                                                &dtype);
     if (dtype == DTYPE_Q4_K)
         one_multiply(&call, DTYPE_Q4_K, blocks);
     else if (dtype == DTYPE_Q6_K_X8)

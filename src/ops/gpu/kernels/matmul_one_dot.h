@@ -40,7 +40,7 @@ INLINE words4 one_words(const GLOBAL uint8_t *at)
 
 INLINE void one_load_acts(const struct one_work *work, uint32_t dtype, struct one_acts *acts)
 {
-    const GLOBAL uint8_t *row = row_at(&work->call->operands[0], 0);
+    const GLOBAL uint8_t *row = row_at(&work->call->operands[MATMUL_GROUP_PACKED], 0);
     uint32_t k = work->k;
     uint32_t lane = acts->lane, column = work->member * one_columns(dtype);
     if (dtype == DTYPE_BF16 || dtype == DTYPE_F16) {

@@ -3,7 +3,7 @@
  *
  * A team takes a few rows of weights at a time and streams their bytes, 16 at a time, through a
  * ring of its own in shared memory, from where any two bytes can be had. Order of a sum and
- * operands as in matmul.c. words[0]: bytes of a row in a stage of the ring. */
+ * operands as in matmul.c. Arguments: struct matmul_ring_args. */
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/packing.h"
@@ -31,13 +31,13 @@ INLINE uint32_t ring_groups_of(const struct gpu_operand *weights)
 
 INLINE void ring_seek(const struct gpu_call *call, struct ring_cursor *cursor, uint32_t group)
 {
-    uint32_t in_first = ring_groups_of(&call->operands[1]),
-             in_second = ring_groups_of(&call->operands[2]);
+    uint32_t in_first = ring_groups_of(&call->operands[MATMUL_GROUP_WEIGHTS]),
+             in_second = ring_groups_of(&call->operands[MATMUL_GROUP_WEIGHTS + 1]);
     cursor->group = group;
     cursor->offset = 0;
     cursor->part = group < in_first ? 0 : group < in_first + in_second ? 1 : 2;
     uint32_t before = cursor->part == 0 ? 0 : cursor->part == 1 ? in_first : in_first + in_second;
-    const struct gpu_operand *weights = &call->operands[1 + cursor->part];
+    const struct gpu_operand *weights = &call->operands[MATMUL_GROUP_WEIGHTS + cursor->part];
     cursor->first_row = (group - before) * ROWS;
     cursor->row_bytes = (uint32_t)weights->row_stride_bytes;
     cursor->chunk_bytes = matmul_chunk_bytes(weights->dtype);
@@ -222,8 +222,8 @@ INLINE void ring_store_sums(const struct gpu_call *call, const struct ring_curso
                             uint32_t tokens, uint32_t first_token, uint32_t token_count,
                             float sums[ROWS][TOKENS_MOST])
 {
-    const struct gpu_operand *bias = &call->operands[4 + cursor->part];
-    const struct gpu_operand *out = &call->operands[7 + cursor->part];
+    const struct gpu_operand *bias = &call->operands[MATMUL_GROUP_BIASES + cursor->part];
+    const struct gpu_operand *out = &call->operands[MATMUL_GROUP_OUTS + cursor->part];
     UNROLL
     for (uint32_t r = 0; r < ROWS; r++) {
         UNROLL
@@ -250,11 +250,12 @@ INLINE void ring_add_chunk(const struct ring_work *work, uint32_t dtype, uint32_
 
 INLINE void ring_multiply(const struct gpu_call *call, uint32_t tokens)
 {
-    const struct gpu_operand *packed = &call->operands[0];
-    uint32_t stage_bytes = call->words[0];
+    const struct gpu_operand *packed = &call->operands[MATMUL_GROUP_PACKED];
+    uint32_t stage_bytes = matmul_ring_args_of(call)->row_bytes;
     uint32_t teams = thread_count() / TEAM;
-    uint32_t group_count = ring_groups_of(&call->operands[1]) + ring_groups_of(&call->operands[2]) +
-                           ring_groups_of(&call->operands[3]);
+    uint32_t group_count = ring_groups_of(&call->operands[MATMUL_GROUP_WEIGHTS]) +
+                           ring_groups_of(&call->operands[MATMUL_GROUP_WEIGHTS + 1]) +
+                           ring_groups_of(&call->operands[MATMUL_GROUP_WEIGHTS + 2]);
     uint32_t group = block_x() * teams + team_index(), step = block_count_x() * teams;
     SHARED uint8_t *ring = shared_memory() + team_index() * (STAGES * ROWS * stage_bytes);
     struct ring_cursor ahead = { .group = group }, now = { .group = group };
@@ -277,8 +278,9 @@ INLINE void ring_multiply(const struct gpu_call *call, uint32_t tokens)
     uint32_t left = (uint32_t)packed->rows - first_token;
     uint32_t token_count = left < tokens ? left : tokens;
     /* The same for every part; some may be absent. */
-    uint32_t k = (uint32_t)(call->operands[1].width | call->operands[2].width |
-                            call->operands[3].width);
+    uint32_t k = (uint32_t)(call->operands[MATMUL_GROUP_WEIGHTS].width |
+                            call->operands[MATMUL_GROUP_WEIGHTS + 1].width |
+                            call->operands[MATMUL_GROUP_WEIGHTS + 2].width);
     struct ring_work work = { .stage_bytes = stage_bytes,
                               .k = k,
                               .acts = row_at(packed, first_token),
@@ -301,7 +303,7 @@ INLINE void ring_multiply(const struct gpu_call *call, uint32_t tokens)
             ring_advance(call, &ahead, step, group_count);
         }
         copy_commit();
-        uint32_t dtype = call->operands[1 + now.part].dtype;
+        uint32_t dtype = call->operands[MATMUL_GROUP_WEIGHTS + now.part].dtype;
         uint32_t weights = matmul_chunk_weights(dtype);
         work.stage = ring + stage * ROWS * stage_bytes;
         work.first = now.offset / now.chunk_bytes * weights;

@@ -7,10 +7,8 @@
  * Order of a sum: k in steps of 16, each as the matrix unit adds it, accumulated in f32. It depends
  * on k alone.
  *
- * Operands: packed (PACK_F16 or PACK_BF16), weights, bias, out. words[0]: tiles of tokens;
- * words[1]: first row of the weights' part; words[2]: rows of it; words[3]: the part is halves in
- * the workspace, not the operand; words[4]: rows of the output lie at multiples of 8 bytes, so two
- * values are stored at once. x counts tiles of tokens, then of rows. */
+ * Operands: enum matmul_warpgroup_operand, packed as PACK_F16 or PACK_BF16. Arguments: struct
+ * matmul_warpgroup_args. x counts tiles of tokens, then of rows. */
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/warpgroup.h"
 #include "ops/gpu/packing.h"
@@ -51,12 +49,14 @@ struct warpgroup_tile {
 INLINE void find_sources(const struct gpu_call *call, const struct warpgroup_tile *tile,
                          struct sources *sources)
 {
-    const struct gpu_operand *packed = &call->operands[0], *weights = &call->operands[1];
+    const struct gpu_operand *packed = &call->operands[MATMUL_WARPGROUP_PACKED],
+                             *weights = &call->operands[MATMUL_WARPGROUP_WEIGHTS];
     uint32_t row = thread_index() / 8, piece = thread_index() % 8 * 16;
-    bool unpacked = call->words[3];
+    const struct matmul_warpgroup_args *args = matmul_warpgroup_args_of(call);
+    bool unpacked = args->unpacked;
     uint32_t stride = unpacked ? 2 * (uint32_t)weights->width : (uint32_t)weights->row_stride_bytes;
     uint64_t first = unpacked ? call->workspace + GPU_COUNTER_BYTES
-                              : weights->address + (uint64_t)call->words[1] * stride;
+                              : weights->address + (uint64_t)args->first_row * stride;
     sources->tokens = row_at(packed, tile->first_token) + piece;
     sources->weights = (const GLOBAL uint8_t *)(first + (uint64_t)tile->first_row * stride) + piece;
     UNROLL
@@ -82,7 +82,9 @@ INLINE float row_scale(const struct gpu_operand *packed, uint64_t k, bool is_bf1
 INLINE void store_tile(const struct gpu_call *call, const struct warpgroup_tile *tile, bool is_bf16,
                        const float sums[WARPGROUP_SUMS])
 {
-    const struct gpu_operand *bias = &call->operands[2], *out = &call->operands[3];
+    const struct gpu_operand *bias = &call->operands[MATMUL_WARPGROUP_BIAS],
+                             *out = &call->operands[MATMUL_WARPGROUP_OUT];
+    const struct matmul_warpgroup_args *args = matmul_warpgroup_args_of(call);
     uint32_t lane = lane_index();
     UNROLL
     for (uint32_t half = 0; half < 2; half++) {
@@ -90,8 +92,9 @@ INLINE void store_tile(const struct gpu_call *call, const struct warpgroup_tile 
         if (token >= tile->tokens)
             continue;
         token += tile->first_token;
-        float scale = row_scale(&call->operands[0], call->operands[1].width, is_bf16, token);
-        uint32_t first = call->words[1] + tile->first_row;
+        float scale = row_scale(&call->operands[MATMUL_WARPGROUP_PACKED],
+                                call->operands[MATMUL_WARPGROUP_WEIGHTS].width, is_bf16, token);
+        uint32_t first = args->first_row + tile->first_row;
         GLOBAL float *row = row_f32(out, token) + first;
         const GLOBAL float *added = bias->address ? row_f32(bias, 0) + first : 0;
         UNROLL
@@ -104,7 +107,7 @@ INLINE void store_tile(const struct gpu_call *call, const struct warpgroup_tile 
                 low += added[at];
                 high += at + 1 < tile->rows ? added[at + 1] : 0.0f;
             }
-            if (at + 1 < tile->rows && call->words[4]) {
+            if (at + 1 < tile->rows && args->stores_pairs) {
                 floats2 both = { low, high };
                 *(GLOBAL floats2 *)(row + at) = both;
             } else {
@@ -119,16 +122,18 @@ INLINE void store_tile(const struct gpu_call *call, const struct warpgroup_tile 
 INLINE void multiply_halves(const struct gpu_call *call, bool is_bf16)
 {
     SHARED uint8_t *memory = shared_memory();
-    uint32_t token_tile = block_x() % call->words[0], row_tile = block_x() / call->words[0];
+    const struct matmul_warpgroup_args *args = matmul_warpgroup_args_of(call);
+    uint32_t token_tile = block_x() % args->token_tiles, row_tile = block_x() / args->token_tiles;
     struct warpgroup_tile tile = { token_tile * WARPGROUP_TOKENS, WARPGROUP_TOKENS,
                                    row_tile * WARPGROUP_WEIGHTS, WARPGROUP_WEIGHTS };
-    uint32_t tokens_left = (uint32_t)call->operands[0].rows - tile.first_token;
-    uint32_t rows_left = call->words[2] - tile.first_row;
+    uint32_t tokens_left = (uint32_t)call->operands[MATMUL_WARPGROUP_PACKED].rows -
+                           tile.first_token;
+    uint32_t rows_left = args->rows - tile.first_row;
     tile.tokens = tokens_left < tile.tokens ? tokens_left : tile.tokens;
     tile.rows = rows_left < tile.rows ? rows_left : tile.rows;
     struct sources sources;
     find_sources(call, &tile, &sources);
-    uint32_t count = (uint32_t)call->operands[1].width / 64;
+    uint32_t count = (uint32_t)call->operands[MATMUL_WARPGROUP_WEIGHTS].width / 64;
     uint32_t row = thread_index() / 8;
     SHARED uint8_t *mine = memory + row * 128 + ((thread_index() ^ row) % 8) * 16;
     const SHARED uint8_t *my_tokens = memory + thread_index() / WARPGROUP * WARPGROUP_ROWS * 128;

@@ -13,12 +13,13 @@ KERNEL(rms_norm)
 {
     early_allow();
     const struct params_norm *params = (const void *)call.params;
-    uint32_t width = (uint32_t)call.operands[0].width, step = thread_count();
-    GLOBAL float *x = row_f32(&call.operands[0], block_x()); /* [width, tokens] */
-    const GLOBAL float *added = call.operands[1].address ? row_f32(&call.operands[1], block_x())
-                                                         : 0;
-    const GLOBAL float *weight = row_f32(&call.operands[2], 0); /* [width] */
-    GLOBAL float *out = row_f32(&call.operands[3], block_x());  /* [width, tokens] */
+    uint32_t width = (uint32_t)call.operands[RMS_NORM_X].width, step = thread_count();
+    GLOBAL float *x = row_f32(&call.operands[RMS_NORM_X], block_x()); /* [width, tokens] */
+    const GLOBAL float *added = call.operands[RMS_NORM_ADDED].address
+                                    ? row_f32(&call.operands[RMS_NORM_ADDED], block_x())
+                                    : 0;
+    const GLOBAL float *weight = row_f32(&call.operands[RMS_NORM_WEIGHT], 0); /* [width] */
+    GLOBAL float *out = row_f32(&call.operands[RMS_NORM_OUT], block_x());     /* [width, tokens] */
     float kept[KEPT], more[KEPT], weights[KEPT];
     float squares = 0;
     /* Weights do not change: they are asked for before the kernel before this one has ended. */
@@ -51,7 +52,9 @@ KERNEL(rms_norm)
     }
     float mean = block_sum(squares, (SHARED float *)shared_memory()) / (float)width;
     float scale = inverse_root(mean + params->epsilon);
-    GLOBAL uint8_t *packed = call.operands[4].address ? row_at(&call.operands[4], block_x()) : 0;
+    GLOBAL uint8_t *packed = call.operands[RMS_NORM_PACKED].address
+                                 ? row_at(&call.operands[RMS_NORM_PACKED], block_x())
+                                 : 0;
     UNROLL
     for (uint32_t n = 0; n < KEPT; n++) {
         uint32_t i = n * step + thread_index();
@@ -80,14 +83,15 @@ KERNEL(rms_norm_by_four)
 {
     early_allow();
     const struct params_norm *params = (const void *)call.params;
-    uint32_t fours = (uint32_t)call.operands[0].width / 4, step = thread_count();
+    uint32_t fours = (uint32_t)call.operands[RMS_NORM_X].width / 4, step = thread_count();
     uint32_t width = 4 * fours;
-    GLOBAL floats4 *x = (GLOBAL floats4 *)row_at(&call.operands[0], block_x());
-    const GLOBAL floats4 *added = call.operands[1].address
-                                      ? (GLOBAL floats4 *)row_at(&call.operands[1], block_x())
+    GLOBAL floats4 *x = (GLOBAL floats4 *)row_at(&call.operands[RMS_NORM_X], block_x());
+    const GLOBAL floats4 *added = call.operands[RMS_NORM_ADDED].address
+                                      ? (GLOBAL floats4 *)row_at(&call.operands[RMS_NORM_ADDED],
+                                                                 block_x())
                                       : 0;
-    const GLOBAL floats4 *weight = (GLOBAL floats4 *)row_at(&call.operands[2], 0);
-    GLOBAL floats4 *out = (GLOBAL floats4 *)row_at(&call.operands[3], block_x());
+    const GLOBAL floats4 *weight = (GLOBAL floats4 *)row_at(&call.operands[RMS_NORM_WEIGHT], 0);
+    GLOBAL floats4 *out = (GLOBAL floats4 *)row_at(&call.operands[RMS_NORM_OUT], block_x());
     const floats4 zero = { 0 };
     floats4 kept[KEPT_FOURS], more[KEPT_FOURS], weights[KEPT_FOURS];
     UNROLL
@@ -135,7 +139,9 @@ KERNEL(rms_norm_by_four)
     float mean = sum * part; /* and as a division rounds it */
     mean = __builtin_fmaf(__builtin_fmaf(-(float)width, mean, sum), part, mean);
     float scale = inverse_root(mean + params->epsilon);
-    GLOBAL uint8_t *packed = call.operands[4].address ? row_at(&call.operands[4], block_x()) : 0;
+    GLOBAL uint8_t *packed = call.operands[RMS_NORM_PACKED].address
+                                 ? row_at(&call.operands[RMS_NORM_PACKED], block_x())
+                                 : 0;
     UNROLL
     for (uint32_t n = 0; n < KEPT_FOURS; n++) {
         kept[n] *= scale;
@@ -163,13 +169,13 @@ KERNEL(head_norm)
 {
     ENTER(call);
     const struct params_norm *params = (const void *)call.params;
-    uint32_t head_dim = (uint32_t)call.operands[1].width;
-    uint32_t heads = (uint32_t)call.operands[0].width / head_dim;
+    uint32_t head_dim = (uint32_t)call.operands[HEAD_NORM_WEIGHT].width;
+    uint32_t heads = (uint32_t)call.operands[HEAD_NORM_X].width / head_dim;
     uint32_t head = block_x() * (thread_count() / TEAM) + team_index();
     if (head >= heads)
         return;
-    GLOBAL float *x = row_f32(&call.operands[0], block_y()) + head * head_dim;
-    const GLOBAL float *weight = row_f32(&call.operands[1], 0); /* [head_dim] */
+    GLOBAL float *x = row_f32(&call.operands[HEAD_NORM_X], block_y()) + head * head_dim;
+    const GLOBAL float *weight = row_f32(&call.operands[HEAD_NORM_WEIGHT], 0); /* [head_dim] */
     float squares = 0;
     for (uint32_t i = lane_index(); i < head_dim; i += TEAM)
         squares += x[i] * x[i];

@@ -4,16 +4,16 @@
 #include "ops/gpu/kernels/pack_halves.h"
 #include "ops/params.h"
 
-/* Of act_pack and attention: x, packed. words[0]: format. The loads of a thread do not wait for
+/* Operands of act_pack. Arguments: struct pack_halves_args. The loads of a thread do not wait for
  * each other: up to KEPT_OF_PACK values stay in registers, those of longer rows are read again. */
 #define KEPT_OF_PACK 16
 KERNEL(pack_halves)
 {
     ENTER(call);
-    const struct gpu_operand *x = &call.operands[0]; /* [k, tokens] */
+    const struct gpu_operand *x = &call.operands[ACT_PACK_X]; /* [k, tokens] */
     const GLOBAL float *row = row_f32(x, block_x());
-    GLOBAL uint8_t *packed = row_at(&call.operands[1], block_x());
-    uint32_t k = (uint32_t)x->width, format = call.words[0], largest = 0;
+    GLOBAL uint8_t *packed = row_at(&call.operands[ACT_PACK_PACKED], block_x());
+    uint32_t k = (uint32_t)x->width, format = pack_halves_args_of(&call)->format, largest = 0;
     uint32_t step = 2 * thread_count(), kept_to = KEPT_OF_PACK / 2 * step;
     float kept[KEPT_OF_PACK];
     UNROLL
@@ -45,19 +45,20 @@ KERNEL(pack_halves)
 #define KEPT_OF_NORM 4
 #define KEPT_OF_SWIGLU 8
 
-/* Operands of rms_norm, all rows at multiples of 16 bytes. words[0]: format. */
+/* Operands of rms_norm, all rows at multiples of 16 bytes. Arguments: struct pack_halves_args. */
 KERNEL(rms_norm_halves)
 {
     const struct params_norm *params = (const void *)call.params;
-    uint32_t fours = (uint32_t)call.operands[0].width / 4, step = thread_count();
-    uint32_t format = call.words[0];
-    GLOBAL floats4 *x = (GLOBAL floats4 *)row_at(&call.operands[0], block_x());
-    const GLOBAL floats4 *added = call.operands[1].address
-                                      ? (GLOBAL floats4 *)row_at(&call.operands[1], block_x())
+    uint32_t fours = (uint32_t)call.operands[RMS_NORM_X].width / 4, step = thread_count();
+    uint32_t format = pack_halves_args_of(&call)->format;
+    GLOBAL floats4 *x = (GLOBAL floats4 *)row_at(&call.operands[RMS_NORM_X], block_x());
+    const GLOBAL floats4 *added = call.operands[RMS_NORM_ADDED].address
+                                      ? (GLOBAL floats4 *)row_at(&call.operands[RMS_NORM_ADDED],
+                                                                 block_x())
                                       : 0;
-    const GLOBAL floats4 *weight = (GLOBAL floats4 *)row_at(&call.operands[2], 0);
-    GLOBAL floats4 *out = (GLOBAL floats4 *)row_at(&call.operands[3], block_x());
-    GLOBAL uint8_t *packed = row_at(&call.operands[4], block_x());
+    const GLOBAL floats4 *weight = (GLOBAL floats4 *)row_at(&call.operands[RMS_NORM_WEIGHT], 0);
+    GLOBAL floats4 *out = (GLOBAL floats4 *)row_at(&call.operands[RMS_NORM_OUT], block_x());
+    GLOBAL uint8_t *packed = row_at(&call.operands[RMS_NORM_PACKED], block_x());
     const floats4 zero = { 0 };
     floats4 kept[KEPT_OF_NORM], more[KEPT_OF_NORM], weights[KEPT_OF_NORM], squares = zero;
     early_allow();
@@ -116,16 +117,16 @@ KERNEL(rms_norm_halves)
         store_halves(format, packed, i, out[i], factor);
 }
 
-/* Operands of swiglu, all rows at multiples of 16 bytes. words[0]: format. */
+/* Operands of swiglu, all rows at multiples of 16 bytes. Arguments: struct pack_halves_args. */
 KERNEL(swiglu_halves)
 {
     ENTER(call);
-    uint32_t fours = (uint32_t)call.operands[2].width / 4, step = thread_count();
-    uint32_t format = call.words[0], largest = 0;
-    const GLOBAL floats4 *gate = (GLOBAL floats4 *)row_at(&call.operands[0], block_x());
-    const GLOBAL floats4 *up = (GLOBAL floats4 *)row_at(&call.operands[1], block_x());
-    GLOBAL floats4 *out = (GLOBAL floats4 *)row_at(&call.operands[2], block_x());
-    GLOBAL uint8_t *packed = row_at(&call.operands[3], block_x());
+    uint32_t fours = (uint32_t)call.operands[SWIGLU_OUT].width / 4, step = thread_count();
+    uint32_t format = pack_halves_args_of(&call)->format, largest = 0;
+    const GLOBAL floats4 *gate = (GLOBAL floats4 *)row_at(&call.operands[SWIGLU_GATE], block_x());
+    const GLOBAL floats4 *up = (GLOBAL floats4 *)row_at(&call.operands[SWIGLU_UP], block_x());
+    GLOBAL floats4 *out = (GLOBAL floats4 *)row_at(&call.operands[SWIGLU_OUT], block_x());
+    GLOBAL uint8_t *packed = row_at(&call.operands[SWIGLU_PACKED], block_x());
     const floats4 zero = { 0 };
     floats4 kept[KEPT_OF_SWIGLU], more[KEPT_OF_SWIGLU];
     UNROLL

@@ -1,5 +1,5 @@
 /* part_blocks.h - which part of a product a block does, of up to three that are multiplied together
- * (operands 1 to 3). */
+ *. */
 #ifndef GRETA_OPS_GPU_KERNELS_PART_BLOCKS_H
 #define GRETA_OPS_GPU_KERNELS_PART_BLOCKS_H
 
@@ -24,9 +24,9 @@ INLINE struct part_blocks part_blocks_own(const struct gpu_call *call, uint32_t 
     uint32_t block = block_x(), part = block < second ? 0 : block < third ? 1 : 2;
     uint32_t first = part == 0 ? 0 : part == 1 ? second : third;
     uint32_t end = part == 0 ? second : part == 1 ? third : block_count_x();
-    *ret_dtype = part == 0   ? call->operands[1].dtype
-                 : part == 1 ? call->operands[2].dtype
-                             : call->operands[3].dtype;
+    *ret_dtype = part == 0   ? call->operands[MATMUL_GROUP_WEIGHTS].dtype
+                 : part == 1 ? call->operands[MATMUL_GROUP_WEIGHTS + 1].dtype
+                             : call->operands[MATMUL_GROUP_WEIGHTS + 2].dtype;
     return (struct part_blocks){ 1u << part, block - first, end - first };
 }
 
@@ -38,7 +38,7 @@ INLINE uint32_t part_count_groups(const struct gpu_call *call, uint32_t part_bit
     uint32_t count = 0, k = 0;
     UNROLL
     for (uint32_t part = 0; part < 3; part++) {
-        const struct gpu_operand *weights = &call->operands[1 + part];
+        const struct gpu_operand *weights = &call->operands[MATMUL_GROUP_WEIGHTS + part];
         bool done = weights->address && (part_bits >> part & 1);
         counts[part] = done ? ((uint32_t)weights->rows + rows - 1) / rows : 0;
         count += counts[part];

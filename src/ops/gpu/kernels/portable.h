@@ -17,6 +17,7 @@
 #define GRETA_OPS_GPU_KERNELS_PORTABLE_H
 
 #include "device/abi/abi.h"
+#include "ops/gpu/kernel_args.h"
 #include "ops/gpu/tiling.h"
 
 #include <stdbool.h>

@@ -24,7 +24,8 @@ INLINE uint32_t source_q6_k(uint32_t at)
 KERNEL(relay)
 {
     ENTER_ALONE(call);
-    const struct gpu_operand *source = &call.operands[0], *target = &call.operands[1];
+    const struct gpu_operand *source = &call.operands[RELAY_SOURCE],
+                             *target = &call.operands[RELAY_TARGET];
     bool is_q8_0 = target->dtype == DTYPE_Q8_0_X8;
     uint32_t block_bytes = is_q8_0 ? 272 : 1680;
     uint64_t at = 2 * ((uint64_t)block_x() * thread_count() + thread_index());
@@ -32,7 +33,7 @@ KERNEL(relay)
         return;
     uint64_t block = at / block_bytes * block_bytes;
     uint32_t within = (uint32_t)(at - block);
-    for (uint64_t row = block_y(); row < target->rows; row += call.words[0])
+    for (uint64_t row = block_y(); row < target->rows; row += relay_args_of(&call)->row_step)
         *(GLOBAL uint16_t *)(row_at(target, row) + at) = *(
             const GLOBAL uint16_t *)(row_at(source, row) + block +
                                      (is_q8_0 ? source_q8_0(within) : source_q6_k(within)));

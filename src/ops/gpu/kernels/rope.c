@@ -107,12 +107,15 @@ KERNEL(rope_table)
 {
     ENTER(call);
     const struct params_rope_table *params = (const void *)call.params;
-    const struct gpu_operand *table = &call.operands[1]; /* [dimensions, positions] */
+    const struct gpu_operand *table =
+        &call.operands[ROPE_TABLE_TABLE]; /* [dimensions, positions] */
     uint32_t pairs = (uint32_t)table->width / 2;
     uint32_t k = block_x() * thread_count() + thread_index();
     if (k >= pairs)
         return;
-    double factor = call.operands[0].address ? row_f32(&call.operands[0], 0)[k] : 1.0;
+    double factor = call.operands[ROPE_TABLE_FACTORS].address
+                        ? row_f32(&call.operands[ROPE_TABLE_FACTORS], 0)[k]
+                        : 1.0;
     double own = exp_double(-2.0 * k / (2.0 * pairs) * log_value(params->base)) / factor;
     double frequency = params->frequency_scale * own;
     if (is_yarn(params)) {
@@ -148,13 +151,13 @@ KERNEL(rope)
 {
     ENTER(call);
     const struct params_rope *params = (const void *)call.params;
-    const struct gpu_operand *x = &call.operands[0], *table = &call.operands[2],
-                             *also = &call.operands[3];
+    const struct gpu_operand *x = &call.operands[ROPE_X], *table = &call.operands[ROPE_TABLE],
+                             *also = &call.operands[ROPE_ALSO];
     uint32_t pairs = (uint32_t)table->width / 2;
-    uint64_t position = list_index(&call.operands[1], block_y());
+    uint64_t position = list_index(&call.operands[ROPE_POSITIONS], block_y());
     if (position >= table->rows) {
         if (thread_index() == 0 && block_x() == 0)
-            index_ok(&call, 1, position, table->rows);
+            index_ok(&call, ROPE_POSITIONS, position, table->rows);
         return;
     }
     const GLOBAL float *angles = row_f32(table, position);

@@ -18,16 +18,18 @@ KERNEL(rope_append)
 {
     ENTER(call);
     const struct params_rope *params = (const void *)call.params;
-    const struct gpu_operand *x = &call.operands[0], *table = &call.operands[2],
-                             *also = &call.operands[3], *keys = &call.operands[6];
-    uint64_t position = list_index(&call.operands[1], block_y());
-    uint64_t slot = list_index(&call.operands[5], block_y());
+    const struct gpu_operand *x = &call.operands[ROPE_APPEND_X],
+                             *table = &call.operands[ROPE_APPEND_TABLE],
+                             *also = &call.operands[ROPE_APPEND_ALSO],
+                             *keys = &call.operands[ROPE_APPEND_KEYS];
+    uint64_t position = list_index(&call.operands[ROPE_APPEND_POSITIONS], block_y());
+    uint64_t slot = list_index(&call.operands[ROPE_APPEND_SLOTS], block_y());
     bool turns = position < table->rows, stores = slot < keys->rows;
     if (thread_index() == 0 && block_x() == 0) {
         if (!turns)
-            index_ok(&call, 1, position, table->rows);
+            index_ok(&call, ROPE_POSITIONS, position, table->rows);
         if (!stores)
-            index_of_ok(&call, call.more_trap_ids[0], 2, slot, keys->rows);
+            index_of_ok(&call, call.more_trap_ids[0], KV_APPEND_SLOTS, slot, keys->rows);
     }
     const GLOBAL float *angles = row_f32(table, turns ? position : 0);
     uint32_t x_pairs = (uint32_t)x->width / 2, key_pairs = (uint32_t)also->width / 2;
@@ -36,8 +38,10 @@ KERNEL(rope_append)
         uint32_t at = 2 * (pair - x_pairs - key_pairs);
         if (at >= also->width || !stores)
             return;
-        append_half(&call.operands[7], slot, at, row_f32(&call.operands[4], block_y())[at]);
-        append_half(&call.operands[7], slot, at + 1, row_f32(&call.operands[4], block_y())[at + 1]);
+        append_half(&call.operands[ROPE_APPEND_VALUES], slot, at,
+                    row_f32(&call.operands[ROPE_APPEND_V], block_y())[at]);
+        append_half(&call.operands[ROPE_APPEND_VALUES], slot, at + 1,
+                    row_f32(&call.operands[ROPE_APPEND_V], block_y())[at + 1]);
         return;
     }
     bool is_key = pair >= x_pairs;

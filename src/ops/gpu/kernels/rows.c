@@ -3,26 +3,26 @@
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/kernels/kernel_call.h"
 
-/* Whether an index from the list is below the bound, the same for all threads of the block. If not,
- * one thread leaves the trap. */
-INLINE bool row_ok(const struct gpu_call *call, uint64_t index, uint64_t bound)
+/* True if an index from the operand `list` is below the bound, for all threads of the block alike.
+ * If it is not, one thread leaves the trap. */
+INLINE bool row_ok(const struct gpu_call *call, uint32_t list, uint64_t index, uint64_t bound)
 {
     if (index < bound)
         return true;
     if (thread_index() == 0 && block_x() == 0)
-        index_ok(call, 1, index, bound);
+        index_ok(call, list, index, bound);
     return false;
 }
 
 KERNEL(embed)
 {
     ENTER(call);
-    const struct gpu_operand *table = &call.operands[0]; /* [width, vocab] */
+    const struct gpu_operand *table = &call.operands[EMBED_TABLE]; /* [width, vocab] */
     uint64_t token = block_y();
-    uint64_t id = list_index(&call.operands[1], token);
-    if (!row_ok(&call, id, table->rows))
+    uint64_t id = list_index(&call.operands[EMBED_IDS], token);
+    if (!row_ok(&call, EMBED_IDS, id, table->rows))
         return;
-    GLOBAL float *out = row_f32(&call.operands[2], token); /* [width, tokens] */
+    GLOBAL float *out = row_f32(&call.operands[EMBED_OUT], token); /* [width, tokens] */
     uint32_t i = block_x() * thread_count() + thread_index();
     if (i < table->width)
         out[i] = decode_value(table->dtype, row_at(table, id), i);
@@ -31,11 +31,11 @@ KERNEL(embed)
 KERNEL(gather_rows)
 {
     ENTER(call);
-    const struct gpu_operand *x = &call.operands[0]; /* [width, tokens] */
-    uint64_t row = list_index(&call.operands[1], block_y());
-    if (!row_ok(&call, row, x->rows))
+    const struct gpu_operand *x = &call.operands[GATHER_ROWS_X]; /* [width, tokens] */
+    uint64_t row = list_index(&call.operands[GATHER_ROWS_ROWS], block_y());
+    if (!row_ok(&call, GATHER_ROWS_ROWS, row, x->rows))
         return;
     uint32_t i = block_x() * thread_count() + thread_index();
     if (i < x->width)
-        row_f32(&call.operands[2], block_y())[i] = row_f32(x, row)[i];
+        row_f32(&call.operands[GATHER_ROWS_OUT], block_y())[i] = row_f32(x, row)[i];
 }

@@ -11,7 +11,7 @@ INLINE uint32_t part_of_tile(const struct gpu_call *call, uint32_t tile, uint32_
 {
     uint32_t part = 0;
     for (; part < 2; part++) {
-        const struct gpu_operand *weights = &call->operands[1 + part];
+        const struct gpu_operand *weights = &call->operands[MATMUL_GROUP_WEIGHTS + part];
         uint32_t rows = weights->address ? (uint32_t)weights->rows : 0;
         uint32_t tiles = (rows + tile_rows - 1) / tile_rows;
         if (tile < tiles)

@@ -9,10 +9,8 @@
  * place on that depends on the tile and around to it; then the splits in their order. It depends on
  * type and k, on the row, and on how many rows and tokens the product has, by the number of splits.
  *
- * Operands: packed (PACK_F16, or PACK_BF16 for BF16), three weights, three biases, three outputs.
- * words[0]: splits, words[1]: values of k of a split; for halves also words[2]: first row,
- * words[3]: rows, words[4]: they are in the workspace, of one part alone. x counts splits, then
- * tiles of rows of all parts; y tiles of tokens. */
+ * Operands: those of matmul_group, packed as PACK_F16, or PACK_BF16 for BF16. Arguments: struct
+ * matmul_tiles_args. x counts splits, then tiles of rows of all parts; y tiles of tokens. */
 #ifndef GRETA_OPS_GPU_KERNELS_TILE_PRODUCTS_H
 #define GRETA_OPS_GPU_KERNELS_TILE_PRODUCTS_H
 
@@ -40,24 +38,25 @@ struct tile_share {
 
 INLINE void find_tile(const struct gpu_call *call, uint32_t tile_rows, struct tile_share *share)
 {
-    uint32_t splits = call->words[0], tile;
+    const struct matmul_tiles_args *args = matmul_tiles_args_of(call);
+    uint32_t splits = args->splits, tile;
     share->split = block_x() % splits;
     share->tile = block_x() / splits;
     uint32_t part = part_of_tile(call, share->tile, tile_rows, &tile);
-    share->weights = &call->operands[1 + part];
-    share->bias = &call->operands[4 + part];
-    share->out = &call->operands[7 + part];
+    share->weights = &call->operands[MATMUL_GROUP_WEIGHTS + part];
+    share->bias = &call->operands[MATMUL_GROUP_BIASES + part];
+    share->out = &call->operands[MATMUL_GROUP_OUTS + part];
     share->first_row = tile * tile_rows;
-    uint32_t all_rows = call->words[3] ? call->words[3] : (uint32_t)share->weights->rows;
+    uint32_t all_rows = args->rows ? args->rows : (uint32_t)share->weights->rows;
     uint32_t left = all_rows - share->first_row;
     share->rows = left < tile_rows ? left : tile_rows;
     share->first_token = block_y() * TILE_TOKENS_WIDE;
-    left = (uint32_t)call->operands[0].rows - share->first_token;
+    left = (uint32_t)call->operands[MATMUL_GROUP_PACKED].rows - share->first_token;
     share->tokens = left < TILE_TOKENS_WIDE ? left : TILE_TOKENS_WIDE;
     uint32_t k = (uint32_t)share->weights->width;
-    share->first_k = share->split * call->words[1];
+    share->first_k = share->split * args->split_k;
     left = share->first_k < k ? k - share->first_k : 0;
-    share->k = left < call->words[1] ? left : call->words[1];
+    share->k = left < args->split_k ? left : args->split_k;
 }
 
 /* ---- Products of panels --------------------------------------------------------------------- */
@@ -116,9 +115,9 @@ INLINE void multiply_panels(bool is_bf16, uint32_t tile_rows, const SHARED uint8
 INLINE void store_result(const struct gpu_call *call, const struct tile_share *share, uint32_t row,
                          uint32_t token, float sum)
 {
-    const struct gpu_operand *packed = &call->operands[0];
+    const struct gpu_operand *packed = &call->operands[MATMUL_GROUP_PACKED];
     token += share->first_token;
-    row += share->first_row + call->words[2];
+    row += share->first_row + matmul_tiles_args_of(call)->first_row;
     if (share->weights->dtype != DTYPE_BF16)
         sum *= *(const GLOBAL float *)(row_at(packed, token) + 2 * share->weights->width);
     if (share->bias->address)
@@ -130,10 +129,11 @@ INLINE void store_result(const struct gpu_call *call, const struct tile_share *s
 INLINE GLOBAL float *split_at(const struct gpu_call *call, const struct tile_share *share,
                               uint32_t tile_rows, uint32_t split)
 {
-    uint64_t tiles_x = block_count_x() / call->words[0];
+    const struct matmul_tiles_args *args = matmul_tiles_args_of(call);
+    uint64_t tiles_x = block_count_x() / args->splits;
     uint64_t tile = share->tile + tiles_x * block_y();
     return (GLOBAL float *)(call->workspace + GPU_COUNTER_BYTES) +
-           (tile * call->words[0] + split) * tile_rows * TILE_TOKENS_WIDE;
+           (tile * args->splits + split) * tile_rows * TILE_TOKENS_WIDE;
 }
 
 #define JOINED_AT_ONCE 8
@@ -143,24 +143,25 @@ INLINE void join_splits(const struct gpu_call *call, const struct tile_share *sh
                         uint32_t tile_rows)
 {
     SHARED uint32_t *flag = (SHARED uint32_t *)shared_memory();
-    uint32_t tiles_x = block_count_x() / call->words[0];
+    const struct matmul_tiles_args *args = matmul_tiles_args_of(call);
+    uint32_t tiles_x = block_count_x() / args->splits;
     GLOBAL uint32_t *counter = (GLOBAL uint32_t *)call->workspace + share->tile +
                                tiles_x * block_y();
-    if (!block_is_last(counter, call->words[0], flag))
+    if (!block_is_last(counter, args->splits, flag))
         return;
     const uint64_t apart = (uint64_t)tile_rows * TILE_TOKENS_WIDE / 4;
     volatile GLOBAL floats4 *first = (volatile GLOBAL floats4 *)split_at(call, share, tile_rows, 0);
     for (uint32_t i = thread_index(); i < apart; i += TILE_THREADS) {
         uint32_t token = 4 * i / tile_rows, row = 4 * i % tile_rows;
         floats4 sum = { 0 }, parts[JOINED_AT_ONCE];
-        for (uint32_t split = 0; split < call->words[0]; split += JOINED_AT_ONCE) {
+        for (uint32_t split = 0; split < args->splits; split += JOINED_AT_ONCE) {
             /* Asked for together: one after the other would take longer than the product. */
             UNROLL
             for (uint32_t n = 0; n < JOINED_AT_ONCE; n++)
-                parts[n] = first[i + apart * (split + n < call->words[0] ? split + n : split)];
+                parts[n] = first[i + apart * (split + n < args->splits ? split + n : split)];
             UNROLL
             for (uint32_t n = 0; n < JOINED_AT_ONCE; n++)
-                if (split + n < call->words[0])
+                if (split + n < args->splits)
                     sum += parts[n];
         }
         UNROLL
@@ -177,7 +178,7 @@ INLINE void store_sum(const struct gpu_call *call, const struct tile_share *shar
 {
     if (token >= share->tokens || row >= share->rows)
         return;
-    if (call->words[0] == 1)
+    if (matmul_tiles_args_of(call)->splits == 1)
         store_result(call, share, row, token, sum);
     else
         split[token * tile_rows + row] = sum;
@@ -198,7 +199,7 @@ INLINE void store_sums_of_tile(const struct gpu_call *call, const struct tile_sh
                     wave_token(tile_rows) + 16 * t + matrix_row(i), sums->values[t][r].values[i]);
         }
     }
-    if (call->words[0] > 1)
+    if (matmul_tiles_args_of(call)->splits > 1)
         join_splits(call, share, tile_rows);
 }
 

@@ -2,7 +2,7 @@
  * of BF16. The values are those of decode.h, rounded once. A thread takes a unit of weights that
  * lie together in the file and stores them 16 bytes at a time.
  *
- * Operands: weights. words[1]: first row, words[2]: rows. x counts parts of a row, y rows. */
+ * Operands: enum unpack_operand. Arguments: struct unpack_args. x counts parts of a row, y rows. */
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/tiling.h"
@@ -89,7 +89,7 @@ INLINE void copy_bf16(block_pointer row, uint32_t at, GLOBAL uint8_t *target)
 KERNEL(unpack_halves)
 {
     ENTER(call);
-    const struct gpu_operand *weights = &call.operands[0]; /* [k, rows] */
+    const struct gpu_operand *weights = &call.operands[UNPACK_WEIGHTS]; /* [k, rows] */
     uint32_t k = (uint32_t)weights->width, dtype = weights->dtype;
     uint32_t unit = block_x() * thread_count() + thread_index();
     uint32_t size = UNPACK_UNIT(dtype);
@@ -97,7 +97,7 @@ KERNEL(unpack_halves)
         return;
     GLOBAL uint8_t *target = (GLOBAL uint8_t *)(call.workspace + GPU_COUNTER_BYTES) +
                              (uint64_t)block_y() * 2 * k;
-    block_pointer row = row_at(weights, call.words[1] + block_y());
+    block_pointer row = row_at(weights, unpack_args_of(&call)->first_row + block_y());
     if (dtype == DTYPE_BF16) {
         copy_bf16(row, 8 * unit, target);
     } else if (dtype == DTYPE_Q4_K) {
