@@ -3,53 +3,16 @@
 
 #include <string.h>
 
-const struct words *words_of(enum analyze_language language)
-{
-    return language == ANALYZE_SPANISH ? &words_es : &words_en;
-}
+static const char *const all_words[][ANALYZE_LANGUAGE_COUNT] = {
+#define WORD(name, english, spanish) [WORD_##name] = { english, spanish },
+#include "report/words/all.def"
+#undef WORD
+};
 
 const char *words_get(enum analyze_language language, enum word word)
 {
-    ASSERT((unsigned)word < WORD_COUNT);
-    return words_of(language)->words[word];
-}
-
-const char *words_outcome(enum analyze_language language, enum audit_outcome outcome)
-{
-    ASSERT((unsigned)outcome < AUDIT_OUTCOME_COUNT);
-    return words_of(language)->outcomes[outcome];
-}
-
-const char *report_outcome_words(enum audit_outcome outcome, enum analyze_language language)
-{
-    return words_outcome(language, outcome);
-}
-
-const char *words_verdict(enum analyze_language language, enum verdict verdict)
-{
-    ASSERT((unsigned)verdict < VERDICT_COUNT);
-    return words_of(language)->verdicts[verdict];
-}
-
-const char *words_severity(enum analyze_language language, enum report_severity severity)
-{
-    ASSERT((unsigned)severity < REPORT_SEVERITY_COUNT);
-    return words_of(language)->severities[severity];
-}
-
-const char *words_mode(enum analyze_language language, enum report_row_mode mode)
-{
-    ASSERT((unsigned)mode < REPORT_ROW_MODE_COUNT);
-    return words_of(language)->modes[mode];
-}
-
-const char *words_intervention(enum analyze_language language, const char *slug)
-{
-    const struct words_intervention *row = words_of(language)->interventions;
-    for (; row->slug; row++)
-        if (strcmp(row->slug, slug) == 0)
-            return row->words;
-    return NULL;
+    ASSERT((unsigned)word < WORD_COUNT && (unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    return all_words[word][language];
 }
 
 struct words_part words_part(const char *at)

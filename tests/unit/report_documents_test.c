@@ -248,15 +248,19 @@ static void check_kind_absent(const char *text, uint8_t kind)
 static void check_spanish(const char *text)
 {
     for (size_t i = 0; i < WORD_COUNT; i++)
-        check_absent(text, words_en.words[i], words_es.words[i]);
+        check_absent(text, words_get(ANALYZE_ENGLISH, (enum word)i),
+                     words_get(ANALYZE_SPANISH, (enum word)i));
     for (size_t i = 0; i < EVENT_KIND_COUNT; i++)
         check_kind_absent(text, (uint8_t)i);
     for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
-        check_absent(text, words_en.outcomes[i], words_es.outcomes[i]);
+        check_absent(text, words_outcome(ANALYZE_ENGLISH, (enum audit_outcome)i),
+                     words_outcome(ANALYZE_SPANISH, (enum audit_outcome)i));
     for (size_t i = 0; i < VERDICT_COUNT; i++)
-        check_absent(text, words_en.verdicts[i], words_es.verdicts[i]);
+        check_absent(text, words_verdict(ANALYZE_ENGLISH, (enum verdict)i),
+                     words_verdict(ANALYZE_SPANISH, (enum verdict)i));
     for (size_t i = 0; i < REPORT_SEVERITY_COUNT; i++)
-        check_absent(text, words_en.severities[i], words_es.severities[i]);
+        check_absent(text, words_severity(ANALYZE_ENGLISH, (enum report_severity)i),
+                     words_severity(ANALYZE_SPANISH, (enum report_severity)i));
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct report_hypothesis_words *info = report_hypothesis_words((enum hypothesis)i);
         check_absent(text, info->title[ANALYZE_ENGLISH], info->title[ANALYZE_SPANISH]);
@@ -298,9 +302,10 @@ static void test_spanish_only(void **state)
         check_spanish(text_get(&text));
         text_release(&text);
         print(report_verdict_table, &specimen->facts, ANALYZE_SPANISH, &text);
-        check_contains("terminal", text_get(&text), words_es.verdicts[VERDICT_CONFIRMED]);
-        check_absent(text_get(&text), words_en.words[WORD_EVIDENCE_EXACT],
-                     words_es.words[WORD_EVIDENCE_EXACT]);
+        check_contains("terminal", text_get(&text),
+                       words_verdict(ANALYZE_SPANISH, VERDICT_CONFIRMED));
+        check_absent(text_get(&text), words_get(ANALYZE_ENGLISH, WORD_EVIDENCE_EXACT),
+                     words_get(ANALYZE_SPANISH, WORD_EVIDENCE_EXACT));
         text_release(&text);
         free(specimen);
     }
@@ -317,7 +322,7 @@ static void test_english_is_noticed(void **state)
     print(report_markdown, &specimen->facts, ANALYZE_ENGLISH, &text);
     size_t present = 0;
     for (size_t i = 0; i < WORD_COUNT; i++)
-        present += strstr(text_get(&text), words_en.words[i]) != NULL;
+        present += strstr(text_get(&text), words_get(ANALYZE_ENGLISH, (enum word)i)) != NULL;
     assert_true(present > WORD_COUNT / 3);
     text_release(&text);
     free(specimen);
