@@ -6,7 +6,7 @@ set(greta_external_base PkgConfig::JANSSON PkgConfig::ZSTD Threads::Threads ${CM
 set(greta_external_tensor m)
 set(greta_external_evaluate PkgConfig::XXHASH m)
 set(greta_external_event PkgConfig::XXHASH)
-set(greta_external_generate m)
+set(greta_external_session m)
 set(greta_external_report m)
 set(greta_external_campaign PkgConfig::JANSSON OpenSSL::Crypto)
 set(greta_external_gguf PkgConfig::XXHASH OpenSSL::Crypto)

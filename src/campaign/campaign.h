@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "device/device.h"
 #include "device/options.h"
-#include "generate/generate.h"
+#include "session/session.h"
 
 /* ---- Levels --------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "device/device.h"
 #include "device/options.h"
-#include "generate/generate.h"
+#include "session/session.h"
 
 #include <jansson.h>
 

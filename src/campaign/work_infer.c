@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "campaign/shadow.h"
-#include "generate/generate.h"
+#include "session/session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +36,6 @@ struct work_infer {
     /* Of the iteration that runs. */
     struct stress_draw draw;
     uint64_t random;
-    struct error noise_err;
-    enum status noise_status;
     uint64_t text_hash;
 };
 
@@ -184,27 +182,25 @@ static enum status make_noise(struct work_infer *work, struct error *err)
     return STATUS_OK;
 }
 
-/* All logits cross, greedy or not: equal runs are held to equal logits, and the best id alone would
- * hide what differs. */
-static enum status on_logits(void *context, uint32_t sequence, uint32_t step, const float *logits,
-                             struct error *err)
+/* All logits are copied to the host, greedy or not: equal runs must have equal logits, and the
+ * likeliest id alone would hide a difference. */
+static enum status on_logits(void *context, uint64_t request, uint32_t position,
+                             const float *logits, struct error *err)
 {
     (void)context;
-    (void)sequence;
-    (void)step;
+    (void)request;
+    (void)position;
     (void)logits;
     (void)err;
     return STATUS_OK;
 }
 
-static bool on_token(void *context, const struct generate_event *event)
+static enum status on_token(struct work_infer *work, uint32_t id, struct error *err)
 {
-    struct work_infer *work = context;
-    work->text_hash = work->text_hash * 31 + event->id + 1;
+    work->text_hash = work->text_hash * 31 + id + 1;
     worker_beat(work->worker);
     stress_pause(&work->draw, &work->random);
-    work->noise_status = make_noise(work, &work->noise_err);
-    return !work->noise_status;
+    return make_noise(work, err);
 }
 
 /* Takes memory for the time of an iteration; what the device has not is not asked for. */
@@ -256,51 +252,76 @@ static uint32_t *repeat_prompt(const struct work_infer *work, size_t *ret_count)
     return ids;
 }
 
-static enum status generate(struct work_infer *work, const struct generate_prompt *prompt,
-                            struct worker_run *run, struct error *err)
+/* Takes the events of a step; a request that failed fails the iteration. */
+static enum status take_events(struct work_infer *work, struct session *session,
+                               struct worker_run *run, struct error *err)
+{
+    struct session_event event;
+    while (session_take(session, &event)) {
+        if (event.kind == SESSION_TOKEN) {
+            run->tokens++;
+            TRY(on_token(work, event.token.id, err));
+        } else if (event.kind == SESSION_END && event.end.reason == SESSION_FAILED) {
+            *err = *event.end.error;
+            return err->status;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status run_session(struct work_infer *work, struct session *session,
+                               const uint32_t *ids, size_t count, struct worker_run *run,
+                               struct error *err)
 {
     const struct job *job = work->worker->job;
-    struct generate_options options = { .token_limit = job->token_limit,
-                                        .ignore_end = job->ignore_end,
-                                        .sampling = job->sampling,
-                                        .logits = on_logits,
-                                        .prompt_chunk = work->draw.chunk };
-    struct generate_result result = { 0 };
-    struct generate_timing timing = { 0 };
-    engine_restart(work->engine);
-    if (job->search.clear)
-        TRY(engine_clear(work->engine, err));
-    work->noise_status = STATUS_OK;
-    work->text_hash = 0;
-    enum status status = generate_run(work->engine, work->tokenizer, prompt, 1, &options, on_token,
-                                      work, &result, &timing, err);
-    run->tokens = result.token_count;
-    run->prompt_tokens = timing.prompt_tokens;
-    run->prompt_ns = timing.prompt_ns;
-    run->decode_ns = timing.decode_ns;
-    run->result = work->text_hash;
-    if (!status && work->noise_status) {
-        *err = work->noise_err;
-        status = work->noise_status;
+    struct session_request request = { .ids = ids,
+                                       .id_count = count,
+                                       .sampling = job->sampling,
+                                       .token_limit = job->token_limit,
+                                       .ignore_end = job->ignore_end,
+                                       .logits = on_logits };
+    uint64_t unused;
+    TRY(session_add(session, &request, &unused, err));
+    while (session_active_count(session)) {
+        enum status status = session_step(session, err);
+        TRY(status ? status : take_events(work, session, run, err));
     }
+    return STATUS_OK;
+}
+
+static enum status generate(struct work_infer *work, const uint32_t *ids, size_t count,
+                            struct worker_run *run, struct error *err)
+{
+    const struct session_options options = { .prompt_chunk = work->draw.chunk };
+    struct session *session;
+    engine_restart(work->engine);
+    if (work->worker->job->search.clear)
+        TRY(engine_clear(work->engine, err));
+    work->text_hash = 0;
+    TRY(session_create(work->engine, work->tokenizer, &options, &session, err));
+    enum status status = run_session(work, session, ids, count, run, err);
+    run->prompt_tokens = session_timing(session)->prompt_tokens;
+    run->prompt_ns = session_timing(session)->prompt_ns;
+    run->decode_ns = session_timing(session)->decode_ns;
+    run->result = work->text_hash;
+    session_destroy(session);
     return status;
 }
 
 enum status work_infer_run(struct work_infer *work, uint32_t iteration, struct error *err)
 {
     struct device_buffer pressure[PRESSURE_BUFFERS];
-    struct generate_prompt prompt;
+    size_t count;
     work->draw = stress_of(work->worker->job, iteration);
     work->random = work->worker->job->seed + iteration;
-    uint32_t *ids = repeat_prompt(work, &prompt.count);
+    uint32_t *ids = repeat_prompt(work, &count);
     if (!ids)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the prompt");
-    prompt.ids = ids;
-    struct worker_run run = { .work = "infer", .key = key_of(work, prompt.count) };
+    struct worker_run run = { .work = "infer", .key = key_of(work, count) };
     enum status status = worker_run_begin(work->worker, &run, err);
     if (!status) {
         uint32_t taken = take_memory(work, pressure);
-        status = generate(work, &prompt, &run, err);
+        status = generate(work, ids, count, &run, err);
         give_memory_back(work, pressure, taken);
     }
     worker_run_end(work->worker, &run, status, err);

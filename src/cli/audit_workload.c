@@ -4,8 +4,8 @@
 #include "cli/device_choice.h"
 #include "cli/infer_run.h"
 #include "cli/token_input.h"
-#include "generate/generate.h"
 #include "ops/ops.h"
+#include "session/session.h"
 #include "tokenizer/tokenizer.h"
 
 #include <string.h>
@@ -95,7 +95,7 @@ enum status audit_workload_read(struct audit_workload *workload,
         options->model = NULL;
     options->kv_type = dtype_name(kv_dtype);
     options->token_limit = settings->max_tokens >= 0 ? (uint32_t)settings->max_tokens
-                                                     : GENERATE_NO_LIMIT;
+                                                     : SESSION_NO_LIMIT;
     options->context = settings->context;
     options->batch = settings->batch;
     if (settings->micro_batch && (!options->batch || settings->micro_batch < options->batch))

@@ -19,21 +19,110 @@ static uint64_t choose_seed(const struct infer_settings *settings)
     return seed & 0x7FFFFFFFu; /* can be given back as --seed */
 }
 
-static bool on_token(void *context, const struct generate_event *event)
+static enum status on_logits(void *context, uint64_t request, uint32_t position,
+                             const float *logits, struct error *err)
 {
     struct infer_run *run = context;
-    cli_progress_end(&run->progress);
-    infer_output_token(&run->output, event);
-    return !cli_is_interrupted() && !ferror(stdout);
+    (void)request;
+    (void)position;
+    return infer_capture_logits(&run->capture, logits, run->report.config.vocab_size, err);
 }
 
-static enum status on_logits(void *context, uint32_t sequence, uint32_t step, const float *logits,
-                             struct error *err)
+/* How much of all prompts is read; false to stop. */
+static bool show_progress(struct infer_run *run)
 {
-    struct infer_run *run = context;
-    (void)sequence;
-    (void)step;
-    return infer_capture_logits(&run->capture, logits, run->report.config.vocab_size, err);
+    struct progress *progress = &run->progress.progress;
+    uint64_t done = 0, total = 0;
+    struct error unused;
+    for (size_t i = 0; i < run->count; i++) {
+        done += run->results[i].read_count;
+        total += infer_prompt_ids(run, i)->count;
+    }
+    return progress_step(progress, done, total, &unused) == STATUS_OK;
+}
+
+/* What the session reports; false in *ret_more to stop. */
+static enum status take_event(struct infer_run *run, const struct session_event *event,
+                              bool *ret_more, struct error *err)
+{
+    struct infer_result *result = &run->results[event->request];
+    if (event->kind == SESSION_PROMPT) {
+        result->read_count = event->prompt.done;
+        *ret_more = show_progress(run);
+        return STATUS_OK;
+    }
+    cli_progress_end(&run->progress);
+    if (event->kind == SESSION_TOKEN) {
+        result->token_count++;
+        result->read_count = (uint32_t)infer_prompt_ids(run, event->request)->count;
+    } else {
+        result->reason = event->end.reason;
+    }
+    infer_output_event(&run->output, event);
+    *ret_more = !cli_is_interrupted() && !ferror(stdout);
+    if (event->kind != SESSION_END || event->end.reason != SESSION_FAILED)
+        return STATUS_OK;
+    *err = *event->end.error;
+    return err->status;
+}
+
+/* A request for each prompt; the seed goes up by one from prompt to prompt. */
+static enum status add_requests(struct infer_run *run, const struct infer_summary *summary,
+                                struct session *session, struct error *err)
+{
+    const struct infer_settings *settings = run->settings;
+    for (size_t i = 0; i < run->count; i++) {
+        const struct tokenizer_ids *ids = infer_prompt_ids(run, i);
+        struct session_request request = {
+            .ids = ids->ids,
+            .id_count = ids->count,
+            .sampling = infer_sampling(settings, summary->plan.options.context, summary->seed + i),
+            .token_limit = settings->max_tokens >= 0 ? (uint32_t)settings->max_tokens
+                                                     : SESSION_NO_LIMIT,
+            .stops = run->stop_texts,
+            .stop_count = settings->stops.count,
+            .ignore_end = settings->ignore_end,
+            .show_special = settings->special,
+            .allow_bad = settings->allow_nan,
+            .logits = run->capture.has_logits ? on_logits : NULL,
+            .logits_context = run,
+        };
+        uint64_t id;
+        TRY(session_add(session, &request, &id, err));
+        ASSERT(id == i);
+    }
+    return STATUS_OK;
+}
+
+static enum status run_session(struct infer_run *run, struct session *session, struct error *err)
+{
+    struct session_event event;
+    bool more = true;
+    while (more && session_active_count(session)) {
+        enum status status = session_step(session, err);
+        while (more && session_take(session, &event)) {
+            /* What failed in the step also ended the requests: one report is enough. */
+            struct error unused;
+            if (take_event(run, &event, &more, status ? &unused : err) && !status)
+                return err->status;
+        }
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
+static enum status write_text(struct infer_run *run, struct infer_summary *summary,
+                              struct error *err)
+{
+    const struct session_options options = { .wait_for_chunks = true };
+    struct session *session;
+    TRY(session_create(run->engine, run->tokenizer, &options, &session, err));
+    enum status status = add_requests(run, summary, session, err);
+    if (!status)
+        status = run_session(run, session, err);
+    summary->timing = *session_timing(session);
+    session_destroy(session);
+    return status;
 }
 
 static void show_prompt(const struct infer_run *run)
@@ -44,25 +133,10 @@ static void show_prompt(const struct infer_run *run)
 
 static enum status generate(struct infer_run *run, struct infer_summary *summary, struct error *err)
 {
-    const struct infer_settings *settings = run->settings;
-    struct generate_options generate_options = {
-        .token_limit = settings->max_tokens >= 0 ? (uint32_t)settings->max_tokens
-                                                 : GENERATE_NO_LIMIT,
-        .ignore_end = settings->ignore_end,
-        .show_special = settings->special,
-        .allow_bad = settings->allow_nan,
-        .progress = &run->progress.progress,
-        .sampling = infer_sampling(settings, summary->plan.options.context, summary->seed),
-        .stops = run->stop_texts,
-        .stop_count = settings->stops.count,
-        .logits = run->capture.has_logits ? on_logits : NULL,
-    };
     cli_finish_calls();
     cli_progress_begin(&run->progress, run->invocation, "reading the prompt", "tokens");
     show_prompt(run);
-    enum status status = generate_run(run->engine, run->tokenizer, run->prompts, run->count,
-                                      &generate_options, on_token, run, run->results,
-                                      &summary->timing, err);
+    enum status status = write_text(run, summary, err);
     cli_progress_end(&run->progress);
     struct error second;
     enum status shown = infer_output_finish(&run->output, &second);

@@ -29,13 +29,14 @@ void infer_output_release(struct infer_output *output)
     *output = (struct infer_output){ 0 };
 }
 
-static void print_json(const struct infer_output *output, const struct generate_event *event)
+static void print_json(const struct infer_output *output, const struct session_event *event)
 {
-    json_t *line = json_pack("{s:i, s:i, s:s#, s:f}", "step", (int)event->step, "id",
-                             (int)event->id, "text", event->text.bytes, (int)event->text.length,
-                             "ms", (double)event->wait_ns / 1e6);
+    json_t *line = json_pack("{s:i, s:i, s:s#, s:f}", "step", (int)event->token.step, "id",
+                             (int)event->token.id, "text", event->token.text.bytes,
+                             (int)event->token.text.length, "ms",
+                             (double)event->token.wait_ns / 1e6);
     if (line && output->count > 1)
-        json_object_set_new(line, "sequence", json_integer(event->sequence));
+        json_object_set_new(line, "sequence", json_integer((json_int_t)event->request));
     if (line)
         json_dumpf(line, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
     fputc('\n', stdout);
@@ -71,14 +72,17 @@ static void show_turns(struct infer_output *output)
     }
 }
 
-void infer_output_token(struct infer_output *output, const struct generate_event *event)
+void infer_output_event(struct infer_output *output, const struct session_event *event)
 {
-    if (output->json) {
+    bool is_token = event->kind == SESSION_TOKEN;
+    if (output->json && is_token) {
         print_json(output, event);
-    } else {
-        text_add_bytes(&output->held[event->sequence], event->text.bytes, event->text.length);
-        output->ended[event->sequence] = event->reason != GENERATE_RUNNING;
-        if (event->sequence == output->turn)
+    } else if (!output->json && (is_token || event->end.token_count)) {
+        if (is_token)
+            text_add_bytes(&output->held[event->request], event->token.text.bytes,
+                           event->token.text.length);
+        output->ended[event->request] = !is_token;
+        if (event->request == output->turn)
             show_turns(output);
     }
     fflush(stdout);

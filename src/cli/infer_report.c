@@ -26,6 +26,12 @@ static uint64_t written_tokens(const struct infer_summary *summary)
     return count;
 }
 
+/* The name of a prompt's reason. */
+static const char *reason_name(const struct infer_result *result)
+{
+    return result->reason == SESSION_RUNNING ? "interrupted" : session_reason_name(result->reason);
+}
+
 /* Why all ended, or "several" where they differ; "error" of a run that failed. */
 static const char *reason_of(const struct infer_summary *summary, enum infer_ending ending)
 {
@@ -34,7 +40,7 @@ static const char *reason_of(const struct infer_summary *summary, enum infer_end
     for (size_t i = 1; i < summary->count; i++)
         if (summary->results[i].reason != summary->results[0].reason)
             return "several reasons";
-    return generate_reason_name(summary->results[0].reason);
+    return reason_name(&summary->results[0]);
 }
 
 /* The most memory this process had at a time, pages of the mapped model that were read included. */
@@ -64,7 +70,7 @@ enum infer_ending infer_ending_of(const struct infer_summary *summary, const str
         return INFER_FAILED;
     bool interrupted = err != NULL;
     for (size_t i = 0; i < summary->count; i++)
-        interrupted = interrupted || summary->results[i].reason == GENERATE_INTERRUPTED;
+        interrupted = interrupted || summary->results[i].reason == SESSION_RUNNING;
     if (interrupted)
         return INFER_INTERRUPTED;
     switch (cli_audit_answer(summary->audit)) {
@@ -89,18 +95,18 @@ static json_t *list_sequences(const struct infer_summary *summary)
 {
     json_t *list = json_array();
     for (size_t i = 0; list && i < summary->count; i++)
-        json_array_append_new(
-            list, json_pack("{s:I, s:s, s:I, s:I}", "sequence", (json_int_t)i, "reason",
-                            generate_reason_name(summary->results[i].reason), "generated_tokens",
-                            (json_int_t)summary->results[i].token_count, "seed",
-                            (json_int_t)summary->seed + (json_int_t)i));
+        json_array_append_new(list,
+                              json_pack("{s:I, s:s, s:I, s:I}", "sequence", (json_int_t)i, "reason",
+                                        reason_name(&summary->results[i]), "generated_tokens",
+                                        (json_int_t)summary->results[i].token_count, "seed",
+                                        (json_int_t)summary->seed + (json_int_t)i));
     return list;
 }
 
 static void print_json(const struct infer_summary *summary, enum infer_ending ending,
                        const struct error *err)
 {
-    const struct generate_timing *timing = &summary->timing;
+    const struct session_timing *timing = &summary->timing;
     json_t *line = json_pack(
         "{s:s, s:s?, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:{s:I, s:I, s:I, "
         "s:I, s:I}}",
@@ -133,7 +139,7 @@ static void print_json(const struct infer_summary *summary, enum infer_ending en
 
 static void print_timings(const struct infer_summary *summary)
 {
-    const struct generate_timing *timing = &summary->timing;
+    const struct session_timing *timing = &summary->timing;
     double prompt_ms = milliseconds(timing->prompt_ns), decode_ms = milliseconds(timing->decode_ns);
     uint64_t prompt = timing->prompt_tokens, decode = timing->decode_tokens;
     fprintf(stderr, "\nload time        = %10.2f ms\n", milliseconds(summary->load_ns));
@@ -198,7 +204,7 @@ void infer_print_summary(const struct infer_summary *summary, const struct error
             reason_of(summary, ending));
     for (size_t i = 0; ending != INFER_FAILED && summary->count > 1 && i < summary->count; i++)
         fprintf(stderr, "  prompt %zu: %u tokens, %s\n", i + 1, summary->results[i].token_count,
-                generate_reason_name(summary->results[i].reason));
+                reason_name(&summary->results[i]));
     print_memory(summary);
     cli_audit_print(summary->audit);
 }

@@ -4,7 +4,7 @@
 #define GRETA_CLI_INFER_REPORT_H
 
 #include "cli/audit_options.h"
-#include "generate/generate.h"
+#include "session/session.h"
 
 /* Text as it comes. Of several prompts one is at its turn and shown at once; what the others write
  * is held until they are. */
@@ -20,11 +20,18 @@ struct infer_output {
 
 MUST_CHECK enum status infer_output_open(struct infer_output *output, bool json, size_t count,
                                          struct error *err);
-/* Writes what can be shown now to standard output. */
-void infer_output_token(struct infer_output *output, const struct generate_event *event);
+/* Takes a token or an end; writes what can be shown now to standard output. */
+void infer_output_event(struct infer_output *output, const struct session_event *event);
 /* Nothing more comes: shows the rest. STATUS_NO_MEMORY if some text was lost. */
 MUST_CHECK enum status infer_output_finish(struct infer_output *output, struct error *err);
 void infer_output_release(struct infer_output *output);
+
+/* What became of a prompt. */
+struct infer_result {
+    enum session_reason reason; /* SESSION_RUNNING of one that did not end: it was interrupted */
+    uint32_t token_count;       /* written */
+    uint32_t read_count;        /* tokens of the prompt */
+};
 
 /* How a run ended: its STATUS, the same on standard error and in JSON, and its exit status. */
 enum infer_ending {
@@ -44,9 +51,9 @@ struct infer_summary {
     uint64_t peak_bytes; /* of buffers on the device */
     struct engine_plan plan;
     struct cli_audit *audit; /* finished, or NULL */
-    const struct generate_result *results;
+    const struct infer_result *results;
     size_t count; /* of results */
-    struct generate_timing timing;
+    struct session_timing timing;
 };
 
 /* err: why it failed, or NULL. */

@@ -49,7 +49,6 @@ void infer_run_release(struct infer_run *run)
     for (size_t i = 0; i < CLI_LIST_LIMIT; i++)
         text_release(&run->stops[i]);
     free(run->ids);
-    free(run->prompts);
     free(run->results);
     infer_prompts_release(&run->texts);
     infer_output_release(&run->output);
@@ -151,7 +150,7 @@ static enum status check_inject(const struct infer_run *run, struct inject_plan 
     const struct infer_settings *settings = run->settings;
     uint64_t tokens = 0, written = settings->max_tokens >= 0 ? (uint64_t)settings->max_tokens : 0;
     for (size_t i = 0; i < run->count; i++)
-        tokens += run->prompts[i].count;
+        tokens += infer_prompt_ids(run, i)->count;
     /* Each prompt is read in one batch or more, and written one token at a time. */
     struct campaign_extent extent = { .step_limit = written ? tokens + written * run->count : 0 };
     TRY(campaign_check_inject(settings->inject, run->file, &extent, err));
@@ -270,9 +269,8 @@ static enum status encode_prompts(struct infer_run *run, struct error *err)
         cli_warn(run->invocation, "the file does not name its pre-tokenizer; words may be split "
                                   "wrongly");
     run->ids = calloc(run->texts.count, sizeof(*run->ids));
-    run->prompts = calloc(run->count, sizeof(*run->prompts));
     run->results = calloc(run->count, sizeof(*run->results));
-    if (!run->ids || !run->prompts || !run->results)
+    if (!run->ids || !run->results)
         return error_set(err, STATUS_NO_MEMORY, "no memory for prompts");
     for (size_t i = 0; i < run->texts.count; i++) {
         struct text_view view = { text_get(&run->texts.texts[i]), run->texts.texts[i].length };
@@ -281,10 +279,6 @@ static enum status encode_prompts(struct infer_run *run, struct error *err)
                              &run->ids[i], err));
         if (run->ids[i].count == 0)
             return error_set(err, STATUS_USAGE, "prompt: expected at least one token, found none");
-    }
-    for (size_t i = 0; i < run->count; i++) {
-        const struct tokenizer_ids *ids = &run->ids[run->texts.count == 1 ? 0 : i];
-        run->prompts[i] = (struct generate_prompt){ ids->ids, ids->count };
     }
     return STATUS_OK;
 }
@@ -340,6 +334,11 @@ struct sampler_settings infer_sampling(const struct infer_settings *settings, ui
                                       .frequency_penalty = settings->frequency_penalty,
                                       .repeat_last_n = recent,
                                       .seed = seed };
+}
+
+const struct tokenizer_ids *infer_prompt_ids(const struct infer_run *run, size_t prompt)
+{
+    return &run->ids[run->texts.count == 1 ? 0 : prompt];
 }
 
 enum status infer_run_prepare(struct infer_run *run, struct error *err)

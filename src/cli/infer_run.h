@@ -9,8 +9,8 @@
 #include "cli/infer_report.h"
 #include "cli/infer_settings.h"
 
-#include "generate/generate.h"
 #include "inject/inject.h"
+#include "session/session.h"
 
 #include <pthread.h>
 
@@ -34,10 +34,9 @@ struct infer_run {
     struct model_report report;
     struct tokenizer *tokenizer;
     struct infer_prompts texts;
-    struct tokenizer_ids *ids;       /* of each text */
-    struct generate_prompt *prompts; /* count */
-    struct generate_result *results; /* count */
-    size_t count;                    /* prompts to run: texts, or copies of one */
+    struct tokenizer_ids *ids;    /* of each text */
+    struct infer_result *results; /* count */
+    size_t count;                 /* prompts to run: texts, or copies of one */
     struct text stops[CLI_LIST_LIMIT];
     const char *stop_texts[CLI_LIST_LIMIT];
     struct cli_audit *audit;
@@ -60,6 +59,9 @@ MUST_CHECK enum status infer_run_prepare(struct infer_run *run, struct error *er
 void infer_run_stop(struct infer_run *run);
 /* Stops, if that was not done, and releases the rest. */
 void infer_run_release(struct infer_run *run);
+
+/* The tokens of a prompt, 0 to count - 1. */
+const struct tokenizer_ids *infer_prompt_ids(const struct infer_run *run, size_t prompt);
 
 /* context: the most tokens that can be recent. */
 struct sampler_settings infer_sampling(const struct infer_settings *settings, uint32_t context,

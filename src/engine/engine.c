@@ -116,6 +116,11 @@ struct device_stream engine_stream(const struct engine *engine)
     return engine->stream;
 }
 
+uint32_t engine_vocab_size(const struct engine *engine)
+{
+    return engine->config.vocab_size;
+}
+
 /* ---- Sequences ------------------------------------------------------------------------------ */
 
 uint32_t engine_length(const struct engine *engine, uint32_t sequence)

@@ -63,6 +63,7 @@ void engine_close(struct engine *engine); /* NULL is fine */
 
 const struct engine_plan *engine_plan(const struct engine *engine);
 struct device_stream engine_stream(const struct engine *engine);
+uint32_t engine_vocab_size(const struct engine *engine);
 
 /* Visits every weight, with its name in the file and its view on the device; stops at the first
  * failure of visit and returns it. */

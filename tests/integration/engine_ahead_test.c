@@ -5,7 +5,7 @@
 #include "ops_lab.h"
 
 #include "engine_scene.h"
-#include "generate/generate.h"
+#include "session/session.h"
 
 #define STEPS 8u
 #define SEQUENCES 3u
@@ -277,37 +277,22 @@ static void test_sequences_run_again(void **state)
 struct written {
     uint32_t ids[PROMPTS][EVENTS];
     uint32_t counts[PROMPTS];
-    enum generate_reason reasons[PROMPTS];
-    struct generate_result results[PROMPTS];
+    enum session_reason reasons[PROMPTS];
     struct text texts[PROMPTS];
-    struct generate_timing timing;
-    enum status status;
+    struct session_timing timing;
+    enum status status; /* of the first request that failed */
     struct error err;
-    const struct engine *engine;
-    uint32_t total, total_limit; /* tokens of all, after which it is interrupted; 0: never */
-    uint32_t ahead;              /* steps that were queued ahead */
+    uint32_t total;              /* tokens of all */
     uint32_t lengths[SEQUENCES]; /* of sequences in the end */
 };
 
-static bool note_token(void *context, const struct generate_event *event)
-{
-    struct written *written = context;
-    uint32_t prompt = event->sequence;
-    assert_true(prompt < PROMPTS && event->step == written->counts[prompt] && event->step < EVENTS);
-    written->ids[prompt][written->counts[prompt]++] = event->id;
-    written->reasons[prompt] = event->reason;
-    text_add_bytes(&written->texts[prompt], event->text.bytes, event->text.length);
-    written->ahead += engine_argmax_pending(written->engine) > 0;
-    return ++written->total != written->total_limit;
-}
-
-/* Who wants whole rows has every step waited for: the way it is without steps ahead. */
-static enum status ignore_logits(void *context, uint32_t sequence, uint32_t step,
+/* A session with this sink waits for every step: as if nothing were queued ahead. */
+static enum status ignore_logits(void *context, uint64_t request, uint32_t position,
                                  const float *logits, struct error *err)
 {
     (void)context;
-    (void)sequence;
-    (void)step;
+    (void)request;
+    (void)position;
     (void)logits;
     (void)err;
     return STATUS_OK;
@@ -319,10 +304,10 @@ static void release(struct written *written)
         text_release(&written->texts[i]);
 }
 
-struct request {
-    struct generate_options options;
+struct scenario {
+    struct session_request request; /* of each prompt */
     size_t prompt_count;
-    uint32_t total_limit;
+    uint32_t total_limit; /* tokens of all, after which nothing is stepped any more; 0: never */
 };
 
 static const uint32_t prompt_ids[PROMPTS][4] = { { 7, 300, 45, 99 },
@@ -332,22 +317,63 @@ static const uint32_t prompt_ids[PROMPTS][4] = { { 7, 300, 45, 99 },
                                                  { 31, 31, 200, 5 } };
 static const size_t prompt_lengths[PROMPTS] = { 4, 4, 3, 2, 4 };
 
-static void generate(struct scene *scene, const struct request *request, bool ahead,
+/* False to stop. */
+static bool note_event(struct written *written, const struct session_event *event,
+                       uint32_t total_limit)
+{
+    uint64_t prompt = event->request;
+    assert_true(prompt < PROMPTS);
+    if (event->kind == SESSION_TOKEN) {
+        assert_true(event->token.step == written->counts[prompt] && event->token.step < EVENTS);
+        written->ids[prompt][written->counts[prompt]++] = event->token.id;
+        text_add_bytes(&written->texts[prompt], event->token.text.bytes, event->token.text.length);
+        return ++written->total != total_limit;
+    }
+    if (event->kind != SESSION_END)
+        return true;
+    assert_int_equal(event->end.token_count, written->counts[prompt]);
+    written->reasons[prompt] = event->end.reason;
+    if (event->end.reason != SESSION_FAILED)
+        return true;
+    written->err = *event->end.error;
+    written->status = written->err.status;
+    return false;
+}
+
+static void run_session(struct scene *scene, struct session *session, uint32_t total_limit,
+                        struct written *written)
+{
+    struct session_event event;
+    bool more = true;
+    while (more && session_active_count(session)) {
+        CHECK_OK(session_step(session, &scene->err), &scene->err);
+        while (more && session_take(session, &event))
+            more = note_event(written, &event, total_limit);
+    }
+}
+
+static void generate(struct scene *scene, const struct scenario *scenario, bool ahead,
                      struct written *written)
 {
-    struct generate_prompt prompts[PROMPTS];
-    struct generate_options options = request->options;
+    struct session_request request = scenario->request;
     struct tokenizer *tokenizer;
-    options.sampling = (struct sampler_settings){ .top_k = 40, .top_p = 1, .repeat_penalty = 1 };
-    options.logits = ahead ? NULL : ignore_logits;
-    for (size_t i = 0; i < PROMPTS; i++)
-        prompts[i] = (struct generate_prompt){ prompt_ids[i], prompt_lengths[i] };
-    *written = (struct written){ .engine = scene->engine, .total_limit = request->total_limit };
+    struct session *session;
+    uint64_t id;
+    request.sampling = (struct sampler_settings){ .top_k = 40, .top_p = 1, .repeat_penalty = 1 };
+    request.logits = ahead ? NULL : ignore_logits;
+    *written = (struct written){ 0 };
     CHECK_OK(tokenizer_create(scene->file, &tokenizer, &scene->err), &scene->err);
     engine_restart(scene->engine);
-    written->status = generate_run(scene->engine, tokenizer, prompts, request->prompt_count,
-                                   &options, note_token, written, written->results,
-                                   &written->timing, &written->err);
+    CHECK_OK(session_create(scene->engine, tokenizer, NULL, &session, &scene->err), &scene->err);
+    for (size_t i = 0; i < scenario->prompt_count; i++) {
+        request.ids = prompt_ids[i];
+        request.id_count = prompt_lengths[i];
+        CHECK_OK(session_add(session, &request, &id, &scene->err), &scene->err);
+        assert_int_equal(id, i);
+    }
+    run_session(scene, session, scenario->total_limit, written);
+    written->timing = *session_timing(session);
+    session_destroy(session);
     assert_int_equal(engine_argmax_pending(scene->engine), 0);
     for (uint32_t i = 0; i < engine_plan(scene->engine)->options.sequence_limit; i++)
         written->lengths[i] = engine_length(scene->engine, i);
@@ -355,27 +381,25 @@ static void generate(struct scene *scene, const struct request *request, bool ah
 }
 
 /* Both ways; what they wrote is the same. Returns what was written ahead. */
-static struct written check_same(struct scene *scene, const struct request *request)
+static struct written check_same(struct scene *scene, const struct scenario *scenario)
 {
     struct written wanted, found;
-    generate(scene, request, false, &wanted);
-    generate(scene, request, true, &found);
-    assert_int_equal(wanted.ahead, 0);
-    assert_int_equal(found.ahead > 0, !lab_is_host()); /* where it pays */
+    generate(scene, scenario, false, &wanted);
+    generate(scene, scenario, true, &found);
+    assert_int_equal(wanted.timing.ahead_steps, 0);
+    assert_int_equal(found.timing.ahead_steps > 0, !lab_is_host()); /* where that is faster */
     assert_int_equal(found.status, wanted.status);
     if (found.status)
         assert_string_equal(found.err.text, wanted.err.text);
-    for (size_t i = 0; i < request->prompt_count; i++) {
+    for (size_t i = 0; i < scenario->prompt_count; i++) {
         assert_int_equal(found.counts[i], wanted.counts[i]);
         assert_memory_equal(found.ids[i], wanted.ids[i], wanted.counts[i] * sizeof(uint32_t));
         assert_int_equal(found.reasons[i], wanted.reasons[i]);
-        assert_int_equal(found.results[i].reason, wanted.results[i].reason);
-        assert_int_equal(found.results[i].token_count, wanted.results[i].token_count);
         assert_string_equal(text_get(&found.texts[i]), text_get(&wanted.texts[i]));
     }
     assert_int_equal(found.timing.decode_tokens, wanted.timing.decode_tokens);
     /* Each in a sequence of its own: nothing is left of steps that should not have been. */
-    if (request->prompt_count <= engine_plan(scene->engine)->options.sequence_limit)
+    if (scenario->prompt_count <= engine_plan(scene->engine)->options.sequence_limit)
         assert_memory_equal(found.lengths, wanted.lengths, sizeof(found.lengths));
     release(&wanted);
     return found;
@@ -405,22 +429,22 @@ static void test_lengths(void **state)
          sequences++) {
         start(&scene, sequences, CONTEXT);
         for (size_t prompts = 1; prompts <= PROMPTS; prompts += 4) {
-            struct request request = { .options = { .token_limit = 9, .ignore_end = true },
-                                       .prompt_count = prompts };
-            struct written written = check_same(&scene, &request);
-            assert_int_equal(written.reasons[0], GENERATE_LENGTH);
+            struct scenario scenario = { .request = { .token_limit = 9, .ignore_end = true },
+                                         .prompt_count = prompts };
+            struct written written = check_same(&scene, &scenario);
+            assert_int_equal(written.reasons[0], SESSION_LENGTH);
             assert_int_equal(written.counts[prompts - 1], 9);
             /* All but the prompt's and the last one, behind which it is known that none comes. */
             if (prompts == 1 && !lab_is_host())
-                assert_int_equal(written.ahead, 9 - 2);
+                assert_int_equal(written.timing.ahead_steps, 9 - 2);
             release(&written);
             /* Until the context is full: as many as go into it, and one more is chosen. */
-            request.options.token_limit = GENERATE_NO_LIMIT;
-            written = check_same(&scene, &request);
-            assert_int_equal(written.reasons[0], GENERATE_CONTEXT);
+            scenario.request.token_limit = SESSION_NO_LIMIT;
+            written = check_same(&scene, &scenario);
+            assert_int_equal(written.reasons[0], SESSION_CONTEXT);
             assert_int_equal(written.counts[0], CONTEXT - prompt_lengths[0] + 1);
             if (prompts == 1 && !lab_is_host())
-                assert_int_equal(written.ahead, written.counts[0] - 2);
+                assert_int_equal(written.timing.ahead_steps, written.counts[0] - 2);
             release(&written);
         }
         stop(&scene);
@@ -435,28 +459,28 @@ static void test_ends(void **state)
     struct scene scene;
     write_scene(&scene);
     start(&scene, SEQUENCES, CONTEXT);
-    struct request request = { .options = { .token_limit = 14, .ignore_end = true },
-                               .prompt_count = 1 };
-    struct written whole = check_same(&scene, &request);
+    struct scenario scenario = { .request = { .token_limit = 14, .ignore_end = true },
+                                 .prompt_count = 1 };
+    struct written whole = check_same(&scene, &scenario);
     uint32_t at = middle_of(&whole);
-    /* The callback. */
-    request.total_limit = at + 1;
-    struct written written = check_same(&scene, &request);
+    /* Stepping ends. */
+    scenario.total_limit = at + 1;
+    struct written written = check_same(&scene, &scenario);
     assert_int_equal(written.counts[0], at + 1);
-    assert_int_equal(written.results[0].reason, GENERATE_INTERRUPTED);
+    assert_int_equal(written.reasons[0], SESSION_RUNNING);
     release(&written);
-    request.prompt_count = PROMPTS;
-    request.total_limit = 0;
+    scenario.prompt_count = PROMPTS;
+    scenario.total_limit = 0;
     /* A stop string: the text so far, but for its beginning. */
     const char *text = text_get(&whole.texts[0]);
     size_t length = strlen(text);
     const char *stops[] = { text + length / 2 };
-    request.options.stops = stops;
-    request.options.stop_count = 1;
-    written = check_same(&scene, &request);
-    assert_int_equal(written.reasons[0], GENERATE_STOP);
+    scenario.request.stops = stops;
+    scenario.request.stop_count = 1;
+    written = check_same(&scene, &scenario);
+    assert_int_equal(written.reasons[0], SESSION_STOP);
     release(&written);
-    request.options.stop_count = 0;
+    scenario.request.stop_count = 0;
     stop(&scene);
     /* The end token. */
     static const char key[] = "tokenizer.ggml.eos_token_id";
@@ -471,11 +495,11 @@ static void test_ends(void **state)
     assert_true(found + sizeof(key) + 8 < count);
     poke(&scene, found + sizeof(key) - 1 + 4, &whole.ids[0][at], 4); /* behind the value's type */
     start(&scene, SEQUENCES, CONTEXT);
-    request.options.ignore_end = false;
-    request.prompt_count = lab_is_host() ? 1 : SEQUENCES;
-    for (; request.prompt_count <= PROMPTS; request.prompt_count += 2) {
-        written = check_same(&scene, &request);
-        assert_int_equal(written.reasons[0], GENERATE_END);
+    scenario.request.ignore_end = false;
+    scenario.prompt_count = lab_is_host() ? 1 : SEQUENCES;
+    for (; scenario.prompt_count <= PROMPTS; scenario.prompt_count += 2) {
+        written = check_same(&scene, &scenario);
+        assert_int_equal(written.reasons[0], SESSION_END_TOKEN);
         assert_int_equal(written.counts[0], at + 1);
         release(&written);
     }
@@ -491,9 +515,9 @@ static void test_bad_logits(void **state)
     struct scene scene;
     write_scene(&scene);
     start(&scene, 1, CONTEXT);
-    struct request request = { .options = { .token_limit = 12, .ignore_end = true },
-                               .prompt_count = 1 };
-    struct written whole = check_same(&scene, &request);
+    struct scenario scenario = { .request = { .token_limit = 12, .ignore_end = true },
+                                 .prompt_count = 1 };
+    struct written whole = check_same(&scene, &scenario);
     uint32_t at = middle_of(&whole);
     stop(&scene);
     poke_nan(&scene, "token_embd.weight", whole.ids[0][at]);
@@ -502,16 +526,16 @@ static void test_bad_logits(void **state)
     for (uint32_t sequences = lab_is_host() ? 1 : SEQUENCES; sequences <= SEQUENCES;
          sequences += 2) {
         start(&scene, sequences, CONTEXT);
-        request.options.allow_bad = false;
-        request.prompt_count = sequences;
-        struct written written = check_same(&scene, &request);
+        scenario.request.allow_bad = false;
+        scenario.prompt_count = sequences;
+        struct written written = check_same(&scene, &scenario);
         assert_int_equal(written.status, STATUS_BAD_FILE);
         check_contains("the message", written.err.text, words);
         check_contains("the message", written.err.text, "first seen in: token_embd, position");
         assert_int_equal(written.counts[0], at + 1);
         release(&written);
-        request.options.allow_bad = true;
-        written = check_same(&scene, &request);
+        scenario.request.allow_bad = true;
+        written = check_same(&scene, &scenario);
         assert_int_equal(written.status, STATUS_OK);
         assert_int_equal(written.counts[0], 12);
         release(&written);
@@ -531,11 +555,11 @@ static void test_other_choices(void **state)
     poke_nan(&scene, "output.weight", 77);
     for (uint32_t sequences = lab_is_host() ? 1 : 2; sequences <= 2; sequences++) {
         start(&scene, sequences, CONTEXT);
-        struct request request = {
-            .options = { .token_limit = 6, .ignore_end = true, .allow_bad = true },
+        struct scenario scenario = {
+            .request = { .token_limit = 6, .ignore_end = true, .allow_bad = true },
             .prompt_count = sequences + 1
         };
-        struct written written = check_same(&scene, &request);
+        struct written written = check_same(&scene, &scenario);
         uint32_t others = 0;
         for (uint32_t i = 0; i < written.counts[0]; i++)
             others += written.ids[0][i] != 0;

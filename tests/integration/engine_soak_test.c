@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "engine_scene.h"
-#include "generate/generate.h"
+#include "session/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,53 +143,58 @@ static void check_one(struct soak *soak)
 
 /* ---- Prompts -------------------------------------------------------------------------------- */
 
-static bool count_token(void *context, const struct generate_event *event)
-{
-    uint64_t *count = context;
-    (*count)++;
-    return event->sequence < 2 * SEQUENCES;
-}
-
-/* Twice as many prompts as sequences, some of them equal. */
+/* Twice as many requests as sequences, with settings of their own, some with equal prompts; some
+ * are cancelled on the way. */
 static void generate(struct soak *soak)
 {
-    uint32_t ids[2 * SEQUENCES][8];
-    struct generate_prompt prompts[2 * SEQUENCES];
-    struct generate_result results[2 * SEQUENCES];
     static const char *const stops[] = { "zq" };
-    struct generate_options options = {
-        .token_limit = 3 + draw(soak, 9),
-        .ignore_end = true,
-        .sampling = { .temperature = (float)draw(soak, 2),
-                      .top_k = 40,
-                      .top_p = 1,
-                      .repeat_penalty = 1,
-                      .seed = soak->random },
-        .stops = stops,
-        .stop_count = draw(soak, 2),
-    };
-    struct generate_timing timing;
-    uint64_t count = 0, wanted = 0;
-    for (size_t i = 0; i < COUNT_OF(prompts); i++) {
-        size_t length = 1 + draw(soak, 8);
-        for (size_t j = 0; j < length; j++)
-            ids[i][j] = draw(soak, (uint32_t)soak->vocab);
-        prompts[i] = (struct generate_prompt){ ids[i], length };
-        if (i && draw(soak, 3) == 0)
-            prompts[i] = prompts[i - 1];
+    uint32_t ids[8], count = 0;
+    struct session_options options = { .mix_prompts = draw(soak, 2) > 0 };
+    uint64_t written = 0, ended = 0, id;
+    struct session *session;
+    struct session_event event;
+    CHECK_OK(
+        session_create(soak->scene.engine, soak->tokenizer, &options, &session, &soak->scene.err),
+        &soak->scene.err);
+    for (size_t i = 0; i < (size_t)2 * SEQUENCES; i++) {
+        if (i == 0 || draw(soak, 3)) {
+            count = 1 + draw(soak, 8);
+            for (uint32_t j = 0; j < count; j++)
+                ids[j] = draw(soak, (uint32_t)soak->vocab);
+        }
+        struct session_request request = { .ids = ids,
+                                           .id_count = count,
+                                           .token_limit = 3 + draw(soak, 9),
+                                           .ignore_end = true,
+                                           .sampling = { .temperature = (float)draw(soak, 2),
+                                                         .top_k = 40,
+                                                         .top_p = 1,
+                                                         .repeat_penalty = 1,
+                                                         .seed = soak->random },
+                                           .stops = stops,
+                                           .stop_count = draw(soak, 2) };
+        CHECK_OK(session_add(session, &request, &id, &soak->scene.err), &soak->scene.err);
     }
-    CHECK_OK(generate_run(soak->scene.engine, soak->tokenizer, prompts, COUNT_OF(prompts), &options,
-                          count_token, &count, results, &timing, &soak->scene.err),
-             &soak->scene.err);
-    for (size_t i = 0; i < COUNT_OF(results); i++) {
-        wanted += results[i].token_count;
-        assert_true(results[i].reason == GENERATE_LENGTH || results[i].reason == GENERATE_STOP);
+    while (session_active_count(session)) {
+        CHECK_OK(session_step(session, &soak->scene.err), &soak->scene.err);
+        if (draw(soak, 8) == 0)
+            session_cancel(session, draw(soak, 2 * SEQUENCES));
+        while (session_take(session, &event)) {
+            written += event.kind == SESSION_TOKEN;
+            if (event.kind != SESSION_END)
+                continue;
+            assert_true(event.end.reason == SESSION_LENGTH || event.end.reason == SESSION_STOP ||
+                        event.end.reason == SESSION_CANCELLED);
+            assert_true(event.end.token_count <= written);
+            ended++;
+        }
     }
-    assert_int_equal(count, wanted);
+    assert_int_equal(ended, 2 * SEQUENCES);
+    session_destroy(session);
     for (uint32_t s = 0; s < SEQUENCES; s++)
         engine_rewind(soak->scene.engine, s, 0);
     memset(soak->lengths, 0, sizeof(soak->lengths));
-    soak->tokens += count;
+    soak->tokens += written;
 }
 
 /* ---- Rounds --------------------------------------------------------------------------------- */

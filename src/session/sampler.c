@@ -1,8 +1,9 @@
 /* sampler.c - see sampler.h.
  *
- * Candidates are kept sorted, largest logit first, ties by id; every filter keeps a front part of
- * them, so the result does not depend on how they were sorted. Probabilities are in double. */
-#include "generate/sampler.h"
+ * Candidates are sorted by logit, largest first, equal ones by id. Every filter keeps the first so
+ * many of them, so the result does not depend on the sorting algorithm. Probabilities are doubles.
+ */
+#include "session/sampler.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,12 +18,14 @@ struct candidate {
 struct sampler {
     struct sampler_settings settings;
     uint32_t vocab_size;
-    struct candidate *candidates; /* vocab_size */
-    double *weights;              /* vocab_size */
-    int32_t *recent;              /* ring of repeat_last_n ids */
+    /* With a temperature: as many as can be candidates, top_k or vocab_size. */
+    struct candidate *candidates;
+    double *weights;
+    /* With penalties: */
+    int32_t *recent; /* ring of repeat_last_n ids */
     uint32_t recent_count, recent_next;
-    uint32_t *counts; /* of each id in recent; vocab_size */
-    uint64_t random;  /* state */
+    uint32_t *counts; /* how often each id is in recent; vocab_size */
+    uint64_t random;  /* state of the generator */
 };
 
 enum status sampler_check(const struct sampler_settings *settings, struct error *err)
@@ -46,6 +49,19 @@ enum status sampler_check(const struct sampler_settings *settings, struct error 
     return STATUS_OK;
 }
 
+static bool has_penalties(const struct sampler_settings *settings)
+{
+    return settings->repeat_last_n > 0 &&
+           (settings->repeat_penalty != 1 || settings->presence_penalty != 0 ||
+            settings->frequency_penalty != 0);
+}
+
+/* Candidates there can be: those that top-k keeps. */
+static uint32_t candidate_limit(const struct sampler_settings *settings, uint32_t vocab_size)
+{
+    return settings->top_k && settings->top_k < vocab_size ? settings->top_k : vocab_size;
+}
+
 enum status sampler_create(const struct sampler_settings *settings, uint32_t vocab_size,
                            struct sampler **ret_sampler, struct error *err)
 {
@@ -56,10 +72,15 @@ enum status sampler_create(const struct sampler_settings *settings, uint32_t voc
     sampler->settings = *settings;
     sampler->vocab_size = vocab_size;
     sampler->random = settings->seed;
-    sampler->candidates = calloc(vocab_size, sizeof(*sampler->candidates));
-    sampler->weights = calloc(vocab_size, sizeof(*sampler->weights));
-    sampler->counts = calloc(vocab_size, sizeof(*sampler->counts));
-    sampler->recent = calloc((size_t)settings->repeat_last_n + 1, sizeof(*sampler->recent));
+    uint32_t candidates = 0, counted = 0; /* greedy: the logits are enough */
+    if (settings->temperature > 0)
+        candidates = candidate_limit(settings, vocab_size);
+    if (has_penalties(settings))
+        counted = vocab_size;
+    sampler->candidates = calloc(candidates + 1u, sizeof(*sampler->candidates));
+    sampler->weights = calloc(candidates + 1u, sizeof(*sampler->weights));
+    sampler->counts = calloc(counted + 1u, sizeof(*sampler->counts));
+    sampler->recent = calloc(counted ? settings->repeat_last_n : 1, sizeof(*sampler->recent));
     if (!sampler->candidates || !sampler->weights || !sampler->counts || !sampler->recent) {
         sampler_destroy(sampler);
         return error_set(err, STATUS_NO_MEMORY, "no memory for a sampler of %" PRIu32 " tokens",
@@ -80,13 +101,6 @@ void sampler_destroy(struct sampler *sampler)
     free(sampler);
 }
 
-static bool has_penalties(const struct sampler_settings *settings)
-{
-    return settings->repeat_last_n > 0 &&
-           (settings->repeat_penalty != 1 || settings->presence_penalty != 0 ||
-            settings->frequency_penalty != 0);
-}
-
 bool sampler_is_greedy(const struct sampler *sampler)
 {
     return (sampler->settings.temperature <= 0 || sampler->settings.top_k == 1) &&
@@ -98,7 +112,7 @@ bool sampler_is_greedy(const struct sampler *sampler)
 void sampler_accept(struct sampler *sampler, int32_t id)
 {
     uint32_t limit = sampler->settings.repeat_last_n;
-    if (limit == 0 || id < 0 || (uint32_t)id >= sampler->vocab_size)
+    if (!has_penalties(&sampler->settings) || id < 0 || (uint32_t)id >= sampler->vocab_size)
         return;
     if (sampler->recent_count == limit)
         sampler->counts[sampler->recent[sampler->recent_next]]--;
@@ -134,7 +148,7 @@ static int by_logit(const void *left, const void *right)
 
 /* ---- The likeliest -------------------------------------------------------------------------- */
 
-/* Puts the candidate at place of a heap with the worst at its root, or below it. */
+/* Inserts the candidate at `place` of a heap whose root is the worst, or below that place. */
 static void sink(struct candidate *heap, size_t count, size_t place, struct candidate candidate)
 {
     for (size_t child; (child = 2 * place + 1) < count; place = child) {
@@ -147,19 +161,19 @@ static void sink(struct candidate *heap, size_t count, size_t place, struct cand
     heap[place] = candidate;
 }
 
-/* The top_k likeliest (or all) as candidates, sorted; returns how many. Sorting the whole
- * vocabulary would take longer than a small model takes for a token. */
+/* Lists the top_k likeliest tokens (or all) as candidates, sorted; returns how many. Sorting the
+ * whole vocabulary would take longer than a small model takes for a token. */
 static size_t list_candidates(struct sampler *sampler, const float *logits)
 {
     struct candidate *candidates = sampler->candidates;
-    uint32_t vocab_size = sampler->vocab_size, top_k = sampler->settings.top_k;
-    uint32_t count = top_k && top_k < vocab_size ? top_k : vocab_size;
+    uint32_t vocab_size = sampler->vocab_size;
+    uint32_t count = candidate_limit(&sampler->settings, vocab_size);
     for (uint32_t i = 0; i < count; i++)
         candidates[i] = (struct candidate){ logits[i], (int32_t)i };
     if (count < vocab_size) {
         for (size_t place = count / 2; place-- > 0;)
             sink(candidates, count, place, candidates[place]);
-        /* Of equals the first stays: a later one must be larger. */
+        /* The first of equal logits stays in: a later one must be larger. */
         for (uint32_t i = count; i < vocab_size; i++)
             if (logits[i] > candidates[0].logit)
                 sink(candidates, count, 0, (struct candidate){ logits[i], (int32_t)i });
@@ -170,7 +184,7 @@ static size_t list_candidates(struct sampler *sampler, const float *logits)
 
 /* ---- Filters -------------------------------------------------------------------------------- */
 
-/* Weights of the first `count` candidates relative to the first, and their sum. */
+/* Computes the weights of the first `count` candidates relative to the first; returns their sum. */
 static double weigh(struct sampler *sampler, size_t count, double temperature)
 {
     double largest = (double)sampler->candidates[0].logit, sum = 0;
@@ -181,7 +195,7 @@ static double weigh(struct sampler *sampler, size_t count, double temperature)
     return sum;
 }
 
-/* How many of `count` sorted candidates stay; at least one. */
+/* Applies top-p and min-p to `count` sorted candidates; returns how many stay, at least one. */
 static size_t filter(struct sampler *sampler, size_t count)
 {
     const struct sampler_settings *settings = &sampler->settings;
@@ -201,7 +215,7 @@ static size_t filter(struct sampler *sampler, size_t count)
 
 /* ---- Choosing ------------------------------------------------------------------------------- */
 
-/* In [0, 1). */
+/* A random number in [0, 1). */
 static double draw(struct sampler *sampler)
 {
     uint64_t z = (sampler->random += 0x9E3779B97F4A7C15u);

@@ -1,8 +1,8 @@
-/* generate_sampler_test.c - each filter keeps what it should; draws follow the probabilities; equal
+/* session_sampler_test.c - each filter keeps what it should; draws follow the probabilities; equal
  * seeds give equal tokens. */
 #include "test.h"
 
-#include "generate/sampler.h"
+#include "session/sampler.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* bad_logits.c - see bad_logits.h. */
-#include "generate/bad_logits.h"
+#include "session/bad_logits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,22 +7,22 @@
 #define ORIGIN_BYTES 320
 
 static void describe(char *text, const struct tap_record *record, uint32_t position,
-                     const struct generate_prompt *prompt)
+                     const uint32_t *prompt, uint32_t prompt_count)
 {
     char layer[32] = "", token[32] = "written before";
     if (record->place.layer >= 0)
         snprintf(layer, sizeof(layer), "layer %" PRId32 " ", record->place.layer);
-    if (position < prompt->count)
-        snprintf(token, sizeof(token), "token %" PRIu32, prompt->ids[position]);
+    if (position < prompt_count)
+        snprintf(token, sizeof(token), "token %" PRIu32, prompt[position]);
     snprintf(text, ORIGIN_BYTES,
              "first seen in: %s%s, position %" PRIu32 " (%s), %" PRIu64 " of %" PRIu64 " values",
              layer, record->place.tensor, position, token,
              record->stats.nan_count + record->stats.infinite_count, record->stats.count);
 }
 
-enum status bad_logits_tell(struct engine *engine, uint32_t sequence,
-                            const struct generate_prompt *prompt, uint32_t step,
-                            const struct tap_stats *stats, struct error *err)
+enum status bad_logits_explain(struct engine *engine, uint32_t sequence, const uint32_t *prompt,
+                               uint32_t prompt_count, uint32_t step, const struct tap_stats *stats,
+                               struct error *err)
 {
     struct tap_record record;
     struct error second;
@@ -32,7 +32,7 @@ enum status bad_logits_tell(struct engine *engine, uint32_t sequence,
     if (engine_find_bad(engine, sequence, &found, &record, &position, &second))
         snprintf(origin, sizeof(origin), "it could not be run again: %.250s", second.text);
     else if (found)
-        describe(origin, &record, position, prompt);
+        describe(origin, &record, position, prompt, prompt_count);
     else
         snprintf(origin, sizeof(origin),
                  "the same tokens gave finite values when run again: the fault was transient, so "

@@ -1,5 +1,5 @@
 /* stop.c - see stop.h. */
-#include "generate/stop.h"
+#include "session/stop.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ void stop_scan_release(struct stop_scan *scan)
     text_release(&scan->held);
 }
 
-/* Where the first stop string begins; held.length if there is none. Text may hold NUL. */
+/* Offset of the first stop string; held.length if there is none. The text may contain NUL. */
 static size_t find_stop(const struct stop_scan *scan)
 {
     size_t first = scan->held.length;
@@ -27,23 +27,23 @@ static size_t find_stop(const struct stop_scan *scan)
     return first;
 }
 
-/* Bytes at the end that could begin a stop string. */
+/* Number of bytes at the end that could be the beginning of a stop string. */
 static size_t possible_start(const struct stop_scan *scan)
 {
     size_t longest = 0;
     for (size_t i = 0; i < scan->stop_count; i++) {
         size_t length = strlen(scan->stops[i]);
-        for (size_t part = length - 1; part > longest; part--)
-            if (part <= scan->held.length &&
-                memcmp(scan->held.bytes + scan->held.length - part, scan->stops[i], part) == 0)
-                longest = part;
+        for (size_t start = length - 1; start > longest; start--)
+            if (start <= scan->held.length &&
+                memcmp(scan->held.bytes + scan->held.length - start, scan->stops[i], start) == 0)
+                longest = start;
     }
     return longest;
 }
 
-bool stop_scan_add(struct stop_scan *scan, struct text_view piece, struct text *out)
+bool stop_scan_add(struct stop_scan *scan, struct text_view part, struct text *out)
 {
-    text_add_bytes(&scan->held, piece.bytes, piece.length);
+    text_add_bytes(&scan->held, part.bytes, part.length);
     if (scan->held.length == 0)
         return false;
     size_t found = find_stop(scan);

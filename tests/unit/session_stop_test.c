@@ -1,8 +1,8 @@
-/* generate_stop_test.c - stop strings in text that comes in pieces: nothing of them is shown, and
+/* session_stop_test.c - stop strings in text that comes in pieces: nothing of them is shown, and
  * nothing else is kept. */
 #include "test.h"
 
-#include "generate/stop.h"
+#include "session/stop.h"
 
 #include <string.h>
 
