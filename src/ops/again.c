@@ -18,10 +18,10 @@ bool ops_packing_operands(enum ops_op op, uint8_t *ret_plain, uint8_t *ret_packe
     static const struct {
         enum ops_op op;
         uint8_t plain, packed;
-    } rows[] = { { OPS_RMS_NORM, 3, 4 },
-                 { OPS_ACT_PACK, 0, 1 },
-                 { OPS_ATTENTION, 5, 6 },
-                 { OPS_SWIGLU, 2, 3 } };
+    } rows[] = { { OPS_RMS_NORM, RMS_NORM_OUT, RMS_NORM_PACKED },
+                 { OPS_ACT_PACK, ACT_PACK_X, ACT_PACK_PACKED },
+                 { OPS_ATTENTION, ATTENTION_OUT, ATTENTION_PACKED },
+                 { OPS_SWIGLU, SWIGLU_OUT, SWIGLU_PACKED } };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (rows[i].op == op) {
             *ret_plain = rows[i].plain;
@@ -33,7 +33,7 @@ bool ops_packing_operands(enum ops_op op, uint8_t *ret_plain, uint8_t *ret_packe
 
 bool ops_packed_input(enum ops_op op, uint8_t *ret_packed)
 {
-    *ret_packed = op == OPS_MATMUL ? 1 : 0;
+    *ret_packed = op == OPS_MATMUL ? MATMUL_PACKED : MATMUL_GROUP_PACKED;
     return op == OPS_MATMUL || op == OPS_MATMUL_GROUP;
 }
 
@@ -62,9 +62,9 @@ static enum status multiply_group(const struct ops_target *target, const struct 
                                   const struct device_view *plain, struct error *err)
 {
     for (size_t i = 0; i < OPS_GROUP_LIMIT; i++)
-        if (given(&o[1 + i]))
-            TRY(multiply(target, plain, o[0], &o[1 + i], given(&o[1 + OPS_GROUP_LIMIT + i]),
-                         &o[1 + 2 * OPS_GROUP_LIMIT + i], err));
+        if (given(&o[MATMUL_GROUP_WEIGHTS + i]))
+            TRY(multiply(target, plain, o[MATMUL_GROUP_PACKED], &o[MATMUL_GROUP_WEIGHTS + i],
+                         given(&o[MATMUL_GROUP_BIASES + i]), &o[MATMUL_GROUP_OUTS + i], err));
     return STATUS_OK;
 }
 
@@ -80,7 +80,8 @@ static enum status make_rope_table(const struct ops_target *target, const struct
                                           .log_multiplier = p->log_multiplier,
                                           .original_context_length = p->original_context_length,
                                           .yarn = p->yarn != 0 };
-    return ops_rope_table(target, given(&o[0]), &o[1], &settings, err);
+    return ops_rope_table(target, given(&o[ROPE_TABLE_FACTORS]), &o[ROPE_TABLE_TABLE], &settings,
+                          err);
 }
 
 enum status ops_run_again(const struct ops_target *target, enum ops_op op, const void *params,
@@ -92,33 +93,38 @@ enum status ops_run_again(const struct ops_target *target, enum ops_op op, const
     const struct params_attention *attention = params;
     switch (op) {
     case OPS_EMBED:
-        return ops_embed(target, &o[0], &o[1], &o[2], err);
+        return ops_embed(target, &o[EMBED_TABLE], &o[EMBED_IDS], &o[EMBED_OUT], err);
     case OPS_RMS_NORM:
-        return ops_rms_norm(target, &o[0], given(&o[1]), &o[2], &o[3], NULL, norm->epsilon, err);
+        return ops_rms_norm(target, &o[RMS_NORM_X], given(&o[RMS_NORM_ADDED]), &o[RMS_NORM_WEIGHT],
+                            &o[RMS_NORM_OUT], NULL, norm->epsilon, err);
     case OPS_HEAD_NORM:
-        return ops_head_norm(target, &o[0], &o[1], norm->epsilon, err);
+        return ops_head_norm(target, &o[HEAD_NORM_X], &o[HEAD_NORM_WEIGHT], norm->epsilon, err);
     case OPS_MATMUL:
-        return multiply(target, plain, o[1], &o[0], given(&o[2]), &o[3], err);
+        return multiply(target, plain, o[MATMUL_PACKED], &o[MATMUL_WEIGHTS], given(&o[MATMUL_BIAS]),
+                        &o[MATMUL_OUT], err);
     case OPS_MATMUL_GROUP:
         return multiply_group(target, o, plain, err);
     case OPS_ROPE_TABLE:
         return make_rope_table(target, o, params, err);
     case OPS_ROPE:
-        return ops_rope(target, &o[0], given(&o[3]), &o[1], &o[2], rope->head_dim,
-                        rope->adjacent != 0, err);
+        return ops_rope(target, &o[ROPE_X], given(&o[ROPE_ALSO]), &o[ROPE_POSITIONS],
+                        &o[ROPE_TABLE], rope->head_dim, rope->adjacent != 0, err);
     case OPS_KV_APPEND:
-        return ops_kv_append(target, &o[0], &o[1], &o[2], &o[3], &o[4], err);
+        return ops_kv_append(target, &o[KV_APPEND_K], &o[KV_APPEND_V], &o[KV_APPEND_SLOTS],
+                             &o[KV_APPEND_KEYS], &o[KV_APPEND_VALUES], err);
     case OPS_ATTENTION:
-        return ops_attention(target, &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], NULL,
+        return ops_attention(target, &o[ATTENTION_Q], &o[ATTENTION_KEYS], &o[ATTENTION_VALUES],
+                             &o[ATTENTION_STARTS], &o[ATTENTION_POSITIONS], &o[ATTENTION_OUT], NULL,
                              attention->head_dim, attention->scale, attention->together != 0, err);
     case OPS_SWIGLU:
-        return ops_swiglu(target, &o[0], &o[1], &o[2], NULL, err);
+        return ops_swiglu(target, &o[SWIGLU_GATE], &o[SWIGLU_UP], &o[SWIGLU_OUT], NULL, err);
     case OPS_ADD:
-        return ops_add(target, &o[0], &o[1], err);
+        return ops_add(target, &o[ADD_X], &o[ADD_ADDED], err);
     case OPS_GATHER_ROWS:
-        return ops_gather_rows(target, &o[0], &o[1], &o[2], err);
+        return ops_gather_rows(target, &o[GATHER_ROWS_X], &o[GATHER_ROWS_ROWS], &o[GATHER_ROWS_OUT],
+                               err);
     case OPS_ARGMAX:
-        return ops_argmax(target, &o[0], &o[1], given(&o[2]), err);
+        return ops_argmax(target, &o[ARGMAX_LOGITS], &o[ARGMAX_IDS], given(&o[ARGMAX_NEXT]), err);
     case OPS_ACT_PACK:
     case OPS_TOP_K:
     case OPS_RELAY:

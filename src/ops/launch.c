@@ -97,7 +97,9 @@ enum status ops_embed(const struct ops_target *target, const struct device_view 
                       const struct device_view *ids, const struct device_view *out,
                       struct error *err)
 {
-    const struct device_view *operands[] = { table, ids, out };
+    const struct device_view *operands[EMBED_OPERAND_COUNT] = {
+        [EMBED_TABLE] = table, [EMBED_IDS] = ids, [EMBED_OUT] = out
+    };
     return launch(target, OPS_EMBED, NULL, operands, token_tiles(out), err);
 }
 
@@ -115,8 +117,13 @@ enum status ops_rms_norm(const struct ops_target *target, const struct device_vi
                          const struct device_view *out, const struct ops_packing *packing,
                          float epsilon, struct error *err)
 {
-    const struct device_view *operands[] = { x, added, weight, out,
-                                             packing ? packing->packed : NULL };
+    const struct device_view *operands[RMS_NORM_OPERAND_COUNT] = {
+        [RMS_NORM_X] = x,
+        [RMS_NORM_ADDED] = added,
+        [RMS_NORM_WEIGHT] = weight,
+        [RMS_NORM_OUT] = out,
+        [RMS_NORM_PACKED] = packing ? packing->packed : NULL
+    };
     struct params_norm params = { .epsilon = epsilon };
     if (packing)
         params.packing = packing_params(target->ops, packing->weight_dtype, x);
@@ -126,7 +133,9 @@ enum status ops_rms_norm(const struct ops_target *target, const struct device_vi
 enum status ops_head_norm(const struct ops_target *target, const struct device_view *x,
                           const struct device_view *weight, float epsilon, struct error *err)
 {
-    const struct device_view *operands[] = { x, weight };
+    const struct device_view *operands[HEAD_NORM_OPERAND_COUNT] = {
+        [HEAD_NORM_X] = x, [HEAD_NORM_WEIGHT] = weight
+    };
     struct params_norm params = { .epsilon = epsilon };
     return launch(target, OPS_HEAD_NORM, &params, operands, token_tiles(x), err);
 }
@@ -134,7 +143,7 @@ enum status ops_head_norm(const struct ops_target *target, const struct device_v
 enum status ops_add(const struct ops_target *target, const struct device_view *x,
                     const struct device_view *added, struct error *err)
 {
-    const struct device_view *operands[] = { x, added };
+    const struct device_view *operands[ADD_OPERAND_COUNT] = { [ADD_X] = x, [ADD_ADDED] = added };
     return launch(target, OPS_ADD, NULL, operands, token_tiles(x), err);
 }
 
@@ -145,7 +154,12 @@ enum status ops_swiglu(const struct ops_target *target, const struct device_view
                        const struct device_view *up, const struct device_view *out,
                        const struct ops_packing *packing, struct error *err)
 {
-    const struct device_view *operands[] = { gate, up, out, packing ? packing->packed : NULL };
+    const struct device_view *operands[SWIGLU_OPERAND_COUNT] = {
+        [SWIGLU_GATE] = gate,
+        [SWIGLU_UP] = up,
+        [SWIGLU_OUT] = out,
+        [SWIGLU_PACKED] = packing ? packing->packed : NULL
+    };
     uint64_t width = out->shape.dims[0], columns = 1;
     struct params_swiglu params = { 0 };
     if (packing)
@@ -161,7 +175,9 @@ enum status ops_gather_rows(const struct ops_target *target, const struct device
                             const struct device_view *rows, const struct device_view *out,
                             struct error *err)
 {
-    const struct device_view *operands[] = { x, rows, out };
+    const struct device_view *operands[GATHER_ROWS_OPERAND_COUNT] = {
+        [GATHER_ROWS_X] = x, [GATHER_ROWS_ROWS] = rows, [GATHER_ROWS_OUT] = out
+    };
     return launch(target, OPS_GATHER_ROWS, NULL, operands, token_tiles(out), err);
 }
 
@@ -171,7 +187,9 @@ enum status ops_act_pack(const struct ops_target *target, const struct device_vi
                          const struct device_view *packed, enum dtype weight_dtype,
                          struct error *err)
 {
-    const struct device_view *operands[] = { x, packed };
+    const struct device_view *operands[ACT_PACK_OPERAND_COUNT] = {
+        [ACT_PACK_X] = x, [ACT_PACK_PACKED] = packed
+    };
     struct params_act_pack params = packing_params(target->ops, weight_dtype, x);
     return launch(target, OPS_ACT_PACK, &params, operands, token_tiles(x), err);
 }
@@ -224,7 +242,10 @@ enum status ops_matmul(const struct ops_target *target, const struct device_view
                        const struct device_view *packed, const struct device_view *bias,
                        const struct device_view *out, struct error *err)
 {
-    const struct device_view *operands[] = { weights, packed, bias, out };
+    const struct device_view *operands[MATMUL_OPERAND_COUNT] = { [MATMUL_WEIGHTS] = weights,
+                                                                 [MATMUL_PACKED] = packed,
+                                                                 [MATMUL_BIAS] = bias,
+                                                                 [MATMUL_OUT] = out };
     struct params_matmul params = cut_matmul(target->ops, weights, out->shape.dims[1]);
     return launch(target, OPS_MATMUL, &params, operands, matmul_tiles(&params, out), err);
 }
@@ -236,13 +257,14 @@ enum status ops_matmul_group(const struct ops_target *target, size_t count,
                              const struct device_view *const *outs, struct error *err)
 {
     ASSERT(count > 0 && count <= OPS_GROUP_LIMIT);
-    const struct device_view *operands[1 + 3 * OPS_GROUP_LIMIT] = { packed };
+    const struct device_view *operands[MATMUL_GROUP_OPERAND_COUNT] = { [MATMUL_GROUP_PACKED] =
+                                                                           packed };
     struct params_matmul_group params = { 0 };
     uint64_t tile_count = 0;
     for (size_t i = 0; i < count; i++) {
-        operands[1 + i] = weights[i];
-        operands[1 + OPS_GROUP_LIMIT + i] = biases ? biases[i] : NULL;
-        operands[1 + 2 * OPS_GROUP_LIMIT + i] = outs[i];
+        operands[MATMUL_GROUP_WEIGHTS + i] = weights[i];
+        operands[MATMUL_GROUP_BIASES + i] = biases ? biases[i] : NULL;
+        operands[MATMUL_GROUP_OUTS + i] = outs[i];
         params.parts[i] = cut_matmul(target->ops, weights[i], outs[i]->shape.dims[1]);
         tile_count += matmul_tiles(&params.parts[i], outs[i]);
     }
@@ -259,7 +281,9 @@ enum dtype ops_weight_dtype(const struct ops *ops, enum dtype dtype, uint64_t k)
 enum status ops_relay(const struct ops_target *target, const struct device_view *source,
                       const struct device_view *relaid, struct error *err)
 {
-    const struct device_view *operands[] = { source, relaid };
+    const struct device_view *operands[RELAY_OPERAND_COUNT] = {
+        [RELAY_SOURCE] = source, [RELAY_TARGET] = relaid
+    };
     return launch(target, OPS_RELAY, NULL, operands, source->shape.dims[1], err);
 }
 
@@ -269,7 +293,9 @@ enum status ops_rope_table(const struct ops_target *target, const struct device_
                            const struct device_view *table,
                            const struct ops_rope_settings *settings, struct error *err)
 {
-    const struct device_view *operands[] = { factors, table };
+    const struct device_view *operands[ROPE_TABLE_OPERAND_COUNT] = {
+        [ROPE_TABLE_FACTORS] = factors, [ROPE_TABLE_TABLE] = table
+    };
     struct params_rope_table params = { .base = settings->base,
                                         .frequency_scale = settings->frequency_scale,
                                         .attention_factor = settings->attention_factor,
@@ -289,7 +315,9 @@ enum status ops_rope(const struct ops_target *target, const struct device_view *
                      const struct device_view *table, uint32_t head_dim, bool adjacent,
                      struct error *err)
 {
-    const struct device_view *operands[] = { x, positions, table, also };
+    const struct device_view *operands[ROPE_OPERAND_COUNT] = {
+        [ROPE_X] = x, [ROPE_POSITIONS] = positions, [ROPE_TABLE] = table, [ROPE_ALSO] = also
+    };
     struct params_rope params = { head_dim, adjacent };
     return launch(target, OPS_ROPE, &params, operands, token_tiles(x), err);
 }
@@ -299,7 +327,11 @@ enum status ops_kv_append(const struct ops_target *target, const struct device_v
                           const struct device_view *keys, const struct device_view *values,
                           struct error *err)
 {
-    const struct device_view *operands[] = { k, v, slots, keys, values };
+    const struct device_view *operands[KV_APPEND_OPERAND_COUNT] = { [KV_APPEND_K] = k,
+                                                                    [KV_APPEND_V] = v,
+                                                                    [KV_APPEND_SLOTS] = slots,
+                                                                    [KV_APPEND_KEYS] = keys,
+                                                                    [KV_APPEND_VALUES] = values };
     return launch(target, OPS_KV_APPEND, NULL, operands, token_tiles(k), err);
 }
 
@@ -321,7 +353,11 @@ enum status ops_attention(const struct ops_target *target, const struct device_v
                                               (size_t)(width / kv_dim * head_dim))))
             packed = packing->packed;
     }
-    const struct device_view *operands[] = { q, keys, values, starts, positions, out, packed };
+    const struct device_view *operands[ATTENTION_OPERAND_COUNT] = {
+        [ATTENTION_Q] = q,           [ATTENTION_KEYS] = keys,           [ATTENTION_VALUES] = values,
+        [ATTENTION_STARTS] = starts, [ATTENTION_POSITIONS] = positions, [ATTENTION_OUT] = out,
+        [ATTENTION_PACKED] = packed
+    };
     uint64_t token_tiles = tiles(q->shape.dims[1], attention_tile_tokens(&params));
     TRY(launch(target, OPS_ATTENTION, &params, operands, token_tiles * kv_heads, err));
     return packing && !packed
@@ -335,7 +371,9 @@ enum status ops_argmax(const struct ops_target *target, const struct device_view
                        const struct device_view *ids, const struct device_view *next,
                        struct error *err)
 {
-    const struct device_view *operands[] = { logits, ids, next };
+    const struct device_view *operands[ARGMAX_OPERAND_COUNT] = {
+        [ARGMAX_LOGITS] = logits, [ARGMAX_IDS] = ids, [ARGMAX_NEXT] = next
+    };
     return launch(target, OPS_ARGMAX, NULL, operands, logits->shape.dims[1], err);
 }
 
@@ -343,6 +381,8 @@ enum status ops_top_k(const struct ops_target *target, const struct device_view 
                       const struct device_view *values, const struct device_view *ids,
                       struct error *err)
 {
-    const struct device_view *operands[] = { logits, values, ids };
+    const struct device_view *operands[TOP_K_OPERAND_COUNT] = {
+        [TOP_K_LOGITS] = logits, [TOP_K_VALUES] = values, [TOP_K_IDS] = ids
+    };
     return launch(target, OPS_TOP_K, NULL, operands, logits->shape.dims[1], err);
 }

@@ -19,6 +19,7 @@
 
 #include "base/cpu.h"
 #include "device/device.h"
+#include "ops/operands.h"
 
 struct device_contract; /* device/kernel.h */
 struct device_launch;
@@ -161,7 +162,7 @@ MUST_CHECK enum status ops_matmul(const struct ops_target *target,
 
 /* Up to OPS_GROUP_LIMIT products of the same activations in one launch: q, k and v, or gate and up.
  * biases may be NULL, or hold NULLs. All types must want the same packing. */
-#define OPS_GROUP_LIMIT 3
+#define OPS_GROUP_LIMIT MATMUL_GROUP_PARTS
 MUST_CHECK enum status ops_matmul_group(const struct ops_target *target, size_t count,
                                         const struct device_view *const *weights,
                                         const struct device_view *packed,

@@ -13,8 +13,8 @@
 
 void host_add_tile(const struct device_host_call *call, uint64_t tile)
 {
-    const struct device_host_operand *x = &call->operands[0];     /* [width, tokens] */
-    const struct device_host_operand *added = &call->operands[1]; /* [width, tokens] */
+    const struct device_host_operand *x = &call->operands[ADD_X];         /* [width, tokens] */
+    const struct device_host_operand *added = &call->operands[ADD_ADDED]; /* [width, tokens] */
     struct row_range tokens = tile_tokens(tile, x);
     for (uint64_t t = tokens.first; t < tokens.end; t++) {
         float *row = row_f32(x, t);
@@ -31,9 +31,9 @@ typedef void (*swiglu_row_function)(const float *gate, const float *up, float *o
 static void swiglu_tile(const struct device_host_call *call, uint64_t tile,
                         swiglu_row_function swiglu_row)
 {
-    const struct device_host_operand *gate = &call->operands[0]; /* all [width, tokens] */
-    const struct device_host_operand *up = &call->operands[1];
-    const struct device_host_operand *out = &call->operands[2];
+    const struct device_host_operand *gate = &call->operands[SWIGLU_GATE]; /* all [width, tokens] */
+    const struct device_host_operand *up = &call->operands[SWIGLU_UP];
+    const struct device_host_operand *out = &call->operands[SWIGLU_OUT];
     const struct params_swiglu *params = call->params;
     uint64_t width = out->shape.dims[0], per_tile = params->tile_columns;
     per_tile = per_tile && per_tile < width ? per_tile : width;
@@ -44,7 +44,8 @@ static void swiglu_tile(const struct device_host_call *call, uint64_t tile,
     for (uint64_t t = tokens.first; t < tokens.end; t++) {
         swiglu_row(row_f32(gate, t) + columns.first, row_f32(up, t) + columns.first,
                    row_f32(out, t) + columns.first, count);
-        host_pack_part(&params->packing, out, &call->operands[3], t, columns.first, count);
+        host_pack_part(&params->packing, out, &call->operands[SWIGLU_PACKED], t, columns.first,
+                       count);
     }
 }
 

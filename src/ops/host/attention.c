@@ -233,11 +233,11 @@ static void attend(const struct context *context, const struct attention_methods
 static bool find_slots(const struct device_host_call *call, uint64_t token, uint64_t *ret_start,
                        uint64_t *ret_count)
 {
-    uint64_t slot_count = call->operands[1].shape.dims[1];
-    uint64_t start = list_index(&call->operands[3], token);
-    uint64_t position = list_index(&call->operands[4], token);
-    if (!device_index_ok(call, 3, start, slot_count) ||
-        !device_index_ok(call, 4, position, slot_count - start))
+    uint64_t slot_count = call->operands[ATTENTION_KEYS].shape.dims[1];
+    uint64_t start = list_index(&call->operands[ATTENTION_STARTS], token);
+    uint64_t position = list_index(&call->operands[ATTENTION_POSITIONS], token);
+    if (!device_index_ok(call, ATTENTION_STARTS, start, slot_count) ||
+        !device_index_ok(call, ATTENTION_POSITIONS, position, slot_count - start))
         return false;
     *ret_start = start;
     *ret_count = position + 1;
@@ -282,11 +282,12 @@ void host_attention_tile(const struct device_host_call *call, uint64_t tile,
                          const struct attention_methods *methods)
 {
     const struct params_attention *params = call->params;
-    const struct device_host_operand *q = &call->operands[0];      /* [head_dim * heads, tokens] */
-    const struct device_host_operand *out = &call->operands[5];    /* the same */
-    const struct device_host_operand *packed = &call->operands[6]; /* or absent */
-    struct context context = { .keys = &call->operands[1],
-                               .values = &call->operands[2],
+    const struct device_host_operand *q =
+        &call->operands[ATTENTION_Q]; /* [head_dim * heads, tokens] */
+    const struct device_host_operand *out = &call->operands[ATTENTION_OUT];       /* the same */
+    const struct device_host_operand *packed = &call->operands[ATTENTION_PACKED]; /* or absent */
+    struct context context = { .keys = &call->operands[ATTENTION_KEYS],
+                               .values = &call->operands[ATTENTION_VALUES],
                                .head_dim = params->head_dim,
                                .scale = params->scale };
     uint64_t kv_heads = context.keys->shape.dims[0] / context.head_dim;

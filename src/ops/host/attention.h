@@ -21,6 +21,7 @@
 #define GRETA_OPS_HOST_ATTENTION_H
 
 #include "device/kernel.h"
+#include "ops/operands.h"
 #include "ops/params.h"
 
 #include <stddef.h>

@@ -40,9 +40,9 @@ static float largest_if_finite(const float *values, uint64_t count)
 
 void host_argmax_tile(const struct device_host_call *call, uint64_t tile)
 {
-    const struct device_host_operand *logits = &call->operands[0]; /* [vocab, rows] */
-    int32_t *ids = call->operands[1].data;                         /* [rows] */
-    int32_t *next = call->operands[2].data;                        /* the same, or NULL */
+    const struct device_host_operand *logits = &call->operands[ARGMAX_LOGITS]; /* [vocab, rows] */
+    int32_t *ids = call->operands[ARGMAX_IDS].data;                            /* [rows] */
+    int32_t *next = call->operands[ARGMAX_NEXT].data; /* the same, or NULL */
     const float *row = row_f32(logits, tile);
     uint64_t vocab = logits->shape.dims[0], best = 0;
     float largest = largest_if_finite(row, vocab);
@@ -148,9 +148,9 @@ static void heap_sort(struct heap *heap)
 
 void host_top_k_tile(const struct device_host_call *call, uint64_t tile)
 {
-    const struct device_host_operand *logits = &call->operands[0]; /* [vocab, rows] */
-    const struct device_host_operand *values = &call->operands[1]; /* [k, rows] */
-    const struct device_host_operand *ids = &call->operands[2];    /* [k, rows] */
+    const struct device_host_operand *logits = &call->operands[TOP_K_LOGITS]; /* [vocab, rows] */
+    const struct device_host_operand *values = &call->operands[TOP_K_VALUES]; /* [k, rows] */
+    const struct device_host_operand *ids = &call->operands[TOP_K_IDS];       /* [k, rows] */
     const float *row = row_f32(logits, tile);
     struct heap heap = { .values = row_f32(values, tile),
                          .ids = (int32_t *)(void *)row_bytes(ids, tile),

@@ -15,6 +15,7 @@
 
 #include "base/cpu.h"
 #include "device/kernel.h"
+#include "ops/operands.h"
 
 /* Every kernel for a path. Static. A table can be looked at on any processor; ops_load runs only
  * those of a path it supports. */

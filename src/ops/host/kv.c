@@ -41,15 +41,17 @@ static void store_row(const struct conversions *convert, const struct device_hos
 static void append_tile(const struct device_host_call *call, uint64_t tile,
                         const struct conversions *convert)
 {
-    const struct device_host_operand *k = &call->operands[0];      /* [kv_dim, tokens] */
-    const struct device_host_operand *v = &call->operands[1];      /* [kv_dim, tokens] */
-    const struct device_host_operand *slots = &call->operands[2];  /* [tokens] */
-    const struct device_host_operand *keys = &call->operands[3];   /* [kv_dim, slot_count] */
-    const struct device_host_operand *values = &call->operands[4]; /* [kv_dim, slot_count] */
+    const struct device_host_operand *k = &call->operands[KV_APPEND_K]; /* [kv_dim, tokens] */
+    const struct device_host_operand *v = &call->operands[KV_APPEND_V]; /* [kv_dim, tokens] */
+    const struct device_host_operand *slots = &call->operands[KV_APPEND_SLOTS]; /* [tokens] */
+    const struct device_host_operand *keys =
+        &call->operands[KV_APPEND_KEYS]; /* [kv_dim, slot_count] */
+    const struct device_host_operand *values =
+        &call->operands[KV_APPEND_VALUES]; /* [kv_dim, slot_count] */
     struct row_range tokens = tile_tokens(tile, k);
     for (uint64_t t = tokens.first; t < tokens.end; t++) {
         uint64_t slot = list_index(slots, t);
-        if (!device_index_ok(call, 2, slot, keys->shape.dims[1]))
+        if (!device_index_ok(call, KV_APPEND_SLOTS, slot, keys->shape.dims[1]))
             continue;
         store_row(convert, keys, slot, row_f32(k, t));
         store_row(convert, values, slot, row_f32(v, t));

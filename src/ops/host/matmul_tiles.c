@@ -33,10 +33,10 @@ void host_pack_row(const struct params_act_pack *packing, const struct device_ho
 
 void host_act_pack_tile(const struct device_host_call *call, uint64_t tile)
 {
-    const struct device_host_operand *x = &call->operands[0];
+    const struct device_host_operand *x = &call->operands[ACT_PACK_X];
     uint64_t end = smaller((tile + 1) * TILE_TOKENS, x->shape.dims[1]);
     for (uint64_t token = tile * TILE_TOKENS; token < end; token++)
-        host_pack_row(call->params, x, &call->operands[1], token);
+        host_pack_row(call->params, x, &call->operands[ACT_PACK_PACKED], token);
 }
 
 /* out[token][row] += bias[row] over a tile. */
@@ -152,9 +152,9 @@ static void do_run(const struct products *products, const struct device_host_cal
 static struct products products_of_matmul(const struct device_host_call *call)
 {
     const struct device_host_operand *operands = call->operands;
-    return (struct products){
-        { { call->params, &operands[0], &operands[1], &operands[2], &operands[3] } }, 1
-    };
+    return (struct products){ { { call->params, &operands[MATMUL_WEIGHTS], &operands[MATMUL_PACKED],
+                                  &operands[MATMUL_BIAS], &operands[MATMUL_OUT] } },
+                              1 };
 }
 
 static struct products products_of_group(const struct device_host_call *call)
@@ -163,9 +163,10 @@ static struct products products_of_group(const struct device_host_call *call)
     const struct device_host_operand *operands = call->operands;
     struct products products = { .count = 0 };
     for (size_t i = 0; i < COUNT_OF(params->parts) && params->parts[i].tile_rows; i++)
-        products.of[products.count++] = (struct product){ &params->parts[i], &operands[1 + i],
-                                                          &operands[0], &operands[4 + i],
-                                                          &operands[7 + i] };
+        products.of[products.count++] = (struct product){
+            &params->parts[i], &operands[MATMUL_GROUP_WEIGHTS + i], &operands[MATMUL_GROUP_PACKED],
+            &operands[MATMUL_GROUP_BIASES + i], &operands[MATMUL_GROUP_OUTS + i]
+        };
     ASSERT(products.count > 0); /* its contract asks for the first */
     return products;
 }

@@ -3,6 +3,7 @@
 #define GRETA_OPS_HOST_MATMUL_TILES_H
 
 #include "device/kernel.h"
+#include "ops/operands.h"
 #include "ops/params.h"
 
 /* Packing gives the same bytes on every path; one function picks the fastest. */

@@ -41,10 +41,11 @@ INLINE_ANY void rms_norm_tile(const struct device_host_call *call, uint64_t tile
                               square_function sum_of_squares)
 {
     const struct params_norm *params = call->params;
-    const struct device_host_operand *x = &call->operands[0];      /* [width, tokens] */
-    const struct device_host_operand *added = &call->operands[1];  /* the same, or absent */
-    const struct device_host_operand *weight = &call->operands[2]; /* [width] */
-    const struct device_host_operand *out = &call->operands[3];    /* [width, tokens] */
+    const struct device_host_operand *x = &call->operands[RMS_NORM_X]; /* [width, tokens] */
+    const struct device_host_operand *added =
+        &call->operands[RMS_NORM_ADDED]; /* the same, or absent */
+    const struct device_host_operand *weight = &call->operands[RMS_NORM_WEIGHT]; /* [width] */
+    const struct device_host_operand *out = &call->operands[RMS_NORM_OUT]; /* [width, tokens] */
     size_t width = x->shape.dims[0];
     struct row_range tokens = tile_tokens(tile, x);
     for (uint64_t t = tokens.first; t < tokens.end; t++) {
@@ -52,7 +53,7 @@ INLINE_ANY void rms_norm_tile(const struct device_host_call *call, uint64_t tile
             add_row(row_f32(x, t), row_f32(added, t), width);
         normalise(row_f32(x, t), weight->data, row_f32(out, t), width, params->epsilon,
                   sum_of_squares);
-        host_pack_row(&params->packing, out, &call->operands[4], t);
+        host_pack_row(&params->packing, out, &call->operands[RMS_NORM_PACKED], t);
     }
 }
 
@@ -60,8 +61,9 @@ INLINE_ANY void head_norm_tile(const struct device_host_call *call, uint64_t til
                                square_function sum_of_squares)
 {
     const struct params_norm *params = call->params;
-    const struct device_host_operand *x = &call->operands[0];      /* [head_dim * heads, tokens] */
-    const struct device_host_operand *weight = &call->operands[1]; /* [head_dim] */
+    const struct device_host_operand *x =
+        &call->operands[HEAD_NORM_X]; /* [head_dim * heads, tokens] */
+    const struct device_host_operand *weight = &call->operands[HEAD_NORM_WEIGHT]; /* [head_dim] */
     size_t head_dim = weight->shape.dims[0];
     struct row_range tokens = tile_tokens(tile, x);
     for (uint64_t t = tokens.first; t < tokens.end; t++) {

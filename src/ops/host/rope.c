@@ -75,8 +75,9 @@ static double pair_frequency(const struct params_rope_table *params, const float
 void host_rope_table_tile(const struct device_host_call *call, uint64_t tile)
 {
     const struct params_rope_table *params = call->params;
-    const float *factors = call->operands[0].data;                /* [pairs], or NULL */
-    const struct device_host_operand *table = &call->operands[1]; /* [dimensions, positions] */
+    const float *factors = call->operands[ROPE_TABLE_FACTORS].data; /* [pairs], or NULL */
+    const struct device_host_operand *table =
+        &call->operands[ROPE_TABLE_TABLE]; /* [dimensions, positions] */
     uint64_t dimensions = table->shape.dims[0];
     struct row_range rows = tile_range(tile, TILE_POSITIONS, table->shape.dims[1]);
     double size = magnitude(params);
@@ -120,15 +121,15 @@ static void rotate_row(const struct params_rope *params, float *row, uint64_t wi
 void host_rope_tile(const struct device_host_call *call, uint64_t tile)
 {
     const struct params_rope *params = call->params;
-    const struct device_host_operand *x = &call->operands[0]; /* [head_dim * heads, tokens] */
-    const struct device_host_operand *positions = &call->operands[1]; /* [tokens] */
-    const struct device_host_operand *table = &call->operands[2];     /* [dimensions, rows] */
-    const struct device_host_operand *also = &call->operands[3];      /* like x, or absent */
+    const struct device_host_operand *x = &call->operands[ROPE_X]; /* [head_dim * heads, tokens] */
+    const struct device_host_operand *positions = &call->operands[ROPE_POSITIONS]; /* [tokens] */
+    const struct device_host_operand *table = &call->operands[ROPE_TABLE]; /* [dimensions, rows] */
+    const struct device_host_operand *also = &call->operands[ROPE_ALSO];   /* like x, or absent */
     uint64_t pairs = table->shape.dims[0] / 2;
     struct row_range tokens = tile_tokens(tile, x);
     for (uint64_t t = tokens.first; t < tokens.end; t++) {
         uint64_t position = list_index(positions, t);
-        if (!device_index_ok(call, 1, position, table->shape.dims[1]))
+        if (!device_index_ok(call, ROPE_POSITIONS, position, table->shape.dims[1]))
             continue;
         const float *angles = row_f32(table, position);
         rotate_row(params, row_f32(x, t), x->shape.dims[0], angles, pairs);
