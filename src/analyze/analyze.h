@@ -51,6 +51,7 @@ enum run_ending_kind {
     ENDING_OUT_OF_MEMORY, /* killed by the kernel, which had no memory left */
     ENDING_ABORTED,       /* number: signal of its own doing: abort, segmentation fault */
     ENDING_HUNG,          /* made no progress; the auditor ended it */
+    ENDING_STOPPED,       /* number: signal that stopped it; it was not continued */
     ENDING_DEVICE_LOST,
     ENDING_UNCLOSED, /* of a recording: its process is gone and did not close it */
     ENDING_COUNT
@@ -96,8 +97,10 @@ struct analysis {
 };
 
 struct analyze_options {
-    enum audit_level level; /* at which the events were recorded */
-    uint64_t hang_limit_ns; /* no progress for so long is a hang; 0: 30 s */
+    enum audit_level level;           /* at which the events were recorded */
+    uint64_t hang_limit_ns;           /* no progress for so long is a hang; 0: 30 s */
+    uint64_t (*clock)(void *context); /* of a live analysis; NULL: clock_ns. For tests */
+    void *clock_context;
     uint32_t finding_limit; /* 0: 256 */
     /* Who wants to see every event as it is taken in; notify NULL: nobody. */
     struct event_observer observer;

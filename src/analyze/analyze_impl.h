@@ -134,7 +134,8 @@ void analyze_count(struct analyzer *analyzer, enum hypothesis hypothesis, uint64
 /* Tells every hypothesis. */
 void analyze_work(struct analyzer *analyzer, const struct work *work);
 void analyze_conflict(struct analyzer *analyzer, const struct conflict *conflict);
-/* Hangs of calls that have not returned at now_ns; also while the process runs. */
+/* A call that has not returned at now_ns, for longer than the limit, hangs if as long nothing was
+ * seen to move either (crumb_watch.h); also while the process runs. */
 void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
                    const struct event *pending, uint64_t now_ns);
 /* Of a foreign program: memory that this call stack made was given back. */

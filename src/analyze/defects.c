@@ -48,6 +48,9 @@ static const struct finding_defect_info infos[] = {
     [DEFECT_NO_PROGRESS] = { "no-progress",
                              { "limit_ns", PARAMETER_DURATION },
                              { "waited_ns", PARAMETER_DURATION } },
+    [DEFECT_NOT_RETURNED] = { "not-returned",
+                              { "limit_ns", PARAMETER_DURATION },
+                              { "waited_ns", PARAMETER_DURATION } },
     [DEFECT_NEVER_FREED] = { "never-freed",
                              { "allocations", PARAMETER_COUNT },
                              { "bytes", PARAMETER_BYTES } },
@@ -224,7 +227,7 @@ enum finding_defect finding_defect(const struct finding *finding)
     case HYPOTHESIS_NON_DETERMINISM:
         return finding->cause.kind == EVENT_LAUNCH ? DEFECT_OPERAND_DIFFERS : DEFECT_RESULT_DIFFERS;
     case HYPOTHESIS_HANG:
-        return DEFECT_NO_PROGRESS;
+        return finding->reason == REASON_UNWATCHED ? DEFECT_NOT_RETURNED : DEFECT_NO_PROGRESS;
     case HYPOTHESIS_NUMERIC:
         return DEFECT_NOT_FINITE;
     case HYPOTHESIS_LEAK:

@@ -13,6 +13,7 @@ const char *run_ending_name(enum run_ending_kind kind)
         [ENDING_OUT_OF_MEMORY] = "out-of-memory",
         [ENDING_ABORTED] = "aborted",
         [ENDING_HUNG] = "hung",
+        [ENDING_STOPPED] = "stopped",
         [ENDING_DEVICE_LOST] = "device-lost",
         [ENDING_UNCLOSED] = "unclosed",
     };

@@ -19,6 +19,7 @@ struct finding finding_draft(enum hypothesis hypothesis, enum finding_certainty 
                              .cause = nobody,
                              .other = nobody,
                              .seen = nobody,
+                             .moved = nobody,
                              .consequence_of = -1 };
     return draft;
 }

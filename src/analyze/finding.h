@@ -129,6 +129,7 @@ enum finding_reason {
     REASON_INPUT_DIFFERS,
     REASON_BETWEEN_HASHES,
     REASON_BEFORE_HASHES,
+    REASON_UNWATCHED,
     REASON_COUNT
 };
 const char *finding_reason_name(enum finding_reason reason);    /* "near-address"; NONE: "" */
@@ -141,6 +142,8 @@ struct finding {
     struct analyze_place cause; /* what did it, or where it was seen: attribution says which */
     struct analyze_place other; /* the other side: the free, the earlier write, the copy */
     struct analyze_place seen;  /* where an error surfaced, if it was elsewhere */
+    struct analyze_place moved; /* of a hang: what was seen to move last on the device; */
+    uint64_t moved_ago_ns;      /* how long before; both 0 where nothing was seen to */
     uint8_t check;              /* enum event_check that said no, or 0 */
     /* Its numbers, or bytes, hashes, counts, as the hypothesis says. Of a kernel fault: address and
      * bytes of the buffer of the operand that the fault's address is held against; 0: of none. */
@@ -187,6 +190,7 @@ enum finding_defect {
     DEFECT_RESULT_DIFFERS,
     DEFECT_OPERAND_DIFFERS,
     DEFECT_NO_PROGRESS,
+    DEFECT_NOT_RETURNED,
     DEFECT_NEVER_FREED,
     DEFECT_INDEX_PAST_BOUND,
     DEFECT_NOT_FINITE,

@@ -3,10 +3,14 @@
  *
  * Events are taken in the order of their ids, each when its call has ended: a wait that lasts holds
  * the analysis up, not the process. If the writers come near to overtaking, a call that is still
- * open is taken as if it had ended, and counted as lost. */
+ * open is taken as if it had ended, and counted as lost.
+ *
+ * At every look it also notes whether the device makes progress: crumbs that move, calls that are
+ * made. A call that is open for long is a hang only if nothing of that is seen for as long. */
 #include "analyze/analyze_impl.h"
 
 #include "base/clock.h"
+#include "event/crumb_watch.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -38,6 +42,10 @@ struct analyze_live {
     uint64_t hole_since_ns; /* 0: none */
     uint64_t saved_id, saved_ns;
     uint64_t prepared_id; /* the first that has no page for sure */
+    uint64_t newest_id;   /* the last that was seen to have begun, while one before it is open */
+    struct crumb_watch watch;
+    uint64_t (*clock)(void *context); /* NULL: clock_ns */
+    void *clock_context;
     size_t saved_findings;
     uint8_t *bytes; /* of a checkpoint */
     enum status status;
@@ -106,13 +114,31 @@ static void skip_gone(struct analyze_live *live)
     analyze_lost(live->analyzer, live->next_id - from);
 }
 
+static uint64_t now_of(const struct analyze_live *live)
+{
+    return live->clock ? live->clock(live->clock_context) : clock_ns();
+}
+
+/* True if a call was begun after the one that is open since the look before: another thread goes
+ * on. Numbers may be missing in between. */
+static bool makes_calls(struct analyze_live *live)
+{
+    struct event event;
+    uint64_t from = live->newest_id > live->next_id ? live->newest_id : live->next_id;
+    for (uint64_t id = from + HOLE_LOOK_AHEAD; id > from; id--)
+        if (flight_peek(live->flight, id, &event) != FLIGHT_ABSENT) {
+            live->newest_id = id;
+            return true;
+        }
+    return false;
+}
+
 /* All that can be had; returns how many. At the end calls that are open are taken as they are. */
 static uint64_t drain(struct analyze_live *live, bool ending)
 {
     struct event event;
     uint64_t count = 0;
     for (;;) {
-        uint64_t now_ns;
         switch (flight_peek(live->flight, live->next_id, &event)) {
         case FLIGHT_WHOLE:
             take(live, &event);
@@ -122,13 +148,10 @@ static uint64_t drain(struct analyze_live *live, bool ending)
             break;
         case FLIGHT_OPEN:
             if (!ending) {
-                now_ns = clock_ns();
-                if (!is_chased(live)) {
-                    analyze_watch(live->analyzer, flight_crumbs(live->flight), &event, now_ns);
+                if (!is_chased(live))
                     return count;
-                }
                 event.outcome = EVENT_DONE;
-                event.end_ns = now_ns;
+                event.end_ns = now_of(live);
                 if (event.kind == EVENT_TICKET_REDEEM)
                     event.ticket.waited = 1;
                 analyze_lost(live->analyzer, 1);
@@ -136,7 +159,7 @@ static uint64_t drain(struct analyze_live *live, bool ending)
             take(live, &event);
             break;
         case FLIGHT_ABSENT:
-            if (!is_hole(live, clock_ns(), ending))
+            if (!is_hole(live, now_of(live), ending))
                 return count;
             analyze_lost(live->analyzer, 1);
             live->next_id++;
@@ -145,8 +168,20 @@ static uint64_t drain(struct analyze_live *live, bool ending)
         }
         count++;
         if (live->next_id - live->saved_id >= CHECKPOINT_EVENTS)
-            checkpoint(live, clock_ns());
+            checkpoint(live, now_of(live));
     }
+}
+
+/* Does anything go on? If the call that comes next has not returned, and nothing does, it hangs. */
+static void watch(struct analyze_live *live, uint64_t taken, uint64_t now_ns)
+{
+    struct crumb_page *crumbs = flight_crumbs(live->flight);
+    struct event event;
+    bool open = flight_peek(live->flight, live->next_id, &event) == FLIGHT_OPEN;
+    crumb_watch_look(&live->watch, crumbs, taken > 0 || (open && makes_calls(live)), now_ns);
+    crumb_watch_note(&live->watch, crumbs);
+    if (open)
+        analyze_watch(live->analyzer, crumbs, &event, now_ns);
 }
 
 /* Sleeps, or returns at once when asked to stop: true then. */
@@ -172,7 +207,8 @@ static void *run(void *argument)
     prepare(live);
     while (!pause_for(live, sleep_ns)) {
         uint64_t count = drain(live, false);
-        uint64_t now_ns = clock_ns();
+        uint64_t now_ns = now_of(live);
+        watch(live, count, now_ns);
         bool found = live->analyzer->result.finding_count != live->saved_findings;
         bool late = live->next_id != live->saved_id && now_ns - live->saved_ns > CHECKPOINT_NS;
         /* A checkpoint has no findings that are held until the iteration is over. */
@@ -204,7 +240,9 @@ enum status analyze_live_start(struct flight *flight, const char *path,
         return error_set(err, STATUS_NO_MEMORY, "no memory for a live analysis");
     live->flight = flight;
     live->next_id = live->saved_id = 1;
-    live->saved_ns = clock_ns();
+    live->clock = options->clock;
+    live->clock_context = options->clock_context;
+    live->saved_ns = now_of(live);
     live->path = strdup(path);
     live->bytes = malloc(FLIGHT_CHECKPOINT_BYTES);
     pthread_condattr_t attributes;
@@ -261,7 +299,7 @@ enum status analyze_live_stop(struct analyze_live *live, struct analyzer **ret_a
     pthread_join(live->thread, NULL);
     drain(live, true);
     op_hashes_flush(live->analyzer);
-    checkpoint(live, clock_ns());
+    checkpoint(live, now_of(live));
     struct flight_info info;
     ask_file(live, &info);
     live->analyzer->process_dead = !info.closed;
@@ -269,7 +307,7 @@ enum status analyze_live_stop(struct analyze_live *live, struct analyzer **ret_a
     if (status)
         *err = live->err;
     else
-        status = analyzer_finish(live->analyzer, flight_crumbs(live->flight), &info, clock_ns(),
+        status = analyzer_finish(live->analyzer, flight_crumbs(live->flight), &info, now_of(live),
                                  err);
     if (!status) {
         *ret_analyzer = live->analyzer;

@@ -69,6 +69,7 @@ static const char *const reason_names[] = {
     [REASON_INPUT_DIFFERS] = "input-differs",
     [REASON_BETWEEN_HASHES] = "between-hashes",
     [REASON_BEFORE_HASHES] = "before-hashes",
+    [REASON_UNWATCHED] = "unwatched",
 };
 _Static_assert(COUNT_OF(reason_names) == REASON_COUNT, "every reason has a name");
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAVE_MAGIC UINT32_C(0x35415247) /* "GRA5" */
+#define SAVE_MAGIC UINT32_C(0x36415247) /* "GRA6" */
 /* A reason is saved by its name. Older checkpoints have a sentence there, which names none. */
 #define SAVED_REASON_BYTES 160
 
@@ -101,6 +101,8 @@ static void put_finding(struct pack *out, const struct finding *finding)
     put_place(out, &finding->cause);
     put_place(out, &finding->other);
     put_place(out, &finding->seen);
+    put_place(out, &finding->moved);
+    put_number(out, finding->moved_ago_ns, 8);
     put_number(out, finding->check, 1);
     put_number(out, finding->expected, 8);
     put_number(out, finding->found, 8);
@@ -277,6 +279,8 @@ static void get_finding(struct unpack *in, size_t count, struct finding *ret)
     get_place(in, &ret->cause);
     get_place(in, &ret->other);
     get_place(in, &ret->seen);
+    get_place(in, &ret->moved);
+    ret->moved_ago_ns = get_number(in, 8);
     ret->check = (uint8_t)get_below(in, 1, EVENT_CHECK_COUNT);
     ret->expected = get_number(in, 8);
     ret->found = get_number(in, 8);

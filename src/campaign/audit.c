@@ -114,6 +114,8 @@ static enum status load_rows(struct audit *audit, struct error *err)
             row->outcome.signal = (int)json_integer_value(json_object_get(one, "signal"));
             row->outcome.hung = json_is_true(json_object_get(one, "hung"));
             row->outcome.out_of_memory = json_is_true(json_object_get(one, "out_of_memory"));
+            row->outcome.stopped_by = (int)json_integer_value(json_object_get(one, "stopped_by"));
+            row->outcome.still_ns = (uint64_t)json_integer_value(json_object_get(one, "still_ns"));
             TRY(audit_load_row(audit, row, err));
         }
     }

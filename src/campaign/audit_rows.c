@@ -207,6 +207,7 @@ enum status audit_load_row(struct audit *audit, struct audit_row *row, struct er
     char results[FILES_PATH_BYTES];
     TRY(child_path(audit->folder, row->plan.label, "results.jsonl", results, err));
     TRY(child_read_results(results, &row->outcome, err));
+    child_note_hang(&row->outcome);
     TRY(analyse_row(audit, row, err));
     row->finished = true;
     return STATUS_OK;

@@ -2,11 +2,13 @@
 #include "campaign/child.h"
 
 #include "base/clock.h"
+#include "base/stall.h"
 #include "campaign/files.h"
 #include "campaign/memory_killer.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -17,7 +19,6 @@
 #include <unistd.h>
 
 #define POLL_NS 5000000L /* often enough that a child of 50 ms is not waited for twice as long */
-#define HANG_DEFAULT_NS UINT64_C(30000000000)
 
 enum status child_path(const char *folder, const char *label, const char *suffix, char *ret_path,
                        struct error *err)
@@ -52,12 +53,14 @@ static enum status spawn(const struct child_setup *setup, const char *job_path,
 
 /* ---- Watching ------------------------------------------------------------------------------- */
 
-/* Counts the iterations told so far, from where the last look ended. */
+/* Counts the iterations reported so far, from where the last look ended; and how long the worker
+ * has reported nothing. */
 struct watch {
     const char *results;
     off_t seen; /* bytes of the results file */
     uint64_t done;
-    uint64_t changed_ns;
+    struct stall stall;
+    int stopped_by; /* the signal; 0: it runs */
 };
 
 static void count_lines(struct watch *watch, off_t size)
@@ -77,24 +80,59 @@ static void count_lines(struct watch *watch, off_t size)
     close(file);
 }
 
-static void look(struct watch *watch)
+static bool look(struct watch *watch)
 {
     struct stat info;
-    if (stat(watch->results, &info) == 0 && info.st_size != watch->seen) {
-        count_lines(watch, info.st_size);
-        watch->changed_ns = clock_ns();
+    if (stat(watch->results, &info) != 0 || info.st_size == watch->seen)
+        return false;
+    count_lines(watch, info.st_size);
+    return true;
+}
+
+/* Asks without waiting: *ret_gone, and then *ret_state, which says how it ended. */
+static enum status ask_state(pid_t pid, struct watch *watch, bool *ret_gone, int *ret_state,
+                             struct error *err)
+{
+    int state = 0;
+    pid_t changed = waitpid(pid, &state, WNOHANG | WUNTRACED | WCONTINUED);
+    if (changed < 0 && errno != EINTR)
+        return error_set_os(err, errno, "cannot wait for the worker");
+    bool stopped = changed == pid && WIFSTOPPED(state);
+    bool continued = changed == pid && WIFCONTINUED(state);
+    if (stopped || continued) {
+        watch->stopped_by = stopped ? WSTOPSIG(state) : 0;
+        watch->stall.still_ns = 0;
     }
+    *ret_gone = changed == pid && !stopped && !continued;
+    *ret_state = state;
+    return STATUS_OK;
 }
 
 struct run_ending child_ending(const struct child_outcome *outcome)
 {
     if (outcome->hung)
         return (struct run_ending){ .kind = ENDING_HUNG };
+    if (outcome->stopped_by)
+        return (struct run_ending){ ENDING_STOPPED, outcome->stopped_by };
     if (outcome->out_of_memory)
         return (struct run_ending){ ENDING_OUT_OF_MEMORY, outcome->signal };
     if (outcome->signal)
         return run_ending_of_signal(outcome->signal);
     return (struct run_ending){ ENDING_EXITED, outcome->exit_code };
+}
+
+void child_note_hang(struct child_outcome *outcome)
+{
+    double seconds = (double)outcome->still_ns / 1e9;
+    if (!outcome->hung || outcome->error[0])
+        return;
+    if (outcome->beat_launch)
+        snprintf(outcome->error, sizeof(outcome->error),
+                 "no sign of progress for %.1f s; the last launch to move was event %" PRIu64
+                 " of stream %" PRIu32,
+                 seconds, outcome->beat_launch, outcome->beat_stream);
+    else
+        snprintf(outcome->error, sizeof(outcome->error), "no sign of progress for %.1f s", seconds);
 }
 
 static void note_end(struct child_outcome *outcome, pid_t pid, uint64_t killed_before, int state)
@@ -103,7 +141,7 @@ static void note_end(struct child_outcome *outcome, pid_t pid, uint64_t killed_b
         outcome->signal = WTERMSIG(state);
     else if (WIFEXITED(state))
         outcome->exit_code = WEXITSTATUS(state);
-    outcome->out_of_memory = outcome->signal == SIGKILL && !outcome->hung &&
+    outcome->out_of_memory = outcome->signal == SIGKILL && !outcome->hung && !outcome->stopped_by &&
                              !outcome->interrupted && memory_killer_took(pid, killed_before);
 }
 
@@ -119,27 +157,28 @@ static uint64_t run_count(const struct job *job)
 static enum status watch_child(pid_t pid, const struct job *job, const struct progress *progress,
                                struct child_outcome *outcome, struct error *err)
 {
-    struct watch watch = { job->results, 0, 0, clock_ns() };
+    struct watch watch = { .results = job->results };
     /* The worker's own analysis must see a hang before we end it. */
-    uint64_t limit_ns = 2 * (job->hang_limit_ns ? job->hang_limit_ns : HANG_DEFAULT_NS);
+    uint64_t limit_ns = 2 * (job->hang_limit_ns ? job->hang_limit_ns : JOB_HANG_DEFAULT_NS);
     struct timespec pause = { 0, POLL_NS };
     enum status status = STATUS_OK;
     uint64_t killed_before = memory_killer_count();
-    int state;
+    int state = 0;
     for (;;) {
-        pid_t ended = waitpid(pid, &state, WNOHANG);
-        if (ended == pid)
+        bool gone = false;
+        TRY(ask_state(pid, &watch, &gone, &state, err));
+        if (gone)
             break;
-        if (ended < 0 && errno != EINTR)
-            return error_set_os(err, errno, "cannot wait for the worker");
-        look(&watch);
+        stall_look(&watch.stall, look(&watch), clock_ns());
         if (!status && progress_step(progress, watch.done, run_count(job), err)) {
             status = STATUS_INTERRUPTED;
             outcome->interrupted = true;
             kill(pid, SIGKILL);
         }
-        if (!outcome->hung && clock_ns() - watch.changed_ns > limit_ns) {
-            outcome->hung = true;
+        if (!outcome->hung && !outcome->stopped_by && watch.stall.still_ns > limit_ns) {
+            outcome->stopped_by = watch.stopped_by;
+            outcome->hung = !watch.stopped_by;
+            outcome->still_ns = watch.stall.still_ns;
             kill(pid, SIGKILL);
         }
         nanosleep(&pause, NULL);
@@ -174,6 +213,7 @@ enum status child_run(const struct child_setup *setup, struct job *job,
         struct error second;
         if (child_read_results(results, &outcome, &second) && !status && !outcome.failed[0])
             snprintf(outcome.failed, sizeof(outcome.failed), "%.*s", 500, second.text);
+        child_note_hang(&outcome);
     }
     job->results = job->log = NULL;
     if (!setup->keep) {

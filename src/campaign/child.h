@@ -24,10 +24,14 @@ struct child_planted {
 };
 
 struct child_outcome {
-    bool started; /* the device was opened */
-    bool ready;   /* the workload was set up */
-    bool ended;   /* in order */
-    bool hung;    /* no progress for too long: killed */
+    bool started;      /* the device was opened */
+    bool ready;        /* the workload was set up */
+    bool ended;        /* in order */
+    bool hung;         /* no progress for too long: killed */
+    int stopped_by;    /* a signal stopped it, it was not continued for as long: killed; 0: not */
+    uint64_t still_ns; /* of a hung or stopped one: without progress for so long */
+    uint64_t beat_launch; /* the launch that moved last, as it reported; 0: none */
+    uint32_t beat_stream;
     bool interrupted;
     bool out_of_memory; /* the kernel killed it */
     int exit_code, signal;
@@ -61,6 +65,9 @@ struct child_outcome {
 
 /* How the process ended. What its device did is not known here. */
 struct run_ending child_ending(const struct child_outcome *outcome);
+
+/* Says of a hung one what moved last, where nothing else is its error. */
+void child_note_hang(struct child_outcome *outcome);
 
 void child_outcome_release(struct child_outcome *outcome);
 

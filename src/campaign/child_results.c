@@ -99,9 +99,14 @@ static void add_planted(struct child_planted *planted, const json_t *line)
 static void add_line(struct child_outcome *outcome, json_t *line)
 {
     const char *kind = json_string_value(json_object_get(line, "kind"));
-    if (!kind || strcmp(kind, "beat") == 0)
+    if (!kind)
         return;
-    if (strcmp(kind, "run") == 0) {
+    if (strcmp(kind, "beat") == 0) {
+        if (number(line, "launch")) {
+            outcome->beat_launch = number(line, "launch");
+            outcome->beat_stream = (uint32_t)number(line, "stream");
+        }
+    } else if (strcmp(kind, "run") == 0) {
         add_run(outcome, line);
     } else if (strcmp(kind, "start") == 0) {
         outcome->started = true;

@@ -43,6 +43,9 @@ struct job_search {
     bool as_audited;                /* graphs as always; else op by op */
 };
 
+/* Where job.hang_limit_ns is 0. */
+#define JOB_HANG_DEFAULT_NS UINT64_C(30000000000)
+
 struct job {
     const char *label;   /* of the row: "A", "self-test bad-index" */
     const char *device;  /* as all_open knows it */

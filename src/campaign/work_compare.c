@@ -76,7 +76,7 @@ static enum status run(struct worker *worker, struct shadow *shadow, struct erro
     if (!status)
         status = work_infer_mirror(infer, shadow, err);
     if (!status) {
-        worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
+        worker_ready(worker);
         status = work_infer_run(infer, 0, err);
     }
     work_infer_close(infer);

@@ -333,7 +333,7 @@ enum status work_transfers_run(struct worker *worker, struct error *err)
                                    .random = worker->job->seed };
     enum status status = open_parts(&transfers, err);
     if (!status)
-        worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
+        worker_ready(worker);
     if (!status && worker->job->large_copies)
         status = run_sizes(&transfers, err);
     for (int direction = 0; direction < DIRECTION_COUNT && !status && !worker->job->large_copies;

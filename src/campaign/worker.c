@@ -32,10 +32,10 @@ void worker_tell(struct worker *worker, json_t *line)
     if (text) {
         text[length] = '\n'; /* in one write, so that a line is there or not */
         if (write(worker->results, text, length + 1) != (ssize_t)length + 1)
-            worker->silent = true;
+            __atomic_store_n(&worker->silent, true, __ATOMIC_RELAXED);
     }
     free(text);
-    worker->beat_ns = clock_ns();
+    __atomic_store_n(&worker->beat_ns, clock_ns(), __ATOMIC_RELAXED);
 }
 
 void worker_log(struct worker *worker, const char *format, ...)
@@ -52,13 +52,44 @@ void worker_log(struct worker *worker, const char *format, ...)
         count = sizeof(line) - 2;
     line[count++] = '\n';
     if (write(worker->log, line, count) != (ssize_t)count)
-        worker->silent = true;
+        __atomic_store_n(&worker->silent, true, __ATOMIC_RELAXED);
+}
+
+static bool is_beat_due(const struct worker *worker)
+{
+    uint64_t due_ns = worker->job->hang_limit_ns / 4;
+    if (due_ns == 0 || due_ns > BEAT_NS)
+        due_ns = BEAT_NS;
+    return clock_ns() - __atomic_load_n(&worker->beat_ns, __ATOMIC_RELAXED) >= due_ns;
 }
 
 void worker_beat(struct worker *worker)
 {
-    if (clock_ns() - worker->beat_ns >= BEAT_NS)
+    if (is_beat_due(worker))
         worker_tell(worker, json_pack("{s:s}", "kind", "beat"));
+}
+
+/* Called by the pulse's thread: something moved. */
+static bool on_pulse(void *context, const struct pulse_watch *watch, bool on_device)
+{
+    struct worker *worker = context;
+    const struct crumb_watch *crumbs = &watch->crumbs;
+    if (!is_beat_due(worker))
+        return false;
+    json_t *line = json_pack("{s:s, s:s}", "kind", "beat", "phase", on_device ? "device" : "host");
+    if (line && crumbs->moved_ns) {
+        json_object_set_new(line, "stream", json_integer(crumbs->moved_stream));
+        json_object_set_new(line, "launch",
+                            json_integer((json_int_t)crumbs->seen[crumbs->moved_stream].entered));
+    }
+    worker_tell(worker, line);
+    return true;
+}
+
+void worker_ready(struct worker *worker)
+{
+    worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
+    pulse_set_phase(worker->pulse, true);
 }
 
 /* Ends of calls only: begin and end of one are one. */
@@ -176,6 +207,9 @@ static enum status open_device(struct worker *worker, struct recording *recordin
     if (job->inject)
         TRY(inject_parse(job->inject, &plan, err));
     TRY(all_open(job->device, &options, &worker->device, err));
+    if (recording->flight && worker->pulse) /* whose looks bring it up to date */
+        crumb_set_late(flight_crumbs(recording->flight), false);
+    pulse_set_device(worker->pulse, worker->device);
     if (job->inject)
         TRY(inject_install(worker->device, &plan, &recording->inject, err));
     TRY(ops_load(&worker->ops, worker->device, CPU_PATH_COUNT, err));
@@ -221,7 +255,7 @@ static enum status run_iterations(struct worker *worker, uint32_t *ret_failed, s
     if (!status && infer && job->check_weights)
         status = work_infer_check_weights(infer, err);
     if (!status)
-        worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
+        worker_ready(worker);
     uint32_t interval = infer && job->streams_interval ? job->streams_interval : 1;
     for (uint32_t i = 0; i < job->iterations && !status; i++) {
         enum status one = STATUS_OK;
@@ -247,7 +281,7 @@ static enum status run_busy(struct worker *worker, uint32_t *ret_failed, struct 
 {
     struct work_busy *busy;
     TRY(work_busy_open(worker, &busy, err));
-    worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
+    worker_ready(worker);
     for (uint32_t i = 0; i < worker->job->iterations; i++) {
         *ret_failed += work_busy_run(busy, i, err) != STATUS_OK;
         if (check_lost(worker, err))
@@ -298,6 +332,8 @@ static void end_recording(struct worker *worker, struct recording *recording)
     struct error err;
     if (worker->job->kill_at_end)
         raise(SIGKILL);
+    pulse_set_phase(worker->pulse, false);
+    pulse_set_device(worker->pulse, NULL);
     tell_planted(worker, recording->inject); /* dies with the device */
     uint64_t peak = worker->device ? device_peak_bytes(worker->device) : 0;
     device_close(worker->device);
@@ -334,6 +370,8 @@ static enum status run_job(const struct job *job, bool *ret_failed, struct error
     if (worker.results < 0)
         return error_set_os(err, errno, "cannot write to %s", job->results);
     worker.log = job->log ? open(job->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+    worker.pulse = pulse_start(job->hang_limit_ns ? job->hang_limit_ns : JOB_HANG_DEFAULT_NS,
+                               (struct pulse_listener){ on_pulse, &worker });
     enum status status = open_device(&worker, &recording, err);
     if (!status)
         status = start_live(&worker, &recording, err);
@@ -345,6 +383,7 @@ static enum status run_job(const struct job *job, bool *ret_failed, struct error
                                        status_name(status), "text", err->text));
     }
     end_recording(&worker, &recording);
+    pulse_stop(worker.pulse);
     close(worker.results);
     if (worker.log >= 0)
         close(worker.log);

@@ -4,6 +4,7 @@
 #define GRETA_CAMPAIGN_WORKER_H
 
 #include "campaign/job.h"
+#include "campaign/pulse.h"
 #include "campaign/stress.h"
 #include "engine/engine.h"
 #include "event/fan.h"
@@ -24,18 +25,21 @@ struct worker {
     struct device *device;
     struct ops ops;
     uint64_t run_number; /* iterations begun, of all workloads */
-    uint64_t beat_ns;    /* when progress was last told */
-    bool silent;         /* a line could not be written */
+    uint64_t beat_ns;    /* atomic: when progress was last reported */
+    bool silent;         /* atomic: a line could not be written */
+    struct pulse *pulse; /* NULL: without */
     struct worker_counts counts;
     struct event_fan fan; /* the flight file and the counts */
 };
 
-/* Appends a line; takes it. What cannot be written is lost and remembered. */
+/* Appends a line; takes it. What cannot be written is lost and remembered. From any thread. */
 void worker_tell(struct worker *worker, json_t *line);
 /* Appends a line for people to the row's log. */
 void worker_log(struct worker *worker, const char *format, ...) PRINTF_LIKE(2, 3);
-/* Progress, at most twice a second. */
+/* Progress that leaves no crumb, at most twice a second. */
 void worker_beat(struct worker *worker);
+/* The workload is set up: from here on the device works, and crumbs show its progress. */
+void worker_ready(struct worker *worker);
 
 /* What came of an iteration. */
 struct worker_run {

@@ -169,6 +169,12 @@ void device_keep_refusal(struct device *device, const struct error *err)
     pthread_mutex_unlock(&device->lock);
 }
 
+const struct crumb_page *device_show_crumbs(struct device *device)
+{
+    device->methods->crumbs_show(device);
+    return device->crumbs;
+}
+
 uint64_t device_used_bytes(const struct device *device)
 {
     return __atomic_load_n(&device->used_bytes, __ATOMIC_RELAXED);

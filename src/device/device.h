@@ -96,6 +96,10 @@ MUST_CHECK enum status device_check(struct device *device, struct error *err);
  * results. */
 void device_run_begin(struct device *device, uint64_t iteration, uint64_t key);
 
+/* The crumb page as the kernels have written it so far: from any thread, also while others wait.
+ * Borrowed until the device is closed. */
+const struct crumb_page *device_show_crumbs(struct device *device);
+
 /* Bytes of live buffers now, and at their peak. */
 uint64_t device_used_bytes(const struct device *device);
 uint64_t device_peak_bytes(const struct device *device);

@@ -153,6 +153,9 @@ struct device_methods {
     void (*memory_ask)(struct device *device, uint64_t address, uint64_t bytes,
                        struct device_pointer_facts *ret_facts);
 
+    /* Brings device->crumbs up to date where kernels write another page; from any thread. */
+    void (*crumbs_show)(struct device *device);
+
     enum status (*staging_create)(struct device *device, uint64_t bytes, void **ret_staging,
                                   struct error *err);
     void (*staging_destroy)(struct device *device, void *staging, uint64_t bytes);

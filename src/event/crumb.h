@@ -56,7 +56,14 @@ struct crumb_page {
     struct crumb_stream streams[CRUMB_STREAM_LIMIT];
     uint64_t trap_count; /* claimed; may be larger than CRUMB_TRAP_LIMIT: the rest were not kept */
     uint64_t order;      /* enum crumb_order; written when the device is opened */
-    uint64_t unused[6];
+    /* Written by the thread that follows the recording (crumb_watch.h), for an analysis after the
+     * end of the process. All 0: no thread followed it. */
+    uint64_t watched_ns;   /* when it last looked, on the event clock */
+    uint64_t still_ns;     /* it has watched for so long, and no crumb moved and no call was made */
+    uint64_t moved_ns;     /* when a crumb was last seen to move; 0: never */
+    uint64_t moved_stream; /* its stream */
+    uint64_t late; /* 1: the device writes another page, shown here only when a wait is over */
+    uint64_t unused[1];
     struct crumb_trap traps[CRUMB_TRAP_LIMIT];
 };
 
@@ -104,6 +111,19 @@ static inline enum crumb_order crumb_order(const struct crumb_page *page)
 static inline void crumb_set_order(struct crumb_page *page, enum crumb_order order)
 {
     __atomic_store_n(&page->order, (uint64_t)order, __ATOMIC_RELEASE);
+}
+
+/* True if a thread saw on this page whether the device makes progress. */
+static inline bool crumb_is_watched(const struct crumb_page *page)
+{
+    return crumb_order(page) != CRUMB_ORDER_UNKNOWN &&
+           __atomic_load_n(&page->watched_ns, __ATOMIC_ACQUIRE) != 0 &&
+           __atomic_load_n(&page->late, __ATOMIC_ACQUIRE) == 0;
+}
+
+static inline void crumb_set_late(struct crumb_page *page, bool late)
+{
+    __atomic_store_n(&page->late, late, __ATOMIC_RELEASE);
 }
 
 static inline void crumb_trap_add(struct crumb_page *page, uint64_t launch_id, uint32_t operand,

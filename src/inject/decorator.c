@@ -259,6 +259,11 @@ static enum status stream_create(struct device *device, uint32_t stream_index, v
     return of(device)->real->stream_create(device, stream_index, ret_stream, err);
 }
 
+static void crumbs_show(struct device *device)
+{
+    of(device)->real->crumbs_show(device);
+}
+
 static enum status stream_query(struct device *device, void *stream, struct error *err)
 {
     return of(device)->real->stream_query(device, stream, err);
@@ -329,6 +334,7 @@ static const struct device_methods inject_methods = {
     .memory_destroy = memory_destroy,
     .memory_damage = memory_damage,
     .memory_ask = memory_ask,
+    .crumbs_show = crumbs_show,
     .staging_create = staging_create,
     .staging_destroy = staging_destroy,
     .stream_create = stream_create,

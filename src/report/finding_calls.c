@@ -118,6 +118,18 @@ static bool fill_seen(const struct telling *telling, struct text *text)
     return add_with_article(telling, &telling->finding->seen, text);
 }
 
+/* What moved last before a hang, in a whole sentence; nothing where that is not known. */
+static bool fill_moved(const struct telling *telling, struct text *text)
+{
+    return !telling->brief && add_with_article(telling, &telling->finding->moved, text);
+}
+
+static bool fill_moved_ago(const struct telling *telling, struct text *text)
+{
+    text_addf(text, "%.1f s", (double)telling->finding->moved_ago_ns / 1e9);
+    return true;
+}
+
 static bool fill_later_ms(const struct telling *telling, struct text *text)
 {
     const struct finding *finding = telling->finding;
@@ -207,6 +219,8 @@ const struct filler call_fillers[] = {
     { "site", fill_site },
     { "other", fill_other },
     { "seen", fill_seen },
+    { "moved", fill_moved },
+    { "moved_ago", fill_moved_ago },
     { "later_ms", fill_later_ms },
     { "operand", fill_operand },
     { "the_operand", fill_the_operand },

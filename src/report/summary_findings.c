@@ -161,6 +161,8 @@ static json_t *finding_json(struct text *out, const struct report_facts *facts, 
     json_put_place(out, item, "cause", &finding->cause);
     json_put_place(out, item, "other", &finding->other);
     json_put_place(out, item, "seen", &finding->seen);
+    json_put_place(out, item, "moved", &finding->moved);
+    json_put_count(out, item, "moved_ago_ns", finding->moved_ago_ns);
     put_callers(out, facts, analysis, item, "cause", &finding->cause);
     put_callers(out, facts, analysis, item, "other", &finding->other);
     put_callers(out, facts, analysis, item, "seen", &finding->seen);

@@ -124,7 +124,8 @@ static void mask(const char *text, struct text *out)
         } else if (strncmp(at, "0x", 2) == 0) {
             text_add(out, "#");
             at += 2 + hex_digits(at + 2);
-        } else if (number && (ends_with(out, "no progress for ") || ends_with(out, "surfaced "))) {
+        } else if (number && (ends_with(out, "no progress for ") || ends_with(out, "surfaced ") ||
+                              ends_with(out, "last moved "))) {
             text_add(out, "#");
             at += number;
         } else {

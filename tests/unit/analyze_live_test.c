@@ -133,6 +133,116 @@ static void test_end(void **state)
     assert_int_equal(stop(&scene), 1);
 }
 
+/* ---- Hangs ---------------------------------------------------------------------------------- */
+
+/* The time goes on in steps, each of which the live analysis has looked at before the next. */
+#define STEP_NS UINT64_C(150000000)
+#define HANG_LIMIT_NS UINT64_C(1000000000)
+#define STEPS 40u /* six seconds */
+#define WAIT_ID 3u
+
+enum motion { MOTION_CRUMBS, MOTION_CALLS, MOTION_NONE };
+
+static uint64_t clock_now(void *context)
+{
+    return __atomic_load_n((uint64_t *)context, __ATOMIC_ACQUIRE);
+}
+
+static void start_held(struct scene *scene, uint64_t *now_ns)
+{
+    struct analyze_options options = { .level = AUDIT_LOG,
+                                       .hang_limit_ns = HANG_LIMIT_NS,
+                                       .clock = clock_now,
+                                       .clock_context = now_ns };
+    CHECK_OK(analyze_live_start(scene->flight, scene->path, &options, &scene->live, &scene->err),
+             &scene->err);
+}
+
+/* One step on, and until it was looked at. */
+static void step(const struct scene *scene, uint64_t *now_ns)
+{
+    const uint64_t *watched_ns = &flight_crumbs(scene->flight)->watched_ns;
+    uint64_t next_ns = *now_ns + STEP_NS;
+    struct timespec moment = { .tv_nsec = 1000000 };
+    __atomic_store_n(now_ns, next_ns, __ATOMIC_RELEASE);
+    while (__atomic_load_n(watched_ns, __ATOMIC_ACQUIRE) < next_ns)
+        nanosleep(&moment, NULL);
+}
+
+static struct event call(uint64_t id, enum event_kind kind, enum event_phase phase, uint64_t at_ns)
+{
+    return (struct event){ .id = id,
+                           .kind = (uint8_t)kind,
+                           .begin_ns = at_ns,
+                           .end_ns = at_ns,
+                           .op = "rope",
+                           .phase = (uint8_t)phase,
+                           .outcome = phase == EVENT_END ? EVENT_DONE : EVENT_PENDING,
+                           .operand = EVENT_NO_OPERAND };
+}
+
+/* A wait of six seconds, during which the device, another thread or nothing goes on. */
+static void wait_long(enum motion motion, struct analyzer **ret_analyzer)
+{
+    struct scene scene;
+    uint64_t now_ns = 1000000000;
+    open_scene(&scene, 1024);
+    struct event_observer observer = flight_observer(scene.flight);
+    struct crumb_page *crumbs = flight_crumbs(scene.flight);
+    crumb_set_order(crumbs, CRUMB_ORDER_EXACT);
+    start_held(&scene, &now_ns);
+    for (uint64_t id = 1; id < WAIT_ID; id++) {
+        struct event launch = call(id, EVENT_LAUNCH, EVENT_END, now_ns);
+        observer.notify(observer.context, &launch);
+    }
+    crumb_enter(&crumbs->streams[0], 2);
+    struct event wait = call(WAIT_ID, EVENT_STREAM_SYNC, EVENT_BEGIN, now_ns);
+    observer.notify(observer.context, &wait);
+    for (uint32_t i = 1; i <= STEPS; i++) {
+        if (motion == MOTION_CRUMBS) /* a replay: one call, many nodes */
+            __atomic_store_n(&crumbs->streams[0].node, i, __ATOMIC_RELEASE);
+        struct event other = call(WAIT_ID + i, EVENT_LAUNCH, EVENT_END, now_ns);
+        if (motion == MOTION_CALLS)
+            observer.notify(observer.context, &other);
+        step(&scene, &now_ns);
+    }
+    wait.phase = EVENT_END;
+    wait.outcome = EVENT_DONE;
+    wait.end_ns = now_ns;
+    observer.notify(observer.context, &wait);
+    CHECK_OK(analyze_live_stop(scene.live, ret_analyzer, &scene.err), &scene.err);
+    flight_close(scene.flight);
+    temp_folder_release(&scene.folder);
+}
+
+static void test_long_wait_while_something_moves(void **state)
+{
+    (void)state;
+    for (enum motion motion = MOTION_CRUMBS; motion < MOTION_NONE; motion++) {
+        struct analyzer *analyzer;
+        wait_long(motion, &analyzer);
+        assert_int_equal(analyzer_result(analyzer)->finding_count, 0);
+        analyzer_destroy(analyzer);
+    }
+}
+
+/* The same wait, and nothing moves: it is named while it lasts, with what moved last. */
+static void test_long_wait_while_nothing_moves(void **state)
+{
+    (void)state;
+    struct analyzer *analyzer;
+    wait_long(MOTION_NONE, &analyzer);
+    const struct analysis *analysis = analyzer_result(analyzer);
+    assert_int_equal(analysis->finding_count, 1);
+    const struct finding *hang = &analysis->findings[0];
+    assert_int_equal(hang->hypothesis, HYPOTHESIS_HANG);
+    assert_int_equal(hang->certainty, FINDING_DIRECT);
+    assert_int_equal(hang->seen.event_id, WAIT_ID);
+    assert_int_equal(hang->moved.event_id, 2);
+    assert_in_range(hang->moved_ago_ns, HANG_LIMIT_NS, HANG_LIMIT_NS + 2 * STEP_NS);
+    analyzer_destroy(analyzer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +250,8 @@ int main(void)
         cmocka_unit_test(test_open_call),
         cmocka_unit_test(test_hole),
         cmocka_unit_test(test_end),
+        cmocka_unit_test(test_long_wait_while_something_moves),
+        cmocka_unit_test(test_long_wait_while_nothing_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -232,10 +232,9 @@ static void fault_tells_which_operand_it_missed(void **state)
     check_miss(BUFFER_ADDRESS(Y) + 100 - (UINT64_C(1) << 32), "y",
                "access, 2^32 bytes below operand 1 (buffer y): an offset that wrapped at 32 bits?",
                "2^32 bytes por debajo del operando 1 (búfer y): ¿un desplazamiento");
-    check_miss(
-        BUFFER_ADDRESS(WEIGHTS) + BUFFER_BYTES - 1 + (UINT64_C(3) << 32), "blk.weight",
-        "access, 3 x 2^32 bytes above operand 0 (buffer blk.weight): an offset that wrapped",
-        "3 x 2^32 bytes por encima del operando 0 (búfer blk.weight)");
+    check_miss(BUFFER_ADDRESS(WEIGHTS) + BUFFER_BYTES - 1 + (UINT64_C(3) << 32), "blk.weight",
+               "access, 3 x 2^32 bytes above operand 0 (buffer blk.weight): an offset that wrapped",
+               "3 x 2^32 bytes por encima del operando 0 (búfer blk.weight)");
     check_miss(BUFFER_ADDRESS(Y) + BUFFER_BYTES, "y",
                "access, 1 byte past the end of operand 1 (buffer y);",
                "1 byte más allá del final del operando 1 (búfer y);");
@@ -333,8 +332,8 @@ static void words_are_complete(void **state)
                                    .near = { .known = true, .address = 4096 },
                                    .candidate_count = 2,
                                    .count = 3 };
-        static const char *const english[] = { " was ", " the ", " is ", " with ",       " by ",
-                                               "surfaced",  "layer", "step", "copy" };
+        static const char *const english[] = { " was ",    " the ", " is ", " with ", " by ",
+                                               "surfaced", "layer", "step", "copy" };
         for (unsigned direct = 0; direct < 2; direct++) {
             finding.certainty = direct ? FINDING_DIRECT : FINDING_POSSIBLE;
             finding.check = (uint8_t)direct;
@@ -362,6 +361,40 @@ static void every_reason_has_words(void **state)
     }
 }
 
+/* A hang says what moved last and when; one that is only possible claims no lack of progress. */
+static void hang_says_what_moved_last(void **state)
+{
+    (void)state;
+    struct text text;
+    struct finding finding = { .hypothesis = HYPOTHESIS_HANG,
+                               .cause = copy(10, 1),
+                               .moved = rope(),
+                               .moved_ago_ns = 31500000000,
+                               .expected = 30000000000,
+                               .found = 30250000000,
+                               .consequence_of = -1 };
+    text_init(&text);
+    report_finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    check_contains("hang", text_get(&text),
+                   ": no progress for 30.2 s (limit 30.0 s); the device last moved 31.5 s earlier, "
+                   "in rope, ");
+    text_clear(&text);
+    report_finding_describe(&finding, ANALYZE_SPANISH, &text);
+    check_contains("hang", text_get(&text),
+                   "; el dispositivo avanzó por última vez 31.5 s antes, en rope, ");
+    finding.moved = (struct analyze_place){ 0 };
+    finding.certainty = FINDING_POSSIBLE;
+    finding.reason = REASON_UNWATCHED;
+    text_clear(&text);
+    report_finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    check_contains("possible", text_get(&text), ": has not returned for 30.2 s (limit 30.0 s)");
+    check_contains("possible", text_get(&text), "a long wait looks the same");
+    text_clear(&text);
+    report_finding_describe(&finding, ANALYZE_SPANISH, &text);
+    check_contains("possible", text_get(&text), ": no ha vuelto en 30.2 s (límite 30.0 s)");
+    text_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +407,7 @@ int main(void)
         cmocka_unit_test(far_neighbours_are_not_named),
         cmocka_unit_test(words_are_complete),
         cmocka_unit_test(every_reason_has_words),
+        cmocka_unit_test(hang_says_what_moved_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

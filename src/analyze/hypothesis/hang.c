@@ -1,4 +1,8 @@
-/* hang.c - a call that does not return within the limit: who waits for what. */
+/* hang.c - a call that does not return while nothing moves, for the limit: who waits for what.
+ *
+ * The time a call takes says nothing: a prefill of thousands of launches is one wait. What counts
+ * is that no launch began or ended, and no call was made, for as long (event/crumb_watch.h). Where
+ * no thread saw that, as in another program's process, a long wait is a hang only possibly. */
 #include "analyze/analyze_impl.h"
 
 /* A chain of marks longer than this is a circle. */
@@ -52,10 +56,43 @@ static void find_culprit(struct analyzer *analyzer, const struct crumb_page *cru
     }
 }
 
+/* The host's own work, on which no crumb moves: loading a driver, compiling kernels, copying what
+ * is imported. */
+static bool is_work_of_host(uint8_t kind)
+{
+    switch (kind) {
+    case EVENT_DEVICE_OPEN:
+    case EVENT_DEVICE_CLOSE:
+    case EVENT_BUFFER_CREATE:
+    case EVENT_MODULE_LOAD:
+    case EVENT_GRAPH_BEGIN:
+    case EVENT_GRAPH_END:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What moved last on the device, and how long before. */
+static void add_movement(const struct analyzer *analyzer, const struct crumb_page *crumbs,
+                         uint64_t now_ns, struct finding *draft)
+{
+    uint64_t moved_ns = __atomic_load_n(&crumbs->moved_ns, __ATOMIC_ACQUIRE);
+    uint64_t stream = __atomic_load_n(&crumbs->moved_stream, __ATOMIC_ACQUIRE);
+    if (moved_ns == 0 || moved_ns > now_ns || stream >= CRUMB_STREAM_LIMIT)
+        return;
+    draft->moved = place_of_crumb(analyzer, &crumbs->streams[stream]);
+    draft->moved_ago_ns = now_ns - moved_ns;
+}
+
 void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
                    const struct event *pending, uint64_t now_ns)
 {
-    if (now_ns < pending->begin_ns || now_ns - pending->begin_ns < analyzer->options.hang_limit_ns)
+    uint64_t limit_ns = analyzer->options.hang_limit_ns;
+    bool watched = crumbs && crumb_is_watched(crumbs);
+    uint64_t still_ns = watched ? __atomic_load_n(&crumbs->still_ns, __ATOMIC_ACQUIRE) : 0;
+    if (now_ns < pending->begin_ns || now_ns - pending->begin_ns < limit_ns ||
+        is_work_of_host(pending->kind) || (watched && still_ns < limit_ns))
         return;
     for (size_t i = 0; i < analyzer->result.finding_count; i++) {
         const struct finding *known = &analyzer->result.findings[i];
@@ -66,9 +103,16 @@ void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
     draft.seen = place_of_wait(analyzer, pending);
     draft.cause = draft.seen;
     find_culprit(analyzer, crumbs, stream_of(analyzer, pending), &draft);
-    draft.expected = analyzer->options.hang_limit_ns;
-    draft.found = now_ns - pending->begin_ns;
+    draft.expected = limit_ns;
+    draft.found = watched ? still_ns : now_ns - pending->begin_ns;
     draft.order_id = pending->id;
+    if (watched) {
+        add_movement(analyzer, crumbs, now_ns, &draft);
+    } else {
+        draft.certainty = FINDING_POSSIBLE;
+        draft.attribution = FINDING_SEEN_AT;
+        finding_set_reason(&draft, REASON_UNWATCHED);
+    }
     finding_add(analyzer, &draft);
 }
 

@@ -112,6 +112,11 @@ static void close_device(struct device *device)
     free(gpu);
 }
 
+static void show_crumbs(struct device *device)
+{
+    gpu_show_crumbs(gpu_of(device));
+}
+
 static const struct device_methods gpu_methods = {
     .kind = "gpu",
     .close = close_device,
@@ -122,6 +127,7 @@ static const struct device_methods gpu_methods = {
     .memory_destroy = gpu_memory_destroy,
     .memory_damage = gpu_memory_damage,
     .memory_ask = gpu_memory_ask,
+    .crumbs_show = show_crumbs,
     .staging_create = create_staging,
     .staging_destroy = destroy_staging,
     .stream_create = gpu_stream_create,
@@ -217,9 +223,11 @@ enum status gpu_device_open(const struct gpu_runtime *take_runtime,
     }
     if (!status)
         status = device_init(&gpu->device, &chosen, err);
-    if (!status)
+    if (!status) {
         crumb_set_order(gpu->device.crumbs,
                         gpu->facts.early_start ? CRUMB_ORDER_EARLY : CRUMB_ORDER_NEXT);
+        crumb_set_late(gpu->device.crumbs, gpu->page != gpu->device.crumbs);
+    }
     if (status)
         close_device(&gpu->device);
     else

@@ -62,6 +62,7 @@ void gpu_show_crumbs(struct gpu_device *gpu)
     struct crumb_page *shown = gpu->device.crumbs;
     if (gpu->page == shown)
         return;
+    pthread_mutex_lock(&gpu->lock); /* an older look must not come after a newer one */
     for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++) {
         const struct crumb_stream *from = &gpu->page->streams[i];
         struct crumb_stream *to = &shown->streams[i];
@@ -70,7 +71,6 @@ void gpu_show_crumbs(struct gpu_device *gpu)
         crumb_enter(to, crumb_entered(from));
         crumb_finish(to, crumb_finished(from));
     }
-    pthread_mutex_lock(&gpu->lock);
     struct crumb_trap trap;
     for (uint64_t place = shown->trap_count; crumb_trap_get(gpu->page, place, &trap); place++)
         crumb_trap_add(shown, trap.launch_id, trap.operand, trap.index, trap.bound);

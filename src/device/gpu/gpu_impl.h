@@ -147,7 +147,9 @@ enum status gpu_failed(struct gpu_device *gpu, int code, const char *what, struc
 
 /* What may have been running, in words: a launch, or "one of N launches: ..." (gpu_running.c). */
 void gpu_describe_running(struct gpu_device *gpu, char *words, size_t bytes);
-/* After a wait: what the kernels wrote becomes what the observer's page shows. */
+/* After a wait, or while others wait: what the kernels wrote becomes what the observer's page
+ * shows.
+ */
 void gpu_show_crumbs(struct gpu_device *gpu);
 /* The stream was waited for: its last command is finished. */
 void gpu_stream_finished(struct gpu_device *gpu, struct gpu_stream *stream, uint64_t last_id);

@@ -76,6 +76,12 @@ static void reserve_nothing(struct device *device, uint64_t bytes)
     (void)bytes;
 }
 
+/* Streams write the page itself. */
+static void show_crumbs(struct device *device)
+{
+    (void)device;
+}
+
 static const struct device_methods host_methods = {
     .kind = "host",
     .close = close_device,
@@ -86,6 +92,7 @@ static const struct device_methods host_methods = {
     .memory_destroy = host_memory_destroy,
     .memory_damage = host_memory_damage,
     .memory_ask = ask_nobody,
+    .crumbs_show = show_crumbs,
     .staging_create = create_staging,
     .staging_destroy = destroy_staging,
     .stream_create = host_stream_create,

@@ -83,10 +83,15 @@ static const char *const defects[][ANALYZE_LANGUAGE_COUNT] = {
                                  "in run {run}{inputs}",
                                  ": {operand} tiene hash {hash_earlier} en la ejecución "
                                  "{earlier_run}, {hash} en la ejecución {run}{inputs}" },
-    [DEFECT_NO_PROGRESS] = { ": no progress for {waited_ns} (limit {limit_ns})[; waits for "
-                             "{other}]",
-                             ": sin progreso durante {waited_ns} (límite {limit_ns})[; espera "
-                             "{other}]" },
+    [DEFECT_NO_PROGRESS] = { ": no progress for {waited_ns} (limit {limit_ns})[; the device last "
+                             "moved {moved_ago} earlier, in {moved}][; waits for {other}]",
+                             ": sin progreso durante {waited_ns} (límite {limit_ns})[; el "
+                             "dispositivo avanzó por última vez {moved_ago} antes, en {moved}][; "
+                             "espera {other}]" },
+    [DEFECT_NOT_RETURNED] = { ": has not returned for {waited_ns} (limit {limit_ns})[; waits for "
+                              "{other}]",
+                              ": no ha vuelto en {waited_ns} (límite {limit_ns})[; espera "
+                              "{other}]" },
     [DEFECT_NOT_FINITE] = { " wrote {not_finite} non-finite {not_finite|value|values} among "
                             "{values} to {the_operand}",
                             " escribió {not_finite} {not_finite|valor no finito|valores no "

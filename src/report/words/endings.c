@@ -22,8 +22,12 @@ static const char *signal_name(int number)
         return " (SIGKILL)";
     case SIGSEGV:
         return " (SIGSEGV)";
+    case SIGSTOP:
+        return " (SIGSTOP)";
     case SIGTERM:
         return " (SIGTERM)";
+    case SIGTSTP:
+        return " (SIGTSTP)";
     default:
         return "";
     }
@@ -54,6 +58,12 @@ void report_ending_words(struct run_ending ending, enum analyze_language languag
         break;
     case ENDING_HUNG:
         text_add(text, spanish ? "colgado: sin avance" : "hung: no progress");
+        break;
+    case ENDING_STOPPED:
+        text_addf(text,
+                  spanish ? "detenido por la señal %d%s y no reanudado"
+                          : "stopped by signal %d%s and not continued",
+                  ending.number, signal_name(ending.number));
         break;
     case ENDING_DEVICE_LOST:
         text_add(text, spanish ? "dispositivo perdido" : "device lost");

@@ -207,12 +207,12 @@ static const struct report_hypothesis_words words[] = {
                                                  "es fijo: vea antes las "
                                                  "otras hipótesis." } },
     [HYPOTHESIS_HANG] = { .title = { "Hang", "Bloqueo" },
-                          .detector = { "Calls that do not return within the limit, with the "
-                                        "breadcrumbs of "
-                                        "the stream they wait for.",
-                                        "Llamadas que no vuelven dentro del límite, con el rastro "
-                                        "del flujo al "
-                                        "que esperan." },
+                          .detector = { "Calls that do not return while, for the limit, no launch "
+                                        "begins or ends and no call is made, with the breadcrumbs "
+                                        "of the stream they wait for.",
+                                        "Llamadas que no vuelven mientras, durante el límite, no "
+                                        "empieza ni termina ningún lanzamiento ni se hace ninguna "
+                                        "llamada, con el rastro del flujo al que esperan." },
                           .unit = { "waits", "esperas" },
                           .advice = { "Look at the launch or mark at which the stream stopped.",
                                       "Mire el lanzamiento o la marca en que está parado el "

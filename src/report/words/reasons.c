@@ -102,6 +102,9 @@ static const char *const reasons[][ANALYZE_LANGUAGE_COUNT] = {
                       "purpose may look the same",
                       "creció con los lanzamientos y no se volvió a usar; la memoria que se guarda "
                       "a propósito puede verse igual" },
+    [REASON_UNWATCHED] = { "whether the device makes progress was not seen: a long wait looks the "
+                           "same",
+                           "no se vio si el dispositivo avanza: una espera larga se ve igual" },
     [REASON_NOT_STARTED] = { "the work waited for was not begun", "el trabajo esperado no empezó" },
 };
 
