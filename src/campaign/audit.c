@@ -8,6 +8,7 @@
 #include "campaign/stress.h"
 #include "gguf/gguf.h"
 #include "inject/inject.h"
+#include "report/words.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -123,16 +124,16 @@ static enum status load_rows(struct audit *audit, struct error *err)
 }
 
 /* A line for people, in the language they asked for. */
-static void note(const struct audit *audit, const char *english, const char *spanish,
-                 const char *what)
+static void note(const struct audit *audit, enum word word, const char *what)
 {
     const struct campaign_watcher *watcher = &audit->options.watcher;
-    char line[FILES_PATH_BYTES + 256];
+    struct text line;
     if (!watcher->note)
         return;
-    snprintf(line, sizeof(line), "%s: %s", what,
-             audit->options.language == ANALYZE_SPANISH ? spanish : english);
-    watcher->note(watcher->context, line);
+    text_init(&line);
+    words_add(&line, audit->options.language, word, what, NULL);
+    watcher->note(watcher->context, text_get(&line));
+    text_release(&line);
 }
 
 /* The audit to compare with, where it really is: `last` points elsewhere when this one is finished
@@ -144,8 +145,7 @@ static enum status open_baseline(struct audit *audit, struct error *err)
     if (!named)
         return STATUS_OK;
     if (lstat(named, &info) != 0 && errno == ENOENT) {
-        note(audit, "there is no audit yet: first run, nothing to compare with",
-             "aún no hay ninguna auditoría: primera ejecución, nada con qué comparar", named);
+        note(audit, WORD_NOTE_FIRST_AUDIT, named);
         audit->options.baseline = NULL;
         return STATUS_OK;
     }
@@ -164,9 +164,7 @@ static void check_baseline(const struct audit *audit)
 {
     const char *other = audit->comparison.open ? audit->comparison.summary.workload_sha256 : NULL;
     if (other && strcmp(other, audit->workload) != 0)
-        note(audit, "the audit to compare with is of another model, device or workload",
-             "la auditoría con la que se compara es de otro modelo, dispositivo o carga",
-             audit->comparison.summary.id);
+        note(audit, WORD_NOTE_OTHER_WORKLOAD, audit->comparison.summary.id);
 }
 
 /* The audits of the folder that this one is in, which a resumed one was not told. */
@@ -253,9 +251,7 @@ static enum status ensure_self_test(struct audit *audit, struct error *err)
         memcpy(audit->self_test, audit->test.states, sizeof(audit->self_test));
         return STATUS_OK;
     }
-    note(audit, "there is none of this binary on this device; making it now",
-         "no hay ninguna de este binario en este dispositivo; se hace ahora",
-         options->language == ANALYZE_SPANISH ? "autoprueba" : "self-test");
+    note(audit, WORD_NOTE_SELF_TEST, "");
     TRY(self_test_run(options, &audit->identity, &audit->test, err));
     self_test_save(options, &audit->identity, &audit->test);
     memcpy(audit->self_test, audit->test.states, sizeof(audit->self_test));
@@ -356,8 +352,12 @@ static void point_last(const struct audit *audit)
 {
     struct error err;
     bool done;
-    if (archive_point_last(audit->folder, audit->id, &done, &err))
-        note(audit, err.text, err.text, "last");
+    const struct campaign_watcher *watcher = &audit->options.watcher;
+    if (!archive_point_last(audit->folder, audit->id, &done, &err) || !watcher->note)
+        return;
+    char line[sizeof(err.text) + 8];
+    snprintf(line, sizeof(line), "last: %s", err.text);
+    watcher->note(watcher->context, line);
 }
 
 static enum status run_parts(struct audit *audit, struct campaign_result *result, struct error *err)

@@ -4,6 +4,7 @@
 #include "campaign/stress.h"
 #include "event/flight.h"
 #include "ops/ops.h"
+#include "report/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,9 +153,9 @@ static void tell(const struct audit *audit, const struct audit_row *row)
 {
     const struct campaign_watcher *watcher = &audit->options.watcher;
     const struct child_outcome *outcome = &row->outcome;
-    bool spanish = audit->options.language == ANALYZE_SPANISH;
-    char line[512];
-    struct text ending;
+    char done[WORDS_NUMBER_BYTES], planned[WORDS_NUMBER_BYTES], errors[WORDS_NUMBER_BYTES],
+        findings[WORDS_NUMBER_BYTES];
+    struct text ending, line;
     if (!watcher->note)
         return;
     text_init(&ending);
@@ -163,20 +164,14 @@ static void tell(const struct audit *audit, const struct audit_row *row)
         report_ending_words(audit_row_ending(row), audit->options.language, &ending);
     }
     size_t found = row->analyzer ? analyzer_result(row->analyzer)->finding_count : 0;
-    snprintf(line, sizeof(line), "%s %s (%s): %u %s %u %s, %u %s, %zu %s%s",
-             spanish ? "fila" : "row", row->plan.label, report_row_mode_name(row->plan.mode),
-             outcome->done, spanish ? "de" : "of", row->plan.iterations,
-             spanish ? text_plural(row->plan.iterations, "iteración", "iteraciones")
-                     : text_plural(row->plan.iterations, "iteration", "iterations"),
-             outcome->errors,
-             spanish ? text_plural(outcome->errors, "error", "errores")
-                     : text_plural(outcome->errors, "error", "errors"),
-             found,
-             spanish ? text_plural(found, "hallazgo", "hallazgos")
-                     : text_plural(found, "finding", "findings"),
-             text_get(&ending));
+    text_init(&line);
+    words_add(&line, audit->options.language, WORD_NOTE_ROW, row->plan.label,
+              report_row_mode_name(row->plan.mode), words_number(outcome->done, done),
+              words_number(row->plan.iterations, planned), words_number(outcome->errors, errors),
+              words_number(found, findings), text_get(&ending), NULL);
+    watcher->note(watcher->context, text_get(&line));
     text_release(&ending);
-    watcher->note(watcher->context, line);
+    text_release(&line);
 }
 
 enum status audit_run_row(struct audit *audit, struct audit_row *row, struct error *err)

@@ -3,6 +3,7 @@
 #include "campaign/intervene.h"
 
 #include "ops/ops.h"
+#include "report/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,11 +20,11 @@ struct change {
     const char *slug;
     /* Changes the job; false where it makes no difference to this one. */
     bool (*apply)(struct job *job);
-    enum verdict_proof proof;                      /* what a flip proves */
-    const char *flips[ANALYZE_LANGUAGE_COUNT];     /* what follows if it flips */
-    const char *stays[ANALYZE_LANGUAGE_COUNT];     /* what follows if it does not */
-    const char *not_flips[ANALYZE_LANGUAGE_COUNT]; /* what does not follow if it flips */
-    const char *not_stays[ANALYZE_LANGUAGE_COUNT]; /* what does not follow if it does not */
+    enum verdict_proof proof; /* what a flip proves */
+    enum word flips;          /* what follows if it flips */
+    enum word stays;          /* what follows if it does not */
+    enum word not_flips;      /* what does not follow if it flips */
+    enum word not_stays;      /* what does not follow if it does not */
 };
 
 static bool serialise(struct job *job)
@@ -76,86 +77,22 @@ static bool remove_fault(struct job *job)
 }
 
 static const struct change changes[] = {
-    { "serialised",
-      serialise,
-      VERDICT_PROOF_NONE,
-      { "the fault needs work that overlaps: a race, or memory given back while work is queued",
-        "el fallo necesita trabajo que se solapa: una condición de carrera, o memoria devuelta con "
-        "trabajo pendiente" },
-      { "the fault does not depend on overlap: it happens with one call after another too",
-        "el fallo no depende del solapamiento: también ocurre con una llamada tras otra" },
-      { "that it is a race: serialising hides use after free as well",
-        "que sea una condición de carrera: serializar también oculta el uso tras liberación" },
-      { "that no race exists elsewhere", "que no exista una condición de carrera en otra parte" } },
-    { "single-stream",
-      use_one_stream,
-      VERDICT_PROOF_NONE,
-      { "the fault needs several streams: an order between them is missing",
-        "el fallo necesita varios flujos: falta un orden entre ellos" },
-      { "with the streams workload on one stream the fault is still there: it is not an order "
-        "between its streams that is missing",
-        "con la carga de flujos en un solo flujo el fallo sigue: no falta un orden entre los "
-        "suyos" },
-      { "which wait is missing: see the finding for both accesses",
-        "qué espera falta: vea ambos accesos en el hallazgo" },
-      { "that the order between streams is right", "que el orden entre flujos sea el correcto" } },
-    { "guards",
-      drop_guards,
-      VERDICT_PROOF_NONE,
-      { "without guards the same fault does no visible harm: it would be silent in normal use",
-        "sin guardas el mismo fallo no hace daño visible: sería silencioso en el uso normal" },
-      { "the fault shows without guards too: they did not cause it",
-        "el fallo se muestra también sin guardas: no lo causan ellas" },
-      { "that running without guards is safe", "que ejecutar sin guardas sea seguro" },
-      { "where the bad access goes: only guards catch it at its first byte",
-        "adónde va el acceso erróneo: solo las guardas lo atrapan en su primer byte" } },
-    { "pageable",
-      unpin,
-      VERDICT_PROOF_NONE,
-      { "the kind of host memory decides: suspect the runtime's copy path or staging reuse",
-        "decide el tipo de memoria del anfitrión: sospeche de la ruta de copia del runtime o de "
-        "la reutilización del búfer intermedio" },
-      { "pinned and pageable memory behave alike: the copy path is not the cause",
-        "la memoria fijada y la paginable se comportan igual: la ruta de copia no es la causa" },
-      { "that the runtime is at fault: a slot rewritten too early can flip the same way",
-        "que la culpa sea del runtime: una ranura reescrita demasiado pronto puede cambiar igual" },
-      { "that every copy was right", "que todas las copias fueran correctas" } },
-    { "sync-copies",
-      wait_around_copies,
-      VERDICT_PROOF_NONE,
-      { "waiting around each copy to the host makes it go away: the copy, or what is queued beside "
-        "it, is where the order fails",
-        "esperar antes y después de cada copia al anfitrión lo hace desaparecer: el orden falla en "
-        "la "
-        "copia o en lo que está en cola junto a ella" },
-      { "waiting around copies does not help: the cause is upstream of the copy",
-        "esperar alrededor de las copias no ayuda: la causa está antes de la copia" },
-      { "that the copy is wrong: waiting also hides what runs beside it",
-        "que la copia esté mal: esperar también oculta lo que se ejecuta junto a ella" },
-      { "that copies are ordered rightly elsewhere",
-        "que las copias estén bien ordenadas en otra parte" } },
-    { "chunking",
-      cut_prompt,
-      VERDICT_PROOF_NONE,
-      { "the size of a batch decides: look at shapes, offsets and limits that grow with it",
-        "decide el tamaño del lote: revísense formas, desplazamientos y límites que crecen con "
-        "él" },
-      { "the fault does not depend on how the prompt is cut",
-        "el fallo no depende de cómo se corta el prompt" },
-      { "which of them is wrong", "cuál de ellos está mal" },
-      { "that larger batches are right", "que los lotes mayores sean correctos" } },
-    { "injected-removed",
-      remove_fault,
+    { "serialised", serialise, VERDICT_PROOF_NONE, WORD_SERIALISED_FLIPS, WORD_SERIALISED_STAYS,
+      WORD_SERIALISED_NOT_FLIPS, WORD_SERIALISED_NOT_STAYS },
+    { "single-stream", use_one_stream, VERDICT_PROOF_NONE, WORD_SINGLE_STREAM_FLIPS,
+      WORD_SINGLE_STREAM_STAYS, WORD_SINGLE_STREAM_NOT_FLIPS, WORD_SINGLE_STREAM_NOT_STAYS },
+    { "guards", drop_guards, VERDICT_PROOF_NONE, WORD_GUARDS_FLIPS, WORD_GUARDS_STAYS,
+      WORD_GUARDS_NOT_FLIPS, WORD_GUARDS_NOT_STAYS },
+    { "pageable", unpin, VERDICT_PROOF_NONE, WORD_PAGEABLE_FLIPS, WORD_PAGEABLE_STAYS,
+      WORD_PAGEABLE_NOT_FLIPS, WORD_PAGEABLE_NOT_STAYS },
+    { "sync-copies", wait_around_copies, VERDICT_PROOF_NONE, WORD_SYNC_COPIES_FLIPS,
+      WORD_SYNC_COPIES_STAYS, WORD_SYNC_COPIES_NOT_FLIPS, WORD_SYNC_COPIES_NOT_STAYS },
+    { "chunking", cut_prompt, VERDICT_PROOF_NONE, WORD_CHUNKING_FLIPS, WORD_CHUNKING_STAYS,
+      WORD_CHUNKING_NOT_FLIPS, WORD_CHUNKING_NOT_STAYS },
+    { "injected-removed", remove_fault,
       /* The plan is what goes wrong; which hypothesis describes it is for the findings to show. */
-      VERDICT_PROOF_DEFECT,
-      { "the planted fault is the cause: with it the run fails, without it it does not, and with "
-        "it again it does",
-        "el fallo inyectado es la causa: con él la ejecución falla, sin él no, y con él vuelve a "
-        "fallar" },
-      { "the planted fault is not the only cause: the run fails without it too",
-        "el fallo inyectado no es la única causa: la ejecución falla también sin él" },
-      { "anything about faults that were not planted", "nada sobre fallos que no se inyectaron" },
-      { "that the planted fault is harmless", "que el fallo inyectado sea inocuo" } },
+      VERDICT_PROOF_DEFECT, WORD_INJECTED_REMOVED_FLIPS, WORD_INJECTED_REMOVED_STAYS,
+      WORD_INJECTED_REMOVED_NOT_FLIPS, WORD_INJECTED_REMOVED_NOT_STAYS },
 };
 
 /* ---- Runs ----------------------------------------------------------------------------------- */
@@ -214,32 +151,22 @@ static struct job short_job(const struct job *base)
     return job;
 }
 
-typedef const char *const sentence[ANALYZE_LANGUAGE_COUNT];
-
-/* The fault came and went, or did not come at all: the change says nothing. */
-static sentence never_proves = { "nothing: the fault did not come without the change either",
-                                 "nada: el fallo tampoco apareció sin el cambio" };
-static sentence never_not = { "that the fault is gone", "que el fallo haya desaparecido" };
-static sentence sometimes_proves = { "nothing for certain: the fault comes and goes; compare how "
-                                     "often",
-                                     "nada con certeza: el fallo va y viene; compárese con qué "
-                                     "frecuencia" };
-static sentence sometimes_not = { "that the change has no influence, or that it has",
-                                  "que el cambio no influya, ni que influya" };
-
 static void conclude(struct report_intervention *result, const struct change *change)
 {
     bool never = result->control_faults == 0;
     bool always = result->control_faults == result->control_runs && result->faults == result->runs;
+    /* Where the fault came and went, or did not come at all, the change says nothing. */
+    enum word proves = result->flips ? change->flips
+                       : always      ? change->stays
+                       : never       ? WORD_NEVER_PROVES
+                                     : WORD_SOMETIMES_PROVES;
+    enum word not = result->flips ? change->not_flips
+                    : always      ? change->not_stays
+                    : never       ? WORD_NEVER_NOT
+                                  : WORD_SOMETIMES_NOT;
     for (int i = 0; i < ANALYZE_LANGUAGE_COUNT; i++) {
-        result->proves[i] = result->flips ? change->flips[i]
-                            : always      ? change->stays[i]
-                            : never       ? never_proves[i]
-                                          : sometimes_proves[i];
-        result->does_not_prove[i] = result->flips ? change->not_flips[i]
-                                    : always      ? change->not_stays[i]
-                                    : never       ? never_not[i]
-                                                  : sometimes_not[i];
+        result->proves[i] = words_get((enum analyze_language)i, proves);
+        result->does_not_prove[i] = words_get((enum analyze_language)i, not );
     }
 }
 

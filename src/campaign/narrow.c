@@ -3,31 +3,13 @@
 
 #include "campaign/files.h"
 #include "ops/ops.h"
+#include "report/words.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define LABEL "narrowed"
-
-typedef const char *const sentence[ANALYZE_LANGUAGE_COUNT];
-
-static sentence found_proves = { "one launch was in flight at a time, and the fault came again: the "
-                                 "launch in flight made it, and is one of the candidates",
-                                 "hubo un solo lanzamiento en curso cada vez y el fallo volvió: lo "
-                                 "causó el lanzamiento en curso, que es uno de los candidatos" };
-static sentence found_not = { "why the launch does it", "por qué lo hace ese lanzamiento" };
-static sentence gone_proves = { "nothing: with a wait after each launch the fault did not come; the "
-                                "candidates stand",
-                                "nada: con una espera tras cada lanzamiento el fallo no apareció; "
-                                "quedan los candidatos" };
-static sentence gone_not = { "that none of the candidates did it: the waits change what overlaps",
-                             "que ningún candidato lo hiciera: las esperas cambian lo que se "
-                             "solapa" };
-static sentence other_proves = { "nothing about the candidates: with a wait after each launch "
-                                 "something else went wrong",
-                                 "nada sobre los candidatos: con una espera tras cada lanzamiento "
-                                 "falló otra cosa" };
 
 const struct finding *narrow_find(const struct analysis *analysis)
 {
@@ -55,12 +37,11 @@ static bool is_candidate(const struct finding *several, const struct analyze_pla
     return several->candidates_left_out > 0;
 }
 
-static void conclude(struct report_intervention *made, const char *const *proves,
-                     const char *const *does_not_prove)
+static void conclude(struct report_intervention *made, enum word proves, enum word does_not_prove)
 {
     for (int i = 0; i < ANALYZE_LANGUAGE_COUNT; i++) {
-        made->proves[i] = proves[i];
-        made->does_not_prove[i] = does_not_prove[i];
+        made->proves[i] = words_get((enum analyze_language)i, proves);
+        made->does_not_prove[i] = words_get((enum analyze_language)i, does_not_prove);
     }
 }
 
@@ -74,11 +55,11 @@ static bool judge(const struct finding *several, const struct analysis *analysis
     made->faults = analysis && (analysis->device_lost || analysis->finding_count);
     bool single = root && is_candidate(several, &root->cause);
     if (single)
-        conclude(made, found_proves, found_not);
+        conclude(made, WORD_NARROWED_PROVES, WORD_NARROWED_NOT);
     else if (made->faults)
-        conclude(made, other_proves, gone_not);
+        conclude(made, WORD_NARROWED_OTHER_PROVES, WORD_NOT_NARROWED_NOT);
     else
-        conclude(made, gone_proves, gone_not);
+        conclude(made, WORD_NOT_NARROWED_PROVES, WORD_NOT_NARROWED_NOT);
     return single;
 }
 

@@ -5,6 +5,7 @@
 
 #include "campaign/stress.h"
 #include "ops/ops.h"
+#include "report/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -434,12 +435,12 @@ enum status campaign_self_test(const struct campaign_options *options, bool json
     for (size_t i = 0; !json && i < test.planted_count; i++)
         if (!(test.planted[i].detected && test.planted[i].culprit_ok) && test.planted[i].note)
             text_addf(text, "%s: %s\n", test.planted[i].fault, test.planted[i].note);
-    if (!json && test.clean_findings)
-        text_addf(text,
-                  options->language == ANALYZE_SPANISH
-                      ? "\nejecuciones limpias: %" PRIu64 " hallazgos, se esperaban 0\n"
-                      : "\nclean runs: %" PRIu64 " findings, expected 0\n",
-                  test.clean_findings);
+    if (!json && test.clean_findings) {
+        char count[WORDS_NUMBER_BYTES];
+        text_add(text, "\n");
+        words_add_line(text, options->language, WORD_CLEAN_RUNS_FOUND,
+                       words_number(test.clean_findings, count), NULL);
+    }
     *ret_passed = test.passed;
     self_test_release(&test);
     return STATUS_OK;

@@ -2,8 +2,10 @@
 #include "campaign/transfers.h"
 
 #include "campaign/campaign.h"
+#include "report/words.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,12 +42,12 @@ static void print_json(const struct transfers_report *report, const struct ident
 }
 
 static void print_table(const struct transfers_report *report, const struct identity *identity,
-                        uint64_t findings, bool spanish, struct text *text)
+                        uint64_t findings, enum analyze_language language, struct text *text)
 {
     char bytes[TEXT_BYTES_CAPACITY];
     text_addf(text, "%s\n\n%-40s %8s %12s %10s %9s\n", identity->device.name,
-              spanish ? "ruta" : "path", spanish ? "copias" : "copies", "bytes",
-              spanish ? "erróneas" : "wrong", "GB/s");
+              words_get(language, WORD_TRANSFERS_PATH), words_get(language, WORD_TRANSFERS_COPIES),
+              "bytes", words_get(language, WORD_TRANSFERS_WRONG), "GB/s");
     for (size_t i = 0; i < report->count; i++) {
         const struct report_transfer *path = &report->paths[i];
         text_addf(text, "%-40s %8" PRIu64 " %12s %10" PRIu64, path->path, path->copies,
@@ -54,20 +56,15 @@ static void print_table(const struct transfers_report *report, const struct iden
             text_addf(text, " %9.2f", path->gigabytes_per_second);
         text_addf(text, "%s%s\n", path->note ? "  " : "", path->note ? path->note : "");
     }
-    text_addf(text, "\n%" PRIu64 " %s, %" PRIu64 " %s, %" PRIu64 " %s", report->copies,
-              spanish ? text_plural(report->copies, "copia", "copias")
-                      : text_plural(report->copies, "copy", "copies"),
-              report->mismatches,
-              spanish ? text_plural(report->mismatches, "errónea", "erróneas") : "wrong", findings,
-              spanish ? text_plural(findings, "hallazgo", "hallazgos")
-                      : text_plural(findings, "finding", "findings"));
+    char copies[WORDS_NUMBER_BYTES], wrong[WORDS_NUMBER_BYTES], found[WORDS_NUMBER_BYTES],
+        bound[32];
+    text_add(text, "\n");
+    words_add(text, language, WORD_TRANSFERS_TOTAL, words_number(report->copies, copies),
+              words_number(report->mismatches, wrong), words_number(findings, found), NULL);
+    snprintf(bound, sizeof(bound), "%.1e", bound_of(report->copies));
     if (!report->mismatches && !report->failed)
-        text_addf(text,
-                  spanish ? ": la probabilidad de una copia errónea es menor que %.1e (3/n)\n"
-                          : ": the chance of a wrong copy is below %.1e (3/n)\n",
-                  bound_of(report->copies));
-    else
-        text_add(text, "\n");
+        words_add(text, language, WORD_TRANSFERS_BOUND, bound, NULL);
+    text_add(text, "\n");
     if (report->error[0])
         text_addf(text, "%s\n", report->error);
 }
@@ -98,7 +95,7 @@ enum status campaign_transfers(const struct campaign_options *options, uint32_t 
         if (json)
             print_json(report, &identity, findings, *ret_passed, text);
         else
-            print_table(report, &identity, findings, options->language == ANALYZE_SPANISH, text);
+            print_table(report, &identity, findings, options->language, text);
     }
     if (folder[0])
         temporary_close(folder);

@@ -1,6 +1,9 @@
 /* words.c - see words.h. */
 #include "report/words.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const all_words[][ANALYZE_LANGUAGE_COUNT] = {
@@ -53,4 +56,39 @@ void words_fill(struct text *text, const char *words, const char *const *argumen
             text_add_bytes(text, words++, 1);
         }
     }
+}
+
+static void add_with(struct text *text, enum analyze_language language, enum word word,
+                     va_list list)
+{
+    const char *arguments[9];
+    size_t count = 0;
+    for (const char *one; (one = va_arg(list, const char *));) {
+        ASSERT(count < COUNT_OF(arguments));
+        arguments[count++] = one;
+    }
+    words_fill(text, words_get(language, word), arguments, count);
+}
+
+void words_add(struct text *text, enum analyze_language language, enum word word, ...)
+{
+    va_list list;
+    va_start(list, word);
+    add_with(text, language, word, list);
+    va_end(list);
+}
+
+void words_add_line(struct text *text, enum analyze_language language, enum word word, ...)
+{
+    va_list list;
+    va_start(list, word);
+    add_with(text, language, word, list);
+    va_end(list);
+    text_add(text, "\n");
+}
+
+const char *words_number(uint64_t number, char *buffer)
+{
+    snprintf(buffer, WORDS_NUMBER_BYTES, "%" PRIu64, number);
+    return buffer;
 }

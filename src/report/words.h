@@ -36,6 +36,17 @@ struct words_part words_part(const char *at);
 /* Adds it to text. */
 void words_add_part(struct text *text, const struct words_part *part, const char *argument);
 
+/* Adds the word and an end of line. The arguments are text, the last one is NULL. */
+void words_add_line(struct text *text, enum analyze_language language, enum word word, ...)
+    __attribute__((sentinel));
+/* The same without the end of line. */
+void words_add(struct text *text, enum analyze_language language, enum word word, ...)
+    __attribute__((sentinel));
+
+#define WORDS_NUMBER_BYTES 24
+/* "512": returns buffer, which has WORDS_NUMBER_BYTES bytes. */
+const char *words_number(uint64_t number, char *buffer);
+
 /* Adds words with {1}.. replaced; ` stays. */
 void words_fill(struct text *text, const char *words, const char *const *arguments, size_t count);
 

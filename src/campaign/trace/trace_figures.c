@@ -1,7 +1,10 @@
 /* trace_figures.c - what a program did with its GPU, in numbers: useful with no bug at all. */
 #include "campaign/trace/trace.h"
 
+#include "report/words.h"
+
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const uint64_t size_limits[TRACE_SIZE_CLASSES - 1] = { 4096, 65536, 1048576, 16777216 };
@@ -110,17 +113,10 @@ void trace_figures_join(struct trace_figures *sum, const struct trace_figures *m
 
 /* ---- Printing ------------------------------------------------------------------------------- */
 
-/* Both may be formats: the compiler checks each. */
-__attribute__((format_arg(2), format_arg(3))) static const char *
-say(enum analyze_language language, const char *english, const char *spanish)
-{
-    return language == ANALYZE_SPANISH ? spanish : english;
-}
-
 static void print_advice(const struct trace_figures *figures, enum analyze_language language,
                          struct text *text)
 {
-    char size[TEXT_BYTES_CAPACITY];
+    char size[TEXT_BYTES_CAPACITY], number[WORDS_NUMBER_BYTES], seconds[32];
     uint64_t count = 0, bytes = 0, stalls = 0, stalled_ns = 0;
     for (size_t i = 0; i < TRACE_DIRECTIONS; i++) {
         count += figures->transfers[i].pageable_count;
@@ -129,44 +125,35 @@ static void print_advice(const struct trace_figures *figures, enum analyze_langu
         stalled_ns += figures->transfers[i].stalling_ns;
     }
     if (count)
-        text_addf(text,
-                  say(language,
-                      "  %" PRIu64 " copies of %s use pageable host memory: pinned memory is "
-                      "several times faster and can be asynchronous\n",
-                      "  %" PRIu64 " copias de %s usan memoria paginable del anfitrión: la fijada "
-                      "es varias veces más rápida y puede ser asíncrona\n"),
-                  count, text_bytes(bytes, size));
+        words_add_line(text, language, WORD_TRACE_PAGEABLE_ADVICE, words_number(count, number),
+                       text_bytes(bytes, size), NULL);
+    snprintf(seconds, sizeof(seconds), "%.3f", (double)stalled_ns / 1e9);
     if (stalls)
-        text_addf(text,
-                  say(language, "  %" PRIu64 " copies made the host wait, %.3f s in all\n",
-                      "  %" PRIu64 " copias hicieron esperar al anfitrión, %.3f s en total\n"),
-                  stalls, (double)stalled_ns / 1e9);
+        words_add_line(text, language, WORD_TRACE_STALLS, words_number(stalls, number), seconds,
+                       NULL);
+    snprintf(seconds, sizeof(seconds), "%.3f", (double)figures->wait_ns / 1e9);
     if (figures->waits)
-        text_addf(text,
-                  say(language, "  %" PRIu64 " waits for streams and events, %.3f s in all\n",
-                      "  %" PRIu64 " esperas de flujos y eventos, %.3f s en total\n"),
-                  figures->waits, (double)figures->wait_ns / 1e9);
+        words_add_line(text, language, WORD_TRACE_WAITS, words_number(figures->waits, number),
+                       seconds, NULL);
 }
 
 static void print_transfers(const struct trace_figures *figures, enum analyze_language language,
                             struct text *text)
 {
-    static const char *const names[TRACE_DIRECTIONS][ANALYZE_LANGUAGE_COUNT] = {
-        { "host to device", "al dispositivo" },
-        { "device to host", "al anfitrión" },
-        { "within device", "en dispositivo" },
-        { "fill", "relleno" },
-    };
+    static const enum word names[] = { WORD_TRACE_TO_DEVICE, WORD_TRACE_TO_HOST, WORD_TRACE_WITHIN,
+                                       WORD_TRACE_FILL };
+    _Static_assert(COUNT_OF(names) == TRACE_DIRECTIONS, "every direction has a name");
     char size[TEXT_BYTES_CAPACITY];
     text_addf(text, "  %-15s %9s %12s %9s %9s %9s %9s %9s %9s %9s\n",
-              say(language, "transfers", "transferencias"), say(language, "count", "cuenta"),
+              words_get(language, WORD_TRACE_TRANSFERS), words_get(language, WORD_TRACE_COUNT),
               "bytes", "<=4K", "<=64K", "<=1M", "<=16M", ">16M",
-              say(language, "stalling", "esperan"), say(language, "pageable", "paginable"));
+              words_get(language, WORD_TRACE_STALLING), words_get(language, WORD_TRACE_PAGEABLE));
     for (size_t i = 0; i < TRACE_DIRECTIONS; i++) {
         const struct trace_transfers *one = &figures->transfers[i];
         /* Columns are bytes: an accented letter is two. */
-        int width = 15 + (strstr(names[i][language], "ó") != NULL);
-        text_addf(text, "  %-*s %9" PRIu64 " %12s", width, names[i][language], one->count,
+        const char *name = words_get(language, names[i]);
+        int width = 15 + (strstr(name, "ó") != NULL);
+        text_addf(text, "  %-*s %9" PRIu64 " %12s", width, name, one->count,
                   text_bytes(one->bytes, size));
         for (size_t j = 0; j < TRACE_SIZE_CLASSES; j++)
             text_addf(text, " %9" PRIu64, one->by_size[j]);
@@ -178,26 +165,18 @@ void trace_figures_print(const struct trace_figures *figures, enum analyze_langu
                          struct text *text)
 {
     char size[TEXT_BYTES_CAPACITY], other[TEXT_BYTES_CAPACITY];
+    char first[WORDS_NUMBER_BYTES], second[WORDS_NUMBER_BYTES], third[WORDS_NUMBER_BYTES];
     print_transfers(figures, language, text);
-    text_addf(text,
-              say(language,
-                  "  %" PRIu64 " launches, %" PRIu64 " graph launches, %" PRIu64 " failed calls\n",
-                  "  %" PRIu64 " lanzamientos, %" PRIu64 " lanzamientos de grafos, %" PRIu64
-                  " llamadas fallidas\n"),
-              figures->launches, figures->replays, figures->failures);
-    text_addf(text,
-              say(language,
-                  "  %" PRIu64 " allocations, %" PRIu64 " frees; at most %s on the device, %s "
-                  "pinned\n",
-                  "  %" PRIu64 " asignaciones, %" PRIu64 " liberaciones; como máximo %s en el "
-                  "dispositivo, %s fijados\n"),
-              figures->allocations, figures->frees, text_bytes(figures->device_peak, size),
-              text_bytes(figures->pinned_peak, other));
+    words_add_line(text, language, WORD_TRACE_CALLS, words_number(figures->launches, first),
+                   words_number(figures->replays, second), words_number(figures->failures, third),
+                   NULL);
+    words_add_line(text, language, WORD_TRACE_ALLOCATIONS,
+                   words_number(figures->allocations, first), words_number(figures->frees, second),
+                   text_bytes(figures->device_peak, size), text_bytes(figures->pinned_peak, other),
+                   NULL);
     if (figures->device_bytes || figures->pinned_bytes)
-        text_addf(text,
-                  say(language, "  not freed at the end: %s on the device, %s pinned\n",
-                      "  sin liberar al final: %s en el dispositivo, %s fijados\n"),
-                  text_bytes(figures->device_bytes, size),
-                  text_bytes(figures->pinned_bytes, other));
+        words_add_line(text, language, WORD_TRACE_NOT_FREED,
+                       text_bytes(figures->device_bytes, size),
+                       text_bytes(figures->pinned_bytes, other), NULL);
     print_advice(figures, language, text);
 }

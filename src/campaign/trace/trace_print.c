@@ -2,17 +2,18 @@
  * functions, files and hypotheses are names in both. They come from outside: shown printably. */
 #include "campaign/trace/trace.h"
 
+#include "report/words.h"
+
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Findings shown in the terminal; the artifacts have them all. */
 #define SHOWN_LIMIT 24u
 
-/* Both may be formats: the compiler checks each. */
-__attribute__((format_arg(2), format_arg(3))) static const char *
-say(const struct trace *trace, const char *english, const char *spanish)
+static const char *word(const struct trace *trace, enum word word)
 {
-    return trace->options->language == ANALYZE_SPANISH ? spanish : english;
+    return words_get(trace->options->language, word);
 }
 
 /* ---- Findings ------------------------------------------------------------------------------- */
@@ -46,7 +47,7 @@ static void add_side(struct trace *trace, const struct trace_process *process, c
     bool kernel = place->name_index && trace_kernel(process, place->name_index, name, sizeof(name));
     text_addf(text, "      %s ", title);
     text_add_printable(text, text_view_of(kernel ? name : place->op), 400);
-    text_add(text, say(trace, ", called by\n", ", llamada por\n"));
+    text_addf(text, "%s\n", word(trace, WORD_TRACE_CALLED_BY));
     size_t count = trace_stack(trace, process, place->stack_index, frames, COUNT_OF(frames));
     for (size_t i = 0; i < count; i++)
         add_frame(&frames[i], text);
@@ -61,14 +62,13 @@ void trace_print_finding(struct trace *trace, const struct trace_process *proces
                          const struct finding *finding, struct text *text)
 {
     text_addf(text, "  %s %s: ",
-              is_sure(finding) ? say(trace, "CONFIRMED", "CONFIRMADO")
-                               : say(trace, "possible", "posible"),
+              word(trace, is_sure(finding) ? WORD_TRACE_CONFIRMED : WORD_TRACE_POSSIBLE),
               hypothesis_info(finding->hypothesis)->slug);
     report_finding_describe(finding, trace->options->language, text);
     text_add(text, "\n");
     add_side(trace, process, "-", &finding->cause, text);
-    add_side(trace, process, say(trace, "other side:", "el otro lado:"), &finding->other, text);
-    add_side(trace, process, say(trace, "seen at:", "visto en:"), &finding->seen, text);
+    add_side(trace, process, word(trace, WORD_TRACE_OTHER_SIDE), &finding->other, text);
+    add_side(trace, process, word(trace, WORD_TRACE_SEEN_AT), &finding->seen, text);
 }
 
 /* What is certain first, then what ended the program. */
@@ -82,6 +82,7 @@ static int class_of(const struct finding *finding)
 static void add_findings(struct trace *trace, const struct trace_listed *listed, struct text *text)
 {
     size_t shown = 0, count = 0;
+    char number[WORDS_NUMBER_BYTES];
     for (int class = 0; class < 3; class ++)
         for (size_t i = 0; i < listed->count; i++)
             for (size_t j = 0; j < listed->list[i]->finding_count; j++) {
@@ -89,17 +90,15 @@ static void add_findings(struct trace *trace, const struct trace_listed *listed,
                 if (class_of(finding) != class)
                     continue;
                 if (count++ == 0)
-                    text_add(text, say(trace, "findings\n", "hallazgos\n"));
+                    words_add_line(text, trace->options->language, WORD_TRACE_FINDINGS, NULL);
                 if (shown < SHOWN_LIMIT) {
                     trace_print_finding(trace, listed->from[i], finding, text);
                     shown++;
                 }
             }
     if (count > shown)
-        text_addf(text,
-                  say(trace, "  and %zu more; --artifacts keeps them all\n",
-                      "  y %zu más; --artifacts los guarda todos\n"),
-                  count - shown);
+        words_add_line(text, trace->options->language, WORD_TRACE_MORE,
+                       words_number(count - shown, number), NULL);
 }
 
 /* ---- How it went ---------------------------------------------------------------------------- */
@@ -108,6 +107,7 @@ static void add_findings(struct trace *trace, const struct trace_listed *listed,
 static void add_caches(const struct trace *trace, struct text *text)
 {
     uint64_t count = 0;
+    char number[WORDS_NUMBER_BYTES];
     for (size_t i = 0; i < trace->process_count; i++) {
         const struct trace_process *process = &trace->processes[i];
         for (size_t j = 0; process->reader && j < flight_allocation_count(process->reader); j++) {
@@ -119,16 +119,8 @@ static void add_caches(const struct trace *trace, struct text *text)
         }
     }
     if (count)
-        text_addf(
-            text,
-            say(trace,
-                "  %" PRIu64 " allocations belong to a caching allocator or a library: what "
-                "it cuts out of them is not seen, so neither are overruns and uses after "
-                "free inside\n",
-                "  %" PRIu64 " asignaciones son de un asignador con caché o de una "
-                "biblioteca: lo que reparte de ellas no se ve, ni tampoco los desbordamientos "
-                "y usos tras liberar dentro de ellas\n"),
-            count);
+        words_add_line(text, trace->options->language, WORD_TRACE_CACHED,
+                       words_number(count, number), NULL);
 }
 
 static void add_overhead(const struct trace *trace, struct text *text)
@@ -146,21 +138,15 @@ static void add_overhead(const struct trace *trace, struct text *text)
         }
     }
     double seconds = (double)ns / 1e9, wall = (double)trace->wall_ns / 1e9;
-    text_addf(text,
-              say(trace,
-                  "  %" PRIu64 " calls recorded; observing took %.3f s of %.3f s (%.1f %%), "
-                  "without what the runtime's callbacks cost\n",
-                  "  %" PRIu64 " llamadas grabadas; observar tomó %.3f s de %.3f s (%.1f %%), sin "
-                  "contar lo que cuestan las llamadas de retorno del runtime\n"),
-              kept, seconds, wall, wall > 0 ? 100 * seconds / wall : 0.0);
+    char calls[WORDS_NUMBER_BYTES], taken[32], whole[32], share[32];
+    snprintf(taken, sizeof(taken), "%.3f", seconds);
+    snprintf(whole, sizeof(whole), "%.3f", wall);
+    snprintf(share, sizeof(share), "%.1f", wall > 0 ? 100 * seconds / wall : 0.0);
+    words_add_line(text, trace->options->language, WORD_TRACE_OVERHEAD, words_number(kept, calls),
+                   taken, whole, share, NULL);
     if (lost)
-        text_addf(text,
-                  say(trace,
-                      "  %" PRIu64 " records were lost before they were analysed: --records gives "
-                      "them more room\n",
-                      "  %" PRIu64 " registros se perdieron antes de analizarse: --records les da "
-                      "más sitio\n"),
-                  lost);
+        words_add_line(text, trace->options->language, WORD_TRACE_LOST, words_number(lost, calls),
+                       NULL);
 }
 
 /* What a library said of why it cannot record. */
@@ -168,23 +154,16 @@ static void add_note(const struct trace *trace, struct text *text)
 {
     static const struct {
         const char *slug;
-        const char *english, *spanish; /* followed by the detail in parentheses */
-    } words[] = {
-        { INTERPOSE_NOTE_NO_CUPTI,
-          "libcupti was not found (next to the program's libcudart, in CUDA_PATH, CUDA_HOME, "
-          "LD_LIBRARY_PATH, /usr/local/cuda); name it with --cupti",
-          "no se encontró libcupti (junto al libcudart del programa, en CUDA_PATH, CUDA_HOME, "
-          "LD_LIBRARY_PATH, /usr/local/cuda); indíquela con --cupti" },
-        { INTERPOSE_NOTE_BAD_CUPTI, "the file given with --cupti cannot be loaded as CUPTI",
-          "el archivo dado con --cupti no se puede cargar como CUPTI" },
-        { INTERPOSE_NOTE_CUPTI_TAKEN, "CUPTI refused: another tool may be using it",
-          "CUPTI se negó: otra herramienta puede estar usándola" },
-        { INTERPOSE_NOTE_NO_RECORDING, "the recording could not be made",
-          "no se pudo crear la grabación" },
+        enum word words; /* followed by the detail in parentheses */
+    } notes[] = {
+        { INTERPOSE_NOTE_NO_CUPTI, WORD_TRACE_NO_CUPTI },
+        { INTERPOSE_NOTE_BAD_CUPTI, WORD_TRACE_BAD_CUPTI },
+        { INTERPOSE_NOTE_CUPTI_TAKEN, WORD_TRACE_CUPTI_TAKEN },
+        { INTERPOSE_NOTE_NO_RECORDING, WORD_TRACE_NO_RECORDING },
     };
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (strcmp(trace->note, words[i].slug) == 0)
-            text_add(text, say(trace, words[i].english, words[i].spanish));
+    for (size_t i = 0; i < COUNT_OF(notes); i++)
+        if (strcmp(trace->note, notes[i].slug) == 0)
+            text_add(text, word(trace, notes[i].words));
     if (trace->note_detail[0]) {
         text_add(text, " (");
         text_add_printable(text, text_view_of(trace->note_detail), 400);
@@ -194,54 +173,30 @@ static void add_note(const struct trace *trace, struct text *text)
 
 static void add_blindness(const struct trace *trace, struct text *text)
 {
-    switch (trace->blind) {
-    case TRACE_NOT_BLIND:
-        if (!trace->note[0])
-            return;
-        text_add(text, say(trace, "  not all was looked at: ", "  no se miró todo: "));
+    static const enum word reasons[] = { [TRACE_BLIND_OTHER_USER] = WORD_TRACE_OTHER_USER,
+                                         [TRACE_BLIND_NO_CALL] = WORD_TRACE_NO_CALL,
+                                         [TRACE_BLIND_NO_MEMORY] = WORD_TRACE_NO_MEMORY };
+    if (trace->blind == TRACE_NOT_BLIND && !trace->note[0])
+        return;
+    text_add(text, word(trace,
+                        trace->blind == TRACE_NOT_BLIND ? WORD_TRACE_NOT_ALL : WORD_TRACE_NOTHING));
+    if (trace->blind == TRACE_NOT_BLIND || trace->blind == TRACE_BLIND_NOTE)
         add_note(trace, text);
-        break;
-    case TRACE_BLIND_NOTE:
-        text_add(text, say(trace, "  nothing was looked at: ", "  no se miró nada: "));
-        add_note(trace, text);
-        break;
-    case TRACE_BLIND_OTHER_USER:
-        text_add(text, say(trace,
-                           "  nothing was looked at: the program changes its user (setuid): no "
-                           "library can be put into it",
-                           "  no se miró nada: el programa cambia de usuario (setuid): no se le "
-                           "puede añadir ninguna biblioteca"));
-        break;
-    case TRACE_BLIND_NO_CALL:
-        text_add(text, say(trace,
-                           "  nothing was looked at: no GPU call was seen (it made none, has a "
-                           "static HIP runtime, or clears its environment)",
-                           "  no se miró nada: no se vio ninguna llamada a la GPU (no hizo "
-                           "ninguna, tiene un runtime de HIP estático o limpia su entorno)"));
-        break;
-    case TRACE_BLIND_NO_MEMORY:
-        text_add(text, say(trace,
-                           "  nothing was looked at: calls were seen, but none that makes, copies "
-                           "or uses memory",
-                           "  no se miró nada: se vieron llamadas, pero ninguna que cree, copie o "
-                           "use memoria"));
-        break;
-    }
+    else
+        text_add(text, word(trace, reasons[trace->blind]));
     text_add(text, "\n");
 }
 
 static void add_end(const struct trace *trace, struct text *text)
 {
-    text_add(text, say(trace, "  end of the program: ", "  fin del programa: "));
+    text_add(text, word(trace, WORD_TRACE_END));
     report_ending_words(trace->ending, trace->options->language, text);
     text_add(text, "\n");
     add_blindness(trace, text);
     for (size_t i = 0; i < trace->process_count; i++)
         if (trace->processes[i].missing[0])
-            text_addf(text,
-                      say(trace, "  the recording of process %s could not be analysed: %s\n",
-                          "  la grabación del proceso %s no se pudo analizar: %s\n"),
-                      trace->processes[i].name, trace->processes[i].missing);
+            words_add_line(text, trace->options->language, WORD_TRACE_NOT_ANALYSED,
+                           trace->processes[i].name, trace->processes[i].missing, NULL);
 }
 
 void trace_print(struct trace *trace, const struct trace_listed *listed, enum audit_outcome outcome,
@@ -254,13 +209,14 @@ void trace_print(struct trace *trace, const struct trace_listed *listed, enum au
             trace_figures_join(&sum, &trace->processes[i].figures);
     add_findings(trace, listed, text);
     if (trace->options->summary) {
-        text_add(text, say(trace, "summary\n", "resumen\n"));
+        words_add_line(text, trace->options->language, WORD_TRACE_SUMMARY, NULL);
         trace_figures_print(&sum, language, text);
     }
     /* In English the name that summary.json has. */
-    text_addf(text, say(trace, "verdict: %s\n", "veredicto: %s\n"),
-              language == ANALYZE_SPANISH ? report_outcome_words(outcome, language)
-                                          : audit_outcome_name(outcome));
+    words_add_line(text, trace->options->language, WORD_TRACE_VERDICT,
+                   language == ANALYZE_SPANISH ? report_outcome_words(outcome, language)
+                                               : audit_outcome_name(outcome),
+                   NULL);
     add_end(trace, text);
     if (listed->event_count) {
         add_caches(trace, text);
