@@ -2,6 +2,7 @@
 #include "evaluate/evaluate_impl.h"
 
 #include "base/parallel.h"
+#include "session/session.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -27,18 +28,19 @@ uint32_t evaluate_logits_limit(uint32_t context, uint32_t vocab_size)
 }
 
 struct evaluation {
-    struct engine *engine;
+    struct session *session;
     const struct tokenizer *tokenizer;
     const struct evaluate_options *options;
     uint32_t vocab_size;
     uint64_t chunk_count;
-    uint64_t row_at;             /* scored tokens so far */
-    uint32_t *chunk;             /* context */
-    struct engine_token *tokens; /* batch_limit */
-    float *logits;               /* logits_limit rows */
-    struct evaluate_row *rows;   /* logits_limit */
-    float *divergences;          /* of all scored tokens; NULL without a base */
-    struct text bytes;           /* of one token */
+    uint64_t row_at;           /* scored tokens so far */
+    uint32_t *chunk;           /* context */
+    float *logits;             /* row_limit rows, of which row_count are not scored yet */
+    struct evaluate_row *rows; /* row_limit */
+    uint32_t row_limit, row_count;
+    uint32_t position;  /* in the chunk, of the last of these rows */
+    float *divergences; /* of all scored tokens; NULL without a base */
+    struct text bytes;  /* of one token */
     struct outfile out;
     struct evaluate_moments nats, divergence, log_ratio, same_top, probability_square;
     struct evaluate_moments base_nats;
@@ -101,17 +103,13 @@ static void add_comparison(struct evaluation *evaluation, const struct evaluate_
     evaluation->identical += row->identical;
 }
 
-/* The rows of the last batch, whose next tokens were targets. */
-static enum status take_rows(struct evaluation *evaluation, const uint32_t *targets, uint32_t count,
-                             struct error *err)
+/* Scores the rows there are; the token after each is what it should foretell. */
+static enum status score_rows(struct evaluation *evaluation, struct error *err)
 {
+    uint32_t count = evaluation->row_count;
+    const uint32_t *targets = evaluation->chunk + evaluation->position + 2 - count;
     struct row_batch batch = { evaluation, targets, count };
-    for (uint32_t i = 0; i < count; i++) {
-        float *row = evaluation->logits + (size_t)i * evaluation->vocab_size;
-        TRY(engine_logits(evaluation->engine, i, row, err));
-        if (evaluation->options->save_path)
-            TRY(outfile_write(&evaluation->out, row, evaluation->vocab_size * sizeof(*row), err));
-    }
+    evaluation->row_count = 0;
     parallel_run((count + ROWS_PER_PART - 1) / ROWS_PER_PART, evaluation->options->thread_count,
                  score_part, &batch);
     for (uint32_t i = 0; i < count; i++, evaluation->row_at++) {
@@ -134,30 +132,44 @@ static enum status take_rows(struct evaluation *evaluation, const uint32_t *targ
     return STATUS_OK;
 }
 
-/* Runs the chunk but for its last token, which has nothing left to foretell. */
+/* Takes the logits of a position; scores rows when there is room for no more. */
+static enum status take_logits(void *context, uint64_t request, uint32_t position,
+                               const float *logits, struct error *err)
+{
+    struct evaluation *evaluation = context;
+    float *row = evaluation->logits + (size_t)evaluation->row_count * evaluation->vocab_size;
+    (void)request;
+    memcpy(row, logits, evaluation->vocab_size * sizeof(*row));
+    if (evaluation->options->save_path)
+        TRY(outfile_write(&evaluation->out, row, evaluation->vocab_size * sizeof(*row), err));
+    evaluation->position = position;
+    return ++evaluation->row_count == evaluation->row_limit ? score_rows(evaluation, err)
+                                                            : STATUS_OK;
+}
+
+/* Runs the chunk except its last token, which has nothing left to foretell. */
 static enum status run_chunk(struct evaluation *evaluation, struct error *err)
 {
-    const struct engine_options *limits = &engine_plan(evaluation->engine)->options;
-    uint32_t last = evaluation->options->context - 1,
-             scored_from = evaluation->options->context / 2;
-    engine_rewind(evaluation->engine, 0, 0);
-    for (uint32_t at = 0; at < last;) {
-        uint32_t count = 0, wanted = 0, first_wanted = at > scored_from ? at : scored_from;
-        while (at < last && count < limits->batch_limit) {
-            bool wants = at >= scored_from;
-            if (wants && wanted == limits->logits_limit)
-                break;
-            evaluation->tokens[count++] = (struct engine_token){ (int32_t)evaluation->chunk[at], 0,
-                                                                 wants };
-            wanted += wants;
-            at++;
+    uint32_t context = evaluation->options->context;
+    struct session_request request = { .ids = evaluation->chunk,
+                                       .id_count = context - 1,
+                                       .sampling = { .top_p = 1, .repeat_penalty = 1 },
+                                       .logits = take_logits,
+                                       .logits_context = evaluation,
+                                       .prompt_logits = evaluate_scored_per_chunk(context) };
+    struct session_event event;
+    uint64_t unused;
+    TRY(session_add(evaluation->session, &request, &unused, err));
+    while (session_active_count(evaluation->session)) {
+        TRY(session_step(evaluation->session, err));
+        while (session_take(evaluation->session, &event)) {
+            if (event.kind == SESSION_END && event.end.reason == SESSION_FAILED) {
+                *err = *event.end.error;
+                return err->status;
+            }
         }
-        TRY(engine_forward(evaluation->engine, evaluation->tokens, count, err));
-        if (wanted)
-            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): evaluate_run frees on every way out */
-            TRY(take_rows(evaluation, evaluation->chunk + first_wanted + 1, wanted, err));
     }
-    return STATUS_OK;
+    return evaluation->row_count ? score_rows(evaluation, err) : STATUS_OK;
 }
 
 /* ---- Everything ----------------------------------------------------------------------------- */
@@ -183,11 +195,11 @@ static enum status check_base(struct evaluation *evaluation, const uint32_t *ids
     return STATUS_OK;
 }
 
-static enum status start(struct evaluation *evaluation, const uint32_t *ids, size_t count,
-                         struct error *err)
+static enum status start(struct evaluation *evaluation, struct engine *engine, const uint32_t *ids,
+                         size_t count, struct error *err)
 {
     const struct evaluate_options *options = evaluation->options;
-    const struct engine_options *limits = &engine_plan(evaluation->engine)->options;
+    const struct engine_options *limits = &engine_plan(engine)->options;
     ASSERT(options->context >= EVALUATE_CONTEXT_LEAST && options->context <= limits->context);
     evaluation->chunk_count = count / options->context;
     if (evaluation->chunk_count == 0)
@@ -199,15 +211,16 @@ static enum status start(struct evaluation *evaluation, const uint32_t *ids, siz
         evaluation->chunk_count = options->chunk_limit;
     uint64_t scored = evaluation->chunk_count * evaluate_scored_per_chunk(options->context);
     evaluation->chunk = calloc(options->context, sizeof(*evaluation->chunk));
-    evaluation->tokens = calloc(limits->batch_limit, sizeof(*evaluation->tokens));
-    evaluation->logits = calloc((size_t)limits->logits_limit * evaluation->vocab_size,
+    evaluation->row_limit = limits->logits_limit;
+    evaluation->logits = calloc((size_t)evaluation->row_limit * evaluation->vocab_size,
                                 sizeof(*evaluation->logits));
-    evaluation->rows = calloc(limits->logits_limit, sizeof(*evaluation->rows));
+    evaluation->rows = calloc(evaluation->row_limit, sizeof(*evaluation->rows));
     if (options->base)
         evaluation->divergences = calloc(scored, sizeof(*evaluation->divergences));
-    if (!evaluation->chunk || !evaluation->tokens || !evaluation->logits || !evaluation->rows ||
+    if (!evaluation->chunk || !evaluation->logits || !evaluation->rows ||
         (options->base && !evaluation->divergences))
         return error_set(err, STATUS_NO_MEMORY, "no memory to evaluate");
+    TRY(session_create(engine, evaluation->tokenizer, NULL, &evaluation->session, err));
     if (options->base)
         TRY(check_base(evaluation, ids, err));
     if (!options->save_path)
@@ -276,13 +289,12 @@ enum status evaluate_run(struct engine *engine, const struct tokenizer *tokenize
                          const uint32_t *ids, size_t count, const struct evaluate_options *options,
                          struct evaluate_result *ret_result, struct error *err)
 {
-    struct evaluation evaluation = { .engine = engine,
-                                     .tokenizer = tokenizer,
+    struct evaluation evaluation = { .tokenizer = tokenizer,
                                      .options = options,
                                      .vocab_size = tokenizer_info(tokenizer)->token_count,
                                      .out = { .descriptor = -1 } };
     text_init(&evaluation.bytes);
-    enum status status = start(&evaluation, ids, count, err);
+    enum status status = start(&evaluation, engine, ids, count, err);
     if (!status)
         status = run(&evaluation, ids, err);
     if (!status) {
@@ -290,10 +302,10 @@ enum status evaluate_run(struct engine *engine, const struct tokenizer *tokenize
         if (options->base)
             ret_result->comparison = comparison_of(&evaluation);
     }
+    session_destroy(evaluation.session);
     outfile_release(&evaluation.out);
     text_release(&evaluation.bytes);
     free(evaluation.chunk);
-    free(evaluation.tokens);
     free(evaluation.logits);
     free(evaluation.rows);
     free(evaluation.divergences);
