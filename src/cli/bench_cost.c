@@ -10,6 +10,7 @@
 #include "cli/audit_options.h"
 #include "cli/engine_load.h"
 #include "device/all/all.h"
+#include "session/session.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -28,6 +29,7 @@ struct runner {
     struct device *device;
     struct ops ops;
     struct engine *engine;
+    struct session *session;
     struct sample samples[BENCH_COST_ROUND_LIMIT];
 };
 
@@ -42,12 +44,14 @@ static enum status open_runner(struct runner *runner, const struct bench_cost_re
                        &options, &runner->audit, err));
     TRY(all_open(request->device, &options, &runner->device, err));
     TRY(ops_load(&runner->ops, runner->device, CPU_PATH_COUNT, err));
-    return cli_engine_open(request->invocation, &runner->ops, request->file, request->report,
-                           &request->engine, &runner->engine, err);
+    TRY(cli_engine_open(request->invocation, &runner->ops, request->file, request->report,
+                        &request->engine, &runner->engine, err));
+    return session_create(runner->engine, NULL, NULL, &runner->session, err);
 }
 
 static void close_runner(struct runner *runner)
 {
+    session_destroy(runner->session);
     engine_close(runner->engine);
     device_close(runner->device);
     cli_audit_discard(runner->audit);
@@ -60,26 +64,28 @@ static double cpu_ns(void)
     return (double)used.tv_sec * 1e9 + (double)used.tv_nsec;
 }
 
-/* As greta infer --greedy does it: where it pays a step is queued before the id of the one before
- * is waited for. */
+/* As greta infer --greedy decodes, from an arbitrary token on. */
 static enum status decode(struct runner *runner, const struct bench_cost_request *request,
                           struct sample *ret_sample, struct error *err)
 {
-    int32_t best = -1; /* of the step before; -1: none */
-    engine_rewind(runner->engine, 0, 0);
-    uint64_t start_ns = clock_ns();
+    static const uint32_t first_id = 1;
+    struct session_request wanted = { .ids = &first_id,
+                                      .id_count = 1,
+                                      .token_limit = request->tokens,
+                                      .allow_bad = true,
+                                      .sampling = { .top_p = 1, .repeat_penalty = 1 } };
+    struct session_event event;
+    uint64_t unused, start_ns = clock_ns();
     double start_cpu_ns = cpu_ns();
-    bool ahead = engine_ahead_pays(runner->engine);
-    for (uint32_t i = 0; i < request->tokens; i++) {
-        int32_t known = best < 0 ? 1 : best;
-        struct engine_token token = { i && ahead ? ENGINE_TOKEN_FROM_DEVICE : known, 0, true };
-        TRY(engine_forward(runner->engine, &token, 1, err));
-        TRY(engine_argmax_submit(runner->engine, err));
-        if (i || !ahead)
-            TRY(engine_argmax_wait(runner->engine, &best, err));
+    TRY(session_add(runner->session, &wanted, &unused, err));
+    while (session_active_count(runner->session)) {
+        TRY(session_step(runner->session, err));
+        while (session_take(runner->session, &event))
+            if (event.kind == SESSION_END && event.end.reason == SESSION_FAILED) {
+                *err = *event.end.error;
+                return err->status;
+            }
     }
-    if (request->tokens && ahead)
-        TRY(engine_argmax_wait(runner->engine, &best, err));
     *ret_sample = (struct sample){ (double)(clock_ns() - start_ns), cpu_ns() - start_cpu_ns };
     return STATUS_OK;
 }

@@ -6,7 +6,7 @@
 #include "cli/bench_tests.h"
 
 #include "base/progress.h"
-#include "engine/engine.h"
+#include "session/session.h"
 
 struct bench_measure {
     /* The caller's, the same for all tests; borrowed. */
@@ -15,13 +15,12 @@ struct bench_measure {
     uint32_t sequences; /* that are run at once; the engine has as many */
     uint32_t repeats;   /* timed runs of each test */
     bool no_warmup;
-    const struct progress *progress; /* told of each timed run; NULL: nobody watches */
+    const struct progress *progress; /* watches the timed runs; may be NULL */
     uint64_t run_count;              /* timed runs of all tests */
     /* Its own. */
-    struct engine_token *tokens; /* the engine's batch_limit */
-    int32_t *best;               /* of each sequence */
-    uint32_t next_id;            /* state of the arbitrary ids */
-    uint64_t runs_begun;         /* of run_count */
+    uint32_t *ids;       /* of a prompt; the engine's context */
+    uint32_t next_id;    /* state of the arbitrary ids */
+    uint64_t runs_begun; /* of run_count */
 };
 
 /* When the caller's part is set. Release it whatever the outcome. */

@@ -52,10 +52,12 @@ enum status prefix_admit(struct session *session, uint32_t target, struct error 
         session_end_request(session, target, SESSION_FAILED, &error);
         return STATUS_OK;
     }
-    for (uint32_t i = 0; !request->settings.prompt_logits && i < session->sequence_count; i++) {
-        uint32_t there = count_shared(session, i, request->ids, count);
-        if (there > shared) {
-            source = i;
+    /* First the target itself, which needs no copy; then whichever holds more. */
+    for (uint32_t i = 0; i <= session->sequence_count && shared + 1 < count; i++) {
+        uint32_t candidate = i ? i - 1 : target;
+        uint32_t there = count_shared(session, candidate, request->ids, count);
+        if (there > shared && !request->settings.prompt_logits) {
+            source = candidate;
             shared = there;
         }
     }
