@@ -133,6 +133,7 @@ endforeach()
 if(NOT GRETA_SANITIZE)
     file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS src/*.h)
     list(FILTER headers EXCLUDE REGEX "/kernels/") # for other machines
+    list(FILTER headers EXCLUDE REGEX "/runtime_calls\\.h$") # the same functions for two APIs
     set(alone_sources "")
     foreach(header IN LISTS headers)
         string(MAKE_C_IDENTIFIER ${header} identifier)
