@@ -137,8 +137,8 @@ static void check_result(struct analyzer *analyzer, bool describe)
         before = finding->order_id;
         struct text text;
         text_init(&text);
-        for (unsigned j = 0; describe && j < ANALYZE_LANGUAGE_COUNT; j++)
-            report_finding_describe(finding, (enum analyze_language)j, &text);
+        for (unsigned j = 0; describe && j < REPORT_LANGUAGE_COUNT; j++)
+            report_finding_describe(finding, (enum report_language)j, &text);
         text_release(&text);
     }
     for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)

@@ -25,8 +25,6 @@ enum audit_level { AUDIT_OFF, AUDIT_LOG, AUDIT_GUARD, AUDIT_VERIFY, AUDIT_LEVEL_
 const char *audit_level_name(enum audit_level level); /* "guard" */
 bool audit_level_from_name(const char *name, enum audit_level *ret_level);
 
-enum analyze_language { ANALYZE_ENGLISH, ANALYZE_SPANISH, ANALYZE_LANGUAGE_COUNT };
-
 /* What a hypothesis is; static. report/ has its words. */
 struct hypothesis_info {
     const char *slug;       /* "missing-sync" */

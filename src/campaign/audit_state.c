@@ -37,7 +37,7 @@ enum status audit_save_state(const struct audit *audit, bool complete, struct er
         audit->identity.binary_sha256, "device_key", audit->identity.key, "workload",
         job_to_json(&job), "matrix", options->matrix, "expect_fault", options->expect_fault,
         "baseline", options->baseline, "author", options->author, "language",
-        options->language == ANALYZE_SPANISH ? "es" : "en", "locked", options->locked, "ablate_d2h",
+        options->language == REPORT_SPANISH ? "es" : "en", "locked", options->locked, "ablate_d2h",
         options->ablate_d2h, "no_self_test", options->no_self_test, "no_interventions",
         options->no_interventions, "repeats", (json_int_t)options->repeats, "finished",
         rows_json(audit), "complete", complete);
@@ -99,7 +99,7 @@ static enum status take_state(struct audit *audit, const char *path, struct erro
     options->expect_fault = text_of(audit->state, "expect_fault");
     options->baseline = text_of(audit->state, "baseline");
     options->author = text_of(audit->state, "author");
-    options->language = strcmp(language, "es") == 0 ? ANALYZE_SPANISH : ANALYZE_ENGLISH;
+    options->language = strcmp(language, "es") == 0 ? REPORT_SPANISH : REPORT_ENGLISH;
     options->locked = flag_of(audit->state, "locked");
     options->ablate_d2h = flag_of(audit->state, "ablate_d2h");
     options->no_self_test = flag_of(audit->state, "no_self_test");

@@ -7,11 +7,11 @@
 #ifndef GRETA_CAMPAIGN_CAMPAIGN_H
 #define GRETA_CAMPAIGN_CAMPAIGN_H
 
-#include "analyze/analyze.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "device/device.h"
 #include "device/options.h"
+#include "report/report.h"
 #include "session/session.h"
 
 /* ---- Levels --------------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ struct campaign_options {
     const char *resume;       /* folder of an audit to finish; NULL: none */
     const char *artifacts;    /* folder of all audits */
     const char *author;       /* NULL: not given */
-    enum analyze_language language;
+    enum report_language language;
     bool locked, ablate_d2h, no_self_test, no_interventions, no_search;
     bool compare_host;  /* ops of the device are also held against the host's */
     const char *faults; /* of a self-test: only these, NAME,NAME, and no clean runs; NULL: all */
@@ -215,7 +215,7 @@ struct trace_options {
     uint32_t records;  /* of each recording; 0: its own choice */
     bool summary;      /* figures of the program's use of the GPU */
     bool narrow;       /* run again to narrow a window of launches */
-    enum analyze_language language;
+    enum report_language language;
     int (*take_signal)(void); /* a signal that came for the program, once; 0: none; may be NULL */
     bool set_user_id;         /* filled by campaign_trace */
 };

@@ -71,8 +71,8 @@ static void write_texts(struct comparison *comparison, const struct finding *fin
     for (int i = 0; i < TEXTS_EACH; i++)
         text_init(&texts[i]);
     report_finding_key(finding, &texts[TEXT_KEY]);
-    report_finding_describe(finding, ANALYZE_ENGLISH, &texts[TEXT_ENGLISH]);
-    report_finding_describe(finding, ANALYZE_SPANISH, &texts[TEXT_SPANISH]);
+    report_finding_describe(finding, REPORT_ENGLISH, &texts[TEXT_ENGLISH]);
+    report_finding_describe(finding, REPORT_SPANISH, &texts[TEXT_SPANISH]);
     comparison->text_count += TEXTS_EACH;
 }
 

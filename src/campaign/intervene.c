@@ -164,9 +164,9 @@ static void conclude(struct report_intervention *result, const struct change *ch
                     : always      ? change->not_stays
                     : never       ? WORD_NEVER_NOT
                                   : WORD_SOMETIMES_NOT;
-    for (int i = 0; i < ANALYZE_LANGUAGE_COUNT; i++) {
-        result->proves[i] = words_get((enum analyze_language)i, proves);
-        result->does_not_prove[i] = words_get((enum analyze_language)i, not );
+    for (int i = 0; i < REPORT_LANGUAGE_COUNT; i++) {
+        result->proves[i] = words_get((enum report_language)i, proves);
+        result->does_not_prove[i] = words_get((enum report_language)i, not );
     }
 }
 

@@ -39,9 +39,9 @@ static bool is_candidate(const struct finding *several, const struct analyze_pla
 
 static void conclude(struct report_intervention *made, enum word proves, enum word does_not_prove)
 {
-    for (int i = 0; i < ANALYZE_LANGUAGE_COUNT; i++) {
-        made->proves[i] = words_get((enum analyze_language)i, proves);
-        made->does_not_prove[i] = words_get((enum analyze_language)i, does_not_prove);
+    for (int i = 0; i < REPORT_LANGUAGE_COUNT; i++) {
+        made->proves[i] = words_get((enum report_language)i, proves);
+        made->does_not_prove[i] = words_get((enum report_language)i, does_not_prove);
     }
 }
 

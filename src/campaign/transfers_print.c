@@ -42,7 +42,7 @@ static void print_json(const struct transfers_report *report, const struct ident
 }
 
 static void print_table(const struct transfers_report *report, const struct identity *identity,
-                        uint64_t findings, enum analyze_language language, struct text *text)
+                        uint64_t findings, enum report_language language, struct text *text)
 {
     char bytes[TEXT_BYTES_CAPACITY];
     text_addf(text, "%s\n\n%-40s %8s %12s %10s %9s\n", identity->device.name,

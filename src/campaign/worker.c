@@ -315,7 +315,7 @@ static void tell_live(struct worker *worker, const struct analysis *analysis)
     const struct finding *first = index >= 0 ? &analysis->findings[index] : NULL;
     text_init(&words);
     if (first)
-        report_finding_describe(first, ANALYZE_ENGLISH, &words);
+        report_finding_describe(first, REPORT_ENGLISH, &words);
     worker_log(worker, "analysed %" PRIu64 " events: %zu findings%s%s", analysis->event_count,
                analysis->finding_count, words.length ? "; " : "", text_get(&words));
     worker_tell(worker,

@@ -21,7 +21,7 @@ static void print_finding(const struct analysis *analysis, size_t index, FILE *o
     const struct finding *finding = &analysis->findings[index];
     struct text words;
     text_init(&words);
-    report_finding_describe(finding, ANALYZE_ENGLISH, &words);
+    report_finding_describe(finding, REPORT_ENGLISH, &words);
     fprintf(out, "  %s%s: %s\n",
             (int32_t)index == analysis->root                           ? "root cause: "
             : (int32_t)index == analysis->defect && analysis->root < 0 ? "seen here: "
@@ -99,7 +99,7 @@ static json_t *finding_json(const struct analysis *analysis, size_t index)
     const struct finding *finding = &analysis->findings[index];
     struct text words;
     text_init(&words);
-    report_finding_describe(finding, ANALYZE_ENGLISH, &words);
+    report_finding_describe(finding, REPORT_ENGLISH, &words);
     json_t *one = json_pack(
         "{s:s, s:s, s:b, s:I, s:o, s:o}", "hypothesis", hypothesis_info(finding->hypothesis)->slug,
         "certainty", finding->certainty == FINDING_DIRECT ? "direct" : "possible", "root",

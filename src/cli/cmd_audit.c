@@ -169,7 +169,7 @@ static enum status fill_options(const struct cli_invocation *invocation, struct 
         .resume = settings->resume,
         .artifacts = settings->artifacts,
         .author = settings->author,
-        .language = strcmp(settings->language, "es") == 0 ? ANALYZE_SPANISH : ANALYZE_ENGLISH,
+        .language = strcmp(settings->language, "es") == 0 ? REPORT_SPANISH : REPORT_ENGLISH,
         .locked = settings->locked,
         .ablate_d2h = settings->ablate != NULL,
         .no_self_test = settings->no_self_test,

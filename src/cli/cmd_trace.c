@@ -177,7 +177,7 @@ static enum cli_exit run_trace(const struct cli_invocation *invocation)
         .records = settings->records,
         .summary = settings->summary,
         .narrow = settings->narrow,
-        .language = strcmp(settings->language, "es") == 0 ? ANALYZE_SPANISH : ANALYZE_ENGLISH,
+        .language = strcmp(settings->language, "es") == 0 ? REPORT_SPANISH : REPORT_ENGLISH,
         .take_signal = take_signal,
     };
     trace_result_init(&result);

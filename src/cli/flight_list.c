@@ -135,7 +135,7 @@ static void emit_row(struct emit *emit, const struct recording *recording, const
     struct text ended;
     text_init(&ended);
     if (analysis)
-        report_ending_words(analysis->ending, ANALYZE_ENGLISH, &ended);
+        report_ending_words(analysis->ending, REPORT_ENGLISH, &ended);
     emit_text(emit, "ended", analysis ? text_get(&ended) : "unreadable");
     text_release(&ended);
     emit_index(emit, "findings",

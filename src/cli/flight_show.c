@@ -226,7 +226,7 @@ static void emit_finding(struct emit *emit, const struct analysis *analysis, siz
     const struct finding *finding = &analysis->findings[index];
     struct text text;
     text_init(&text);
-    report_finding_describe(finding, ANALYZE_ENGLISH, &text);
+    report_finding_describe(finding, REPORT_ENGLISH, &text);
     emit_object_begin(emit, NULL);
     emit_count(emit, "number", index + 1);
     emit_text(emit, "hypothesis", hypothesis_info(finding->hypothesis)->slug);
@@ -247,7 +247,7 @@ static void emit_ending(struct emit *emit, const struct analysis *analysis,
 {
     struct text words;
     text_init(&words);
-    report_ending_words(analysis->ending, ANALYZE_ENGLISH, &words);
+    report_ending_words(analysis->ending, REPORT_ENGLISH, &words);
     if (emit_is_json(emit))
         emit_text(emit, "ending", run_ending_name(analysis->ending.kind));
     emit_text(emit, "ended", text_get(&words));

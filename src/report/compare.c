@@ -10,13 +10,13 @@
 
 /* ---- The sentence --------------------------------------------------------------------------- */
 
-static const char *say(enum analyze_language language, const char *english, const char *spanish)
+static const char *say(enum report_language language, const char *english, const char *spanish)
 {
-    return language == ANALYZE_SPANISH ? spanish : english;
+    return language == REPORT_SPANISH ? spanish : english;
 }
 
 /* "rope, layer 2, step 3" */
-static void add_op(const struct report_compare_row *row, enum analyze_language language,
+static void add_op(const struct report_compare_row *row, enum report_language language,
                    struct text *text)
 {
     text_add(text, row->op);
@@ -29,7 +29,7 @@ static void add_op(const struct report_compare_row *row, enum analyze_language l
 }
 
 /* Values that are not finite, and errors of them, are written as numbers no value has. */
-static const char *number_words(double value, enum analyze_language language, char words[32])
+static const char *number_words(double value, enum report_language language, char words[32])
 {
     snprintf(words, 32, "%.6g", value);
     return value >= REPORT_COMPARE_NOT_FINITE || value <= -REPORT_COMPARE_NOT_FINITE
@@ -42,7 +42,7 @@ bool report_compare_is_ambiguous(const struct report_compare_row *row)
     return row->packed_by && row->packed_by[0];
 }
 
-void compare_describe(const struct report_compare_row *row, enum analyze_language language,
+void compare_describe(const struct report_compare_row *row, enum report_language language,
                       struct text *text)
 {
     char device[32], host[32], error[32];
@@ -67,7 +67,7 @@ void compare_describe(const struct report_compare_row *row, enum analyze_languag
                   row->packed_by);
 }
 
-static void add_conclusion(const struct report_compare *compare, enum analyze_language language,
+static void add_conclusion(const struct report_compare *compare, enum report_language language,
                            struct text *text)
 {
     const struct report_compare_row *first = compare->first;
@@ -86,7 +86,7 @@ static void add_conclusion(const struct report_compare *compare, enum analyze_la
     text_add(text, ".");
 }
 
-static const char *error_words(const struct report_compare_row *row, enum analyze_language language,
+static const char *error_words(const struct report_compare_row *row, enum report_language language,
                                char words[32])
 {
     const char *text = number_words(row->error, language, words);
@@ -97,7 +97,7 @@ static const char *error_words(const struct report_compare_row *row, enum analyz
 
 /* ---- The terminal --------------------------------------------------------------------------- */
 
-static void add_cells(const struct report_compare_row *row, enum analyze_language language,
+static void add_cells(const struct report_compare_row *row, enum report_language language,
                       struct table *table)
 {
     char number[32];
@@ -118,7 +118,7 @@ static void add_cells(const struct report_compare_row *row, enum analyze_languag
     text_release(&where);
 }
 
-void report_compare_table(const struct report_compare *compare, enum analyze_language language,
+void report_compare_table(const struct report_compare *compare, enum report_language language,
                           struct text *text)
 {
     static const enum word titles[] = { WORD_OP,         WORD_TYPE,      WORD_LAUNCHES,

@@ -48,7 +48,7 @@ extern const struct doc_methods doc_html;
 struct doc {
     const struct doc_methods *methods;
     struct text *out;
-    enum analyze_language language;
+    enum report_language language;
     struct text *contents; /* gets an entry for each section; NULL: none is wanted */
     bool in_table;
     const struct doc_column *columns; /* of the open table */

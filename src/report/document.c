@@ -36,7 +36,7 @@ void document_body(struct doc *doc, const struct report_facts *facts)
     section_evidence(doc, facts);
 }
 
-void report_markdown(const struct report_facts *facts, enum analyze_language language,
+void report_markdown(const struct report_facts *facts, enum report_language language,
                      struct text *text)
 {
     struct doc doc = { .methods = &doc_markdown, .out = text, .language = language };

@@ -257,15 +257,14 @@ enum report_severity report_severity(const struct report_facts *facts)
 
 /* ---- Places --------------------------------------------------------------------------------- */
 
-static void add_part(struct text *text, enum analyze_language language, enum word word,
+static void add_part(struct text *text, enum report_language language, enum word word,
                      const char *argument)
 {
     text_add(text, ", ");
     words_fill(text, words_get(language, word), &argument, 1);
 }
 
-void facts_call(const struct analyze_place *place, enum analyze_language language,
-                struct text *text)
+void facts_call(const struct analyze_place *place, enum report_language language, struct text *text)
 {
     /* Of a foreign program the function says which call it was. */
     if (place->foreign && place->op[0])
@@ -274,7 +273,7 @@ void facts_call(const struct analyze_place *place, enum analyze_language languag
         report_add_kind(text, place->kind, language, place->op);
 }
 
-void facts_place(const struct analyze_place *place, enum analyze_language language,
+void facts_place(const struct analyze_place *place, enum report_language language,
                  struct text *text)
 {
     bool event = place->event_id != 0;

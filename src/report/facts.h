@@ -59,11 +59,11 @@ const char *facts_row_result_name(enum facts_row_result result); /* "passed" */
 double facts_median(const double *values, size_t count);
 
 /* The call alone: "launch of rope", "D2H copy", "cuMemFree". Adds to text. */
-void facts_call(const struct analyze_place *place, enum analyze_language language,
+void facts_call(const struct analyze_place *place, enum report_language language,
                 struct text *text);
 /* The place of a call in words of the language: "launch of rope, layer 17, step 3, tensor q,
  * stream 0 (forward.c:120)"; of no event, only what it names. Adds to text. */
-void facts_place(const struct analyze_place *place, enum analyze_language language,
+void facts_place(const struct analyze_place *place, enum report_language language,
                  struct text *text);
 
 /* True where an error surfaced elsewhere than its cause. */

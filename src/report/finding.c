@@ -89,7 +89,7 @@ static void tell_attribution(const struct telling *telling, struct text *text)
         tell_clause(telling, CLAUSE_NOT_THE_CAUSE, text);
 }
 
-void report_finding_describe(const struct finding *finding, enum analyze_language language,
+void report_finding_describe(const struct finding *finding, enum report_language language,
                              struct text *text)
 {
     const struct telling full = { .finding = finding, .language = language };
@@ -106,7 +106,7 @@ void report_finding_describe(const struct finding *finding, enum analyze_languag
         tell_number(&full, CLAUSE_TIMES, finding->count, text);
 }
 
-void report_finding_headline(const struct finding *finding, enum analyze_language language,
+void report_finding_headline(const struct finding *finding, enum report_language language,
                              struct text *text)
 {
     const struct telling brief = { .finding = finding, .language = language, .brief = true };
@@ -117,7 +117,7 @@ void report_finding_headline(const struct finding *finding, enum analyze_languag
     tell_attribution(&brief, text);
 }
 
-void report_finding_act(const struct finding *finding, enum analyze_language language,
+void report_finding_act(const struct finding *finding, enum report_language language,
                         struct text *text)
 {
     const struct telling brief = { .finding = finding, .language = language, .brief = true };

@@ -47,16 +47,16 @@ enum clause {
     CLAUSE_COUNT
 };
 
-const char *words_clause(enum clause clause, enum analyze_language language);
+const char *words_clause(enum clause clause, enum report_language language);
 /* What the cause did, right after its name. */
-const char *words_defect(enum finding_defect defect, enum analyze_language language);
+const char *words_defect(enum finding_defect defect, enum report_language language);
 
 /* ---- Filling in ------------------------------------------------------------------------------ */
 
 /* What a template is filled from. */
 struct telling {
     const struct finding *finding;
-    enum analyze_language language;
+    enum report_language language;
     bool brief; /* a headline: no events, streams, tensors or places in the source */
     const struct analyze_place *place;         /* for CLAUSE_PLACE and its parts */
     const struct analyze_neighbour *neighbour; /* for CLAUSE_NEAR_* */

@@ -8,7 +8,7 @@
 
 /* Reruns proved that the planted fault is the cause; the finding shows where that was seen, and not
  * what did it. */
-static void add_proved(const struct finding *finding, enum analyze_language language,
+static void add_proved(const struct finding *finding, enum report_language language,
                        struct text *text)
 {
     text_add(text, words_get(language, WORD_HEADLINE_PROVED));
@@ -49,7 +49,7 @@ static enum word word_of(const struct report_facts *facts, uint64_t open_count)
     }
 }
 
-void report_headline(const struct report_facts *facts, enum analyze_language language,
+void report_headline(const struct report_facts *facts, enum report_language language,
                      struct text *text)
 {
     const struct finding *finding = facts_told(facts);

@@ -114,12 +114,12 @@ static const char sizes[] =
     ".badge,svg,dl,th,code,.box,.banner,.key{print-color-adjust:exact;"
     "-webkit-print-color-adjust:exact}}";
 
-static void print_head(const struct report_facts *facts, enum analyze_language language,
+static void print_head(const struct report_facts *facts, enum report_language language,
                        struct text *text)
 {
     struct text title;
     text_addf(text, "<!DOCTYPE html>\n<html lang=\"%s\">\n<head>\n<meta charset=\"utf-8\"/>\n",
-              language == ANALYZE_SPANISH ? "es" : "en");
+              language == REPORT_SPANISH ? "es" : "en");
     text_add(text,
              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>");
     text_init(&title);
@@ -136,8 +136,7 @@ static void print_head(const struct report_facts *facts, enum analyze_language l
     text_add(text, "</style>\n</head>\n<body>\n<main>\n");
 }
 
-void report_html(const struct report_facts *facts, enum analyze_language language,
-                 struct text *text)
+void report_html(const struct report_facts *facts, enum report_language language, struct text *text)
 {
     struct text contents, body;
     struct doc doc = {

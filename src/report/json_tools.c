@@ -74,11 +74,11 @@ void json_put_address(struct text *out, json_t *object, const char *key, uint64_
     json_put_text(out, object, key, number);
 }
 
-const char *json_language_name(enum analyze_language language)
+const char *json_language_name(enum report_language language)
 {
-    static const char *const names[] = { [ANALYZE_ENGLISH] = "en", [ANALYZE_SPANISH] = "es" };
-    _Static_assert(COUNT_OF(names) == ANALYZE_LANGUAGE_COUNT, "every language has a name");
-    ASSERT((unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    static const char *const names[] = { [REPORT_ENGLISH] = "en", [REPORT_SPANISH] = "es" };
+    _Static_assert(COUNT_OF(names) == REPORT_LANGUAGE_COUNT, "every language has a name");
+    ASSERT((unsigned)language < REPORT_LANGUAGE_COUNT);
     return names[language];
 }
 
@@ -86,11 +86,11 @@ void json_put_finding_words(struct text *out, json_t *object, const char *key,
                             const struct finding *finding)
 {
     json_t *both = json_object();
-    for (int i = 0; i < ANALYZE_LANGUAGE_COUNT; i++) {
+    for (int i = 0; i < REPORT_LANGUAGE_COUNT; i++) {
         struct text words;
         text_init(&words);
-        report_finding_describe(finding, (enum analyze_language)i, &words);
-        json_put_text(out, both, json_language_name((enum analyze_language)i), text_get(&words));
+        report_finding_describe(finding, (enum report_language)i, &words);
+        json_put_text(out, both, json_language_name((enum report_language)i), text_get(&words));
         out->failed = out->failed || words.failed;
         text_release(&words);
     }

@@ -23,7 +23,7 @@ void json_put_integer(struct text *out, json_t *object, const char *key, int64_t
 /* JSON has no NaN: null. */
 void json_put_real(struct text *out, json_t *object, const char *key, double value);
 void json_put_address(struct text *out, json_t *object, const char *key, uint64_t address);
-const char *json_language_name(enum analyze_language language); /* "en" */
+const char *json_language_name(enum report_language language); /* "en" */
 /* The text in every language: {"en": .., "es": ..}. */
 void json_put_finding_words(struct text *out, json_t *object, const char *key,
                             const struct finding *finding);

@@ -89,11 +89,11 @@ static void add_hypothesis(struct suite *suite, const struct report_facts *facts
     text_init(&message);
     text_addf(&message, "%s: ", verdict_name(one->verdict));
     if (finding)
-        report_finding_describe(finding, ANALYZE_ENGLISH, &message);
+        report_finding_describe(finding, REPORT_ENGLISH, &message);
     else if (one->missing != VERDICT_MISSING_NOTHING)
-        text_add(&message, report_missing_words(one->missing, ANALYZE_ENGLISH));
+        text_add(&message, report_missing_words(one->missing, REPORT_ENGLISH));
     else
-        sections_evidence(facts, hypothesis, ANALYZE_ENGLISH, &message);
+        sections_evidence(facts, hypothesis, REPORT_ENGLISH, &message);
     add_case(suite, hypothesis_info(hypothesis)->slug, 0,
              one->verdict == VERDICT_CONFIRMED ? CASE_FAILED
              : one->verdict == VERDICT_INCONCLUSIVE || one->verdict == VERDICT_NOT_SEEN

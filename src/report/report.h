@@ -67,8 +67,8 @@ struct report_intervention {
     uint32_t runs, faults;                 /* with the change */
     uint32_t control_runs, control_faults; /* without it, beside it */
     bool flips;                            /* outcome changes both ways */
-    const char *proves[ANALYZE_LANGUAGE_COUNT];         /* what follows */
-    const char *does_not_prove[ANALYZE_LANGUAGE_COUNT]; /* what does not */
+    const char *proves[REPORT_LANGUAGE_COUNT];         /* what follows */
+    const char *does_not_prove[REPORT_LANGUAGE_COUNT]; /* what does not */
 };
 
 /* What a step of a search, or all of it, came to. */
@@ -228,7 +228,7 @@ struct report_facts {
 /* Into an existing folder: manifest.json, summary.json, report.en.md, report.es.md, report.html
  * (in `language`), timeline.json, findings.sarif, junit.xml. */
 MUST_CHECK enum status report_write(const struct report_facts *facts, const char *folder,
-                                    enum analyze_language language, struct error *err);
+                                    enum report_language language, struct error *err);
 
 /* ---- What follows from the facts ------------------------------------------------------------ */
 
@@ -261,28 +261,28 @@ size_t report_figures(const struct report_row *rows, size_t row_count, struct re
 
 /* Adds to text, which tells whether memory sufficed. */
 /* One line: who did what, with the numbers, and where it surfaced. */
-void report_headline(const struct report_facts *facts, enum analyze_language language,
+void report_headline(const struct report_facts *facts, enum report_language language,
                      struct text *text);
-void report_markdown(const struct report_facts *facts, enum analyze_language language,
+void report_markdown(const struct report_facts *facts, enum report_language language,
                      struct text *text);
-void report_html(const struct report_facts *facts, enum analyze_language language,
+void report_html(const struct report_facts *facts, enum report_language language,
                  struct text *text);
 void report_summary_json(const struct report_facts *facts, struct text *text);
 void report_manifest_json(const struct report_facts *facts, struct text *text);
 void report_sarif(const struct report_facts *facts, struct text *text);
 void report_junit(const struct report_facts *facts, struct text *text);
 /* "ROOT CAUSE FOUND", in the language; static. */
-const char *report_outcome_words(enum audit_outcome outcome, enum analyze_language language);
+const char *report_outcome_words(enum audit_outcome outcome, enum report_language language);
 /* The verdict table as people see it in a terminal. */
-void report_verdict_table(const struct report_facts *facts, enum analyze_language language,
+void report_verdict_table(const struct report_facts *facts, enum report_language language,
                           struct text *text);
 /* Planted x detected, as a table and as the JSON of greta audit --self-test --json. */
-void report_self_test_table(const struct report_facts *facts, enum analyze_language language,
+void report_self_test_table(const struct report_facts *facts, enum report_language language,
                             struct text *text);
 void report_self_test_json(const struct report_facts *facts, struct text *text);
 
 /* greta audit --compare host. */
-void report_compare_table(const struct report_compare *compare, enum analyze_language language,
+void report_compare_table(const struct report_compare *compare, enum report_language language,
                           struct text *text);
 /* Another op may be at fault: the one that packed its input. */
 bool report_compare_is_ambiguous(const struct report_compare_row *row);

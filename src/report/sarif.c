@@ -23,10 +23,10 @@ static json_t *rule_json(struct text *out, enum hypothesis hypothesis)
     const struct report_hypothesis_words *words = report_hypothesis_words(hypothesis);
     json_t *rule = json_object();
     json_put_text(out, rule, "id", hypothesis_info(hypothesis)->slug);
-    json_put_text(out, rule, "name", words->title[ANALYZE_ENGLISH]);
-    json_put(out, rule, "shortDescription", message_json(out, words->title[ANALYZE_ENGLISH]));
-    json_put(out, rule, "fullDescription", message_json(out, words->detector[ANALYZE_ENGLISH]));
-    json_put(out, rule, "help", message_json(out, words->advice[ANALYZE_ENGLISH]));
+    json_put_text(out, rule, "name", words->title[REPORT_ENGLISH]);
+    json_put(out, rule, "shortDescription", message_json(out, words->title[REPORT_ENGLISH]));
+    json_put(out, rule, "fullDescription", message_json(out, words->detector[REPORT_ENGLISH]));
+    json_put(out, rule, "help", message_json(out, words->advice[REPORT_ENGLISH]));
     return rule;
 }
 
@@ -157,7 +157,7 @@ static json_t *finding_result(struct text *out, const struct report_facts *facts
     struct text words, key;
     text_init(&words);
     text_init(&key);
-    report_finding_describe(finding, ANALYZE_ENGLISH, &words);
+    report_finding_describe(finding, REPORT_ENGLISH, &words);
     report_finding_key(finding, &key);
     /* SARIF: a result that is not of kind fail has the level none. */
     json_t *result = result_json(out, finding->hypothesis, direct ? "fail" : "open",
@@ -197,9 +197,9 @@ static json_t *verdict_result(struct text *out, const struct report_facts *facts
     struct text words;
     text_init(&words);
     text_addf(&words, "%s: ", verdict_name(one->verdict));
-    sections_evidence(facts, hypothesis, ANALYZE_ENGLISH, &words);
+    sections_evidence(facts, hypothesis, REPORT_ENGLISH, &words);
     if (one->missing != VERDICT_MISSING_NOTHING)
-        text_addf(&words, " Missing: %s.", report_missing_words(one->missing, ANALYZE_ENGLISH));
+        text_addf(&words, " Missing: %s.", report_missing_words(one->missing, REPORT_ENGLISH));
     json_t *result = result_json(out, hypothesis, kinds[one->verdict],
                                  one->verdict == VERDICT_CONFIRMED ? "error" : "none",
                                  text_get(&words));

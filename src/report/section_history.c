@@ -39,7 +39,7 @@ void section_evolution(struct doc *doc, const struct report_facts *facts)
     doc_table_begin(doc, columns, COUNT_OF(columns));
     for (size_t i = 0; i < facts->earlier_count; i++) {
         const struct report_earlier *one = &facts->earlier[i];
-        bool spanish = doc->language == ANALYZE_SPANISH && one->root_cause_es;
+        bool spanish = doc->language == REPORT_SPANISH && one->root_cause_es;
         print_step(doc, one->date, one->id, one->outcome,
                    spanish ? one->root_cause_es : one->root_cause);
     }
@@ -68,7 +68,7 @@ static void print_differences(struct doc *doc, const struct report_facts *facts)
     doc_table_begin(doc, columns, COUNT_OF(columns));
     for (size_t i = 0; i < facts->difference_count; i++) {
         const struct report_difference *one = &facts->differences[i];
-        bool spanish = doc->language == ANALYZE_SPANISH && one->what_es;
+        bool spanish = doc->language == REPORT_SPANISH && one->what_es;
         doc_row_begin(doc);
         doc_cell_badge(doc, doc_word(doc, changes[one->change]), tones[one->change]);
         doc_cell_code(doc, one->slug);

@@ -6,7 +6,7 @@
 /* What a step looked at, by its slug. */
 static const struct {
     const char *slug;
-    const char *words[ANALYZE_LANGUAGE_COUNT];
+    const char *words[REPORT_LANGUAGE_COUNT];
 } looks[] = {
     { "every-op",
       { "inputs and outputs of every op, caches cleared before each run",
@@ -26,7 +26,7 @@ static const struct {
         "lo mismo con una caché F32, que también se puede examinar" } },
 };
 
-static const char *look_words(enum analyze_language language, const char *slug)
+static const char *look_words(enum report_language language, const char *slug)
 {
     for (size_t i = 0; i < COUNT_OF(looks); i++)
         if (strcmp(looks[i].slug, slug) == 0)

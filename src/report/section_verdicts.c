@@ -18,7 +18,7 @@ enum doc_tone sections_verdict_tone(enum verdict verdict)
 /* ---- Evidence ------------------------------------------------------------------------------- */
 
 void sections_evidence(const struct report_facts *facts, enum hypothesis hypothesis,
-                       enum analyze_language language, struct text *text)
+                       enum report_language language, struct text *text)
 {
     const struct hypothesis_verdict *one = &facts->verdict.hypotheses[hypothesis];
     const struct hypothesis_info *info = hypothesis_info(hypothesis);

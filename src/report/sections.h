@@ -36,7 +36,7 @@ bool sections_search_vanished(const struct report_search *search);
 
 /* compare.c */
 /* "rope, layer 2, step 3 (src/engine/forward.c:113): x[0][5] is 3.5, the host computes ..." */
-void compare_describe(const struct report_compare_row *row, enum analyze_language language,
+void compare_describe(const struct report_compare_row *row, enum report_language language,
                       struct text *text);
 void section_compare(struct doc *doc, const struct report_facts *facts);
 
@@ -51,7 +51,7 @@ void section_evidence(struct doc *doc, const struct report_facts *facts);
 
 /* section_verdicts.c: what a verdict rests on, in words; adds to text. */
 void sections_evidence(const struct report_facts *facts, enum hypothesis hypothesis,
-                       enum analyze_language language, struct text *text);
+                       enum report_language language, struct text *text);
 enum doc_tone sections_verdict_tone(enum verdict verdict);
 
 /* document.c: what stands before the contents, and all sections. */

@@ -43,7 +43,7 @@ void report_self_test_json(const struct report_facts *facts, struct text *text)
     json_print(text, root);
 }
 
-void report_self_test_table(const struct report_facts *facts, enum analyze_language language,
+void report_self_test_table(const struct report_facts *facts, enum report_language language,
                             struct text *text)
 {
     static const enum word titles[] = { WORD_FAULT, WORD_HYPOTHESIS, WORD_DETECTED, WORD_CULPRIT_OK,

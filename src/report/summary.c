@@ -15,14 +15,14 @@ static json_t *hypothesis_json(struct text *out, const struct report_facts *fact
     const struct report_hypothesis_words *words = report_hypothesis_words(hypothesis);
     json_t *item = json_object();
     json_put_text(out, item, "slug", info->slug);
-    json_put_text(out, item, "title", words->title[ANALYZE_ENGLISH]);
+    json_put_text(out, item, "title", words->title[REPORT_ENGLISH]);
     json_put_text(out, item, "verdict", verdict_name(one->verdict));
     json_put_count(out, item, "rank", one->rank);
     json_put_text(out, item, "missing", verdict_missing_name(one->missing));
     json_put_flag(out, item, "exact", info->exact);
     json_put_count(out, item, "checked", one->checked);
     json_put_count(out, item, "total", one->total);
-    json_put_text(out, item, "unit", words->unit[ANALYZE_ENGLISH]);
+    json_put_text(out, item, "unit", words->unit[REPORT_ENGLISH]);
     json_put_count(out, item, "trials", one->trials);
     json_put(out, item, "bound", one->bound > 0 ? json_real(one->bound) : json_null());
     json_put_text(out, item, "level", audit_level_name(info->level));
@@ -98,11 +98,11 @@ static json_t *analyses_json(struct text *out, const struct report_facts *facts)
 static void json_put_headline(struct text *out, json_t *object, const struct report_facts *facts)
 {
     json_t *both = json_object();
-    for (int i = 0; i < ANALYZE_LANGUAGE_COUNT; i++) {
+    for (int i = 0; i < REPORT_LANGUAGE_COUNT; i++) {
         struct text words;
         text_init(&words);
-        report_headline(facts, (enum analyze_language)i, &words);
-        json_put_text(out, both, json_language_name((enum analyze_language)i), text_get(&words));
+        report_headline(facts, (enum report_language)i, &words);
+        json_put_text(out, both, json_language_name((enum report_language)i), text_get(&words));
         out->failed = out->failed || words.failed;
         text_release(&words);
     }

@@ -147,7 +147,7 @@ static json_t *finding_json(struct text *out, const struct report_facts *facts, 
                   finding->certainty == FINDING_DIRECT ? "direct" : "possible");
     json_put_text(out, item, "attribution", finding_attribution_name(finding->attribution));
     json_put_text(out, item, "reason",
-                  finding->reason ? report_reason_words(finding->reason, ANALYZE_ENGLISH) : NULL);
+                  finding->reason ? report_reason_words(finding->reason, REPORT_ENGLISH) : NULL);
     json_put_text(out, item, "reason_name",
                   finding->reason ? finding_reason_name(finding->reason) : NULL);
     json_put_flag(out, item, "root", facts_root(facts) == finding);

@@ -56,8 +56,8 @@ json_t *json_interventions(struct text *out, const struct report_facts *facts)
         json_put_count(out, item, "control_runs", one->control_runs);
         json_put_count(out, item, "control_faults", one->control_faults);
         json_put_flag(out, item, "flips", one->flips);
-        json_put_text(out, item, "proves", one->proves[ANALYZE_ENGLISH]);
-        json_put_text(out, item, "does_not_prove", one->does_not_prove[ANALYZE_ENGLISH]);
+        json_put_text(out, item, "proves", one->proves[REPORT_ENGLISH]);
+        json_put_text(out, item, "does_not_prove", one->does_not_prove[REPORT_ENGLISH]);
         json_add(out, list, item);
     }
     return list;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 static void add_row(struct table *table, const struct report_facts *facts,
-                    enum hypothesis hypothesis, enum analyze_language language)
+                    enum hypothesis hypothesis, enum report_language language)
 {
     const struct hypothesis_verdict *one = &facts->verdict.hypotheses[hypothesis];
     char rank[16];
@@ -30,7 +30,7 @@ static void add_row(struct table *table, const struct report_facts *facts,
     text_release(&words);
 }
 
-static void add_headline(const struct report_facts *facts, enum analyze_language language,
+static void add_headline(const struct report_facts *facts, enum report_language language,
                          struct text *text)
 {
     struct text line;
@@ -46,7 +46,7 @@ static void add_headline(const struct report_facts *facts, enum analyze_language
     text_release(&line);
 }
 
-static void add_search(const struct report_facts *facts, enum analyze_language language,
+static void add_search(const struct report_facts *facts, enum report_language language,
                        struct text *text)
 {
     if (!facts->search)
@@ -57,7 +57,7 @@ static void add_search(const struct report_facts *facts, enum analyze_language l
         text_addf(text, "%s\n", words_get(language, WORD_SEARCH_VANISHED));
 }
 
-void report_verdict_table(const struct report_facts *facts, enum analyze_language language,
+void report_verdict_table(const struct report_facts *facts, enum report_language language,
                           struct text *text)
 {
     static const enum word titles[] = { WORD_RANK, WORD_HYPOTHESIS, WORD_VERDICT, WORD_EVIDENCE };

@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const all_words[][ANALYZE_LANGUAGE_COUNT] = {
+static const char *const all_words[][REPORT_LANGUAGE_COUNT] = {
 #define WORD(name, english, spanish) [WORD_##name] = { english, spanish },
 #include "report/words/all.def"
 #undef WORD
 };
 
-const char *words_get(enum analyze_language language, enum word word)
+const char *words_get(enum report_language language, enum word word)
 {
-    ASSERT((unsigned)word < WORD_COUNT && (unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    ASSERT((unsigned)word < WORD_COUNT && (unsigned)language < REPORT_LANGUAGE_COUNT);
     return all_words[word][language];
 }
 
@@ -58,8 +58,7 @@ void words_fill(struct text *text, const char *words, const char *const *argumen
     }
 }
 
-static void add_with(struct text *text, enum analyze_language language, enum word word,
-                     va_list list)
+static void add_with(struct text *text, enum report_language language, enum word word, va_list list)
 {
     const char *arguments[9];
     size_t count = 0;
@@ -70,7 +69,7 @@ static void add_with(struct text *text, enum analyze_language language, enum wor
     words_fill(text, words_get(language, word), arguments, count);
 }
 
-void words_add(struct text *text, enum analyze_language language, enum word word, ...)
+void words_add(struct text *text, enum report_language language, enum word word, ...)
 {
     va_list list;
     va_start(list, word);
@@ -78,7 +77,7 @@ void words_add(struct text *text, enum analyze_language language, enum word word
     va_end(list);
 }
 
-void words_add_line(struct text *text, enum analyze_language language, enum word word, ...)
+void words_add_line(struct text *text, enum report_language language, enum word word, ...)
 {
     va_list list;
     va_start(list, word);

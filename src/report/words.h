@@ -17,13 +17,13 @@ enum word {
     WORD_COUNT
 };
 
-const char *words_get(enum analyze_language language, enum word word);
-const char *words_outcome(enum analyze_language language, enum audit_outcome outcome);
-const char *words_verdict(enum analyze_language language, enum verdict verdict);
-const char *words_severity(enum analyze_language language, enum report_severity severity);
-const char *words_mode(enum analyze_language language, enum report_row_mode mode);
+const char *words_get(enum report_language language, enum word word);
+const char *words_outcome(enum report_language language, enum audit_outcome outcome);
+const char *words_verdict(enum report_language language, enum verdict verdict);
+const char *words_severity(enum report_language language, enum report_severity severity);
+const char *words_mode(enum report_language language, enum report_row_mode mode);
 /* What an intervention changes, by its slug; NULL: not one of ours. */
-const char *words_intervention(enum analyze_language language, const char *slug);
+const char *words_intervention(enum report_language language, const char *slug);
 
 /* What stands in the place of a placeholder. */
 struct words_part {
@@ -37,10 +37,10 @@ struct words_part words_part(const char *at);
 void words_add_part(struct text *text, const struct words_part *part, const char *argument);
 
 /* Adds the word and an end of line. The arguments are text, the last one is NULL. */
-void words_add_line(struct text *text, enum analyze_language language, enum word word, ...)
+void words_add_line(struct text *text, enum report_language language, enum word word, ...)
     __attribute__((sentinel));
 /* The same without the end of line. */
-void words_add(struct text *text, enum analyze_language language, enum word word, ...)
+void words_add(struct text *text, enum report_language language, enum word word, ...)
     __attribute__((sentinel));
 
 #define WORDS_NUMBER_BYTES 24

@@ -63,16 +63,16 @@ static enum status write_timeline(const struct report_facts *facts, const char *
 
 static void print_english(const struct report_facts *facts, struct text *text)
 {
-    report_markdown(facts, ANALYZE_ENGLISH, text);
+    report_markdown(facts, REPORT_ENGLISH, text);
 }
 
 static void print_spanish(const struct report_facts *facts, struct text *text)
 {
-    report_markdown(facts, ANALYZE_SPANISH, text);
+    report_markdown(facts, REPORT_SPANISH, text);
 }
 
 enum status report_write(const struct report_facts *facts, const char *folder,
-                         enum analyze_language language, struct error *err)
+                         enum report_language language, struct error *err)
 {
     static const struct {
         const char *name;

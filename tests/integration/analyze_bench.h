@@ -138,7 +138,7 @@ static inline void show(const struct analysis *analysis)
     for (size_t i = 0; i < analysis->finding_count; i++) {
         text_addf(&text, "  %zu (%d) %s: ", i, analysis->findings[i].consequence_of,
                   hypothesis_info(analysis->findings[i].hypothesis)->slug);
-        report_finding_describe(&analysis->findings[i], ANALYZE_ENGLISH, &text);
+        report_finding_describe(&analysis->findings[i], REPORT_ENGLISH, &text);
         text_add(&text, "\n");
     }
     print_message("%s", text_get(&text));

@@ -90,7 +90,7 @@ static void show(const char *plan, const struct analysis *analysis)
         const struct finding *finding = &analysis->findings[i];
         text_addf(&text, "  %s%s (%d): ", (int32_t)i == analysis->root ? "ROOT " : "",
                   hypothesis_info(finding->hypothesis)->slug, finding->consequence_of);
-        report_finding_describe(finding, ANALYZE_ENGLISH, &text);
+        report_finding_describe(finding, REPORT_ENGLISH, &text);
         text_add(&text, "\n");
     }
     print_message("%s\n%s", plan, text_get(&text));
@@ -245,7 +245,7 @@ static void clean_model_has_no_finding(void **state)
         const struct hypothesis_verdict *one = &verdict.hypotheses[i];
         print_message("  %-20s %-12s %s, %ju of %ju\n", hypothesis_info((enum hypothesis)i)->slug,
                       verdict_name(one->verdict),
-                      report_missing_words(one->missing, ANALYZE_ENGLISH), (uintmax_t)one->checked,
+                      report_missing_words(one->missing, REPORT_ENGLISH), (uintmax_t)one->checked,
                       (uintmax_t)one->total);
         /* Without graphs that path was not taken. */
         const struct hypothesis_info *info = hypothesis_info((enum hypothesis)i);

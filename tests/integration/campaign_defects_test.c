@@ -175,10 +175,10 @@ static void add_report(struct text *out, const struct analysis *analysis, bool w
     if (with_seen)
         add_place(out, "seen", &root->seen);
     text_init(&words);
-    report_finding_describe(root, ANALYZE_ENGLISH, &words);
+    report_finding_describe(root, REPORT_ENGLISH, &words);
     add_masked(out, "report: ", &words, with_seen);
     text_clear(&words);
-    report_finding_headline(root, ANALYZE_ENGLISH, &words);
+    report_finding_headline(root, REPORT_ENGLISH, &words);
     add_masked(out, "headline: ", &words, with_seen);
     text_release(&words);
 }
@@ -223,7 +223,7 @@ static void check_live(struct bench *bench, const char *name, const struct child
     struct text words;
     text_init(&words);
     if (first_of(analysis))
-        report_finding_describe(first_of(analysis), ANALYZE_ENGLISH, &words);
+        report_finding_describe(first_of(analysis), REPORT_ENGLISH, &words);
     /* Lines of JSON are cut to what an outcome keeps. */
     if (!outcome->live_told ||
         strncmp(outcome->live_root, text_get(&words), sizeof(outcome->live_root) - 1) != 0)

@@ -126,7 +126,7 @@ static void check_finding(const struct scene *scene)
     assert_string_equal(root->cause.op, "add");
     assert_int_equal(root->cause.scope.layer, 3);
     text_init(&text);
-    report_finding_describe(root, ANALYZE_ENGLISH, &text);
+    report_finding_describe(root, REPORT_ENGLISH, &text);
     if (log_kind && strcmp(log_kind, "mine") == 0) {
         assert_string_equal(root->near.before.name, "gate");
         check_contains("the finding", text_get(&text), "past the end of gate by 1 byte");

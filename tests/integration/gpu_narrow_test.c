@@ -98,7 +98,7 @@ static void one_launch_is_singled_out(void **state)
     assert_string_equal(root->cause.scope.tensor, "busy.0");
     assert_int_equal(root->cause.scope.step, 1);
     assert_int_equal(scene.made.faults, 1);
-    check_contains("what it proves", scene.made.proves[ANALYZE_ENGLISH], "made it");
+    check_contains("what it proves", scene.made.proves[REPORT_ENGLISH], "made it");
     snprintf(path, sizeof(path), "%s/%s", scene.folder, scene.narrowing.flight);
     assert_int_equal(access(path, R_OK), 0);
     close_scene(&scene);
@@ -112,8 +112,8 @@ static void a_fault_that_does_not_come_again_proves_nothing(void **state)
     narrow_with(&scene, NULL);
     assert_null(scene.narrowing.analyzer);
     assert_int_equal(scene.made.faults, 0);
-    check_contains("what it proves", scene.made.proves[ANALYZE_ENGLISH], "did not come");
-    check_contains("what it proves", scene.made.proves[ANALYZE_SPANISH], "no apareció");
+    check_contains("what it proves", scene.made.proves[REPORT_ENGLISH], "did not come");
+    check_contains("what it proves", scene.made.proves[REPORT_SPANISH], "no apareció");
     close_scene(&scene);
 }
 
@@ -125,7 +125,7 @@ static void another_fault_proves_nothing_about_the_candidates(void **state)
     narrow_with(&scene, "wild-pointer@op=swiglu,step=0,tensor=busy.3");
     assert_null(scene.narrowing.analyzer);
     assert_int_equal(scene.made.faults, 1);
-    check_contains("what it proves", scene.made.proves[ANALYZE_ENGLISH], "something else");
+    check_contains("what it proves", scene.made.proves[REPORT_ENGLISH], "something else");
     close_scene(&scene);
 }
 

@@ -355,7 +355,7 @@ static void show(const struct placement *place, const struct analysis *analysis,
     text_init(&words);
     const struct finding *finding = find_fault(analysis);
     if (finding)
-        report_finding_describe(finding, ANALYZE_ENGLISH, &words);
+        report_finding_describe(finding, REPORT_ENGLISH, &words);
     print_message("seed %" PRIu64 ", %s, %" PRIu32 " streams%s: %s\n  %s\n", place->seed,
                   place->plan, place->stream_count,
                   place->lanes[place->lane].replays ? ", replayed" : "", wrong, text_get(&words));

@@ -57,15 +57,14 @@ static bool is_coloured(const char *word)
 static void test_every_verdict_and_outcome(void **state)
 {
     (void)state;
-    for (int language = 0; language < ANALYZE_LANGUAGE_COUNT; language++) {
+    for (int language = 0; language < REPORT_LANGUAGE_COUNT; language++) {
         for (int i = 0; i <= VERDICT_INCONCLUSIVE; i++) {
-            const char *word = words_verdict((enum analyze_language)language, (enum verdict)i);
+            const char *word = words_verdict((enum report_language)language, (enum verdict)i);
             if (is_coloured(word) != (i != VERDICT_EXCLUDED))
                 fail_msg("%s: expected a colour for every verdict that says something", word);
         }
         for (int i = AUDIT_CLEAN; i <= AUDIT_INCONCLUSIVE; i++) {
-            const char *word = words_outcome((enum analyze_language)language,
-                                             (enum audit_outcome)i);
+            const char *word = words_outcome((enum report_language)language, (enum audit_outcome)i);
             if (!is_coloured(word))
                 fail_msg("%s: expected a colour for every outcome", word);
         }

@@ -10,11 +10,11 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-typedef void (*print_function)(const struct report_facts *facts, enum analyze_language language,
+typedef void (*print_function)(const struct report_facts *facts, enum report_language language,
                                struct text *text);
 
 static void print(print_function printer, const struct report_facts *facts,
-                  enum analyze_language language, struct text *text)
+                  enum report_language language, struct text *text)
 {
     text_init(text);
     printer(facts, language, text);
@@ -100,14 +100,14 @@ static const char *const values[] = {
     "x-y-z",
 };
 
-static const char *const sentences[ANALYZE_LANGUAGE_COUNT][7] = {
+static const char *const sentences[REPORT_LANGUAGE_COUNT][7] = {
     { "nothing: the fault stays", "that it is the only one", "earlier cause in one language",
       "came in one", "went in one", "differs in one", "stays in one" },
     { "nada: el fallo permanece", "que sea la única", "causa anterior en otro idioma",
       "apareció en otro", "se fue en otro", "difiere en otro", "queda en otro" },
 };
 
-static void check_complete(print_function printer, enum analyze_language language)
+static void check_complete(print_function printer, enum report_language language)
 {
     struct report_specimen *specimen = create(false);
     struct text text;
@@ -138,15 +138,15 @@ static void check_complete(print_function printer, enum analyze_language languag
 static void test_markdown_complete(void **state)
 {
     (void)state;
-    check_complete(report_markdown, ANALYZE_ENGLISH);
-    check_complete(report_markdown, ANALYZE_SPANISH);
+    check_complete(report_markdown, REPORT_ENGLISH);
+    check_complete(report_markdown, REPORT_SPANISH);
 }
 
 static void test_html_complete(void **state)
 {
     (void)state;
-    check_complete(report_html, ANALYZE_ENGLISH);
-    check_complete(report_html, ANALYZE_SPANISH);
+    check_complete(report_html, REPORT_ENGLISH);
+    check_complete(report_html, REPORT_SPANISH);
 }
 
 /* Every outcome has its own words, and with nothing to tell there is still a report. */
@@ -154,17 +154,17 @@ static void test_outcomes(void **state)
 {
     (void)state;
     struct report_specimen *specimen = create(true);
-    for (int language = 0; language < ANALYZE_LANGUAGE_COUNT; language++)
+    for (int language = 0; language < REPORT_LANGUAGE_COUNT; language++)
         for (int i = 0; i < AUDIT_OUTCOME_COUNT; i++) {
             struct text text;
             specimen->facts.verdict.outcome = (enum audit_outcome)i;
-            print(report_markdown, &specimen->facts, (enum analyze_language)language, &text);
+            print(report_markdown, &specimen->facts, (enum report_language)language, &text);
             check_contains("outcome", text_get(&text),
-                           words_outcome((enum analyze_language)language, (enum audit_outcome)i));
+                           words_outcome((enum report_language)language, (enum audit_outcome)i));
             text_release(&text);
-            print(report_html, &specimen->facts, (enum analyze_language)language, &text);
+            print(report_html, &specimen->facts, (enum report_language)language, &text);
             check_contains("outcome", text_get(&text),
-                           words_outcome((enum analyze_language)language, (enum audit_outcome)i));
+                           words_outcome((enum report_language)language, (enum audit_outcome)i));
             text_release(&text);
         }
     free(specimen);
@@ -238,8 +238,8 @@ static void check_kind_absent(const char *text, uint8_t kind)
     struct text english, spanish;
     text_init(&english);
     text_init(&spanish);
-    report_add_kind(&english, kind, ANALYZE_ENGLISH, "");
-    report_add_kind(&spanish, kind, ANALYZE_SPANISH, "");
+    report_add_kind(&english, kind, REPORT_ENGLISH, "");
+    report_add_kind(&spanish, kind, REPORT_SPANISH, "");
     check_absent(text, text_get(&english), text_get(&spanish));
     text_release(&english);
     text_release(&spanish);
@@ -248,29 +248,29 @@ static void check_kind_absent(const char *text, uint8_t kind)
 static void check_spanish(const char *text)
 {
     for (size_t i = 0; i < WORD_COUNT; i++)
-        check_absent(text, words_get(ANALYZE_ENGLISH, (enum word)i),
-                     words_get(ANALYZE_SPANISH, (enum word)i));
+        check_absent(text, words_get(REPORT_ENGLISH, (enum word)i),
+                     words_get(REPORT_SPANISH, (enum word)i));
     for (size_t i = 0; i < EVENT_KIND_COUNT; i++)
         check_kind_absent(text, (uint8_t)i);
     for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
-        check_absent(text, words_outcome(ANALYZE_ENGLISH, (enum audit_outcome)i),
-                     words_outcome(ANALYZE_SPANISH, (enum audit_outcome)i));
+        check_absent(text, words_outcome(REPORT_ENGLISH, (enum audit_outcome)i),
+                     words_outcome(REPORT_SPANISH, (enum audit_outcome)i));
     for (size_t i = 0; i < VERDICT_COUNT; i++)
-        check_absent(text, words_verdict(ANALYZE_ENGLISH, (enum verdict)i),
-                     words_verdict(ANALYZE_SPANISH, (enum verdict)i));
+        check_absent(text, words_verdict(REPORT_ENGLISH, (enum verdict)i),
+                     words_verdict(REPORT_SPANISH, (enum verdict)i));
     for (size_t i = 0; i < REPORT_SEVERITY_COUNT; i++)
-        check_absent(text, words_severity(ANALYZE_ENGLISH, (enum report_severity)i),
-                     words_severity(ANALYZE_SPANISH, (enum report_severity)i));
+        check_absent(text, words_severity(REPORT_ENGLISH, (enum report_severity)i),
+                     words_severity(REPORT_SPANISH, (enum report_severity)i));
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct report_hypothesis_words *info = report_hypothesis_words((enum hypothesis)i);
-        check_absent(text, info->title[ANALYZE_ENGLISH], info->title[ANALYZE_SPANISH]);
-        check_absent(text, info->detector[ANALYZE_ENGLISH], info->detector[ANALYZE_SPANISH]);
-        check_absent(text, info->unit[ANALYZE_ENGLISH], info->unit[ANALYZE_SPANISH]);
-        check_absent(text, info->advice[ANALYZE_ENGLISH], info->advice[ANALYZE_SPANISH]);
+        check_absent(text, info->title[REPORT_ENGLISH], info->title[REPORT_SPANISH]);
+        check_absent(text, info->detector[REPORT_ENGLISH], info->detector[REPORT_SPANISH]);
+        check_absent(text, info->unit[REPORT_ENGLISH], info->unit[REPORT_SPANISH]);
+        check_absent(text, info->advice[REPORT_ENGLISH], info->advice[REPORT_SPANISH]);
     }
     for (int i = 1; i < VERDICT_MISSING_COUNT; i++)
-        check_absent(text, report_missing_words((enum verdict_missing)i, ANALYZE_ENGLISH),
-                     report_missing_words((enum verdict_missing)i, ANALYZE_SPANISH));
+        check_absent(text, report_missing_words((enum verdict_missing)i, REPORT_ENGLISH),
+                     report_missing_words((enum verdict_missing)i, REPORT_SPANISH));
 }
 
 /* What is code is a name: slugs, paths, flags. Cut out of the Markdown before looking. */
@@ -297,15 +297,15 @@ static void test_spanish_only(void **state)
         struct text text;
         remove_quotes(specimen);
         specimen->facts.verdict.outcome = (enum audit_outcome)outcome;
-        print(report_markdown, &specimen->facts, ANALYZE_SPANISH, &text);
+        print(report_markdown, &specimen->facts, REPORT_SPANISH, &text);
         remove_code(&text);
         check_spanish(text_get(&text));
         text_release(&text);
-        print(report_verdict_table, &specimen->facts, ANALYZE_SPANISH, &text);
+        print(report_verdict_table, &specimen->facts, REPORT_SPANISH, &text);
         check_contains("terminal", text_get(&text),
-                       words_verdict(ANALYZE_SPANISH, VERDICT_CONFIRMED));
-        check_absent(text_get(&text), words_get(ANALYZE_ENGLISH, WORD_EVIDENCE_EXACT),
-                     words_get(ANALYZE_SPANISH, WORD_EVIDENCE_EXACT));
+                       words_verdict(REPORT_SPANISH, VERDICT_CONFIRMED));
+        check_absent(text_get(&text), words_get(REPORT_ENGLISH, WORD_EVIDENCE_EXACT),
+                     words_get(REPORT_SPANISH, WORD_EVIDENCE_EXACT));
         text_release(&text);
         free(specimen);
     }
@@ -319,10 +319,10 @@ static void test_english_is_noticed(void **state)
     assert_false(occurs("informes", "form", 4));
     struct report_specimen *specimen = create(false);
     struct text text;
-    print(report_markdown, &specimen->facts, ANALYZE_ENGLISH, &text);
+    print(report_markdown, &specimen->facts, REPORT_ENGLISH, &text);
     size_t present = 0;
     for (size_t i = 0; i < WORD_COUNT; i++)
-        present += strstr(text_get(&text), words_get(ANALYZE_ENGLISH, (enum word)i)) != NULL;
+        present += strstr(text_get(&text), words_get(REPORT_ENGLISH, (enum word)i)) != NULL;
     assert_true(present > WORD_COUNT / 3);
     text_release(&text);
     free(specimen);
@@ -352,7 +352,7 @@ static void test_hostile_markdown(void **state)
     (void)state;
     struct report_specimen *specimen = create(false);
     struct text text;
-    print(report_markdown, &specimen->facts, ANALYZE_ENGLISH, &text);
+    print(report_markdown, &specimen->facts, REPORT_ENGLISH, &text);
     check_no_control(text_get(&text));
     check_utf8(text_get(&text), text.length);
     remove_code(&text);
@@ -360,7 +360,7 @@ static void test_hostile_markdown(void **state)
         assert_true(at > text_get(&text) && at[-1] == '\\');
     /* All rows of a table have as many cells as its head: no pipe got through. */
     text_release(&text);
-    print(report_markdown, &specimen->facts, ANALYZE_ENGLISH, &text);
+    print(report_markdown, &specimen->facts, REPORT_ENGLISH, &text);
     size_t columns = 0;
     for (char *line = text.bytes, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
         size_t pipes = 0;
@@ -383,7 +383,7 @@ static void test_hostile_html(void **state)
     (void)state;
     struct report_specimen *specimen = create(false);
     struct text text;
-    print(report_html, &specimen->facts, ANALYZE_ENGLISH, &text);
+    print(report_html, &specimen->facts, REPORT_ENGLISH, &text);
     check_no_control(text_get(&text));
     check_utf8(text_get(&text), text.length);
     assert_null(strstr(text_get(&text), "<script"));
@@ -403,11 +403,11 @@ static void test_hostile_terminal(void **state)
     struct text text;
     event_set_text(specimen->findings[0].cause.op, EVENT_OP_BYTES, "\x1b[2J\n" HOSTILE_BYTES);
     specimen->planted[0].fault = HOSTILE_LINE;
-    print(report_verdict_table, &specimen->facts, ANALYZE_ENGLISH, &text);
+    print(report_verdict_table, &specimen->facts, REPORT_ENGLISH, &text);
     check_no_control(text_get(&text));
     check_utf8(text_get(&text), text.length);
     text_release(&text);
-    print(report_self_test_table, &specimen->facts, ANALYZE_SPANISH, &text);
+    print(report_self_test_table, &specimen->facts, REPORT_SPANISH, &text);
     check_no_control(text_get(&text));
     text_release(&text);
     free(specimen);

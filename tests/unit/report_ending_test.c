@@ -23,7 +23,7 @@ static void signals_are_named(void **state)
         struct run_ending ending = run_ending_of_signal(rows[i].number);
         struct text text;
         text_init(&text);
-        report_ending_words(ending, ANALYZE_ENGLISH, &text);
+        report_ending_words(ending, REPORT_ENGLISH, &text);
         assert_string_equal(text_get(&text), rows[i].words);
         text_release(&text);
     }
@@ -37,8 +37,8 @@ static void every_ending_has_words(void **state)
         struct text english, spanish;
         text_init(&english);
         text_init(&spanish);
-        report_ending_words(ending, ANALYZE_ENGLISH, &english);
-        report_ending_words(ending, ANALYZE_SPANISH, &spanish);
+        report_ending_words(ending, REPORT_ENGLISH, &english);
+        report_ending_words(ending, REPORT_SPANISH, &spanish);
         assert_true(english.length > 0 && spanish.length > 0);
         assert_string_not_equal(text_get(&english), text_get(&spanish));
         text_release(&english);

@@ -43,10 +43,10 @@ static void check_headline(const struct finding *finding, const char *english, c
 {
     struct text text;
     text_init(&text);
-    report_finding_headline(finding, ANALYZE_ENGLISH, &text);
+    report_finding_headline(finding, REPORT_ENGLISH, &text);
     assert_string_equal(text_get(&text), english);
     text_clear(&text);
-    report_finding_headline(finding, ANALYZE_SPANISH, &text);
+    report_finding_headline(finding, REPORT_SPANISH, &text);
     assert_string_equal(text_get(&text), spanish);
     text_release(&text);
 }
@@ -69,7 +69,7 @@ static void headline_says_who_did_what_and_where_it_surfaced(void **state)
         "logits, paso 3");
     struct text text;
     text_init(&text);
-    report_finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    report_finding_describe(&finding, REPORT_ENGLISH, &text);
     assert_string_equal(text_get(&text),
                         "rope, tensor rope_qk, layer 2, step 3 (event 10, stream 1, forward.c:7) "
                         "read index 2139062143 (bound 1024) from operand positions (buffer "
@@ -216,10 +216,10 @@ static void check_miss(uint64_t address, const char *buffer, const char *english
     assert_string_equal(finding->cause.buffer, buffer);
     assert_int_equal(finding->cause.address, address);
     text_init(&text);
-    report_finding_describe(finding, ANALYZE_ENGLISH, &text);
+    report_finding_describe(finding, REPORT_ENGLISH, &text);
     check_contains("english", text_get(&text), english);
     text_clear(&text);
-    report_finding_describe(finding, ANALYZE_SPANISH, &text);
+    report_finding_describe(finding, REPORT_SPANISH, &text);
     check_contains("spanish", text_get(&text), spanish);
     text_release(&text);
     script_close(&script);
@@ -302,12 +302,12 @@ static void far_neighbours_are_not_named(void **state)
                                                     .name = "distant" } } };
     struct text text;
     text_init(&text);
-    report_finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    report_finding_describe(&finding, REPORT_ENGLISH, &text);
     check_contains("near", text_get(&text), "past the end of close by 1 byte");
     assert_null(strstr(text_get(&text), "distant"));
     finding.near.after.distance++;
     text_clear(&text);
-    report_finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    report_finding_describe(&finding, REPORT_ENGLISH, &text);
     check_contains("near", text_get(&text), "before the start of distant by 4194304 bytes");
     text_release(&text);
 }
@@ -321,7 +321,7 @@ static void words_are_complete(void **state)
     for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
         const char *slug = hypothesis_info((enum hypothesis)i)->slug;
         const struct report_hypothesis_words *words = report_hypothesis_words((enum hypothesis)i);
-        for (unsigned j = 0; j < ANALYZE_LANGUAGE_COUNT; j++) {
+        for (unsigned j = 0; j < REPORT_LANGUAGE_COUNT; j++) {
             assert_true(words->title[j][0] && words->detector[j][0]);
             assert_true(words->unit[j][0] && words->advice[j][0]);
         }
@@ -339,8 +339,8 @@ static void words_are_complete(void **state)
             finding.check = (uint8_t)direct;
             struct text text;
             text_init(&text);
-            report_finding_describe(&finding, ANALYZE_SPANISH, &text);
-            report_finding_headline(&finding, ANALYZE_SPANISH, &text);
+            report_finding_describe(&finding, REPORT_SPANISH, &text);
+            report_finding_headline(&finding, REPORT_SPANISH, &text);
             for (size_t j = 0; j < COUNT_OF(english); j++)
                 if (strstr(text_get(&text), english[j]))
                     fail_msg("%s: English in Spanish: %s", slug, text_get(&text));
@@ -352,8 +352,8 @@ static void words_are_complete(void **state)
 static void every_reason_has_words(void **state)
 {
     (void)state;
-    for (unsigned j = 0; j < ANALYZE_LANGUAGE_COUNT; j++) {
-        enum analyze_language language = (enum analyze_language)j;
+    for (unsigned j = 0; j < REPORT_LANGUAGE_COUNT; j++) {
+        enum report_language language = (enum report_language)j;
         for (unsigned i = REASON_NONE + 1; i < REASON_COUNT; i++)
             assert_true(report_reason_words((enum finding_reason)i, language)[0]);
         for (unsigned i = 0; i < VERDICT_MISSING_COUNT; i++)
@@ -374,23 +374,23 @@ static void hang_says_what_moved_last(void **state)
                                .found = 30250000000,
                                .consequence_of = -1 };
     text_init(&text);
-    report_finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    report_finding_describe(&finding, REPORT_ENGLISH, &text);
     check_contains("hang", text_get(&text),
                    ": no progress for 30.2 s (limit 30.0 s); the device last moved 31.5 s earlier, "
                    "in rope, ");
     text_clear(&text);
-    report_finding_describe(&finding, ANALYZE_SPANISH, &text);
+    report_finding_describe(&finding, REPORT_SPANISH, &text);
     check_contains("hang", text_get(&text),
                    "; el dispositivo avanzó por última vez 31.5 s antes, en rope, ");
     finding.moved = (struct analyze_place){ 0 };
     finding.certainty = FINDING_POSSIBLE;
     finding.reason = REASON_UNWATCHED;
     text_clear(&text);
-    report_finding_describe(&finding, ANALYZE_ENGLISH, &text);
+    report_finding_describe(&finding, REPORT_ENGLISH, &text);
     check_contains("possible", text_get(&text), ": has not returned for 30.2 s (limit 30.0 s)");
     check_contains("possible", text_get(&text), "a long wait looks the same");
     text_clear(&text);
-    report_finding_describe(&finding, ANALYZE_SPANISH, &text);
+    report_finding_describe(&finding, REPORT_SPANISH, &text);
     check_contains("possible", text_get(&text), ": no ha vuelto en 30.2 s (límite 30.0 s)");
     text_release(&text);
 }

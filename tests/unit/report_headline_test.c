@@ -21,10 +21,10 @@ static void check_headline(const struct report_facts *facts, const char *english
 {
     struct text text;
     text_init(&text);
-    report_headline(facts, ANALYZE_ENGLISH, &text);
+    report_headline(facts, REPORT_ENGLISH, &text);
     assert_string_equal(text_get(&text), english);
     text_clear(&text);
-    report_headline(facts, ANALYZE_SPANISH, &text);
+    report_headline(facts, REPORT_SPANISH, &text);
     assert_string_equal(text_get(&text), spanish);
     text_release(&text);
 }
@@ -139,22 +139,22 @@ static void test_is_the_first_line(void **state)
     text_init(&line);
     specimen->findings[0].attribution = FINDING_CULPRIT;
     specimen->findings[0].candidate_count = 1;
-    report_headline(&specimen->facts, ANALYZE_ENGLISH, &headline);
-    report_finding_headline(&specimen->findings[0], ANALYZE_ENGLISH, &words);
+    report_headline(&specimen->facts, REPORT_ENGLISH, &headline);
+    report_finding_headline(&specimen->findings[0], REPORT_ENGLISH, &words);
     assert_string_equal(text_get(&headline), text_get(&words));
-    report_markdown(&specimen->facts, ANALYZE_ENGLISH, &line);
+    report_markdown(&specimen->facts, REPORT_ENGLISH, &line);
     text_clear(&words);
     text_add(&words, "# ");
     escape_markdown(&words, text_get(&headline));
     assert_memory_equal(text_get(&line), text_get(&words), words.length);
     text_clear(&line);
     text_clear(&words);
-    report_html(&specimen->facts, ANALYZE_ENGLISH, &line);
+    report_html(&specimen->facts, REPORT_ENGLISH, &line);
     text_add(&words, "<main>\n<h1 id=\"top\">");
     escape_markup(&words, text_get(&headline));
     check_contains("html", text_get(&line), text_get(&words));
     text_clear(&line);
-    report_verdict_table(&specimen->facts, ANALYZE_ENGLISH, &line);
+    report_verdict_table(&specimen->facts, REPORT_ENGLISH, &line);
     check_contains("terminal", text_get(&line), text_get(&headline));
     text_clear(&line);
     report_summary_json(&specimen->facts, &line);
@@ -179,19 +179,19 @@ static void test_symptom(void **state)
     specimen->findings[1].consequence_of = -1;
     struct text text;
     text_init(&text);
-    report_headline(&specimen->facts, ANALYZE_ENGLISH, &text);
+    report_headline(&specimen->facts, REPORT_ENGLISH, &text);
     check_contains("english", text_get(&text), "; seen here, cause not found");
     text_clear(&text);
-    report_headline(&specimen->facts, ANALYZE_SPANISH, &text);
+    report_headline(&specimen->facts, REPORT_SPANISH, &text);
     check_contains("spanish", text_get(&text), "; visto aquí, causa no hallada");
     text_clear(&text);
     verdict->outcome = AUDIT_ROOT_CAUSE; /* by reruns without the planted fault */
     verdict->root_analysis = verdict->root_finding = 1;
-    report_headline(&specimen->facts, ANALYZE_ENGLISH, &text);
+    report_headline(&specimen->facts, REPORT_ENGLISH, &text);
     check_contains("proved", text_get(&text), "sound without it; seen: D2H copy of logits");
     assert_null(strstr(text_get(&text), "cause not found"));
     text_clear(&text);
-    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    report_html(&specimen->facts, REPORT_ENGLISH, &text);
     check_contains("html", text_get(&text), "<div class=\"box seen\">");
     assert_null(strstr(text_get(&text), "<div class=\"box culprit\">"));
     text_release(&text);
@@ -206,11 +206,11 @@ static void test_unknown_facts_vanish(void **state)
     struct report_specimen *specimen = create();
     struct text text;
     text_init(&text);
-    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    report_html(&specimen->facts, REPORT_ENGLISH, &text);
     check_contains("known", text_get(&text), "<dt>Author</dt>");
     specimen->facts.identity.author = NULL;
     text_clear(&text);
-    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    report_html(&specimen->facts, REPORT_ENGLISH, &text);
     assert_null(strstr(text_get(&text), "<dt>Author</dt>"));
     text_release(&text);
     free(specimen);
@@ -224,11 +224,11 @@ static void test_planted_fault_is_announced(void **state)
     struct text text;
     text_init(&text);
     specimen->facts.inject = NULL;
-    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    report_html(&specimen->facts, REPORT_ENGLISH, &text);
     assert_null(strstr(text_get(&text), "<p class=\"banner\">"));
     specimen->facts.inject = "rope-position@layer=2<b>";
     text_clear(&text);
-    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    report_html(&specimen->facts, REPORT_ENGLISH, &text);
     const char *banner = strstr(text_get(&text), "<p class=\"banner\">");
     assert_non_null(banner);
     check_contains("plan", banner, "rope-position@layer=2&lt;b&gt;");
@@ -245,7 +245,7 @@ static void test_total(void **state)
     struct text text;
     specimen->facts.row_count = 2; /* A passed; B has a finding and no error */
     text_init(&text);
-    report_markdown(&specimen->facts, ANALYZE_ENGLISH, &text);
+    report_markdown(&specimen->facts, REPORT_ENGLISH, &text);
     const char *total = strstr(text_get(&text), "| Total |");
     assert_non_null(total);
     char line[256];
@@ -265,10 +265,10 @@ static void test_links_name_no_scheme(void **state)
     assert_string_equal(text_get(&text), "run/A%20b.log");
     specimen->rows[0].log = "javascript:alert('x')\"";
     text_clear(&text);
-    report_html(&specimen->facts, ANALYZE_ENGLISH, &text);
+    report_html(&specimen->facts, REPORT_ENGLISH, &text);
     check_contains("html", text_get(&text), "<a href=\"javascript%3Aalert%28%27x%27%29%22\">");
     text_clear(&text);
-    report_markdown(&specimen->facts, ANALYZE_ENGLISH, &text);
+    report_markdown(&specimen->facts, REPORT_ENGLISH, &text);
     check_contains("markdown", text_get(&text), "](javascript%3Aalert%28%27x%27%29%22)");
     text_release(&text);
     free(specimen);

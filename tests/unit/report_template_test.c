@@ -103,12 +103,12 @@ static void sentences_have_the_same_names_in_both_languages(void **state)
     (void)state;
     for (unsigned i = 0; i < DEFECT_COUNT; i++) {
         enum finding_defect defect = (enum finding_defect)i;
-        check_pair(words_defect(defect, ANALYZE_ENGLISH), words_defect(defect, ANALYZE_SPANISH),
+        check_pair(words_defect(defect, REPORT_ENGLISH), words_defect(defect, REPORT_SPANISH),
                    finding_defect_info(defect));
     }
     for (unsigned i = 0; i < CLAUSE_COUNT; i++)
-        check_pair(words_clause((enum clause)i, ANALYZE_ENGLISH),
-                   words_clause((enum clause)i, ANALYZE_SPANISH), NULL);
+        check_pair(words_clause((enum clause)i, REPORT_ENGLISH),
+                   words_clause((enum clause)i, REPORT_SPANISH), NULL);
 }
 
 /* Scripts tell kinds of defects apart by their names. */

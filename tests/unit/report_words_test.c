@@ -28,20 +28,20 @@ static void test_complete(void **state)
 {
     (void)state;
     for (size_t i = 0; i < WORD_COUNT; i++)
-        check_pair("words", i, words_get(ANALYZE_ENGLISH, (enum word)i),
-                   words_get(ANALYZE_SPANISH, (enum word)i));
+        check_pair("words", i, words_get(REPORT_ENGLISH, (enum word)i),
+                   words_get(REPORT_SPANISH, (enum word)i));
     for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
-        check_pair("outcomes", i, words_outcome(ANALYZE_ENGLISH, (enum audit_outcome)i),
-                   words_outcome(ANALYZE_SPANISH, (enum audit_outcome)i));
+        check_pair("outcomes", i, words_outcome(REPORT_ENGLISH, (enum audit_outcome)i),
+                   words_outcome(REPORT_SPANISH, (enum audit_outcome)i));
     for (size_t i = 0; i < VERDICT_COUNT; i++)
-        check_pair("verdicts", i, words_verdict(ANALYZE_ENGLISH, (enum verdict)i),
-                   words_verdict(ANALYZE_SPANISH, (enum verdict)i));
+        check_pair("verdicts", i, words_verdict(REPORT_ENGLISH, (enum verdict)i),
+                   words_verdict(REPORT_SPANISH, (enum verdict)i));
     for (size_t i = 0; i < REPORT_SEVERITY_COUNT; i++)
-        check_pair("severities", i, words_severity(ANALYZE_ENGLISH, (enum report_severity)i),
-                   words_severity(ANALYZE_SPANISH, (enum report_severity)i));
+        check_pair("severities", i, words_severity(REPORT_ENGLISH, (enum report_severity)i),
+                   words_severity(REPORT_SPANISH, (enum report_severity)i));
     for (size_t i = 0; i < REPORT_ROW_MODE_COUNT; i++)
-        check_pair("modes", i, words_mode(ANALYZE_ENGLISH, (enum report_row_mode)i),
-                   words_mode(ANALYZE_SPANISH, (enum report_row_mode)i));
+        check_pair("modes", i, words_mode(REPORT_ENGLISH, (enum report_row_mode)i),
+                   words_mode(REPORT_SPANISH, (enum report_row_mode)i));
 }
 
 static void test_same_arguments(void **state)
@@ -49,14 +49,14 @@ static void test_same_arguments(void **state)
     (void)state;
     for (size_t i = 0; i < WORD_COUNT; i++) {
         size_t english_ticks, spanish_ticks;
-        unsigned english = arguments_of(words_get(ANALYZE_ENGLISH, (enum word)i), &english_ticks);
-        unsigned spanish = arguments_of(words_get(ANALYZE_SPANISH, (enum word)i), &spanish_ticks);
+        unsigned english = arguments_of(words_get(REPORT_ENGLISH, (enum word)i), &english_ticks);
+        unsigned spanish = arguments_of(words_get(REPORT_SPANISH, (enum word)i), &spanish_ticks);
         if (english != spanish)
-            fail_msg("other arguments: '%s', '%s'", words_get(ANALYZE_ENGLISH, (enum word)i),
-                     words_get(ANALYZE_SPANISH, (enum word)i));
+            fail_msg("other arguments: '%s', '%s'", words_get(REPORT_ENGLISH, (enum word)i),
+                     words_get(REPORT_SPANISH, (enum word)i));
         if (english_ticks != spanish_ticks || english_ticks % 2 != 0)
-            fail_msg("other code: '%s', '%s'", words_get(ANALYZE_ENGLISH, (enum word)i),
-                     words_get(ANALYZE_SPANISH, (enum word)i));
+            fail_msg("other code: '%s', '%s'", words_get(REPORT_ENGLISH, (enum word)i),
+                     words_get(REPORT_SPANISH, (enum word)i));
     }
 }
 
@@ -70,16 +70,16 @@ static void test_translated(void **state)
         bool by_right = false;
         for (size_t j = 0; j < COUNT_OF(equal); j++)
             by_right = by_right || equal[j] == i;
-        if (!by_right && strcmp(words_get(ANALYZE_ENGLISH, (enum word)i),
-                                words_get(ANALYZE_SPANISH, (enum word)i)) == 0)
-            fail_msg("not translated: '%s'", words_get(ANALYZE_ENGLISH, (enum word)i));
+        if (!by_right && strcmp(words_get(REPORT_ENGLISH, (enum word)i),
+                                words_get(REPORT_SPANISH, (enum word)i)) == 0)
+            fail_msg("not translated: '%s'", words_get(REPORT_ENGLISH, (enum word)i));
     }
     for (size_t i = 0; i < AUDIT_OUTCOME_COUNT; i++)
-        assert_string_not_equal(words_outcome(ANALYZE_ENGLISH, (enum audit_outcome)i),
-                                words_outcome(ANALYZE_SPANISH, (enum audit_outcome)i));
+        assert_string_not_equal(words_outcome(REPORT_ENGLISH, (enum audit_outcome)i),
+                                words_outcome(REPORT_SPANISH, (enum audit_outcome)i));
     for (size_t i = 0; i < VERDICT_COUNT; i++)
-        assert_string_not_equal(words_verdict(ANALYZE_ENGLISH, (enum verdict)i),
-                                words_verdict(ANALYZE_SPANISH, (enum verdict)i));
+        assert_string_not_equal(words_verdict(REPORT_ENGLISH, (enum verdict)i),
+                                words_verdict(REPORT_SPANISH, (enum verdict)i));
 }
 
 static void test_interventions(void **state)
@@ -89,9 +89,9 @@ static void test_interventions(void **state)
                                          "guards",      "pinned",        "pageable",
                                          "sync-copies", "chunking",      "injected-removed" };
     for (size_t i = 0; i < COUNT_OF(slugs); i++)
-        check_pair("interventions", i, words_intervention(ANALYZE_ENGLISH, slugs[i]),
-                   words_intervention(ANALYZE_SPANISH, slugs[i]));
-    assert_null(words_intervention(ANALYZE_SPANISH, "no such thing"));
+        check_pair("interventions", i, words_intervention(REPORT_ENGLISH, slugs[i]),
+                   words_intervention(REPORT_SPANISH, slugs[i]));
+    assert_null(words_intervention(REPORT_SPANISH, "no such thing"));
 }
 
 static void test_fill(void **state)

@@ -36,7 +36,7 @@ static void test_all_files(void **state)
     specimen->facts.flight_path = flight.text;
     /* Twice: the second time replaces, as a resumed audit does. */
     for (size_t i = 0; i < 2; i++) {
-        CHECK_OK(report_write(&specimen->facts, folder.path, ANALYZE_SPANISH, &err), &err);
+        CHECK_OK(report_write(&specimen->facts, folder.path, REPORT_SPANISH, &err), &err);
         assert_int_equal(temp_folder_count(&folder), COUNT_OF(names));
     }
     for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -67,7 +67,7 @@ static void test_no_recording(void **state)
         struct text text;
         temp_folder_init(&folder);
         specimen->facts.flight_path = paths[i];
-        CHECK_OK(report_write(&specimen->facts, folder.path, ANALYZE_ENGLISH, &err), &err);
+        CHECK_OK(report_write(&specimen->facts, folder.path, REPORT_ENGLISH, &err), &err);
         text_init(&text);
         temp_folder_read(&folder, "timeline.json", &text);
         check_contains("timeline", text_get(&text), "\"traceEvents\":[]");
@@ -82,7 +82,7 @@ static void test_no_folder(void **state)
     (void)state;
     struct report_specimen *specimen = create(true);
     struct error err;
-    CHECK_FAILS(report_write(&specimen->facts, "/nonexistent/folder", ANALYZE_ENGLISH, &err),
+    CHECK_FAILS(report_write(&specimen->facts, "/nonexistent/folder", REPORT_ENGLISH, &err),
                 STATUS_NOT_FOUND, &err);
     free(specimen);
 }
@@ -104,7 +104,7 @@ static int write_specimen(const char *folder)
         specimen->facts.flight_path = i ? NULL : path;
         char target[1024];
         snprintf(target, sizeof(target), "%s/%s", folder, i ? "empty" : "rich");
-        if (report_write(&specimen->facts, target, i ? ANALYZE_SPANISH : ANALYZE_ENGLISH, &err)) {
+        if (report_write(&specimen->facts, target, i ? REPORT_SPANISH : REPORT_ENGLISH, &err)) {
             fprintf(stderr, "%s\n", err.text);
             return 1;
         }

@@ -34,7 +34,7 @@ struct trace_figures {
 };
 void trace_figures_add(struct trace_figures *figures, const struct event *event);
 void trace_figures_join(struct trace_figures *sum, const struct trace_figures *more);
-void trace_figures_print(const struct trace_figures *figures, enum analyze_language language,
+void trace_figures_print(const struct trace_figures *figures, enum report_language language,
                          struct text *text);
 
 /* ---- A traced process ----------------------------------------------------------------------- */

@@ -113,7 +113,7 @@ void trace_figures_join(struct trace_figures *sum, const struct trace_figures *m
 
 /* ---- Printing ------------------------------------------------------------------------------- */
 
-static void print_advice(const struct trace_figures *figures, enum analyze_language language,
+static void print_advice(const struct trace_figures *figures, enum report_language language,
                          struct text *text)
 {
     char size[TEXT_BYTES_CAPACITY], number[WORDS_NUMBER_BYTES], seconds[32];
@@ -137,7 +137,7 @@ static void print_advice(const struct trace_figures *figures, enum analyze_langu
                        seconds, NULL);
 }
 
-static void print_transfers(const struct trace_figures *figures, enum analyze_language language,
+static void print_transfers(const struct trace_figures *figures, enum report_language language,
                             struct text *text)
 {
     static const enum word names[] = { WORD_TRACE_TO_DEVICE, WORD_TRACE_TO_HOST, WORD_TRACE_WITHIN,
@@ -161,7 +161,7 @@ static void print_transfers(const struct trace_figures *figures, enum analyze_la
     }
 }
 
-void trace_figures_print(const struct trace_figures *figures, enum analyze_language language,
+void trace_figures_print(const struct trace_figures *figures, enum report_language language,
                          struct text *text)
 {
     char size[TEXT_BYTES_CAPACITY], other[TEXT_BYTES_CAPACITY];

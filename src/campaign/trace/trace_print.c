@@ -203,7 +203,7 @@ void trace_print(struct trace *trace, const struct trace_listed *listed, enum au
                  struct text *text)
 {
     struct trace_figures sum = { 0 };
-    enum analyze_language language = trace->options->language;
+    enum report_language language = trace->options->language;
     for (size_t i = 0; i < trace->process_count; i++)
         if (!trace->processes[i].rerun)
             trace_figures_join(&sum, &trace->processes[i].figures);
@@ -214,8 +214,8 @@ void trace_print(struct trace *trace, const struct trace_listed *listed, enum au
     }
     /* In English the name that summary.json has. */
     words_add_line(text, trace->options->language, WORD_TRACE_VERDICT,
-                   language == ANALYZE_SPANISH ? report_outcome_words(outcome, language)
-                                               : audit_outcome_name(outcome),
+                   language == REPORT_SPANISH ? report_outcome_words(outcome, language)
+                                              : audit_outcome_name(outcome),
                    NULL);
     add_end(trace, text);
     if (listed->event_count) {

@@ -1,7 +1,7 @@
 /* clauses.c - the parts that sentences about findings are made of. */
 #include "report/finding_words.h"
 
-static const char *const clauses[][ANALYZE_LANGUAGE_COUNT] = {
+static const char *const clauses[][REPORT_LANGUAGE_COUNT] = {
     [CLAUSE_PLACE] = { "{what}[, tensor {tensor}][, {variant}][, layer {layer}][, step {step}]"
                        "{call}",
                        "{what}[, tensor {tensor}][, {variant}][, capa {layer}][, paso {step}]"
@@ -68,8 +68,8 @@ static const char *const clauses[][ANALYZE_LANGUAGE_COUNT] = {
 };
 _Static_assert(COUNT_OF(clauses) == CLAUSE_COUNT, "every clause has words");
 
-const char *words_clause(enum clause clause, enum analyze_language language)
+const char *words_clause(enum clause clause, enum report_language language)
 {
-    ASSERT((unsigned)clause < CLAUSE_COUNT && (unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    ASSERT((unsigned)clause < CLAUSE_COUNT && (unsigned)language < REPORT_LANGUAGE_COUNT);
     return clauses[clause][language];
 }

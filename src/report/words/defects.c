@@ -1,7 +1,7 @@
 /* defects.c - what the cause of a finding did, right after its name: a template for each kind. */
 #include "report/finding_words.h"
 
-static const char *const defects[][ANALYZE_LANGUAGE_COUNT] = {
+static const char *const defects[][REPORT_LANGUAGE_COUNT] = {
     /* Lifetimes and order. */
     [DEFECT_FREED_TWICE] = { ": {the_operand} is freed a second time{freed}",
                              ": {the_operand} se libera otra vez{freed}" },
@@ -175,8 +175,8 @@ static const char *const defects[][ANALYZE_LANGUAGE_COUNT] = {
 };
 _Static_assert(COUNT_OF(defects) == DEFECT_COUNT, "every kind of defect has a sentence");
 
-const char *words_defect(enum finding_defect defect, enum analyze_language language)
+const char *words_defect(enum finding_defect defect, enum report_language language)
 {
-    ASSERT((unsigned)defect < DEFECT_COUNT && (unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    ASSERT((unsigned)defect < DEFECT_COUNT && (unsigned)language < REPORT_LANGUAGE_COUNT);
     return defects[defect][language];
 }

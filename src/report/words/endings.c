@@ -33,10 +33,9 @@ static const char *signal_name(int number)
     }
 }
 
-void report_ending_words(struct run_ending ending, enum analyze_language language,
-                         struct text *text)
+void report_ending_words(struct run_ending ending, enum report_language language, struct text *text)
 {
-    bool spanish = language == ANALYZE_SPANISH;
+    bool spanish = language == REPORT_SPANISH;
     switch (ending.kind) {
     case ENDING_IN_ORDER:
         text_add(text, spanish ? "en orden" : "in order");

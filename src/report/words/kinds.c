@@ -2,8 +2,8 @@
 #include "report/finding.h"
 
 struct kind_words {
-    const char *noun[ANALYZE_LANGUAGE_COUNT];
-    const char *join[ANALYZE_LANGUAGE_COUNT]; /* between the noun and a name */
+    const char *noun[REPORT_LANGUAGE_COUNT];
+    const char *join[REPORT_LANGUAGE_COUNT];  /* between the noun and a name */
     bool feminine;                            /* in Spanish */
 };
 
@@ -67,10 +67,10 @@ static const struct kind_words kinds[] = {
 };
 _Static_assert(COUNT_OF(kinds) == EVENT_KIND_COUNT, "every kind has words");
 
-void report_add_kind(struct text *text, uint8_t kind, enum analyze_language language,
+void report_add_kind(struct text *text, uint8_t kind, enum report_language language,
                      const char *name)
 {
-    ASSERT((unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    ASSERT((unsigned)language < REPORT_LANGUAGE_COUNT);
     const struct kind_words *words = kind < EVENT_KIND_COUNT ? &kinds[kind] : &kinds[EVENT_CALL];
     text_add(text, words->noun[language]);
     if (!name[0])
@@ -79,8 +79,8 @@ void report_add_kind(struct text *text, uint8_t kind, enum analyze_language lang
     text_add_printable(text, text_view_of(name), REPORT_NAME_LIMIT);
 }
 
-const char *report_kind_article(uint8_t kind, enum analyze_language language)
+const char *report_kind_article(uint8_t kind, enum report_language language)
 {
     bool feminine = kind >= EVENT_KIND_COUNT || kinds[kind].feminine;
-    return language == ANALYZE_ENGLISH ? "the " : feminine ? "la " : "el ";
+    return language == REPORT_ENGLISH ? "the " : feminine ? "la " : "el ";
 }

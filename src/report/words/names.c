@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char *const outcomes[][ANALYZE_LANGUAGE_COUNT] = {
+static const char *const outcomes[][REPORT_LANGUAGE_COUNT] = {
     [AUDIT_CLEAN] = { "CLEAN", "LIMPIO" },
     [AUDIT_ROOT_CAUSE] = { "ROOT CAUSE FOUND", "CAUSA RAÍZ ENCONTRADA" },
     [AUDIT_DEFECT_SEEN] = { "DEFECT SEEN", "DEFECTO VISTO" },
@@ -13,13 +13,13 @@ static const char *const outcomes[][ANALYZE_LANGUAGE_COUNT] = {
 };
 _Static_assert(COUNT_OF(outcomes) == AUDIT_OUTCOME_COUNT, "every outcome has words");
 
-const char *words_outcome(enum analyze_language language, enum audit_outcome outcome)
+const char *words_outcome(enum report_language language, enum audit_outcome outcome)
 {
-    ASSERT((unsigned)outcome < AUDIT_OUTCOME_COUNT && (unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    ASSERT((unsigned)outcome < AUDIT_OUTCOME_COUNT && (unsigned)language < REPORT_LANGUAGE_COUNT);
     return outcomes[outcome][language];
 }
 
-static const char *const verdicts[][ANALYZE_LANGUAGE_COUNT] = {
+static const char *const verdicts[][REPORT_LANGUAGE_COUNT] = {
     [VERDICT_CONFIRMED] = { "CONFIRMED", "CONFIRMADA" },
     [VERDICT_REFUTED] = { "REFUTED", "REFUTADA" },
     [VERDICT_NOT_SEEN] = { "NOT SEEN", "NO VISTA" },
@@ -28,13 +28,13 @@ static const char *const verdicts[][ANALYZE_LANGUAGE_COUNT] = {
 };
 _Static_assert(COUNT_OF(verdicts) == VERDICT_COUNT, "every verdict has words");
 
-const char *words_verdict(enum analyze_language language, enum verdict verdict)
+const char *words_verdict(enum report_language language, enum verdict verdict)
 {
-    ASSERT((unsigned)verdict < VERDICT_COUNT && (unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    ASSERT((unsigned)verdict < VERDICT_COUNT && (unsigned)language < REPORT_LANGUAGE_COUNT);
     return verdicts[verdict][language];
 }
 
-static const char *const severities[][ANALYZE_LANGUAGE_COUNT] = {
+static const char *const severities[][REPORT_LANGUAGE_COUNT] = {
     [REPORT_SEVERITY_NONE] = { "None", "Ninguna" },
     [REPORT_SEVERITY_MEDIUM] = { "Medium", "Media" },
     [REPORT_SEVERITY_HIGH] = { "High", "Alta" },
@@ -42,34 +42,34 @@ static const char *const severities[][ANALYZE_LANGUAGE_COUNT] = {
 };
 _Static_assert(COUNT_OF(severities) == REPORT_SEVERITY_COUNT, "every severity has words");
 
-const char *words_severity(enum analyze_language language, enum report_severity severity)
+const char *words_severity(enum report_language language, enum report_severity severity)
 {
     ASSERT((unsigned)severity < REPORT_SEVERITY_COUNT &&
-           (unsigned)language < ANALYZE_LANGUAGE_COUNT);
+           (unsigned)language < REPORT_LANGUAGE_COUNT);
     return severities[severity][language];
 }
 
-static const char *const modes[][ANALYZE_LANGUAGE_COUNT] = {
+static const char *const modes[][REPORT_LANGUAGE_COUNT] = {
     [REPORT_BARE] = { "bare", "sin registro" },
     [REPORT_AUDIT] = { "audit", "auditoría" },
     [REPORT_STRESS] = { "stress", "estrés" },
 };
 _Static_assert(COUNT_OF(modes) == REPORT_ROW_MODE_COUNT, "every mode has words");
 
-const char *words_mode(enum analyze_language language, enum report_row_mode mode)
+const char *words_mode(enum report_language language, enum report_row_mode mode)
 {
-    ASSERT((unsigned)mode < REPORT_ROW_MODE_COUNT && (unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    ASSERT((unsigned)mode < REPORT_ROW_MODE_COUNT && (unsigned)language < REPORT_LANGUAGE_COUNT);
     return modes[mode][language];
 }
 
-const char *report_outcome_words(enum audit_outcome outcome, enum analyze_language language)
+const char *report_outcome_words(enum audit_outcome outcome, enum report_language language)
 {
     return words_outcome(language, outcome);
 }
 
 /* What an intervention changes. */
 static const struct {
-    const char *slug, *words[ANALYZE_LANGUAGE_COUNT];
+    const char *slug, *words[REPORT_LANGUAGE_COUNT];
 } interventions[] = {
     { "serialised",
       { "every call waits for the one before", "cada llamada espera a la anterior" } },
@@ -87,7 +87,7 @@ static const struct {
     { "injected-removed", { "planted fault taken away", "fallo inyectado retirado" } },
 };
 
-const char *words_intervention(enum analyze_language language, const char *slug)
+const char *words_intervention(enum report_language language, const char *slug)
 {
     for (size_t i = 0; i < COUNT_OF(interventions); i++)
         if (strcmp(interventions[i].slug, slug) == 0)

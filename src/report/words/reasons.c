@@ -1,7 +1,7 @@
 /* reasons.c - why a finding is only possible, why a verdict is open, or how a hang came about. */
 #include "report/finding.h"
 
-static const char *const reasons[][ANALYZE_LANGUAGE_COUNT] = {
+static const char *const reasons[][REPORT_LANGUAGE_COUNT] = {
     [REASON_NONE] = { "", "" },
     [REASON_NO_LAUNCH_KNOWN] = { "the fault names no launch and no breadcrumb is open",
                                  "el fallo no nombra ningún lanzamiento y el rastro no muestra "
@@ -110,13 +110,13 @@ static const char *const reasons[][ANALYZE_LANGUAGE_COUNT] = {
 
 _Static_assert(COUNT_OF(reasons) == REASON_COUNT, "every reason has words");
 
-const char *report_reason_words(enum finding_reason reason, enum analyze_language language)
+const char *report_reason_words(enum finding_reason reason, enum report_language language)
 {
-    ASSERT((unsigned)reason < REASON_COUNT && (unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    ASSERT((unsigned)reason < REASON_COUNT && (unsigned)language < REPORT_LANGUAGE_COUNT);
     return reasons[reason][language];
 }
 
-static const char *const missing_words[][ANALYZE_LANGUAGE_COUNT] = {
+static const char *const missing_words[][REPORT_LANGUAGE_COUNT] = {
     [VERDICT_MISSING_NOTHING] = { "nothing is missing", "no falta nada" },
     [VERDICT_MISSING_DETECTOR] = { "its detector did not run", "su detector no se ejecutó" },
     [VERDICT_MISSING_LEVEL] = { "the runs were below the audit level it needs",
@@ -144,9 +144,9 @@ static const char *const missing_words[][ANALYZE_LANGUAGE_COUNT] = {
 };
 _Static_assert(COUNT_OF(missing_words) == VERDICT_MISSING_COUNT, "all that is missing has words");
 
-const char *report_missing_words(enum verdict_missing missing, enum analyze_language language)
+const char *report_missing_words(enum verdict_missing missing, enum report_language language)
 {
     ASSERT((unsigned)missing < VERDICT_MISSING_COUNT);
-    ASSERT((unsigned)language < ANALYZE_LANGUAGE_COUNT);
+    ASSERT((unsigned)language < REPORT_LANGUAGE_COUNT);
     return missing_words[missing][language];
 }
