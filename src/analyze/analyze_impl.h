@@ -114,9 +114,11 @@ struct analyzer {
     bool warming;              /* events rebuild the state only: they were counted before */
     bool finished;
     uint64_t iteration;
+    uint64_t first_id;         /* of the first event that is known */
     uint64_t last_id, last_ns; /* of the events so far */
     uint64_t first_fault_id;   /* event; 0: none */
     uint64_t gap_id;           /* the last event before records were lost; 0: none were */
+    bool canary_unseen;        /* a check of a canary could not be made */
     bool device_closed;
     /* The first call that failed because the device was lost. */
     struct analyze_place first_failure;
@@ -246,6 +248,11 @@ void suspects_in_window(const struct analyzer *analyzer, const struct event *fau
                         struct finding *draft);
 /* True if records are missing among the calls that the history keeps. */
 bool suspects_have_gaps(const struct analyzer *analyzer);
+/* Which launches may have damaged a canary (damage.c): the candidates of the draft, whose cause is
+ * the place where the damage was seen. The culprit, with its place the cause, only if one launch is
+ * left. */
+void damage_find(const struct analyzer *analyzer, const struct event *canary,
+                 struct finding *draft);
 /* From the address to the nearest byte of the range; 0: it is one of them. */
 uint64_t access_distance(const struct event_access *access, uint64_t address);
 /* Not so far that the address says nothing of the range. */

@@ -111,14 +111,23 @@ struct history_entry {
     uint16_t inputs_hashed, inputs_differ; /* bit for each operand */
     uint32_t run_launch;                   /* which launch of its run, from 1 */
     bool outputs_agree, outputs_differ;    /* with an earlier equal run's, as far as is known */
+    /* Ticks of the work in its stream; a replay has one for each of its nodes. 0: not known. */
+    uint64_t first_tick, last_tick;
 };
 
 struct history {
     struct history_entry *entries; /* ring of HISTORY_LIMIT, by ascending id */
     uint64_t count;                /* ever */
+    /* By place in the ring: what was over when the work began, or the buffer was made, but for its
+     * own stream. NULL below the level guard, where it is not needed. */
+    struct vclock *clocks;
 };
 
 void history_add(struct history *history, const struct event *event, uint64_t iteration);
+/* The call added last, if that is its id: one tick of its stream, or one more (a replay's); 0: it
+ * is no work. */
+void history_stamp(struct history *history, uint64_t event_id, uint64_t tick,
+                   const struct vclock *clock);
 struct history_entry *history_find(const struct history *history, uint64_t event_id);
 /* Position of the first entry with an id of at least event_id; from history_first to count. */
 uint64_t history_first(const struct history *history);

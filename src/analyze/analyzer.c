@@ -29,6 +29,9 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
     analyzer->result.root = analyzer->result.defect = -1;
     analyzer->first_failure = finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_DIRECT).seen;
     analyzer->history.entries = calloc(HISTORY_LIMIT, sizeof(*analyzer->history.entries));
+    bool guarded = options->level >= AUDIT_GUARD;
+    if (guarded)
+        analyzer->history.clocks = calloc(HISTORY_LIMIT, sizeof(*analyzer->history.clocks));
     analyzer->op_hashes.finding = -1;
     struct results *results = &analyzer->results;
     results->entries = calloc(RESULT_LIMIT, sizeof(*results->entries));
@@ -36,7 +39,7 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
                 idmap_init(&results->map, RESULT_LIMIT) &&
                 idmap_init(&results->nth, RESULT_NTH_LIMIT) &&
                 idmap_init(&analyzer->freed_stacks, FREED_STACKS) && analyzer->history.entries &&
-                results->entries;
+                results->entries && (!guarded || analyzer->history.clocks);
     if (!good) {
         analyzer_destroy(analyzer);
         return error_set(err, STATUS_NO_MEMORY, "no memory for an analysis");
@@ -58,6 +61,7 @@ void analyzer_destroy(struct analyzer *analyzer)
     op_hashes_release(&analyzer->op_hashes);
     free(analyzer->results.entries);
     free(analyzer->history.entries);
+    free(analyzer->history.clocks);
     free(analyzer->result.findings);
     free(analyzer);
 }
@@ -137,6 +141,8 @@ static enum status check_event(const struct analyzer *analyzer, const struct eve
 /* What every hypothesis needs to know first. */
 static void note_event(struct analyzer *analyzer, const struct event *event)
 {
+    if (!analyzer->last_id)
+        analyzer->first_id = event->id;
     analyzer->last_id = event->id;
     uint64_t latest = event->end_ns > event->begin_ns ? event->end_ns : event->begin_ns;
     if (latest > analyzer->last_ns)

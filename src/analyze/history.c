@@ -22,6 +22,23 @@ void history_add(struct history *history, const struct event *event, uint64_t it
     entry->inputs_hashed = entry->inputs_differ = 0;
     entry->run_launch = 0;
     entry->outputs_agree = entry->outputs_differ = false;
+    entry->first_tick = entry->last_tick = 0;
+}
+
+void history_stamp(struct history *history, uint64_t event_id, uint64_t tick,
+                   const struct vclock *clock)
+{
+    if (!history->clocks || !history->count)
+        return;
+    uint64_t place = (history->count - 1) % HISTORY_LIMIT;
+    struct history_entry *entry = &history->entries[place];
+    if (entry->event.id != event_id)
+        return;
+    if (!entry->first_tick) {
+        history->clocks[place] = *clock;
+        entry->first_tick = tick;
+    }
+    entry->last_tick = tick;
 }
 
 uint64_t history_first(const struct history *history)

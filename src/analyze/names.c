@@ -46,6 +46,7 @@ static const char *const reason_names[] = {
     [REASON_GAPS] = "gaps",
     [REASON_REPLAY_UNKNOWN] = "replay-unknown",
     [REASON_STREAM_BEGAN] = "stream-began",
+    [REASON_CANARY_WINDOW] = "canary-window",
     [REASON_CANARY_LATE] = "canary-late",
     [REASON_NEEDS_COMPARISON] = "needs-comparison",
     [REASON_SOURCE_CHANGED] = "source-changed",

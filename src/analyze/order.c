@@ -306,6 +306,7 @@ void order_event(struct analyzer *analyzer, const struct event *event)
     bool over = event->outcome != EVENT_PENDING;
     switch (event->kind) {
     case EVENT_BUFFER_CREATE:
+        history_stamp(&analyzer->history, event->id, 0, &thread->clock);
         if (event->outcome == EVENT_DONE)
             order_buffer_create(analyzer, event);
         break;

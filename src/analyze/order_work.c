@@ -120,6 +120,7 @@ static void do_work(struct analyzer *analyzer, const struct event *event,
                          .stream = call->stream_index,
                          .tick = ++stream->clock.ticks[call->stream_index],
                          .clock = &stream->clock };
+    history_stamp(&analyzer->history, call->id, work.tick, work.clock);
     analyze_work(analyzer, &work);
     /* A launch may read and write the same bytes: its reads come first. */
     do_accesses(analyzer, &work, false);

@@ -17,8 +17,11 @@ const struct finding *narrow_find(const struct analysis *analysis)
         const struct finding *finding = &analysis->findings[i];
         bool by_fault = finding->hypothesis == HYPOTHESIS_KERNEL_FAULT ||
                         finding->hypothesis == HYPOTHESIS_USE_AFTER_FREE;
+        bool by_canary = finding->hypothesis == HYPOTHESIS_SILENT_CORRUPTION;
         if (by_fault && analysis->device_lost && finding->certainty == FINDING_POSSIBLE &&
             finding->candidate_count)
+            return finding;
+        if (by_canary && finding->candidate_count && !finding_is_culprit(finding))
             return finding;
     }
     return NULL;
@@ -53,7 +56,9 @@ static bool judge(const struct finding *several, const struct analysis *analysis
                                      ? &analysis->findings[analysis->root]
                                      : NULL;
     made->faults = analysis && (analysis->device_lost || analysis->finding_count);
-    bool single = root && is_candidate(several, &root->cause);
+    bool by_canary = several->hypothesis == HYPOTHESIS_SILENT_CORRUPTION;
+    bool single = root && is_candidate(several, &root->cause) &&
+                  (!by_canary || root->hypothesis == HYPOTHESIS_SILENT_CORRUPTION);
     if (single)
         conclude(made, WORD_NARROWED_PROVES, WORD_NARROWED_NOT);
     else if (made->faults)

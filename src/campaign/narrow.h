@@ -1,5 +1,5 @@
 /* narrow.h - which of several candidates it was: the row once more, with a wait after each launch,
- * so that only one is in flight when the fault comes. */
+ * so that only one is in flight when the fault comes, or between two checks of all canaries. */
 #ifndef GRETA_CAMPAIGN_NARROW_H
 #define GRETA_CAMPAIGN_NARROW_H
 

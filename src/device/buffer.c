@@ -174,6 +174,8 @@ static enum status destroy(struct device *device, struct device_buffer buffer,
         event_set_text(call.event.scope.tensor, sizeof(call.event.scope.tensor), slot.name);
         /* Before its place can be another's: events name places in the order they changed hands. */
         call_begin(&call);
+        found->memory.slack_before = found->memory.slack_after =
+            0; /* no canary to check any more */
         slot_release(&device->buffers, buffer.index);
         device->used_bytes -= slot.memory.bytes;
     }
@@ -193,7 +195,10 @@ void device_buffer_destroy(struct device *device, struct device_buffer buffer,
     struct device_tampered call = { .kind = EVENT_BUFFER_DESTROY, .buffer = buffer };
     if (device_is_tampered(device) && !tamper_before(device, &call))
         return;
-    if (destroy(device, buffer, site, &err))
+    device_begin_alone(device); /* its canaries may be looked at */
+    enum status status = destroy(device, buffer, site, &err);
+    device_end_alone(device);
+    if (status)
         device_keep_refusal(device, &err);
 }
 

@@ -184,6 +184,11 @@ MUST_CHECK enum status inspect_outputs(struct call *call, struct stream_slot *st
                                        const struct resolved *resolved, bool hashed,
                                        struct error *err);
 
+/* Checks the canaries of every buffer after the call's work, which ran alone and is over. What is
+ * damaged then was damaged by it, since the check after the work before it put them all back. */
+MUST_CHECK enum status inspect_sweep(const struct call *call, const struct stream_slot *stream,
+                                     struct error *err);
+
 /* The three hashes of one transfer; told when all are known. */
 enum transfer_part { TRANSFER_BEFORE, TRANSFER_AFTER, TRANSFER_LANDED, TRANSFER_PARTS };
 
@@ -238,8 +243,14 @@ void graph_builder_destroy(struct graph_builder *builder); /* NULL is fine */
 const struct device_command *graph_find_command(const struct graph_builder *builder,
                                                 uint64_t event_id);
 
-/* Behind work that was queued: waits for it where options.serialise, and tells that as a wait of
- * its own: what comes later is ordered by it. */
+/* Where options.serialise: from before work is given until it is done and looked at. Other threads
+ * give their work, and destroy buffers, after that. Taken with a stream's lock held, or none. */
+void device_begin_alone(struct device *device);
+void device_end_alone(struct device *device);
+
+/* After work that was queued, where options.serialise: waits for it, tells that as a wait of its
+ * own (what comes later is ordered by it), and checks the canaries of all buffers. Called between
+ * device_begin_alone and device_end_alone. */
 MUST_CHECK enum status call_settle(const struct call *call, const struct stream_slot *stream,
                                    struct error *err);
 

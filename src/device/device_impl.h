@@ -57,6 +57,7 @@ struct device_inspection {
     struct transfer_check *check; /* the common layer's; NULL of an operand of a launch */
     struct event_access access;   /* what is inspected, as events show it */
     uint64_t buffer_bytes;        /* of a canary: what it stands beside */
+    bool swept; /* of a canary: all were checked after the work before, and it ran alone */
 };
 
 /* What was seen. */
@@ -249,7 +250,9 @@ struct device {
      * copies out only with options.completions: redeeming says that the copy was waited for. */
     bool completions_lag;
 
-    pthread_mutex_t serial_lock; /* options.serialise: held from giving work until it is done */
+    /* options.serialise: held from giving work until it is done and looked at */
+    pthread_mutex_t serial_lock;
+    bool canary_unseen; /* atomic: a check of a canary could not be made, which was reported */
 
     uint64_t own_event_ids; /* the last id given, where options.event_ids is NULL */
     uint32_t process_id;    /* as events have it */

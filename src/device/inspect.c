@@ -120,16 +120,14 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static enum status queue_canary(struct call *call, struct stream_slot *stream,
-                                const struct device_contract *contract,
-                                const struct device_memory *memory,
-                                const struct event_access *access, struct error *err)
+/* limit: bytes on each side, counted from the buffer. */
+static struct device_command canary_command(const struct device_memory *memory, uint64_t limit,
+                                            const struct event_access *access)
 {
-    uint64_t before = least(memory->slack_before, CANARY_BYTES);
+    uint64_t before = least(memory->slack_before, limit);
     struct device_command command = {
-        .contract = contract,
         .source = dense(memory->address - before, before),
-        .target = dense(memory->address + memory->bytes, least(memory->slack_after, CANARY_BYTES)),
+        .target = dense(memory->address + memory->bytes, least(memory->slack_after, limit)),
         .byte = memory->canary,
         .inspection = { .what = DEVICE_INSPECT_CANARY,
                         .access = *access,
@@ -137,7 +135,61 @@ static enum status queue_canary(struct call *call, struct stream_slot *stream,
     };
     command.inspection.access.address = memory->address;
     command.inspection.access.bytes = memory->bytes;
+    return command;
+}
+
+static enum status queue_canary(struct call *call, struct stream_slot *stream,
+                                const struct device_contract *contract,
+                                const struct device_memory *memory,
+                                const struct event_access *access, struct error *err)
+{
+    struct device_command command = canary_command(memory, CANARY_BYTES, access);
+    command.contract = contract;
     return queue(call, stream, &command, err);
+}
+
+/* The buffer in that place, if it has canaries. No thread destroys it: the device is alone. */
+static bool find_guarded(struct device *device, uint32_t index, struct device_memory *ret_memory,
+                         struct event_access *ret_access)
+{
+    pthread_mutex_lock(&device->lock);
+    const struct buffer_slot *slot = slot_at(&device->buffers, index);
+    bool found = slot_is_alive(&device->buffers, index) &&
+                 (slot->memory.slack_before || slot->memory.slack_after);
+    if (found) {
+        *ret_memory = slot->memory;
+        *ret_access = (struct event_access){ .buffer_index = index,
+                                             .generation = (uint16_t)slot->head.generation,
+                                             .mode = EVENT_UPDATE,
+                                             .operand = EVENT_NO_OPERAND };
+    }
+    pthread_mutex_unlock(&device->lock);
+    return found;
+}
+
+enum status inspect_sweep(const struct call *call, const struct stream_slot *stream,
+                          struct error *err)
+{
+    struct device *device = call->device;
+    if (!device_is_observed(device))
+        return STATUS_OK;
+    pthread_mutex_lock(&device->lock);
+    uint32_t used = device->buffers.used;
+    pthread_mutex_unlock(&device->lock);
+    for (uint32_t i = 1; i < used; i++) {
+        struct device_memory memory;
+        struct event_access access;
+        if (!find_guarded(device, i, &memory, &access))
+            continue;
+        struct device_command command = canary_command(&memory, UINT64_MAX, &access);
+        command.kind = DEVICE_COMMAND_INSPECT;
+        command.event_id = call->event.id;
+        command.scope = stream->scope;
+        command.inspection.swept = true;
+        TRY(device->methods->submit(device, stream->impl, &command, err));
+    }
+    TRY(device->methods->stream_sync(device, stream->impl, err));
+    return device_check(device, err);
 }
 
 static enum status queue_scan(struct call *call, struct stream_slot *stream,
@@ -234,7 +286,8 @@ enum status inspect_outputs(struct call *call, struct stream_slot *stream,
         const struct resolved *operand = &resolved[access.operand];
         if (!(access.mode & EVENT_WRITE))
             continue;
-        if (operand->memory.slack_before || operand->memory.slack_after)
+        bool guarded = operand->memory.slack_before || operand->memory.slack_after;
+        if (guarded && !device->options.serialise) /* else all are checked: inspect_sweep */
             TRY(queue_canary(call, stream, launch->contract, &operand->memory, &access, err));
         if (scanned && launch->operands[access.operand].dtype == DTYPE_F32)
             TRY(queue_scan(call, stream, launch->contract, operand, &access, err));
@@ -327,6 +380,23 @@ void transfer_check_host(struct device *device, struct transfer_check *check,
 
 /* ---- Results -------------------------------------------------------------------------------- */
 
+/* Reported once: from here on nothing is known from canaries that were not found damaged. */
+static void tell_unseen_canary(struct device *device, uint32_t stream_index,
+                               const struct device_command *command, uint64_t event_id)
+{
+    if (device_is_lost(device) ||
+        __atomic_exchange_n(&device->canary_unseen, true, __ATOMIC_ACQ_REL))
+        return;
+    struct event event = { .kind = EVENT_CANARY,
+                           .cause_id = event_id,
+                           .stream_index = stream_index,
+                           .scope = command->scope,
+                           .access_count = 1,
+                           .accesses = { command->inspection.access },
+                           .operand = command->inspection.access.operand };
+    device_tell(device, &event);
+}
+
 void device_report_inspection(struct device *device, uint32_t stream_index,
                               const struct device_command *command, uint64_t event_id,
                               const struct device_inspection_result *result)
@@ -336,6 +406,8 @@ void device_report_inspection(struct device *device, uint32_t stream_index,
         set_part(device, inspection->check, inspection->part, result->digest, result->failed);
         return;
     }
+    if (result->failed && inspection->what == DEVICE_INSPECT_CANARY)
+        tell_unseen_canary(device, stream_index, command, event_id);
     if (result->failed)
         return;
     struct event event = { .cause_id = event_id,
@@ -344,7 +416,8 @@ void device_report_inspection(struct device *device, uint32_t stream_index,
                            .access_count = 1,
                            .accesses = { inspection->access },
                            .operand = inspection->access.operand };
-    event_set_text(event.op, sizeof(event.op), command->contract->name);
+    if (command->contract)
+        event_set_text(event.op, sizeof(event.op), command->contract->name);
     if (inspection->what == DEVICE_INSPECT_DIGEST) {
         event.kind = EVENT_OP_HASH;
         event.op_hash = (struct event_op_hash){ result->digest, inspection->access.mode };
@@ -356,7 +429,9 @@ void device_report_inspection(struct device *device, uint32_t stream_index,
                                           .first_bad = result->found ? result->first : 0 };
         device_tell(device, &event);
     } else if (result->found) {
+        bool all_seen = !__atomic_load_n(&device->canary_unseen, __ATOMIC_ACQUIRE);
         event.kind = EVENT_CANARY;
+        event.flags = inspection->swept && all_seen ? EVENT_SWEPT : 0;
         event.canary = (struct event_canary){
             .address = result->first,
             .offset = (int64_t)(result->first - inspection->access.address),

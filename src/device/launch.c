@@ -67,6 +67,18 @@ static enum status resolve_operands(struct call *call, const struct device_launc
     return STATUS_OK;
 }
 
+void device_begin_alone(struct device *device)
+{
+    if (device->options.serialise)
+        pthread_mutex_lock(&device->serial_lock);
+}
+
+void device_end_alone(struct device *device)
+{
+    if (device->options.serialise)
+        pthread_mutex_unlock(&device->serial_lock);
+}
+
 enum status call_settle(const struct call *call, const struct stream_slot *stream,
                         struct error *err)
 {
@@ -82,21 +94,18 @@ enum status call_settle(const struct call *call, const struct stream_slot *strea
                           .scope = stream->scope,
                           .operand = EVENT_NO_OPERAND };
     device_tell(device, &wait);
-    return STATUS_OK;
+    return device->options.guards ? inspect_sweep(call, stream, err) : STATUS_OK;
 }
 
 enum status call_submit_alone(const struct call *call, const struct stream_slot *stream,
                               const struct device_command *command, struct error *err)
 {
     struct device *device = call->device;
-    bool alone = device->options.serialise;
-    if (alone)
-        pthread_mutex_lock(&device->serial_lock);
+    device_begin_alone(device);
     enum status status = device->methods->submit(device, stream->impl, command, err);
     if (!status)
         status = call_settle(call, stream, err);
-    if (alone)
-        pthread_mutex_unlock(&device->serial_lock);
+    device_end_alone(device);
     return status;
 }
 

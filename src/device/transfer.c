@@ -73,9 +73,9 @@ struct copy_in {
 };
 
 /* Queues the copy from the slot, and what the audit wants to see of it. */
-static enum status queue_copy_in(struct call *call, struct stream_slot *stream,
-                                 const struct device_rows *target, const void *source,
-                                 struct staging_slot *slot, struct error *err)
+static enum status give_from_slot(struct call *call, struct stream_slot *stream,
+                                  const struct device_rows *target, const void *source,
+                                  struct staging_slot *slot, struct error *err)
 {
     struct device *device = call->device;
     struct device_command command = { .kind = DEVICE_COMMAND_COPY_IN,
@@ -91,6 +91,16 @@ static enum status queue_copy_in(struct call *call, struct stream_slot *stream,
     TRY(device->methods->mark_record(device, stream->impl, slot->mark, err));
     staging_queued(device, slot);
     return call_settle(call, stream, err);
+}
+
+static enum status queue_copy_in(struct call *call, struct stream_slot *stream,
+                                 const struct device_rows *target, const void *source,
+                                 struct staging_slot *slot, struct error *err)
+{
+    device_begin_alone(call->device);
+    enum status status = give_from_slot(call, stream, target, source, slot, err);
+    device_end_alone(call->device);
+    return status;
 }
 
 /* Tells of a piece whose slot is filled, and queues it; the stream is locked. */

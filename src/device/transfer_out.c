@@ -10,9 +10,9 @@
 /* ---- Tickets -------------------------------------------------------------------------------- */
 
 /* Queues the copy and what the mode wants around it. */
-static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
-                                  const struct device_rows *source, struct staging_slot *slot,
-                                  struct error *err)
+static enum status give_to_slot(struct call *call, struct stream_slot *stream,
+                                const struct device_rows *source, struct staging_slot *slot,
+                                struct error *err)
 {
     struct device *device = call->device;
     const struct device_methods *methods = device->methods;
@@ -36,6 +36,16 @@ static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
     if (mode == DEVICE_D2H_EVENT)
         TRY(methods->mark_sync(device, slot->mark, err));
     return call_settle(call, stream, err);
+}
+
+static enum status queue_copy_out(struct call *call, struct stream_slot *stream,
+                                  const struct device_rows *source, struct staging_slot *slot,
+                                  struct error *err)
+{
+    device_begin_alone(call->device);
+    enum status status = give_to_slot(call, stream, source, slot, err);
+    device_end_alone(call->device);
+    return status;
 }
 
 static enum status give_copy_out(struct device *device, struct device_stream stream,

@@ -48,8 +48,10 @@ enum event_kind {
     EVENT_COMPLETION = 22,
     EVENT_TRAP = 23,  /* a kernel met an index past its bound and skipped the access */
     EVENT_FAULT = 24, /* the device made an illegal access and is lost */
-    /* Bytes next to a buffer are not what was put there. cause_id: the launch after which it was
-     * seen, 0 if only that it was before now. */
+    /* Bytes next to a buffer are not what was put there. cause_id: the work after which it was
+     * seen, 0 if only that it was before now. They are checked, and restored, after each launch
+     * that writes the buffer, and after a replay of such launches. damaged_bytes 0: a check could
+     * not be made; reported once. */
     EVENT_CANARY = 25,
     EVENT_RUN = 26,           /* an iteration of a workload begins */
     EVENT_TRANSFER_HASH = 27, /* of the bytes of an earlier copy (cause_id) */
@@ -169,7 +171,7 @@ enum event_address {
 };
 
 /* What else there is to a call; bits of struct event's flags. Those from EVENT_SYNCHRONOUS to
- * EVENT_CACHED_MEMORY, and from EVENT_STAGED on, are of foreign programs only. */
+ * EVENT_CACHED_MEMORY, and from EVENT_STAGED to EVENT_MAY_TELL, are of foreign programs only. */
 enum event_flag {
     EVENT_FOREIGN = 1,       /* seen by interposition: nothing was checked before the call, and what
                                 `check` says did not stop it */
@@ -194,6 +196,8 @@ enum event_flag {
     EVENT_MAY_TELL = 32768,     /* of work: it may write memory that the host can read, who may see
                                    there that all before it is done; of a rewritten source: the
                                    host may have seen that its copy was done */
+    EVENT_SWEPT = 65536,        /* of a canary: the work ran alone, and all canaries of the device
+                                   were checked after the work before it */
 };
 
 #define EVENT_OP_BYTES 24

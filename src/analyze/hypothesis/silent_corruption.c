@@ -1,33 +1,26 @@
-/* silent_corruption.c - bytes that changed and nobody said so: a canary beside a buffer was
+/* silent_corruption.c - bytes that no declared access changed: a canary next to a buffer was
  * overwritten, or a transfer landed with other bytes than it took, while its origin stood still. */
 #include "analyze/analyze_impl.h"
-
-/* The damage begins where the buffer ends, or ends where it begins: an overrun by a launch that
- * writes this buffer. Bytes further away may as well be another launch's, which missed its own. */
-static bool touches_edge(const struct event *event)
-{
-    const struct event_canary *canary = &event->canary;
-    uint64_t offset = (uint64_t)canary->offset;
-    return offset == canary->buffer_bytes || offset + canary->damaged_bytes == 0;
-}
 
 static void on_canary(struct analyzer *analyzer, const struct event *event)
 {
     struct finding draft = finding_draft(HYPOTHESIS_SILENT_CORRUPTION, FINDING_DIRECT);
-    if (event->cause_id) {
-        draft.cause = place_of_remark(analyzer, event);
-        /* Of a graph that was swept at its end no launch is known. */
-        if (draft.cause.op[0] && touches_edge(event))
-            draft.attribution = FINDING_CULPRIT;
-    } else {
-        draft.cause = place_of_event(analyzer, event);
-        finding_set_reason(&draft, REASON_CANARY_LATE);
+    if (event->canary.damaged_bytes == 0) {
+        analyzer->canary_unseen = true;
+        return;
     }
+    draft.cause = event->cause_id ? place_of_remark(analyzer, event)
+                                  : place_of_event(analyzer, event);
+    if (event->cause_id && (event->flags & EVENT_SWEPT))
+        draft.attribution = FINDING_CULPRIT; /* nothing else ran between two checks */
+    else
+        damage_find(analyzer, event, &draft);
     draft.cause.address = event->canary.address;
     draft.cause.bytes = event->canary.damaged_bytes;
     const struct ledger_entry *entry = NULL;
     if (event->access_count)
-        entry = ledger_find(&analyzer->ledger, event->accesses[0].buffer_index);
+        entry = ledger_find_generation(&analyzer->ledger, event->accesses[0].buffer_index,
+                                       event->accesses[0].generation);
     if (entry)
         event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), entry->name);
     draft.other = place_of_event(analyzer, event);

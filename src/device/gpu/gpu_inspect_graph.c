@@ -89,6 +89,18 @@ static void add_to_sweep(struct gpu_inspect_group *sweep, const struct device_co
     }
 }
 
+/* Without memory for them none is looked at. */
+static void report_unseen(struct gpu_device *gpu, const struct gpu_stream *stream,
+                          const struct device_command *commands, size_t count)
+{
+    const struct device_inspection_result unseen = { .failed = true };
+    for (size_t i = 0; i < count; i++)
+        if (commands[i].kind == DEVICE_COMMAND_INSPECT &&
+            commands[i].inspection.what == DEVICE_INSPECT_CANARY)
+            device_report_inspection(&gpu->device, stream->index, &commands[i],
+                                     commands[i].event_id, &unseen);
+}
+
 /* Canaries first: they are small, and a kernel of their own. */
 static void fill_sweep(struct gpu_inspect_group *sweep, const struct device_command *commands,
                        size_t count)
@@ -129,6 +141,7 @@ struct gpu_graph_inspections *gpu_inspect_graph_create(struct gpu_device *gpu,
     if (!graph ||
         !gpu_inspect_groups_init(gpu, sweep ? 1 : wanted, sweep ? 2 * wanted : GPU_OPERAND_LIMIT,
                                  &graph->groups)) {
+        report_unseen(gpu, stream, commands, count);
         free(graph);
         return NULL;
     }

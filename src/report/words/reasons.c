@@ -22,6 +22,13 @@ static const char *const reasons[][REPORT_LANGUAGE_COUNT] = {
                               "whether what follows it began",
                               "el flujo empezó este lanzamiento; nada muestra si terminó, ni si "
                               "empezó lo que le sigue" },
+    [REASON_CANARY_WINDOW] = { "each may have run since these bytes were last seen whole; those "
+                               "that write nearest to the damage come first, then in the order of "
+                               "their calls",
+                               "cualquiera pudo ejecutarse desde que esos bytes se vieron "
+                               "intactos; "
+                               "primero los que escriben más cerca del daño, luego por orden de "
+                               "llamada" },
     [REASON_CANARY_LATE] = { "the damage was seen when the buffer was destroyed: any launch since "
                              "its creation may have done it",
                              "el daño se vio al destruir el búfer: pudo hacerlo cualquier "
