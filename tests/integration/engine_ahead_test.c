@@ -54,8 +54,8 @@ static void poke(struct scene *scene, uint64_t at, const void *bytes, size_t cou
     model_check(scene->file, NULL, &scene->report);
 }
 
-/* Of token_embd.weight: a token whose logits, and those of all behind it, are NaN; of
- * output.weight: one whose own logit always is. */
+/* In token_embd.weight: makes the logits of a token and of all tokens after it NaN; in
+ * output.weight: the token's own logit, always. */
 static void poke_nan(struct scene *scene, const char *name, uint32_t id)
 {
     const struct gguf_tensor *table = gguf_tensor_find(scene->file, name);
@@ -103,7 +103,7 @@ static void decode_one_by_one(struct scene *scene, uint32_t count, struct decode
     }
 }
 
-/* The logits of every step are looked at when the step behind it is queued. */
+/* The logits of every step are read when the step after it is queued. */
 static void decode_ahead(struct scene *scene, uint32_t count, struct decoded *decoded)
 {
     engine_restart(scene->engine);
@@ -141,7 +141,7 @@ static void test_same_ids(void **state)
         }
         for (uint32_t i = 0; i < count; i++)
             assert_int_equal(engine_length(scene.engine, i), STEPS);
-        /* It goes on from an id that was taken before as well. */
+        /* It also goes on from an id that was waited for before. */
         forward(&scene, NULL, count);
         CHECK_OK(engine_argmax(scene.engine, found.ids[0], &scene.err), &scene.err);
         for (uint32_t i = 0; i < count; i++)
@@ -213,7 +213,7 @@ static void test_refusals(void **state)
     choose(&scene);
     forward(&scene, first_ids, 1);
     check_refused(&scene, best, 1, STATUS_USAGE, "each of the 0 ids");
-    stop(&scene); /* with a choice that nobody took */
+    stop(&scene); /* with an argmax that was never waited for */
     scene_end(&scene);
 }
 
@@ -254,7 +254,7 @@ static void test_sequences_run_again(void **state)
     chosen(&scene, ids);
     assert_int_equal(ids[0], -1);
     find_bad(&scene, true, 1);
-    /* Rewound over while it is queued, and something else put there. */
+    /* Rewound while it is queued, and another token put in its place. */
     engine_restart(scene.engine);
     forward(&scene, first_ids, 1);
     choose(&scene);
@@ -380,7 +380,7 @@ static void generate(struct scene *scene, const struct scenario *scenario, bool 
     tokenizer_destroy(tokenizer);
 }
 
-/* Both ways; what they wrote is the same. Returns what was written ahead. */
+/* Runs both ways and checks that they write the same. Returns what was written ahead. */
 static struct written check_same(struct scene *scene, const struct scenario *scenario)
 {
     struct written wanted, found;
@@ -405,8 +405,8 @@ static struct written check_same(struct scene *scene, const struct scenario *sce
     return found;
 }
 
-/* Where in what a prompt alone wrote a token comes that was not there before, and a few are behind
- * it. */
+/* Place of a token, in what a prompt wrote alone, that did not occur before and has a few after it.
+ */
 static uint32_t middle_of(const struct written *written)
 {
     for (uint32_t at = 3; at + 3 < written->counts[0]; at++) {
@@ -434,7 +434,7 @@ static void test_lengths(void **state)
             struct written written = check_same(&scene, &scenario);
             assert_int_equal(written.reasons[0], SESSION_LENGTH);
             assert_int_equal(written.counts[prompts - 1], 9);
-            /* All but the prompt's and the last one, behind which it is known that none comes. */
+            /* All but that of the prompt and the last one, after which none can come. */
             if (prompts == 1 && !lab_is_host())
                 assert_int_equal(written.timing.ahead_steps, 9 - 2);
             release(&written);
@@ -493,7 +493,8 @@ static void test_ends(void **state)
     while (found + sizeof(key) + 8 < count && memcmp(bytes + found, key, sizeof(key) - 1) != 0)
         found++;
     assert_true(found + sizeof(key) + 8 < count);
-    poke(&scene, found + sizeof(key) - 1 + 4, &whole.ids[0][at], 4); /* behind the value's type */
+    poke(&scene, found + sizeof(key) - 1 + 4, &whole.ids[0][at],
+         4); /* after the type of the value */
     start(&scene, SEQUENCES, CONTEXT);
     scenario.request.ignore_end = false;
     scenario.prompt_count = lab_is_host() ? 1 : SEQUENCES;
@@ -545,8 +546,8 @@ static void test_bad_logits(void **state)
     scene_end(&scene);
 }
 
-/* Every row has a NaN and a largest number beside it: the host chooses, and no step that went ahead
- * went on from that. */
+/* Every row has a NaN next to numbers: the host chooses, and every step that went ahead is dropped.
+ */
 static void test_other_choices(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* session_test.c - what a session promises: a request writes the same tokens whatever other requests
- * run, join, leave or fail. "Alone" is always a session with that request only.
+/* session_test.c - what a session promises: a request writes the same tokens whatever other
+ * requests run, join, leave or fail. "Alone" is always a session with that request only.
  *
  *     session_test [DEVICE]      the host without; on a GPU steps are queued ahead */
 #include "ops_lab.h"
@@ -60,8 +60,17 @@ static void begin(struct stage *stage)
     open_stage(stage, &options);
 }
 
+/* Forgets what was written. */
+static void clear(struct stage *stage)
+{
+    for (size_t i = 0; i < REQUESTS; i++)
+        text_release(&stage->written[i].text);
+    memset(stage->written, 0, sizeof(stage->written));
+}
+
 static void end(struct stage *stage)
 {
+    clear(stage);
     assert_int_equal(device_trap_count(stage->scene.device), 0);
     tokenizer_destroy(stage->tokenizer);
     scene_stop(&stage->scene); /* nothing is left on the device */
@@ -71,9 +80,7 @@ static void end(struct stage *stage)
 static void open_session(struct stage *stage, const struct session_options *options)
 {
     engine_restart(stage->scene.engine);
-    for (size_t i = 0; i < REQUESTS; i++)
-        text_release(&stage->written[i].text);
-    memset(stage->written, 0, sizeof(stage->written));
+    clear(stage);
     CHECK_OK(session_create(stage->scene.engine, stage->tokenizer, options, &stage->session,
                             &stage->scene.err),
              &stage->scene.err);
