@@ -52,7 +52,7 @@ RULES = [
     ("is-had", r"\b(?:is|are|be|was|were) had\b", "'is available', 'obtained', 'is'", ()),
     ("whether-it-pays", r"\b[Ww]hether (?:that|it|this) pays\b|\bwhere (?:that|it) pays\b",
      "'if that is faster'", ()),
-    ("expected-to-work", r"\bexpected it to\b", "what failed, with its code: 'cuInit failed: ...'", ()),
+    ("expected-to-work", r"\bexpected it to work\b", "what failed, with its code: 'cuInit failed: ...'", ()),
     ("his-own", r"\b(?:of|in|on|by) his\b", "'its own', 'of their own'", ()),
     ("anew", r"\b[Aa]new\b", "'again'", ()),
     ("reading-prompts", r"\b[Rr]ead(?:s|ing)? (?:a |the |of )?prompts?\b", "'prefill' (code, pages)",

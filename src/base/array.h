@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Room for one more item behind count: items, or a larger copy with *capacity doubled. NULL without
- * memory; items is untouched then. */
-/* Always inline: the call that gets no memory is then in its caller, where debuggers and
- * tests/faults/ look for it. */
+/* Makes room for one more item after the first `count`. Returns items, or a larger copy of it with
+ * *capacity doubled. Returns NULL if there is no memory; items is untouched then. */
+/* Always inline, so that a failing allocation has the caller's place: debuggers and tests/faults/
+ * look for it there. */
 __attribute__((always_inline)) static inline void *
 array_reserve(void *items, size_t count, size_t *capacity, size_t item_bytes)
 {

@@ -1,7 +1,7 @@
 /* bytes.h - bounds-checked reader of foreign bytes, little endian.
  *
- * Every read names its field; a failing one says source, byte offset, where in the file we are,
- * field, what was expected and what was there. Nothing is allocated. */
+ * Every read names its field. The error of a failing read has the source, the byte offset, the part
+ * of the file, the field, what was expected and what was found. Nothing is allocated. */
 #ifndef GRETA_BASE_BYTES_H
 #define GRETA_BASE_BYTES_H
 

@@ -1,4 +1,4 @@
-/* clock.h - time for measuring: nanoseconds that only go forward. */
+/* clock.h - a clock for measuring: nanoseconds that never go backwards. */
 #ifndef GRETA_BASE_CLOCK_H
 #define GRETA_BASE_CLOCK_H
 

@@ -41,7 +41,7 @@ enum status compress_begin(struct compress *compress, struct outfile *out, uint6
     return library_failed(code, err);
 }
 
-/* Until the library has taken all of it, and for the end until it has given all. */
+/* Repeats until the library has taken all of it; at the end, until it has given everything. */
 static enum status push(struct compress *compress, const void *bytes, size_t count,
                         ZSTD_EndDirective directive, struct error *err)
 {
@@ -102,7 +102,8 @@ enum status compress_expand(const void *bytes, uint64_t count, uint64_t limit_by
                          "%s: expected at most %s when expanded, found %llu bytes; expand it with "
                          "zstd -d first",
                          name, text_bytes(limit_bytes, limit), size);
-    /* Pages that are not written to cost nothing: a size that is not true is found out below. */
+    /* Pages that are not written to cost nothing, so a frame that states too large a size is
+     * harmless here; it is refused below. */
     uint8_t *content = malloc((size_t)size + 1);
     if (!content)
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory to expand %llu bytes", name, size);

@@ -1,10 +1,9 @@
 /* copier.c - see copier.h.
  *
- * Parts wait in a ring whose cells are passed between threads by their sequence numbers: nobody
- * holds a lock while he takes or gives one. With a lock, fifteen threads that each want it every
- * forty microseconds sleep for it, and are back some fifty microseconds after they are woken. For
- * the same reason a thread looks for the next part for a while before it sleeps. The lock is for
- * sleeping only. */
+ * Parts wait in a ring whose cells are passed between threads by sequence numbers, so that no
+ * thread holds a lock to take or add one. With a lock, fifteen threads that each want it every
+ * forty microseconds sleep for it, and wake some fifty microseconds late. For the same reason a
+ * thread looks for the next part for a while before it sleeps. The lock is for sleeping only. */
 #include "base/copier.h"
 
 #include "base/clock.h"
@@ -15,13 +14,13 @@
 #include <sched.h>
 #include <stdlib.h>
 
-/* More do not copy faster than memory lets them. */
+/* More threads do not copy faster than memory allows. */
 #define THREAD_LIMIT 16u
 /* Small enough that the oldest copy is done soon, large enough that taking it costs nothing. */
 #define PART_BYTES ((size_t)256 << 10)
-/* Parts that wait, a power of two. Who gives more does them himself. */
+/* Parts that can wait, a power of two. A caller with more does them itself. */
 #define CELL_COUNT 256u
-/* What a thread spends on looking for work before it sleeps. */
+/* How long a thread looks for work before it sleeps. */
 #define AWAKE_NS ((uint64_t)150000)
 
 struct part {
@@ -29,7 +28,8 @@ struct part {
     size_t at, bytes;
 };
 
-/* sequence: turn, the cell may be filled; turn + 1, it may be emptied; then the next turn's. */
+/* sequence == turn: the cell may be filled; turn + 1: it may be emptied; after that it is the next
+ * turn's. */
 struct cell {
     _Alignas(64) uint64_t sequence; /* atomic */
     struct part part;
@@ -37,12 +37,12 @@ struct cell {
 
 struct copier {
     struct cell cells[CELL_COUNT];
-    _Alignas(64) uint64_t given; /* atomic: turns of the ring that were filled */
-    _Alignas(64) uint64_t taken; /* atomic: and emptied */
+    _Alignas(64) uint64_t given; /* atomic: cells filled so far */
+    _Alignas(64) uint64_t taken; /* atomic: cells emptied so far */
     _Alignas(64) uint32_t idle;  /* atomic: threads that sleep for parts */
     uint32_t waiting;            /* atomic: callers that sleep for the end of a job */
     pthread_mutex_t lock;        /* guards the rest, and goes with the conditions */
-    pthread_cond_t parts;        /* there are parts, or it is over */
+    pthread_cond_t parts;        /* there are parts, or the copier is being destroyed */
     pthread_cond_t landed;       /* a job is done */
     uint32_t wanted, started;    /* threads */
     bool stopping;               /* atomic too */
@@ -51,7 +51,7 @@ struct copier {
 
 /* ---- The ring ------------------------------------------------------------------------------- */
 
-/* False: it is full. */
+/* False: the ring is full. */
 static bool give_part(struct copier *copier, const struct part *part)
 {
     uint64_t turn = __atomic_load_n(&copier->given, __ATOMIC_RELAXED);
@@ -71,7 +71,7 @@ static bool give_part(struct copier *copier, const struct part *part)
     }
 }
 
-/* False: it is empty. */
+/* False: the ring is empty. */
 static bool take_part(struct copier *copier, struct part *ret_part)
 {
     uint64_t turn = __atomic_load_n(&copier->taken, __ATOMIC_RELAXED);
@@ -99,7 +99,7 @@ static void do_part(struct copier *copier, const struct part *part)
     size_t all = job->bytes;
     if (!fault_copy(job->target + part->at, job->source + part->at, part->bytes))
         __atomic_store_n(&job->failed, true, __ATOMIC_RELAXED);
-    /* Behind the last part the job is its owner's again: not a look at it from here on. */
+    /* After the last part the job belongs to its owner again and must not be read here any more. */
     if (__atomic_add_fetch(&job->finished, part->bytes, __ATOMIC_SEQ_CST) == all &&
         __atomic_load_n(&copier->waiting, __ATOMIC_SEQ_CST)) {
         pthread_mutex_lock(&copier->lock);
@@ -108,7 +108,7 @@ static void do_part(struct copier *copier, const struct part *part)
     }
 }
 
-/* A part, looked for without sleep for AWAKE_NS at most. */
+/* Looks for a part for at most AWAKE_NS, without sleeping. */
 static bool look_for_part(struct copier *copier, struct part *ret_part)
 {
     uint64_t begin_ns = clock_ns();
@@ -121,7 +121,7 @@ static bool look_for_part(struct copier *copier, struct part *ret_part)
     return false;
 }
 
-/* A part, slept for. False: it is over. */
+/* Sleeps until there is a part. False: the copier is being destroyed. */
 static bool sleep_for_part(struct copier *copier, struct part *ret_part)
 {
     bool found;
@@ -145,7 +145,7 @@ static void *work(void *argument)
 
 /* ---- Copies --------------------------------------------------------------------------------- */
 
-/* A thread that cannot be started is done without, and not asked for again. */
+/* If a thread cannot be started, the others do the work, and it is not tried again. */
 static void start_threads(struct copier *copier)
 {
     pthread_mutex_lock(&copier->lock);
@@ -202,7 +202,7 @@ bool copier_wait(struct copier *copier, struct copier_job *job)
         } else if (clock_ns() - begin_ns < AWAKE_NS) {
             sched_yield();
         } else {
-            break; /* only when none is left: there may be nobody else to do them */
+            break; /* only when none is left: there may be no other thread to do them */
         }
     }
     pthread_mutex_lock(&copier->lock);

@@ -1,9 +1,9 @@
-/* copier.h - copies of much memory, done by a few threads that stay.
+/* copier.h - large copies of memory, done by a few threads that stay alive.
  *
  * One processor copies out of a mapped file at a fifth of the speed of a link or of memory. So a
- * copy is cut into parts that the threads take in order, while whoever gave it goes on; several
- * copies may be under way. Who waits helps. Where there is only one processor, or no thread can be
- * started, who waits does it all. */
+ * copy is cut into parts that several threads take in order, while the caller goes on. Several
+ * copies may be under way. A caller that waits helps. On a machine with one processor, or if no
+ * thread can be started, the waiting caller copies everything. */
 #ifndef GRETA_BASE_COPIER_H
 #define GRETA_BASE_COPIER_H
 
@@ -15,7 +15,7 @@
 
 struct copier;
 
-/* Memory of the caller's that must stay until copier_wait. Its fields are the copier's. */
+/* The caller's memory; it must stay valid until copier_wait. The copier owns the fields. */
 struct copier_job {
     uint8_t *target;
     const uint8_t *source;
@@ -24,16 +24,17 @@ struct copier_job {
     bool failed;     /* atomic */
 };
 
-/* Threads are started with the first copy: at most thread_limit, and one less than processors. */
+/* Threads are started with the first copy: at most thread_limit, and one fewer than there are
+ * processors. */
 MUST_CHECK enum status copier_create(uint32_t thread_limit, struct copier **ret_copier,
                                      struct error *err);
-/* Nothing is under way. NULL is fine. */
+/* No copy may be under way. NULL is fine. */
 void copier_destroy(struct copier *copier);
 
 void copier_start(struct copier *copier, struct copier_job *job, void *target, const void *source,
                   size_t bytes);
-/* Returns when it is done. False: a part of the source could not be read, as of a mapped file that
- * became shorter; what is in the target then is not to be used. */
+/* Returns when the copy is done. False means that a part of the source could not be read, for
+ * instance because a mapped file became shorter; the target must not be used then. */
 bool copier_wait(struct copier *copier, struct copier_job *job);
 
 #endif

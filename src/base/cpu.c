@@ -65,7 +65,7 @@ bool cpu_path_is_supported(enum cpu_path path)
 
 #endif
 
-/* Asked once: under a hypervisor a single cpuid takes longer than a small kernel. */
+/* Asked only once: under a hypervisor a single cpuid takes longer than a small kernel. */
 enum cpu_path cpu_path_best(void)
 {
     static int known; /* atomic: path + 1, or 0 */

@@ -1,7 +1,8 @@
-/* cpu.h - which instruction sets this processor has, as the paths host kernels are written for.
+/* cpu.h - which instruction sets this processor has, as the paths that host kernels are written
+ * for.
  *
- * A path is a whole: every kernel of a path may use every instruction the path names. The answers
- * never change while the process runs; any thread may ask. */
+ * Every kernel of a path may use every instruction that the path names. The answers never change
+ * while the process runs; any thread may ask. */
 #ifndef GRETA_BASE_CPU_H
 #define GRETA_BASE_CPU_H
 
@@ -17,10 +18,10 @@ enum cpu_path {
 /* "portable", "avx2", "avx512". Static. */
 const char *cpu_path_name(enum cpu_path path);
 
-/* Built in and usable on this processor under this operating system. */
+/* True if the path was built in and is usable on this processor and operating system. */
 bool cpu_path_is_supported(enum cpu_path path);
 
-/* The last supported path of the list above. */
+/* The last path in the list above that is supported. */
 enum cpu_path cpu_path_best(void);
 
 #endif

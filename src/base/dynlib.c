@@ -7,13 +7,13 @@
 
 struct dynlib {
     void *handle;
-    const char *name; /* borrowed from the caller of open, who gives literals */
+    const char *name; /* borrowed; callers of open pass literals */
 };
 
 enum status dynlib_open(const char *const *names, struct dynlib **ret_library, struct error *err)
 {
     for (size_t i = 0; names[i]; i++) {
-        /* Drivers of GPUs do not give back what they took when they are unloaded: they stay. */
+        /* GPU drivers leak what they allocated when they are unloaded, so they stay loaded. */
         void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (!handle)
             continue;
@@ -41,7 +41,7 @@ enum status dynlib_resolve(struct dynlib *library, const struct dynlib_symbol *s
                            size_t count, void *table, struct error *err)
 {
     for (size_t i = 0; i < count; i++) {
-        /* POSIX: an address of either kind fits the other. */
+        /* POSIX guarantees that a function's address fits a data pointer. */
         void *address = dlsym(library->handle, symbols[i].name);
         if (!address && !symbols[i].optional)
             return error_set(err, STATUS_UNSUPPORTED,

@@ -8,7 +8,7 @@
 
 struct dynlib;
 
-/* Tries the names in order, the last one being NULL. STATUS_NOT_FOUND names the first. */
+/* Tries the names in order; the last entry is NULL. STATUS_NOT_FOUND names the first. */
 MUST_CHECK enum status dynlib_open(const char *const *names, struct dynlib **ret_library,
                                    struct error *err);
 void dynlib_close(struct dynlib *library); /* NULL is fine */
@@ -16,8 +16,8 @@ void dynlib_close(struct dynlib *library); /* NULL is fine */
 /* One function to find: where its address goes, and whether the table is useless without it. */
 struct dynlib_symbol {
     const char *name;
-    size_t offset; /* of a function pointer in the table */
-    bool optional; /* NULL where it is absent */
+    size_t offset; /* where the table has the function pointer */
+    bool optional; /* may be absent; the pointer is NULL then */
 };
 
 /* STATUS_UNSUPPORTED with the name of the first function that is missing. */

@@ -1,5 +1,5 @@
-/* emit.c - see emit.h. Both renderings are made from one jansson tree; in text the leaves are
- * already words. */
+/* emit.c - see emit.h. Both outputs are made from one jansson tree; for text its leaves are already
+ * formatted. */
 #include "base/emit.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 struct emit {
     enum emit_format format;
     json_t *open[EMIT_DEPTH_LIMIT + 1]; /* open[0] is the root; NULL where memory ran out */
-    bool is_list[EMIT_DEPTH_LIMIT + 1]; /* what open[] is, or would be */
+    bool is_list[EMIT_DEPTH_LIMIT + 1]; /* whether open[] is a list, or would be */
     size_t depth;
     bool failed;
 };
@@ -96,7 +96,7 @@ void emit_list_end(struct emit *emit)
     end(emit);
 }
 
-/* Longer strings are shown cut in text: a chat template would fill the screen. */
+/* Longer strings are cut in text: a chat template would fill the screen. */
 #define TEXT_VALUE_LIMIT 160
 
 void emit_view(struct emit *emit, const char *key, struct text_view value)
@@ -162,7 +162,7 @@ void emit_index(struct emit *emit, const char *key, int64_t value)
 
 void emit_count(struct emit *emit, const char *key, uint64_t value)
 {
-    /* JSON numbers of jansson are 63 bits; a larger one would change, so it becomes text. */
+    /* jansson's numbers have 63 bits; a larger one would change, so it becomes text. */
     if (value > INT64_MAX)
         emit_textf(emit, key, "%llu", (unsigned long long)value);
     else
@@ -189,7 +189,7 @@ void emit_bytes(struct emit *emit, const char *key, uint64_t bytes)
 
 /* ---- Text rendering ------------------------------------------------------------------------- */
 
-/* Columns a UTF-8 text takes; good enough for names (no wide characters). */
+/* Columns that a UTF-8 text takes; good enough for names (no wide characters). */
 static size_t columns(const char *text)
 {
     size_t count = 0;
@@ -214,7 +214,7 @@ static void add_padded(struct text *out, const char *cell, size_t width, bool ri
         text_add_fill(out, ' ', fill);
 }
 
-/* The words of a leaf; buffer has 32 bytes. */
+/* The text of a leaf; buffer has 32 bytes. */
 static const char *leaf_words(const json_t *leaf, char *buffer)
 {
     if (json_is_string(leaf))
@@ -228,7 +228,7 @@ static const char *leaf_words(const json_t *leaf, char *buffer)
 
 static void render_object(struct text *out, json_t *object, size_t indent);
 
-/* Numbers stand at the right of their column. */
+/* Numbers are aligned to the right of their column. */
 static bool is_number(const json_t *cell)
 {
     return json_is_integer(cell) || json_is_null(cell);

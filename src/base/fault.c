@@ -22,15 +22,16 @@ static struct sigaction previous_segv, previous_bus;
 
 /* ---- Ranges --------------------------------------------------------------------------------- */
 
-/* A model has as many shards at most; what does not fit is not watched. */
+/* A model has at most this many shards; more mappings are not watched. */
 #define RANGE_LIMIT 1024u
 
-/* The lock guards who has which place; the handler reads without it. An address of 0: free. */
+/* The lock guards the assignment of places; the handler reads without it. An address of 0 means
+ * free. */
 static struct range {
     uintptr_t address; /* atomic; set last, cleared first */
     size_t bytes;
     uint32_t faulted;      /* atomic */
-} ranges[RANGE_LIMIT + 1]; /* place 0 is nobody's */
+} ranges[RANGE_LIMIT + 1]; /* place 0 is never used */
 static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER;
 
 uint32_t fault_watch(const void *address, size_t bytes)
@@ -61,8 +62,8 @@ bool fault_was_seen(uint32_t place)
     return place && __atomic_load_n(&ranges[place].faulted, __ATOMIC_ACQUIRE);
 }
 
-/* In the handler: from the page of the fault on the range holds zeros, and whoever reads goes on.
- */
+/* Runs in the handler. Maps zeros from the page of the fault to the end of the range, so that the
+ * reader goes on. */
 static bool patch_range(uintptr_t fault)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -107,21 +108,24 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
             chain(signal_number, info, context);
         return;
     }
-    /* A non-canonical address is a general protection fault: the processor does not tell which. */
+    /* A non-canonical address is a general protection fault: the processor does not say which
+     * address it was. */
     frame->info.address_known = info->si_code != SI_KERNEL;
     frame->info.address = frame->info.address_known ? (uint64_t)(uintptr_t)info->si_addr : 0;
     current = NULL;
-    /* We leave by a jump that does not restore the mask (saving it costs a call for every tile);
-     * whoever delivered the signal may have blocked it, and the next fault would kill. */
+    /* The handler is left by a jump that does not restore the signal mask (saving it costs a call
+     * for every tile). If the signal was blocked when it was delivered, the next fault would kill
+     * the process. */
     const ucontext_t *interrupted = context;
     pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
     siglongjmp(frame->back, 1);
 }
 
-/* Unless it is ours already: another part of the process may have put its own in the meantime. */
+/* Unless it is ours already: another part of the process may have installed its own in the
+ * meantime. */
 static void install(int signal_number, struct sigaction *previous)
 {
-    /* Not blocked in the handler: we leave it by a jump that does not restore the mask. */
+    /* Not blocked in the handler, which is left by a jump that does not restore the mask. */
     struct sigaction action = { .sa_sigaction = on_fault,
                                 .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
     struct sigaction current_action;

@@ -1,7 +1,7 @@
-/* lines.c - one session of libdw for each file that was asked for.
+/* lines.c - one session of libdw for each file that is asked about.
  *
- * A file is what somebody else's linker wrote, and may be damaged. Where libdw faults on it, that
- * comes back as a value (base/fault.h); what it held is lost then, and it is not asked again. */
+ * The files were written by somebody else's linker and may be damaged. If libdw faults on one, the
+ * fault becomes a value (base/fault.h); what libdw held is leaked, and libdw is not used again. */
 #include "base/lines.h"
 
 #include "base/dynlib.h"
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of elfutils/libdwfl.h and libdw.h: handles that are only passed on, and how debug information is
- * found. */
+/* From elfutils/libdwfl.h and libdw.h: handles that are only passed on, and how debug information
+ * is found. */
 struct dwfl_callbacks {
     void (*find_elf)(void);
     void (*find_debuginfo)(void);
     void (*section_address)(void);
-    char **debuginfo_path; /* NULL: the library's own */
+    char **debuginfo_path; /* NULL: the library's default */
 };
 
 struct dwfl_api {
@@ -29,7 +29,7 @@ struct dwfl_api {
     void *(*find_line)(void *module, uint64_t address);
     const char *(*line_info)(void *line, uint64_t *address, int *number, int *column,
                              uint64_t *time, uint64_t *bytes);
-    /* The same by way of the compilation units. */
+    /* The same through the compilation units. */
     void *(*next_unit)(void *module, void *unit, uint64_t *bias);
     int (*has_address)(void *unit, uint64_t address);
     void *(*unit_line)(void *unit, uint64_t address);
@@ -55,14 +55,14 @@ static const struct dynlib_symbol symbols[] = {
     { "dwarf_linesrc", offsetof(struct dwfl_api, line_source), false },
     { "dwarf_lineno", offsetof(struct dwfl_api, line_number), false },
     { "dwfl_build_id_find_elf", offsetof(struct dwfl_api, find_elf), false },
-    /* The standard one asks servers where the environment names some. */
+    /* The standard function asks debuginfod servers if the environment names some. */
     { "dwfl_build_id_find_debuginfo", offsetof(struct dwfl_api, find_debuginfo), false },
     { "dwfl_offline_section_address", offsetof(struct dwfl_api, section_address), false },
 };
 
 #define SOURCE_BYTES 256u
 
-/* A report asks for the same places again and again, and units are many. */
+/* A report asks for the same places again and again, and a file has many units. */
 struct known_line {
     uint64_t address;
     uint32_t line; /* 0: not known */
@@ -83,12 +83,12 @@ struct lines {
     struct dwfl_callbacks callbacks; /* borrowed by every session */
     struct line_file *files;
     size_t file_count;
-    bool faulted; /* libdw is in an unknown state: neither asked nor told to end */
+    bool faulted; /* libdw is in an unknown state: it is neither used nor closed */
 };
 
 /* ---- What runs libdw ------------------------------------------------------------------------ */
 
-/* A question: opens the file if it is new, then finds the line. */
+/* Answers one question: opens the file if it is new, then finds the line. */
 struct question {
     struct lines *lines;
     struct line_file *file;
@@ -108,7 +108,7 @@ static void open_session(const struct lines *lines, struct line_file *file)
         file->module = NULL;
 }
 
-/* The end of a long path is what tells files apart. */
+/* The end of a long path distinguishes files. */
 static void copy_end(char *target, size_t target_bytes, const char *text)
 {
     size_t length = strlen(text);
@@ -120,14 +120,14 @@ static void copy_end(char *target, size_t target_bytes, const char *text)
     target[length] = '\0';
 }
 
-/* By the table that says which unit has an address. */
+/* Uses the table that maps addresses to units. */
 static const char *look_up(const struct dwfl_api *api, void *module, uint64_t address, int *number)
 {
     void *line = api->find_line(module, address);
     return line ? api->line_info(line, NULL, number, NULL, NULL, NULL) : NULL;
 }
 
-/* Clang writes no such table: the units themselves are asked. */
+/* Clang writes no such table, so all units are searched. */
 static const char *search(const struct dwfl_api *api, void *module, uint64_t address, int *number)
 {
     uint64_t bias = 0;
@@ -202,7 +202,7 @@ void lines_destroy(struct lines *lines)
         free(lines->files[i].known);
     }
     free(lines->files);
-    /* What it has lost may still be called at the end of the process. */
+    /* Memory that libdw leaked may still be used at the end of the process. */
     if (!lines->faulted)
         dynlib_close(lines->library);
     free(lines);
@@ -238,7 +238,7 @@ static const struct known_line *find_known(const struct line_file *file, uint64_
     return NULL;
 }
 
-/* Without memory it is asked for again. */
+/* Without memory the next call asks again. */
 static void remember(struct line_file *file, const struct known_line *answer)
 {
     struct known_line *grown = realloc(file->known, (file->known_count + 1) * sizeof(*grown));

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Large enough that a write costs nothing beside the copy. */
+/* Large enough that the cost of a write is nothing compared with the copy. */
 #define BUFFER_BYTES ((size_t)4 << 20)
 
 static enum status refuse_existing(const struct outfile *out, struct error *err)
@@ -19,7 +19,7 @@ static enum status refuse_existing(const struct outfile *out, struct error *err)
     struct stat info, target;
     if (lstat(out->path, &info) != 0)
         return STATUS_OK;
-    /* A link that leads nowhere exists too, and is not a regular file. */
+    /* A dangling link exists too, and is not a regular file. */
     if (S_ISLNK(info.st_mode) && stat(out->path, &target) == 0)
         info = target;
     if (S_ISDIR(info.st_mode))
@@ -49,7 +49,8 @@ static enum status reserve_space(struct outfile *out, uint64_t expected_bytes, s
     if (expected_bytes == 0)
         return STATUS_OK;
     int code = posix_fallocate(out->descriptor, 0, (off_t)expected_bytes);
-    /* Some file systems cannot reserve, and a signal may cut it short; writing then tells. */
+    /* Some file systems cannot reserve space, and a signal may interrupt it; then writing finds a
+     * full disk. */
     if (code == 0 || code == EOPNOTSUPP || code == EINVAL || code == EINTR)
         return STATUS_OK;
     char size[TEXT_BYTES_CAPACITY];
@@ -91,7 +92,7 @@ enum status outfile_open_private(struct outfile *out, const char *path, bool rep
                                  struct error *err)
 {
     TRY(open_as(out, path, replace, OUTFILE_PRIVATE_MODE, 0, err));
-    /* A file a killed process left under that name keeps its own mode. */
+    /* A file that a killed process left under that name keeps its old mode. */
     if (fchmod(out->descriptor, OUTFILE_PRIVATE_MODE) == 0)
         return STATUS_OK;
     enum status status = error_set_os(err, errno, "%s: cannot make it private", path);
@@ -155,7 +156,7 @@ enum status outfile_patch(struct outfile *out, uint64_t offset, const void *byte
     return STATUS_OK;
 }
 
-/* link fails where the name was taken meanwhile; rename would replace it. */
+/* link fails if the name was taken meanwhile; rename would replace the other file. */
 static enum status give_name(struct outfile *out, struct error *err)
 {
     if (!out->replace) {
@@ -179,7 +180,7 @@ enum status outfile_commit(struct outfile *out, struct error *err)
     enum status status = flush(out, err);
     if (status)
         goto done;
-    /* Space reserved and not used is given back. */
+    /* Returns reserved space that was not used. */
     if (ftruncate(out->descriptor, (off_t)out->written_bytes) != 0 || fsync(out->descriptor) != 0) {
         status = error_set_os(err, errno, "%s: cannot complete it", out->path);
         goto done;

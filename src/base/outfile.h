@@ -1,9 +1,9 @@
 /* outfile.h - a file that appears under its name only when it is complete.
  *
  * Bytes go to a file with another name in the same folder; outfile_commit makes them durable and
- * renames. Everything else (an error, a signal the caller turns into an error, outfile_release
- * without commit) removes the other file. A process killed outright leaves at most NAME.part-PID.
- */
+ * renames it. In all other cases (an error, a signal that the caller turns into an error,
+ * outfile_release without commit) the other file is removed. A process that is killed outright
+ * leaves at most NAME.part-PID. */
 #ifndef GRETA_BASE_OUTFILE_H
 #define GRETA_BASE_OUTFILE_H
 
@@ -24,22 +24,22 @@ struct outfile {
 };
 
 /* With replace false an existing path is refused, here and again at commit. expected_bytes, if not
- * 0, is reserved at once: a full disk is told before the work, not after. Initialises *out whatever
- * the outcome. */
+ * 0, is reserved at once, so that a full disk is reported before the work and not after it.
+ * Initialises *out whatever the outcome. */
 MUST_CHECK enum status outfile_open(struct outfile *out, const char *path, bool replace,
                                     uint64_t expected_bytes, struct error *err);
-/* The same for what only its owner may read, whatever the umask: evidence of an audit holds
- * prompts, command lines and addresses. */
+/* The same for a file that only its owner may read, whatever the umask: the evidence of an audit
+ * holds prompts, command lines and addresses. */
 #define OUTFILE_PRIVATE_MODE 0600
 #define OUTFILE_PRIVATE_FOLDER_MODE 0700
 MUST_CHECK enum status outfile_open_private(struct outfile *out, const char *path, bool replace,
                                             struct error *err);
 MUST_CHECK enum status outfile_write(struct outfile *out, const void *bytes, size_t count,
                                      struct error *err);
-/* Writes over bytes that were written before: a header whose numbers are known only at the end. */
+/* Overwrites bytes that were written before: a header whose numbers are known only at the end. */
 MUST_CHECK enum status outfile_patch(struct outfile *out, uint64_t offset, const void *bytes,
                                      size_t count, struct error *err);
 MUST_CHECK enum status outfile_commit(struct outfile *out, struct error *err);
-void outfile_release(struct outfile *out); /* an empty struct or one committed is fine */
+void outfile_release(struct outfile *out); /* an empty or committed struct is fine */
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Nobody needs more for bulk work on one machine; keeps the handles on the stack. */
+/* More are of no use for bulk work on one machine; the limit keeps the handles on the stack. */
 #define THREAD_LIMIT 64
 
 struct job {

@@ -1,6 +1,6 @@
-/* progress.h - long work tells how far it is, and asks whether to go on.
+/* progress.h - long work reports how far it is, and asks whether to go on.
  *
- * Workers call progress_step between pieces of work, from one thread at a time. */
+ * Workers call progress_step between parts of the work, from one thread at a time. */
 #ifndef GRETA_BASE_PROGRESS_H
 #define GRETA_BASE_PROGRESS_H
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct progress {
-    /* False means: stop now. NULL: nobody watches. */
+    /* Returns false to stop the work. NULL: no callback. */
     bool (*step)(void *context, uint64_t done, uint64_t total);
     void *context;
 };

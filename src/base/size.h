@@ -1,5 +1,5 @@
-/* size.h - size arithmetic that cannot wrap. All functions return false instead of wrapping and
- * leave *ret alone then. */
+/* size.h - size arithmetic that cannot wrap. All functions return false where the result would
+ * wrap, and leave *ret alone then. */
 #ifndef GRETA_BASE_SIZE_H
 #define GRETA_BASE_SIZE_H
 

@@ -1,9 +1,9 @@
-/* status.h - how a function says that it could not do what was asked.
+/* status.h - how a function says that it failed, and why.
  *
  * A function that can fail returns enum status, takes struct error *err last and is MUST_CHECK. The
- * error is owned by the caller, has a fixed size and allocates nothing. It is set once, at the
- * point of discovery, with what was expected and what was found; callers that know more add it in
- * front with error_wrap. A programmer's mistake is an ASSERT, on in every build. */
+ * caller owns the error, which has a fixed size and allocates nothing. It is set once, where the
+ * failure is discovered, with what was expected and what was found; callers that know more put it
+ * in front with error_wrap. A programmer's mistake is an ASSERT, which is on in every build. */
 #ifndef GRETA_BASE_STATUS_H
 #define GRETA_BASE_STATUS_H
 
@@ -25,7 +25,7 @@ enum status {
     STATUS_NOT_FOUND,
     STATUS_EXISTS,
     STATUS_NO_MEMORY,
-    STATUS_LIMIT, /* past a limit greta sets itself, named in the text */
+    STATUS_LIMIT, /* past a limit that greta sets, named in the text */
     STATUS_INTERRUPTED,
     STATUS_BUSY, /* not now: something must be released first */
     STATUS_LOST, /* the device faulted; nothing on it can be used again */
@@ -39,16 +39,16 @@ struct error {
     enum status status;
     const char *file; /* where it was discovered; static storage */
     int line;
-    int os_code;      /* errno, 0 if the operating system had no part in it */
-    int runtime_code; /* as a GPU's runtime gave it, 0 if it gave none; set behind error_set */
+    int os_code;      /* errno; 0 if no system call failed */
+    int runtime_code; /* the GPU runtime's code, 0 if it gave none; set after error_set */
     char text[ERROR_TEXT_BYTES];
 };
 
 /* "bad-file", "no-memory": stable slugs for logs and JSON. */
 const char *status_name(enum status status);
 
-/* Its value is the status, so that `return error_set(...)` reads as one step, and the compiler sees
- * that it is not STATUS_OK. err may not be NULL. */
+/* The value is the status, so that `return error_set(...)` reads as one step and the compiler sees
+ * that it is not STATUS_OK. err must not be NULL. */
 #define error_set(err, status, ...)                                                                \
     (error_set_at((err), (status), __FILE__, __LINE__, __VA_ARGS__), (status))
 void error_set_at(struct error *err, enum status status, const char *file, int line,
@@ -66,7 +66,7 @@ enum status error_set_os_at(struct error *err, int os_code, const char *file, in
 /* Puts "context: " in front of the text; keeps status and origin. */
 enum status error_wrap(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Only where nothing is held that would have to be released. */
+/* Only for functions that hold nothing they would have to release. */
 #define TRY(expression)                                                                            \
     do {                                                                                           \
         enum status try_status = (expression);                                                     \

@@ -1,4 +1,4 @@
-/* symbols.c - a sorted table of functions for each file that was asked for. */
+/* symbols.c - a sorted table of functions for each file that is asked about. */
 #include "base/symbols.h"
 
 #include "base/bytes.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is used of the format: section headers, and symbols of 24 bytes. */
+/* The part of the ELF format used here: section headers, and symbols of 24 bytes. */
 enum {
     ELF_HEADER_BYTES = 64,
     ELF_SECTION_BYTES = 64,
@@ -43,7 +43,7 @@ struct section {
     uint64_t offset, bytes;
 };
 
-/* False: it does not lie in the file. */
+/* False: the section does not lie inside the file. */
 static bool read_section(const struct mapfile *map, uint64_t table, uint64_t index,
                          struct section *section)
 {
@@ -89,7 +89,8 @@ static bool add_functions(struct symbol_file *file, const struct section *table,
     return true;
 }
 
-/* Equal addresses in the order of their names' places, so that the answer is always the same. */
+/* Functions with equal addresses are ordered by the places of their names, so that the answer is
+ * always the same. */
 static int compare_functions(const void *a, const void *b)
 {
     const struct function *x = a, *y = b;
@@ -149,7 +150,8 @@ static bool reaches(const struct function *function, uint64_t address)
     return address - function->address < (function->bytes ? function->bytes : UNSIZED_BYTES);
 }
 
-/* Of the functions that begin last at or before the address, the first that reaches it. */
+/* Returns the first function that reaches the address among those that begin last at or before it.
+ */
 static const struct function *find_function(const struct symbol_file *file, uint64_t address)
 {
     size_t low = 0, high = file->function_count;

@@ -1,4 +1,4 @@
-/* text.h - growable text, and borrowed pieces of text that need not end in NUL. */
+/* text.h - growable text, and borrowed views of text that need not end in NUL. */
 #ifndef GRETA_BASE_TEXT_H
 #define GRETA_BASE_TEXT_H
 
@@ -21,9 +21,9 @@ bool text_view_is(struct text_view view, const char *zero_terminated);
 /* Order by length first: cheap, and as good as any for look-ups. */
 int text_view_compare(struct text_view a, struct text_view b);
 
-/* An initialised text owns its bytes, which always end in NUL once anything was added. Running out
- * of memory is remembered in `failed`, makes later additions do nothing, and is to be asked once at
- * the end: callers that build a report do not check every line. */
+/* An initialised text owns its bytes, which always end in NUL once anything was added. If memory
+ * runs out, `failed` is set and later additions do nothing: callers that build a report check it
+ * once, at the end. */
 struct text {
     char *bytes;
     size_t length;
@@ -38,16 +38,16 @@ void text_add(struct text *text, const char *zero_terminated);
 void text_add_bytes(struct text *text, const void *bytes, size_t length);
 void text_addf(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_addf_va(struct text *text, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
-/* Adds count times the byte. */
+/* Adds the byte count times. */
 void text_add_fill(struct text *text, char byte, size_t count);
 /* "" if nothing was added. Borrowed until the next change. */
 const char *text_get(const struct text *text);
 
-/* Adds bytes from outside so that they are safe to show: valid UTF-8 stays, control characters and
- * invalid bytes become \xHH. Stops after limit bytes of input with "...". */
+/* Adds bytes from outside so that they are safe to show: valid UTF-8 stays; control characters and
+ * invalid bytes become \xHH. After limit bytes of input it stops with "...". */
 void text_add_printable(struct text *text, struct text_view view, size_t limit);
 
-/* The same into a fixed buffer, cut if need be; returns buffer. For error messages. */
+/* The same into a fixed buffer, cut if necessary; returns buffer. For error messages. */
 const char *text_printable(struct text_view view, char *buffer, size_t buffer_bytes);
 
 /* Length of the valid UTF-8 character at bytes (1..4), or 0 if there is none. */
@@ -60,7 +60,7 @@ const char *text_bytes(uint64_t bytes, char *buffer);
 /* "6.74B", "1.10M", "512": returns buffer, which has TEXT_BYTES_CAPACITY bytes. */
 const char *text_count(uint64_t count, char *buffer);
 
-/* The word for that many: "row" for 1, "rows" for any other count. */
+/* The word for this count: "row" for 1, "rows" for any other. */
 const char *text_plural(uint64_t count, const char *one, const char *many);
 
 #endif

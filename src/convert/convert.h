@@ -1,4 +1,4 @@
-/* convert.h - making GGUF files: synthetic models of real shapes, and other types of a model. */
+/* convert.h - makes GGUF files: synthetic models of real shapes, and a model in another type. */
 #ifndef GRETA_CONVERT_CONVERT_H
 #define GRETA_CONVERT_CONVERT_H
 
@@ -11,7 +11,7 @@
 
 /* ---- File types ----------------------------------------------------------------------------- */
 
-/* What users call a type of file: a tensor type, or a mix of several. */
+/* What users call the type of a file: a tensor type, or a mix of several. */
 enum convert_type {
     CONVERT_F32,
     CONVERT_F16,
@@ -38,10 +38,10 @@ struct convert_synth {
     bool replace;
 };
 
-/* A model of exactly that shape with gaussian weights, scaled so that activations stay finite at
- * any depth, and a tokenizer that works (all bytes, some words). Weights are drawn block by block
- * from pools that are quantised once, so the disk is the limit. STATUS_USAGE if the numbers do not
- * make a model. */
+/* Writes a model of exactly that shape with gaussian weights, scaled so that activations stay
+ * finite at any depth, and a working tokenizer (all bytes, some words). Weights are drawn block by
+ * block from pools that are quantised once, so the disk is the limit. STATUS_USAGE if the numbers
+ * do not make a model. */
 MUST_CHECK enum status convert_synth(const struct convert_synth *request,
                                      const struct progress *progress, uint64_t *ret_bytes,
                                      struct error *err);
@@ -61,11 +61,12 @@ struct convert_quantize_result {
     uint64_t output_bytes;
     size_t converted_count; /* tensors; the others were copied */
     size_t copied_count;
-    size_t requantised_count; /* of the converted: had been quantised before, so lose twice */
+    size_t requantised_count; /* of these, tensors that had been quantised before and lose precision
+                                 twice */
 };
 
-/* The same model in another type. Refuses NaN, infinity, and types that cannot be decoded. The
- * result does not depend on the number of threads. */
+/* Writes the same model in another type. Refuses NaN, infinity, and types that cannot be decoded.
+ * The result does not depend on the number of threads. */
 MUST_CHECK enum status convert_quantize(const struct convert_quantize *request,
                                         const struct progress *progress,
                                         struct convert_quantize_result *ret_result,

@@ -1,4 +1,4 @@
-/* mix.c - which tensor gets which type in a file of a given type. */
+/* mix.c - the type of each tensor in a file of a given type. */
 #include "convert/convert_impl.h"
 
 #include <ctype.h>
@@ -75,7 +75,8 @@ static bool layer_is_upgraded(uint32_t layer, uint32_t count)
     return layer < eighth || layer >= 7 * count / 8 || (layer - eighth) % 3 == 2;
 }
 
-/* Of "blk.17.attn_v.weight"; false if there is none, or one no model has. */
+/* Reads the layer from a name such as "blk.17.attn_v.weight"; false if there is none, or one that
+ * no model has. */
 static bool layer_of(const char *name, uint32_t *ret_layer)
 {
     char *end;
@@ -106,7 +107,7 @@ static enum dtype mixed_dtype(const struct convert_mix *mix, struct text_view na
     return plain;
 }
 
-/* What comes nearest when rows are not whole blocks. */
+/* The nearest type when rows are not whole blocks. */
 static enum dtype fallback(enum dtype dtype)
 {
     switch (dtype) {

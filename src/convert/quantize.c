@@ -1,8 +1,8 @@
-/* quantize.c - one GGUF file into another of a different type.
+/* quantize.c - converts one GGUF file into another of a different type.
  *
  * A tensor is a run of whole blocks, so rows do not matter: it is cut into chunks that are whole
- * blocks of both types, decoded and encoded independently. Memory is one slab of output, whatever
- * the size of the model. */
+ * blocks of both types, and the chunks are decoded and encoded independently. Memory is one slab of
+ * output, whatever the size of the model. */
 #include "convert/convert_impl.h"
 
 #include "base/parallel.h"
@@ -21,7 +21,7 @@
 /* Values between two writes. */
 #define SLAB_ELEMENTS (64u * PART_ELEMENTS)
 
-/* What is to become of a tensor. */
+/* What happens to a tensor. */
 struct step {
     const struct gguf_tensor *tensor;
     enum dtype dtype;
@@ -31,7 +31,7 @@ struct step {
 struct slab {
     enum dtype source_dtype, target_dtype;
     const uint8_t *source; /* first block of the slab */
-    uint8_t *target;       /* NULL: only look for what is not finite */
+    uint8_t *target;       /* NULL: only search for values that are not finite */
     uint64_t element_count;
     atomic_uint_fast64_t first_bad; /* index in the slab of the first NaN or infinity */
 };
@@ -114,7 +114,7 @@ static enum status convert_tensor(struct work *work, const struct step *step, st
     return STATUS_OK;
 }
 
-/* For types nobody can look into. */
+/* For types that cannot be decoded. */
 static enum status copy_tensor(struct work *work, const struct gguf_tensor *tensor,
                                struct error *err)
 {
@@ -147,8 +147,8 @@ static uint32_t layer_count_of(const struct gguf_file *file)
     return (uint32_t)count;
 }
 
-/* A matrix takes the type of the mix; a vector of floats becomes F32, which every engine takes;
- * everything else stays what it is. */
+/* A matrix gets the type of the mix; a vector of floats becomes F32, which every engine accepts;
+ * everything else keeps its type. */
 static enum dtype target_dtype(const struct convert_mix *mix, const struct gguf_tensor *tensor)
 {
     if (convert_is_quantised(tensor->name, &tensor->shape))
@@ -190,7 +190,7 @@ static void copy_metadata(const struct convert_quantize *request, struct gguf_wr
 {
     for (size_t i = 0; i < gguf_entry_count(request->input); i++) {
         const struct gguf_entry *entry = gguf_entry_at(request->input, i);
-        /* The output is one file, however many the input was. */
+        /* The output is one file, however many the input has. */
         if (entry->key.length > 6 && memcmp(entry->key.bytes, "split.", 6) == 0)
             continue;
         gguf_writer_put_value(writer, entry->key, &entry->value);

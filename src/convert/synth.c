@@ -1,12 +1,12 @@
 /* synth.c - synthetic models: the exact shapes of real ones, weights from a seed.
  *
- * Weights are gaussian. A matrix of `in` columns has deviation 1/sqrt(in), so that it keeps the
- * size of what goes through it; the two that write into the residual stream have 1/sqrt(2 layers)
- * of that, so that the stream's size does not grow with depth.
+ * Weights are gaussian. A matrix with `in` columns has the deviation 1/sqrt(in), so that it keeps
+ * the magnitude of its input. The two that write into the residual stream have 1/sqrt(2 layers) of
+ * that, so that the magnitude of the stream does not grow with depth.
  *
- * Quantising billions of values would take minutes, so a pool of blocks is quantised once for each
- * type and deviation and tensors are drawn from it block by block: 16 blocks out of 4,096 make a
- * row that no other row equals. Where rows are too short for that, every block is made anew.
+ * Quantising billions of values would take minutes. So a pool of blocks is quantised once for each
+ * type and deviation, and tensors are drawn from it block by block: 16 blocks out of 4,096 make a
+ * row that no other row equals. If rows are too short for that, every block is made for itself.
  * Everything follows from the seed by integer arithmetic, on any machine. */
 #include "convert/convert_impl.h"
 
@@ -20,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A draw is this many values at least: plain types are drawn in runs, not one by one. */
+/* A draw has at least this many values: plain types are drawn in runs, not one by one. */
 #define UNIT_ELEMENTS_MIN 32u
 #define POOL_UNITS 4096u
-/* Rows of so many draws are distinct: 4096^4 is far more than the square of any vocabulary. */
+/* Rows of this many draws are distinct: 4096^4 is far more than the square of any vocabulary. */
 #define ROW_UNITS_MIN 4u
 #define POOL_LIMIT 32u
 #define SLAB_BYTES ((size_t)4 << 20)
@@ -63,7 +63,7 @@ struct synthesis {
     uint64_t done_bytes;
 };
 
-/* The pool of that kind; not filled yet if it is new. */
+/* The pool of that kind; empty if it is new. */
 static struct pool *find_pool(struct synthesis *synthesis, enum dtype dtype, float deviation)
 {
     for (size_t i = 0; i < synthesis->pool_count; i++) {
@@ -71,7 +71,7 @@ static struct pool *find_pool(struct synthesis *synthesis, enum dtype dtype, flo
         if (pool->dtype == dtype && pool->deviation == deviation)
             return pool;
     }
-    /* A type for each of a handful of deviations: a model has far fewer kinds of matrices. */
+    /* One for each type and deviation; a model has only a handful of deviations. */
     ASSERT(synthesis->pool_count < POOL_LIMIT);
     struct pool *pool = &synthesis->pools[synthesis->pool_count++];
     uint32_t block = dtype_info(dtype)->block_elements;
@@ -96,7 +96,7 @@ static enum status fill_pool(struct pool *pool, struct error *err)
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
-/* Appends count bytes of slab and tells how far we are. */
+/* Appends count bytes of slab and reports progress. */
 static enum status append(struct synthesis *synthesis, size_t count, struct error *err)
 {
     TRY(gguf_writer_append(synthesis->writer, synthesis->slab, count, err));
@@ -192,7 +192,7 @@ static enum status write_vector(struct synthesis *synthesis, enum model_role rol
 static float matrix_deviation(const struct synthesis *synthesis, enum model_role role,
                               const struct model_planned *planned)
 {
-    /* With an output matrix of its own, the embedding can have the size of the stream. */
+    /* With a separate output matrix, the embedding can have the magnitude of the stream. */
     if (role == MODEL_TOKEN_EMBD && !synthesis->config.tied_embeddings)
         return 1.0f;
     float deviation = 1.0f / sqrtf((float)planned->shape.dims[0]);

@@ -13,7 +13,7 @@ static inline uint64_t random_next(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* A stream of its own for each name, so that tensors do not depend on each other's order. */
+/* Each name has a stream of its own, so that tensors do not depend on each other's order. */
 static inline uint64_t random_seed(uint64_t seed, const char *name)
 {
     uint64_t state = seed;

@@ -1,10 +1,10 @@
 /* synth_vocabulary.c - a tokenizer for synthetic models: every byte, some English words, and
- * syllables up to whatever size is asked for.
+ * syllables up to the requested size.
  *
  * All pieces longer than one character are made of two earlier pieces, so the same list serves both
- * kinds of tokenizer: as scores that fall (SentencePiece) and as merges in order (byte-level BPE).
- * A piece that starts a word starts with a space mark; the others are of lower-case letters, so the
- * two kinds never meet. */
+ * kinds of tokenizer: as falling scores (SentencePiece) and as merges in order (byte-level BPE). A
+ * piece that starts a word starts with a space mark; the others are lower-case letters, so the two
+ * kinds never meet. */
 #include "convert/convert_impl.h"
 
 #include <stdio.h>

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Logits kept at a time: large enough for threads to share the work, small beside any model. */
+/* Logits kept at a time: large enough for threads to share the work, small compared with any model.
+ */
 #define LOGITS_LIMIT_BYTES (64u << 20)
 /* Rows a thread takes at a time. */
 #define ROWS_PER_PART 8u
@@ -103,7 +104,7 @@ static void add_comparison(struct evaluation *evaluation, const struct evaluate_
     evaluation->identical += row->identical;
 }
 
-/* Scores the rows there are; the token after each is what it should foretell. */
+/* Scores the rows so far; the token after each is the one it should predict. */
 static enum status score_rows(struct evaluation *evaluation, struct error *err)
 {
     uint32_t count = evaluation->row_count;
@@ -132,7 +133,7 @@ static enum status score_rows(struct evaluation *evaluation, struct error *err)
     return STATUS_OK;
 }
 
-/* Takes the logits of a position; scores rows when there is room for no more. */
+/* Takes the logits of a position, and scores all rows when there is no room for another. */
 static enum status take_logits(void *context, uint64_t request, uint32_t position,
                                const float *logits, struct error *err)
 {
@@ -147,7 +148,7 @@ static enum status take_logits(void *context, uint64_t request, uint32_t positio
                                                             : STATUS_OK;
 }
 
-/* Runs the chunk except its last token, which has nothing left to foretell. */
+/* Runs the chunk without its last token, which has nothing to predict. */
 static enum status run_chunk(struct evaluation *evaluation, struct error *err)
 {
     uint32_t context = evaluation->options->context;

@@ -1,12 +1,12 @@
-/* evaluate.h - how well a model foretells a text, and how far two models' predictions are apart.
+/* evaluate.h - how well a model predicts a text, and how far the predictions of two models differ.
  *
- * The text is cut into chunks of `context` tokens; each is run alone, its first token replaced by
- * the begin token where the model wants one, and the tokens of its second half are scored, so that
- * each has at least half a context before it. What is left over at the end is not used. That is
- * what llama-perplexity does, and numbers can be compared with its.
+ * The text is cut into chunks of `context` tokens, and each is run alone. If the model needs a
+ * begin token, it replaces the first token. The tokens of the second half are scored, so that each
+ * has at least half a context before it. An incomplete chunk at the end is not used.
+ * llama-perplexity does the same, so numbers can be compared with its.
  *
- * A recording holds the logits of every scored token. Made with one model, type or device, it is
- * what another is compared with, token by token. */
+ * A recording holds the logits of every scored token. Another model, type or device is compared
+ * with it, token by token. */
 #ifndef GRETA_EVALUATE_EVALUATE_H
 #define GRETA_EVALUATE_EVALUATE_H
 
@@ -25,8 +25,8 @@
 /* Tokens of a chunk that are scored. */
 uint32_t evaluate_scored_per_chunk(uint32_t context);
 
-/* Logits to ask an engine for at a time (engine_options.logits_limit): as many as a chunk scores,
- * or as fit a modest buffer. */
+/* How many logits to ask an engine for at a time (engine_options.logits_limit): as many as a chunk
+ * scores, or as fit a modest buffer. */
 uint32_t evaluate_logits_limit(uint32_t context, uint32_t vocab_size);
 
 /* ---- Recordings ----------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ struct evaluate_recording_info {
     uint64_t ids_hash; /* XXH3 of the tokens of all chunks */
 };
 
-/* STATUS_BAD_FILE where the file is no recording, or not as long as it says. */
+/* STATUS_BAD_FILE if the file is no recording, or not as long as it says. */
 MUST_CHECK enum status evaluate_recording_open(const char *path,
                                                struct evaluate_recording **ret_recording,
                                                struct error *err);
@@ -60,12 +60,12 @@ struct evaluate_options {
     const struct progress *progress; /* in chunks; NULL is fine */
 };
 
-/* A mean and its standard error, tokens taken as independent. */
+/* A mean and its standard error, as if tokens were independent. */
 struct evaluate_mean {
     double value, error;
 };
 
-/* Of a model against the base; divergences are of the model's distribution from the base's, in
+/* A model compared with the base. Divergences are of the model's distribution from the base's, in
  * nats, over the scored tokens. */
 struct evaluate_comparison {
     struct evaluate_mean divergence;
@@ -89,9 +89,9 @@ struct evaluate_result {
     struct evaluate_comparison comparison;
 };
 
-/* ids: the whole text, begin token included where the model wants one. STATUS_USAGE with both
- * numbers where it is shorter than a chunk or does not fit the base; STATUS_REFUSED where a logit
- * is not a number. Uses sequence 0 of the engine. */
+/* ids: the whole text, with the begin token if the model needs one. STATUS_USAGE with both numbers
+ * if the text is shorter than a chunk or does not fit the base; STATUS_REFUSED if a logit is not a
+ * number. Uses sequence 0 of the engine. */
 MUST_CHECK enum status evaluate_run(struct engine *engine, const struct tokenizer *tokenizer,
                                     const uint32_t *ids, size_t count,
                                     const struct evaluate_options *options,

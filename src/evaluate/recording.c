@@ -1,8 +1,8 @@
-/* recording.c - a file of logits: a head of 64 bytes, then a row of float32 for each scored token,
- * chunk by chunk, little endian.
+/* recording.c - a file of logits: a header of 64 bytes, then a row of float32 for each scored
+ * token, chunk by chunk, little endian.
  *
- *   0  "GRETALOG"     8  u32 version (1)     12  u32 context     16  u32 vocabulary
- *  20  u32 zero      24  u64 chunks          32  u64 XXH3 of the tokens as u32     40  zeros */
+ * Bytes of the header: 0 "GRETALOG"; 8 u32 version (1); 12 u32 context; 16 u32 vocabulary; 20 u32
+ * zero; 24 u64 chunks; 32 u64 XXH3 of the tokens as u32; 40 zeros. */
 #include "evaluate/evaluate_impl.h"
 
 #include "base/bytes.h"
@@ -101,7 +101,7 @@ evaluate_recording_info(const struct evaluate_recording *recording)
 const float *evaluate_recording_row(const struct evaluate_recording *recording, uint64_t row)
 {
     uint64_t row_bytes = (uint64_t)recording->info.vocab_size * sizeof(float);
-    /* The mapping begins on a page and the head is a multiple of 4 bytes. */
+    /* The mapping begins at a page, and the header is a multiple of 4 bytes. */
     return (const float *)(const void *)(recording->map.data + HEAD_BYTES + row * row_bytes);
 }
 

@@ -1,11 +1,12 @@
-/* row.c - one row of logits, in double: sums over a large vocabulary of small numbers. */
+/* row.c - one row of logits, in double precision: a large vocabulary is a sum of many small
+ * numbers. */
 #include "evaluate/evaluate_impl.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The logarithm of the sum of exp(logits), and where the largest is. NaN or infinity in the row
- * make it so too. */
+/* The logarithm of the sum of exp(logits), and where the largest logit is. The result is NaN or
+ * infinite if the row has such a value. */
 static double log_sum(const float *logits, uint32_t count, uint32_t *ret_best)
 {
     uint32_t best = 0;

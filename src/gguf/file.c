@@ -1,5 +1,5 @@
-/* file.c - opening and closing: one file or all parts of a split one, and plain access to what was
- * read. */
+/* file.c - opens and closes a model, one file or all parts of a split one, and gives access to what
+ * was read. */
 #include "gguf/gguf_impl.h"
 
 #include <inttypes.h>
@@ -42,11 +42,11 @@ static enum status create(uint32_t shard_count, struct gguf_file **ret_file, str
     return STATUS_OK;
 }
 
-/* Parts that stay open for gguf_tensor_read. Of more, the rest is read through the mapping: the
- * files a process may have open are few. */
+/* Parts that stay open for gguf_tensor_read. Further parts are read through the mapping, because a
+ * process may have only a few files open. */
 #define OPEN_LIMIT 128u
 
-/* Takes path. */
+/* Takes ownership of path. */
 static enum status open_shard(struct gguf_shard *shard, uint32_t index, char *take_path,
                               struct error *err)
 {
@@ -61,9 +61,9 @@ static enum status open_shard(struct gguf_shard *shard, uint32_t index, char *ta
     return gguf_read_shard(shard, err);
 }
 
-/* After a part is read, before the next: a set of parts costs no more memory than one file may, so
- * tensors are counted as they come, and the metadata of later parts, which is about the split, is
- * checked and dropped. */
+/* Runs after a part is read and before the next. All parts together may cost no more memory than
+ * one file may: tensors are counted as they come, and the metadata of later parts, which is about
+ * the split, is checked and dropped. */
 static enum status settle_shard(struct gguf_file *file, uint32_t index,
                                 const struct gguf_split_name *name, struct error *err)
 {
@@ -86,7 +86,7 @@ static enum status settle_shard(struct gguf_file *file, uint32_t index,
     return STATUS_OK;
 }
 
-/* One list of tensors over all shards. */
+/* Makes one list of the tensors of all shards. */
 static enum status merge_tensors(struct gguf_file *file, struct error *err)
 {
     file->tensors = malloc((file->tensor_count + 1) * sizeof(*file->tensors));
@@ -106,7 +106,7 @@ static enum status merge_tensors(struct gguf_file *file, struct error *err)
     return STATUS_OK;
 }
 
-/* After all shards are settled. */
+/* Runs after all shards are complete. */
 static enum status complete(struct gguf_file *file, struct error *err)
 {
     TRY(gguf_split_check_total(file, err));
@@ -139,7 +139,7 @@ enum status gguf_open(const char *path, struct gguf_file **ret_file, struct erro
     struct gguf_file *file;
     TRY(create(split ? name.count : 1, &file, err));
     enum status status = open_all(file, path, split ? &name : NULL, err);
-    /* What is wrong with a file that is being cut is that. */
+    /* If the file was cut meanwhile, that is the error, whatever else was found wrong. */
     struct error cut;
     if (gguf_check_whole(file, &cut)) {
         *err = cut;
@@ -266,7 +266,7 @@ enum status gguf_tensor_read(const struct gguf_file *file, const struct gguf_ten
 {
     const struct gguf_shard *shard = &file->shards[tensor->shard_index];
     ASSERT(at <= tensor->bytes && bytes <= tensor->bytes - at);
-    if (!shard->map.data) { /* of a file that is in memory */
+    if (!shard->map.data) { /* the file is in memory */
         memcpy(target, tensor->data + at, (size_t)bytes);
         return STATUS_OK;
     }

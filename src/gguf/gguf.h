@@ -1,10 +1,10 @@
-/* gguf.h - GGUF model files: read them from a mapping, write them as a stream.
+/* gguf.h - GGUF model files: read from a mapping, written as a stream.
  *
  * Reading. gguf_open maps the file (and its siblings, if it is split), walks metadata and tensor
  * directory once and checks everything it will later rely on: lengths, counts, types, alignment,
  * offsets, overlaps, duplicates. It touches no tensor data. All views, values and data pointers are
- * borrowed from the mapping and live until gguf_close. A gguf_file does not change after open and
- * may be read from any thread.
+ * borrowed from the mapping and live until gguf_close. A gguf_file does not change after it was
+ * opened; any thread may read it.
  *
  * Writing. Add metadata, declare tensors, then append their bytes in the declared order. The file
  * is laid out as every GGUF reader requires: contiguous, padded, in order. */
@@ -86,13 +86,14 @@ struct gguf_file;
 /* path may be any shard of a split file; all are opened. */
 MUST_CHECK enum status gguf_open(const char *path, struct gguf_file **ret_file, struct error *err);
 
-/* bytes are borrowed until gguf_close; name is for messages. A split file cannot be opened so. */
+/* bytes are borrowed until gguf_close; name is for messages. A split file cannot be opened this
+ * way. */
 MUST_CHECK enum status gguf_open_memory(const void *bytes, uint64_t size, const char *name,
                                         struct gguf_file **ret_file, struct error *err);
 void gguf_close(struct gguf_file *file); /* NULL is fine */
 
-/* STATUS_IO if a part of the file was gone when it was read, which somebody has cut meanwhile: what
- * was read there is zeros. Whoever makes something of tensors or metadata asks at the end. */
+/* STATUS_IO if the file was cut while it was open, so that the reader got zeros. Call it at the
+ * end, whenever something was made from tensors or metadata. */
 MUST_CHECK enum status gguf_check_whole(const struct gguf_file *file, struct error *err);
 
 const char *gguf_path(const struct gguf_file *file); /* of the first shard */
@@ -100,7 +101,7 @@ uint32_t gguf_version(const struct gguf_file *file);
 uint64_t gguf_alignment(const struct gguf_file *file);
 uint64_t gguf_size_bytes(const struct gguf_file *file); /* of all shards */
 uint32_t gguf_shard_count(const struct gguf_file *file);
-/* True if path names one of the files that are open here. */
+/* True if path names one of the open files. */
 bool gguf_is_same_file(const struct gguf_file *file, const char *path);
 
 size_t gguf_entry_count(const struct gguf_file *file);
@@ -112,19 +113,20 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf_file *file, size_t in
 const struct gguf_tensor *gguf_tensor_find(const struct gguf_file *file,
                                            const char *name); /* or NULL */
 
-/* A tensor will be read now: what is not in memory is asked for all at once. */
+/* Announces that a tensor will be read now: pages that are not in memory are requested at once. */
 void gguf_tensor_ahead(const struct gguf_file *file, const struct gguf_tensor *tensor);
-/* Bytes [at, at + bytes) of a tensor into memory of the caller, without touching the mapping: the
- * fastest way where each is read once. STATUS_IO if the file was cut meanwhile. From any thread. */
+/* Copies bytes [at, at + bytes) of a tensor into the caller's memory without touching the mapping:
+ * the fastest way if each byte is read once. STATUS_IO if the file was cut meanwhile. Any thread
+ * may call it. */
 MUST_CHECK enum status gguf_tensor_read(const struct gguf_file *file,
                                         const struct gguf_tensor *tensor, uint64_t at, void *target,
                                         uint64_t bytes, struct error *err);
-/* The pages of a tensor will not be needed again soon. */
+/* Announces that the pages of a tensor will not be needed again soon. */
 void gguf_tensor_drop(const struct gguf_file *file, const struct gguf_tensor *tensor);
 
 /* Typed access. STATUS_NOT_FOUND if the key is absent; STATUS_BAD_FILE if the value cannot be read
- * as what was asked. Integers of any width and sign are taken where the number fits, floats of any
- * width likewise; an integer may stand for a float, never the reverse. */
+ * as the requested type. Integers of any width and sign are accepted if the number fits, and so are
+ * floats of any width. An integer may be read as a float, never the reverse. */
 MUST_CHECK enum status gguf_get_u64(const struct gguf_file *file, const char *key,
                                     uint64_t *ret_value, struct error *err);
 MUST_CHECK enum status gguf_get_f64(const struct gguf_file *file, const char *key,
@@ -134,8 +136,8 @@ MUST_CHECK enum status gguf_get_flag(const struct gguf_file *file, const char *k
 MUST_CHECK enum status gguf_get_text(const struct gguf_file *file, const char *key,
                                      struct text_view *ret_value, struct error *err);
 
-/* One number of a scalar or array; false if index is past the end or the element is of another kind
- * or does not fit. */
+/* Reads one number of a scalar or array. False if index is past the end, or if the element is of
+ * another kind or does not fit. */
 bool gguf_value_u64(const struct gguf_value *value, uint64_t index, uint64_t *ret);
 bool gguf_value_i64(const struct gguf_value *value, uint64_t index, int64_t *ret);
 bool gguf_value_f64(const struct gguf_value *value, uint64_t index, double *ret);
@@ -155,17 +157,17 @@ bool gguf_strings_next(struct gguf_strings *strings, struct text_view *ret);
 struct gguf_writer;
 
 /* Nothing is written before gguf_writer_begin_data. Destroying a writer that was not finished
- * leaves no file behind. */
+ * removes its file. */
 MUST_CHECK enum status gguf_writer_create(struct gguf_writer **ret_writer, struct error *err);
 void gguf_writer_destroy(struct gguf_writer *writer); /* NULL is fine */
 
-/* A key that is there already is replaced, in its place. Running out of memory is told by
+/* A key that exists is replaced, in its place. Running out of memory is reported by
  * gguf_writer_begin_data. */
 void gguf_writer_put_u32(struct gguf_writer *writer, const char *key, uint32_t value);
 void gguf_writer_put_f32(struct gguf_writer *writer, const char *key, float value);
 void gguf_writer_put_flag(struct gguf_writer *writer, const char *key, bool value);
 void gguf_writer_put_text(struct gguf_writer *writer, const char *key, const char *value);
-/* value as a gguf_file has it, of any type. */
+/* value: as in a gguf_file, of any type. */
 void gguf_writer_put_value(struct gguf_writer *writer, struct text_view key,
                            const struct gguf_value *value);
 /* elements: count elements of a fixed-size type, little endian as in the file. */
@@ -186,10 +188,10 @@ MUST_CHECK enum status gguf_writer_add_tensor(struct gguf_writer *writer, struct
 /* Creates the file (see base/outfile.h) and writes everything up to the data. */
 MUST_CHECK enum status gguf_writer_begin_data(struct gguf_writer *writer, const char *path,
                                               bool replace, struct error *err);
-/* Whole file, known after gguf_writer_begin_data. */
+/* Size of the whole file, known after gguf_writer_begin_data. */
 uint64_t gguf_writer_size_bytes(const struct gguf_writer *writer);
 
-/* Appends bytes of the current tensor; padding and the step to the next tensor are done here. More
+/* Appends bytes of the current tensor. Padding and the step to the next tensor happen here. More
  * bytes than were declared is an ASSERT. */
 MUST_CHECK enum status gguf_writer_append(struct gguf_writer *writer, const void *bytes,
                                           size_t count, struct error *err);
@@ -220,7 +222,7 @@ MUST_CHECK enum status gguf_manifest_open(const char *path, struct gguf_manifest
                                           struct error *err);
 void gguf_manifest_close(struct gguf_manifest *manifest);         /* NULL is fine */
 size_t gguf_manifest_count(const struct gguf_manifest *manifest); /* tensors listed */
-/* Compares every hash the manifest has of that tensor. */
+/* Compares every hash that the manifest has for the tensor. */
 enum gguf_match gguf_manifest_compare(const struct gguf_manifest *manifest, struct text_view tensor,
                                       const struct gguf_hash *hash);
 

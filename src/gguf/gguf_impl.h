@@ -17,10 +17,10 @@ struct gguf_shard {
     uint64_t data_start; /* file offset of the tensor data */
     uint64_t entry_count;
     uint64_t tensor_count;
-    struct gguf_entry *entries;  /* owned, in file order; kept of the first part only */
+    struct gguf_entry *entries;  /* owned, in file order; only the first part keeps them */
     struct gguf_tensor *tensors; /* owned, in file order */
     uint64_t split_total;        /* split.tensors.count, 0 if the part does not say */
-    uint64_t split_total_offset; /* of that number in the file */
+    uint64_t split_total_offset; /* where that number is in the file */
 };
 
 struct gguf_file {
@@ -58,11 +58,11 @@ bool gguf_split_parse(const char *path, struct gguf_split_name *ret);
 /* Allocated; NULL without memory. */
 char *gguf_split_path(const char *path, const struct gguf_split_name *name, uint32_t index);
 /* Compares split.no and split.count of one part with its name (NULL: not the name of a part), and
- * notes split.tensors.count. */
+ * stores split.tensors.count. */
 MUST_CHECK enum status gguf_split_check_part(struct gguf_shard *shard,
                                              const struct gguf_split_name *name, uint32_t index,
                                              struct error *err);
-/* Compares what was noted with the tensors of all parts. */
+/* Compares the stored counts with the tensors of all parts. */
 MUST_CHECK enum status gguf_split_check_total(const struct gguf_file *file, struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* hash.c - XXH64 and SHA-256 of tensors, the two that other GGUF tools print. */
+/* hash.c - XXH64 and SHA-256 of tensors, the two hashes that other GGUF tools print. */
 #include "gguf/gguf_impl.h"
 
 #include "base/parallel.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-/* Progress is told, and a stop is noticed, about every this many bytes. */
+/* Progress is reported, and a stop is noticed, after this many bytes. */
 #define SLICE_BYTES ((uint64_t)16 << 20)
 
 /* Both hashes of a stream of bytes. */
@@ -55,7 +55,7 @@ struct job {
     struct error *err;
 };
 
-/* Adds to what is done; false if the work is to stop. */
+/* Adds to the bytes done; false if the work is to stop. */
 static bool advance(struct job *job, uint64_t bytes)
 {
     pthread_mutex_lock(&job->lock);
@@ -76,7 +76,7 @@ static void fail(struct job *job)
     pthread_mutex_unlock(&job->lock);
 }
 
-/* False if stopped or failed; the job knows. */
+/* False if stopped or failed; the job has the reason. */
 static bool add_tensor(struct job *job, struct hasher *hasher, const struct gguf_tensor *tensor)
 {
     for (uint64_t at = 0; at < tensor->bytes; at += SLICE_BYTES) {

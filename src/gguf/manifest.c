@@ -1,6 +1,6 @@
-/* manifest.c - hash lists of tensors as text: "sha256  <hex>  model.gguf:blk.0.attn_q.weight", a
- * line for each algorithm and tensor. Other tools write the same form; lines of algorithms unknown
- * here and of whole files are counted and passed over. */
+/* manifest.c - hash lists of tensors as text: "sha256 <hex> model.gguf:blk.0.attn_q.weight", a line
+ * for each algorithm and tensor. Other tools write the same form. Lines of other algorithms and of
+ * whole files are counted and ignored. */
 #include "gguf/gguf_impl.h"
 
 #include "base/array.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A million tensors would fit. */
+/* Enough for a million tensors. */
 #define MANIFEST_LIMIT_BYTES ((uint64_t)128 << 20)
 
 struct row {
@@ -149,7 +149,8 @@ static int by_tensor(const void *left, const void *right)
     return order ? order : (a->line > b->line) - (a->line < b->line);
 }
 
-/* Joins the rows of one tensor; two different hashes for one thing are a broken manifest. */
+/* Joins the rows of one tensor. A manifest with two different hashes of one kind for a tensor is
+ * broken. */
 static enum status join_rows(struct gguf_manifest *manifest, const char *path, struct error *err)
 {
     if (manifest->row_count == 0)

@@ -1,7 +1,7 @@
 /* reader.c - header, metadata and tensor directory of one GGUF file.
  *
- * One forward walk. A count is believed only as far as the bytes that are left could hold it, so a
- * small file cannot make us allocate much; strings and arrays are left where they are. After the
+ * One forward walk. A count is believed only as far as the remaining bytes could hold it, so a
+ * small file cannot make greta allocate much; strings and arrays are left where they are. After the
  * walk every stored pointer lies inside the file and every stored length has been checked. */
 #include "gguf/gguf_impl.h"
 
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Least bytes of a metadata entry: key length, one key byte, type, one value byte. */
+/* Minimum bytes of a metadata entry: key length, one key byte, type, one value byte. */
 #define ENTRY_BYTES_MIN 14u
-/* Least bytes of a tensor entry: name length, one name byte, rank 0, type, offset. */
+/* Minimum bytes of a tensor entry: name length, one name byte, rank 0, type, offset. */
 #define TENSOR_BYTES_MIN 25u
 
 #define SHOWN_NAME_BYTES 96
@@ -74,7 +74,7 @@ static enum status read_count(struct bytes *in, const char *field, uint64_t limi
     return STATUS_OK;
 }
 
-/* Counts come before what they count; both are held against what the file could contain. */
+/* Counts come before what they count; both are compared with what the file could contain. */
 static enum status check_counts(const struct bytes *in, const struct gguf_shard *shard,
                                 struct error *err)
 {
@@ -320,11 +320,11 @@ static enum status read_tensor(struct bytes *in, struct gguf_tensor *tensor, uin
     char shown[SHOWN_NAME_BYTES];
     bytes_set_context(in, "tensor %" PRIu64 " (%s)", index,
                       text_printable(tensor->name, shown, sizeof(shown)));
-    uint64_t dims_start = in->at + 4; /* behind n_dims */
+    uint64_t dims_start = in->at + 4; /* after n_dims */
     TRY(read_shape(in, &tensor->shape, err));
     TRY(read_dtype(in, &tensor->dtype, err));
     TRY(size_tensor(in, dims_start, tensor, err));
-    /* Relative to the data section until that is known: see gguf_validate_data. */
+    /* Relative to the data section until the start of that is known: see gguf_validate_data. */
     return bytes_u64(in, "offset", &tensor->offset_bytes, err);
 }
 

@@ -1,4 +1,5 @@
-/* split.c - models cut into several files: names, and that the parts belong together. */
+/* split.c - models that are cut into several files: their names, and whether the parts belong
+ * together. */
 #include "gguf/gguf_impl.h"
 
 #include <inttypes.h>
@@ -48,7 +49,7 @@ char *gguf_split_path(const char *path, const struct gguf_split_name *name, uint
     return result;
 }
 
-/* One of the split.* numbers of a part; leaves *ret and *ret_offset alone if it is absent. */
+/* Reads one of the split.* numbers of a part; leaves *ret and *ret_offset alone if it is absent. */
 static enum status split_number(const struct gguf_shard *shard, const char *key, uint64_t *ret,
                                 uint64_t *ret_offset, struct error *err)
 {
@@ -74,7 +75,7 @@ static enum status disagree(const struct gguf_shard *shard, uint64_t offset, con
                      shard->path, offset, key, expected, found);
 }
 
-/* A single part need not say that it is one; one of several must. */
+/* A single part need not say that it is one; one of several parts must. */
 static enum status expect_number(const struct gguf_shard *shard, const char *key,
                                  const struct gguf_split_name *name, uint64_t expected,
                                  struct error *err)
@@ -89,7 +90,7 @@ static enum status expect_number(const struct gguf_shard *shard, const char *key
     return found == expected ? STATUS_OK : disagree(shard, offset, key, expected, found, err);
 }
 
-/* A file that says it is one of several, under a name from which the others do not follow. */
+/* A file that says it is one of several parts, but has a name that does not lead to the others. */
 static enum status check_single(const struct gguf_shard *shard, struct error *err)
 {
     uint64_t count = 1, offset = 0;

@@ -1,7 +1,7 @@
 /* validate.c - checks across the entries of a file: bounds, overlaps, duplicates; and the sorted
  * indexes that find duplicates and serve look-ups.
  *
- * Sorting instead of hashing: no file can be made that is slow to check. */
+ * The indexes are sorted instead of hashed, so that no file is slow to check. */
 #include "gguf/gguf_impl.h"
 
 #include "base/size.h"
@@ -11,7 +11,7 @@
 
 #define SHOWN_NAME_BYTES 96
 
-/* An error about a tensor names file, byte, tensor and field as the reader's own do. */
+/* Errors about a tensor name file, byte, tensor and field, as the reader's errors do. */
 #define tensor_fail(shard, tensor, err, ...)                                                       \
     (describe_tensor((shard), (tensor), (err), error_set((err), STATUS_BAD_FILE, __VA_ARGS__)))
 
@@ -19,7 +19,7 @@ static enum status describe_tensor(const struct gguf_shard *shard, const struct 
                                    struct error *err, enum status status)
 {
     char shown[SHOWN_NAME_BYTES];
-    /* The offset is the last field of an entry; its place follows from the name's. */
+    /* The offset is the last field of an entry, so its place follows from that of the name. */
     uint64_t entry_end = (uint64_t)((const uint8_t *)tensor->name.bytes - shard->data) +
                          tensor->name.length + 4 + 8 * (uint64_t)tensor->shape.rank + 4;
     error_wrap(err, "%s: byte %" PRIu64 ": tensor %" PRIu64 " (%s): offset", shard->path, entry_end,

@@ -102,7 +102,7 @@ struct gguf_strings gguf_strings_of(const struct gguf_value *value)
 
 bool gguf_strings_next(struct gguf_strings *strings, struct text_view *ret)
 {
-    /* Checked at open; again here, since the file under a mapping may have changed since. */
+    /* Checked at open, and again here because the file may have changed since. */
     if (strings->strings_left == 0 || strings->bytes_left < 8)
         return false;
     uint64_t length = bytes_load_u64(strings->data);

@@ -192,7 +192,8 @@ void gguf_writer_put_strings(struct gguf_writer *writer, const char *key,
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
-/* Rank 4 with trailing ones is written as the shortest that means the same, at least 1. */
+/* A rank of 4 with trailing ones is written as the shortest equal shape, with at least one
+ * dimension. */
 static uint32_t written_rank(const struct shape *shape)
 {
     uint32_t rank = shape->rank;
@@ -302,7 +303,7 @@ static enum status pad_tensor(struct gguf_writer *writer, uint64_t bytes, struct
     return outfile_write(&writer->out, zeros, (size_t)(GGUF_ALIGNMENT_DEFAULT - over), err);
 }
 
-/* Steps over complete tensors, empty ones included, padding each. */
+/* Skips complete tensors, also empty ones, and pads each. */
 static enum status step_over_complete(struct gguf_writer *writer, struct error *err)
 {
     while (writer->current_tensor < writer->tensor_count &&

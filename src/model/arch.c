@@ -1,5 +1,5 @@
-/* arch.c - the architectures greta runs. A new one is a row here, its presence column in
- * tensor_plan.c, and its order of ops in the engine. */
+/* arch.c - the architectures that greta runs. A new one needs a row here, a column in
+ * tensor_plan.c, and perhaps ops in the engine. */
 #include "model/model_impl.h"
 
 static const struct model_arch_info arch_infos[] = {

@@ -1,7 +1,7 @@
-/* config.c - metadata keys to configuration.
+/* config.c - reads metadata keys into the configuration.
  *
- * Every number is checked against a range before it is used. A key that is missing or absurd is a
- * problem in the report and makes the configuration unknown; reading goes on, so that one run tells
+ * Every number is checked against a range before it is used. A missing or absurd key is a problem
+ * in the report and makes the configuration unknown. Reading goes on, so that one run reports
  * everything that is wrong. */
 #include "model/model_impl.h"
 
@@ -17,7 +17,7 @@ struct keys {
     const struct gguf_file *file;
     struct model_report *report;
     const char *arch;
-    bool complete; /* false once something needed could not be read */
+    bool complete; /* false once a needed key could not be read */
 };
 
 static const char *full_key(const struct keys *keys, const char *key, char *buffer, size_t bytes)
@@ -33,7 +33,7 @@ static void problem_from_error(struct keys *keys, const struct error *err)
     keys->complete = false;
 }
 
-/* Some files give one number per layer. Fine where all are equal. */
+/* Some files give one number per layer. That is accepted if all are equal. */
 static bool uniform_array(struct keys *keys, const char *key, const struct gguf_value *value,
                           uint64_t *ret)
 {
@@ -69,7 +69,7 @@ static bool uniform_array(struct keys *keys, const char *key, const struct gguf_
     return true;
 }
 
-/* Reads a whole number in [least, most]. If it is absent: fallback, or a problem where fallback is
+/* Reads an integer in [least, most]. If the key is absent: fallback, or a problem if fallback is
  * NULL. */
 static uint32_t whole(struct keys *keys, const char *short_key, uint32_t least, uint32_t most,
                       const uint32_t *fallback)
@@ -103,7 +103,8 @@ static uint32_t whole(struct keys *keys, const char *short_key, uint32_t least, 
     return (uint32_t)number;
 }
 
-/* Reads a finite number in (above, most]. If it is absent: fallback, or a problem for NAN. */
+/* Reads a finite number in (above, most]. If the key is absent: fallback, or a problem if that is
+ * NAN. */
 static float real(struct keys *keys, const char *short_key, double above, double most,
                   float fallback)
 {
@@ -130,7 +131,7 @@ static float real(struct keys *keys, const char *short_key, double above, double
 
 /* ---- Features that would silently give wrong results ---------------------------------------- */
 
-/* True if the value is zero, in an array for every layer; else *ret_number is what it is. */
+/* True if the value is zero, or an array of zeros; otherwise *ret_number is the value. */
 static bool is_zero(const struct gguf_value *value, double *ret_number)
 {
     *ret_number = 0;
@@ -192,7 +193,7 @@ static void read_heads(struct keys *keys, struct model_config *config)
                           keys->arch, config->head_dim, value_length);
         keys->complete = false;
     }
-    /* RoPE rotates pairs, and attention reads heads eight values at a time. */
+    /* RoPE rotates pairs, and attention reads the values of a head in eights. */
     if (config->head_dim == 0 || config->head_dim % 8) {
         model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
                           "head dimension: expected a multiple of 8, found %" PRIu32
@@ -226,11 +227,11 @@ const char *model_rope_scaling_name(enum model_rope_scaling scaling)
 static void read_scaling(struct keys *keys, struct model_config *config)
 {
     struct model_rope *rope = &config->rope;
-    /* The old key stands for linear scaling; where both are there the newer one counts. */
+    /* The old key means linear scaling; if both are there, the newer one counts. */
     float old_factor = real(keys, "rope.scale_linear", -1e-30, 1e6, 1.0f);
     rope->scaling_factor = real(keys, "rope.scaling.factor", -1e-30, 1e6, old_factor);
     if (rope->scaling_factor == 0.0f)
-        rope->scaling_factor = 1.0f; /* how some files say that there is none */
+        rope->scaling_factor = 1.0f; /* some files write 0 for no scaling */
     rope->scaling = rope->scaling_factor != 1.0f ? MODEL_ROPE_SCALING_LINEAR
                                                  : MODEL_ROPE_SCALING_NONE;
     char key[128];
@@ -297,13 +298,13 @@ static void read_rope(struct keys *keys, struct model_config *config)
 
 /* ---- Vocabulary size ------------------------------------------------------------------------ */
 
-/* One per token of the tokenizer; without one, what the key or the embedding says. */
+/* The number of tokens of the tokenizer; without one, what the key or the embedding says. */
 static void read_vocab_size(struct keys *keys, struct model_config *config)
 {
     const struct gguf_value *tokens = gguf_find(keys->file, "tokenizer.ggml.tokens");
     const struct gguf_tensor *embedding = gguf_tensor_find(keys->file, "token_embd.weight");
     if (tokens && tokens->element_type != GGUF_STRING)
-        tokens = NULL; /* told by the vocabulary check */
+        tokens = NULL; /* reported by the vocabulary check */
     uint64_t count = tokens ? tokens->count : embedding ? embedding->shape.dims[1] : 0;
     uint32_t fallback = count > MODEL_VOCAB_LIMIT ? MODEL_VOCAB_LIMIT + 1 : (uint32_t)count;
     config->vocab_size = whole(keys, "vocab_size", 1, MODEL_VOCAB_LIMIT, &fallback);

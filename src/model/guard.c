@@ -1,4 +1,4 @@
-/* guard.c - the guard rail: every reason why a file cannot run, found before the first byte goes to
+/* guard.c - the guard rail: finds every reason why a file cannot run before the first byte goes to
  * a device. */
 #include "model/model_impl.h"
 
@@ -28,7 +28,7 @@ static void count_weights(const struct gguf_file *file, struct model_report *rep
     for (size_t i = 0; i < gguf_tensor_count(file); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
         uint64_t elements;
-        /* Sizes fit the file, so the sums fit too. */
+        /* Sizes fit the file, so their sums fit 64 bits. */
         if (shape_element_count(&tensor->shape, &elements) &&
             !text_view_is(tensor->name, "rope_freqs.weight"))
             report->parameter_count += elements;
@@ -55,6 +55,6 @@ bool model_report_refuses(const struct model_report *report, bool ignore_expecta
     for (size_t i = 0; i < report->problem_count; i++)
         if (report->problems[i].kind == MODEL_PROBLEM_CANNOT_RUN || !ignore_expectations)
             return true;
-    /* What was not kept may be of any kind; what is not known cannot run. */
+    /* Problems beyond the limit may be of any kind, so the model cannot run. */
     return report->unkept_count > 0 || !report->config_known;
 }

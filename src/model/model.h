@@ -1,9 +1,9 @@
 /* model.h - what a GGUF file is as a model: its configuration, the tensors it must have, and
  * whether greta can run it.
  *
- * The guard rail lives here. model_check reads a file and lists every reason why it cannot run;
- * nobody gives a model with a problem to a device. There are no hard-coded shapes: a known shape is
- * a name for people and, with --expect, a pin. */
+ * This is the guard rail. model_check reads a file and lists every reason why it cannot run; a
+ * model with a problem never reaches a device. No shape is hard-coded: a known shape is a name for
+ * people and, with --expect, a pin. */
 #ifndef GRETA_MODEL_MODEL_H
 #define GRETA_MODEL_MODEL_H
 
@@ -73,7 +73,7 @@ struct model_config {
     float rms_epsilon;
     float attention_scale; /* of q.k before the softmax */
     struct model_rope rope;
-    bool tied_embeddings; /* no output.weight: token_embd serves */
+    bool tied_embeddings; /* no output.weight: token_embd is used instead */
     bool has_rope_freqs;
 };
 
@@ -120,11 +120,11 @@ struct model_planned {
 
 bool model_role_is_per_layer(enum model_role role);
 
-/* What the plan says of a tensor; layer is ignored where the role is not per layer. */
+/* What the table says of a tensor; layer is ignored if the role is not per layer. */
 struct model_planned model_plan(const struct model_config *config, enum model_role role,
                                 uint32_t layer);
 
-/* True if the plan allows the type for such a tensor. */
+/* True if the table allows the type for such a tensor. */
 bool model_dtype_allowed(bool is_matrix, enum dtype dtype);
 
 /* ---- Known shapes --------------------------------------------------------------------------- */
@@ -144,9 +144,9 @@ struct model_shape {
 
 size_t model_shape_count(void);
 const struct model_shape *model_shape_at(size_t index);
-/* By slug; case, dots, dashes and underscores do not matter. NULL if unknown. */
+/* Finds a shape by slug; case, dots, dashes and underscores do not matter. NULL if unknown. */
 const struct model_shape *model_shape_find(const char *name);
-/* The shape a configuration has; NULL if none. *ret_exact: the vocabulary agrees too. */
+/* The shape that matches a configuration; NULL if none. *ret_exact: the vocabulary agrees too. */
 const struct model_shape *model_shape_of(const struct model_config *config, bool *ret_exact);
 
 /* ---- The guard rail ------------------------------------------------------------------------- */
@@ -170,22 +170,22 @@ struct model_report {
     uint64_t parameter_count; /* of all tensors but rope_freqs */
     uint64_t weight_bytes;    /* of all tensors, as in the file */
     struct model_problem problems[MODEL_PROBLEM_LIMIT];
-    size_t problem_count; /* kept in problems */
-    size_t unkept_count;  /* beyond the limit */
+    size_t problem_count; /* number of entries in problems */
+    size_t unkept_count;  /* problems beyond the limit */
 };
 
-/* Reads configuration and directory, touches no tensor data, lists every problem. expected may be
+/* Reads configuration and directory, but no tensor data, and lists every problem. expected may be
  * NULL. */
 void model_check(const struct gguf_file *file, const struct model_shape *expected,
                  struct model_report *ret_report);
 
-/* Looks at every value of every tensor: STATUS_REFUSED names the first tensor with NaN or infinity.
+/* Checks every value of every tensor: STATUS_REFUSED names the first tensor with NaN or infinity.
  * Reads the whole file. progress may be NULL. */
 MUST_CHECK enum status model_check_values(const struct gguf_file *file,
                                           const struct progress *progress, struct error *err);
 
-/* True if some problem forbids running. With ignore_expectations (GRETA_DISABLE_GUARD_RAIL) those
- * that only say "not the pinned model" do not. */
+/* True if some problem forbids running. With ignore_expectations (GRETA_DISABLE_GUARD_RAIL) a
+ * problem that only says "not the pinned model" does not. */
 bool model_report_refuses(const struct model_report *report, bool ignore_expectations);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "model/model.h"
 
-/* Limits beyond which a number is a damaged file, not a model; they also keep products of two of
- * them within 64 bits. */
+/* A number beyond these limits is a damaged file, not a model. Products of two numbers within them
+ * fit 64 bits. */
 #define MODEL_BLOCK_LIMIT 4096u
 #define MODEL_WIDTH_LIMIT (1u << 24)
 #define MODEL_HEAD_LIMIT 65536u
@@ -26,10 +26,10 @@ void model_config_read(const struct gguf_file *file, struct model_report *report
 /* vocabulary.c: tokens, scores, types and special ids agree with each other and with vocab_size. */
 void model_vocabulary_check(const struct gguf_file *file, struct model_report *report);
 
-/* tensor_plan.c: every tensor of the file against the plan. */
+/* tensor_plan.c: compares every tensor of the file with the table. */
 void model_plan_check(const struct gguf_file *file, struct model_report *report);
 
-/* shapes.c: the pinned shape, number by number. */
+/* shapes.c: compares with the pinned shape, number by number. */
 void model_expectation_check(const struct model_shape *expected, struct model_report *report);
 
 #endif

@@ -10,8 +10,8 @@
 #define QWEN3 MODEL_ARCH_QWEN3
 
 /* slug, title, arch, width, layers, feed, heads, kv heads, head dim, vocab, context, rope base,
- * epsilon, tied, rope_freqs factor. Where two differ only in the vocabulary the more common comes
- * first. */
+ * epsilon, tied, rope_freqs factor. If two shapes differ only in the vocabulary, the more common
+ * one comes first. */
 static const struct model_shape shapes[] = {
     { "tiny", "tiny", LLAMA, 256, 4, 768, 8, 4, 32, 1024, 512, 1e4f, 1e-5f, false, 0 },
     { "stories260k", "stories260K", LLAMA, 64, 5, 172, 8, 4, 8, 512, 512, 1e4f, 1e-5f, false, 0 },

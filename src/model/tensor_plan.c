@@ -1,5 +1,5 @@
-/* tensor_plan.c - which tensors a model has: names, shapes, types, by architecture; and a file's
- * directory held against it. The engine binds its weights by the same rows. */
+/* tensor_plan.c - the tensors of a model: names, shapes and types, by architecture; and the check
+ * of a file's directory against them. The engine binds its weights by the same rows. */
 #include "model/model_impl.h"
 
 #include "tensor/quant.h"
@@ -46,8 +46,8 @@ static uint64_t extent_of(const struct model_config *config, enum extent extent)
 
 enum { NO = MODEL_ABSENT, MAY = MODEL_OPTIONAL, MUST = MODEL_REQUIRED };
 
-/* A shape of one extent is a vector (norm, bias, frequencies): F32. Two extents: a matrix
- * [in, out], of any type that can be decoded. */
+/* A shape with one extent is a vector (norm, bias, frequencies): F32. One with two extents is a
+ * matrix [in, out] of any type that can be decoded. */
 static const struct row {
     const char *name;
     bool per_layer;
@@ -131,7 +131,7 @@ static void check_one(const struct gguf_tensor *tensor, const struct model_plann
                                             : "get the model in one of these types");
 }
 
-/* An optional tensor of a layer is there in all layers or in none. */
+/* An optional tensor is present in all layers or in none. */
 static void check_optional_layers(const struct gguf_file *file, enum model_role role,
                                   uint32_t present_count, struct model_report *report)
 {
@@ -178,7 +178,7 @@ static void check_role(const struct gguf_file *file, enum model_role role,
         check_optional_layers(file, role, present_count, report);
 }
 
-/* The part behind "blk.N." of a layer's tensor; false for other names. N must be written plainly.
+/* The part after "blk.N." of a layer's tensor; false for other names. N must have no leading zeros.
  */
 static bool split_layer_name(struct text_view name, uint64_t *ret_layer, struct text_view *ret_rest)
 {

@@ -1,4 +1,4 @@
-/* values.c - every weight is looked at, tensor by tensor, several parts of it at a time. */
+/* values.c - checks every weight, tensor by tensor, several parts of a tensor at a time. */
 #include "model/model_impl.h"
 
 #include "base/parallel.h"
@@ -50,7 +50,7 @@ enum status model_check_values(const struct gguf_file *file, const struct progre
         done += look.tensor->bytes;
         if (!quant_can_decode(look.tensor->dtype) ||
             !shape_element_count(&look.tensor->shape, &look.element_count))
-            continue; /* nothing a model could use */
+            continue; /* no model can use it */
         atomic_init(&look.first_bad, look.element_count);
         parallel_run((look.element_count + PART_ELEMENTS - 1) / PART_ELEMENTS, 0, look_at_part,
                      &look);

@@ -1,5 +1,5 @@
-/* vocabulary.c - the tokenizer's tables against each other and against the embedding's size.
- * Absent tables are not a problem here: a model can run on token ids alone. */
+/* vocabulary.c - compares the tokenizer's tables with each other and with the size of the
+ * embedding. Missing tables are not a problem here: a model can run on token ids alone. */
 #include "model/model_impl.h"
 
 #include <inttypes.h>
@@ -30,7 +30,7 @@ static void check_tokens(const struct gguf_file *file, struct model_report *repo
 /* Normal, unknown, control, user defined, unused, byte; 0 is undefined. */
 #define TOKEN_TYPE_LAST 6
 
-/* The first element that means nothing; one is enough to know that the array is damaged. */
+/* Finds the first invalid element; one is enough to know that the array is damaged. */
 static void check_elements(const struct gguf_value *value, const char *key, bool is_type,
                            struct model_report *report)
 {

@@ -1,4 +1,5 @@
-/* compare.c - two folders of taps: what is the same, and which tensor is the first that is not. */
+/* compare.c - compares two folders of taps: what is equal, and which tensor is the first that is
+ * not. */
 #include "tap/tap.h"
 
 #include "tensor/npy.h"
@@ -22,7 +23,7 @@ const char *tap_verdict_name(enum tap_verdict verdict)
 
 /* ---- Two arrays ----------------------------------------------------------------------------- */
 
-/* Infinite where one of two is not a number, or not the same infinity. */
+/* Infinite if one of them is not a number, or if they are different infinities. */
 static double distance(float a, float b)
 {
     if (a == b || (isnan(a) && isnan(b)))
@@ -105,7 +106,7 @@ static int by_place(const void *left, const void *right)
     return strcmp(a->tensor, b->tensor);
 }
 
-/* Entries of an index in the order of their places. STATUS_BAD_FILE if two are of one place. */
+/* Sorts the entries of an index by place. STATUS_BAD_FILE if two have the same place. */
 static enum status sort_entries(const struct tap_index *index, const struct tap_entry ***ret_sorted,
                                 struct error *err)
 {
@@ -137,7 +138,7 @@ static const struct tap_entry *find(const struct tap_entry *const *sorted, size_
     return found ? *found : NULL;
 }
 
-/* Values or shapes that differ come before what one run did not tap. */
+/* Different values or shapes come before tensors that one run did not tap. */
 static void find_first(struct tap_comparison *comparison)
 {
     bool values = false;

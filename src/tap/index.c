@@ -1,5 +1,5 @@
-/* index.c - reads the index of a folder of taps. Whoever wrote it, it names plain files in that
- * folder and nothing else. */
+/* index.c - reads the index of a folder of taps. The index may come from anywhere, so it may name
+ * only plain files in that folder. */
 #include "tap/tap.h"
 
 #include "base/mapfile.h"

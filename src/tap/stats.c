@@ -1,4 +1,4 @@
-/* stats.c - what values look like, and places in words. */
+/* stats.c - statistics of values, and places as text. */
 #include "tap/tap.h"
 
 #include <inttypes.h>

@@ -1,11 +1,11 @@
-/* tap.h - values taken out of a running model, as files: a folder of .npy arrays and index.json,
- * which names them in the order they were computed; and two such folders held against each other.
+/* tap.h - values taken out of a running model, as a folder of .npy arrays with an index.json that
+ * names them in the order they were computed; and the comparison of two such folders.
  *
  * The index: {"format": "greta-taps", "version": 1, "truncated": bool, "taps": [{"file", "tensor",
  * "layer", "step", "sequence", "head", "shape", "dtype", "source_dtype", "stats": {"min", "max",
- * "mean", "nan", "inf"}}]}. layer, sequence and head are -1 where there is none; shape is NumPy's,
- * the slowest dimension first; dtype is "f4", source_dtype what the device held. min, max and mean
- * are of the finite values, null where there are none. */
+ * "mean", "nan", "inf"}}]}. layer, sequence and head are -1 if there is none; shape is NumPy's, the
+ * slowest dimension first; dtype is "f4"; source_dtype is the type on the device. min, max and mean
+ * are those of the finite values, null if there are none. */
 #ifndef GRETA_TAP_TAP_H
 #define GRETA_TAP_TAP_H
 
@@ -30,7 +30,7 @@ struct tap_stats tap_stats_of(const float *values, uint64_t count);
 
 #define TAP_TENSOR_BYTES 32
 
-/* Which values: two records are of the same thing if these are equal. */
+/* Which values these are: two records are about the same tensor if these fields are equal. */
 struct tap_place {
     char tensor[TAP_TENSOR_BYTES]; /* "ffn_down" */
     int32_t layer;                 /* -1: of the whole model */
@@ -58,7 +58,7 @@ MUST_CHECK enum status tap_check_finite(const struct tap_record *record, struct 
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-/* Past these, values are no longer written, and the index says so. */
+/* After this much no more values are written, and the index says so. */
 #define TAP_FILE_LIMIT 20000u
 #define TAP_BYTES_LIMIT ((uint64_t)8 << 30)
 
@@ -69,7 +69,7 @@ MUST_CHECK enum status tap_writer_create(const char *folder, struct tap_writer *
                                          struct error *err);
 MUST_CHECK enum status tap_writer_add(struct tap_writer *writer, const struct tap_record *record,
                                       const float *values, struct error *err);
-/* Writes the index: also of a run that failed, for what there was until then. */
+/* Writes the index. A run that failed has an index of what there was until then. */
 MUST_CHECK enum status tap_writer_finish(struct tap_writer *writer, struct error *err);
 bool tap_writer_is_truncated(const struct tap_writer *writer);
 size_t tap_writer_count(const struct tap_writer *writer); /* files written */
@@ -89,7 +89,7 @@ struct tap_index {
     bool truncated;
 };
 
-/* Takes damaged or hostile files: STATUS_BAD_FILE says what was expected. */
+/* Accepts damaged and hostile files: STATUS_BAD_FILE says what was expected. */
 MUST_CHECK enum status tap_index_read(struct tap_index *index, const char *folder,
                                       struct error *err);
 void tap_index_release(struct tap_index *index);

@@ -19,10 +19,11 @@ struct tap_writer {
     json_t *taps; /* an array: what the index will say */
     uint64_t bytes;
     bool truncated;
-    bool made; /* the folder is of our making: an empty one goes with us */
+    bool made; /* the folder was made here, and is removed if nothing was written */
 };
 
-/* An empty folder, made if it is not there: nothing of an earlier run is mixed in or replaced. */
+/* Opens an empty folder, and makes it if necessary: nothing of an earlier run is mixed in or
+ * replaced. */
 static enum status make_folder(const char *folder, bool *ret_made, struct error *err)
 {
     *ret_made = mkdir(folder, 0777) == 0;

@@ -1,15 +1,15 @@
-/* decode_iq4.c - 4-bit codes that index a table of levels: IQ4_NL, IQ4_XS and MXFP4. */
+/* decode_iq4.c - 4-bit codes that index a table of values: IQ4_NL, IQ4_XS and MXFP4. */
 #include "tensor/quant_impl.h"
 
 #define HALF_BLOCK (SMALL_BLOCK / 2)
 
-/* Levels of IQ4_NL and IQ4_XS: denser near zero, where most weights are. */
+/* Values of IQ4_NL and IQ4_XS: denser near zero, where most weights are. */
 static const int8_t iq4_levels[16] = {
     -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113,
 };
 
-/* Twice the E2M1 values, so that they are whole; the scale is halved in turn, which keeps it finite
- * for every exponent byte. Code 8 would be -0 and is +0 here. */
+/* Twice the E2M1 values, so that they are integers. The scale is halved in turn, which keeps it
+ * finite for every exponent byte. Code 8 would be -0 and is +0 here. */
 static const int8_t e2m1_doubled[16] = {
     0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12,
 };

@@ -1,13 +1,13 @@
-/* decode_k.c - the K formats: blocks of 256 values, with small integer scales of groups of 16 or 32
- * values under one f16 scale.
+/* decode_k.c - the K formats: blocks of 256 values. Groups of 16 or 32 values have small integer
+ * scales under one f16 scale for the block.
  *
- * The products d * scale are exact in f32 (11 bits times at most 8), so that each term is rounded
- * once, and the difference of two terms once more. A fused multiply-add would skip the first
- * rounding and give other bits: this module is compiled with -ffp-contract=off. */
+ * The product of d and a scale is exact in f32 (11 bits times at most 8), so that each term is
+ * rounded once, and the difference of two terms once more. A fused multiply-add would skip the
+ * first rounding and give other bits: this module is compiled with -ffp-contract=off. */
 #include "tensor/quant_impl.h"
 
-/* 16 bytes of scale (low nibble) and min (high nibble) of 16 values each, 64 bytes of 2-bit levels,
- * d f16, dmin f16. Level byte k of a half block has elements k, k + 32, k + 64 and k + 96. */
+/* 16 bytes of scale (low nibble) and min (high nibble) of 16 values each, 64 bytes of 2-bit quants,
+ * d f16, dmin f16. Quant byte k of a half block has elements k, k + 32, k + 64 and k + 96. */
 void quant_decode_q2_k(const uint8_t *blocks, size_t block_count, float *values)
 {
     for (size_t b = 0; b < block_count; b++, blocks += 84, values += K_BLOCK) {
@@ -33,7 +33,7 @@ static int q3_k_scale(const uint8_t *scales, size_t s)
     return (int)(low | high << 4) - 32;
 }
 
-/* 32 bytes of third bits (bit g of byte k: element 32 g + k), 64 bytes of 2-bit levels as in Q2_K,
+/* 32 bytes of third bits (bit g of byte k: element 32 g + k), 64 bytes of 2-bit quants as in Q2_K,
  * 12 bytes of scales of 16 values each, d f16. A third bit that is not set means minus 4. */
 void quant_decode_q3_k(const uint8_t *blocks, size_t block_count, float *values)
 {

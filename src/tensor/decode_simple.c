@@ -1,4 +1,4 @@
-/* decode_simple.c - plain element types, and the blocks of 32 values with linear levels.
+/* decode_simple.c - plain element types, and the blocks of 32 values with linear quants.
  *
  * In a block of 32 the nibble byte k holds element k (low) and element k + 16 (high). */
 #include "tensor/quant_impl.h"
@@ -60,7 +60,7 @@ void quant_decode_q4_1(const uint8_t *blocks, size_t block_count, float *values)
     }
 }
 
-/* The 5-bit levels of elements k and k + 16: nibbles in byte, fifth bits k and k + 16 of high. */
+/* The 5-bit quants of elements k and k + 16: nibbles in byte, fifth bits k and k + 16 of high. */
 static inline int low_level(uint8_t byte, uint32_t high, size_t k)
 {
     return (int)((byte & 15u) | (high >> k & 1u) << 4);

@@ -1,4 +1,4 @@
-/* dtype.c - the table of element types, and the questions that are answered from it.
+/* dtype.c - the table of element types, and the functions that look things up in it.
  *
  * The table is constant: every function here may be called from any thread. */
 #include "tensor/dtype.h"
@@ -47,8 +47,8 @@ static const struct dtype_info dtype_infos[] = {
 };
 _Static_assert(COUNT_OF(dtype_infos) == DTYPE_COUNT, "every dtype has a row");
 
-/* Ids that meant something once. Files with them still exist, and "Q4_2 was withdrawn" helps its
- * owner more than "unknown type 4". */
+/* Ids that are no longer used. Files with them still exist, and "Q4_2 was withdrawn" helps their
+ * owners more than "unknown type 4". */
 static const struct {
     uint32_t file_id;
     const char *name;
@@ -59,7 +59,7 @@ static const struct {
 
 const struct dtype_info *dtype_info(enum dtype dtype)
 {
-    /* The cast also catches negative values, whatever the compiler chose as type of the enum. */
+    /* The cast also catches negative values, whatever type the compiler chose for the enum. */
     ASSERT((size_t)dtype < DTYPE_COUNT);
     return &dtype_infos[dtype];
 }

@@ -45,8 +45,8 @@ enum dtype {
     DTYPE_NVFP4,
     DTYPE_Q1_0,
     DTYPE_Q2_0,
-    DTYPE_Q8_0_X8, /* on GPUs only: 256 levels of Q8_0, then their 8 scales */
-    DTYPE_Q6_K_X8, /* on GPUs only: of 8 Q6_K blocks all nibbles, upper bits, scales, then d */
+    DTYPE_Q8_0_X8, /* only on GPUs: 256 quants of Q8_0, then their 8 scales */
+    DTYPE_Q6_K_X8, /* only on GPUs: 8 Q6_K blocks: all nibbles, upper bits, scales, then d */
     DTYPE_COUNT
 };
 
@@ -63,18 +63,18 @@ struct dtype_info {
 const struct dtype_info *dtype_info(enum dtype dtype);
 const char *dtype_name(enum dtype dtype);
 
-/* By name, upper or lower case. False if there is none. */
+/* Finds a type by name, upper or lower case. False if there is none. */
 bool dtype_from_name(const char *name, enum dtype *ret_dtype);
 
-/* By the id of a GGUF file. False if there is none; dtype_withdrawn_name then tells whether the id
- * once had a meaning. */
+/* Finds a type by its id in GGUF files. False if there is none; dtype_withdrawn_name then says
+ * whether the id was used before. */
 bool dtype_from_file_id(uint32_t file_id, enum dtype *ret_dtype);
 
 /* The name of a type that was withdrawn from the format ("Q4_2"), or NULL. Static. */
 const char *dtype_withdrawn_name(uint32_t file_id);
 
-/* Bytes of a row of element_count values. False if that is not a whole number of blocks, or more
- * than 64 bits can hold. */
+/* Bytes of a row of element_count values. False if the row is not a whole number of blocks, or has
+ * more bytes than 64 bits can hold. */
 bool dtype_row_bytes(enum dtype dtype, uint64_t element_count, uint64_t *ret_bytes);
 
 #endif

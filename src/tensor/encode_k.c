@@ -1,9 +1,9 @@
 /* encode_k.c - writes Q4_K, Q5_K and Q6_K blocks.
  *
- * A block is encoded in three steps: the best real scales of its groups (k_search.c); the f16 scale
- * of the block and the small integer scales of the groups that come nearest to those, tried out
- * with their neighbours; and the levels of the values. Each step works with what the decoder will
- * really see after the step before it, never with the number that was wished for. */
+ * A block is encoded in three steps. First the best real scales of its groups (k_search.c). Then
+ * the f16 scale of the block and the integer scales of the groups that come nearest to those, tried
+ * with their neighbours. Then the quants of the values. Each step works with what the decoder will
+ * compute from the step before, not with the exact number. */
 #include "tensor/k_search.h"
 
 #include <math.h>
@@ -23,22 +23,22 @@ static float clamp(float value, float low, float high)
     return value > high ? high : value;
 }
 
-/* The f16 number, as float, of which largest >= 0 is about count times: the largest group scale
- * should get the largest integer. */
+/* Returns, as float, the f16 number whose multiple by count is about largest (which is >= 0): the
+ * largest group scale should get the largest integer. */
 static float block_scale(float largest, float count)
 {
     float wanted = largest / count;
     if (wanted >= F16_LIMIT)
         return F16_LIMIT;
     uint16_t bits = f16_from_f32(wanted);
-    /* Among the subnormals the nearest f16 can be so much smaller that the largest scales would be
-     * out of reach. The next larger one loses less. */
+    /* A nearest subnormal f16 can be so much too small that the largest scales would not fit. The
+     * next larger one loses less. */
     if (wanted > f16_to_f32(bits) * (1 + 0.5f / count))
         bits++;
     return f16_to_f32(bits);
 }
 
-/* The number of steps that comes nearest to value, in low..high. */
+/* The number of steps that comes nearest to value, clamped to low..high. */
 static int nearest_steps(float value, float step, int low, int high)
 {
     if (step == 0)
@@ -60,7 +60,7 @@ static int clamp_steps(int steps, int low, int high)
     return steps < low ? low : steps > high ? high : steps;
 }
 
-/* What the decoder will make of the integers of block. */
+/* The values that the decoder computes from the integers of block. */
 static void affine_fit_of(const struct affine_block *block, struct affine_fit *ret_fit)
 {
     for (size_t g = 0; g < AFFINE_GROUPS; g++) {
@@ -69,7 +69,7 @@ static void affine_fit_of(const struct affine_block *block, struct affine_fit *r
     }
 }
 
-/* The integers of other are those of block, moved by so many steps. */
+/* The integers of other become those of block, moved by this many steps. */
 static void affine_move(const struct affine_block *block, int scale_steps, int min_steps,
                         struct affine_block *ret_other)
 {
@@ -80,8 +80,8 @@ static void affine_move(const struct affine_block *block, int scale_steps, int m
     }
 }
 
-/* Of each group, takes the pair of integers that leaves the smallest error among those next to the
- * ones in block: rounding scale and min separately often misses it. */
+/* For each group, takes the pair of integers with the smallest error among those next to the ones
+ * in block: rounding scale and min separately often misses it. */
 static void affine_choose_integers(const struct affine_columns *columns, float limit,
                                    struct affine_block *block)
 {
@@ -264,7 +264,7 @@ static void encode_signed(const float *values, struct signed_block *ret_block,
     k_signed_assign(&columns, &fit, ret_levels);
 }
 
-/* Nibbles and upper bits of the levels, as quant_decode_q6_k describes them. */
+/* Nibbles and upper bits of the quants, as quant_decode_q6_k describes them. */
 static void pack_signed_levels(const struct signed_levels *levels, uint8_t *nibbles, uint8_t *high)
 {
     memset(nibbles, 0, K_BLOCK / 2);

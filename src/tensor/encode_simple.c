@@ -1,9 +1,9 @@
-/* encode_simple.c - plain element types, and the blocks of 32 values with linear levels.
+/* encode_simple.c - plain element types, and the blocks of 32 values with linear quants.
  *
- * The rounding is that of the usual quantisers, so that files compare equal byte for byte: levels
- * are found with the f32 scale, before it is rounded to f16. Two cases are ours: a scale that f16
- * cannot hold is cut to the largest that it can, and levels then saturate; and where the inverse of
- * a scale overflows, it counts as 0, since such a scale is 0 in f16. */
+ * Rounding is that of the usual quantisers, so that files are equal byte for byte: quants are
+ * computed with the f32 scale, before it is rounded to f16. Two cases differ: a scale too large for
+ * f16 becomes the largest f16, and quants then saturate; and if the inverse of a scale overflows it
+ * counts as 0, because such a scale is 0 in f16. */
 #include "tensor/quant_impl.h"
 
 #include <math.h>
@@ -92,7 +92,7 @@ static float find_peak(const float *values)
     return peak;
 }
 
-/* levels[i] = nearest whole number to (values[i] - start) * inverse + middle, in 0..limit.
+/* quants[i] = nearest whole number to (values[i] - start) * inverse + middle, in 0..limit.
  * Finite for all finite input: inverse is at most F32 maximum and |start| at most F16_LIMIT. */
 static void find_levels(const float *values, float start, float inverse, float middle, float limit,
                         uint8_t *levels)
@@ -117,8 +117,8 @@ static uint32_t fifth_bits(const uint8_t *levels)
     return bits;
 }
 
-/* Levels around zero: the peak becomes the lowest level, which has no positive counterpart, so that
- * all levels are used. middle is 8 or 16. Writes d and returns the levels. */
+/* Quants around zero: the peak becomes the lowest quant, which has no positive counterpart, so that
+ * all quants are used. middle is 8 or 16. Writes d and returns the quants. */
 static void encode_symmetric(const float *values, float middle, uint8_t *d_bytes, uint8_t *levels)
 {
     float d = cut_to_f16(find_peak(values) / -middle);
@@ -126,7 +126,7 @@ static void encode_symmetric(const float *values, float middle, uint8_t *d_bytes
     find_levels(values, 0, inverse_or_zero(d), middle, 2 * middle - 1, levels);
 }
 
-/* Levels from the smallest value up. limit is 15 or 31. Writes d and m and returns the levels. */
+/* Quants from the smallest value up. limit is 15 or 31. Writes d and m and returns the quants. */
 static void encode_from_min(const float *values, float limit, uint8_t *d_bytes, uint8_t *levels)
 {
     float min = values[0];

@@ -65,8 +65,8 @@ static uint32_t round_to_subnormal(uint32_t magnitude)
 {
     uint32_t exponent = magnitude >> 23;
     uint32_t mantissa = (magnitude & F32_MANTISSA_MASK) | 0x00800000u;
-    /* Value is mantissa * 2^(exponent - 150), so the shift to units of 2^-24 is 126 - exponent;
-     * from 25 on everything is below half a unit. */
+    /* The value is mantissa * 2^(exponent - 150), so the shift to units of 2^-24 is 126 - exponent;
+     * from 25 on every value is below half a unit. */
     uint32_t shift = 126 - exponent;
     return shift >= 25 ? 0 : shift_rounded(mantissa, shift);
 }

@@ -1,8 +1,8 @@
 /* k_search.c - least-squares search for the scales of the groups of a K block.
  *
- * The levels of the values depend on the scale and the best scale on the levels, so that there is
- * no closed solution. From each of several starting scales the levels are found, then the scale
- * (and offset) that fits these levels best; the candidate with the smallest error wins. */
+ * The quants depend on the scale, and the best scale depends on the quants, so there is no closed
+ * solution. From each of several starting scales the search finds the quants, and then the scale
+ * (and offset) that fits them best; the candidate with the smallest error wins. */
 #include "tensor/k_search.h"
 
 #include "base/status.h"
@@ -21,15 +21,15 @@
 #define SIGNED_HIGH 31.0f
 
 /* Starting scales of the search, as the number of steps that the range of a group is divided into,
- * relative to the largest level. More steps than levels cut off the extreme values. The lists end
- * where gaussian weights stop to profit. */
+ * relative to the largest quant. More steps than quants cut off the extreme values. More starting
+ * scales than these gain nothing for gaussian weights. */
 static const float affine_extra_steps[] = { -1.5f, -1.0f, -0.5f, 0.0f, 0.5f, 1.0f };
 
-/* Starting offsets, as steps below the smallest value: one that cuts it off a little, one that
+/* Starting offsets, as steps below the smallest value: one that cuts it off a little, and one that
  * leaves a little room. */
 static const float affine_offset_steps[] = { -0.3f, 0.3f };
 
-/* The same for Q6_K: the value of largest magnitude gets level -32 with the first and about -27
+/* The same for Q6_K: the value of largest magnitude gets quant -32 with the first and about -27
  * with the last. */
 static const float signed_steps[] = {
     -32.0f, -31.5f, -31.0f, -30.5f, -30.0f, -29.5f, -29.0f, -28.5f, -28.0f, -27.5f, -27.0f,
@@ -47,7 +47,7 @@ static float inverse_or_zero(float scale)
     return fabsf(scale) >= SCALE_FLOOR ? 1 / scale : 0;
 }
 
-/* Per group: sums over its values x and their levels q. */
+/* Per group: sums over its values x and their quants q. */
 struct affine_sums {
     float q[AFFINE_GROUPS];
     float qq[AFFINE_GROUPS];
@@ -102,8 +102,8 @@ void k_affine_assign(const struct affine_columns *columns, float limit,
     }
 }
 
-/* The best line through the (level, value) pairs of group g. Where its offset would be negative,
- * which the format cannot say, the best line through the origin. */
+/* The best line through the (quant, value) pairs of group g. The format cannot store a negative
+ * offset; instead, the best line through the origin. */
 static void affine_solve(const struct affine_sums *sums, const float *sum_x, size_t g,
                          struct affine_fit *fit)
 {
@@ -123,7 +123,7 @@ static void affine_solve(const struct affine_sums *sums, const float *sum_x, siz
     fit->offset[g] = offset;
 }
 
-/* Keeps of each group the better of best and other. */
+/* Keeps the better of best and other for each group. */
 static void affine_keep_better(const struct affine_fit *other, const float *other_error,
                                struct affine_fit *best, float *best_error)
 {
@@ -136,7 +136,7 @@ static void affine_keep_better(const struct affine_fit *other, const float *othe
     }
 }
 
-/* Fits the levels that the values have under (inverse, offset); best is replaced where that is an
+/* Fits the quants that the values have under (inverse, offset); replaces best where that is an
  * improvement. */
 static void affine_refit(const struct affine_columns *columns, float limit, const float *sum_x,
                          const float *inverse, const float *offset, struct affine_fit *best,
@@ -192,7 +192,7 @@ void k_affine_search(const struct affine_columns *columns, float limit, struct a
             affine_refit(columns, limit, sum_x, inverse, offset, ret_fit, error);
         }
     }
-    /* Once more from the winner, whose levels are not quite those it was fitted to. */
+    /* One more step from the winner, whose quants are not quite those it was fitted to. */
     for (size_t g = 0; g < AFFINE_GROUPS; g++) {
         inverse[g] = inverse_or_zero(ret_fit->scale[g]);
         offset[g] = ret_fit->offset[g];
@@ -200,7 +200,7 @@ void k_affine_search(const struct affine_columns *columns, float limit, struct a
     affine_refit(columns, limit, sum_x, inverse, offset, ret_fit, error);
 }
 
-/* Per group: sums over its values x and their levels q. */
+/* Per group: sums over its values x and their quants q. */
 struct signed_sums {
     float qq[SIGNED_GROUPS];
     float qx[SIGNED_GROUPS];
@@ -279,7 +279,7 @@ void k_signed_search(const struct signed_columns *columns, struct signed_fit *re
         for (size_t g = 0; g < SIGNED_GROUPS; g++)
             inverse[g] = signed_steps[c] * inverse_or_zero(peak[g]);
         signed_sum(columns, inverse, &sums);
-        /* With the best scale for its levels, qx / qq, the squared error of a group is
+        /* With the best scale for its quants, qx / qq, the squared error of a group is
          * xx - qx * qx / qq: the larger the last term, the better. */
         for (size_t g = 0; g < SIGNED_GROUPS; g++) {
             float scale = sums.qq[g] > 0 ? sums.qx[g] / sums.qq[g] : 0;

@@ -67,7 +67,7 @@ static void skip_spaces(struct scan *scan)
         scan->at++;
 }
 
-/* Steps over the text if it comes next. */
+/* Skips the text if it comes next. */
 static bool take(struct scan *scan, const char *text)
 {
     skip_spaces(scan);

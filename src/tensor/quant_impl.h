@@ -1,7 +1,4 @@
-/* quant_impl.h - what the files behind quant.h share; not for use outside src/tensor.
- *
- * Files hold little-endian numbers at any address, so every load and store goes bytewise;
- * compilers turn each of these helpers into a single instruction where the machine allows it. */
+/* quant_impl.h - what the files of quant.h share; not for use outside of the module. */
 #ifndef GRETA_TENSOR_QUANT_IMPL_H
 #define GRETA_TENSOR_QUANT_IMPL_H
 

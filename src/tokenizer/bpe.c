@@ -1,7 +1,7 @@
 /* bpe.c - byte-level BPE: the bytes of a piece merge by the ranked pairs of the file.
  *
- * Pieces are compared as numbers: every text that occurs in a merge is a symbol, most of them
- * tokens, and a merge is a row (left, right, result). So merging looks at no text at all. */
+ * Pieces are compared as numbers. Every text that occurs in a merge is a symbol, most of them
+ * tokens, and a merge is a row (left, right, result). So merging never compares texts. */
 #include "tokenizer/tokenizer_impl.h"
 
 #include <inttypes.h>
@@ -26,11 +26,12 @@ static uint32_t pair_hash(const struct tokenizer *tokenizer, uint32_t left, uint
     return tokenizer_map_hash(&tokenizer->pair_map, both, sizeof(both));
 }
 
-/* The symbol of two texts joined. The text is kept only where it is no token. */
+/* The symbol of two joined texts. The text is stored only if it is not a token. */
 static enum status intern_joined(struct tokenizer *tokenizer, struct text_view left,
                                  struct text_view right, uint32_t *ret_id, struct error *err)
 {
-    /* All merges together have room here: the space between the two is left out. */
+    /* Large enough for the texts of all merges, because the space between the two parts is left
+     * out. */
     char *joined = tokenizer->joined + tokenizer->joined_bytes;
     size_t length = left.length + right.length;
     memcpy(joined, left.bytes, left.length);
@@ -62,7 +63,7 @@ static enum status add_merge(struct tokenizer *tokenizer, const struct gguf_file
     TRY(tokenizer_symbol_intern(tokenizer, right, &pair->right, err));
     TRY(intern_joined(tokenizer, left, right, &pair->result, err));
     uint32_t hash = pair_hash(tokenizer, pair->left, pair->right);
-    /* Of a pair that is there twice the first rank counts. */
+    /* If a pair occurs twice, the first rank counts. */
     if (!tokenizer_map_find(&tokenizer->pair_map, hash, is_pair, tokenizer, pair) &&
         !tokenizer_map_add(&tokenizer->pair_map, hash, rank))
         return error_set(err, STATUS_NO_MEMORY, "no memory for the merges of %s", gguf_path(file));
@@ -76,7 +77,7 @@ static enum status check_merges(const struct gguf_file *file, const struct gguf_
         return error_set(err, STATUS_NOT_FOUND,
                          "%s: " KEY_MERGES ": expected an array of strings, found no such key",
                          gguf_path(file));
-    /* An empty array has whatever type its writer thought of. */
+    /* An empty array may have any type. */
     if (merges->type != GGUF_ARRAY || (merges->count && merges->element_type != GGUF_STRING))
         return error_set(err, STATUS_BAD_FILE,
                          "%s: " KEY_MERGES ": expected an array of strings, found %s%s",
@@ -118,7 +119,7 @@ enum status tokenizer_bpe_load(struct tokenizer *tokenizer, const struct gguf_fi
                                     &tokenizer->byte_ids[byte], err));
     }
     TRY(load_merges(tokenizer, file, err));
-    if (tokenizer->joined_bytes == 0) { /* as in every real file */
+    if (tokenizer->joined_bytes == 0) { /* in every real file */
         free(tokenizer->joined);
         tokenizer->joined = NULL;
     }
@@ -178,7 +179,7 @@ static enum status encode_piece(struct tokenizer_work *work, struct text_view pi
             TRY(tokenizer_add_id(work, symbol->id, err));
             continue;
         }
-        /* No token: byte by byte. A byte that the vocabulary does not have is lost. */
+        /* Not a token: byte by byte. A byte that the vocabulary does not have is lost. */
         for (size_t i = 0; i < symbol->length; i++) {
             uint32_t id = tokenizer->byte_ids[(uint8_t)piece.bytes[symbol->start + i]];
             if (tokenizer_is_plain(tokenizer, id))
@@ -201,7 +202,7 @@ static enum status encode_valid(struct tokenizer_work *work, struct text_view te
     return STATUS_OK;
 }
 
-/* Patterns are for characters: a byte that is part of none is a piece of its own. */
+/* Patterns match characters, so a byte that is part of none is a piece by itself. */
 enum status tokenizer_bpe_encode(struct tokenizer_work *work, struct text_view text,
                                  struct error *err)
 {

@@ -1,7 +1,8 @@
-/* decode.c - ids back to text, whole characters only.
+/* decode.c - turns ids back into text, whole characters only.
  *
- * A character may be spread over several tokens. Its beginning is kept until the rest is there, or
- * until it is clear that no rest can come; only then is it something else than text. */
+ * A character may be spread over several tokens. Its beginning is kept until the rest arrives, or
+ * until it is certain that no rest can come; only then are the bytes shown as something else than
+ * text. */
 #include "tokenizer/tokenizer_impl.h"
 
 #include <inttypes.h>
@@ -28,7 +29,7 @@ static void add_spaces(struct text *text, struct text_view token)
     text_add_bytes(text, token.bytes + start, token.length - start);
 }
 
-/* What is not of the alphabet stays as it is. */
+/* Characters outside of the alphabet stay as they are. */
 static void add_byte_characters(struct text *text, struct text_view token)
 {
     for (size_t at = 0; at < token.length;) {
@@ -79,8 +80,8 @@ void tokenizer_token_bytes(const struct tokenizer *tokenizer, uint32_t id, unsig
 
 /* ---- Characters ----------------------------------------------------------------------------- */
 
-/* How many of the bytes, which are no whole character, could be the beginning of one. At least one:
- * a byte that cannot begin anything stands for itself. */
+/* How many of the bytes, which are no whole character, could be the beginning of one. At least 1: a
+ * byte that cannot begin a character stands alone. */
 static size_t beginning_length(const char *bytes, size_t count)
 {
     const uint8_t *b = (const uint8_t *)bytes;
@@ -112,7 +113,7 @@ static void add_broken(const struct tokenizer_decoder *decoder, const char *byte
         text_add(text, REPLACEMENT);
 }
 
-/* Adds the characters of bytes, and keeps the beginning of one at the end. */
+/* Adds the complete characters of bytes, and keeps the beginning of one at the end. */
 static void add_characters(struct tokenizer_decoder *decoder, struct text_view bytes,
                            struct text *text)
 {
@@ -146,7 +147,7 @@ void tokenizer_decoder_init(struct tokenizer_decoder *decoder, const struct toke
                                            .at_start = tokenizer->info.add_space_prefix };
 }
 
-/* Encoding puts a space before text at the start and after special tokens: the way back. */
+/* Encoding puts a space before text at the start and after special tokens; this removes it. */
 static size_t prefix_bytes(struct tokenizer_decoder *decoder, uint32_t id)
 {
     const struct tokenizer_symbol_text *token = &decoder->tokenizer->symbols[id];
@@ -168,7 +169,7 @@ enum status tokenizer_decoder_add(struct tokenizer_decoder *decoder, uint32_t id
         return error_set(err, STATUS_REFUSED,
                          "expected a token id below %" PRIu32 ", found %" PRIu32,
                          tokenizer->info.token_count, id);
-    /* Decoding makes no token longer, so this needs no memory of its own. */
+    /* Decoding never makes a token longer, so it needs no memory of its own. */
     char bytes[sizeof(decoder->pending) + TOKENIZER_TOKEN_LIMIT_BYTES];
     size_t start = text->length;
     tokenizer_token_bytes(tokenizer, id, decoder->flags, text);

@@ -1,4 +1,4 @@
-/* heap.c - a binary heap of what could be done next, best first. */
+/* heap.c - a binary heap of candidates, best first. */
 #include "tokenizer/tokenizer_impl.h"
 
 #include "base/array.h"

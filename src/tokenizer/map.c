@@ -1,4 +1,4 @@
-/* map.c - a hash table of indices. Half of its slots stay free, so a search is short; nothing is
+/* map.c - a hash table of indices. Half of its slots stay free, so searches are short; nothing is
  * ever removed. */
 #include "tokenizer/tokenizer_impl.h"
 
@@ -13,7 +13,8 @@
 void tokenizer_map_init(struct tokenizer_map *map)
 {
     *map = (struct tokenizer_map){ 0 };
-    /* Without a source of chance the time has to do: still nothing a file's author knows. */
+    /* Without a source of randomness the time is the seed: the author of a file does not know it
+     * either. */
     if (getrandom(&map->seed, sizeof(map->seed), 0) != (ssize_t)sizeof(map->seed))
         map->seed = clock_ns();
 }

@@ -1,9 +1,9 @@
-/* merge.c - neighbours become one symbol, the best pair first, until no pair is left.
+/* merge.c - merges neighbouring symbols, the best pair first, until no pair is left.
  *
  * Symbols are a doubly linked list over the text; candidates wait in a heap. A symbol grows in
- * place and to the right, so a candidate is out of date exactly when the bytes of its pair are no
- * longer as many as they were. Every merge removes one symbol and adds at most two candidates:
- * n log n for n symbols, however they merge. */
+ * place and to the right, so a candidate is out of date exactly when its pair no longer has as many
+ * bytes as before. Every merge removes one symbol and adds at most two candidates: n log n for n
+ * symbols, however they merge. */
 #include "tokenizer/tokenizer_impl.h"
 
 #include "base/array.h"

@@ -13,11 +13,11 @@
 #define LLAMA3                                                                                     \
     CONTRACTION "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"                                       \
                 "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-/* Letters that can begin a word in capitals, and those that can follow in small ones. */
+/* Letters that can begin a capitalised word, and letters that can follow in lower case. */
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CASED_END "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-/* What these models take for Chinese, Japanese and Korean: nearly everything past U+0800. */
+/* What these models treat as Chinese, Japanese and Korean: nearly everything past U+0800. */
 #define DEEPSEEK_CJK "[\\x{4E00}-\\x{9FA5}\\x{0800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+"
 
 static const struct tokenizer_rule rules[] = {
@@ -49,7 +49,7 @@ static const struct tokenizer_rule rules[] = {
     { .name = "falcon",
       .aliases = "",
       .patterns = { "[\\p{P}\\$\\+<=>\\^~\\|`]+", GPT2, "[0-9][0-9][0-9]" } },
-    /* The letters are approximate: the original lists the cased ones of its day one by one. The
+    /* The letters are approximate: the original lists the cased letters that Unicode had then. The
      * look-behind changes no match; without it every space of a long run would try the whole run.
      */
     { .name = "deepseek-llm",
@@ -80,7 +80,7 @@ static const struct tokenizer_rule rules[] = {
                     "?|\\p{N}{1,3}" CASED_END } },
 };
 
-/* Number `index` of a rule's names; false past the last. */
+/* Name number `index` of a rule; false past the last. */
 static bool name_at(const struct tokenizer_rule *rule, size_t index, struct text_view *ret)
 {
     *ret = text_view_of(rule->name);

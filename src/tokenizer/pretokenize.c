@@ -1,7 +1,7 @@
 /* pretokenize.c - divides text into the pieces that are merged one by one, with PCRE2.
  *
- * The patterns are ours, the text is anyone's: matching is bounded in steps and in memory, and text
- * is cut at bytes that are not UTF-8 before it gets here. Compiled patterns are shared by threads;
+ * The patterns are part of greta, the text may come from anyone: matching is bounded in steps and
+ * in memory, and bytes that are not UTF-8 were cut out before. Threads share compiled patterns;
  * what a match needs belongs to the call. */
 #include "tokenizer/tokenizer_impl.h"
 
@@ -12,7 +12,7 @@
 
 #define KEY_PRE "tokenizer.ggml.pre"
 
-/* Steps back per byte of text; the patterns need two or three. */
+/* Backtracking steps per byte of text; the patterns need two or three. */
 #define STEPS_PER_BYTE 16u
 #define STEPS_AT_LEAST 100000u
 #define HEAP_LIMIT_KIB 65536u
@@ -48,7 +48,7 @@ static enum status compile(struct tokenizer *tokenizer, const char *pattern, str
                          "cannot compile the splitting rule %s: %s at %zu of '%s'",
                          tokenizer->info.pre, words, offset, pattern);
     }
-    /* Where code may not be made at run time, the interpreter does the same, slower. */
+    /* If the system forbids code made at run time, the interpreter does the same, more slowly. */
     (void)pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE);
     tokenizer->patterns[tokenizer->pattern_count++] = compiled;
     return STATUS_OK;
@@ -102,7 +102,7 @@ static enum status begin(struct tokenizer_work *work, size_t text_bytes, struct 
     return STATUS_OK;
 }
 
-/* The next match at or behind `from`; *ret_end 0 if there is none. */
+/* The next match at or after `from`; *ret_end is 0 if there is none. */
 static enum status match(struct tokenizer_work *work, const pcre2_code *pattern,
                          struct text_view piece, size_t from, size_t *ret_start, size_t *ret_end,
                          struct error *err)
@@ -111,7 +111,7 @@ static enum status match(struct tokenizer_work *work, const pcre2_code *pattern,
     PCRE2_SPTR subject = (PCRE2_SPTR)piece.bytes;
     int result = pcre2_match(pattern, subject, piece.length, from, options, work->match_data,
                              work->match_context);
-    /* Compiled patterns have a small stack; the interpreter's grows. */
+    /* Compiled patterns have a small stack; that of the interpreter grows. */
     if (result == PCRE2_ERROR_JIT_STACKLIMIT)
         result = pcre2_match(pattern, subject, piece.length, from, options | PCRE2_NO_JIT,
                              work->match_data, work->match_context);
@@ -130,7 +130,7 @@ static enum status match(struct tokenizer_work *work, const pcre2_code *pattern,
     return STATUS_OK;
 }
 
-/* Matches and what is between them. A pattern sees nothing outside of the piece. */
+/* Adds the matches and the text between them. A pattern sees nothing outside of the piece. */
 static enum status split_piece(struct tokenizer_work *work, const pcre2_code *pattern,
                                struct text_view text, struct tokenizer_piece whole,
                                struct error *err)

@@ -1,10 +1,10 @@
-/* special.c - special tokens in a text, found as literal text before anything else.
+/* special.c - finds special tokens as literal text, before anything else is tokenized.
  *
- * The rule is: all occurrences of the longest special token from left to right, then in what is
- * left those of the next one, and so on. That is done in one pass over the text: every position
- * that begins a special token waits in a heap with the longest one that fits there. What is taken
- * from the heap is at most as long as everything taken before, so two overlap exactly if the first
- * or the last byte is taken already. */
+ * The rule: all occurrences of the longest special token from left to right, then those of the next
+ * one in what is left, and so on. One pass over the text does that: every position that begins a
+ * special token waits in a heap with the longest one that fits there. Matches leave the heap
+ * longest first, so a new match overlaps an earlier one exactly if its first or last byte is taken.
+ */
 #include "tokenizer/tokenizer_impl.h"
 
 #include "base/array.h"
@@ -41,7 +41,7 @@ static bool is_special(const struct tokenizer_symbol_text *token)
             token->type == TOKENIZER_USER_DEFINED);
 }
 
-/* Texts that are there several times become one; sorted by text. Returns how many are left. */
+/* Makes equal texts one entry, sorted by text. Returns how many are left. */
 static size_t join_equal(struct tokenizer_special_text *specials, size_t count)
 {
     size_t kept = 0;
@@ -89,8 +89,8 @@ enum status tokenizer_special_load(struct tokenizer *tokenizer, struct error *er
 
 /* ---- Searching ------------------------------------------------------------------------------ */
 
-/* Among specials [from, to), which agree up to depth: the first whose byte there is not below
- * `byte`. One that ends there stands before all others. */
+/* Among specials [from, to), which agree up to depth: the first whose byte at depth is not below
+ * `byte`. One that ends there comes before all others. */
 static size_t first_not_below(const struct tokenizer *tokenizer, size_t from, size_t to,
                               size_t depth, unsigned byte)
 {
@@ -113,7 +113,7 @@ static const struct tokenizer_special_text *longest_at(const struct tokenizer *t
     unsigned byte = (uint8_t)text.bytes[0];
     size_t from = tokenizer->special_first[byte], to = tokenizer->special_first[byte + 1];
     for (size_t depth = 1; from < to; depth++) {
-        /* Of those that agree so far, the one that ends here comes first. */
+        /* If one of those that agree so far ends here, it comes first. */
         const struct tokenizer_special_text *first = &tokenizer->specials[from];
         if (first->text.length == depth && (parse_special || first->user_id != TOKENIZER_NO_ID))
             longest = first;

@@ -1,5 +1,5 @@
-/* special_ids.c - the tokens with a meaning of their own: where a text begins, and after which a
- * model has nothing more to say. */
+/* special_ids.c - tokens with a special meaning: those a text begins with, and those that end the
+ * model's output. */
 #include "tokenizer/tokenizer_impl.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static const char *const key_words[] = {
 };
 _Static_assert(COUNT_OF(key_words) == TOKENIZER_SPECIAL_COUNT, "every special token has a key");
 
-/* Of byte-level files that do not say: an old convention. */
+/* An old convention for byte-level files that do not say it. */
 #define BYTE_LEVEL_DEFAULT 11u
 
 static void set_defaults(struct tokenizer *tokenizer)
@@ -84,7 +84,7 @@ static void guess_end_of_turn(struct tokenizer *tokenizer)
         *id = tokenizer_token_find(tokenizer, text_view_of(texts[i]));
 }
 
-/* Some models write these inside of an answer. */
+/* Some models write these in the middle of an answer. */
 static bool is_not_an_end(const struct tokenizer *tokenizer, struct text_view text)
 {
     if (text_view_is(text, "<|end|>"))
@@ -133,7 +133,7 @@ static void mark_ends(struct tokenizer *tokenizer)
     }
 }
 
-/* A file without types: at least these are not text. */
+/* In a file without types, at least these are not text. */
 static void mark_control(struct tokenizer *tokenizer)
 {
     static const enum tokenizer_special specials[] = { TOKENIZER_BOS, TOKENIZER_EOS };

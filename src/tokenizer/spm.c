@@ -31,7 +31,8 @@ void tokenizer_spm_load(struct tokenizer *tokenizer)
 
 /* ---- Merging -------------------------------------------------------------------------------- */
 
-/* The token that text may merge into, or TOKENIZER_NO_ID. A byte token's name is not its text. */
+/* The token that text may merge into, or TOKENIZER_NO_ID. The name of a byte token is not its text.
+ */
 static uint32_t find_text(const struct tokenizer *tokenizer, struct text_view text)
 {
     if (text.length > tokenizer->token_longest_bytes)
@@ -42,7 +43,7 @@ static uint32_t find_text(const struct tokenizer *tokenizer, struct text_view te
     return usable ? id : TOKENIZER_NO_ID;
 }
 
-/* Floats in order as whole numbers, the highest first. */
+/* Maps floats to integers in the same order, the highest first. */
 static uint32_t priority_of(float score)
 {
     uint32_t bits;

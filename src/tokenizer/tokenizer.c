@@ -1,5 +1,5 @@
-/* tokenizer.c - a tokenizer from a file, and the shell around both kinds: special tokens are cut
- * out of the text, what is between them is tokenized, begin and end are put around it. */
+/* tokenizer.c - makes a tokenizer from a file, and does what both kinds share: special tokens are
+ * cut out of the text, the text between them is tokenized, begin and end tokens are added. */
 #include "tokenizer/tokenizer_impl.h"
 
 #include "base/array.h"
@@ -124,7 +124,7 @@ static enum status encode_between(struct tokenizer_work *work, struct text_view 
 {
     if (text.length == 0)
         return STATUS_OK;
-    /* What is encoded here is at the start or behind a special token, and so gets its space. */
+    /* This text is at the start or after a special token, and so gets its space. */
     const struct tokenizer_info *info = &work->tokenizer->info;
     return info->kind == TOKENIZER_SENTENCEPIECE
                ? tokenizer_spm_encode(work, text, info->add_space_prefix, err)

@@ -1,9 +1,10 @@
 /* tokenizer.h - text to token ids and back, as the tokenizer in a GGUF file says.
  *
- * Two kinds: SentencePiece (score merges, byte fallback) and byte-level BPE (ranked merges of the
- * pieces a splitting rule makes). Text is any bytes: what is not UTF-8 goes through byte by byte.
- * Encoded and decoded, a text is the same again if the vocabulary has all bytes, with one
- * exception: SentencePiece writes spaces as U+2581, so a U+2581 in the text comes back as a space.
+ * There are two kinds: SentencePiece (score merges, byte fallback) and byte-level BPE (ranked
+ * merges of the pieces that a splitting rule makes). Text may be any bytes: those that are not
+ * UTF-8 are tokenized byte by byte. Encoding and decoding gives the same text again if the
+ * vocabulary has all bytes, with one exception: SentencePiece writes spaces as U+2581, so a U+2581
+ * in the text comes back as a space.
  *
  * A tokenizer borrows its token strings from the file, which must outlive it. It does not change
  * after tokenizer_create and may be used from any number of threads; a decoder belongs to one. */
@@ -52,7 +53,7 @@ enum tokenizer_type {
 enum tokenizer_special {
     TOKENIZER_BOS,
     TOKENIZER_EOS,
-    TOKENIZER_EOT, /* guessed from the token's text where the file does not say */
+    TOKENIZER_EOT, /* guessed from the token's text if the file does not say */
     TOKENIZER_EOM,
     TOKENIZER_UNK,
     TOKENIZER_SEPARATOR,
@@ -77,8 +78,8 @@ struct tokenizer_info {
     bool add_space_prefix; /* SentencePiece only */
 };
 
-/* Destroy with tokenizer_destroy, before the file is closed. STATUS_NOT_FOUND where the file has no
- * tokenizer, STATUS_UNSUPPORTED where it has one of another kind. */
+/* Destroy with tokenizer_destroy, before the file is closed. STATUS_NOT_FOUND if the file has no
+ * tokenizer, STATUS_UNSUPPORTED if it has one of another kind. */
 MUST_CHECK enum status tokenizer_create(const struct gguf_file *file,
                                         struct tokenizer **ret_tokenizer, struct error *err);
 void tokenizer_destroy(struct tokenizer *tokenizer); /* NULL is fine */
@@ -86,18 +87,18 @@ void tokenizer_destroy(struct tokenizer *tokenizer); /* NULL is fine */
 /* Borrowed as long as the tokenizer. */
 const struct tokenizer_info *tokenizer_info(const struct tokenizer *tokenizer);
 
-/* TOKENIZER_NO_ID where the model has no such token. */
+/* TOKENIZER_NO_ID if the model has no such token. */
 uint32_t tokenizer_special_id(const struct tokenizer *tokenizer, enum tokenizer_special special);
-/* True if a model that writes this token has nothing more to say. */
+/* True if this token ends the model's output. */
 bool tokenizer_is_end(const struct tokenizer *tokenizer, uint32_t id);
 
 /* The token's text as it is in the file; borrowed as long as the file. id < token_count. */
 struct text_view tokenizer_token_text(const struct tokenizer *tokenizer, uint32_t id);
 enum tokenizer_type tokenizer_token_type(const struct tokenizer *tokenizer, uint32_t id);
-/* The token with exactly this text in the file, of any type, or TOKENIZER_NO_ID. */
+/* The token that has exactly this text in the file, of any type, or TOKENIZER_NO_ID. */
 uint32_t tokenizer_token_find(const struct tokenizer *tokenizer, struct text_view text);
 
-/* Names of splitting rules, other names of the same rule included; bytes NULL past the last. */
+/* Names of splitting rules, with the other names of the same rule; bytes is NULL past the last. */
 struct text_view tokenizer_pre_name(size_t index);
 
 /* ---- Text to ids ---------------------------------------------------------------------------- */
@@ -112,12 +113,12 @@ void tokenizer_ids_init(struct tokenizer_ids *ids);
 void tokenizer_ids_release(struct tokenizer_ids *ids);
 
 enum tokenizer_encode_flags {
-    TOKENIZER_ADD_SPECIAL = 1,   /* begin and end tokens, where the model wants them */
+    TOKENIZER_ADD_SPECIAL = 1,   /* begin and end tokens, if the model needs them */
     TOKENIZER_PARSE_SPECIAL = 2, /* "<s>" in the text is the control token, not three characters */
 };
 
-/* Adds the tokens of text to ids, which on failure are as they were. Takes time linear in the text.
- */
+/* Adds the tokens of text to ids, which stay as they were on failure. Takes time linear in the
+ * text. */
 MUST_CHECK enum status tokenizer_encode(const struct tokenizer *tokenizer, struct text_view text,
                                         unsigned flags, struct tokenizer_ids *ids,
                                         struct error *err);
@@ -129,15 +130,15 @@ enum tokenizer_decode_flags {
     TOKENIZER_RAW = 2,          /* bytes that are not UTF-8 as they are; else as U+FFFD */
 };
 
-/* Adds what one token stands for: any bytes, perhaps part of a character. id < token_count. */
+/* Adds the bytes that one token stands for, perhaps part of a character. id < token_count. */
 void tokenizer_token_bytes(const struct tokenizer *tokenizer, uint32_t id, unsigned flags,
                            struct text *text);
 
-/* Puts characters together again: what it adds to a text is whole characters only. */
+/* Joins the bytes of tokens: it adds only whole characters to a text. */
 struct tokenizer_decoder {
     const struct tokenizer *tokenizer;
     unsigned flags;
-    bool at_start;   /* SentencePiece: the space encoding put here is to be taken away */
+    bool at_start;   /* SentencePiece: the space that encoding added is to be removed */
     char pending[3]; /* the beginning of a character */
     size_t pending_bytes;
 };
@@ -147,7 +148,7 @@ void tokenizer_decoder_init(struct tokenizer_decoder *decoder, const struct toke
 /* STATUS_REFUSED if there is no such token. */
 MUST_CHECK enum status tokenizer_decoder_add(struct tokenizer_decoder *decoder, uint32_t id,
                                              struct text *text, struct error *err);
-/* Nothing more comes: half a character is no longer waited for. */
+/* No more tokens come: an incomplete character is written as it is. */
 void tokenizer_decoder_finish(struct tokenizer_decoder *decoder, struct text *text);
 
 #endif

@@ -10,8 +10,8 @@
 
 /* ---- map.c: from a hash to an index --------------------------------------------------------- */
 
-/* Open addressing. Holds indices only; whoever asks compares what is behind them. The seed is
- * random, so that no file can be made whose strings collide. */
+/* Open addressing. The table holds only indices; the caller compares the keys. The seed is random,
+ * so that no file can be made whose strings collide. */
 struct tokenizer_map_slot {
     uint32_t hash;
     uint32_t index_plus_one; /* 0: free */
@@ -24,7 +24,7 @@ struct tokenizer_map {
     uint64_t seed;
 };
 
-/* True if what stands at index is the key. */
+/* True if the entry at index is the key. */
 typedef bool (*tokenizer_map_equal)(const void *owner, uint32_t index, const void *key);
 
 void tokenizer_map_init(struct tokenizer_map *map);
@@ -69,7 +69,7 @@ struct tokenizer_pair {
     uint32_t left, right, result; /* symbols */
 };
 
-/* Every text once, however many tokens have it. */
+/* Every text once, however many tokens have that text. */
 struct tokenizer_special_text {
     struct text_view text;
     uint32_t id;      /* the lowest */
@@ -81,7 +81,7 @@ struct tokenizer_special_text {
 
 struct tokenizer {
     struct tokenizer_info info;
-    /* Tokens by id; behind them, for byte-level BPE, pieces that only occur in merges. */
+    /* Tokens by id; after them, for byte-level BPE, pieces that occur only in merges. */
     struct tokenizer_symbol_text *symbols;
     size_t symbol_count, symbol_capacity;
     struct tokenizer_map symbol_by_text;
@@ -113,7 +113,7 @@ uint32_t tokenizer_symbol_find(const struct tokenizer *tokenizer, struct text_vi
 /* Adds the symbol if it is not there. text must live as long as the tokenizer. */
 MUST_CHECK enum status tokenizer_symbol_intern(struct tokenizer *tokenizer, struct text_view text,
                                                uint32_t *ret_id, struct error *err);
-/* True for tokens that plain text may become: control tokens never come from it. */
+/* True for tokens that plain text may become. Control tokens never come from text. */
 bool tokenizer_is_plain(const struct tokenizer *tokenizer, uint32_t id);
 
 /* special_ids.c: begin, end and the like. */
@@ -142,18 +142,18 @@ struct tokenizer_work {
     struct tokenizer_pieces pieces, pieces_before;
     pcre2_match_data *match_data;
     pcre2_match_context *match_context;
-    uint32_t match_options; /* more of them, for PCRE2: tests ask for PCRE2_NO_JIT */
+    uint32_t match_options; /* more options for PCRE2: tests pass PCRE2_NO_JIT */
 };
 
 MUST_CHECK enum status tokenizer_add_id(struct tokenizer_work *work, uint32_t id,
                                         struct error *err);
 
-/* merge.c: neighbours become one, best pair first. */
+/* merge.c: merges neighbours, best pair first. */
 
 #define TOKENIZER_NO_SYMBOL UINT32_MAX
 
 struct tokenizer_symbol {
-    uint32_t start, length;  /* of the text; length 0: is part of another one now */
+    uint32_t start, length;  /* in the text; length 0: merged into another one */
     uint32_t previous, next; /* or TOKENIZER_NO_SYMBOL */
     uint32_t id;             /* of its text, or TOKENIZER_NO_ID */
 };

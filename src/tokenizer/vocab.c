@@ -1,6 +1,6 @@
-/* vocab.c - the table of tokens: texts, scores, types, and the way back from text to id.
+/* vocab.c - the table of tokens: texts, scores, types, and look-up by text.
  *
- * Where two tokens have the same text, text becomes the later one; both can be decoded. */
+ * If two tokens have the same text, encoding gives the later one; both can be decoded. */
 #include "tokenizer/tokenizer_impl.h"
 
 #include "base/array.h"
