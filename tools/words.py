@@ -55,7 +55,7 @@ RULES = [
     ("expected-to-work", r"\bexpected it to work\b", "what failed, with its code: 'cuInit failed: ...'", ()),
     ("his-own", r"\b(?:of|in|on|by) his\b", "'its own', 'of their own'", ()),
     ("anew", r"\b[Aa]new\b", "'again'", ()),
-    ("reading-prompts", r"\b[Rr]ead(?:s|ing)? (?:a |the |of )?prompts?\b", "'prefill' (code, pages)",
+    ("reading-prompts", r"\b[Rr]eading (?:a |the )?prompts?\b", "'prefill'",
      ("src/*.[ch]", "*.md", "bench/*", "cmake/*")),
     ("pieces", r"\b[Pp]ieces?\b", "'chunks', 'tiles', 'parts'",
      ("!src/tokenizer/*", "!tests/unit/tokenizer_*", "!src/convert/synth_vocabulary.c", "!fuzz/*")),

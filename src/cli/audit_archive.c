@@ -12,7 +12,7 @@
 static const char *const actions[] = { "list", "show", "prune" };
 enum action { ACTION_LIST, ACTION_SHOW, ACTION_PRUNE };
 
-/* The files that people look for in an audit's folder, and a word on each. */
+/* The files that people look for in an audit's folder, with a description of each. */
 static const struct {
     const char *name, *what;
 } files[] = {
@@ -52,7 +52,7 @@ bool audit_archive_is_asked(const struct cli_invocation *invocation)
 
 /* ---- One audit ------------------------------------------------------------------------------ */
 
-/* Its outcome, or why it has none. */
+/* The outcome of the audit, or why it has none. */
 static const char *outcome_of(const struct campaign_archived *audit)
 {
     return audit->state == CAMPAIGN_FINISHED ? audit_outcome_name(audit->outcome)
@@ -64,7 +64,7 @@ static void emit_outside(struct emit *emit, const char *key, const char *text)
     emit_view(emit, key, text_view_of(text[0] || emit_is_json(emit) ? text : "-"));
 }
 
-/* What list and prune show of each. */
+/* The columns that list and prune show of each audit. */
 static void emit_audit(struct emit *emit, const struct campaign_archived *audit)
 {
     emit_text(emit, "id", audit->id);
@@ -207,7 +207,7 @@ static enum status check_prune(const struct audit_archive_settings *settings, st
 struct pruned {
     size_t count, unfinished, failed;
     uint64_t bytes;
-    struct error first; /* of those that failed */
+    struct error first; /* the first failure */
 };
 
 static void prune_one(const struct request *request, struct emit *emit,

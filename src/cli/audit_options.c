@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* More recordings than this begun by one process within a second is something else's fault. */
+/* If one process begins more recordings than this within a second, something else is wrong. */
 #define NAME_LIMIT 100
 
 struct cli_audit {
@@ -28,13 +28,13 @@ struct cli_audit {
     struct analyze_live *live;
     struct event_fan fan;
     bool finished, printed;
-    struct analyzer *analyzer;      /* when it is finished; NULL: the analysis failed */
+    struct analyzer *analyzer;      /* set when it is finished; NULL: the analysis failed */
     char failure[ERROR_TEXT_BYTES]; /* why */
 };
 
 /* ---- Beginning ------------------------------------------------------------------------------ */
 
-/* The lines of the first audits go to stderr where their file cannot be written. */
+/* The D2H lines go to stderr if their file cannot be written. */
 static enum status open_sink(struct cli_audit *audit, struct error *err)
 {
     struct cli_environment environment = *audit->invocation->environment;
@@ -46,7 +46,7 @@ static enum status open_sink(struct cli_audit *audit, struct error *err)
     return audit_sink_create(&environment, &audit->sink, err);
 }
 
-/* A name of its own for every recording; number 1 is the usual one. */
+/* Every recording has a name of its own; number 1 is the usual one. */
 static void name_recording(struct cli_audit *audit, int number)
 {
     char when[32] = "", suffix[16] = "";
@@ -124,7 +124,7 @@ enum status cli_audit_open(const struct cli_invocation *invocation, const char *
     audit->invocation = invocation;
     audit->level = flight_path ? AUDIT_LOG : AUDIT_OFF;
     if (level)
-        ASSERT(audit_level_from_name(level, &audit->level)); /* of the option's list */
+        ASSERT(audit_level_from_name(level, &audit->level)); /* one of the option's values */
     enum status status = open_sink(audit, err);
     if (!status && audit->level > AUDIT_OFF)
         status = open_flight(audit, flight_path, device_name, options->gpu_image, err);

@@ -1,6 +1,6 @@
-/* audit_options.h - --audit and --flight of the commands that run a model: what a level asks of the
- * device, the flight file, live analysis, and what it found. What cannot be recorded as asked is
- * refused before the run. */
+/* audit_options.h - --audit and --flight of the commands that run a model: the device options of a
+ * level, the flight file, live analysis, and its findings. A recording that cannot be made as
+ * requested is refused before the run. */
 #ifndef GRETA_CLI_AUDIT_OPTIONS_H
 #define GRETA_CLI_AUDIT_OPTIONS_H
 
@@ -21,14 +21,14 @@
 
 struct cli_audit;
 
-/* level NULL: off, or log where there is a flight file. Fills options for the device, which must
- * be closed before cli_audit_finish. device_name: for the file. Fails where the recording cannot
- * be written, or a file of that name exists. */
+/* level NULL: off, or log if there is a flight file. Fills options for the device, which must be
+ * closed before cli_audit_finish. device_name is written to the file. Fails if the recording cannot
+ * be written, or if a file of that name exists. */
 MUST_CHECK enum status cli_audit_open(const struct cli_invocation *invocation, const char *level,
                                       const char *flight_path, const char *device_name,
                                       struct device_options *options, struct cli_audit **ret_audit,
                                       struct error *err);
-/* The device is closed: ends recording and analysis. NULL is fine, and so is a second time. */
+/* Ends recording and analysis; the device must be closed. NULL is fine, and so is a second call. */
 void cli_audit_finish(struct cli_audit *audit);
 
 /* After cli_audit_finish; NULL is an audit at level off. */
@@ -40,17 +40,17 @@ enum cli_audit_answer {
 };
 enum cli_audit_answer cli_audit_answer(const struct cli_audit *audit);
 size_t cli_audit_finding_count(const struct cli_audit *audit);
-/* Level, events, findings and where the recording is, on stderr; nothing at level off. */
+/* Prints level, events, findings and the path of the recording to stderr; nothing at level off. */
 void cli_audit_print(struct cli_audit *audit);
-/* The same as an object of the caller's; NULL at level off, or without memory. */
+/* The same as a JSON object that the caller owns; NULL at level off, or without memory. */
 json_t *cli_audit_json(const struct cli_audit *audit);
 
-/* Finishes and prints what was not. NULL is fine. */
+/* Finishes and prints if that was not done. NULL is fine. */
 void cli_audit_close(struct cli_audit *audit);
-/* The same without a word, and the flight file is removed: for measuring. */
+/* The same without printing, and the flight file is removed: for measuring. */
 void cli_audit_discard(struct cli_audit *audit);
 
-/* --inject help: the faults, one a line. */
+/* --inject help: prints the faults, one per line. */
 enum cli_exit cli_list_faults(void);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* The others are in the recording. */
+/* The recording has the others. */
 #define FINDINGS_SHOWN 5u
 
 static uint64_t unseen_events(const struct analysis *analysis)
@@ -61,7 +61,7 @@ void audit_result_print(const struct audit_result *result, FILE *out)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-/* A number from 0; negative: null. */
+/* A number that is at least 0; negative means null. */
 static json_t *index_json(int64_t value)
 {
     return value < 0 ? json_null() : json_integer(value);
@@ -81,7 +81,7 @@ static json_t *text_json(const char *words)
     return whole;
 }
 
-/* Null where no call is known. */
+/* Null if no call is known. */
 static json_t *place_json(const struct analyze_place *place)
 {
     if (!place->event_id)

@@ -1,4 +1,4 @@
-/* audit_result.h - what the audit of a run found, in words and as JSON. */
+/* audit_result.h - what the audit of a run found, as text and as JSON. */
 #ifndef GRETA_CLI_AUDIT_RESULT_H
 #define GRETA_CLI_AUDIT_RESULT_H
 
@@ -15,7 +15,7 @@ struct audit_result {
 };
 
 void audit_result_print(const struct audit_result *result, FILE *out);
-/* An object of the caller's; NULL without memory. */
+/* A JSON object that the caller owns; NULL without memory. */
 json_t *audit_result_json(const struct audit_result *result);
 
 #endif

@@ -1,7 +1,7 @@
 /* audit_sink.c - see audit_sink.h.
  *
- * A copy is open from the beginning of its copy out until its ticket is redeemed (or released, or
- * refused): then it is known how it went. Events of several threads may come at once; the lock
+ * A copy is open from the beginning of its copy out until its ticket is redeemed, released or
+ * refused: only then its outcome is known. Events of several threads may come at once; the lock
  * keeps the lines of one copy together. */
 #include "cli/audit_sink.h"
 
@@ -14,7 +14,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Tickets and buffers are numbered from 1; more than this are shown without what is kept here. */
+/* Tickets and buffers are numbered from 1; beyond this limit they are shown without the fields that
+ * are kept here. */
 #define TICKET_LIMIT 4096u
 #define BUFFER_LIMIT 65536u
 
@@ -33,11 +34,11 @@ struct allocation {
 struct audit_sink {
     bool trace, audit, debug;
     FILE *log;  /* of audit */
-    bool owned; /* the log is a file of ours */
+    bool owned; /* the sink opened the log and closes it */
     bool failed;
     pthread_mutex_t lock; /* guards the rest */
     uint64_t next_op_id;
-    uint64_t wall_offset_ns; /* what the event clock lacks to time since 1970 */
+    uint64_t wall_offset_ns; /* difference between the event clock and time since 1970 */
     char kind[EVENT_OP_BYTES];
     struct copy copies[TICKET_LIMIT];
     struct allocation *allocations; /* BUFFER_LIMIT of them, for debug */
@@ -52,7 +53,7 @@ static bool is_of(const struct audit_sink *sink, const char *kind)
     return strcmp(sink->kind, kind) == 0;
 }
 
-/* Codes that a copy or a wait may come back with; CUDA and HIP number them alike. */
+/* Codes that a copy or a wait may return; CUDA and HIP use the same numbers. */
 static const struct {
     int32_t code;
     const char *cuda, *hip, *words;
@@ -74,7 +75,7 @@ static bool is_of_runtime(const struct event *event)
            event->domain == EVENT_ERROR_RUNTIME;
 }
 
-/* One word: the runtime's name for its own code; where it gave none, what greta did. */
+/* One word: the runtime's name for its own code; if it gave none, what greta did. */
 static const char *result_name(const struct audit_sink *sink, const struct event *event,
                                char words[WORDS_BYTES])
 {
@@ -96,7 +97,7 @@ static const char *result_name(const struct audit_sink *sink, const struct event
     return words;
 }
 
-/* The same in a sentence. */
+/* The same as a sentence. */
 static const char *error_text(const struct audit_sink *sink, const struct event *event,
                               char words[WORDS_BYTES])
 {
@@ -151,7 +152,7 @@ static void write_start(struct audit_sink *sink, const struct copy *copy, uint64
             " tensor=%s step=%" PRId32 " layer=%" PRId32 "\n",
             copy->stream_index, copy->source, copy->target, copy->bytes, name_of(&copy->scope),
             copy->scope.step, copy->scope.layer);
-    /* Before the copy: if the process dies in it, this line is what is left. */
+    /* Written before the copy: if the process dies in the copy, this line is there. */
     sink->failed |= fflush(sink->log) != 0;
 }
 
@@ -205,7 +206,7 @@ static void tell_success(struct audit_sink *sink, const struct copy *copy,
         fprintf(stderr, "[D2H SAFE] async copy succeeded: %s\n", result_name(sink, event, words));
 }
 
-/* An error that was there before the copy is not the copy's. */
+/* An error from before the copy is not the copy's. */
 static void tell_failure(struct audit_sink *sink, const struct copy *copy,
                          const struct event *event)
 {
@@ -262,9 +263,9 @@ static void on_copy_out(struct audit_sink *sink, const struct event *event)
         return;
     }
     if (event->outcome == EVENT_DONE)
-        return; /* queued; the ticket tells how it went */
+        return; /* queued; the ticket says how it went */
     if (event->outcome == EVENT_REFUSED ||
-        copy == &refused) { /* it never began, as far as is known */
+        copy == &refused) { /* it never began, as far as is known here */
         copy = &refused;
         *copy = copy_of(sink, event);
         tell_start(sink, copy, event);
@@ -301,7 +302,7 @@ static void notify(void *context, const struct event *event)
     case EVENT_TICKET_RELEASE:
         break;
     default:
-        return; /* launches come here: no lock for them */
+        return; /* no lock for launches */
     }
     pthread_mutex_lock(&sink->lock);
     if (event->kind == EVENT_DEVICE_OPEN)

@@ -1,7 +1,7 @@
-/* audit_sink.h - lines on copies from the device to the host, in the words and fields of the first
- * audits, so that what reads those logs reads these: GRETA_TRACE_MEMCPY, GCORE_D2H_AUDIT,
- * GRETA_D2H_DEBUG. An observer of the device's events; a START is on its way to the file before the
- * copy is. */
+/* audit_sink.h - prints lines about copies from the device to the host, in the format of the first
+ * audits, so that scripts for those logs can read these: GRETA_TRACE_MEMCPY, GCORE_D2H_AUDIT,
+ * GRETA_D2H_DEBUG. It observes the device's events; the START line is written before the copy
+ * begins. */
 #ifndef GRETA_CLI_AUDIT_SINK_H
 #define GRETA_CLI_AUDIT_SINK_H
 
@@ -10,17 +10,17 @@
 
 struct audit_sink;
 
-/* Whether the environment asks for a log of copies. */
+/* True if the environment asks for a log of copies. */
 bool audit_sink_is_wanted(const struct cli_environment *environment);
 
-/* *ret_sink is NULL where the environment asks for nothing. STATUS_IO where the log cannot be
- * written; the lines go to stderr then if it is called again without one. */
+/* *ret_sink is NULL if the environment asks for nothing. STATUS_IO if the log cannot be written;
+ * call it again without a log to write to stderr. */
 MUST_CHECK enum status audit_sink_create(const struct cli_environment *environment,
                                          struct audit_sink **ret_sink, struct error *err);
-/* When the device is closed. NULL is fine. *ret_complete: every line was written. */
+/* Call it after the device was closed. NULL is fine. *ret_complete: every line was written. */
 void audit_sink_destroy(struct audit_sink *sink, bool *ret_complete);
 
-/* NULL gives nobody. */
+/* For NULL, an observer without a function. */
 struct event_observer audit_sink_observer(struct audit_sink *sink);
 
 #endif

@@ -10,14 +10,15 @@
 
 #include <string.h>
 
-/* An audit runs the workload hundreds of times: a few tokens each are enough, unless asked. */
+/* An audit runs the workload hundreds of times: a few tokens are enough unless more are requested.
+ */
 #define TOKENS_DEFAULT 16
 
 void audit_workload_init(struct audit_workload *workload)
 {
     workload->settings = infer_defaults;
     workload->settings.max_tokens = TOKENS_DEFAULT;
-    workload->settings.temperature = 0; /* equal runs must give equal results, unless asked */
+    workload->settings.temperature = 0; /* equal runs must give equal results */
     text_init(&workload->prompt);
 }
 
@@ -30,7 +31,7 @@ static enum status parse(struct audit_workload *workload, const struct cli_invoc
                          struct error *err)
 {
     const char *operands[AUDIT_WORKLOAD_WORDS + 1];
-    struct cli_common unused; /* of the audit's own line */
+    struct cli_common unused; /* of the audit's own command line */
     size_t operand_count;
     bool help;
     enum status status = cli_parse(
@@ -85,11 +86,11 @@ enum status audit_workload_read(struct audit_workload *workload,
                        err));
     char asked[ALL_NAME_BYTES];
     TRY(cli_device_name(options->device, settings->gpu_layers, asked, sizeof(asked), err));
-    /* All workers on the same one, and records that say which. */
+    /* All workers use the same device, and records name it. */
     all_resolve(asked, ops_gpu_image(), workload->device);
     options->device = workload->device;
     struct error unused;
-    /* Without the model that comes with greta a small synthetic one is made. */
+    /* If the bundled model is missing, a small synthetic one is made. */
     if (default_model_path(line->model ? line->model : settings->model, &workload->default_model,
                            &options->model, &unused))
         options->model = NULL;

@@ -1,5 +1,5 @@
-/* audit_workload.h - the options of greta infer that stand after -- on the line of greta audit, as
- * the workload of an audit. */
+/* audit_workload.h - the options of greta infer after -- on the command line of greta audit, as the
+ * workload of an audit. */
 #ifndef GRETA_CLI_AUDIT_WORKLOAD_H
 #define GRETA_CLI_AUDIT_WORKLOAD_H
 
@@ -13,7 +13,7 @@
 /* Words after --. */
 #define AUDIT_WORKLOAD_WORDS 64
 
-/* Owns what the campaign's options borrow. */
+/* Owns the memory that the campaign's options borrow. */
 struct audit_workload {
     struct infer_settings settings;
     struct text prompt;
@@ -24,12 +24,12 @@ struct audit_workload {
 void audit_workload_init(struct audit_workload *workload);
 void audit_workload_release(struct audit_workload *workload);
 
-/* Of the audit's own line; NULL: not given there. */
+/* From the audit's own command line; NULL: not given there. */
 struct audit_workload_line {
     const char *model, *prompt, *prompt_file;
 };
 
-/* Reads the words by the table of greta infer, and the prompt. */
+/* Parses the words with the option table of greta infer, and reads the prompt. */
 MUST_CHECK enum status audit_workload_read(struct audit_workload *workload,
                                            const struct cli_invocation *invocation,
                                            const struct audit_workload_line *line,

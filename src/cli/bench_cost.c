@@ -1,8 +1,8 @@
 /* bench_cost.c - see bench_cost.h.
  *
- * Machines differ from minute to minute by more than an audit costs. So every level has its device
- * and engine, all are open, and they decode in turn; each run is compared with the run without
- * audit of its own round, and the medians are over rounds. */
+ * The speed of a machine changes from minute to minute by more than an audit costs. So every level
+ * has its own device and engine, all stay open, and they decode in turn. Each run is compared with
+ * the run without audit of the same round; the medians are over rounds. */
 #include "cli/bench_cost.h"
 
 #include "base/clock.h"
@@ -18,7 +18,7 @@
 static const enum audit_level levels[] = { AUDIT_OFF, AUDIT_LOG, AUDIT_GUARD };
 #define LEVEL_COUNT COUNT_OF(levels)
 
-/* Of one run: time, and processor time of all threads, which other programs disturb less. */
+/* One run: time, and processor time of all threads, which other programs disturb less. */
 struct sample {
     double wall_ns, cpu_ns;
 };
@@ -101,7 +101,7 @@ static enum status measure(struct runner *runners, const struct bench_cost_reque
         status = decode(&runners[i], request, &unused, err);
     for (uint32_t round = 0; round < request->rounds && !status; round++) {
         status = progress_step(&progress.progress, round, request->rounds, err);
-        /* Nobody is always the first. */
+        /* Every level is first in some round. */
         for (size_t i = 0; i < LEVEL_COUNT && !status; i++) {
             struct runner *runner = &runners[(i + round) % LEVEL_COUNT];
             status = decode(runner, request, &runner->samples[round], err);
@@ -123,7 +123,7 @@ struct quartiles {
     double low, median, high;
 };
 
-/* Sorts the numbers. */
+/* Sorts the numbers and returns their median. */
 static struct quartiles quartiles_of(double *numbers, uint32_t count)
 {
     qsort(numbers, count, sizeof(*numbers), compare_numbers);
@@ -132,7 +132,7 @@ static struct quartiles quartiles_of(double *numbers, uint32_t count)
     return (struct quartiles){ numbers[last / 4], median, numbers[last - last / 4] };
 }
 
-/* Milliseconds of a token, and what the level adds to the run beside it, in percent. */
+/* Milliseconds per token, and what the level adds to the run without audit, in percent. */
 struct cost {
     struct quartiles ms, added;
 };
@@ -172,7 +172,8 @@ static enum status print(const struct runner *runners, const struct bench_cost_r
         emit_object_end(emit);
     }
     emit_list_end(emit);
-    emit_note(emit, "added_percent", "medians and quartiles over rounds, against off beside it");
+    emit_note(emit, "added_percent",
+              "medians and quartiles over rounds, against off of the same round");
     enum status status = emit_finish(emit, stdout, err);
     emit_destroy(emit);
     return status;

@@ -19,8 +19,8 @@ struct bench_cost_request {
     bool json;
 };
 
-/* Decodes with no audit, at log and at guard, in turn, round by round; prints medians, what each
- * level adds to the run beside it, and how far that spreads. */
+/* Decodes without audit, at log and at guard, in turn, round by round. Prints medians, what each
+ * level adds to the run without audit, and the spread. */
 MUST_CHECK enum status bench_cost_run(const struct bench_cost_request *request, struct error *err);
 
 #endif

@@ -15,7 +15,7 @@
 struct bench_report {
     enum bench_form form;
     json_t *rows; /* of json */
-    bool begun;   /* the head of a table was printed */
+    bool begun;   /* the header of a table was printed */
 };
 
 /* ---- Words and numbers ---------------------------------------------------------------------- */
@@ -24,7 +24,7 @@ struct spread {
     double mean, deviation;
 };
 
-/* Of the samples, or of numerator / sample where there is one. */
+/* Statistics of the samples, or of numerator / sample if a numerator is given. */
 static struct spread spread_of(const struct bench_result *result, double numerator)
 {
     uint32_t count = result->sample_count;
@@ -42,7 +42,7 @@ static struct spread spread_of(const struct bench_result *result, double numerat
     return (struct spread){ mean, count > 1 ? sqrt(squares / (count - 1)) : 0 };
 }
 
-/* Tokens of the test, in billionths: over a sample they give tokens per second. */
+/* Tokens of the test, times 10^9: divided by a sample in nanoseconds they are tokens per second. */
 static double tokens_of(const struct bench_result *result)
 {
     return 1e9 * ((double)result->test.prompt + (double)result->test.generate) *
@@ -101,7 +101,7 @@ static json_t *list_samples(const struct bench_result *result, double numerator)
     return list;
 }
 
-/* Keys and their order are those of llama-bench, as far as greta has what they mean. */
+/* The keys and their order are those of llama-bench, as far as greta has these values. */
 static json_t *make_row(const struct bench_result *result)
 {
     struct spread time = spread_of(result, 0), speed = spread_of(result, tokens_of(result));
@@ -130,7 +130,7 @@ static json_t *make_row(const struct bench_result *result)
         (json_int_t)time.mean, "stddev_ns", (json_int_t)time.deviation, "avg_ts", speed.mean,
         "stddev_ts", speed.deviation, "samples_ns", list_samples(result, 0), "samples_ts",
         list_samples(result, tokens_of(result)));
-    if (row && options->sequence_limit > 1) /* llama-bench has no word for it */
+    if (row && options->sequence_limit > 1) /* llama-bench has no such column */
         json_object_set_new(row, "n_parallel", json_integer(options->sequence_limit));
     return row;
 }

@@ -1,5 +1,5 @@
-/* bench_report.h - results of greta bench in the forms of llama-bench, so that both can be pasted
- * beside each other. */
+/* bench_report.h - prints results of greta bench in the formats of llama-bench, so that both can be
+ * compared. */
 #ifndef GRETA_CLI_BENCH_REPORT_H
 #define GRETA_CLI_BENCH_REPORT_H
 
@@ -16,8 +16,8 @@ struct bench_result {
     const struct model_report *report;
     const struct device_info *device;
     const struct engine_plan *plan;
-    uint32_t batch;   /* as asked for; the engine's own is in the plan */
-    uint32_t threads; /* that worked */
+    uint32_t batch;   /* as requested; the engine's plan has the actual one */
+    uint32_t threads; /* in use */
     const double *samples_ns;
     uint32_t sample_count;
     int64_t test_time; /* seconds since 1970, when it began */
@@ -30,7 +30,7 @@ enum bench_form { BENCH_MD, BENCH_JSON, BENCH_JSONL, BENCH_CSV, BENCH_FORM_COUNT
 
 struct bench_report;
 
-/* To standard output: rows of md, jsonl and csv as they come, json at the end. */
+/* Prints to standard output: rows of md, jsonl and csv as they come, json at the end. */
 MUST_CHECK enum status bench_report_create(enum bench_form form, struct bench_report **ret_report,
                                            struct error *err);
 MUST_CHECK enum status bench_report_add(struct bench_report *report,

@@ -1,8 +1,8 @@
 /* cli.h - the command line: commands and options as data, and what every command shares.
  *
- * This module alone reads the environment and writes to the terminal. A command is a row: its
- * options are a table of names, targets and help, from which parsing, --help, man pages and shell
- * completion are all made. */
+ * Only this module reads the environment and writes to the terminal. A command is a row: its
+ * options are a table of names, targets and help texts. Parsing, --help, man pages and shell
+ * completion are all made from that table. */
 #ifndef GRETA_CLI_CLI_H
 #define GRETA_CLI_CLI_H
 
@@ -30,12 +30,12 @@ enum cli_option_kind {
     CLI_TEXT, /* const char * */
     CLI_U32,
     CLI_U64,
-    CLI_I32, /* whole numbers of either sign */
+    CLI_I32, /* signed integers */
     CLI_F32,
     CLI_TEXT_LIST, /* struct cli_text_list: may be given several times */
 };
 
-/* What an option was given, in order. */
+/* The values of a repeated option, in order. */
 #define CLI_LIST_LIMIT 64
 struct cli_text_list {
     size_t count;
@@ -58,18 +58,18 @@ enum cli_completes {
     CLI_COMPLETES_FAULT,   /* names of planted faults */
 };
 
-/* A flag of llama.cpp that greta has nothing for. */
+/* A flag of llama.cpp that greta refuses. */
 struct cli_refusal {
-    const char *names;   /* as of an option */
+    const char *names;   /* as in struct cli_option */
     const char *instead; /* what to do */
 };
 
-/* Types a model can be written in (convert_type_name). */
+/* The types that greta writes models in (convert_type_name). */
 #define CLI_MODEL_TYPES "f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k"
 
-/* What every command takes. */
+/* Options of every command. */
 struct cli_common {
-    const char *colour; /* of CLI_COLOUR_VALUES; NULL: auto */
+    const char *colour; /* one of CLI_COLOUR_VALUES; NULL: auto */
     bool quiet;
 };
 #define CLI_COLOUR_VALUES "auto always never on off"
@@ -84,7 +84,7 @@ struct cli_command {
     const char *actions;  /* "show list": what the first operand may be, for completion; NULL */
     size_t operand_least, operand_most;
     const char *summary;     /* one line */
-    const char *description; /* paragraphs divided by blank lines */
+    const char *description; /* paragraphs separated by blank lines */
     const char *examples;    /* lines "command  # what it does" */
     const struct cli_option *options;
     size_t option_count;
@@ -98,19 +98,20 @@ struct cli_command {
 
 #define CLI_FOLDER_BYTES 1024
 
-/* What was read from the environment, once, in main. */
+/* The environment as it was read, once, in main. */
 struct cli_environment {
     bool guard_rail_disabled;    /* GRETA_DISABLE_GUARD_RAIL=1 */
     bool progress_shown;         /* stderr is a terminal */
     bool colour_out, colour_err; /* stdout and stderr are terminals that want colours */
-    /* Lines on copies to the host, as the first audits had them. */
+    /* Lines about copies to the host, in the format of the first audits. */
     bool d2h_trace;            /* GRETA_TRACE_MEMCPY=1 */
     bool d2h_audit;            /* GCORE_D2H_AUDIT=1 */
     bool d2h_debug;            /* GRETA_D2H_DEBUG=1 */
     const char *d2h_audit_log; /* GCORE_D2H_AUDIT_LOG: a file; NULL: stderr */
-    char *const *arguments;    /* the line as it was typed */
+    char *const *arguments;    /* the command line as typed */
     int argument_count;
-    const char *const *variables;            /* all of it, for children; ends in NULL */
+    const char *const *variables;            /* the whole environment, for child processes; ends in
+                                                NULL */
     char cache_folder[CLI_FOLDER_BYTES];     /* XDG_CACHE_HOME/greta; "" where there is no home */
     char runtime_folder[CLI_FOLDER_BYTES];   /* XDG_RUNTIME_DIR, else the temporary one */
     char temporary_folder[CLI_FOLDER_BYTES]; /* TMPDIR, else /tmp */
@@ -144,7 +145,7 @@ extern const struct cli_command cli_manual;
 extern const struct cli_command cli_completion;
 extern const struct cli_command cli_help;
 
-/* commands.c: the table of all of them. */
+/* commands.c */
 size_t cli_command_count(void);
 const struct cli_command *cli_command_at(size_t index);
 const struct cli_command *cli_command_find(const char *name); /* or NULL */
@@ -156,26 +157,26 @@ struct cli_variable {
 size_t cli_variable_count(void);
 const struct cli_variable *cli_variable_at(size_t index);
 
-/* run.c: everything main does. */
+/* run.c: does everything that main does. */
 enum cli_exit cli_run(int argument_count, char **arguments);
 
-/* cmd_audit.c: the child's side of an audit, which no list names. */
+/* cmd_audit.c: the worker of an audit; not in the list of commands. */
 enum cli_exit cli_audit_worker(int argument_count, char **arguments);
 
 /* options.c */
 
-/* Fills settings (already holding the defaults), common, and operands, which has room for
- * argument_count. *ret_help: --help was asked for; the rest is then not checked. */
+/* Fills settings (which hold the defaults already), common, and operands, which has room for
+ * argument_count. *ret_help: --help was given, and the rest of the line was not checked. */
 MUST_CHECK enum status cli_parse(const struct cli_command *command, int argument_count,
                                  char *const *arguments, void *settings, struct cli_common *common,
                                  const char **operands, size_t *ret_operand_count, bool *ret_help,
                                  struct error *err);
 
-/* The name of option number `index` in names, copied; false when there are no more. */
+/* Copies name number `index` of an option's names; false when there are no more. */
 bool cli_option_name(const struct cli_option *option, size_t index, char *name, size_t name_bytes);
 
-/* The word of a space-separated list that is nearest to `word`, if near enough; else NULL. The
- * result is copied to buffer. */
+/* The word of a space-separated list that is nearest to `word`, if it is near enough; otherwise
+ * NULL. The result is copied to buffer. */
 const char *cli_nearest(const char *word, const char *list, char *buffer, size_t buffer_bytes);
 
 /* help.c */
@@ -184,11 +185,11 @@ void cli_print_command_help(FILE *out, bool colour, const struct cli_command *co
 
 /* terminal.c */
 
-/* "greta inspect: text" on stderr; returns the exit code that goes with the status. */
+/* Prints "greta inspect: text" to stderr and returns the exit code for the status. */
 enum cli_exit cli_fail(const struct cli_invocation *invocation, const struct error *err);
 void cli_warn(const struct cli_invocation *invocation, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Progress of one long piece of work on stderr, when that is a terminal; stops at Ctrl-C. */
+/* Progress of one long operation on stderr, if that is a terminal; stops at Ctrl-C. */
 struct cli_progress {
     struct progress progress; /* give this to the worker */
     const char *what;
@@ -201,13 +202,13 @@ void cli_progress_begin(struct cli_progress *progress, const struct cli_invocati
                         const char *what, const char *unit);
 void cli_progress_end(struct cli_progress *progress); /* clears the line */
 
-/* Ctrl-C was pressed, or SIGTERM came. */
+/* True if Ctrl-C was pressed or SIGTERM came. */
 bool cli_is_interrupted(void);
 
-/* From now on Ctrl-C and SIGTERM end long work in order; a second one kills. */
+/* From now on Ctrl-C and SIGTERM end long work in order; the second one kills the process. */
 void cli_catch_interrupts(void);
-/* And a call they come upon is finished first: a write to a slow reader is not cut short. Waiting
- * for input is no longer interrupted either, so this comes after all input was read. */
+/* From now on an interrupted call is restarted, so that a write to a slow reader is not cut short.
+ * Waiting for input cannot be interrupted then, so call it after all input was read. */
 void cli_finish_calls(void);
 
 #endif

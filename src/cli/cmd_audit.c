@@ -61,11 +61,12 @@ static const struct cli_option options[] = {
       "one audit of this device at a time, and an environment in which runtimes serialise", NULL,
       false },
     { "--lang", "LANGUAGE", CLI_TEXT, AT(language),
-      "of the terminal and of report.html (default: en); both Markdown reports are always written",
+      "language of the terminal and of report.html (default: en); both Markdown reports are always "
+      "written",
       "en es", false },
     { "--artifacts", "DIR", CLI_TEXT, AT(artifacts),
       "where audits are kept: DIR/DATE/ID (default: artifacts)", NULL, true },
-    { "--author", "NAME", CLI_TEXT, AT(author), "who signs the report", NULL, false },
+    { "--author", "NAME", CLI_TEXT, AT(author), "name of the report's author", NULL, false },
     { "--resume", "DIR", CLI_TEXT, AT(resume),
       "finish the audit in this folder; rows that are finished are not run again, other options "
       "are those it was begun with",
@@ -73,17 +74,16 @@ static const struct cli_option options[] = {
     { "--inject", "PLAN", CLI_TEXT, AT(inject),
       "plant a fault in every row that is not bare (see greta infer --inject)", NULL,
       CLI_COMPLETES_FAULT },
-    { "--seed|-s", "N", CLI_U64, AT(seed), "of stress and sampling (default: 1)", NULL, false },
+    { "--seed|-s", "N", CLI_U64, AT(seed), "seed of stress and sampling (default: 1)", NULL,
+      false },
     { "--device|-dev", "NAME", CLI_TEXT, AT(device), "host, cuda:N, hip:N or auto (the default)",
       NULL, false },
     { "--repeats", "N", CLI_U32, AT(repeats), "runs of each intervention (default: 3)", NULL,
       false },
     { "--hang-limit", "SECONDS", CLI_U32, AT(hang_limit),
-      "no progress for so long is a hang (default: 30)", NULL, false },
+      "time without progress that counts as a hang (default: 30)", NULL, false },
     { "--no-self-test", NULL, CLI_FLAG, AT(no_self_test),
-      "do not plant faults where there is no self-test of this binary on this device; what it "
-      "would vouch for stays inconclusive",
-      NULL, false },
+      "do not run a missing self-test; hypotheses that need it stay inconclusive", NULL, false },
     { "--no-interventions", NULL, CLI_FLAG, AT(no_interventions),
       "do not rerun a faulty row with one thing changed", NULL, false },
     { "--no-search", NULL, CLI_FLAG, AT(no_search),
@@ -100,8 +100,8 @@ static const struct cli_option options[] = {
       "run the model once on the GPU, op by op, and every op once more on the host with the GPU's "
       "own inputs; names the first op outside its tolerance. With --matrix, as part of the audit",
       "host", false },
-    { "--copies", "N", CLI_U32, AT(copies), "of each path of --transfers (default: 200)", NULL,
-      false },
+    { "--copies", "N", CLI_U32, AT(copies), "copies on each path of --transfers (default: 200)",
+      NULL, false },
     { "--keep", "N", CLI_U32, AT(archive.keep),
       "with prune: the newest N finished audits stay; 0 removes the one that `last` points to too",
       NULL, false },
@@ -111,7 +111,7 @@ static const struct cli_option options[] = {
     { "--unfinished", NULL, CLI_FLAG, AT(archive.unfinished),
       "with prune: also audits that were interrupted and that no process works on", NULL, false },
     { "--dry-run", NULL, CLI_FLAG, AT(archive.dry_run),
-      "with prune: only say what would be removed", NULL, false },
+      "with prune: only print what would be removed", NULL, false },
     { "--json", NULL, CLI_FLAG, AT(json), "print JSON", NULL, false },
 };
 
@@ -200,7 +200,8 @@ static enum status fill_options(const struct cli_invocation *invocation, struct 
 
 /* ---- Audits that were made ------------------------------------------------------------------ */
 
-/* Flags of an audit would silently do nothing: only --artifacts and --json, and those of prune. */
+/* list, show and prune refuse the flags of an audit, which would have no effect: they take only
+ * --artifacts, --json and the flags of prune. */
 static enum status check_archive_flags(const struct settings *settings, struct error *err)
 {
     struct settings rest = *settings;
@@ -240,7 +241,7 @@ static enum cli_exit exit_of(enum audit_outcome outcome)
     }
 }
 
-/* Of an audit that could not run: 1 would mean that something is wrong with the audited. */
+/* Exit code of an audit that could not run: 1 would mean that the audited run is faulty. */
 static enum cli_exit fail(const struct cli_invocation *invocation, const struct error *err)
 {
     enum cli_exit code = cli_fail(invocation, err);
@@ -274,13 +275,13 @@ static enum cli_exit run_whole(const struct cli_invocation *invocation, struct w
     return code;
 }
 
-/* Without rows of its own, --compare is a check that stands alone. */
+/* Without a matrix, --compare runs alone. */
 static bool is_compare_alone(const struct settings *settings)
 {
     return settings->compare && settings->matrix == defaults.matrix;
 }
 
-/* Those that print a table and say yes or no. */
+/* The checks that print a table and pass or fail. */
 static enum cli_exit run_check(const struct cli_invocation *invocation, struct watch *watch,
                                const struct campaign_options *campaign)
 {
@@ -337,7 +338,7 @@ static enum cli_exit run_audit(const struct cli_invocation *invocation)
     return code;
 }
 
-/* The child's side of an audit; started by the audit itself, so that it is in no list. */
+/* The worker of an audit. The audit starts it itself, so it is in no list. */
 enum cli_exit cli_audit_worker(int argument_count, char **arguments)
 {
     struct error err;
@@ -361,19 +362,18 @@ const struct cli_command cli_audit = {
     .operand_most = AUDIT_WORKLOAD_WORDS,
     .summary = "find out whether runs are sound, and what the cause is if not",
     .description =
-        "Runs a workload in child processes, as often as the matrix says: bare rows as they "
-        "are, audit rows recorded and checked, stress rows also with other streams, chunking, "
-        "pauses, memory pressure and context from a seed. The workload is the model on the prompt, "
-        "with the options of greta infer after -- (greta audit -- --max-tokens 32 --threads 4); "
-        "and, for a fixed small share, a workload of "
-        "several streams, marks, graphs and staging slots, so that what a single stream cannot "
-        "show is looked at too. A crash, a hang or a kill of a child is something the audit "
-        "reports.\n\n"
+        "Runs a workload in child processes, as often as the matrix says: bare rows record "
+        "nothing, audit rows are recorded and checked, stress rows also have other streams, "
+        "chunks, pauses, memory pressure and context, chosen by a seed. The workload is the model "
+        "on the prompt, with the options of greta infer after -- (greta audit -- --max-tokens 32 "
+        "--threads 4); a small fixed share of iterations also runs several streams, marks, graphs "
+        "and staging slots, to test what a single stream cannot show. The audit reports a crash, a "
+        "hang or a kill of a child.\n\n"
         "Every hypothesis gets a verdict: CONFIRMED with the op, layer, step, tensor and bytes; "
-        "REFUTED where its detector ran, passed its self-test on this binary and device and saw "
-        "the path taken; EXCLUDED where it cannot be expressed; else INCONCLUSIVE, with what is "
+        "REFUTED if its detector ran, passed its self-test on this binary and device, and the path "
+        "was exercised; EXCLUDED if it cannot be expressed; otherwise INCONCLUSIVE, with what is "
         "missing. When something goes wrong, the faulty row is run again with one thing changed, "
-        "beside a run without the change.\n\n"
+        "in turn with runs without the change.\n\n"
         "Everything goes to ARTIFACTS/DATE/ID: manifest.json, summary.json, report.en.md, "
         "report.es.md, report.html, timeline.json, findings.sarif, junit.xml, run/. After every "
         "row the folder is a valid record of what is known; --resume finishes it.\n\n"
@@ -384,13 +384,13 @@ const struct cli_command cli_audit = {
         "not an audit. ARTIFACTS/last is a link to the newest finished audit; a --baseline that "
         "does not exist yet means a first run.\n\n"
         "--self-test plants every fault there is, each in a child, and prints whether it is found "
-        "with the right culprit. An audit uses the result of the same binary on the same device, "
-        "and makes it first where there is none.\n\n"
-        "When equal runs differ, or values are not finite, and only the place where that was seen "
-        "is known, the audit searches: it runs the row again with every op's inputs and outputs "
-        "hashed (or outputs scanned) in stream order, and names the first op whose inputs agree "
-        "and whose output does not. If hashing makes the difference go away, it hashes less and "
-        "gives the interval that is left.\n\n"
+        "with the right culprit. An audit needs a self-test of the same binary on the same device, "
+        "and runs it first if there is none.\n\n"
+        "If equal runs differ, or values are not finite, and it is only known where that was seen, "
+        "the audit searches for the cause: it runs the row again with every op's inputs and "
+        "outputs hashed (or outputs scanned) in stream order, and names the first op whose inputs "
+        "agree and whose output does not. If the difference disappears because of the hashing, it "
+        "hashes less and reports the interval that is left.\n\n"
         "--compare host runs the model once on the GPU and each op once more on the host, with the "
         "GPU's own inputs and the file's own weights, and names the first op whose output is "
         "outside its tolerance (docs/ops.md). Exit status 0 if none is, 1 if one is, 3 if the "

@@ -1,7 +1,7 @@
-/* cmd_bench.c - greta bench: speed of a model, in the table people paste beside each other's.
- * Prompts are arbitrary tokens, and so is the first one a sequence writes; then it goes on with the
- * most likely one, as greedy decoding does. Tokenizing and sampling are not measured; one run warms
- * up. */
+/* cmd_bench.c - greta bench: the speed of a model, in the format of llama-bench. Prompts are
+ * arbitrary tokens, and so is the first token of a sequence; after that it takes the likeliest one,
+ * as greedy decoding does. Tokenizing and sampling are not measured. The first run of each test is
+ * a warm-up. */
 #include "campaign/campaign.h"
 #include "cli/audit_options.h"
 #include "cli/bench_cost.h"
@@ -83,7 +83,7 @@ static const struct cli_option options[] = {
     { "--audit", "LEVEL", CLI_TEXT, AT(audit), CLI_AUDIT_HELP, CLI_AUDIT_LEVELS, false },
     { "--flight", "FILE", CLI_TEXT, AT(flight), CLI_FLIGHT_HELP, NULL, true },
     { "--inject", "PLAN", CLI_TEXT, AT(inject),
-      "plant a fault, to see what --audit says of it (see greta infer --inject)", NULL,
+      "plant a fault, to see what --audit reports (see greta infer --inject)", NULL,
       CLI_COMPLETES_FAULT },
     { "--audit-cost", NULL, CLI_FLAG, AT(audit_cost),
       "measure what --audit adds to generation: off, log and guard in turn, -r rounds of -n tokens",
@@ -100,7 +100,7 @@ struct bench {
     const struct cli_invocation *invocation;
     const struct settings *settings;
     struct default_model bundled;
-    const char *model; /* path: the one named, or the bundled one */
+    const char *model; /* path of the named or the bundled model */
     struct bench_tests tests;
     struct gguf_file *file;
     struct model_report report;
@@ -117,7 +117,7 @@ struct bench {
     double samples_ns[REPEAT_LIMIT];
 };
 
-/* Nothing more is measured: closes engine and device, and finishes the audit. */
+/* Closes engine and device, and finishes the audit. */
 static void stop(struct bench *bench)
 {
     if (!bench->device && bench->audit && !bench->stopped) { /* nothing was recorded */
@@ -133,7 +133,7 @@ static void stop(struct bench *bench)
     cli_audit_finish(bench->audit);
     bench->engine = NULL;
     bench->device = NULL;
-    bench->inject = NULL; /* it went with the device */
+    bench->inject = NULL; /* the device owned it */
 }
 
 static void release(struct bench *bench)
@@ -151,7 +151,7 @@ static uint32_t batch_asked(const struct settings *settings)
     return settings->batch ? settings->batch : BATCH_DEFAULT;
 }
 
-/* What is to be run, and on what; nothing is opened but the file. */
+/* Plans the tests and picks the device; opens nothing but the file. */
 static enum status plan_model(struct bench *bench, struct error *err)
 {
     const struct settings *settings = bench->settings;
@@ -170,7 +170,7 @@ static enum status plan_model(struct bench *bench, struct error *err)
     TRY(cli_device_name(settings->device, settings->gpu_layers, bench->device_name,
                         sizeof(bench->device_name), err));
     TRY(cli_check_threads(settings->threads, err));
-    /* "auto" becomes what is there: the size of a batch depends on it. */
+    /* "auto" becomes a device that exists, because the size of a batch depends on it. */
     char asked[sizeof(bench->device_name)];
     snprintf(asked, sizeof(asked), "%s", bench->device_name);
     all_resolve(asked, ops_gpu_image(), bench->device_name);
@@ -194,7 +194,7 @@ static enum status open_model(struct bench *bench, struct error *err)
     struct device_options device_options = { .thread_count = settings->threads,
                                              .gpu_image = ops_gpu_image() };
     if (settings->inject) {
-        struct campaign_extent extent = { 0 }; /* steps go on from test to test */
+        struct campaign_extent extent = { 0 }; /* steps are counted through all tests */
         TRY(campaign_check_inject(settings->inject, bench->file, &extent, err));
         TRY(inject_parse(settings->inject, &bench->plan, err));
     }
@@ -359,16 +359,15 @@ const struct cli_command cli_bench = {
     .operands = "",
     .summary = "measure the speed of a model",
     .description =
-        "Measures tokens per second of reading a prompt (pp) and of writing (tg), each repeated, "
-        "and prints the mean and standard deviation in the form of llama-bench, so that both can "
-        "be compared: columns, JSON keys and options have the same names. Machines differ from "
-        "minute to minute: compare only what was measured in turn. What is read is arbitrary; what "
-        "is written is an arbitrary token and then, each time, the most likely one; on a GPU the "
-        "next step is queued before that one is waited for, as greta infer --greedy does it.\n\n"
-        "--audit-cost does that for the audit levels: a model for each of off, log and guard is "
-        "open, "
-        "they generate in turn, and each run is compared with the one without audit beside it. The "
-        "weights are in memory twice meanwhile (guard has its own copy).\n\n"
+        "Measures tokens per second of prefill (pp) and decode (tg), each repeated, and prints the "
+        "mean and standard deviation in the format of llama-bench, so that both can be compared: "
+        "columns, JSON keys and options have the same names. The speed of a machine changes from "
+        "minute to minute: compare only what was measured in turn. Prompts are arbitrary tokens; "
+        "decode begins with an arbitrary token and then takes the likeliest one; on a GPU the next "
+        "step is queued before that one is waited for, as greta infer --greedy does it.\n\n"
+        "--audit-cost measures the audit levels: a model is open for each of off, log and guard, "
+        "they decode in turn, and each run is compared with the run without audit of the same "
+        "round. The weights are in memory twice (guard has its own copy).\n\n"
         "Exit status 1 if --audit found something, however fast it was; 3 if it could not run or "
         "be recorded.",
     .examples = "  greta bench   # the model that comes with greta\n"

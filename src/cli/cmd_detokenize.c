@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Twelve bytes are an id with its space: as many ids as the longest text can have. */
+/* An id with its space takes at most twelve bytes: as many ids as the longest text can have. */
 #define INPUT_LIMIT_BYTES (12u * (size_t)TOKENIZER_TEXT_LIMIT_BYTES)
 #define WORD_BREAKS " \t\r\n,[]"
 
@@ -43,7 +43,7 @@ static enum status add_id(struct tokenizer_decoder *decoder, const char *word, s
     return tokenizer_decoder_add(decoder, (uint32_t)id, out, err);
 }
 
-/* Ids divided by spaces, line ends or commas: what tokenize --ids prints, or a list of JSON. */
+/* Ids separated by spaces, line ends or commas: what tokenize --ids prints, or a JSON list. */
 static enum status add_ids(struct tokenizer_decoder *decoder, const char *words, struct text *out,
                            struct error *err)
 {
@@ -123,9 +123,9 @@ const struct cli_command cli_detokenize = {
     .operand_most = SIZE_MAX,
     .summary = "show the text of token ids",
     .description =
-        "Prints the text of the ids, and nothing behind it: with --raw, what greta tokenize --ids "
-        "made of any bytes comes back as the same bytes. ID - takes the ids from standard input, "
-        "divided by spaces, line ends or commas.",
+        "Prints the text of the ids and nothing else, not even a newline: with --raw, the ids that "
+        "greta tokenize --ids made of any bytes give the same bytes. ID - reads the ids from "
+        "standard input, separated by spaces, line ends or commas.",
     .examples =
         "  greta detokenize --model model.gguf 1 9038 2501 263 931\n"
         "  greta tokenize -m model.gguf --ids - < a | greta detokenize -m model.gguf --raw - > b\n",

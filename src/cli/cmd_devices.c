@@ -1,4 +1,5 @@
-/* cmd_devices.c - greta devices: what could run a model here, and why the rest could not. */
+/* cmd_devices.c - greta devices: the devices that can run a model here, and why the others cannot.
+ */
 #include "cli/cli.h"
 #include "cli/device_choice.h"
 

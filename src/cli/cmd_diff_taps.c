@@ -1,4 +1,5 @@
-/* cmd_diff_taps.c - greta diff-taps: two runs' taps, and the first tensor in which they differ. */
+/* cmd_diff_taps.c - greta diff-taps: compares the taps of two runs and names the first tensor that
+ * differs. */
 #include "cli/cli.h"
 
 #include "tap/tap.h"

@@ -57,7 +57,7 @@ static const struct cli_option options[] = {
 
 #define CONTEXT_DEFAULT 512u
 
-/* Everything a run holds, released together. */
+/* Everything that a run holds, released together. */
 struct run {
     const struct cli_invocation *invocation;
     const struct settings *settings;
@@ -93,7 +93,7 @@ static enum status check_settings(const struct settings *settings, struct error 
     if (settings->divergence_limit != 0 && !settings->kl_base)
         return error_set(err, STATUS_USAGE,
                          "--max-kl: expected --kl-base FILE with it, found none");
-    /* Written so that NaN is refused too. */
+    /* The comparison is written so that NaN is refused too. */
     if (!(settings->divergence_limit >= 0) || !(settings->perplexity_limit >= 0))
         return error_set(err, STATUS_USAGE,
                          "--max-perplexity, --max-kl: expected limits above 0, found %g and %g",
@@ -131,7 +131,7 @@ static enum status read_text(struct run *run, struct error *err)
     return status;
 }
 
-/* What a chunk is: as asked, as in the base, or as is usual. */
+/* The size of a chunk: as requested, as in the base, or the default. */
 static enum status choose_chunks(struct run *run, struct error *err)
 {
     uint32_t trained = run->report.config.context_length, context = run->settings->context;
@@ -227,7 +227,7 @@ static void emit_comparison(struct emit *emit, const struct run *run,
     emit_object_end(emit);
 }
 
-/* What was limited, as it came out. Written so that NaN passes no limit. */
+/* The result of a gate. The comparison is written so that NaN passes no limit. */
 struct gate {
     const char *name;
     double limit, value;
@@ -240,7 +240,7 @@ static bool is_passed(const struct gate *gate)
 
 #define GATE_LIMIT 2
 
-/* The gates that were asked for. */
+/* The gates that were requested. */
 static size_t list_gates(const struct run *run, const struct evaluate_result *result,
                          struct gate gates[GATE_LIMIT])
 {
@@ -302,7 +302,7 @@ static enum status print_result(const struct run *run, const struct evaluate_res
     return status;
 }
 
-/* A gate that was not passed is printed and is exit status 1. */
+/* A gate that failed is printed and gives exit status 1. */
 static bool is_within_limits(const struct run *run, const struct evaluate_result *result)
 {
     struct gate gates[GATE_LIMIT];

@@ -1,4 +1,5 @@
-/* cmd_flight.c - greta flight: what a recording holds, as a summary, as lines, as a timeline. */
+/* cmd_flight.c - greta flight: the contents of a recording, as a summary, as lines, or as a
+ * timeline. */
 #include "base/outfile.h"
 #include "cli/cli.h"
 #include "cli/flight_list.h"
@@ -49,7 +50,7 @@ enum action { ACTION_SHOW, ACTION_LIST, ACTION_EVENTS, ACTION_EXPORT };
 
 /* ---- The request ---------------------------------------------------------------------------- */
 
-/* `list FILE` is `events FILE`, as it was before folders could be listed. */
+/* `list FILE` means `events FILE`, as it did before folders could be listed. */
 static enum status find_action(const struct cli_invocation *invocation, enum action *ret,
                                struct error *err)
 {
@@ -117,7 +118,7 @@ static enum status make_filter(const struct settings *settings, struct report_fi
     return copy_name("--op", settings->op, ret->op, sizeof(ret->op), err);
 }
 
-/* Flags that would silently do nothing are refused. */
+/* Flags that would have no effect are refused. */
 static enum status check_flags(const struct settings *settings, enum action action,
                                struct error *err)
 {
@@ -183,7 +184,7 @@ static enum status write_events(const struct flight_reader *reader,
     return status;
 }
 
-/* reader NULL: the recordings of the folder `path`. */
+/* reader NULL: list the recordings of the folder `path`. */
 static enum status show(const struct cli_invocation *invocation, const char *path,
                         const struct flight_reader *reader, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* cmd_infer.c - greta infer: a prompt, and what the model makes of it. */
+/* cmd_infer.c - greta infer: runs a model on a prompt. */
 #include "cli/colour.h"
 #include "cli/device_choice.h"
 #include "cli/infer_run.h"
@@ -134,7 +134,7 @@ static void show_prompt(const struct infer_run *run)
 static enum status generate(struct infer_run *run, struct infer_summary *summary, struct error *err)
 {
     cli_finish_calls();
-    cli_progress_begin(&run->progress, run->invocation, "reading the prompt", "tokens");
+    cli_progress_begin(&run->progress, run->invocation, "prefill", "tokens");
     show_prompt(run);
     enum status status = write_text(run, summary, err);
     cli_progress_end(&run->progress);
@@ -197,7 +197,7 @@ static enum cli_exit run_once(const struct cli_invocation *invocation)
     status = generate(&run, &summary, &err);
     summary.total_ns = clock_ns() - run.start_ns;
     summary.peak_bytes = device_peak_bytes(run.device);
-    /* The text is there, but it is not what the model makes of the prompt. */
+    /* There is a text, but it is not what the model makes of the prompt. */
     if (!status && device_trap_count(run.device) > 0)
         status = error_set(&err, STATUS_REFUSED,
                            "%" PRIu64 " times an index was past its bound and the access was "
@@ -226,33 +226,30 @@ const struct cli_command cli_infer = {
     .operand_most = 1,
     .summary = "run a model on a prompt",
     .description =
-        "Reads a prompt, and writes what the model makes of it to standard output as it comes; "
-        "everything else goes to standard error: at the end the timings, STATUS=OK (or "
-        "FAILED, INTERRUPTED, FINDINGS, INCONCLUSIVE, and why), and the memory used. greta_infer "
-        "is another name of this "
-        "command.\n\n"
-        "Sampling works in the order users know: penalties, top-k, top-p, min-p, temperature. With "
-        "--greedy or --temp 0 it always takes the likeliest token. On the host, results have the "
-        "same bits whatever the number of threads or the batch size. Ctrl-C ends in order with "
-        "what was written; a second one kills.\n\n"
+        "Runs the model on a prompt and writes its text to standard output as it is generated; "
+        "everything else goes to standard error: at the end the timings, STATUS=OK (or FAILED, "
+        "INTERRUPTED, FINDINGS, INCONCLUSIVE, and why), and the memory used. greta_infer is "
+        "another name of this command.\n\n"
+        "Sampling has the usual order: penalties, top-k, top-p, min-p, temperature. --greedy and "
+        "--temp 0 always take the likeliest token. On the host, results have the same bits "
+        "whatever the number of threads or the batch size. Ctrl-C ends the run in order and keeps "
+        "the text so far; a second one kills it.\n\n"
         "Several prompts (--prompt several times, or a file divided by --prompt-separator) run "
         "--parallel at a time; each one's text is written whole, in their order, and does not "
         "depend on the others. With --json every line has the number of its prompt (sequence).\n\n"
-        "--tap takes values out while the model runs, each as an array NumPy can read: wo (what "
+        "--tap copies tensors out while the model runs, each as an array for NumPy: wo (what "
         "attention adds), norm (input, output and weight of every norm), attn (query, key, value "
         "and result of one head), mlp, kv (a layer's cache, decoded), logits, hidden. A NaN or an "
-        "infinity in a tap or in logits ends the run and says where it first came up, unless "
+        "infinity in a tap or in logits ends the run and says where it first appeared, unless "
         "--allow-nan.\n\n"
         "--audit records what the model does with the device in a new flight file, which is whole "
-        "even if the process is killed, and says at the end what was wrong with it, if anything "
-        "(see greta audit for verdicts): then the status is FINDINGS. greta flight list shows the "
-        "recordings there are. GCORE_D2H_AUDIT=1 (to GCORE_D2H_AUDIT_LOG=FILE), "
-        "GRETA_TRACE_MEMCPY=1 "
-        "and GRETA_D2H_DEBUG=1 print a line or more for every copy from the device.\n\n"
+        "even if the process is killed, and reports at the end what was wrong, if anything (see "
+        "greta audit for verdicts): then the status is FINDINGS. greta flight list shows the "
+        "recordings. GCORE_D2H_AUDIT=1 (to GCORE_D2H_AUDIT_LOG=FILE), GRETA_TRACE_MEMCPY=1 and "
+        "GRETA_D2H_DEBUG=1 print a line or more for every copy from the device.\n\n"
         "Exit status 1 if the guard rail refuses the model, generation fails, a kernel met an "
-        "index "
-        "past its bound, or the audit found something; 3 if it could not begin or be recorded, 4 "
-        "if the audit could not be finished, 130 if it was interrupted.",
+        "index past its bound, or the audit found something; 3 if it could not begin or be "
+        "recorded, 4 if the audit could not be finished, 130 if it was interrupted.",
     .examples = "  greta infer \"Once upon a time\"\n"
                 "  greta infer --model model.gguf --prompt \"Once upon a time\" --greedy\n"
                 "  greta infer -m model.gguf -f prompt.txt -n 100 --seed 7\n"

@@ -182,7 +182,7 @@ static void emit_tensors(struct emit *emit, const struct gguf_file *file)
 
 /* ---- Memory and verdict --------------------------------------------------------------------- */
 
-/* What greta infer would take on the host, for one sequence. */
+/* The memory that greta infer would take on the host, for one sequence. */
 static void emit_memory(struct emit *emit, const struct model_report *report, uint32_t context)
 {
     struct ops ops = { .host_path = cpu_path_best() };
@@ -299,7 +299,7 @@ const struct cli_command cli_inspect = {
     .operands = "FILE",
     .operand_least = 1,
     .operand_most = 1,
-    .summary = "tell what a GGUF file is and whether it can run",
+    .summary = "say what a GGUF file is and whether it can run",
     .description =
         "Reads the header of a GGUF file (any part of a split one) without touching the weights, "
         "and "

@@ -54,7 +54,7 @@ static const struct cli_option options[] = {
       "what was written as JSON on standard output", NULL, false },
 };
 
-/* A shape to start from when nothing is known: the tiny one's numbers, under another name. */
+/* The shape to start from if none is named: the numbers of the tiny one, under another name. */
 static enum status resolve_shape(const struct settings *settings, struct model_shape *ret,
                                  struct error *err)
 {

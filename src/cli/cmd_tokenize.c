@@ -26,7 +26,7 @@ static const struct cli_option options[] = {
 
 /* ---- Printing ------------------------------------------------------------------------------- */
 
-/* In quotes, on one line, so that every byte can be told. */
+/* In quotes, on one line, with every byte visible. */
 static void add_quoted(struct text *text, struct text_view view)
 {
     text_add(text, "\"");

@@ -28,33 +28,34 @@ static const struct cli_option options[] = {
       "transfers by kind and size, copies that stall or use pageable memory, waits, memory peaks",
       NULL, false },
     { "--narrow", NULL, CLI_FLAG, AT(narrow),
-      "where a fault leaves several launches, run the program again with a wait after each of them",
+      "if several launches may have made a fault, run the program again with a wait after each of "
+      "them",
       NULL, false },
     { "--error-exitcode", "N", CLI_I32, AT(error_exit_code),
-      "exit with N if a root cause was found or a defect was seen, and with 4 if nothing could be looked at (default: "
-      "with the program's own code)",
+      "exit with N if a root cause was found or a defect was seen, and with 4 if nothing could be "
+      "checked (default: with the program's own code)",
       NULL, false },
     { "--inconclusive-exitcode", "N", CLI_I32, AT(inconclusive_exit_code),
       "exit with N if the verdict is INCONCLUSIVE and the program itself succeeded", NULL, false },
     { "--artifacts", "DIR", CLI_TEXT, AT(artifacts),
       "keep recordings and reports in DIR/DATE/ID, as greta audit does", NULL, true },
-    { "--backend", "NAME", CLI_TEXT, AT(backend), "which calls to look at (default: auto, all)",
+    { "--backend", "NAME", CLI_TEXT, AT(backend), "which calls to record (default: auto, all)",
       "auto cuda hip", false },
     { "--cupti", "FILE", CLI_TEXT, AT(cupti),
       "the libcupti to use (default: the program's own, the toolkit's)", NULL, true },
     { "--records", "N", CLI_U32, AT(records),
       "calls a recording holds before old ones are overwritten (default: 262144)", NULL, false },
-    { "--author", "NAME", CLI_TEXT, AT(author), "who signs the report", NULL, false },
+    { "--author", "NAME", CLI_TEXT, AT(author), "name of the report's author", NULL, false },
     { "--lang", "LANGUAGE", CLI_TEXT, AT(language),
-      "of all that is printed and of report.html (default: en)", "en es", false },
+      "language of all that is printed and of report.html (default: en)", "en es", false },
     { "--quiet|-q", NULL, CLI_FLAG, AT(quiet), "print nothing if the verdict is CLEAN", NULL,
       false },
-    { "--json", NULL, CLI_FLAG, AT(json), "print summary.json instead of words", NULL, false },
+    { "--json", NULL, CLI_FLAG, AT(json), "print summary.json instead of text", NULL, false },
 };
 
 /* ---- Signals -------------------------------------------------------------------------------- */
 
-/* The last one that came; the handler's only means to say so. */
+/* The last signal that came; only the handler sets it. */
 static volatile sig_atomic_t came;
 
 static void on_signal(int number)
@@ -69,7 +70,8 @@ static int take_signal(void)
     return number;
 }
 
-/* They are the program's: it is told, and we wait for what it makes of them. */
+/* Signals are for the program: greta passes them on and waits for what the program makes of them.
+ */
 static void catch_signals(void)
 {
     struct sigaction action = { .sa_handler = on_signal };
@@ -78,7 +80,7 @@ static void catch_signals(void)
         sigaction(trace_signals[i], &action, NULL);
 }
 
-/* As the program ended: who started us sees the same signal. */
+/* Ends as the program did: the caller of greta sees the same signal. */
 static void end_by(int number)
 {
     struct sigaction action = { .sa_handler = SIG_DFL };
@@ -94,8 +96,8 @@ static void end_by(int number)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* Of a program that succeeded with a verdict that leaves things open; -1: its own. A gate that was
- * asked for and has looked at nothing must not pass. */
+/* Exit code if the program succeeded but the verdict leaves something open; -1: the program's own.
+ * A gate that was requested and could check nothing must not pass. */
 static int32_t open_exit_code(const struct settings *settings, const struct trace_result *result)
 {
     if (result->outcome != AUDIT_INCONCLUSIVE || result->signal || result->exit_code)
@@ -127,7 +129,7 @@ static void print(const struct settings *settings, const struct trace_result *re
                                      : "a verdict was asked for and it is inconclusive");
 }
 
-/* The program's own, unless a gate wants the verdict. */
+/* The program's exit code, unless a gate overrides it. */
 static enum cli_exit exit_of(const struct settings *settings, const struct trace_result *result)
 {
     if (settings->error_exit_code >= 0 &&
@@ -188,7 +190,7 @@ static enum cli_exit run_trace(const struct cli_invocation *invocation)
     enum cli_exit code;
     if (status) {
         code = cli_fail(invocation, &err);
-        code = code == CLI_EXIT_FAILED ? CLI_EXIT_CANNOT : code; /* 1 would be the program's */
+        code = code == CLI_EXIT_FAILED ? CLI_EXIT_CANNOT : code; /* 1 is the program's */
     } else {
         print(settings, &result, invocation->colour_err);
         code = exit_of(settings, &result);
@@ -205,27 +207,26 @@ const struct cli_command cli_trace = {
     .operand_most = SIZE_MAX,
     .summary = "audit the GPU calls of any program, unmodified",
     .description =
-        "Runs PROGRAM and watches its calls of CUDA or HIP: allocations, copies, fills, launches "
+        "Runs PROGRAM and records its calls of CUDA or HIP: allocations, copies, fills, launches "
         "with their pointer arguments, streams, events, waits, graphs, pinned memory, errors. The "
-        "program is not changed, rebuilt or held up; its input, output, signals and exit code are "
-        "its own. What is found is printed on stderr when it has ended, however it ended.\n\n"
-        "Found are copies and fills past an allocation, from or to freed memory, the wrong way; "
-        "double frees; frees while queued work uses the memory; pinned memory rewritten before "
-        "its copy was waited for; unordered copies of the same bytes; waits missing between "
+        "program is not changed or rebuilt, and keeps its input, output, signals and exit code. "
+        "Findings are printed on stderr when it has ended, however it ended.\n\n"
+        "greta finds copies and fills past an allocation, from or to freed memory, or in the wrong "
+        "direction; double frees; frees while queued work uses the memory; pinned memory rewritten "
+        "before its copy was waited for; unordered copies of the same bytes; waits missing between "
         "streams; graphs with freed pointers; leaks; the launches a fault can come from. Each "
-        "names both calls, with the functions that made them, and their source lines where the "
-        "program has debug information (-g) and libdw is installed. What a kernel does with a "
-        "pointer is not known: findings that rest on it are called possible, with the reason, and "
-        "never CONFIRMED.\n\n"
+        "finding names both calls, with their call stacks, and source lines if the program has "
+        "debug information (-g) and libdw is installed. What a kernel does with a pointer is not "
+        "known: findings that rest on it are called possible, with the reason, and never "
+        "CONFIRMED.\n\n"
         "CUDA programs load libgreta_trace_cuda.so through the driver (CUDA_INJECTION64_PATH) and "
         "need libcupti, which comes with the CUDA toolkit and with PyTorch; HIP programs have "
-        "libgreta_trace_hip.so preloaded. Where no call could be seen the verdict is INCONCLUSIVE "
-        "and says why.\n\n"
+        "libgreta_trace_hip.so preloaded. If no call could be seen the verdict is INCONCLUSIVE and "
+        "says why.\n\n"
         "Exit status: the program's own; N of --error-exitcode if a root cause was found or a "
-        "defect was seen; N of "
-        "--inconclusive-exitcode if the verdict is INCONCLUSIVE and the program succeeded; 4 if "
-        "--error-exitcode was given without it, the program succeeded and nothing could be looked "
-        "at; 3 if the program could not be started.",
+        "defect was seen; N of --inconclusive-exitcode if the verdict is INCONCLUSIVE and the "
+        "program succeeded; 4 if --error-exitcode was given without it, the program succeeded and "
+        "nothing could be checked; 3 if the program could not be started.",
     .examples = "  greta trace -- ./my_program\n"
                 "  greta trace --summary -- python3 infer.py\n"
                 "  greta trace --error-exitcode 99 --artifacts traces -- ./tests\n"

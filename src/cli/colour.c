@@ -1,6 +1,6 @@
-/* colour.c - colours of words, where a terminal shows them. What is printed is made without
- * colours; words that say how something ended get theirs on the way out, so that every table,
- * report and status has the same ones. */
+/* colour.c - colours for words on a terminal. Text is made without colours; words that say how
+ * something ended are coloured as they are written, so that every table, report and status has the
+ * same colours. */
 #include "cli/colour.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static const char *const escapes[] = {
 };
 _Static_assert(COUNT_OF(escapes) == CLI_COLOUR_COUNT, "every colour has its escape");
 
-/* A word that is the beginning of another stands after it. tools/film.py has the same colours. */
+/* A word that is the beginning of another comes after it. tools/film.py has the same colours. */
 static const struct {
     const char *word;
     enum cli_colour colour;
@@ -55,13 +55,13 @@ const char *cli_colour_end(bool on)
     return on ? END : "";
 }
 
-/* Does the word end there: no letter, digit or dash follows? */
+/* True if the word ends there: no letter, digit or dash follows. */
 static bool ends_at(const char *at)
 {
     return *at == '\0' || strchr(" \n\t.,:;)", *at) != NULL;
 }
 
-/* Length of the word of the table that stands at `at`; 0: none. */
+/* Length of the table's word at `at`; 0: none. */
 static size_t find_word(const char *at, enum cli_colour *ret_colour)
 {
     for (size_t i = 0; i < COUNT_OF(words); i++) {

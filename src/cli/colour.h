@@ -1,5 +1,5 @@
-/* colour.h - colours of statuses, verdicts, errors and headings. Whether there are any is decided
- * once, in run.c: --color, NO_COLOR, TERM, and whether a terminal is there. */
+/* colour.h - colours of statuses, verdicts, errors and headings. run.c decides once whether colours
+ * are used: --color, NO_COLOR, TERM, and whether the output is a terminal. */
 #ifndef GRETA_CLI_COLOUR_H
 #define GRETA_CLI_COLOUR_H
 
@@ -20,9 +20,9 @@ enum cli_colour {
 const char *cli_colour_begin(bool on, enum cli_colour colour);
 const char *cli_colour_end(bool on);
 
-/* Writes text; where `on`, words of statuses and verdicts have their colours. */
+/* Writes text; if `on`, statuses and verdicts in it are coloured. */
 void cli_put_coloured(FILE *out, bool on, const char *text);
-/* The same of a text whose first line is a heading. */
+/* The same for a text whose first line is a heading. */
 void cli_put_table(FILE *out, bool on, const char *text);
 
 #endif

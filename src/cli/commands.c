@@ -1,4 +1,4 @@
-/* commands.c - the commands greta has, in the order of --help. */
+/* commands.c - the table of commands, in the order of --help. */
 #include "cli/cli.h"
 
 #include <string.h>

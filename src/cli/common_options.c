@@ -1,4 +1,4 @@
-/* common_options.c - what every command takes, beside its own options. */
+/* common_options.c - the options of every command. */
 #include "cli/cli.h"
 
 #define AT(field) offsetof(struct cli_common, field)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Option number `index` of a command: its own, then those of all commands; NULL behind the last. */
+/* Option number `index` of a command: first its own, then the common ones; NULL after the last. */
 static const struct cli_option *option_at(const struct cli_command *command, size_t index)
 {
     if (index < command->option_count)

@@ -1,5 +1,5 @@
-/* file_type.h - the label a file has as a whole (general.file_type); the tensors' own types are
- * what counts. */
+/* file_type.h - the label of a file as a whole (general.file_type); what counts are the types of
+ * its tensors. */
 #ifndef GRETA_CLI_FILE_TYPE_H
 #define GRETA_CLI_FILE_TYPE_H
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* As they are written, and as audits keep them. */
+/* Names of recordings while they are written, and as audits keep them. */
 static const char *const suffixes[] = { ".flight", ".flight" FLIGHT_PACKED_SUFFIX };
 #define RECORDING_LIMIT 10000u
 #define PATH_BYTES 4096

@@ -1,5 +1,5 @@
-/* flight_show.c - see flight_show.h. Memory does not grow with the file: tables of fixed size, and
- * what does not fit them is counted. */
+/* flight_show.c - see flight_show.h. Memory does not grow with the file: tables have a fixed size,
+ * and entries that do not fit are counted. */
 #include "cli/flight_show.h"
 
 #include "analyze/analyze.h"
@@ -19,7 +19,7 @@ struct survey {
     uint64_t outcomes[EVENT_OUTCOME_COUNT];
     uint64_t stream_calls[STREAM_LIMIT];
     struct event stream_last[STREAM_LIMIT]; /* id 0: none */
-    struct event last;                      /* of all; id 0: none */
+    struct event last;                      /* of all streams; id 0: none */
     struct event pending[PENDING_LIMIT];
     uint64_t pending_count;
 };
@@ -173,7 +173,7 @@ static void emit_streams(struct emit *emit, const struct flight_reader *reader,
         emit_count(emit, "calls", survey->stream_calls[i]);
         emit_count(emit, "entered", entered);
         emit_count(emit, "finished", finished);
-        /* Where only the next kernel tells that one has ended, the last of them may have. */
+        /* If only the next kernel says that one has ended, the last of them may have ended. */
         emit_call(emit, crumb_order(crumbs) == CRUMB_ORDER_EXACT ? "stopped_inside" : "begun_last",
                   &inside);
         emit_call(emit, "last_call", &survey->stream_last[i]);
@@ -241,7 +241,7 @@ static void emit_finding(struct emit *emit, const struct analysis *analysis, siz
     text_release(&text);
 }
 
-/* How it ended, and of a process that was cut off what it did last. */
+/* How the recording ended; for a process that was cut off also what it did last. */
 static void emit_ending(struct emit *emit, const struct analysis *analysis,
                         const struct survey *survey)
 {

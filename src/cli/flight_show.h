@@ -1,5 +1,5 @@
-/* flight_show.h - a recording in short: who made it, how it ended, where every stream stopped, what
- * the analysis finds. */
+/* flight_show.h - the summary of a recording: the command that made it, how it ended, where every
+ * stream stopped, what the analysis finds. */
 #ifndef GRETA_CLI_FLIGHT_SHOW_H
 #define GRETA_CLI_FLIGHT_SHOW_H
 

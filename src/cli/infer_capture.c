@@ -37,7 +37,7 @@ enum status infer_capture_open(struct infer_capture *capture, const struct cli_t
         status = outfile_open(&capture->logits, logits_path, true, 0, err);
         capture->has_logits = !status;
         if (!status)
-            status = write_header(capture, true, err); /* its numbers come at the end */
+            status = write_header(capture, true, err); /* rewritten with the numbers at the end */
     }
     if (status)
         infer_capture_release(capture);

@@ -1,5 +1,5 @@
-/* infer_capture.h - what greta infer takes out of a run beside its text: taps and logits, in files
- * that are opened before the run begins. */
+/* infer_capture.h - what greta infer writes apart from text: taps and logits, in files that are
+ * opened before the run begins. */
 #ifndef GRETA_CLI_INFER_CAPTURE_H
 #define GRETA_CLI_INFER_CAPTURE_H
 
@@ -29,7 +29,7 @@ MUST_CHECK enum status infer_capture_attach(struct infer_capture *capture, struc
                                             struct error *err);
 MUST_CHECK enum status infer_capture_logits(struct infer_capture *capture, const float *logits,
                                             uint32_t vocab_size, struct error *err);
-/* Completes index and file, also of a run that failed: what there is was computed. */
+/* Completes index and file, also after a run that failed: what is there was computed. */
 MUST_CHECK enum status infer_capture_finish(struct infer_capture *capture,
                                             const struct cli_invocation *invocation,
                                             struct error *err);

@@ -38,7 +38,7 @@ void infer_add_unescaped(struct text *out, const char *text)
 
 /* ---- The list ------------------------------------------------------------------------------- */
 
-/* One more prompt, empty. NULL without memory. */
+/* Adds an empty prompt. NULL without memory. */
 static struct text *add_prompt(struct infer_prompts *prompts, struct error *err)
 {
     struct text *texts = realloc(prompts->texts, (prompts->count + 1) * sizeof(*texts));
@@ -70,7 +70,7 @@ static enum status add_pieces(struct infer_prompts *prompts, const struct text *
         size_t length = (size_t)(stop - at);
         if (!exact && length && at[length - 1] == '\n')
             length--; /* editors put it there */
-        /* A separator at the very end divides nothing. */
+        /* A separator at the very end separates nothing. */
         if (!next && length == 0 && prompts->count)
             break;
         if (prompts->count == INFER_PROMPT_LIMIT)

@@ -6,8 +6,8 @@
 #include "cli/audit_options.h"
 #include "session/session.h"
 
-/* Text as it comes. Of several prompts one is at its turn and shown at once; what the others write
- * is held until they are. */
+/* Text as it comes. With several prompts, the one whose turn it is is shown at once; the text of
+ * the others is held until their turn. */
 struct infer_output {
     bool json;
     bool quiet;   /* nothing on standard error between prompts */

@@ -57,9 +57,8 @@ static void emit_tensor(struct emit *emit, const struct gguf_tensor *tensor,
     emit_object_end(emit);
 }
 
-/* Everything but "same" is listed in text; in JSON all are. A tensor of the manifest that the file
- * does not have counts too: a file with less in it is not the same file. True if all is the same.
- */
+/* Text lists everything but "same"; JSON lists all. A tensor of the manifest that is missing in the
+ * file counts as a difference. True if there is none. */
 static bool emit_comparison(struct emit *emit, const struct gguf_file *file,
                             const struct gguf_hash *hashes, const struct gguf_manifest *manifest)
 {

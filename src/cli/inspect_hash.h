@@ -1,4 +1,4 @@
-/* inspect_hash.h - greta inspect --hash: manifests, written and checked. */
+/* inspect_hash.h - greta inspect --hash: prints and checks manifests. */
 #ifndef GRETA_CLI_INSPECT_HASH_H
 #define GRETA_CLI_INSPECT_HASH_H
 

@@ -1,4 +1,4 @@
-/* main.c - the program; everything it does is in cli_run, which tests can link. */
+/* main.c - the program; everything is in cli_run, which tests can link. */
 #include "cli/cli.h"
 
 int main(int argument_count, char **arguments)

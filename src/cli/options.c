@@ -1,4 +1,4 @@
-/* options.c - the command line against a command's table. */
+/* options.c - parses the command line with a command's table. */
 #include "cli/cli.h"
 
 #include <ctype.h>
@@ -26,7 +26,7 @@ bool cli_option_name(const struct cli_option *option, size_t index, char *name, 
 
 #define WORD_LIMIT 32
 
-/* Changes (insert, remove, replace) from a to b; words past the limit are far from everything. */
+/* Changes (insert, remove, replace) from a to b; words beyond the limit are far from everything. */
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t a_length = strlen(a), b_length = strlen(b);
@@ -48,7 +48,8 @@ static size_t edit_distance(const char *a, const char *b)
     return row[b_length];
 }
 
-/* Below this distance two words are near: none of a letter or two, for every other one would be. */
+/* Words are near below this distance. It is 0 for a letter or two, or every other word would be
+ * near. */
 static size_t near_limit(const char *word)
 {
     size_t length = strlen(word + strspn(word, "-"));
@@ -80,7 +81,7 @@ const char *cli_nearest(const char *word, const char *list, char *buffer, size_t
     return nearest_of(word, list, &best, buffer, buffer_bytes);
 }
 
-/* Is the name among "--one|-o"? */
+/* True if the name is in a list such as "--one|-o". */
 static bool is_listed(const char *names, const char *name)
 {
     size_t length = strlen(name);
@@ -121,7 +122,7 @@ static enum status parse_number(const char *name, const char *text, uint64_t mos
     char *end;
     errno = 0;
     uint64_t value = strtoull(text, &end, 10);
-    /* strtoull takes a sign and spaces; we do not. */
+    /* strtoull accepts a sign and spaces; options do not. */
     if (text[0] < '0' || text[0] > '9' || *end != '\0')
         return error_set(err, STATUS_USAGE, "%s: expected a whole number from 0, found '%s'", name,
                          text);
@@ -228,7 +229,7 @@ static const struct cli_option *find_option(const struct cli_option *options, si
     return NULL;
 }
 
-/* --color alone is --color always: the next word is its value only if it can be. */
+/* --color alone means --color always: the next word is its value only if it can be. */
 static bool takes_next(const struct cli_option *option, const char *next)
 {
     struct error unused;
@@ -236,7 +237,7 @@ static bool takes_next(const struct cli_option *option, const char *next)
            check_listed(option, "", next, &unused) == STATUS_OK;
 }
 
-/* One of the options every command has. */
+/* Looks among the options of every command. */
 static enum status parse_common(const struct cli_option *option, const char *name,
                                 const char *equals, int argument_count, char *const *arguments,
                                 int *at, struct cli_common *common, struct error *err)
@@ -252,7 +253,7 @@ static enum status parse_common(const struct cli_option *option, const char *nam
     return store(option, name, "always", common, err);
 }
 
-/* One flag at arguments[*at]; steps over its value. */
+/* Parses one option at arguments[*at], and skips its value. */
 static enum status parse_flag(const struct cli_command *command, int argument_count,
                               char *const *arguments, int *at, void *settings,
                               struct cli_common *common, struct error *err)

@@ -17,8 +17,8 @@ static bool is_set(const char *name)
 
 extern char **environ; /* POSIX gives it no header */
 
-/* The value of the first variable that is set, with suffix behind it, else `otherwise`. A path that
- * is too long counts as none. */
+/* The value of the first variable that is set, followed by suffix; otherwise `otherwise`. A path
+ * that is too long counts as none. */
 static void set_folder(char folder[CLI_FOLDER_BYTES], const char *name, const char *suffix,
                        const char *otherwise)
 {
@@ -28,7 +28,7 @@ static void set_folder(char folder[CLI_FOLDER_BYTES], const char *name, const ch
         snprintf(folder, CLI_FOLDER_BYTES, "%s", otherwise);
 }
 
-/* A terminal that shows colours, and a user who wants them (https://no-color.org). */
+/* True for a terminal that shows colours and a user who wants them (https://no-color.org). */
 static bool wants_colour(int descriptor)
 {
     const char *terminal = getenv("TERM"), *none = getenv("NO_COLOR");
@@ -59,7 +59,7 @@ static struct cli_environment read_environment(int argument_count, char **argume
     return environment;
 }
 
-/* What --color says, if it was given. */
+/* Applies --color, if it was given. */
 static void apply_colour(struct cli_invocation *invocation, const char *when)
 {
     if (!when || strcasecmp(when, "auto") == 0)
@@ -155,7 +155,7 @@ static enum cli_exit dispatch(int argument_count, char **arguments)
 enum cli_exit cli_run(int argument_count, char **arguments)
 {
     enum cli_exit code = dispatch(argument_count, arguments);
-    /* Help and version are printed without looking; a full disk is noticed here. */
+    /* Help and version are printed without a check of each write; a full disk is noticed here. */
     if (code == CLI_EXIT_OK && (fflush(stdout) != 0 || ferror(stdout))) {
         fprintf(stderr, "greta: cannot write to standard output\n");
         return CLI_EXIT_CANNOT;

@@ -1,4 +1,4 @@
-/* terminal.c - words on stderr: errors, warnings, progress; and Ctrl-C. */
+/* terminal.c - errors, warnings and progress on stderr; and Ctrl-C. */
 #include "cli/cli.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Set by the handler, read between pieces of work: all a handler may safely do. */
+/* Set by the handler, which may not do more; long work reads it between steps. */
 static volatile sig_atomic_t interrupted;
 
 static void note_interrupt(int signal_number)
@@ -26,12 +26,12 @@ bool cli_is_interrupted(void)
 
 void cli_catch_interrupts(void)
 {
-    /* One shot: the second signal finds the default action. */
+    /* One shot: the second signal has the default action. */
     struct sigaction action = { .sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND };
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    /* Under nohup we are to outlive the terminal. */
+    /* Under nohup greta must outlive the terminal. */
     struct sigaction before;
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
@@ -82,7 +82,7 @@ void cli_warn(const struct cli_invocation *invocation, const char *format, ...)
 
 /* ---- Progress ------------------------------------------------------------------------------- */
 
-#define REDRAW_NS 100000000u /* ten times a second is smooth enough */
+#define REDRAW_NS 100000000u /* ten times a second looks smooth */
 
 static void draw(struct cli_progress *progress, uint64_t done, uint64_t total, uint64_t now_ns)
 {

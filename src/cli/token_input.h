@@ -1,4 +1,4 @@
-/* token_input.h - what the commands around a tokenizer share. */
+/* token_input.h - what the tokenizer commands share. */
 #ifndef GRETA_CLI_TOKEN_INPUT_H
 #define GRETA_CLI_TOKEN_INPUT_H
 
@@ -10,15 +10,15 @@ struct token_model {
     struct tokenizer *tokenizer;
 };
 
-/* Opens the model and its tokenizer; warns where the file leaves the splitting rule open. path may
- * be NULL: the model that comes with greta. */
+/* Opens the model and its tokenizer; warns if the file does not name the splitting rule. path NULL:
+ * the bundled model. */
 MUST_CHECK enum status token_model_open(const struct cli_invocation *invocation, const char *path,
                                         struct token_model *ret, struct error *err);
 void token_model_close(struct token_model *model); /* empty is fine */
 
-/* All of standard input, any bytes, at most limit_bytes of them. */
+/* Reads all of standard input, any bytes, at most limit_bytes of them. */
 MUST_CHECK enum status token_input_read(size_t limit_bytes, struct text *text, struct error *err);
-/* All of a file, which may be a pipe; "-" is standard input. */
+/* Reads a whole file, which may be a pipe; "-" is standard input. */
 MUST_CHECK enum status token_input_read_file(const char *path, size_t limit_bytes,
                                              struct text *text, struct error *err);
 

@@ -1,5 +1,5 @@
-/* variables.c - the environment variables greta looks at, for the man page. They are read in run.c;
- * a test holds both and docs/environment.md against each other. */
+/* variables.c - the environment variables that greta reads, for the man page. run.c reads them; a
+ * test compares both and docs/environment.md. */
 #include "cli/cli.h"
 
 static const struct cli_variable variables[] = {

@@ -1,4 +1,4 @@
-/* version.h - what `greta --version` says. The build gives the number. */
+/* version.h - the output of `greta --version`. The build sets the number. */
 #ifndef GRETA_CLI_VERSION_H
 #define GRETA_CLI_VERSION_H
 

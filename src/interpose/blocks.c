@@ -7,7 +7,7 @@
 /* Freed blocks are kept to name what a stale pointer points to; beyond this the table is swept. */
 #define FREED_LIMIT 8192u
 
-/* Place of the first block that ends behind the address. */
+/* Place of the first block that ends after the address. */
 static size_t lower(const struct blocks *blocks, uint64_t address)
 {
     size_t low = 0, high = blocks->count;

@@ -1,5 +1,5 @@
-/* copies.c - copies and fills: which way, which bytes, whether the host waits, and what is wrong
- * with them. */
+/* copies.c - copies and fills: their direction, their bytes, whether the host waits, and what is
+ * wrong with them. */
 #include "interpose/copy_behaviour.h"
 #include "interpose/interpose_impl.h"
 
@@ -8,7 +8,7 @@
 /* Operands of a copy, as findings name them. */
 enum { TARGET, SOURCE };
 
-/* Bytes from the first to the last that a pitched copy touches; 0 if that is no sensible number. */
+/* Bytes from the first to the last that a pitched copy touches; 0 if the numbers make no sense. */
 static uint64_t footprint(uint64_t bytes, uint64_t rows, uint64_t pitch, uint64_t planes,
                           uint64_t plane)
 {
@@ -22,8 +22,7 @@ static uint64_t footprint(uint64_t bytes, uint64_t rows, uint64_t pitch, uint64_
     return sum;
 }
 
-/* Between the rows lie bytes that are not touched: what collides with the whole is only possible.
- */
+/* Bytes between the rows are not touched, so a conflict with the whole range is only possible. */
 static uint8_t with_gaps(uint8_t mode, uint64_t bytes, uint64_t rows, uint64_t pitch)
 {
     return rows > 1 && pitch > bytes ? mode | EVENT_MAYBE : mode;
@@ -42,7 +41,7 @@ static enum interpose_direction direction_of(const struct interpose_copy *copy,
                                     : INTERPOSE_WITHIN;
 }
 
-/* What the memory of a side is to the table of copies. */
+/* The kind of a side's memory, for the table of copies. */
 static enum copy_memory memory_of(const struct interpose *interpose,
                                   const struct interpose_copy *copy, bool source)
 {
@@ -76,11 +75,11 @@ static void set_behaviour(const struct interpose *interpose, struct event *event
     };
     if (interpose->copies_may_wait && form == COPY_SYNC && behaviour != COPY_WAITS)
         behaviour = COPY_OPEN;
-    if (!event->copy.graph_id) /* what is recorded into a graph is not waited for */
+    if (!event->copy.graph_id) /* copies in a graph are not waited for */
         event->flags |= flags[behaviour];
 }
 
-/* An address that the call takes for host memory and that is device memory. */
+/* An address that the call takes for host memory, but is device memory. */
 static void check_direction(struct interpose_call *call, enum interpose_direction direction,
                             enum event_side source, enum event_side target)
 {
@@ -90,7 +89,7 @@ static void check_direction(struct interpose_call *call, enum interpose_directio
         translate_check(call, EVENT_CHECK_DIRECTION, TARGET, EVENT_SIDE_HOST, EVENT_SIDE_DEVICE);
 }
 
-/* The work goes to its stream, or into the graph that is made of it. */
+/* Gives the work to its stream, or to the graph that is being made. */
 static struct tracked_stream *queue(struct interpose *interpose, struct interpose_call *call,
                                     const struct interpose_stream *stream, uint64_t graph)
 {
@@ -128,25 +127,25 @@ static void set_kind(struct interpose *interpose, struct interpose_call *call,
                   copy_behaviour_of(interpose->backend->runtime, form,
                                     memory_of(interpose, copy, true),
                                     memory_of(interpose, copy, false)));
-    /* A plain copy between two devices is in order with all work of both. */
+    /* A plain copy between two devices is in order with all work of both devices. */
     if (copy->peer && !copy->async && !event->copy.graph_id)
         event->flags |= EVENT_ALL_STREAMS;
 }
 
-/* What the waiting of a copy or fill means for the pinned memory that queued copies read. */
+/* What the wait of a copy or fill means for the pinned memory that queued copies read. */
 static void look_at_sources(struct interpose *interpose, struct interpose_call *call)
 {
     size_t stream = (size_t)call->argument[0];
     uint32_t flags = call->event.flags;
     if (flags & EVENT_STAGED)
-        call->argument[1]--; /* itself is not waited for */
+        call->argument[1]--; /* the call itself is not waited for */
     if (flags & (EVENT_SYNCHRONOUS | EVENT_STAGED))
         pending_look(interpose, stream, call->argument[1]);
     if (flags & EVENT_MAY_WAIT)
         pending_tell(interpose, stream, call->argument[1]);
 }
 
-/* The host, or another process, may read what it writes. */
+/* The host, or another process, may read what the call writes. */
 static void set_may_tell(struct interpose *interpose, struct interpose_call *call,
                          struct tracked_stream *used, uint64_t target, bool opaque)
 {
@@ -158,7 +157,7 @@ static void set_may_tell(struct interpose *interpose, struct interpose_call *cal
         pending_tell_before(interpose, used, false);
 }
 
-/* Device memory first: that is the range a finding means if it says no more. */
+/* Device memory comes first: a finding means that range unless it says more. */
 static void add_ranges(struct interpose *interpose, struct interpose_call *call,
                        const struct interpose_copy *copy, enum interpose_direction direction)
 {
@@ -177,7 +176,7 @@ static void add_ranges(struct interpose *interpose, struct interpose_call *call,
     }
 }
 
-/* Drops ranges of memory that is not known: pageable host memory. */
+/* Drops ranges of unknown memory: pageable host memory. */
 static void drop_unknown(struct event *event)
 {
     uint8_t kept = 0;
@@ -219,7 +218,7 @@ void interpose_copy_begin(struct interpose *interpose, struct interpose_call *ca
         pending_write(interpose, copy->target, written, used);
     }
     set_may_tell(interpose, call, used, copy->target, copy->target_opaque);
-    /* A variable of the device may be given a pointer. */
+    /* A pointer may be written to a variable on the device. */
     if (copy->target_opaque && interpose->backend->runtime == INTERPOSE_HIP)
         interpose->kernels_may_tell = true;
     if (used)

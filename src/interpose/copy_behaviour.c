@@ -1,4 +1,4 @@
-/* copy_behaviour.c - the table, and how it is asked. */
+/* copy_behaviour.c - the table, and the functions that look things up in it. */
 #include "interpose/copy_behaviour.h"
 
 static const uint8_t copies[INTERPOSE_RUNTIME_COUNT][COPY_FORM_COUNT][COPY_MEMORY_COUNT]
@@ -14,7 +14,7 @@ static const uint8_t copies[INTERPOSE_RUNTIME_COUNT][COPY_FORM_COUNT][COPY_MEMOR
 #undef MEMSETS
                            };
 
-/* A memset of pageable memory is refused by the runtimes; nothing is said of it. */
+/* The runtimes refuse a memset of pageable memory, so the table has none. */
 static const uint8_t memsets[INTERPOSE_RUNTIME_COUNT][COPY_FORM_COUNT][COPY_MEMORY_COUNT] = {
 #define COPIES(...)
 #define MEMSETS(runtime, form, pinned, registered, managed, device)                                \
@@ -63,7 +63,7 @@ enum copy_memory copy_memory_of(enum interpose_memory memory)
     return (enum copy_memory)as[memory];
 }
 
-/* Memory that was not seen is the program's own, or a module's. */
+/* Memory whose allocation was not seen is the program's own, or a module's. */
 static const enum copy_memory unseen[] = { COPY_PAGEABLE, COPY_DEVICE };
 
 enum copy_behaviour copy_behaviour_of(enum interpose_runtime runtime, enum copy_form form,
@@ -81,7 +81,7 @@ enum copy_behaviour copy_behaviour_of(enum interpose_runtime runtime, enum copy_
 enum copy_behaviour memset_behaviour_of(enum interpose_runtime runtime, enum copy_form form,
                                         enum copy_memory target)
 {
-    /* A memset of memory that was not seen is one of a module's. */
+    /* A memset of memory whose allocation was not seen is one of a module's memory. */
     return (
         enum copy_behaviour)memsets[runtime][form][target == COPY_UNKNOWN ? COPY_DEVICE : target];
 }

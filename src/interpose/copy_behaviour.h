@@ -1,4 +1,4 @@
-/* copy_behaviour.h - the table of copy_behaviour.def: does a call wait for the copy it asks for? */
+/* copy_behaviour.h - the table of copy_behaviour.def: does a call wait for its copy? */
 #ifndef GRETA_INTERPOSE_COPY_BEHAVIOUR_H
 #define GRETA_INTERPOSE_COPY_BEHAVIOUR_H
 
@@ -7,7 +7,7 @@
 enum copy_behaviour { COPY_WAITS, COPY_STAGED, COPY_RETURNS, COPY_OPEN, COPY_BEHAVIOUR_COUNT };
 const char *copy_behaviour_name(enum copy_behaviour behaviour); /* "waits": a stable slug */
 
-/* By the call's name: with "Async" in it, or without. */
+/* By the name of the call: with "Async" in it, or without. */
 enum copy_form { COPY_SYNC, COPY_ASYNC, COPY_FORM_COUNT };
 
 enum copy_memory {
@@ -17,12 +17,13 @@ enum copy_memory {
     COPY_MANAGED,
     COPY_DEVICE,
     COPY_MEMORY_COUNT,
-    /* An address of no memory that was seen, where the call does not say which side it is on. */
+    /* An address in no memory that was seen, if the call does not say whether it is host or device
+     * memory. */
     COPY_UNKNOWN = COPY_MEMORY_COUNT
 };
 const char *copy_memory_name(enum copy_memory memory); /* "pageable": a stable slug */
 
-/* What the memory of a block is to a copy. */
+/* The kind of a block's memory, for a copy. */
 enum copy_memory copy_memory_of(enum interpose_memory memory);
 
 /* Either side may be COPY_UNKNOWN: COPY_OPEN unless it makes no difference what it is. */
@@ -30,7 +31,7 @@ enum copy_behaviour copy_behaviour_of(enum interpose_runtime runtime, enum copy_
                                       enum copy_memory source, enum copy_memory target);
 enum copy_behaviour memset_behaviour_of(enum interpose_runtime runtime, enum copy_form form,
                                         enum copy_memory target);
-/* Of a free that is not in stream order. */
+/* The behaviour of a free that is not in stream order. */
 enum copy_behaviour free_behaviour_of(enum interpose_runtime runtime, enum interpose_memory memory);
 
 #endif

@@ -9,7 +9,7 @@ struct tracked_graph *graph_find(const struct interpose *interpose, uint64_t han
     return NULL;
 }
 
-/* A graph by its handle; NULL where there is no room. */
+/* Finds a graph by its handle, or adds it; NULL if there is no room. */
 static struct tracked_graph *track(struct interpose *interpose, uint64_t handle, uint64_t id)
 {
     struct tracked_graph *graph = graph_find(interpose, handle);
@@ -158,7 +158,7 @@ void interpose_graph_destroyed(struct interpose *interpose, uint64_t graph_or_ex
         last = last && interpose->graphs[i].id != id;
     pthread_mutex_unlock(&interpose->lock);
     struct interpose_call call;
-    /* The template goes with the last handle that stands for it. */
+    /* The template is dropped with the last handle that uses it. */
     if (last &&
         translate_open(interpose, &call, EVENT_GRAPH_DESTROY, "graph", graph_or_executable)) {
         call.event.graph.handle = graph_or_executable;

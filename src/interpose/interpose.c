@@ -10,22 +10,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 128 MiB: greta reads behind, and a burst of launches must not overtake it. */
+/* 128 MiB: greta reads while the program writes, and a burst of launches must not overtake it. */
 #define RECORDS_DEFAULT 262144u
 #define RECORDS_LEAST 1024u
 #define RECORDS_MOST (1u << 22)
 #define ALLOCATIONS 32768u
 #define GRAPH_RECORDS 16384u
-/* Of so many calls one has its cost measured. */
+/* The cost of one call in this many is measured. */
 #define COST_SAMPLE 16u
 #define BACKEND_LIMIT 4u
-/* Programs one process number runs one after another. */
+/* How many programs one process may execute one after another. */
 #define PROGRAM_LIMIT 64u
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
-/* A forked child has its parent's mapping: it must not write there. CUDA and HIP do not work in it
- * anyway; a program it executes has a recording of its own. */
+/* A forked child shares its parent's mapping and must not write there. CUDA and HIP do not work in
+ * it anyway; a program that it executes has a recording of its own. */
 static struct interpose *started[BACKEND_LIMIT];
 static unsigned started_count;
 
@@ -35,7 +35,7 @@ static void after_fork(void)
         started[i]->disabled = true;
 }
 
-/* What cannot be recorded must be known: greta finds this next to the recordings. */
+/* A process that cannot be recorded must be known: greta finds this note next to the recordings. */
 static void leave_note(const char *folder, const char *backend, const char *slug,
                        const char *detail)
 {
@@ -59,7 +59,7 @@ void interpose_note(const struct interpose_backend *backend, const char *slug, c
         leave_note(folder, backend->name, slug, detail);
 }
 
-/* The command line, arguments apart by spaces. */
+/* The command line, arguments separated by spaces. */
 static void read_command(char *text, size_t capacity)
 {
     text[0] = '\0';
@@ -113,7 +113,7 @@ static void read_narrow(struct interpose *interpose)
     interpose->narrow_last = strtoull(end + 1, NULL, 10);
 }
 
-/* A process that executes another program keeps its number: each has a recording. */
+/* A process that executes another program keeps its number; each program has a recording. */
 static bool choose_path(char path[PATH_MAX], const char *folder, const char *backend)
 {
     for (unsigned i = 1; i <= PROGRAM_LIMIT; i++) {
@@ -216,7 +216,7 @@ static uint32_t thread_number(void)
     return number - 1;
 }
 
-/* The runtime's name of the function, without the suffixes of its versions. */
+/* The runtime's name of the function, without version suffixes. */
 static void set_function(struct event *event, const char *name)
 {
     size_t length = strlen(name);
@@ -255,7 +255,7 @@ bool translate_open(struct interpose *interpose, struct interpose_call *call, en
     return true;
 }
 
-/* Of one call in COST_SAMPLE, for all of them. */
+/* Measures one call in COST_SAMPLE and counts it for all of them. */
 static void count_cost(struct interpose *interpose, const struct event *event, uint64_t since_ns,
                        bool first)
 {
@@ -300,7 +300,7 @@ static uint8_t runtime_domain(const struct interpose *interpose)
     return interpose->backend->runtime == INTERPOSE_HIP ? EVENT_ERROR_HIP : EVENT_ERROR_CUDA;
 }
 
-/* The device is lost: once, with the launch where that is known. */
+/* Reports once that the device is lost, with the launch if it is known. */
 static void tell_fault(struct interpose *interpose, uint64_t cause_id, int32_t code)
 {
     struct interpose_call fault;
@@ -316,7 +316,7 @@ static void tell_fault(struct interpose *interpose, uint64_t cause_id, int32_t c
     translate_tell_done(interpose, &fault);
 }
 
-/* A rerun that narrows: wait for the launch before the program goes on. */
+/* A rerun with --narrow waits for the launch before the program goes on. */
 static void narrow(struct interpose *interpose, const struct interpose_call *call)
 {
     if (!interpose->narrow_first || call->launch_ordinal < interpose->narrow_first ||
@@ -329,7 +329,7 @@ static void narrow(struct interpose *interpose, const struct interpose_call *cal
         __atomic_store_n(&interpose->narrow_waited, call->launch_ordinal, __ATOMIC_RELAXED);
     if (!code || !interpose->backend->is_fatal(code))
         return;
-    /* It is this one if the one before was done and no other thread has launched since. */
+    /* It is this launch if the one before was done and no other thread has launched since. */
     bool first = call->launch_ordinal == interpose->narrow_first;
     uint64_t launches = __atomic_load_n(&interpose->launches, __ATOMIC_RELAXED);
     bool alone = launches == call->launch_ordinal && (first || waited + 1 == launches);

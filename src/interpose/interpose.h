@@ -1,14 +1,14 @@
 /* interpose.h - the GPU calls of a foreign program, as events.
  *
  * A backend's library is loaded into the program (by the CUDA driver, or as a preload library over
- * libamdhip64) and says of each call what it is about; here that becomes events of the one schema
- * (event/event.h) in a flight file, which greta trace analyses from outside while the program runs.
- * Nothing is checked before a call, refused, delayed or changed: what is wrong with a call is
- * written down beside it.
+ * libamdhip64) and passes the arguments of each call on; here they become events (event/event.h) in
+ * a flight file, which greta trace analyses from outside while the program runs.
+ * No call is checked first, refused, delayed or changed: what is wrong with a call is recorded with
+ * it.
  *
  *     begin function, real call, end function
  *
- * The begin function is told what the program asked for and writes the event before the runtime
+ * The begin function gets what the program requested and writes the event before the runtime
  * sees the call; the end function adds what came of it. In between the struct interpose_call
  * belongs to the call; it lives in the caller's memory (a wrapper's stack, thread-local storage).
  *
@@ -25,36 +25,36 @@
 
 enum interpose_runtime { INTERPOSE_CUDA, INTERPOSE_HIP, INTERPOSE_RUNTIME_COUNT };
 
-/* What differs between runtimes; static. */
+/* The differences between runtimes; static. */
 struct interpose_backend {
     const char *name; /* "cuda": also part of the flight file's name */
     enum interpose_runtime runtime;
-    /* The device answers nothing any more after this code (an illegal address, a failed launch). */
+    /* True if the device is lost after this code (an illegal address, a failed launch). */
     bool (*is_fatal)(int32_t code);
-    /* Waits for all work of the device. Called only in a rerun that narrows a window of launches
-     * (--narrow), after the launch; returns the runtime's code. */
+    /* Waits for all work of the device and returns the runtime's code. Called only in a rerun with
+     * --narrow, after each of the launches that it waits for. */
     int32_t (*synchronise)(void);
 };
 
 struct interpose;
 
-/* Reads the environment that greta trace sets (interpose_variable_*), makes the flight file of this
- * process. NULL: this process is not traced; or the file could not be made, which a file beside it
- * says. Never more than one for a backend. */
+/* Reads the environment that greta trace sets (interpose_variable_*) and makes the flight file of
+ * this process. Returns NULL if this process is not traced, or if the file could not be made; a
+ * note next to the recordings says so then. Call it once per backend. */
 struct interpose *interpose_start(const struct interpose_backend *backend, const char *device);
 
-/* The same with the folder given, whatever the environment says: for tests of the instrument.
- * records: of the ring; 0: as the environment says, or many. */
+/* The same with a given folder instead of the environment's: for self-tests. records: size of the
+ * ring; 0: as the environment says, or the default. */
 struct interpose *interpose_open(const struct interpose_backend *backend, const char *folder,
                                  const char *device, uint32_t records);
-/* Ends it and gives everything back; no call may be open. NULL is fine. */
+/* Ends the recording and frees everything; no call may be open. NULL is fine. */
 void interpose_close(struct interpose *interpose);
 
-/* Leaves a note for greta trace next to the recordings: why this process has none, or not a whole
- * one. `slug` is one of these; `detail`: what was found, may be empty. */
+/* Leaves a note for greta trace next to the recordings that says why this process has no recording,
+ * or an incomplete one. `slug` is one of these; `detail` says what was found and may be empty. */
 #define INTERPOSE_NOTE_NO_CUPTI "no-cupti"         /* none was found */
 #define INTERPOSE_NOTE_BAD_CUPTI "bad-cupti"       /* the one that was named cannot be loaded */
-#define INTERPOSE_NOTE_CUPTI_TAKEN "cupti-taken"   /* it refused to call back */
+#define INTERPOSE_NOTE_CUPTI_TAKEN "cupti-taken"   /* it refused to subscribe */
 #define INTERPOSE_NOTE_NO_RECORDING "no-recording" /* the flight file could not be made */
 void interpose_note(const struct interpose_backend *backend, const char *slug, const char *detail);
 
@@ -69,7 +69,7 @@ void interpose_stop(struct interpose *interpose);
 
 /* ---- A call --------------------------------------------------------------------------------- */
 
-/* Opaque in use: nothing of it is set or read outside interpose/. */
+/* Opaque: only interpose/ reads or sets the fields. */
 struct interpose_call {
     struct event event;
     bool open;
@@ -77,20 +77,20 @@ struct interpose_call {
     uint64_t argument[2];
 };
 
-/* A stream: its handle, and the context (or device) that a default stream belongs to. */
+/* A stream: its handle, and for a default stream its context (or device). */
 struct interpose_stream {
-    uint64_t context; /* any number that is the same for the same context */
-    uint64_t handle;  /* of the runtime, or: */
+    uint64_t context; /* any number that identifies the context */
+    uint64_t handle;  /* the runtime's handle, or: */
 };
 #define INTERPOSE_STREAM_LEGACY UINT64_C(1)     /* the default stream that waits for others */
 #define INTERPOSE_STREAM_PER_THREAD UINT64_C(2) /* the default stream of the calling thread */
 
-/* The call is over: its code, 0 for success. For every begin function that has no end function of
- * its own. */
+/* Ends a call with its code, 0 for success. Needed after every begin function that has no end
+ * function of its own. */
 void interpose_end(struct interpose *interpose, struct interpose_call *call, int32_t code);
 
-/* `name` is always the runtime's function, as the program would find it in the documentation
- * ("cuMemcpyDtoHAsync", "hipMemcpy"); static or borrowed for the call. */
+/* `name` is always the runtime's function, as its documentation names it ("cuMemcpyDtoHAsync",
+ * "hipMemcpy"); static, or borrowed for the call. */
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
@@ -104,26 +104,27 @@ enum interpose_memory {
     INTERPOSE_MEMORY_COUNT
 };
 
-/* stream: of INTERPOSE_POOL; NULL else. */
+/* stream: for INTERPOSE_POOL; otherwise NULL. */
 void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *call,
                            const char *name, enum interpose_memory memory, uint64_t bytes,
                            const struct interpose_stream *stream);
 void interpose_alloc_end(struct interpose *interpose, struct interpose_call *call, uint64_t address,
                          int32_t code);
 
-/* Told between the two: which context or device the memory goes with; any number but 0. */
+/* To be called between begin and end: the context or device that owns the memory; any number but 0.
+ */
 void interpose_alloc_context(struct interpose *interpose, struct interpose_call *call,
                              uint64_t context);
 
-/* Registered and mapped memory too (cuMemHostUnregister, cuMemUnmap). stream: of a free in stream
- * order; NULL: the runtime frees at once. bytes: of cuMemUnmap, which may name several mappings; 0:
- * the whole allocation. Of address 0 nothing is told: that free does nothing. */
+/* Also for registered and mapped memory (cuMemHostUnregister, cuMemUnmap). stream: for a free in
+ * stream order; NULL: the runtime frees at once. bytes: for cuMemUnmap, which may name several
+ * mappings; 0: the whole allocation. Do not call it for address 0: that free does nothing. */
 void interpose_free_begin(struct interpose *interpose, struct interpose_call *call,
                           const char *name, enum interpose_memory memory, uint64_t address,
                           uint64_t bytes, const struct interpose_stream *stream);
 
-/* A context is destroyed, a device reset: all work is waited for, and its memory goes. Which
- * contexts went is told after a successful call, before interpose_end. */
+/* A context is destroyed or a device reset: all work is waited for, and its memory is freed. Name
+ * the contexts after a successful call, before interpose_end. */
 void interpose_reset_begin(struct interpose *interpose, struct interpose_call *call,
                            const char *name);
 void interpose_context_gone(struct interpose *interpose, const struct interpose_call *call,
@@ -136,7 +137,7 @@ enum interpose_direction {
     INTERPOSE_TO_HOST,
     INTERPOSE_WITHIN, /* device to device, peers too */
     INTERPOSE_HOST,   /* host to host */
-    INTERPOSE_ANY     /* cudaMemcpyDefault, cuMemcpy: what it is follows from the addresses */
+    INTERPOSE_ANY     /* cudaMemcpyDefault, cuMemcpy: follows from the addresses */
 };
 
 struct interpose_copy {
@@ -147,8 +148,8 @@ struct interpose_copy {
     uint64_t rows, source_pitch, target_pitch;
     uint64_t planes, source_plane, target_plane; /* bytes from one plane to the next */
     bool source_opaque, target_opaque;           /* an array: it has no address */
-    bool sides_unknown; /* host or device memory: of an opaque side not even that is known */
-    bool async;         /* by the call's name: copy_behaviour.def has what that means */
+    bool sides_unknown; /* it is not known whether an opaque side is host or device memory */
+    bool async;         /* has "Async" in its name: see copy_behaviour.def */
     bool peer;          /* between two devices */
     const struct interpose_stream *stream; /* NULL: the legacy default stream */
     uint64_t graph; /* added to this graph by hand, not run (0: run, or captured) */
@@ -156,8 +157,8 @@ struct interpose_copy {
 void interpose_copy_begin(struct interpose *interpose, struct interpose_call *call,
                           const char *name, const struct interpose_copy *copy);
 
-/* From here on synchronous copies and fills may wait that would not by copy_behaviour.def: the
- * program asked for it, for some memory or for a whole context. */
+/* From here on synchronous copies and fills may wait although copy_behaviour.def says that they do
+ * not: the program requested it, for some memory or for a whole context. */
 void interpose_copies_may_wait(struct interpose *interpose);
 
 struct interpose_fill {
@@ -170,20 +171,20 @@ void interpose_fill_begin(struct interpose *interpose, struct interpose_call *ca
 
 /* ---- Launches ------------------------------------------------------------------------------- */
 
-/* Bytes of the parameters where they lie now: each aligned 8-byte word that points into a known
- * allocation is taken as a pointer the kernel may read and write through. */
+/* The bytes of the parameters. Each aligned 8-byte word that points into a known allocation is
+ * taken for a pointer that the kernel may read and write through. */
 struct interpose_parameter {
     const void *bytes;
     size_t count;
 };
 
 struct interpose_launch {
-    const char *kernel; /* as the runtime names it, mangled or not; NULL: unknown */
-    uint64_t function;  /* its handle: names are looked up once for each */
+    const char *kernel; /* the runtime's name, mangled or not; NULL: unknown */
+    uint64_t function;  /* its handle: a name is looked up once for each */
     uint32_t grid[3], block[3], shared_bytes;
     const struct interpose_parameter *parameters;
     size_t parameter_count;
-    bool parameters_unknown; /* sizes could not be had: pointers may be missing */
+    bool parameters_unknown; /* the sizes are not known: pointers may be missing */
     const struct interpose_stream *stream;
     uint64_t graph;
 };
@@ -192,7 +193,8 @@ void interpose_launch_begin(struct interpose *interpose, struct interpose_call *
 
 /* ---- Streams, events, waits ----------------------------------------------------------------- */
 
-/* Told after a successful call. blocking: it and the legacy default stream wait for each other. */
+/* Call it after the stream was created. blocking: the stream and the legacy default stream wait for
+ * each other. */
 void interpose_stream_created(struct interpose *interpose, const char *name,
                               const struct interpose_stream *stream, bool blocking);
 void interpose_stream_destroy_begin(struct interpose *interpose, struct interpose_call *call,
@@ -208,36 +210,36 @@ void interpose_wait_begin(struct interpose *interpose, struct interpose_call *ca
                           const char *name, uint64_t event, const struct interpose_stream *stream);
 void interpose_event_sync_begin(struct interpose *interpose, struct interpose_call *call,
                                 const char *name, uint64_t event);
-/* A query said that the work is done; told after the call, and only then. One of the two is 0 or
- * NULL. */
+/* A query said that the work is done. Call it after the query, and only then. One of stream and
+ * event is 0 or NULL. */
 void interpose_query_done(struct interpose *interpose, const char *name, uint64_t event,
                           const struct interpose_stream *stream);
-/* Order that cannot be seen goes through this stream from here on: a host function, a wait for a
- * value in memory, an external semaphore, an event of another process. Findings that rest on its
- * order are only possible. */
+/* From here on, order that cannot be seen involves this stream: a host function, a wait for a value
+ * in memory, an external semaphore, an event of another process. Findings that rest on its order
+ * are only possible. */
 void interpose_hidden_order(struct interpose *interpose, const char *name,
                             const struct interpose_stream *stream);
 
 /* From here on any kernel may write memory that the host reads, although none of its parameters
- * says so: the program asked for the device's address of host memory, or for that of a variable of
- * a module. by_all_work: copies too, since another process can read what they write. */
+ * says so: the program asked for the device's address of host memory, or for that of a module's
+ * variable. by_all_work: copies too, because another process can read what they write. */
 void interpose_may_tell(struct interpose *interpose, bool by_all_work);
 
 /* ---- Graphs --------------------------------------------------------------------------------- */
 
-/* Calls to a stream that is being captured are recorded, not run; streams that join the capture by
- * waiting for an event of it are followed. */
+/* Calls to a stream that is being captured are recorded, not run. Streams that join the capture by
+ * waiting for one of its events are followed. */
 void interpose_capture_begin(struct interpose *interpose, struct interpose_call *call,
                              const char *name, const struct interpose_stream *stream);
 void interpose_capture_end(struct interpose *interpose, struct interpose_call *call,
                            const char *name, const struct interpose_stream *stream);
-/* The capture's end gave this graph: told between capture_end and interpose_end. */
+/* The graph that the end of a capture gave. Call it between capture_end and interpose_end. */
 void interpose_capture_gave(struct interpose *interpose, struct interpose_call *call,
                             uint64_t graph);
-/* Told after success. An executable graph stands for the graph it was made of. */
+/* Call it after success. An executable graph stands for the graph it was made from. */
 void interpose_graph_instantiated(struct interpose *interpose, uint64_t graph, uint64_t executable);
-/* Its nodes were changed or added in a way that is not told: nothing is said of its pointers. 0:
- * any of them may have been. */
+/* Its nodes were changed or added by calls that are not followed, so its pointers are not checked
+ * any more. 0: this may concern any graph. */
 void interpose_graph_changed(struct interpose *interpose, uint64_t graph_or_executable);
 void interpose_graph_launch_begin(struct interpose *interpose, struct interpose_call *call,
                                   const char *name, uint64_t executable,
@@ -246,7 +248,7 @@ void interpose_graph_destroyed(struct interpose *interpose, uint64_t graph_or_ex
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
-/* Any other call gave this code; told where it is a failure. */
+/* Any other call returned this code; recorded if it is a failure. */
 void interpose_failed(struct interpose *interpose, const char *name, int32_t code);
 
 #endif

@@ -1,8 +1,8 @@
 /* interpose_impl.h - shared by the files of interpose/: the one state of a traced process.
  *
  * Everything here runs inside somebody else's program: bounded memory, no signal handlers, no
- * output, no call of the runtime but those of struct interpose_backend. One lock guards all tables;
- * it is never held across a call of the program. */
+ * output, no runtime calls except those of struct interpose_backend. One lock guards all tables; it
+ * is never held across a call of the program. */
 #ifndef GRETA_INTERPOSE_INTERPOSE_IMPL_H
 #define GRETA_INTERPOSE_INTERPOSE_IMPL_H
 
@@ -13,14 +13,15 @@
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-/* Memory the program has, or had: a freed block stays until its addresses are given out again. */
+/* Memory that the program has or had. A freed block stays until its addresses are allocated again.
+ */
 struct block {
     uint64_t address, bytes;
     uint64_t created_id, freed_id; /* events; freed_id 0: alive */
     uint32_t index;                /* as events name it */
-    uint64_t context;              /* it goes with; 0: not known */
+    uint64_t context;              /* its owner; 0: not known */
     uint8_t memory;                /* enum interpose_memory */
-    bool parted; /* a kernel was given a pointer into its middle: it is cut into parts */
+    bool parted; /* a kernel was given a pointer into its middle: pointers stand for parts of it */
 };
 
 /* By ascending address, without overlaps. */
@@ -32,14 +33,15 @@ struct blocks {
 
 /* The block that holds the address, alive or freed; NULL if none is known. */
 struct block *block_find(const struct blocks *blocks, uint64_t address);
-/* One that is alive and has bytes in common, or NULL. */
+/* A block that is alive and overlaps the range, or NULL. */
 struct block *block_overlapped(const struct blocks *blocks, uint64_t address, uint64_t bytes);
-/* Freed blocks it covers go; none that is alive may be there. False without memory. */
+/* Adds a block and drops the freed blocks that it covers; no live block may be there. False without
+ * memory. */
 bool block_add(struct blocks *blocks, const struct block *block);
 void block_free(struct blocks *blocks, struct block *block, uint64_t freed_id);
 void block_revive(struct blocks *blocks, struct block *block);
 enum event_side block_side(const struct block *block); /* NULL: unknown */
-/* The host can read there what the device writes: pinned, registered and managed memory. */
+/* True if the host can read there what the device writes: pinned, registered and managed memory. */
 bool block_is_shown(const struct block *block);
 
 /* ---- Streams, marks, graphs ----------------------------------------------------------------- */
@@ -54,25 +56,25 @@ struct tracked_stream {
     uint32_t index; /* as events name it */
     bool blocking, legacy, destroyed;
     uint64_t capture_id; /* event of the graph-begin while it is captured; else 0 */
-    uint64_t queued;     /* pieces of work given */
-    uint64_t done;       /* of them those that were waited for */
-    uint64_t gate; /* the last that may wait for the host, as a kernel that reads a flag in host
-                      memory; 0: none */
+    uint64_t queued;     /* work given so far, as a count */
+    uint64_t done;       /* of that work, how much was waited for */
+    uint64_t gate; /* the last work that may wait for the host, such as a kernel that reads a flag
+                      in host memory; 0: none */
 };
 
-/* A runtime's event as it was recorded last. */
+/* A runtime's event, as it was last recorded. */
 struct tracked_mark {
     uint64_t handle;
-    uint64_t capture_id; /* recorded in a capture: orders nothing outside */
+    uint64_t capture_id; /* recorded in a capture: gives no order outside of it */
     uint32_t stream;     /* place in the table of streams */
-    uint64_t queued;     /* of the stream then */
+    uint64_t queued;     /* the stream's count then */
 };
 
 struct tracked_graph {
     uint64_t handle; /* of a graph or an executable one */
     uint64_t id;     /* event of its graph-begin */
     bool executable, changed;
-    bool tells; /* order that is not seen goes through it */
+    bool tells; /* has order that cannot be seen */
     uint16_t replays;
 };
 
@@ -80,7 +82,7 @@ struct tracked_graph {
 
 #define PENDING_LIMIT 256u
 
-/* Looked at of a source. */
+/* Samples of a copy's source. */
 #define PENDING_SAMPLE_BYTES 16384u
 
 struct pending_copy {
@@ -88,11 +90,12 @@ struct pending_copy {
     uint64_t address, bytes;
     uint64_t digest;
     uint32_t stream; /* place in the table of streams */
-    uint64_t queued; /* of the stream, itself included */
-    bool registered; /* memory of the program, not of the runtime */
-    bool writes;     /* the device writes there: what it holds changes by itself */
-    bool shared;     /* another stream waits for it: a wait for any may be one for this */
-    bool told;       /* the host may have learned, unseen, that it is done */
+    uint64_t queued; /* the stream's count, this copy included */
+    bool registered; /* the program's memory, not the runtime's */
+    bool writes;     /* the device writes there, so the contents change without the host */
+    bool shared;     /* another stream waits for it: a wait for that stream may wait for this copy
+                      */
+    bool told;       /* the host may know, in a way that is not seen, that it is done */
 };
 
 /* ---- Names ---------------------------------------------------------------------------------- */
@@ -111,12 +114,13 @@ struct interpose {
     const struct interpose_backend *backend;
     struct flight *flight;
     struct event_observer observer;
-    bool disabled;                      /* a forked child: the recording is its parent's */
+    bool disabled; /* a forked child: the recording is its parent's */
     uint32_t process_id;
     uint64_t last_id;                   /* atomic */
     uint64_t launches;                  /* atomic: ordinals given */
     uint64_t narrow_first, narrow_last; /* 0: no rerun */
-    uint64_t narrow_waited;             /* atomic: the last launch of it that is known to be done */
+    uint64_t narrow_waited;             /* atomic: the last of these launches that is known to be
+                                           done */
     bool fault_told;                    /* atomic */
     pthread_mutex_t lock;               /* guards all below */
     struct blocks blocks;
@@ -128,83 +132,85 @@ struct interpose {
     size_t graph_count;
     struct pending_copy pending[PENDING_LIMIT];
     size_t pending_count;
-    uint8_t samples[PENDING_SAMPLE_BYTES]; /* of the source that is looked at */
-    bool pending_blind; /* a write did not fit: until all work is done nothing is said */
-    /* Pointers that were given out in a way that is not followed: a kernel may have one of host
-     * memory in a variable; another process may have memory or events of this one. */
+    uint8_t samples[PENDING_SAMPLE_BYTES]; /* of the source that is being compared */
+    bool pending_blind; /* a write did not fit: no source is compared until all work is done */
+    /* Pointers that the program passed in a way that is not followed: a kernel may have a pointer
+     * to host memory in a variable; another process may have memory or events of this one. */
     bool kernels_may_tell, all_may_tell;
     bool copies_may_wait; /* synchronous ones */
-    /* Captures with order that is not seen, as a host function: their graphs have it too. */
+    /* Captures with order that cannot be seen, such as a host function: their graphs have it too.
+     */
     uint64_t hidden_captures[HIDDEN_CAPTURE_LIMIT];
     size_t hidden_capture_count; /* ever */
     struct cached_name *names;   /* NAME_CACHE, by hash of the function */
     uint64_t lowest, highest;    /* addresses of all blocks ever */
 };
 
-/* Begins an event: id, time, thread, call stack. Returns false, with the call closed, where nothing
- * is recorded. `site`: what tells call sites of one thread apart quickly. */
+/* Begins an event: id, time, thread, call stack. Returns false, with the call closed, if nothing is
+ * recorded. `site` quickly distinguishes the call sites of a thread. */
 bool translate_open(struct interpose *interpose, struct interpose_call *call, enum event_kind kind,
                     const char *name, uint64_t site);
-/* Writes it down: the runtime may be called now. */
+/* Writes the event; the runtime may be called now. */
 void translate_tell(struct interpose *interpose, struct interpose_call *call);
-/* An event told at once, with its end. */
+/* Writes an event with its end at once. */
 void translate_tell_done(struct interpose *interpose, struct interpose_call *call);
 
-/* What is wrong with a call, if nothing worse was said before. */
+/* Sets what is wrong with a call, unless something worse was set before. */
 void translate_check(struct interpose_call *call, enum event_check check, uint8_t operand,
                      uint64_t expected, uint64_t found);
 
-/* The call is over, its outcome known: what follows for the tables. Takes the lock. */
+/* Ends the call and updates the tables for its outcome. Takes the lock. */
 void translate_settle(struct interpose *interpose, struct interpose_call *call);
 
 /* With the lock held: */
 
-/* The stream, made if need be; NULL where there is no room. stream NULL: the legacy one of context
- * 0. Of a destroyed one the call is marked. */
+/* Finds or adds the stream; NULL if there is no room. stream NULL: the legacy default stream of
+ * context 0. A call on a destroyed stream is marked. */
 struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_call *call,
                                   const struct interpose_stream *stream);
-/* Adds an access of a call. Says what is wrong with the range: past the end, or freed. Returns the
- * block, or NULL. */
+/* Adds an access to a call, and sets what is wrong with the range: past the end, or freed. Returns
+ * the block, or NULL. */
 const struct block *translate_access(struct interpose *interpose, struct interpose_call *call,
                                      uint8_t operand, uint8_t mode, uint64_t address,
                                      uint64_t bytes);
-/* A stream's destroy is over. */
+/* The destruction of a stream has ended. */
 void stream_settle(struct interpose *interpose, const struct interpose_call *call);
-/* One more piece of work on a stream; what waits for it, or it for, by itself. */
+/* Adds work to a stream, with the waits that follow from default streams. */
 void stream_queue(struct interpose *interpose, struct tracked_stream *stream);
-/* A copy reads pinned memory, the block; its content is remembered, unless the device may change
- * it. */
+/* A copy reads pinned memory in the block. Its contents are remembered, unless the device may
+ * change them. */
 void pending_add(struct interpose *interpose, const struct interpose_call *call,
                  const struct block *block, uint64_t address, uint64_t bytes,
                  const struct tracked_stream *stream);
-/* Queued work of the stream may write host memory there: looked at for the last time. */
+/* Queued work of the stream may write host memory there: sources in it are compared for the last
+ * time. */
 void pending_write(struct interpose *interpose, uint64_t address, uint64_t bytes,
                    const struct tracked_stream *stream);
-#define PENDING_EVERYWHERE UINT64_MAX /* bytes from address 0: it is not known where */
-/* Another stream goes on only after this one's work so far. */
+#define PENDING_EVERYWHERE UINT64_MAX /* bytes from address 0: the place is not known */
+/* Another stream waits for this stream's work so far. */
 void pending_share(struct interpose *interpose, size_t stream, uint64_t queued);
-/* A wait begins: were the sources of what it may wait for rewritten? It is over: they are done.
- * stream: place in the table, SIZE_MAX: all. */
+/* A wait begins: were the sources of the copies it waits for rewritten? A wait has ended: these
+ * copies are done. stream: place in the table, SIZE_MAX: all. */
 void pending_look(struct interpose *interpose, size_t stream, uint64_t queued);
 void pending_done(struct interpose *interpose, size_t stream, uint64_t queued);
-/* From here on the host may know, in a way that is not seen, that this work is done: whoever
- * rewrites a source from now on may be right. */
+/* From here on the host may know, in a way that is not seen, that this work is done: rewriting a
+ * source may be correct from now on. */
 void pending_tell(struct interpose *interpose, size_t stream, uint64_t queued);
-/* The host may learn from the work that was just given to the stream that what is before it is
- * done, or may hold it back. */
+/* The work that was just given to the stream may tell the host that earlier work is done, or may
+ * hold the stream back. */
 void pending_tell_before(struct interpose *interpose, struct tracked_stream *stream, bool gate);
-/* The memory goes: nothing there may be read any more. */
+/* The memory is freed: it must not be read any more. */
 void pending_forget(struct interpose *interpose, uint64_t address, uint64_t bytes);
 void graph_settle(struct interpose *interpose, struct interpose_call *call);
 struct tracked_graph *graph_find(const struct interpose *interpose, uint64_t handle);
-/* The graph's id, made by an event of its own if need be. */
+/* The graph's id; makes the graph's event if there is none yet. */
 uint64_t graph_take(struct interpose *interpose, uint64_t handle);
 
 /* Number of the calling stack in the flight file, or 0. */
 uint32_t stack_capture(struct interpose *interpose, uint64_t site);
-/* The flight file goes: its numbers mean nothing any more. */
+/* The flight file is closed: its numbers are void. */
 void stack_forget(const struct flight *flight);
-/* What is shown of a kernel's name: the function's own, without namespace and arguments. */
+/* The short name of a kernel: the function without namespace and arguments. */
 void name_shorten(const char *name, char ret_op[EVENT_OP_BYTES]);
 
 #endif

@@ -1,21 +1,22 @@
 /* launch.c - launches: the kernel's name, and the pointers among its parameters.
  *
- * A kernel says nothing of what it reads and writes: every aligned word of its parameters that
- * points into memory of the program is an access with EVENT_MAYBE. A pointer to the start of an
- * allocation stands for all of it; one into its middle, which a caching allocator hands out, only
- * for the bytes right there, since its neighbours are other tensors. */
+ * A kernel does not say what it reads and writes. Every aligned word of its parameters that points
+ * into memory of the program is an access with EVENT_MAYBE. A pointer to the start of an allocation
+ * stands for all of it. A pointer into the middle, as a caching allocator hands out, stands only
+ * for the bytes right there, because its neighbours are other tensors. */
 #include "interpose/interpose_impl.h"
 
 #include <string.h>
 
-/* Where only a part of an allocation is meant: what allocators align to. */
+/* Bytes that a pointer into the middle of an allocation stands for: what allocators align to. */
 #define PART_BYTES 256u
-/* No kernel takes more. */
+/* No kernel has more parameters. */
 #define PARAMETER_BYTES_LIMIT 32768u
 
 /* ---- Names ---------------------------------------------------------------------------------- */
 
-/* One part of a mangled name: its length in digits, then itself; NULL if there is none here. */
+/* Reads one part of a mangled name: its length in digits, then itself. NULL if there is none here.
+ */
 static const char *name_part(const char *at, size_t *ret_length)
 {
     size_t length = 0;
@@ -43,7 +44,7 @@ void name_shorten(const char *name, char ret_op[EVENT_OP_BYTES])
         at += strspn(at, "KVr");
         at += at[0] == 'S' && at[1] == 't' ? 2 : 0;
         at += *at == 'L';
-        /* The last part before template arguments: namespaces stand before it. */
+        /* The last part before template arguments: namespaces come before it. */
         while ((part = name_part(at, &part_length)) != NULL) {
             shown = part;
             length = part_length;
@@ -83,7 +84,7 @@ static bool is_known(const struct event *event, uint32_t index, uint64_t address
     return false;
 }
 
-/* stream: NULL where it is recorded into a graph and not run. */
+/* stream: NULL if the launch is recorded into a graph and not run. */
 static void add_pointer(struct interpose *interpose, struct interpose_call *call, uint64_t value,
                         uint8_t operand, const struct tracked_stream *stream)
 {
@@ -163,7 +164,7 @@ void interpose_launch_begin(struct interpose *interpose, struct interpose_call *
     pthread_mutex_unlock(&interpose->lock);
     if (!event->launch.graph_id)
         call->launch_ordinal = __atomic_add_fetch(&interpose->launches, 1, __ATOMIC_RELAXED);
-    /* Which one it is in this process: what a rerun that narrows goes by. */
+    /* The launch's number in this process, which --narrow goes by. */
     event->launch.ordinal = call->launch_ordinal;
     translate_tell(interpose, call);
 }

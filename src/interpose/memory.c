@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* All blocks have this one: an index is never given twice. */
+/* All blocks have this generation: an index is never used twice. */
 #define GENERATION 1u
 
 /* ---- Ranges --------------------------------------------------------------------------------- */
@@ -22,8 +22,8 @@ static void set_access(struct event_access *access, const struct block *block, u
                                      .operand = operand };
 }
 
-/* Bytes of the block, and of those that are mapped or registered right behind it: such memory is
- * one to who uses it. */
+/* Bytes of the block, and of those mapped or registered directly after it: the program uses such
+ * memory as one range. */
 static uint64_t room_of(const struct blocks *blocks, const struct block *block)
 {
     uint64_t room = block->bytes;
@@ -83,8 +83,8 @@ void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *c
     translate_tell(interpose, call);
 }
 
-/* Memory that went in a call that is not its own free, or that was given out again: then it was
- * freed in a way that was not seen. */
+/* Memory that was freed by another call than its own free, or whose addresses were allocated again:
+ * its free was not seen. */
 static void tell_unseen_free(struct interpose *interpose, const struct block *block,
                              const char *name)
 {
@@ -122,7 +122,7 @@ static void add_block(struct interpose *interpose, struct interpose_call *call, 
     if (address + event->buffer.bytes > interpose->highest)
         interpose->highest = address + event->buffer.bytes;
     if (!block_add(&interpose->blocks, &block))
-        event->flags |= EVENT_PARTIAL; /* calls with this memory will not know it */
+        event->flags |= EVENT_PARTIAL; /* later calls will not know this memory */
 }
 
 void interpose_alloc_context(struct interpose *interpose, struct interpose_call *call,
@@ -148,7 +148,7 @@ void interpose_alloc_end(struct interpose *interpose, struct interpose_call *cal
 
 /* ---- Frees ---------------------------------------------------------------------------------- */
 
-/* What is wrong with giving this address back? */
+/* What is wrong with freeing this address? */
 static void check_free(struct interpose_call *call, const struct block *block, uint64_t address)
 {
     struct event *event = &call->event;
@@ -162,7 +162,7 @@ static void check_free(struct interpose_call *call, const struct block *block, u
         translate_check(call, EVENT_CHECK_ALIGNMENT, 0, block->address, address);
 }
 
-/* Does the call wait for the work of the device? */
+/* Does the call wait for all work of the device? */
 static void set_free_behaviour(struct interpose *interpose, struct event *event,
                                enum interpose_memory memory)
 {
@@ -175,7 +175,7 @@ static void set_free_behaviour(struct interpose *interpose, struct event *event,
     pending_tell(interpose, SIZE_MAX, 0);
 }
 
-/* Goes now, before the runtime may give its addresses to another thread. */
+/* Removed now, before the runtime may give its addresses to another thread. */
 static void free_block(struct interpose *interpose, struct interpose_call *call,
                        struct block *block)
 {
@@ -207,7 +207,7 @@ void interpose_free_begin(struct interpose *interpose, struct interpose_call *ca
     if (!stream && block)
         set_free_behaviour(interpose, event, (enum interpose_memory)block->memory);
     check_free(call, block, address);
-    /* Of an unmap the other mappings of its range go with the first. */
+    /* An unmap also removes the other mappings of its range. */
     for (uint64_t at = address; bytes && block && !block->freed_id;) {
         uint64_t next = block->address + block->bytes;
         if (next - address >= bytes || next <= at)
@@ -233,7 +233,7 @@ void interpose_reset_begin(struct interpose *interpose, struct interpose_call *c
     interpose_sync_begin(interpose, call, name, NULL);
     if (!call->open)
         return;
-    /* What copies read may go in the call: looked at for the last time. */
+    /* The call may free the sources of copies: they are compared for the last time. */
     pthread_mutex_lock(&interpose->lock);
     pending_done(interpose, SIZE_MAX, 0);
     pthread_mutex_unlock(&interpose->lock);
@@ -260,7 +260,7 @@ void interpose_context_gone(struct interpose *interpose, const struct interpose_
 
 static void settle_free(struct interpose *interpose, const struct interpose_call *call)
 {
-    /* It is still there if the runtime refused. A lost device keeps nothing. */
+    /* The memory still exists if the runtime refused. A lost device keeps nothing. */
     struct block *block = block_find(&interpose->blocks, call->argument[0]);
     if (call->argument[1] && call->event.outcome == EVENT_FAILED && block &&
         block->freed_id == call->event.id && call->event.check != EVENT_CHECK_LOST)

@@ -1,16 +1,15 @@
-/* pending.c - queued copies that read pinned host memory: is it still what it was when the copy was
- * queued? Looked at where the program begins to wait for the copy: whoever rewrites the memory
- * before that did not know the copy was done.
+/* pending.c - queued copies that read pinned host memory: has it changed since the copy was queued?
+ * It is compared when the program begins to wait for the copy: a program that rewrites the memory
+ * before that did not know that the copy was done.
  *
- * What changes after work was queued from which the host may learn that the copy is done (a kernel
- * that can write a flag in memory of the host, a call that may wait) is told as such: the finding
- * is only possible.
+ * A change after work was queued from which the host may learn that the copy is done (a kernel that
+ * can write a flag in host memory, a call that may wait) is marked: the finding is only possible.
  *
- * Nothing is said where the bytes may change rightly: where queued work of the device (a copy, a
- * kernel, a graph) or a function of the host inside a stream may write them, and after a wait
- * for work that came behind the copy on another stream, which was a wait for the copy too.
+ * Nothing is reported if the bytes may change correctly: if queued work of the device (a copy, a
+ * kernel, a graph) or a host function in a stream may write them, and after a wait for work that
+ * came after the copy on another stream, because that was a wait for the copy too.
  *
- * Pageable memory is not looked at: the runtime has taken it before the call returns. */
+ * Pageable memory is not compared: the runtime has read it when the call returns. */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "interpose/interpose_impl.h"
 
@@ -19,13 +18,13 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-/* Small copies are looked at in full, of large ones samples: a program must not wait for this. */
+/* Small copies are compared in full, large ones by samples: a program must not wait for this. */
 #define SAMPLE_COUNT 32u
 #define SAMPLE_BYTES (PENDING_SAMPLE_BYTES / SAMPLE_COUNT)
 
-/* The runtime's own memory is there until it is freed, which is seen, and the system cannot read it
- * for us: it is the driver's. What the program registered it may have unmapped since, and reading
- * that must not be its end. False: it cannot be read. */
+/* The runtime's own memory exists until it is freed, which is seen; the system cannot read it for
+ * us, because it is the driver's. Memory that the program registered may have been unmapped since,
+ * and reading it must not kill the program. False: it cannot be read. */
 static bool read_samples(struct interpose *interpose, const struct pending_copy *copy,
                          struct iovec *samples, size_t count, size_t whole_bytes)
 {
@@ -39,7 +38,7 @@ static bool read_samples(struct interpose *interpose, const struct pending_copy 
     return true;
 }
 
-/* 0: it cannot be read; never so of bytes that can. */
+/* 0: it cannot be read; readable bytes never give 0. */
 static uint64_t digest(struct interpose *interpose, const struct pending_copy *copy)
 {
     struct iovec samples[SAMPLE_COUNT];
@@ -59,7 +58,8 @@ static bool has_common_bytes(const struct pending_copy *copy, uint64_t address, 
     return copy->address - address < bytes || address - copy->address < copy->bytes;
 }
 
-/* Room for one more, at the cost of the oldest that is only looked at; NULL if there is none. */
+/* Makes room for one more, if necessary by dropping the oldest that is only compared; NULL if there
+ * is none. */
 static struct pending_copy *make_room(struct interpose *interpose)
 {
     size_t oldest = 0;
@@ -84,7 +84,8 @@ void pending_add(struct interpose *interpose, const struct interpose_call *call,
                                  .stream = (uint32_t)(stream - interpose->streams),
                                  .queued = stream->queued,
                                  .registered = block->memory == INTERPOSE_REGISTERED,
-                                 /* What the host holds back it may fill until it lets it go. */
+                                 /* The host may fill the source of work that it holds back until it
+                                  * lets the work go. */
                                  .told = stream->gate > stream->done };
     for (size_t i = 0; i < interpose->pending_count; i++)
         if (interpose->pending[i].writes &&
@@ -128,7 +129,7 @@ static void tell_changed(struct interpose *interpose, const struct pending_copy 
 
 static void look(struct interpose *interpose, struct pending_copy *copy)
 {
-    uint64_t now = digest(interpose, copy); /* memory that is gone is another one too */
+    uint64_t now = digest(interpose, copy); /* freed memory counts as changed */
     if (now == copy->digest)
         return;
     tell_changed(interpose, copy, now);
@@ -150,7 +151,7 @@ void pending_tell(struct interpose *interpose, size_t stream, uint64_t queued)
         struct pending_copy *copy = &interpose->pending[i];
         if (copy->writes || copy->told || !(copy->shared || is_meant(copy, stream, queued)))
             continue;
-        look(interpose, copy); /* what was rewritten before has no such excuse */
+        look(interpose, copy); /* a rewrite before this has no such excuse */
         copy->told = true;
     }
 }
@@ -162,7 +163,7 @@ void pending_tell_before(struct interpose *interpose, struct tracked_stream *str
     pending_tell(interpose, (size_t)(stream - interpose->streams), stream->queued - 1);
 }
 
-/* Sources with bytes there are looked at now: later they may be what the device wrote. */
+/* Sources with bytes there are compared now: later they may hold what the device wrote. */
 static void forget_sources(struct interpose *interpose, uint64_t address, uint64_t bytes)
 {
     size_t kept = 0;
@@ -211,8 +212,8 @@ void pending_done(struct interpose *interpose, size_t stream, uint64_t queued)
     }
     for (size_t i = 0; i < interpose->pending_count; i++) {
         const struct pending_copy *copy = &interpose->pending[i];
-        /* Of what is shared it is not known: a copy is no longer looked at, a write may be still to
-         * come. */
+        /* Shared copies may or may not be done: a source is no longer compared, a write may be
+         * still to come. */
         if (!is_meant(copy, stream, queued) && (copy->writes || !copy->shared))
             interpose->pending[kept++] = *copy;
     }

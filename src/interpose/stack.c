@@ -18,13 +18,13 @@
 #define REMEMBERED 512u
 #define MODULE_LIMIT 1024u
 #define THREAD_MEMORY_LIMIT 256u
-/* Of all threads together; the same stack of two threads is one number. */
+/* One table for all threads: equal stacks of two threads have one number. */
 #define STACKS_KNOWN 16384u
 
 struct remembered {
     const struct flight *flight;
     uint64_t epoch;
-    uint64_t site, depth; /* what was called, and how deep the stack was */
+    uint64_t site, depth; /* the call, and how deep the stack was */
     uint32_t number, count;
     const uint64_t *places[FLIGHT_STACK_FRAMES];
     uint64_t frames[FLIGHT_STACK_FRAMES];
@@ -40,7 +40,7 @@ static struct {
         struct flight *flight;
     } modules[MODULE_LIMIT];
     size_t module_count;
-    uint64_t epoch; /* what threads remember from before is void */
+    uint64_t epoch; /* what threads remembered before is void */
     struct {
         uint64_t hash;
         struct flight *flight;
@@ -88,7 +88,7 @@ static int add_modules(struct dl_phdr_info *info, size_t size, void *context)
 
 struct walk {
     struct remembered *stack;
-    bool exact; /* every return address was found where it stands */
+    bool exact; /* every return address was found on the stack */
 };
 
 static _Unwind_Reason_Code walk_frame(struct _Unwind_Context *context, void *argument)
@@ -121,7 +121,7 @@ static uint64_t hash_of(const struct remembered *stack, uint32_t from)
     return hash ? hash : 1;
 }
 
-/* The stack's number; a new one where nobody had it before. The frames of this library are cut. */
+/* The stack's number; a new one if the stack is new. Frames of this library are cut off. */
 static uint32_t number_of(struct flight *flight, const struct remembered *stack)
 {
     uint32_t own = stack->count > 1 ? 1 : 0;

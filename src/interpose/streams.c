@@ -5,7 +5,7 @@
 
 /* ---- Streams -------------------------------------------------------------------------------- */
 
-/* A default stream per thread is a stream of its own for each. */
+/* The default stream per thread is a stream of its own for each thread. */
 static struct interpose_stream key_of(const struct interpose_call *call,
                                       const struct interpose_stream *stream)
 {
@@ -16,7 +16,7 @@ static struct interpose_stream key_of(const struct interpose_call *call,
     if (key.handle == INTERPOSE_STREAM_PER_THREAD)
         key.handle |= (uint64_t)call->event.thread_index << 32 | UINT64_C(1) << 63;
     else if (key.handle != INTERPOSE_STREAM_LEGACY)
-        key.context = 0; /* handles differ by themselves */
+        key.context = 0; /* handles are unique without the context */
     return key;
 }
 
@@ -47,7 +47,7 @@ static struct tracked_stream *take_stream(struct interpose *interpose,
     return stream;
 }
 
-/* Numbers are for streams that work is given to: programs make pools of them. */
+/* Only streams that get work have numbers: programs make pools of streams. */
 static void number_stream(struct interpose *interpose, struct tracked_stream *stream)
 {
     uint32_t used = 0;
@@ -81,7 +81,7 @@ struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_
     return used;
 }
 
-/* What comes after work that the host may hold back is held back with it. */
+/* Work after work that the host may hold back is held back with it. */
 static void take_gate(struct tracked_stream *stream, const struct tracked_stream *other,
                       uint64_t queued)
 {
@@ -133,7 +133,7 @@ void interpose_stream_destroy_begin(struct interpose *interpose, struct interpos
     struct interpose_stream key = key_of(call, stream);
     pthread_mutex_lock(&interpose->lock);
     struct tracked_stream *used = find_stream(interpose, &key);
-    if (used && used->index != UINT32_MAX) /* else nothing was ever given to it */
+    if (used && used->index != UINT32_MAX) /* otherwise no work was ever given to it */
         stream_use(interpose, call, stream);
     if (used && !used->destroyed) {
         used->destroyed = true;
@@ -145,7 +145,7 @@ void interpose_stream_destroy_begin(struct interpose *interpose, struct interpos
 
 void stream_settle(struct interpose *interpose, const struct interpose_call *call)
 {
-    /* It is still there if the runtime refused. A lost device keeps nothing. */
+    /* The stream still exists if the runtime refused. A lost device keeps nothing. */
     if (call->argument[0] && call->event.outcome == EVENT_FAILED &&
         call->event.check != EVENT_CHECK_LOST)
         interpose->streams[call->argument[0] - 1].destroyed = false;
@@ -296,8 +296,8 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
     if (captured)
         interpose->hidden_captures[interpose->hidden_capture_count++ % HIDDEN_CAPTURE_LIMIT] =
             used->capture_id;
-    /* What was queued before may be rewritten by who is told through this order, and that may be
-     * before what is queued after. */
+    /* A program that learns through this order that earlier work is done may rewrite its sources,
+     * perhaps before the later work is queued. */
     if (used) {
         pending_done(interpose, (size_t)(used - interpose->streams), used->queued);
         pending_write(interpose, 0, PENDING_EVERYWHERE, used);

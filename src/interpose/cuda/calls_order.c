@@ -32,7 +32,7 @@ void cuda_begin_nothing(struct cuda_call *call)
     (void)call;
 }
 
-/* For calls told after success only: a failure is told as such. */
+/* For calls that are recorded only after success: a failure is recorded as a failure. */
 static bool succeeded(struct cuda_call *call)
 {
     if (call->code)
@@ -45,7 +45,7 @@ void cuda_end_plain(struct cuda_call *call)
     if (call->call.open)
         interpose_end(call->trace, &call->call, call->code);
     else
-        (void)succeeded(call); /* there was nothing to tell of, as of a free at address 0 */
+        (void)succeeded(call); /* there was nothing to record, such as a free at address 0 */
 }
 
 /* ---- Launches ------------------------------------------------------------------------------- */

@@ -1,13 +1,13 @@
-/* contexts.c - contexts, and what takes all of their memory with them.
+/* contexts.c - contexts, and the calls that free all of their memory.
  *
- * Allocations are told with the context they were made in. A context is destroyed by its handle,
- * the primary one of a device by the device's number: both are remembered of each context that
- * memory is made in. */
+ * Allocations are recorded with the context they were made in. A context is destroyed by its
+ * handle, the primary context of a device by the device's number: both are stored for each context
+ * in which memory is allocated. */
 #include "interpose/cuda/cuda.h"
 
 #include <pthread.h>
 
-/* Programs have one for each device; one that is not remembered is told nothing of. */
+/* Programs have one context for each device; contexts beyond the limit are not recorded. */
 #define CONTEXT_LIMIT 64u
 
 /* Under the lock. */

@@ -19,7 +19,7 @@ struct cupti_callback {
     const char *function_name;
     const void *parameters;
     const void *return_value; /* of the driver: an int32_t; there at the exit */
-    const char *symbol_name;  /* of a launch: the kernel */
+    const char *symbol_name;  /* for a launch: the kernel */
     const void *context;
     uint32_t context_uid;
     uint64_t *correlation_data;
@@ -216,13 +216,13 @@ struct cuda_driver {
 };
 extern struct cuda_driver cuda_driver;
 
-/* The sizes of a kernel's parameters are remembered; a module that goes takes its kernels along. */
+/* The sizes of a kernel's parameters are remembered; unloading a module removes its kernels. */
 void cuda_parameters_forget(void);
-/* Tells of a launch: parameters as the call has them. */
+/* Records a launch: parameters as the call has them. */
 void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
                       void *const *parameters, void *const *extra);
 
-/* The context that a call is made in, as allocations are told of it; 0: not known. */
+/* The context that a call is made in, as allocations are recorded with it; 0: not known. */
 uint64_t cuda_context(const struct cuda_call *call);
 
 /* A handle of libcupti, opened and complete; NULL, and why. */

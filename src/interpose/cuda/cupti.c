@@ -1,5 +1,5 @@
-/* cupti.c - finding libcupti: it belongs to the CUDA toolkit, not to the driver, and stands in as
- * many places as there are ways to install CUDA. */
+/* cupti.c - finds libcupti. It belongs to the CUDA toolkit, not to the driver, and is in a
+ * different place for every way to install CUDA. */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "interpose/cuda/cuda.h"
 
@@ -44,7 +44,7 @@ static void *open_under(const char *folder, const char *rest)
     return length > 0 && (size_t)length < sizeof(path) ? open_in(path) : NULL;
 }
 
-/* Of a toolkit's folder. */
+/* Looks in a toolkit's folder. */
 static void *open_toolkit(const char *root)
 {
     static const char *const rest[] = { "extras/CUPTI/lib64", "lib64", "lib",
@@ -55,7 +55,8 @@ static void *open_toolkit(const char *root)
     return library;
 }
 
-/* Beside the CUDA runtime or the framework the program has loaded: its own CUPTI fits best. */
+/* Looks next to the CUDA runtime or the framework that the program has loaded: its own CUPTI fits
+ * best. */
 static int look_beside(struct dl_phdr_info *info, size_t size, void *context)
 {
     static const struct {

@@ -1,8 +1,8 @@
 /* inject.c - loaded by the CUDA driver when the program initialises it (CUDA_INJECTION64_PATH):
- * finds CUPTI, asks it for callbacks of the calls in calls.def, and passes them on.
+ * finds CUPTI, subscribes to the calls in calls.def, and passes them on.
  *
- * Works with a static CUDA runtime too, since the driver's calls are looked at. Without CUPTI the
- * program runs as if nothing were there, and a note beside the recordings says why. */
+ * A static CUDA runtime works too, because the driver's calls are recorded. Without CUPTI the
+ * program runs as if nothing were there, and a note next to the recordings says why. */
 #include "interpose/cuda/cuda.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* parameters.c - the bytes of a kernel's parameters: where they lie is in the call, how many there
- * are the driver is asked once for each kernel. */
+/* parameters.c - the bytes of a kernel's parameters: the call says where they are; how many there
+ * are is asked of the driver once for each kernel. */
 #include "interpose/cuda/cuda.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 #define PARAMETER_LIMIT 96u
 #define KERNEL_CACHE 2048u
-/* Of `extra`, as the driver has them. */
+/* The entries of `extra`, as the driver defines them. */
 enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2, EXTRA_WORDS = 6 };
 
 struct kernel_sizes {

@@ -1,7 +1,7 @@
 /* calls.c - the wrappers, made from calls.def. */
 #include "interpose/hip/hip.h"
 
-/* What every wrapper begins with: without a recording the call goes straight through. */
+/* What every wrapper begins with: without a recording the call goes straight to the runtime. */
 #define BEGIN(name, parameters, arguments)                                                         \
     hipError_t(*real) parameters = (hipError_t(*) parameters)hip_real(HIP_INDEX_##name);           \
     if (!real)                                                                                     \
@@ -14,7 +14,7 @@
     hip_leave();                                                                                   \
     return code
 
-/* A call that is told before and after. */
+/* A call that is recorded before and after it. */
 #define HIP_TOLD(name, parameters, arguments, ...)                                                 \
     hipError_t name parameters                                                                     \
     {                                                                                              \
@@ -26,7 +26,7 @@
         END;                                                                                       \
     }
 
-/* A call that is told when it is over: what it did, or that it failed. */
+/* A call that is recorded when it is over: what it did, or that it failed. */
 #define HIP_TOLD_AFTER(name, parameters, arguments, tell)                                          \
     hipError_t name parameters                                                                     \
     {                                                                                              \
@@ -51,7 +51,7 @@
         END;                                                                                       \
     }
 
-/* Of no memory nothing is told: that free does nothing. */
+/* free(NULL) is not recorded: it does nothing. */
 #define HIP_FREE(name, parameters, arguments, memory_kind, address_freed, byte_count, on)          \
     hipError_t name parameters                                                                     \
     {                                                                                              \

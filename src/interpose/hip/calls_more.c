@@ -64,7 +64,7 @@ hipError_t hipMalloc3D(hipPitchedPtr *memory, hipExtent extent)
 
 /* ---- Streams, events, devices --------------------------------------------------------------- */
 
-/* Tells the end of a call that was begun. */
+/* Records the end of a call that was begun. */
 static hipError_t end_call(struct interpose *trace, struct interpose_call *call, hipError_t code)
 {
     interpose_end(trace, call, (int32_t)code);
@@ -94,7 +94,7 @@ hipError_t hipEventSynchronize(hipEvent_t event)
     return end_call(trace, &call, real(event));
 }
 
-/* Tells a call that was made: only that it failed, where it did. */
+/* Records a call only if it failed. */
 static hipError_t end_other(struct interpose *trace, const char *name, hipError_t code)
 {
     if (trace && code)
@@ -116,7 +116,7 @@ hipError_t hipSetDevice(int device)
     return end_other(trace, "hipSetDevice", code);
 }
 
-/* All memory of the calling thread's device goes. */
+/* All memory of the calling thread's device is freed. */
 hipError_t hipDeviceReset(void)
 {
     hipError_t (*real)(void) = REAL(hipDeviceReset, (void));

@@ -20,7 +20,7 @@ struct code_source {
     void *context;
 };
 
-/* Of the caller's arguments; those the compiler adds are left out. */
+/* Describes the caller's arguments; those that the compiler adds are left out. */
 struct code_argument {
     uint32_t offset, bytes;
 };

@@ -41,8 +41,8 @@ hip_function hip_real_named(const char *name);
 
 /* ---- The recording -------------------------------------------------------------------------- */
 
-/* The recording, if this call is to be told: the program is traced and the runtime is not calling
- * itself. Then hip_leave ends the call. */
+/* The recording, if this call is to be recorded: the program is traced and the runtime is not
+ * calling itself. Then hip_leave ends the call. */
 struct interpose *hip_enter(void);
 void hip_leave(void);
 
@@ -51,7 +51,7 @@ void hip_leave(void);
 void hip_device_set(int device); /* of the calling thread */
 uint64_t hip_device_get(void);
 
-/* What memory goes with when a device is reset. */
+/* The owner of memory that is freed when a device is reset. */
 static inline uint64_t hip_context(void)
 {
     return hip_device_get() + 1;
@@ -78,7 +78,7 @@ static inline uint64_t hip_stream_number(hipStream_t stream, bool of_thread)
 /* ---- Kernels -------------------------------------------------------------------------------- */
 
 struct hip_launch {
-    const void *function; /* of a module, or the program's own */
+    const void *function; /* in a module, or in the program itself */
     dim3 grid, block;
     size_t shared_bytes;
     void **params, **extra;

@@ -163,7 +163,7 @@ static void add_function(const void *handle, const void *function, const char *n
     struct entry *entry = take_entry(bucket, function, name);
     if (entry) {
         entry->image = find_image(handle);
-        entry->next = *bucket; /* in front: the newest of a handle counts */
+        entry->next = *bucket; /* in front: the newest entry of a handle counts */
         *bucket = entry;
     }
     pthread_mutex_unlock(&lock);

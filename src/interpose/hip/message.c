@@ -21,8 +21,8 @@ static enum status read_big(struct bytes *in, const char *field, uint32_t bytes,
     return STATUS_OK;
 }
 
-/* The heads from 0xC0 to 0xDF: what follows the first byte as a number, and what is there beside
- * that number. A row of 0 bytes that is no HEAD_OTHER does not exist. */
+/* The heads from 0xC0 to 0xDF: what follows the first byte as a number, and what else there is in
+ * addition to that number. A row of 0 bytes that is no HEAD_OTHER does not exist. */
 static const struct {
     uint8_t kind, bytes, more;
 } heads[32] = {

@@ -29,7 +29,7 @@ _Static_assert(sizeof(wrappers) / sizeof(wrappers[0]) == HIP_INDEX_COUNT, "one f
 
 static _Atomic(hip_function) reals[HIP_INDEX_COUNT];
 
-/* The C library's, behind our own of that name. */
+/* The C library's function that ours of the same name replaces. */
 static find_function real_dlsym(void)
 {
     static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17" };
@@ -87,7 +87,7 @@ hip_function hip_real(enum hip_index index)
     return function;
 }
 
-/* The wrapper of a function that was found, or the function. */
+/* The wrapper of a function that was found, or the function itself. */
 static hip_function wrapper_of(const char *name, hip_function found)
 {
     for (size_t i = 0; found && i < HIP_INDEX_COUNT; i++)

@@ -97,14 +97,14 @@ struct interpose_copy hip_planes(const struct hipMemcpy3DParms *copy, bool async
         .async = async,
         .stream = stream,
     };
-    /* Of arrays the width is in elements, whose size is not known here. */
+    /* For arrays the width is in elements, whose size is not known here. */
     if (told.source_opaque || told.target_opaque)
         told.source_opaque = told.target_opaque = told.sides_unknown = true;
     return told;
 }
 
-/* A side is an array, host memory or device memory: which, a number says that has other values in
- * other versions. Of the pointers only the one that is meant is set in practice. */
+/* A side is an array, host memory or device memory. A number says which, but its values differ
+ * between versions; in practice only the pointer that is meant is set. */
 static uint64_t side_of(const void *host, const void *device, const void *array, size_t x, size_t y,
                         size_t pitch, bool *ret_opaque)
 {
@@ -151,8 +151,8 @@ struct interpose_fill hip_fill_rows(const void *target, size_t width, size_t hei
                                     .stream = stream };
 }
 
-/* Planes stand one behind the other, ysize rows each; where they are not filled to the end the
- * rows between them are told as filled too, so only the first plane is told then. */
+/* Planes follow each other, with ysize rows each. If they are not filled to the end, the rows
+ * between them would be recorded as filled too, so only the first plane is recorded then. */
 struct interpose_fill hip_fill_planes(hipPitchedPtr memory, hipExtent extent,
                                       const struct interpose_stream *stream)
 {

@@ -101,7 +101,7 @@ typedef struct hipLaunchParams_t {
     hipStream_t stream;
 } hipLaunchParams;
 
-/* Of newer versions, laid out as CUDA's. */
+/* From newer versions, laid out as CUDA's. */
 typedef struct {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;
