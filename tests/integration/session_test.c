@@ -612,6 +612,7 @@ static void test_prompt_logits(void **state)
     add(&stage, &request);
     run_all(&stage);
     assert_int_equal(stage.written[0].reason, SESSION_LENGTH);
+    assert_int_equal(stage.written[0].count, 0);
     assert_int_equal(given.count, 4);
     assert_int_equal(given.first_position, 1);
     close_session(&stage);
@@ -655,6 +656,11 @@ static void test_shared_prompts(void **state)
     assert_int_equal(session_timing(stage.session)->prompt_tokens, 5 + 1 + 1);
     for (uint32_t i = 0; i < 3; i++)
         check_same(&stage.written[i], &alone[i]);
+    /* Also a sequence whose request has ended, and which the new one takes over. */
+    add(&stage, &requests[1]);
+    run_all(&stage);
+    assert_int_equal(session_timing(stage.session)->prompt_tokens, 5 + 1 + 1 + 1);
+    check_same(&stage.written[3], &alone[1]);
     close_session(&stage);
     /* Without it only whole prompts are shared. */
     open_session(&stage, NULL);
