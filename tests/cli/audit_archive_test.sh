@@ -32,7 +32,7 @@ rm file
 # ---- The first run of a pipeline, and the second -----------------------------------------------
 umask 000
 expect_exit 4 "${quick[@]}" --baseline artifacts/last -- --max-tokens 4
-expect_stderr "artifacts/last: there is no audit yet: first run, nothing to compare with"
+expect_stderr "artifacts/last: there is no audit yet: this is the first run, and there is nothing to compare it with"
 first=$(newest)
 expect_summary "j['baseline'] is None and j['earlier'] == [] and j['model'] == 'tiny.gguf'"
 expect_summary "[r['mode'] for r in j['rows']] == ['bare', 'audit']"

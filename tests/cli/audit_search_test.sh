@@ -5,7 +5,7 @@ search=("${audit[@]}" --no-self-test --no-interventions --matrix B:audit:3)
 # ---- Equal runs that differ ----------------------------------------------------------------------
 # The difference is seen at the copy of logits; made by a product in the middle of a middle layer.
 expect_exit 1 "${search[@]}" --inject unequal-runs@op=matmul_group,layer=2,tensor=ffn_down -- -n 3
-expect_stdout "The op that made it is known"
+expect_stdout "The op that caused it is known"
 expect_summary "j['outcome'] == 'ROOT_CAUSE' and j['root_cause']['hypothesis'] == 'non-determinism'"
 expect_json "j['search']['result'] == 'culprit' and len(j['search']['steps']) == 1"
 expect_json "j['search']['steps'][0]['looked_at'] == 'every-op' and j['search']['steps'][0]['compared'] > 500"

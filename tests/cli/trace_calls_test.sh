@@ -35,9 +35,9 @@ found unmapped "CONFIRMED use-after-free: cuMemcpyDtoH" "freed by cuMemUnmap"
 
 # Shapes of copies and fills.
 clean all-shapes
-found rows-past-end "CONFIRMED size-mismatch: cuMemcpy2DAsync" "of 65536 bytes, up to byte 65792"
-found planes-past-end "CONFIRMED size-mismatch: cuMemcpy3DAsync" "of 65536 bytes, up to byte 68864"
-found fill-past-end "CONFIRMED size-mismatch: cuMemsetD32Async" "of 65536 bytes, up to byte 262144"
+found rows-past-end "CONFIRMED size-mismatch: cuMemcpy2DAsync" "which has 65536 bytes: it goes up to byte 65792"
+found planes-past-end "CONFIRMED size-mismatch: cuMemcpy3DAsync" "which has 65536 bytes: it goes up to byte 68864"
+found fill-past-end "CONFIRMED size-mismatch: cuMemsetD32Async" "which has 65536 bytes: it goes up to byte 262144"
 found peers-unordered "CONFIRMED overlapping-copies: cuMemcpyDtoHAsync" "cuMemcpyPeerAsync"
 
 # Order.

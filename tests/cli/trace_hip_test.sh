@@ -38,7 +38,7 @@ found()
     expect_stderr "verdict: ROOT_CAUSE"
     for words in "$@"; do expect_stderr "$words"; done
 }
-found past-end "CONFIRMED size-mismatch: hipMemcpyAsync" "of 4096 bytes, up to byte 4160"
+found past-end "CONFIRMED size-mismatch: hipMemcpyAsync" "which has 4096 bytes: it goes up to byte 4160"
 found freed "CONFIRMED use-after-free: hipMemcpyAsync" "freed by hipFree"
 found missing-wait "CONFIRMED overlapping-copies: hipMemcpyAsync"
 

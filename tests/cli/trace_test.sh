@@ -31,7 +31,7 @@ found()
     for words in "$@"; do expect_stderr "$words"; done
     expect_exit 0 trace -- "$program" "$scene"
 }
-found past-end "CONFIRMED size-mismatch: cuMemcpyDtoH" "of 65536 bytes, up to byte 65600" \
+found past-end "CONFIRMED size-mismatch: cuMemcpyDtoH" "which has 65536 bytes: it goes up to byte 65600" \
     "past_end+0x"
 found double-free "CONFIRMED use-after-free: cuMemFree" "is freed a second time" "double_free+0x"
 found rewritten "CONFIRMED staging-reuse: cuMemcpyHtoDAsync" \

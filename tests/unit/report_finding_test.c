@@ -122,6 +122,31 @@ struct sentence {
     const char *english, *spanish; /* after the place */
 };
 
+/* One of a thing is not several. */
+static void numbers_agree_with_their_nouns(void **state)
+{
+    (void)state;
+    struct finding finding = { .hypothesis = HYPOTHESIS_SIZE_MISMATCH,
+                               .check = EVENT_CHECK_VIEW_END,
+                               .cause = copy(10, 1),
+                               .expected = 1,
+                               .found = 2 };
+    check_headline(&finding,
+                   "D2H copy of logits, step 3 asked for byte 2 of buffer logits, which has 1 byte "
+                   "(refused by the check view-end)",
+                   "copia D2H de logits, paso 3 pidió el byte 2 del búfer logits, que tiene 1 byte "
+                   "(rechazado por la comprobación view-end)");
+    finding = (struct finding){ .hypothesis = HYPOTHESIS_LEAK,
+                                .cause = copy(10, 1),
+                                .expected = 1,
+                                .found = 1 };
+    check_headline(&finding,
+                   "D2H copy of logits, step 3: 1 allocation of this call, 1 byte, was alive when "
+                   "the process ended, and none was ever freed",
+                   "copia D2H de logits, paso 3: 1 asignación de esta llamada, 1 byte, seguía viva "
+                   "al terminar el proceso, y ninguna se liberó");
+}
+
 static void every_hypothesis_has_its_numbers(void **state)
 {
     (void)state;
@@ -190,10 +215,10 @@ static void every_hypothesis_has_its_numbers(void **state)
                                  .other = copy(9, 1) };
     check_headline(
         &unordered,
-        "rope, layer 2, step 3 read 1 byte of operand positions (buffer indices) with no "
-        "order after the access by the D2H copy of logits, step 3",
-        "rope, capa 2, paso 3 leyó 1 byte del operando positions (búfer indices) sin "
-        "orden tras el acceso hecho por la copia D2H de logits, paso 3");
+        "rope, layer 2, step 3 read 1 byte of operand positions (buffer indices); nothing "
+        "orders it after the access by the D2H copy of logits, step 3",
+        "rope, capa 2, paso 3 leyó 1 byte del operando positions (búfer indices); nada asegura "
+        "que ocurra tras el acceso hecho por la copia D2H de logits, paso 3");
 }
 
 /* ---- Where a fault missed -------------------------------------------------------------------- */
@@ -402,6 +427,7 @@ int main(void)
         cmocka_unit_test(surfacing_is_said_only_where_it_is_known),
         cmocka_unit_test(candidates_are_a_set),
         cmocka_unit_test(every_hypothesis_has_its_numbers),
+        cmocka_unit_test(numbers_agree_with_their_nouns),
         cmocka_unit_test(fault_tells_which_operand_it_missed),
         cmocka_unit_test(operands_get_their_names),
         cmocka_unit_test(far_neighbours_are_not_named),

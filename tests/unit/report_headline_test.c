@@ -180,10 +180,10 @@ static void test_symptom(void **state)
     struct text text;
     text_init(&text);
     report_headline(&specimen->facts, REPORT_ENGLISH, &text);
-    check_contains("english", text_get(&text), "; seen here, cause not found");
+    check_contains("english", text_get(&text), "; this is where it was seen, and its cause is not known");
     text_clear(&text);
     report_headline(&specimen->facts, REPORT_SPANISH, &text);
-    check_contains("spanish", text_get(&text), "; visto aquí, causa no hallada");
+    check_contains("spanish", text_get(&text), "; aquí se vio, y no se conoce su causa");
     text_clear(&text);
     verdict->outcome = AUDIT_ROOT_CAUSE; /* by reruns without the planted fault */
     verdict->root_analysis = verdict->root_finding = 1;

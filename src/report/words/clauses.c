@@ -53,7 +53,7 @@ static const char *const clauses[][REPORT_LANGUAGE_COUNT] = {
                             ", dentro del búfer liberado {neighbour}[ por {apart} "
                             "{apart|byte|bytes}]" },
     [CLAUSE_NEAR_BEFORE] = { ", past the end of {neighbour}[ by {apart} {apart|byte|bytes}]",
-                             ", pasado el final de {neighbour}[ por {apart} "
+                             ", más allá del final de {neighbour}[ por {apart} "
                              "{apart|byte|bytes}]" },
     [CLAUSE_NEAR_AFTER] = { ", before the start of {neighbour}[ by {apart} {apart|byte|bytes}]",
                             ", antes del inicio de {neighbour}[ por {apart} "
@@ -62,7 +62,8 @@ static const char *const clauses[][REPORT_LANGUAGE_COUNT] = {
                           "; se manifestó [{later_ms} ms después ]en {seen}" },
     [CLAUSE_CANDIDATES] = { "; candidates: ", "; candidatos: " },
     [CLAUSE_MORE] = { "; and {number} more", "; y {number} más" },
-    [CLAUSE_NOT_THE_CAUSE] = { "; seen here, cause not found", "; visto aquí, causa no hallada" },
+    [CLAUSE_NOT_THE_CAUSE] = { "; this is where it was seen, and its cause is not known",
+                               "; aquí se vio, y no se conoce su causa" },
     [CLAUSE_REASON] = { "; {reason}", "; {reason}" },
     [CLAUSE_TIMES] = { "; {number} times", "; {number} veces" },
 };

@@ -3,8 +3,8 @@
 
 struct kind_words {
     const char *noun[REPORT_LANGUAGE_COUNT];
-    const char *join[REPORT_LANGUAGE_COUNT];  /* between the noun and a name */
-    bool feminine;                            /* in Spanish */
+    const char *join[REPORT_LANGUAGE_COUNT]; /* between the noun and a name */
+    bool feminine;                           /* in Spanish */
 };
 
 #define OF                                                                                         \

@@ -81,10 +81,10 @@ static const struct {
     { "pinned", { "pinned staging", "tránsito en memoria fijada" } },
     { "pageable", { "pageable staging", "tránsito en memoria paginable" } },
     { "sync-copies",
-      { "waits before and after each copy to the host",
-        "esperas antes y después de cada copia al anfitrión" } },
+      { "a wait before and after each copy to the host",
+        "una espera antes y después de cada copia al anfitrión" } },
     { "chunking", { "other chunks of the prompt", "otra división del prompt" } },
-    { "injected-removed", { "planted fault taken away", "fallo inyectado retirado" } },
+    { "injected-removed", { "planted fault removed", "fallo inyectado retirado" } },
 };
 
 const char *words_intervention(enum report_language language, const char *slug)

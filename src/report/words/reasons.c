@@ -3,17 +3,22 @@
 
 static const char *const reasons[][REPORT_LANGUAGE_COUNT] = {
     [REASON_NONE] = { "", "" },
-    [REASON_NO_LAUNCH_KNOWN] = { "the fault names no launch and no breadcrumb is open",
+    [REASON_NO_LAUNCH_KNOWN] = { "the fault names no launch, and the breadcrumbs show none that "
+                                 "was running",
                                  "el fallo no nombra ningún lanzamiento y el rastro no muestra "
                                  "ninguno en curso" },
     [REASON_SEVERAL_LAUNCHES] = { "each of them may have been running; those known to have begun "
-                                  "come first, then in the order of their calls",
-                                  "cualquiera pudo estar en ejecución; primero los que consta que "
-                                  "empezaron, luego por orden de llamada" },
+                                  "come first, then the "
+                                  "others in the order of their calls",
+                                  "cualquiera pudo estar en ejecución; van primero los que consta "
+                                  "que empezaron y luego "
+                                  "los demás por orden de llamada" },
     [REASON_NEAR_ADDRESS] = { "each of them may have been running; those whose memory is near the "
-                              "address, or 2^32 bytes from it, come first",
-                              "cualquiera pudo estar en ejecución; primero los que tienen memoria "
-                              "cerca de la dirección, o a 2^32 bytes de ella" },
+                              "address, or 2^32 "
+                              "bytes from it, come first",
+                              "cualquiera pudo estar en ejecución; van primero los que tienen "
+                              "memoria cerca de la "
+                              "dirección, o a 2^32 bytes de ella" },
     [REASON_GAPS] = { "records are missing: a launch that is not in them may have done it",
                       "faltan registros: pudo hacerlo un lanzamiento que no está en ellos" },
     [REASON_REPLAY_UNKNOWN] = { "which launch of the graph it was is not known",
@@ -33,10 +38,12 @@ static const char *const reasons[][REPORT_LANGUAGE_COUNT] = {
                              "its creation may have done it",
                              "el daño se vio al destruir el búfer: pudo hacerlo cualquier "
                              "lanzamiento desde su creación" },
-    [REASON_NEEDS_COMPARISON] = { "wrong bytes of a valid transfer: only runs that differ in "
-                                  "staging or copy mode tell what is at fault",
-                                  "bytes erróneos de una transferencia válida: solo ejecuciones "
-                                  "con otra memoria o modo de copia dicen a qué se debe" },
+    [REASON_NEEDS_COMPARISON] = { "the transfer was valid and its bytes are wrong: only runs that "
+                                  "differ in staging or "
+                                  "copy mode tell what is at fault",
+                                  "la transferencia era válida y sus bytes son erróneos: solo "
+                                  "ejecuciones con otra "
+                                  "memoria intermedia u otro modo de copia dicen a qué se debe" },
     [REASON_SOURCE_CHANGED] = { "the bytes at the origin changed during the copy, and no declared "
                                 "access explains it",
                                 "los bytes de origen cambiaron durante la copia, y ningún acceso "
@@ -67,8 +74,9 @@ static const char *const reasons[][REPORT_LANGUAGE_COUNT] = {
                         "a rerun with --narrow waits for each",
                         "el error se comunica tarde: pudo causarlo cualquier lanzamiento desde la "
                         "última espera; --narrow repite y espera a cada uno" },
-    [REASON_ROW_GAPS] = { "rows with gaps: their bytes may not meet",
-                          "filas con huecos: puede que sus bytes no coincidan" },
+    [REASON_ROW_GAPS] = { "the rows have gaps between them, so their bytes may not overlap",
+                          "las filas tienen huecos entre sí, así que puede que sus bytes no se "
+                          "solapen" },
     [REASON_RUNTIME_ACCEPTED] = { "the runtime took the address all the same: memory made unseen "
                                   "(a module's, another interface's) may lie there now",
                                   "el runtime aceptó la dirección: ahí puede haber ahora memoria "
@@ -78,9 +86,11 @@ static const char *const reasons[][REPORT_LANGUAGE_COUNT] = {
                                "esta entrada ya difería antes del lanzamiento, y ninguna operación "
                                "anterior examinada dio otros bytes" },
     [REASON_BETWEEN_HASHES] = { "the last op that agreed is named first: what made the difference "
-                                "lies after it and no later than here",
+                                "lies after it and no "
+                                "later than here",
                                 "la última operación que coincidió va primero: lo que causó la "
-                                "diferencia está después de ella, como tarde aquí" },
+                                "diferencia está después "
+                                "de ella y no más allá de aquí" },
     [REASON_BEFORE_HASHES] = { "no op that was hashed before it agreed: what made the difference "
                                "lies before or here",
                                "ninguna operación examinada antes coincidió: lo que causó la "
@@ -129,7 +139,7 @@ static const char *const missing_words[][REPORT_LANGUAGE_COUNT] = {
     [VERDICT_MISSING_LEVEL] = { "the runs were below the audit level it needs",
                                 "las ejecuciones estaban por debajo del nivel de auditoría que "
                                 "necesita" },
-    [VERDICT_MISSING_SELF_TEST] = { "no self-test for this binary on this device",
+    [VERDICT_MISSING_SELF_TEST] = { "there is no self-test of this binary on this device",
                                     "no hay autoprueba de este binario en este dispositivo" },
     [VERDICT_MISSING_SELF_TEST_PASS] = { "its self-test failed on this device",
                                          "su autoprueba falló en este dispositivo" },
@@ -143,9 +153,9 @@ static const char *const missing_words[][REPORT_LANGUAGE_COUNT] = {
                                      "no hubo dos iteraciones iguales que comparar" },
     [VERDICT_MISSING_CERTAINTY] = { "what was found has more than one explanation",
                                     "lo hallado tiene más de una explicación" },
-    [VERDICT_MISSING_COMPARISON] = { "needs runs that differ in one thing, which were not made",
-                                     "necesita ejecuciones que difieran en una sola cosa, que "
-                                     "no se hicieron" },
+    [VERDICT_MISSING_COMPARISON] = { "it needs runs that differ in one thing, which were not made",
+                                     "necesita ejecuciones que difieran en una sola cosa, que no "
+                                     "se hicieron" },
     [VERDICT_MISSING_END] = { "a run did not end in order, and nothing says why",
                               "una ejecución no terminó en orden, y nada dice por qué" },
 };
