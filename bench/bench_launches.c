@@ -78,7 +78,9 @@ static void run_timed(const struct device_host_call *call, uint64_t tile, uint32
     }
 FOR_EACH_OP(TIMED)
 
-#define TIMED_ENTRY(name) { .op = #name, .host = timed_##name },
+#define TIMED_NAME(name) #name,
+static const char *const op_names[] = { FOR_EACH_OP(TIMED_NAME) };
+#define TIMED_ENTRY(name) { .host = timed_##name },
 static struct device_kernel_entry entries[] = { FOR_EACH_OP(TIMED_ENTRY) };
 static const struct device_image image = { entries, COUNT_OF(entries) };
 
@@ -87,7 +89,8 @@ const struct device_image *launches_image(enum cpu_path path)
     const struct device_image *plain = host_kernels_image(path);
     for (size_t i = 0; i < plain->count; i++) {
         for (size_t op = 0; op < OP_COUNT; op++) {
-            if (strcmp(plain->entries[i].op, entries[op].op) == 0) {
+            if (strcmp(plain->entries[i].contract->name, op_names[op]) == 0) {
+                entries[op].contract = plain->entries[i].contract;
                 kernels[op] = plain->entries[i].host;
                 entries[op].takes_runs = plain->entries[i].takes_runs;
                 entries[op].reads = plain->entries[i].reads;
@@ -104,7 +107,7 @@ size_t launches_op_count(void)
 
 const char *launches_op_name(uint32_t op)
 {
-    return entries[op].op;
+    return op_names[op];
 }
 
 /* ---- What they left ------------------------------------------------------------------------- */

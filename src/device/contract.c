@@ -1,101 +1,85 @@
 /* contract.c - a launch held against the contract of its op, in 64-bit, before anything is queued.
  *
- * The shapes of a contract are lists of names. The first operand that has a name says what it
- * stands for; every later one must agree. */
+ * The shapes of a contract are lists of names, which op_table.c turned into numbers. The first
+ * operand that has a name says what it stands for; every later one must agree. */
 #include "device/device_core.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-uint64_t device_contract_extent(const struct device_contract_call *call, const char *name)
+/* What the names of a contract stand for in a launch. */
+struct extents {
+    uint64_t values[CONTRACT_EXTENT_LIMIT];
+    uint32_t bound; /* a bit for each that has a value */
+};
+_Static_assert(CONTRACT_EXTENT_LIMIT <= 32, "a bit for each");
+
+static bool is_absent(const struct device_view *view)
 {
-    size_t length = strlen(name);
-    for (size_t i = 0; i < call->extent_count; i++)
-        if (call->extents[i].length == length && memcmp(call->extents[i].name, name, length) == 0)
-            return call->extents[i].extent;
-    return 0;
+    return view->buffer.index == 0 && view->buffer.generation == 0;
+}
+
+uint64_t device_contract_extent(const struct device_contract_call *call, uint32_t operand,
+                                uint32_t dimension)
+{
+    const struct device_view *view = &call->launch->operands[operand];
+    ASSERT(operand < call->launch->operand_count && dimension < SHAPE_RANK_LIMIT);
+    return is_absent(view) ? 0 : view->shape.dims[dimension];
 }
 
 const void *device_contract_params(const struct device_contract_call *call)
 {
-    return call->params;
+    return call->launch->params;
 }
 
-/* Names are of a few letters: compared one by one, without a call. */
-static bool same_name(const char *one, const char *other, size_t length)
+/* What a dimension must be; a name without a value gets what was found. */
+static uint64_t bind(struct extents *extents, const struct contract_dimension *dimension,
+                     uint64_t found)
 {
-    size_t i = 0;
-    while (i < length && one[i] == other[i])
-        i++;
-    return i == length;
-}
-
-/* Up to the comma or the end. */
-static size_t name_length(const char *name)
-{
-    size_t length = 0;
-    while (name[length] && name[length] != ',')
-        length++;
-    return length;
-}
-
-/* What a name or number of a shape stands for; binds a name that is new. */
-static uint64_t bind(struct device_contract_call *call, const char *name, size_t length,
-                     uint64_t extent)
-{
-    if (name[0] >= '0' && name[0] <= '9') {
-        uint64_t number = 0;
-        for (size_t i = 0; i < length; i++)
-            number = number * 10 + (uint64_t)(name[i] - '0');
-        return number;
+    uint32_t extent = dimension->extent;
+    if (extent == CONTRACT_NUMBER)
+        return dimension->number;
+    if (!(extents->bound >> extent & 1)) {
+        extents->bound |= 1u << extent;
+        extents->values[extent] = found;
     }
-    for (size_t i = 0; i < call->extent_count; i++)
-        if (call->extents[i].length == length && same_name(call->extents[i].name, name, length))
-            return call->extents[i].extent;
-    ASSERT(call->extent_count < CONTRACT_EXTENT_LIMIT);
-    call->extents[call->extent_count].name = name;
-    call->extents[call->extent_count].length = length;
-    call->extents[call->extent_count++].extent = extent;
-    return extent;
+    return extents->values[extent];
 }
 
-static enum status check_shape(struct call *call, struct device_contract_call *contract_call,
+static enum status check_shape(struct call *call, const struct op_row *op, struct extents *extents,
                                const struct device_view *view, uint32_t operand, struct error *err)
 {
-    const struct device_contract *contract = contract_call->contract;
+    const struct device_contract *contract = op->contract;
     const struct device_operand_rule *rule = &contract->operands[operand];
-    const char *name = rule->shape;
-    uint32_t dimension = 0;
-    while (*name) {
-        size_t length = name_length(name);
-        uint64_t found = view->shape.dims[dimension];
-        uint64_t expected = bind(contract_call, name, length, found);
-        if (expected != found)
-            return call_refuse(
-                call, EVENT_CHECK_SHAPE, operand, expected, found, err, STATUS_REFUSED,
-                "%s: operand %s: expected %.*s = %" PRIu64 " in dimension %" PRIu32
-                ", found %" PRIu64,
-                contract->name, rule->name, (int)length, name, expected, dimension, found);
-        dimension++;
-        name += length + (name[length] == ',');
+    const struct contract_shape *shape = &op->shapes[operand];
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        uint64_t found = view->shape.dims[i];
+        uint64_t expected = bind(extents, &shape->dimensions[i], found);
+        if (expected == found)
+            continue;
+        int length;
+        const char *name = contract_dimension_name(contract, operand, i, &length);
+        return call_refuse(call, EVENT_CHECK_SHAPE, operand, expected, found, err, STATUS_REFUSED,
+                           "%s: operand %s: expected %.*s = %" PRIu64 " in dimension %" PRIu32
+                           ", found %" PRIu64,
+                           contract->name, rule->name, length, name, expected, i, found);
     }
-    for (; dimension < SHAPE_RANK_LIMIT; dimension++)
-        if (view->shape.dims[dimension] != 1)
+    for (uint32_t i = shape->rank; i < SHAPE_RANK_LIMIT; i++)
+        if (view->shape.dims[i] != 1)
             return call_refuse(
-                call, EVENT_CHECK_SHAPE, operand, 1, view->shape.dims[dimension], err,
-                STATUS_REFUSED,
+                call, EVENT_CHECK_SHAPE, operand, 1, view->shape.dims[i], err, STATUS_REFUSED,
                 "%s: operand %s: expected shape [%s], found %" PRIu64 " in dimension %" PRIu32,
-                contract->name, rule->name, rule->shape, view->shape.dims[dimension], dimension);
+                contract->name, rule->name, rule->shape, view->shape.dims[i], i);
     return STATUS_OK;
 }
 
-static enum status check_operand(struct call *call, struct device_contract_call *contract_call,
-                                 const struct device_view *view, uint32_t operand,
-                                 struct error *err)
+static enum status check_operand(struct call *call, const struct op_row *op,
+                                 struct extents *extents, const struct device_view *view,
+                                 uint32_t operand, struct error *err)
 {
-    const struct device_contract *contract = contract_call->contract;
+    const struct device_contract *contract = op->contract;
     const struct device_operand_rule *rule = &contract->operands[operand];
-    bool absent = view->buffer.index == 0 && view->buffer.generation == 0;
+    bool absent = is_absent(view);
     if (absent && rule->optional)
         return STATUS_OK;
     if (absent)
@@ -125,16 +109,16 @@ static enum status check_operand(struct call *call, struct device_contract_call 
                            "%u, found %" PRIu64 " and %" PRIu64,
                            contract->name, rule->name, DEVICE_ROW_ALIGNMENT, view->offset_bytes,
                            view->row_stride_bytes);
-    return check_shape(call, contract_call, view, operand, err);
+    return check_shape(call, op, extents, view, operand, err);
 }
 
-enum status contract_check(struct call *call, const struct device_launch *launch, struct error *err)
+enum status contract_check(struct call *call, const struct op_row *op,
+                           const struct device_launch *launch, struct error *err)
 {
-    const struct device_contract *contract = launch->contract;
-    struct device_contract_call contract_call = { .contract = contract,
-                                                  .params = launch->params,
-                                                  .tile_count = launch->tile_count };
-    ASSERT(contract->params_bytes <= DEVICE_PARAMS_LIMIT_BYTES);
+    const struct device_contract *contract = op->contract;
+    struct device_contract_call contract_call = { .launch = launch };
+    struct extents extents; /* not cleared: only bound ones are read */
+    extents.bound = 0;
     ASSERT(contract->params_bytes == 0 || launch->params);
     if (launch->operand_count != contract->operand_count)
         return call_refuse(call, EVENT_CHECK_OPERANDS, EVENT_NO_OPERAND, contract->operand_count,
@@ -142,7 +126,7 @@ enum status contract_check(struct call *call, const struct device_launch *launch
                            "%s: expected %u operands, found %u", contract->name,
                            contract->operand_count, launch->operand_count);
     for (uint32_t i = 0; i < launch->operand_count; i++)
-        TRY(check_operand(call, &contract_call, &launch->operands[i], i, err));
+        TRY(check_operand(call, op, &extents, &launch->operands[i], i, err));
     uint64_t tile_limit = contract->tile_limit ? contract->tile_limit : DEVICE_TILE_LIMIT;
     if (launch->tile_count > tile_limit)
         return call_refuse(call, EVENT_CHECK_GEOMETRY, EVENT_NO_OPERAND, tile_limit,

@@ -57,6 +57,7 @@ static void release_common(struct device *device)
         free(device->crumbs);
     copier_destroy(device->copier);
     inspect_destroy(device);
+    free(device->ops);
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->fault_lock);
     pthread_mutex_destroy(&device->serial_lock);
@@ -81,7 +82,10 @@ enum status device_init(struct device *device, const struct device_options *opti
     device->owns_crumbs = !options->crumbs;
     if (device->owns_crumbs)
         device->crumbs = calloc(1, sizeof(*device->crumbs));
+    device->ops = calloc(DEVICE_OP_LIMIT, sizeof(*device->ops));
     enum status status = inspect_create(device, err);
+    if (!status && !device->ops)
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the table of ops");
     if (!status && !device->crumbs)
         status = error_set(err, STATUS_NO_MEMORY, "no memory for the crumb page");
     if (!status)
@@ -201,13 +205,15 @@ static enum status load_module(struct device *device, struct device_module modul
                            COUNT_OF(device->modules));
     call.event.module.kernel_count = kernel_count;
     call_begin(&call);
-    enum status status = device->methods->module_load(device, &module, (uint32_t)index, err);
+    enum status status = op_table_prepare(device, &module, (uint32_t)index, err);
+    if (!status)
+        status = device->methods->module_load(device, &module, (uint32_t)index, err);
     if (!status) {
-        /* One thread loads modules; launches of others may look for kernels meanwhile. */
         pthread_mutex_lock(&device->lock);
         device->modules[index] = module;
         device->module_count = index + 1;
         pthread_mutex_unlock(&device->lock);
+        op_table_publish(device, &module);
     }
     return call_end(&call, status, err);
 }

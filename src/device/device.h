@@ -108,8 +108,10 @@ uint64_t device_peak_bytes(const struct device *device);
  * computed from it are wrong. */
 uint64_t device_trap_count(const struct device *device);
 
-/* Loads kernels, which are found by op name. The image must outlive the device. On a GPU
- * STATUS_UNSUPPORTED means that the image has no code for its chip. */
+/* Loads kernels: from now on, launches may name the contracts of the image's ops. The image must
+ * outlive the device. Refused, with nothing loaded, if an op is there twice or has no kernel, or if
+ * a shape of its contract is malformed. On a GPU STATUS_UNSUPPORTED can also mean that the image
+ * has no code for its chip. */
 MUST_CHECK enum status device_module_load(struct device *device, const struct device_image *image,
                                           struct device_site site, struct error *err);
 MUST_CHECK enum status device_gpu_module_load(struct device *device,

@@ -142,21 +142,45 @@ MUST_CHECK enum status call_resolve(struct call *call, const struct device_view 
 
 #define CONTRACT_EXTENT_LIMIT 16
 
+/* What a check of parameters is asked about. */
 struct device_contract_call {
-    const struct device_contract *contract;
-    const void *params;
-    uint64_t tile_count;
-    size_t extent_count;
-    struct {
-        const char *name;
-        size_t length;
-        uint64_t extent;
-    } extents[CONTRACT_EXTENT_LIMIT];
+    const struct device_launch *launch;
 };
 
-/* Types, shapes, strides, parameters, geometry; before any view is resolved. */
-MUST_CHECK enum status contract_check(struct call *call, const struct device_launch *launch,
-                                      struct error *err);
+/* A dimension of a shape: a number, or an extent that has a name in the contract. */
+#define CONTRACT_NUMBER UINT32_MAX
+struct contract_dimension {
+    uint32_t extent; /* from 0, in the order of the names; CONTRACT_NUMBER: none */
+    uint32_t number;
+};
+struct contract_shape {
+    struct contract_dimension dimensions[SHAPE_RANK_LIMIT];
+    uint32_t rank;
+};
+
+/* An op that can be launched. */
+struct op_row {
+    const struct device_contract *contract; /* of the image; this address is the op's identity */
+    struct device_kernel kernel;
+    struct contract_shape shapes[DEVICE_OPERAND_LIMIT];
+};
+
+/* op_table.c. Resolves the ops of a module that is to be loaded; they are found only once they are
+ * published. One thread loads modules. */
+MUST_CHECK enum status op_table_prepare(struct device *device, const struct device_module *module,
+                                        uint32_t module_index, struct error *err);
+void op_table_publish(struct device *device, const struct device_module *module);
+/* NULL: no image with this contract is loaded. Takes no lock. */
+const struct op_row *op_table_find(const struct device *device,
+                                   const struct device_contract *contract);
+/* The text of a dimension of an operand's shape, for messages; not NUL-terminated. */
+const char *contract_dimension_name(const struct device_contract *contract, uint32_t operand,
+                                    uint32_t dimension, int *ret_length);
+
+/* Types, shapes, strides, parameters, geometry; before any view is resolved. op: of the launch's
+ * contract. */
+MUST_CHECK enum status contract_check(struct call *call, const struct op_row *op,
+                                      const struct device_launch *launch, struct error *err);
 
 /* ---- Inspections ---------------------------------------------------------------------------- */
 

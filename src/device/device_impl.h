@@ -232,8 +232,10 @@ struct device_slot_table {
 
 struct device_staging_ring;
 struct copier;
+struct op_row;
 
 #define DEVICE_MODULE_LIMIT 4
+#define DEVICE_OP_LIMIT 64u /* of all modules */
 
 struct device {
     const struct device_methods *methods;
@@ -270,6 +272,8 @@ struct device {
     struct device_slot_table buffers, streams, marks, graphs;
     struct device_module modules[DEVICE_MODULE_LIMIT];
     size_t module_count;
+    struct op_row *ops; /* DEVICE_OP_LIMIT of them; see op_table.c */
+    uint32_t op_count;  /* atomic */
     uint64_t used_bytes, peak_bytes;
     struct device_staging_ring *staging;
     struct copier *copier; /* fills slots of large copies in */

@@ -22,8 +22,8 @@
 #define DEVICE_ROW_ALIGNMENT 16u
 
 /* One operand of an op. The shape is a comma-separated list of dimensions, fastest first:
- * "width,rows". A name stands for the same extent everywhere in the contract; a number stands for
- * itself. */
+ * "width,rows". A name (letters a to z, digits and _, a letter first) stands for the same extent
+ * everywhere in the contract; a number stands for itself. */
 struct device_operand_rule {
     const char *name;
     uint8_t mode;        /* enum event_access_mode */
@@ -39,9 +39,9 @@ struct device_contract_call;
 typedef bool (*device_param_check)(const struct device_contract_call *call, uint64_t *ret_expected,
                                    uint64_t *ret_found);
 
-/* The extent that a name of the contract's shapes has in this launch; 0 if there is no such name.
- */
-uint64_t device_contract_extent(const struct device_contract_call *call, const char *name);
+/* The extent of an operand's dimension in this launch; 0 if the operand is absent. */
+uint64_t device_contract_extent(const struct device_contract_call *call, uint32_t operand,
+                                uint32_t dimension);
 const void *device_contract_params(const struct device_contract_call *call);
 
 #define DEVICE_TILE_LIMIT ((uint64_t)UINT32_MAX) /* the widest tile counter of any device */
@@ -58,8 +58,8 @@ struct device_contract {
 /* ---- Launches ------------------------------------------------------------------------------- */
 
 struct device_launch {
-    const struct device_contract *contract;
-    const void *params; /* contract->params_bytes; copied */
+    const struct device_contract *contract; /* of an image that was loaded */
+    const void *params;                     /* contract->params_bytes; copied */
     struct device_view operands[DEVICE_OPERAND_LIMIT];
     uint8_t operand_count;
     uint64_t tile_count;
@@ -108,7 +108,7 @@ typedef const void *(*device_host_reads)(const struct device_host_call *call, ui
                                          uint64_t *ret_bytes);
 
 struct device_kernel_entry {
-    const char *op;
+    const struct device_contract *contract; /* of the op that the kernel computes */
     device_host_kernel host;
     bool takes_runs;         /* called once for a run of tiles instead of once for each */
     device_host_reads reads; /* NULL: prefetching is not worth it */
@@ -183,7 +183,7 @@ struct device_gpu_code {
 };
 
 struct device_gpu_entry {
-    const char *op;
+    const struct device_contract *contract;
     device_gpu_plan plan;
 };
 struct device_gpu_image {

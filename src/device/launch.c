@@ -5,36 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-static bool find_in_module(const struct device_module *module, const char *op,
-                           struct device_kernel *ret_kernel)
-{
-    for (size_t i = 0; module->host && i < module->host->count; i++) {
-        if (strcmp(module->host->entries[i].op, op) == 0) {
-            ret_kernel->host = &module->host->entries[i];
-            return true;
-        }
-    }
-    for (size_t i = 0; module->gpu && i < module->gpu->count; i++) {
-        if (strcmp(module->gpu->entries[i].op, op) == 0) {
-            ret_kernel->gpu = module->gpu->entries[i].plan;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool find_kernel(struct device *device, const char *op, struct device_kernel *ret_kernel)
-{
-    bool found = false;
-    pthread_mutex_lock(&device->lock);
-    for (size_t i = 0; i < device->module_count && !found; i++) {
-        found = find_in_module(&device->modules[i], op, ret_kernel);
-        ret_kernel->module_index = (uint32_t)i;
-    }
-    pthread_mutex_unlock(&device->lock);
-    return found;
-}
-
 /* What is known of the operands' buffers, all asked for at once: between two tokens the weights
  * went through the caches, and one after the other these lines cost more than the checks. */
 static void fetch_operands(const struct device *device, const struct device_launch *launch)
@@ -146,18 +116,21 @@ static enum status give_launch(struct device *device, struct device_stream strea
     command.scope = slot->scope;
     command.tile_count = launch->tile_count;
     command.operand_count = launch->operand_count;
-    enum status status = contract_check(&call, launch, err);
+    enum status status;
+    const struct op_row *op = op_table_find(device, contract);
+    if (!op) {
+        status = call_refuse(&call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, 1, 0, err,
+                             STATUS_UNSUPPORTED, "%s: no image loaded on this device has this op",
+                             contract->name);
+        goto done;
+    }
+    command.kernel = op->kernel;
+    status = contract_check(&call, op, launch, err);
     if (status)
         goto done;
     status = resolve_operands(&call, launch, &command, resolved, err);
     if (status)
         goto done;
-    if (!find_kernel(device, contract->name, &command.kernel)) {
-        status = call_refuse(
-            &call, EVENT_CHECK_HANDLE, EVENT_NO_OPERAND, 1, 0, err, STATUS_UNSUPPORTED,
-            "%s: expected a kernel for it on this device, found none loaded", contract->name);
-        goto done;
-    }
     if (contract->params_bytes)
         memcpy(command.params, launch->params, contract->params_bytes);
     call_begin(&call);

@@ -1,8 +1,7 @@
 /* contract.c - the contract of every op, as one table. It drives the device's checks, the access
  * lists of events, the tests and docs/ops.md. */
-#include "ops/ops.h"
+#include "ops/contract.h"
 
-#include "device/kernel.h"
 #include "ops/params.h"
 
 #include <string.h>
@@ -25,149 +24,6 @@
 #define UPDATE EVENT_UPDATE
 #define SCATTER (EVENT_UPDATE | EVENT_SCATTERED)
 
-/* ---- Parameters against extents ------------------------------------------------------------- */
-
-/* Whole heads, of a size attention's kernels can read. */
-static bool check_heads(uint64_t head_dim, uint64_t width, uint64_t *expected, uint64_t *found)
-{
-    *found = width;
-    *expected = head_dim && head_dim % 8 == 0 ? width / head_dim * head_dim : 0;
-    if (width == 0)
-        *expected = head_dim ? head_dim : 8;
-    return *expected == width;
-}
-
-static bool check_head_norm(const struct device_contract_call *call, uint64_t *expected,
-                            uint64_t *found)
-{
-    return check_heads(device_contract_extent(call, "head_dim"),
-                       device_contract_extent(call, "width"), expected, found);
-}
-
-/* Packed rows are as long as their format needs. */
-static bool check_act_pack(const struct device_contract_call *call, uint64_t *expected,
-                           uint64_t *found)
-{
-    const struct params_act_pack *params = device_contract_params(call);
-    *expected = params->packed_row_bytes;
-    *found = device_contract_extent(call, "packed_bytes");
-    return *expected == *found;
-}
-
-/* The same of an operand that may be absent: its extent is 0 then. */
-static bool check_packing(const struct device_contract_call *call,
-                          const struct params_act_pack *packing, uint64_t *expected,
-                          uint64_t *found)
-{
-    *expected = packing->packed_row_bytes;
-    *found = device_contract_extent(call, "packed_bytes");
-    return *found == 0 || *expected == *found;
-}
-
-static bool check_rms_norm(const struct device_contract_call *call, uint64_t *expected,
-                           uint64_t *found)
-{
-    const struct params_norm *params = device_contract_params(call);
-    return check_packing(call, &params->packing, expected, found);
-}
-
-static bool check_swiglu(const struct device_contract_call *call, uint64_t *expected,
-                         uint64_t *found)
-{
-    const struct params_swiglu *params = device_contract_params(call);
-    *found = params->tile_columns;
-    *expected = params->tile_columns / TILE_COLUMN_UNIT * TILE_COLUMN_UNIT;
-    return *expected == *found && check_packing(call, &params->packing, expected, found);
-}
-
-/* Tiles have rows and tokens; what is there says 0 otherwise. */
-static bool check_tiles(const struct params_matmul *params, uint64_t *expected, uint64_t *found)
-{
-    if (params->tile_rows > 0 && params->tile_tokens > 0)
-        return true;
-    *expected = 1;
-    *found = 0;
-    return false;
-}
-
-static bool check_matmul(const struct device_contract_call *call, uint64_t *expected,
-                         uint64_t *found)
-{
-    const struct params_matmul *params = device_contract_params(call);
-    *expected = params->packed_row_bytes;
-    *found = device_contract_extent(call, "packed_bytes");
-    return *expected == *found && check_tiles(params, expected, found);
-}
-
-static bool check_matmul_group(const struct device_contract_call *call, uint64_t *expected,
-                               uint64_t *found)
-{
-    const struct params_matmul_group *params = device_contract_params(call);
-    for (size_t i = 0; i < COUNT_OF(params->parts); i++) {
-        const struct params_matmul *part = &params->parts[i];
-        if (i > 0 && part->tile_rows == 0)
-            continue; /* there is no such part */
-        *expected = part->packed_row_bytes;
-        *found = device_contract_extent(call, "packed_bytes");
-        if (*expected != *found || !check_tiles(part, expected, found))
-            return false;
-    }
-    return true;
-}
-
-/* The table has whole pairs, and no more than a head has. */
-static bool check_rope(const struct device_contract_call *call, uint64_t *expected, uint64_t *found)
-{
-    const struct params_rope *params = device_contract_params(call);
-    uint64_t dimensions = device_contract_extent(call, "dimensions");
-    if (dimensions % 2 || dimensions > params->head_dim) {
-        *expected = dimensions % 2 ? dimensions - 1 : params->head_dim;
-        *found = dimensions;
-        return false;
-    }
-    uint64_t also_width = device_contract_extent(call, "also_width");
-    if (also_width && !check_heads(params->head_dim, also_width, expected, found))
-        return false;
-    return check_heads(params->head_dim, device_contract_extent(call, "width"), expected, found);
-}
-
-static bool check_rope_table(const struct device_contract_call *call, uint64_t *expected,
-                             uint64_t *found)
-{
-    uint64_t pairs = device_contract_extent(call, "pairs");
-    *found = device_contract_extent(call, "dimensions");
-    *expected = pairs ? 2 * pairs : *found / 2 * 2;
-    if (*found == 0)
-        *expected = 2;
-    return *expected == *found;
-}
-
-/* Query heads are a multiple of key heads. */
-static bool check_attention(const struct device_contract_call *call, uint64_t *expected,
-                            uint64_t *found)
-{
-    const struct params_attention *params = device_contract_params(call);
-    uint64_t width = device_contract_extent(call, "width");
-    uint64_t kv_dim = device_contract_extent(call, "kv_dim");
-    if (!check_heads(params->head_dim, width, expected, found) ||
-        !check_heads(params->head_dim, kv_dim, expected, found))
-        return false;
-    *expected = width / kv_dim * kv_dim;
-    *found = width;
-    return *expected == *found && check_packing(call, &params->packing, expected, found);
-}
-
-static bool check_top_k(const struct device_contract_call *call, uint64_t *expected,
-                        uint64_t *found)
-{
-    *expected = device_contract_extent(call, "vocab");
-    *found = device_contract_extent(call, "k");
-    bool fits = *found > 0 && *found <= *expected;
-    if (!fits && *expected == *found)
-        *expected = 1; /* of no tokens none can be chosen */
-    return fits;
-}
-
 /* ---- The table ------------------------------------------------------------------------------ */
 
 /* Operand: name, access, optional, strided rows, types, shape (fastest first). */
@@ -175,7 +31,7 @@ static bool check_top_k(const struct device_contract_call *call, uint64_t *expec
 #define PACKED (I8 | DEVICE_ROWS_ALIGNED)
 
 /* clang-format off */
-static const struct device_contract contracts[] = {
+const struct device_contract ops_contracts[OPS_COUNT] = {
     [OPS_EMBED] = {
         .name = "embed",
         .operands = {
@@ -196,7 +52,7 @@ static const struct device_contract contracts[] = {
         },
         .operand_count = RMS_NORM_OPERAND_COUNT,
         .params_bytes = sizeof(struct params_norm),
-        .check = check_rms_norm,
+        .check = ops_check_rms_norm,
     },
     [OPS_HEAD_NORM] = {
         .name = "head_norm",
@@ -206,7 +62,7 @@ static const struct device_contract contracts[] = {
         },
         .operand_count = HEAD_NORM_OPERAND_COUNT,
         .params_bytes = sizeof(struct params_norm),
-        .check = check_head_norm,
+        .check = ops_check_head_norm,
     },
     [OPS_ACT_PACK] = {
         .name = "act_pack",
@@ -216,7 +72,7 @@ static const struct device_contract contracts[] = {
         },
         .operand_count = ACT_PACK_OPERAND_COUNT,
         .params_bytes = sizeof(struct params_act_pack),
-        .check = check_act_pack,
+        .check = ops_check_act_pack,
     },
     [OPS_MATMUL] = {
         .name = "matmul",
@@ -228,7 +84,7 @@ static const struct device_contract contracts[] = {
         },
         .operand_count = MATMUL_OPERAND_COUNT,
         .params_bytes = sizeof(struct params_matmul),
-        .check = check_matmul,
+        .check = ops_check_matmul,
     },
     [OPS_MATMUL_GROUP] = {
         .name = "matmul_group",
@@ -249,7 +105,7 @@ static const struct device_contract contracts[] = {
         },
         .operand_count = MATMUL_GROUP_OPERAND_COUNT,
         .params_bytes = sizeof(struct params_matmul_group),
-        .check = check_matmul_group,
+        .check = ops_check_matmul_group,
     },
     [OPS_ROPE_TABLE] = {
         .name = "rope_table",
@@ -259,7 +115,7 @@ static const struct device_contract contracts[] = {
         },
         .operand_count = ROPE_TABLE_OPERAND_COUNT,
         .params_bytes = sizeof(struct params_rope_table),
-        .check = check_rope_table,
+        .check = ops_check_rope_table,
     },
     [OPS_ROPE] = {
         .name = "rope",
@@ -271,7 +127,7 @@ static const struct device_contract contracts[] = {
         },
         .operand_count = ROPE_OPERAND_COUNT,
         .params_bytes = sizeof(struct params_rope),
-        .check = check_rope,
+        .check = ops_check_rope,
     },
     [OPS_KV_APPEND] = {
         .name = "kv_append",
@@ -297,7 +153,7 @@ static const struct device_contract contracts[] = {
         },
         .operand_count = ATTENTION_OPERAND_COUNT,
         .params_bytes = sizeof(struct params_attention),
-        .check = check_attention,
+        .check = ops_check_attention,
     },
     [OPS_SWIGLU] = {
         .name = "swiglu",
@@ -309,7 +165,7 @@ static const struct device_contract contracts[] = {
         },
         .operand_count = SWIGLU_OPERAND_COUNT,
         .params_bytes = sizeof(struct params_swiglu),
-        .check = check_swiglu,
+        .check = ops_check_swiglu,
     },
     [OPS_ADD] = {
         .name = "add",
@@ -345,7 +201,7 @@ static const struct device_contract contracts[] = {
             [TOP_K_IDS] = { "ids", WRITE, false, false, I32, "k,rows" },
         },
         .operand_count = TOP_K_OPERAND_COUNT,
-        .check = check_top_k,
+        .check = ops_check_top_k,
     },
     [OPS_RELAY] = {
         .name = "relay",
@@ -358,19 +214,19 @@ static const struct device_contract contracts[] = {
     },
 };
 /* clang-format on */
-_Static_assert(COUNT_OF(contracts) == OPS_COUNT, "every op has a contract row");
 
 const struct device_contract *ops_contract(enum ops_op op)
 {
     ASSERT((unsigned)op < OPS_COUNT);
-    return &contracts[op];
+    return &ops_contracts[op];
 }
 
 const char *ops_operand_name(const char *op, uint8_t operand)
 {
     for (size_t i = 0; i < OPS_COUNT; i++)
-        if (strcmp(contracts[i].name, op) == 0)
-            return operand < contracts[i].operand_count ? contracts[i].operands[operand].name
-                                                        : NULL;
+        if (strcmp(ops_contracts[i].name, op) == 0)
+            return operand < ops_contracts[i].operand_count
+                       ? ops_contracts[i].operands[operand].name
+                       : NULL;
     return NULL;
 }

@@ -34,7 +34,7 @@ static bool has_kernel(enum cpu_path path, const char *op)
 {
     const struct device_image *image = host_kernels_image(path);
     for (size_t i = 0; i < image->count; i++)
-        if (strcmp(image->entries[i].op, op) == 0)
+        if (strcmp(image->entries[i].contract->name, op) == 0)
             return true;
     return false;
 }
@@ -44,7 +44,7 @@ static bool has_plan(const char *op)
 {
     const struct device_gpu_image *image = gpu_kernels_image();
     for (size_t i = 0; i < image->count; i++)
-        if (strcmp(image->entries[i].op, op) == 0)
+        if (strcmp(image->entries[i].contract->name, op) == 0)
             return true;
     return false;
 }
@@ -131,7 +131,7 @@ static void add_tolerances(struct text *out)
     for (int op = 0; op < OPS_COUNT; op++) {
         const struct device_contract *contract = ops_contract((enum ops_op)op);
         bool product = op == OPS_MATMUL || op == OPS_MATMUL_GROUP;
-        uint64_t bits = product            ? ops_contract(OPS_MATMUL)->operands[0].dtype_bits
+        uint64_t bits = product               ? ops_contract(OPS_MATMUL)->operands[0].dtype_bits
                         : op == OPS_KV_APPEND ? contract->operands[3].dtype_bits
                                               : UINT64_C(1) << DTYPE_F32;
         for (int dtype = 0; dtype < DTYPE_COUNT && ops_can_run_again((enum ops_op)op); dtype++)

@@ -167,9 +167,11 @@ static const struct device_contract gate_contract = {
 };
 
 static const struct device_kernel_entry test_kernels[] = {
-    { .op = "add", .host = add_kernel },       { .op = "poke", .host = poke_kernel },
-    { .op = "gather", .host = gather_kernel }, { .op = "sleep", .host = sleep_kernel },
-    { .op = "gate", .host = gate_kernel },
+    { .contract = &add_contract, .host = add_kernel },
+    { .contract = &poke_contract, .host = poke_kernel },
+    { .contract = &gather_contract, .host = gather_kernel },
+    { .contract = &sleep_contract, .host = sleep_kernel },
+    { .contract = &gate_contract, .host = gate_kernel },
 };
 static const struct device_image test_image = { test_kernels, COUNT_OF(test_kernels) };
 

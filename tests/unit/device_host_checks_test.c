@@ -103,8 +103,8 @@ static void test_views(void **state)
 
 static bool check_even(const struct device_contract_call *call, uint64_t *expected, uint64_t *found)
 {
-    *expected = 2 * (device_contract_extent(call, "n") / 2);
-    *found = device_contract_extent(call, "n");
+    *expected = 2 * (device_contract_extent(call, 0, 0) / 2);
+    *found = device_contract_extent(call, 0, 0);
     return *expected == *found;
 }
 
@@ -120,8 +120,14 @@ static void test_contracts(void **state)
     strided.row_stride_bytes = 64;
     strided.shape.dims[1] = 1;
     struct device_contract limited = add_contract, even = add_contract;
+    limited.name = "limited";
     limited.tile_limit = 3;
+    even.name = "even";
     even.check = check_even;
+    const struct device_kernel_entry more[] = { { .contract = &limited, .host = add_kernel },
+                                                { .contract = &even, .host = add_kernel } };
+    const struct device_image image = { more, COUNT_OF(more) };
+    CHECK_OK(device_module_load(fixture.device, &image, DEVICE_HERE, &fixture.err), &fixture.err);
     struct add_params params = { 1 };
     const struct {
         struct device_launch launch;

@@ -32,8 +32,8 @@ static const struct device_contract tile_contract = { .name = "count_tile",
 static const struct device_contract run_contract = { .name = "count_run",
                                                      .params_bytes = sizeof(struct count_params) };
 static const struct device_kernel_entry count_kernels[] = {
-    { .op = "count_tile", .host = count_tile },
-    { .op = "count_run", .host = count_run, .takes_runs = true },
+    { .contract = &tile_contract, .host = count_tile },
+    { .contract = &run_contract, .host = count_run, .takes_runs = true },
 };
 static const struct device_image count_image = { count_kernels, COUNT_OF(count_kernels) };
 

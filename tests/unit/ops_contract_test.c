@@ -6,18 +6,17 @@
 #include "ops/ops.h"
 #include "ops/params.h"
 
-#include <string.h>
-
-#define EXTENT_LIMIT 3
+#define PRESENT_LIMIT 2
 
 struct row {
     const char *name;
     enum ops_op op;
     const void *params;
     struct {
-        const char *name;
-        uint64_t extent;
-    } extents[EXTENT_LIMIT];
+        uint8_t operand;
+        uint64_t extent; /* of its first dimension */
+    } present[PRESENT_LIMIT];
+    uint8_t count;
     bool kept; /* the contract is */
 };
 
@@ -31,24 +30,39 @@ static const struct params_rope no_head = { 0 };
 static const struct params_rope_table table = { 0 };
 
 static const struct row rows[] = {
-    { "whole tiles", OPS_MATMUL, &whole, { { "packed_bytes", 144 } }, true },
-    { "tiles without rows", OPS_MATMUL, &no_rows, { { "packed_bytes", 144 } }, false },
-    { "tiles without tokens", OPS_MATMUL, &no_tokens, { { "packed_bytes", 144 } }, false },
-    { "other bytes", OPS_MATMUL, &whole, { { "packed_bytes", 72 } }, false },
-    { "a group of one", OPS_MATMUL_GROUP, &one, { { "packed_bytes", 144 } }, true },
-    { "a group of none", OPS_MATMUL_GROUP, &none, { { "packed_bytes", 144 } }, false },
-    { "no tokens later", OPS_MATMUL_GROUP, &second_empty, { { "packed_bytes", 144 } }, false },
-    { "other bytes later", OPS_MATMUL_GROUP, &other_rows, { { "packed_bytes", 144 } }, false },
-    { "half a pair", OPS_ROPE, &odd_head, { { "dimensions", 7 }, { "width", 7 } }, false },
-    { "wide table", OPS_ROPE, &head, { { "dimensions", 10 }, { "width", 8 } }, false },
-    { "whole pairs", OPS_ROPE, &head, { { "dimensions", 8 }, { "width", 8 } }, true },
-    { "no width", OPS_ROPE, &head, { { "dimensions", 8 }, { "width", 0 } }, false },
-    { "no head", OPS_ROPE, &no_head, { { "dimensions", 0 }, { "width", 0 } }, false },
-    { "empty table", OPS_ROPE_TABLE, &table, { { "dimensions", 0 } }, false },
-    { "odd table", OPS_ROPE_TABLE, &table, { { "dimensions", 7 } }, false },
-    { "more than there is", OPS_TOP_K, NULL, { { "vocab", 4 }, { "k", 5 } }, false },
-    { "of nothing", OPS_TOP_K, NULL, { { "vocab", 0 }, { "k", 0 } }, false },
-    { "none of some", OPS_TOP_K, NULL, { { "vocab", 4 }, { "k", 0 } }, false },
+    { "whole tiles", OPS_MATMUL, &whole, { { MATMUL_PACKED, 144 } }, 1, true },
+    { "tiles without rows", OPS_MATMUL, &no_rows, { { MATMUL_PACKED, 144 } }, 1, false },
+    { "tiles without tokens", OPS_MATMUL, &no_tokens, { { MATMUL_PACKED, 144 } }, 1, false },
+    { "other bytes", OPS_MATMUL, &whole, { { MATMUL_PACKED, 72 } }, 1, false },
+    { "a group of one", OPS_MATMUL_GROUP, &one, { { MATMUL_GROUP_PACKED, 144 } }, 1, true },
+    { "a group of none", OPS_MATMUL_GROUP, &none, { { MATMUL_GROUP_PACKED, 144 } }, 1, false },
+    { "no tokens later",
+      OPS_MATMUL_GROUP,
+      &second_empty,
+      { { MATMUL_GROUP_PACKED, 144 } },
+      1,
+      false },
+    { "other bytes later",
+      OPS_MATMUL_GROUP,
+      &other_rows,
+      { { MATMUL_GROUP_PACKED, 144 } },
+      1,
+      false },
+    { "half a pair", OPS_ROPE, &odd_head, { { ROPE_TABLE, 7 }, { ROPE_X, 7 } }, 2, false },
+    { "wide table", OPS_ROPE, &head, { { ROPE_TABLE, 10 }, { ROPE_X, 8 } }, 2, false },
+    { "whole pairs", OPS_ROPE, &head, { { ROPE_TABLE, 8 }, { ROPE_X, 8 } }, 2, true },
+    { "no width", OPS_ROPE, &head, { { ROPE_TABLE, 8 }, { ROPE_X, 0 } }, 2, false },
+    { "no head", OPS_ROPE, &no_head, { { ROPE_TABLE, 0 }, { ROPE_X, 0 } }, 2, false },
+    { "empty table", OPS_ROPE_TABLE, &table, { { ROPE_TABLE_TABLE, 0 } }, 1, false },
+    { "odd table", OPS_ROPE_TABLE, &table, { { ROPE_TABLE_TABLE, 7 } }, 1, false },
+    { "more than there is",
+      OPS_TOP_K,
+      NULL,
+      { { TOP_K_LOGITS, 4 }, { TOP_K_VALUES, 5 } },
+      2,
+      false },
+    { "of nothing", OPS_TOP_K, NULL, { { TOP_K_LOGITS, 0 }, { TOP_K_VALUES, 0 } }, 2, false },
+    { "none of some", OPS_TOP_K, NULL, { { TOP_K_LOGITS, 4 }, { TOP_K_VALUES, 0 } }, 2, false },
 };
 
 static void test_refusals(void **state)
@@ -57,14 +71,16 @@ static void test_refusals(void **state)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const struct row *row = &rows[i];
         const struct device_contract *contract = ops_contract(row->op);
-        struct device_contract_call call = { .contract = contract, .params = row->params };
-        uint64_t expected = 0, found = 0;
-        for (size_t e = 0; e < EXTENT_LIMIT && row->extents[e].name; e++) {
-            call.extents[e].name = row->extents[e].name;
-            call.extents[e].length = strlen(row->extents[e].name);
-            call.extents[e].extent = row->extents[e].extent;
-            call.extent_count++;
+        struct device_launch launch = { .contract = contract,
+                                        .params = row->params,
+                                        .operand_count = contract->operand_count };
+        for (size_t n = 0; n < row->count; n++) {
+            struct device_view *view = &launch.operands[row->present[n].operand];
+            view->buffer.index = 1;
+            view->shape.dims[0] = row->present[n].extent;
         }
+        struct device_contract_call call = { &launch };
+        uint64_t expected = 0, found = 0;
         assert_non_null(contract->check);
         bool kept = contract->check(&call, &expected, &found);
         if (kept != row->kept)

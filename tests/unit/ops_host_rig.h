@@ -129,7 +129,7 @@ static inline device_host_kernel rig_kernel(enum cpu_path path, const char *op)
 {
     const struct device_image *image = host_kernels_image(path);
     for (size_t i = 0; i < image->count; i++) {
-        if (strcmp(image->entries[i].op, op) == 0)
+        if (strcmp(image->entries[i].contract->name, op) == 0)
             return image->entries[i].host;
     }
     fail_msg("no kernel for %s on %s", op, cpu_path_name(path));

@@ -3,6 +3,7 @@
  * and what it names. */
 #include "ops/gpu/gpu.h"
 
+#include "ops/contract.h"
 #include "ops/gpu/packing.h"
 #include "ops/gpu/plan.h"
 #include "ops/gpu/plan_impl.h"
@@ -217,22 +218,22 @@ static uint32_t plan_relay(const struct device_gpu_request *request, struct devi
 /* ---- The image ------------------------------------------------------------------------------ */
 
 static const struct device_gpu_entry entries[] = {
-    { "embed", plan_embed },
-    { "rms_norm", plan_rms_norm },
-    { "head_norm", plan_head_norm },
-    { "act_pack", plan_act_pack },
-    { "matmul", plan_matmul },
-    { "matmul_group", plan_matmul_group },
-    { "rope_table", plan_rope_table },
-    { "rope", plan_rope },
-    { "kv_append", plan_kv_append },
-    { "attention", plan_attention },
-    { "swiglu", plan_swiglu },
-    { "add", plan_add },
-    { "gather_rows", plan_gather_rows },
-    { "argmax", plan_argmax },
-    { "top_k", plan_top_k },
-    { "relay", plan_relay },
+    { &ops_contracts[OPS_EMBED], plan_embed },
+    { &ops_contracts[OPS_RMS_NORM], plan_rms_norm },
+    { &ops_contracts[OPS_HEAD_NORM], plan_head_norm },
+    { &ops_contracts[OPS_ACT_PACK], plan_act_pack },
+    { &ops_contracts[OPS_MATMUL], plan_matmul },
+    { &ops_contracts[OPS_MATMUL_GROUP], plan_matmul_group },
+    { &ops_contracts[OPS_ROPE_TABLE], plan_rope_table },
+    { &ops_contracts[OPS_ROPE], plan_rope },
+    { &ops_contracts[OPS_KV_APPEND], plan_kv_append },
+    { &ops_contracts[OPS_ATTENTION], plan_attention },
+    { &ops_contracts[OPS_SWIGLU], plan_swiglu },
+    { &ops_contracts[OPS_ADD], plan_add },
+    { &ops_contracts[OPS_GATHER_ROWS], plan_gather_rows },
+    { &ops_contracts[OPS_ARGMAX], plan_argmax },
+    { &ops_contracts[OPS_TOP_K], plan_top_k },
+    { &ops_contracts[OPS_RELAY], plan_relay },
 };
 
 const struct device_gpu_image *gpu_kernels_image(void)

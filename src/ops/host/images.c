@@ -3,73 +3,75 @@
 #include "ops/host/kernels.h"
 
 #include "base/status.h"
+#include "ops/contract.h"
 #include "ops/host/matmul_tiles.h"
 
 /* Matrix products take runs of tiles and have weights to fetch early. */
 #define MATMUL(kernel)                                                                             \
     {                                                                                              \
-        .op = "matmul", .host = (kernel), .takes_runs = true, .reads = host_matmul_reads           \
+        .contract = &ops_contracts[OPS_MATMUL], .host = (kernel), .takes_runs = true,              \
+        .reads = host_matmul_reads                                                                 \
     }
 #define MATMUL_GROUP(kernel)                                                                       \
     {                                                                                              \
-        .op = "matmul_group", .host = (kernel), .takes_runs = true,                                \
+        .contract = &ops_contracts[OPS_MATMUL_GROUP], .host = (kernel), .takes_runs = true,        \
         .reads = host_matmul_group_reads                                                           \
     }
 
 static const struct device_kernel_entry portable_entries[] = {
-    { .op = "embed", .host = host_embed_tile },
-    { .op = "rms_norm", .host = host_rms_norm_tile_portable },
-    { .op = "head_norm", .host = host_head_norm_tile_portable },
-    { .op = "act_pack", .host = host_act_pack_tile },
+    { .contract = &ops_contracts[OPS_EMBED], .host = host_embed_tile },
+    { .contract = &ops_contracts[OPS_RMS_NORM], .host = host_rms_norm_tile_portable },
+    { .contract = &ops_contracts[OPS_HEAD_NORM], .host = host_head_norm_tile_portable },
+    { .contract = &ops_contracts[OPS_ACT_PACK], .host = host_act_pack_tile },
     MATMUL(host_matmul_run_portable),
     MATMUL_GROUP(host_matmul_group_run_portable),
-    { .op = "rope_table", .host = host_rope_table_tile },
-    { .op = "rope", .host = host_rope_tile },
-    { .op = "kv_append", .host = host_kv_append_tile_portable },
-    { .op = "attention", .host = host_attention_tile_portable },
-    { .op = "swiglu", .host = host_swiglu_tile_portable },
-    { .op = "add", .host = host_add_tile },
-    { .op = "gather_rows", .host = host_gather_rows_tile },
-    { .op = "argmax", .host = host_argmax_tile },
-    { .op = "top_k", .host = host_top_k_tile },
+    { .contract = &ops_contracts[OPS_ROPE_TABLE], .host = host_rope_table_tile },
+    { .contract = &ops_contracts[OPS_ROPE], .host = host_rope_tile },
+    { .contract = &ops_contracts[OPS_KV_APPEND], .host = host_kv_append_tile_portable },
+    { .contract = &ops_contracts[OPS_ATTENTION], .host = host_attention_tile_portable },
+    { .contract = &ops_contracts[OPS_SWIGLU], .host = host_swiglu_tile_portable },
+    { .contract = &ops_contracts[OPS_ADD], .host = host_add_tile },
+    { .contract = &ops_contracts[OPS_GATHER_ROWS], .host = host_gather_rows_tile },
+    { .contract = &ops_contracts[OPS_ARGMAX], .host = host_argmax_tile },
+    { .contract = &ops_contracts[OPS_TOP_K], .host = host_top_k_tile },
 };
 
 #if defined(__x86_64__)
 
 static const struct device_kernel_entry avx2_entries[] = {
-    { .op = "embed", .host = host_embed_tile },
-    { .op = "rms_norm", .host = host_rms_norm_tile_avx2 },
-    { .op = "head_norm", .host = host_head_norm_tile_avx2 },
-    { .op = "act_pack", .host = host_act_pack_tile },
+    { .contract = &ops_contracts[OPS_EMBED], .host = host_embed_tile },
+    { .contract = &ops_contracts[OPS_RMS_NORM], .host = host_rms_norm_tile_avx2 },
+    { .contract = &ops_contracts[OPS_HEAD_NORM], .host = host_head_norm_tile_avx2 },
+    { .contract = &ops_contracts[OPS_ACT_PACK], .host = host_act_pack_tile },
     MATMUL(host_matmul_run_avx2),
     MATMUL_GROUP(host_matmul_group_run_avx2),
-    { .op = "rope_table", .host = host_rope_table_tile },
-    { .op = "rope", .host = host_rope_tile },
-    { .op = "kv_append", .host = host_kv_append_tile_avx2 },
-    { .op = "attention", .host = host_attention_tile_avx2 },
-    { .op = "swiglu", .host = host_swiglu_tile_avx2 },
-    { .op = "add", .host = host_add_tile },
-    { .op = "gather_rows", .host = host_gather_rows_tile },
-    { .op = "argmax", .host = host_argmax_tile },
-    { .op = "top_k", .host = host_top_k_tile },
+    { .contract = &ops_contracts[OPS_ROPE_TABLE], .host = host_rope_table_tile },
+    { .contract = &ops_contracts[OPS_ROPE], .host = host_rope_tile },
+    { .contract = &ops_contracts[OPS_KV_APPEND], .host = host_kv_append_tile_avx2 },
+    { .contract = &ops_contracts[OPS_ATTENTION], .host = host_attention_tile_avx2 },
+    { .contract = &ops_contracts[OPS_SWIGLU], .host = host_swiglu_tile_avx2 },
+    { .contract = &ops_contracts[OPS_ADD], .host = host_add_tile },
+    { .contract = &ops_contracts[OPS_GATHER_ROWS], .host = host_gather_rows_tile },
+    { .contract = &ops_contracts[OPS_ARGMAX], .host = host_argmax_tile },
+    { .contract = &ops_contracts[OPS_TOP_K], .host = host_top_k_tile },
 };
 
 static const struct device_kernel_entry avx512_entries[] = {
-    { .op = "embed", .host = host_embed_tile },
-    { .op = "rms_norm", .host = host_rms_norm_tile_avx512 },
-    { .op = "head_norm", .host = host_head_norm_tile_avx512 },
-    { .op = "act_pack", .host = host_act_pack_tile },
+    { .contract = &ops_contracts[OPS_EMBED], .host = host_embed_tile },
+    { .contract = &ops_contracts[OPS_RMS_NORM], .host = host_rms_norm_tile_avx512 },
+    { .contract = &ops_contracts[OPS_HEAD_NORM], .host = host_head_norm_tile_avx512 },
+    { .contract = &ops_contracts[OPS_ACT_PACK], .host = host_act_pack_tile },
     MATMUL(host_matmul_run_avx512),
     MATMUL_GROUP(host_matmul_group_run_avx512),
-    { .op = "rope_table", .host = host_rope_table_tile },
-    { .op = "rope", .host = host_rope_tile },
-    { .op = "kv_append", .host = host_kv_append_tile_avx2 },
-    { .op = "attention", .host = host_attention_tile_avx512 },
-    { .op = "swiglu", .host = host_swiglu_tile_avx512 },
-    { .op = "add", .host = host_add_tile },
-    { .op = "gather_rows", .host = host_gather_rows_tile },
-    { .op = "argmax", .host = host_argmax_tile },
-    { .op = "top_k", .host = host_top_k_tile },
+    { .contract = &ops_contracts[OPS_ROPE_TABLE], .host = host_rope_table_tile },
+    { .contract = &ops_contracts[OPS_ROPE], .host = host_rope_tile },
+    { .contract = &ops_contracts[OPS_KV_APPEND], .host = host_kv_append_tile_avx2 },
+    { .contract = &ops_contracts[OPS_ATTENTION], .host = host_attention_tile_avx512 },
+    { .contract = &ops_contracts[OPS_SWIGLU], .host = host_swiglu_tile_avx512 },
+    { .contract = &ops_contracts[OPS_ADD], .host = host_add_tile },
+    { .contract = &ops_contracts[OPS_GATHER_ROWS], .host = host_gather_rows_tile },
+    { .contract = &ops_contracts[OPS_ARGMAX], .host = host_argmax_tile },
+    { .contract = &ops_contracts[OPS_TOP_K], .host = host_top_k_tile },
 };
 
 #endif
