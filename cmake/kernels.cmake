@@ -107,16 +107,12 @@ else()
 endif()
 
 set(greta_codes ${CMAKE_BINARY_DIR}/kernels/codes.c)
-if(greta_kernel_count EQUAL 0)
-    set(greta_kernel_rows "    { \"\", \"\", 0, 0, 0 },\n")
-endif()
 file(CONFIGURE OUTPUT ${greta_codes} @ONLY CONTENT "/* Made by cmake/kernels.cmake. */
 #include \"ops/gpu/plan.h\"
 @greta_kernel_symbols@
 const struct device_gpu_code gpu_codes[] = {
-@greta_kernel_rows@};
+@greta_kernel_rows@    { 0, 0, 0, 0, 0 },
+};
 ")
 set_source_files_properties(${greta_codes} PROPERTIES OBJECT_DEPENDS "${greta_kernel_files}")
 target_sources(greta_ops PRIVATE ${greta_codes})
-set_property(SOURCE src/ops/gpu/plan.c APPEND PROPERTY COMPILE_DEFINITIONS
-             GPU_CODE_COUNT=${greta_kernel_count})

@@ -36,7 +36,6 @@ if(greta_kernel_count GREATER 0)
     set_target_properties(greta_hip_over_cuda PROPERTIES OUTPUT_NAME amdhip64
                           LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/hip_over_cuda)
     target_include_directories(greta_hip_over_cuda PRIVATE src tests/hip_over_cuda)
-    target_compile_definitions(greta_hip_over_cuda PRIVATE GPU_CODE_COUNT=${greta_kernel_count})
     # Programs that are not sanitized load it too.
     target_compile_options(greta_hip_over_cuda PRIVATE -fvisibility=hidden -fno-sanitize=all)
     target_link_options(greta_hip_over_cuda PRIVATE -fno-sanitize=all -Wl,-z,defs

@@ -189,8 +189,8 @@ struct device_gpu_entry {
 struct device_gpu_image {
     const struct device_gpu_entry *entries;
     size_t count;
-    const struct device_gpu_code *codes; /* tried in order; the first that the chip accepts wins */
-    size_t code_count;
+    /* Tried in order; the first that the chip accepts wins. A row without a vendor ends them. */
+    const struct device_gpu_code *codes;
     const char *const *kernels; /* names of all kernels in the code */
     size_t kernel_count;
     device_gpu_join join; /* NULL: launches are never joined */

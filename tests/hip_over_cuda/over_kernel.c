@@ -21,7 +21,7 @@ static bool is_code(const char *image, const struct device_gpu_code *code)
 
 static bool is_ours(const void *image)
 {
-    for (size_t i = 0; i < GPU_CODE_COUNT; i++)
+    for (size_t i = 0; gpu_codes[i].vendor; i++)
         if (strcmp(gpu_codes[i].chip, CHIP) == 0 && is_code(image, &gpu_codes[i]))
             return true;
     return false;
@@ -37,7 +37,7 @@ hipError_t hipModuleLoadData(hipModule_t *module, const void *image)
         return over_end(OVER_NO_DEVICE);
     if (!module || !image || !is_ours(image))
         return over_end(code);
-    for (size_t i = 0; i < GPU_CODE_COUNT && code; i++)
+    for (size_t i = 0; gpu_codes[i].vendor && code; i++)
         if (strcmp(gpu_codes[i].vendor, "cuda") == 0)
             code = api->calls.cuModuleLoadData((CUmodule *)(void *)module, gpu_codes[i].bytes);
     return over_end(code);

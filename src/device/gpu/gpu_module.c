@@ -60,7 +60,7 @@ enum status gpu_module_load(struct device *device, const struct device_module *l
     struct gpu_module module = { .join = image->join };
     int code = 0;
     gpu_enter(gpu);
-    for (size_t i = 0; i < image->code_count && !module.handle; i++) {
+    for (size_t i = 0; image->codes[i].vendor && !module.handle; i++) {
         if (strcmp(image->codes[i].vendor, runtime->kind) == 0)
             code = runtime->module_load(runtime->self, image->codes[i].bytes, &module.handle);
         gpu->facts.chip.features = image->codes[i].features;
@@ -95,7 +95,7 @@ enum status gpu_image_check(const struct gpu_device *gpu, const struct device_gp
     const struct gpu_runtime *runtime = &gpu->runtime;
     const char *last = "";
     char chips[96] = "";
-    for (size_t i = 0; i < image->code_count; i++) {
+    for (size_t i = 0; image->codes[i].vendor; i++) {
         const struct device_gpu_code *code = &image->codes[i];
         if (strcmp(code->vendor, runtime->kind) != 0)
             continue;

@@ -242,7 +242,6 @@ const struct device_gpu_image *gpu_kernels_image(void)
         .entries = entries,
         .count = COUNT_OF(entries),
         .codes = gpu_codes,
-        .code_count = GPU_CODE_COUNT,
         .kernels = kernel_names,
         .kernel_count = COUNT_OF(kernel_names),
         .join = plan_join,

@@ -4,7 +4,7 @@
 
 #include "device/kernel.h"
 
-/* At least one entry; GPU_CODE_COUNT of them count. */
+/* Ends with a row without a vendor. */
 extern const struct device_gpu_code gpu_codes[];
 
 #endif
