@@ -184,55 +184,65 @@ MUST_CHECK enum status contract_check(struct call *call, const struct op_row *op
 
 /* ---- Inspections ---------------------------------------------------------------------------- */
 
-/* What is remembered of the last launches, for traps that name one by its id. */
-#define RECENT_LAUNCHES 4096u
+#define RECENT_LAUNCHES 4096u /* remembered, for traps that name a launch by its id */
 
 MUST_CHECK enum status inspect_create(struct device *device, struct error *err);
-void inspect_destroy(struct device *device); /* streams are gone */
+void inspect_destroy(struct device *device); /* after all streams */
 
-/* Remembers a launch, where somebody listens. */
+/* Queues an inspection that belongs to the call. If the stream is recording a graph, the inspection
+ * is recorded and runs at every replay. */
+MUST_CHECK enum status inspect_queue(struct call *call, struct stream_slot *stream,
+                                     struct device_command *command, struct error *err);
+
+/* Remembers a launch, if there is an observer. */
 void inspect_note_launch(const struct call *call, const char *op);
-/* Op, scope and stream of a launch known by its id; false if it is forgotten. With device->lock
- * held: looks into graphs too. */
+/* Sets op, scope and stream of the launch with that id; false if it is forgotten. With device->lock
+ * held, because graphs are searched too. */
 bool inspect_find_launch(struct device *device, uint64_t event_id, struct event *event);
 
-/* Queues what the options ask for before a launch: hashes of its inputs. *ret_hashed: the launch is
- * one of those whose operands are hashed. */
+/* Queues what the options want before a launch: hashes of its inputs. *ret_hashed: the operands of
+ * this launch are hashed. */
 MUST_CHECK enum status inspect_inputs(struct call *call, struct stream_slot *stream,
                                       const struct device_launch *launch,
                                       const struct resolved *resolved, bool *ret_hashed,
                                       struct error *err);
-/* The same after it: canaries of what it wrote, the scan, hashes of its outputs. */
+/* Queues what they want after it: canaries of what it wrote, the scan, hashes of its outputs. */
 MUST_CHECK enum status inspect_outputs(struct call *call, struct stream_slot *stream,
                                        const struct device_launch *launch,
                                        const struct resolved *resolved, bool hashed,
                                        struct error *err);
 
-/* Checks the canaries of every buffer after the call's work, which ran alone and is over. What is
- * damaged then was damaged by it, since the check after the work before it put them all back. */
+/* Checks the canaries of every buffer after the call's work, which ran alone and has ended. The
+ * call damaged any that are damaged now: the check after the work before it restored them all. */
 MUST_CHECK enum status inspect_sweep(const struct call *call, const struct stream_slot *stream,
                                      struct error *err);
 
-/* The three hashes of one transfer; told when all are known. */
+/* The three hashes of one transfer, reported as one event when all are known. */
 enum transfer_part { TRANSFER_BEFORE, TRANSFER_AFTER, TRANSFER_LANDED, TRANSFER_PARTS };
 
-/* For the copy that has begun; NULL where it is not to be verified. accessed: the device's side. */
+/* For a copy that has begun; NULL if it is not verified. accessed: the rows on the device. */
 struct transfer_check *transfer_check_create(const struct call *call,
                                              const struct device_rows *accessed);
-/* Queues the digest of rows, or of dense host bytes where staging is set. check NULL: nothing. */
+/* Queues the digest of rows or, if staging is set, of dense host bytes. Does nothing if check is
+ * NULL. */
 MUST_CHECK enum status transfer_check_queue(struct call *call, struct stream_slot *stream,
                                             struct transfer_check *check, enum transfer_part part,
                                             const struct device_rows *rows, void *staging,
                                             struct error *err);
-/* The digest of bytes the calling thread can read. check NULL: nothing. */
+/* Takes the digest of host bytes now. Does nothing if check is NULL. */
 void transfer_check_host(struct device *device, struct transfer_check *check,
                          enum transfer_part part, const void *bytes, uint64_t count);
+/* The result of one part, once for each; the last one reports the event and frees the check. */
+void transfer_check_set(struct device *device, struct transfer_check *check, uint8_t part,
+                        uint64_t digest, bool failed);
+/* Drops the checks that a lost device left incomplete. */
+void transfer_check_drop_all(struct device *device);
 
-/* Asks the stream for an error that is pending: STATUS_OK, or refuses. Where options.ask_errors;
- * says so in the event. */
+/* With options.ask_errors: queries the stream for a pending error and notes the answer in the
+ * event. Refuses the call if there is one. */
 MUST_CHECK enum status call_ask_before(struct call *call, const struct stream_slot *stream,
                                        const char *what, struct error *err);
-/* The same behind a copy that was queued; only noted. */
+/* The same after a copy was queued; the answer is only noted. */
 void call_ask_after(struct call *call, const struct stream_slot *stream);
 
 /* ---- Planted bugs --------------------------------------------------------------------------- */
@@ -253,6 +263,17 @@ MUST_CHECK enum status staging_create(struct device *device, struct error *err);
 void staging_destroy(struct device *device);
 
 /* ---- Graphs --------------------------------------------------------------------------------- */
+
+/* A graph while it is recorded, and as long as it lives. */
+struct graph_builder {
+    uint64_t id; /* event of graph_begin */
+    struct device_command *commands;
+    size_t command_count, command_capacity;
+    struct event *events; /* what the commands were reported as; NULL: not reported again */
+    size_t event_capacity;
+    struct device_buffer *buffers; /* that the commands name, each once */
+    size_t buffer_count, buffer_capacity;
+};
 
 /* Adds a command of the call to the graph being recorded, with the buffers it names. */
 MUST_CHECK enum status graph_record(struct graph_builder *builder, const struct call *call,

@@ -1,101 +1,12 @@
-/* graph.c - work recorded once and replayed: the commands as they were checked, and the handles
- * they name, which must still be alive at every replay.
+/* graph.c - work recorded once and replayed. All buffers that were recorded must still be alive at
+ * every replay.
  *
- * With options.serialise the backend gets no graph: a replay is its calls, one by one, each told as
- * a call of its own and waited for. */
+ * With options.serialise the backend gets no graph. A replay is then its calls, one by one; each is
+ * reported as a call of its own and waited for. */
 #include "device/device_core.h"
-
-#include "base/array.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/* More would be a mistake: a decode step has a few hundred launches. */
-#define GRAPH_COMMAND_LIMIT 65536u
-
-struct graph_builder {
-    uint64_t id; /* event of graph_begin */
-    struct device_command *commands;
-    size_t command_count, command_capacity;
-    struct event *events; /* what the commands were told as; NULL: not to be told again */
-    size_t event_capacity;
-    struct device_buffer *buffers; /* every one a command names; repeated ones once */
-    size_t buffer_count, buffer_capacity;
-};
-
-void graph_builder_destroy(struct graph_builder *builder)
-{
-    if (!builder)
-        return;
-    free(builder->commands);
-    free(builder->events);
-    free(builder->buffers);
-    free(builder);
-}
-
-uint64_t graph_builder_id(const struct graph_builder *builder)
-{
-    return builder->id;
-}
-
-const struct device_command *graph_find_command(const struct graph_builder *builder,
-                                                uint64_t event_id)
-{
-    for (size_t i = 0; i < builder->command_count; i++)
-        if (builder->commands[i].event_id == event_id &&
-            builder->commands[i].kind != DEVICE_COMMAND_INSPECT)
-            return &builder->commands[i];
-    return NULL;
-}
-
-static bool add_buffer(struct graph_builder *builder, struct device_buffer buffer)
-{
-    for (size_t i = 0; i < builder->buffer_count; i++)
-        if (builder->buffers[i].index == buffer.index &&
-            builder->buffers[i].generation == buffer.generation)
-            return true;
-    struct device_buffer *buffers = array_reserve(builder->buffers, builder->buffer_count,
-                                                  &builder->buffer_capacity, sizeof(*buffers));
-    if (!buffers)
-        return false;
-    builder->buffers = buffers;
-    builder->buffers[builder->buffer_count++] = buffer;
-    return true;
-}
-
-/* Room for what the next command is told as, where it will be told again. */
-static bool keep_event(struct graph_builder *builder, const struct call *call)
-{
-    if (!call->device->options.serialise || !device_is_observed(call->device))
-        return true;
-    struct event *events = array_reserve(builder->events, builder->command_count,
-                                         &builder->event_capacity, sizeof(*events));
-    if (!events)
-        return false;
-    builder->events = events;
-    builder->events[builder->command_count] = call->event;
-    return true;
-}
-
-enum status graph_record(struct graph_builder *builder, const struct call *call,
-                         const struct device_command *command, const struct device_view *views,
-                         size_t view_count, struct error *err)
-{
-    if (builder->command_count == GRAPH_COMMAND_LIMIT)
-        return error_set(err, STATUS_LIMIT, "graph: expected at most %u commands",
-                         GRAPH_COMMAND_LIMIT);
-    struct device_command *commands = array_reserve(builder->commands, builder->command_count,
-                                                    &builder->command_capacity, sizeof(*commands));
-    bool good = commands != NULL && keep_event(builder, call);
-    if (commands)
-        builder->commands = commands;
-    for (size_t i = 0; good && i < view_count; i++)
-        good = views[i].buffer.index == 0 || add_buffer(builder, views[i].buffer);
-    if (!good)
-        return error_set(err, STATUS_NO_MEMORY, "graph: no memory for one more command");
-    builder->commands[builder->command_count++] = *command;
-    return STATUS_OK;
-}
 
 enum status device_graph_begin(struct device *device, struct device_stream stream,
                                struct device_site site, struct error *err)

@@ -1,106 +1,16 @@
-/* inspect.c - what the audit wants looked at: hashes of transfers and of operands, values that are
- * not finite, canaries beside what a launch wrote, the error state around a copy, and which launch
- * a trap is of. Inspections are commands of the backend in stream order, behind (or before) the
- * call they belong to; their results come back through device_report_inspection and become events.
- */
+/* inspect.c - what the audit inspects around a launch: hashes of operands, values that are not
+ * finite, and the canaries next to what the launch wrote.
+ *
+ * Inspections are commands of the backend, in stream order after (or before) the call they belong
+ * to. Their results come back through device_report_inspection and become events. */
 #include "device/device_core.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-/* Of the slack on each side of a buffer, as much is looked at after every launch; all of it when
- * the buffer is destroyed. An overrun begins here. */
+/* How much of the slack on each side of a buffer is checked after every launch: an overrun begins
+ * here. All of it is checked when the buffer is destroyed. */
 #define CANARY_BYTES 64u
 
-struct recent_launch {
-    uint64_t event_id;
-    const char *op; /* the contract's: static */
-    uint32_t stream_index;
-    struct event_scope scope;
-};
-
-struct transfer_check {
-    struct transfer_check *next;
-    struct event event; /* as it will be told */
-    uint64_t digests[TRANSFER_PARTS];
-    uint8_t known; /* bit 1 << part */
-    bool failed;   /* one of them could not be read */
-};
-
-/* ---- Life ----------------------------------------------------------------------------------- */
-
-enum status inspect_create(struct device *device, struct error *err)
-{
-    pthread_mutex_init(&device->inspect_lock, NULL);
-    if (!device_is_observed(device))
-        return STATUS_OK;
-    device->recent = calloc(RECENT_LAUNCHES, sizeof(*device->recent));
-    return device->recent ? STATUS_OK
-                          : error_set(err, STATUS_NO_MEMORY, "no memory to remember launches");
-}
-
-void inspect_destroy(struct device *device)
-{
-    /* Of a device that was lost in between: what is not known by now never will be. */
-    while (device->checks) {
-        struct transfer_check *check = device->checks;
-        device->checks = check->next;
-        free(check);
-    }
-    free(device->recent);
-    device->recent = NULL;
-    pthread_mutex_destroy(&device->inspect_lock);
-}
-
-/* ---- Launches by their id ------------------------------------------------------------------- */
-
-void inspect_note_launch(const struct call *call, const char *op)
-{
-    struct device *device = call->device;
-    if (!device->recent)
-        return;
-    pthread_mutex_lock(&device->inspect_lock);
-    device->recent[call->event.id % RECENT_LAUNCHES] =
-        (struct recent_launch){ call->event.id, op, call->event.stream_index, call->event.scope };
-    pthread_mutex_unlock(&device->inspect_lock);
-}
-
-static bool find_recorded(const struct device *device, uint64_t event_id, struct event *event)
-{
-    for (uint32_t i = 1; i < device->graphs.used; i++) {
-        const struct graph_slot *slot = slot_at(&device->graphs, i);
-        const struct device_command *command = slot_is_alive(&device->graphs, i) && slot->recorded
-                                                   ? graph_find_command(slot->recorded, event_id)
-                                                   : NULL;
-        if (!command || !command->contract)
-            continue;
-        event_set_text(event->op, sizeof(event->op), command->contract->name);
-        event->scope = command->scope;
-        return true;
-    }
-    return false;
-}
-
-bool inspect_find_launch(struct device *device, uint64_t event_id, struct event *event)
-{
-    if (!device->recent)
-        return false;
-    pthread_mutex_lock(&device->inspect_lock);
-    struct recent_launch launch = device->recent[event_id % RECENT_LAUNCHES];
-    pthread_mutex_unlock(&device->inspect_lock);
-    if (launch.event_id != event_id)
-        return find_recorded(device, event_id, event);
-    event_set_text(event->op, sizeof(event->op), launch.op);
-    event->scope = launch.scope;
-    event->stream_index = launch.stream_index;
-    return true;
-}
-
-/* ---- Behind a launch ------------------------------------------------------------------------ */
-
-/* Queued, or recorded where the stream records a graph: then it runs at every replay. */
-static enum status queue(struct call *call, struct stream_slot *stream,
-                         struct device_command *command, struct error *err)
+enum status inspect_queue(struct call *call, struct stream_slot *stream,
+                          struct device_command *command, struct error *err)
 {
     command->kind = DEVICE_COMMAND_INSPECT;
     command->event_id = call->event.id;
@@ -109,6 +19,8 @@ static enum status queue(struct call *call, struct stream_slot *stream,
         return graph_record(stream->builder, call, command, NULL, 0, err);
     return call->device->methods->submit(call->device, stream->impl, command, err);
 }
+
+/* ---- Canaries and values -------------------------------------------------------------------- */
 
 static struct device_rows dense(uint64_t address, uint64_t bytes)
 {
@@ -145,10 +57,11 @@ static enum status queue_canary(struct call *call, struct stream_slot *stream,
 {
     struct device_command command = canary_command(memory, CANARY_BYTES, access);
     command.contract = contract;
-    return queue(call, stream, &command, err);
+    return inspect_queue(call, stream, &command, err);
 }
 
-/* The buffer in that place, if it has canaries. No thread destroys it: the device is alone. */
+/* The buffer with that index, if it has canaries. No thread destroys it meanwhile: the launch runs
+ * alone. */
 static bool find_guarded(struct device *device, uint32_t index, struct device_memory *ret_memory,
                          struct event_access *ret_access)
 {
@@ -189,7 +102,7 @@ enum status inspect_sweep(const struct call *call, const struct stream_slot *str
         TRY(device->methods->submit(device, stream->impl, &command, err));
     }
     TRY(device->methods->stream_sync(device, stream->impl, err));
-    return device_check(device, err);
+    return device_is_lost(device) ? device_set_lost(device, call->what, err) : STATUS_OK;
 }
 
 static enum status queue_scan(struct call *call, struct stream_slot *stream,
@@ -202,7 +115,7 @@ static enum status queue_scan(struct call *call, struct stream_slot *stream,
         .source = resolved->rows,
         .inspection = { .what = DEVICE_INSPECT_SCAN, .access = *access },
     };
-    return queue(call, stream, &command, err);
+    return inspect_queue(call, stream, &command, err);
 }
 
 static bool is_scanned(struct device *device)
@@ -223,7 +136,7 @@ static bool is_hashed(struct device *device, const struct stream_slot *stream)
            (number - choice->first) % choice->every == 0;
 }
 
-/* side: EVENT_READ of what is looked at before the launch, EVENT_WRITE after it. */
+/* side: EVENT_READ before the launch, EVENT_WRITE after it. */
 static enum status queue_hash(struct call *call, struct stream_slot *stream,
                               const struct device_contract *contract,
                               const struct resolved *resolved, const struct event_access *access,
@@ -235,7 +148,7 @@ static enum status queue_hash(struct call *call, struct stream_slot *stream,
         .inspection = { .what = DEVICE_INSPECT_DIGEST, .access = *access },
     };
     command.inspection.access.mode = side;
-    return queue(call, stream, &command, err);
+    return inspect_queue(call, stream, &command, err);
 }
 
 enum status inspect_inputs(struct call *call, struct stream_slot *stream,
@@ -247,7 +160,7 @@ enum status inspect_inputs(struct call *call, struct stream_slot *stream,
         return STATUS_OK;
     for (uint8_t i = 0; i < call->event.access_count; i++) {
         struct event_access access = call->event.accesses[i];
-        /* What is written by index keeps its other rows: they are part of the output. */
+        /* An output that is written by index keeps its other rows, which are part of it. */
         if (access.mode & EVENT_READ)
             TRY(queue_hash(call, stream, launch->contract, &resolved[access.operand], &access,
                            EVENT_READ, err));
@@ -295,89 +208,6 @@ enum status inspect_outputs(struct call *call, struct stream_slot *stream,
     return STATUS_OK;
 }
 
-/* ---- Transfers ------------------------------------------------------------------------------ */
-
-struct transfer_check *transfer_check_create(const struct call *call,
-                                             const struct device_rows *accessed)
-{
-    struct device *device = call->device;
-    if (!device->options.verify || !device_is_observed(device))
-        return NULL;
-    struct transfer_check *check = calloc(1, sizeof(*check));
-    if (!check)
-        return NULL; /* one transfer that is not verified, as the missing event shows */
-    const struct event *copy = &call->event;
-    check->event = (struct event){ .kind = EVENT_TRANSFER_HASH,
-                                   .cause_id = copy->id,
-                                   .transfer.bytes = accessed->row_bytes * accessed->row_count,
-                                   .stream_index = copy->stream_index,
-                                   .scope = copy->scope,
-                                   .access_count = 1,
-                                   .accesses = { copy->accesses[0] },
-                                   .operand = EVENT_NO_OPERAND };
-    event_set_text(check->event.op, sizeof(check->event.op), event_kind_name(copy->kind));
-    pthread_mutex_lock(&device->inspect_lock);
-    check->next = device->checks;
-    device->checks = check;
-    pthread_mutex_unlock(&device->inspect_lock);
-    return check;
-}
-
-/* With the lock held. */
-static void unlink_check(struct device *device, struct transfer_check *check)
-{
-    struct transfer_check **at = &device->checks;
-    while (*at != check)
-        at = &(*at)->next;
-    *at = check->next;
-}
-
-/* Each part once; the last one tells and frees. */
-static void set_part(struct device *device, struct transfer_check *check, uint8_t part,
-                     uint64_t digest, bool failed)
-{
-    pthread_mutex_lock(&device->inspect_lock);
-    check->digests[part] = digest;
-    check->failed |= failed;
-    check->known = (uint8_t)(check->known | 1u << part);
-    bool complete = check->known == (1u << TRANSFER_PARTS) - 1;
-    if (complete)
-        unlink_check(device, check);
-    pthread_mutex_unlock(&device->inspect_lock);
-    if (!complete)
-        return;
-    check->event.transfer.source_before = check->digests[TRANSFER_BEFORE];
-    check->event.transfer.source_after = check->digests[TRANSFER_AFTER];
-    check->event.transfer.destination = check->digests[TRANSFER_LANDED];
-    if (!check->failed)
-        device_tell(device, &check->event);
-    free(check);
-}
-
-enum status transfer_check_queue(struct call *call, struct stream_slot *stream,
-                                 struct transfer_check *check, enum transfer_part part,
-                                 const struct device_rows *rows, void *staging, struct error *err)
-{
-    if (!check)
-        return STATUS_OK;
-    struct device_command command = {
-        .source = *rows,
-        .staging = staging,
-        .inspection = { .what = DEVICE_INSPECT_DIGEST,
-                        .part = (uint8_t)part,
-                        .check = check,
-                        .access = call->event.accesses[0] },
-    };
-    return queue(call, stream, &command, err);
-}
-
-void transfer_check_host(struct device *device, struct transfer_check *check,
-                         enum transfer_part part, const void *bytes, uint64_t count)
-{
-    if (check)
-        set_part(device, check, (uint8_t)part, device_digest(bytes, count, 1, count), false);
-}
-
 /* ---- Results -------------------------------------------------------------------------------- */
 
 /* Reported once: from here on nothing is known from canaries that were not found damaged. */
@@ -403,7 +233,8 @@ void device_report_inspection(struct device *device, uint32_t stream_index,
 {
     const struct device_inspection *inspection = &command->inspection;
     if (inspection->what == DEVICE_INSPECT_DIGEST && inspection->check) {
-        set_part(device, inspection->check, inspection->part, result->digest, result->failed);
+        transfer_check_set(device, inspection->check, inspection->part, result->digest,
+                           result->failed);
         return;
     }
     if (result->failed && inspection->what == DEVICE_INSPECT_CANARY)
@@ -440,35 +271,4 @@ void device_report_inspection(struct device *device, uint32_t stream_index,
         };
         device_tell(device, &event);
     }
-}
-
-/* ---- The error state around a copy ---------------------------------------------------------- */
-
-enum status call_ask_before(struct call *call, const struct stream_slot *stream, const char *what,
-                            struct error *err)
-{
-    struct device *device = call->device;
-    struct error pending;
-    if (!device->options.ask_errors || !device_is_observed(device))
-        return STATUS_OK;
-    if (device->methods->stream_query(device, stream->impl, &pending) == STATUS_OK) {
-        call->event.copy.state_before = EVENT_STATE_CLEAR;
-        return STATUS_OK;
-    }
-    TRY(call_check_lost(call, what, err));
-    /* An error that is not an illegal access, and was there before this call. */
-    call_set_code(call, &pending);
-    return call_refuse(call, EVENT_CHECK_LOST, EVENT_NO_OPERAND, EVENT_STATE_ERROR, 0, err,
-                       pending.status, "%s: an error was pending before it: %s", what,
-                       pending.text);
-}
-
-void call_ask_after(struct call *call, const struct stream_slot *stream)
-{
-    struct device *device = call->device;
-    struct error pending;
-    if (!device->options.ask_errors || !device_is_observed(device))
-        return;
-    bool clear = device->methods->stream_query(device, stream->impl, &pending) == STATUS_OK;
-    call->event.copy.state_after = clear ? EVENT_STATE_CLEAR : EVENT_STATE_ERROR;
 }

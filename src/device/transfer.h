@@ -12,5 +12,8 @@ static inline uint64_t transfer_bytes(const struct resolved *resolved)
 /* All slots are held by tickets. */
 MUST_CHECK enum status transfer_refuse_staging(struct call *call, uint32_t in_use,
                                                struct error *err);
+/* The size of a copy is not that of its view. */
+MUST_CHECK enum status transfer_refuse_bytes(struct call *call, const char *what, uint64_t expected,
+                                             uint64_t found, struct error *err);
 
 #endif

@@ -103,12 +103,31 @@ static void test_all_canaries_are_checked(void **state)
     fixture_close(&fixture);
 }
 
+/* Only device_check returns the refusal of a destroy: calls after it are not its concern. */
+static void test_refused_destroy_fails_no_launch(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    fixture_open(&fixture, (struct device_options){ .serialise = true, .guards = true });
+    struct device_view x = fixture_floats(&fixture, 16, "x"),
+                       gone = fixture_floats(&fixture, 16, "y");
+    struct add_params one = { 1 };
+    struct device_launch add = launch_add(x, &one);
+    device_buffer_destroy(fixture.device, gone.buffer, DEVICE_HERE);
+    device_buffer_destroy(fixture.device, gone.buffer, DEVICE_HERE);
+    CHECK_FAILS(device_check(fixture.device, &fixture.err), STATUS_NOT_FOUND, &fixture.err);
+    CHECK_OK(device_launch(fixture.device, fixture.stream, &add, DEVICE_HERE, &fixture.err),
+             &fixture.err);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_waits_are_told),
         cmocka_unit_test(test_fault_shows_at_once),
         cmocka_unit_test(test_all_canaries_are_checked),
+        cmocka_unit_test(test_refused_destroy_fails_no_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

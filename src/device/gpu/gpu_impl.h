@@ -174,9 +174,14 @@ uint64_t gpu_memory_damage(struct device *device, const struct device_memory *me
                            int64_t *ret_offset);
 void gpu_memory_ask(struct device *device, uint64_t address, uint64_t bytes,
                     struct device_pointer_facts *ret_facts);
-void gpu_quarantine_release(struct gpu_device *gpu);
-/* As gpu_failed, for memory that was not to be had: with how much there is. */
+void gpu_memory_give_back(struct gpu_device *gpu, const struct gpu_memory *memory);
+/* As gpu_failed for an allocation; if memory ran out, the message says how much there is. */
 enum status gpu_no_room(struct gpu_device *gpu, int code, uint64_t bytes, struct error *err);
+/* gpu_quarantine.c. Takes the memory; false if it cannot, and the memory is the caller's still. */
+bool gpu_quarantine_keep(struct gpu_device *gpu, const struct gpu_memory *memory);
+void gpu_quarantine_release(struct gpu_device *gpu);
+/* gpu_pointer.c. Pointers are only asked about if the runtime knows memory that it made itself. */
+void gpu_pointers_probe(struct gpu_device *gpu, const struct device_memory *memory);
 /* Whether guards can be unmapped pages: tries once. */
 void gpu_memory_probe(struct gpu_device *gpu);
 

@@ -1,12 +1,11 @@
-/* gpu_memory.c - memory of the GPU.
+/* gpu_memory.c - buffers of the GPU and what surrounds them.
  *
- * With guards a buffer ends (but for what alignment leaves over) at an address range that nothing
- * is mapped to, so that the first access behind it faults; what lies between its end and that
- * range, and a zone before it, hold a canary. Where the runtime cannot map memory into ranges, a
- * canary stands on both sides. Freed memory goes to quarantine: unmapped, its addresses not used
- * again, so that a late access faults; or, without guards, filled with poison.
+ * With guards a buffer ends (up to alignment) right before an address range that is not mapped, so
+ * that the first access past it faults. The bytes between its end and that range, and a zone before
+ * it, hold a canary. If the runtime cannot map memory into ranges, there are canaries on both sides
+ * instead.
  *
- * A fill or copy of this file runs on the device's internal stream and is waited for. */
+ * Fills and copies in this file run on the device's internal stream and are waited for. */
 #include "device/gpu/gpu_impl.h"
 
 #include "base/size.h"
@@ -19,66 +18,9 @@
 #define CANARY 0xC7u
 #define ZONE_BYTES 4096u
 
-struct gpu_quarantine_entry {
-    struct gpu_quarantine_entry *next;
-    struct gpu_memory memory;
-};
-
 static uint64_t align_up(uint64_t value, uint64_t alignment)
 {
     return (value + alignment - 1) / alignment * alignment;
-}
-
-/* ---- What the runtime says ------------------------------------------------------------------ */
-
-/* Of [address, address + bytes): how many bytes the runtime says are memory of this device (all, as
- * far as its range goes, or none), and what is wrong with the rest. An error is no answer: a fault
- * that is pending belongs to whoever made it. */
-static bool ask(struct gpu_device *gpu, uint64_t address, uint64_t bytes, uint64_t *ret_bytes,
-                const char **ret_words)
-{
-    const struct gpu_runtime *runtime = &gpu->runtime;
-    struct gpu_pointer first = { 0 }, last = { 0 };
-    if (runtime->pointer_ask(runtime->self, address, &first) ||
-        runtime->pointer_ask(runtime->self, address + bytes - 1, &last))
-        return false;
-    uint64_t left = first.range_bytes - (address - first.range_start);
-    *ret_words = first.words;
-    *ret_bytes = bytes;
-    if (!first.is_memory) {
-        *ret_bytes = 0;
-    } else if (first.range_bytes && left < bytes) {
-        *ret_bytes = left;
-        *ret_words = "its allocation ends before";
-    } else if (!last.is_memory || last.range_start != first.range_start) {
-        *ret_bytes = bytes - 1;
-        *ret_words = last.is_memory ? "another allocation at its end" : last.words;
-    }
-    return true;
-}
-
-/* A runtime that does not know what it made itself cannot be asked about anything. */
-static void probe_pointers(struct gpu_device *gpu, const struct device_memory *memory)
-{
-    const char *unused;
-    uint64_t bytes;
-    if (!gpu->pointers_known && gpu->device.options.ask_pointers)
-        gpu->pointers_known = ask(gpu, memory->address, memory->bytes, &bytes, &unused) &&
-                              bytes == memory->bytes;
-}
-
-void gpu_memory_ask(struct device *device, uint64_t address, uint64_t bytes,
-                    struct device_pointer_facts *ret_facts)
-{
-    struct gpu_device *gpu = gpu_of(device);
-    const char *words = "";
-    *ret_facts = (struct device_pointer_facts){ .asked = gpu->pointers_known };
-    if (!ret_facts->asked)
-        return;
-    gpu_enter(gpu);
-    ret_facts->asked = ask(gpu, address, bytes, &ret_facts->bytes, &words);
-    snprintf(ret_facts->words, sizeof(ret_facts->words), "%s",
-             ret_facts->bytes < bytes && words ? words : "");
 }
 
 /* ---- Making --------------------------------------------------------------------------------- */
@@ -134,7 +76,7 @@ static int make_plain(struct gpu_device *gpu, uint64_t bytes, bool zones, struct
     return code;
 }
 
-static void give_back(struct gpu_device *gpu, const struct gpu_memory *memory)
+void gpu_memory_give_back(struct gpu_device *gpu, const struct gpu_memory *memory)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;
     if (memory->kind == GPU_MEMORY_PART) {
@@ -148,7 +90,8 @@ static void give_back(struct gpu_device *gpu, const struct gpu_memory *memory)
     }
 }
 
-/* First contents: canaries beside, zeros or poison inside (unless the caller fills it). */
+/* Writes the first contents: canaries around the buffer and, if `contents`, zeros or poison in it.
+ */
 static int fill_fresh(struct gpu_device *gpu, const struct gpu_memory *memory, uint64_t address,
                       uint64_t bytes, bool contents)
 {
@@ -209,7 +152,7 @@ static enum status create(struct gpu_device *gpu, uint64_t bytes, bool contents,
     }
     code = part ? 0 : fill_fresh(gpu, memory, address, bytes, contents);
     if (code) {
-        give_back(gpu, memory);
+        gpu_memory_give_back(gpu, memory);
         free(memory);
         return gpu_failed(gpu, code, "buffer creation", err);
     }
@@ -219,7 +162,7 @@ static enum status create(struct gpu_device *gpu, uint64_t bytes, bool contents,
                                           .slack_before = memory->front_bytes,
                                           .slack_after = memory->back_bytes,
                                           .canary = CANARY };
-    probe_pointers(gpu, ret_memory);
+    gpu_pointers_probe(gpu, ret_memory);
     return STATUS_OK;
 }
 
@@ -229,7 +172,8 @@ enum status gpu_memory_create(struct device *device, uint64_t bytes,
     return create(gpu_of(device), bytes, true, ret_memory, err);
 }
 
-/* By the runtime's own way for memory that is not pinned: waited for, and slower than a copy in. */
+/* The runtime's own way of copying from memory that is not pinned: synchronous, and slower than a
+ * copy in. */
 static enum status upload(struct gpu_device *gpu, uint64_t target, const void *source,
                           uint64_t bytes, struct error *err)
 {
@@ -261,8 +205,8 @@ enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t
 
 /* ---- Canaries ------------------------------------------------------------------------------- */
 
-/* Counts bytes of [address, address + bytes) that are not the canary; *first: the first of them, if
- * none was found before. */
+/* Counts the damaged bytes in [address, address + bytes). Sets *first to the first of them if it is
+ * still 0. */
 static uint64_t count_damage(struct gpu_device *gpu, uint64_t address, uint64_t bytes,
                              uint64_t *first)
 {
@@ -277,7 +221,7 @@ static uint64_t count_damage(struct gpu_device *gpu, uint64_t address, uint64_t 
         code = runtime->stream_sync(runtime->self, gpu->internal_stream);
     pthread_mutex_unlock(&gpu->lock);
     if (code)
-        return 0; /* a lost device cannot be asked */
+        return 0; /* a lost device cannot be read */
     uint64_t damaged = 0;
     for (uint64_t i = 0; i < bytes; i++) {
         if (zone[i] == CANARY)
@@ -308,54 +252,6 @@ uint64_t gpu_memory_damage(struct device *device, const struct device_memory *me
 
 /* ---- Giving back ---------------------------------------------------------------------------- */
 
-/* With the lock held: gives back the oldest until at most limit_bytes are kept. */
-static void shrink(struct gpu_device *gpu, uint64_t limit_bytes)
-{
-    while (gpu->oldest && gpu->quarantine_bytes > limit_bytes) {
-        struct gpu_quarantine_entry *entry = gpu->oldest;
-        gpu->oldest = entry->next;
-        if (!gpu->oldest)
-            gpu->newest = NULL;
-        gpu->quarantine_bytes -= entry->memory.base_bytes;
-        give_back(gpu, &entry->memory);
-        free(entry);
-    }
-}
-
-void gpu_quarantine_release(struct gpu_device *gpu)
-{
-    pthread_mutex_lock(&gpu->lock);
-    shrink(gpu, 0);
-    pthread_mutex_unlock(&gpu->lock);
-}
-
-static bool keep(struct gpu_device *gpu, const struct gpu_memory *memory)
-{
-    const struct gpu_runtime *runtime = &gpu->runtime;
-    const struct device_options *options = &gpu->device.options;
-    struct gpu_quarantine_entry *entry = malloc(sizeof(*entry));
-    if (!entry)
-        return false;
-    *entry = (struct gpu_quarantine_entry){ NULL, *memory };
-    pthread_mutex_lock(&gpu->lock);
-    if (memory->kind == GPU_MEMORY_MAPPED) {
-        runtime->range_unmap(runtime->self, memory->base, memory->base_bytes, memory->handle);
-        entry->memory.handle = 0;
-    } else if (options->poison && !runtime->fill(runtime->self, memory->base, DEVICE_POISON,
-                                                 memory->base_bytes, gpu->internal_stream)) {
-        runtime->stream_sync(runtime->self, gpu->internal_stream);
-    }
-    if (gpu->newest)
-        gpu->newest->next = entry;
-    else
-        gpu->oldest = entry;
-    gpu->newest = entry;
-    gpu->quarantine_bytes += entry->memory.base_bytes;
-    shrink(gpu, options->quarantine_bytes);
-    pthread_mutex_unlock(&gpu->lock);
-    return true;
-}
-
 void gpu_memory_destroy(struct device *device, struct device_memory *memory)
 {
     struct gpu_device *gpu = gpu_of(device);
@@ -363,9 +259,9 @@ void gpu_memory_destroy(struct device *device, struct device_memory *memory)
     ASSERT(mine);
     gpu_enter(gpu);
     bool kept = mine->base_bytes <= device->options.quarantine_bytes && !device_is_lost(device) &&
-                keep(gpu, mine);
+                gpu_quarantine_keep(gpu, mine);
     if (!kept)
-        give_back(gpu, mine);
+        gpu_memory_give_back(gpu, mine);
     free(mine);
     memory->impl = NULL;
 }
