@@ -84,6 +84,12 @@ static bool patch_range(uintptr_t fault)
 
 /* ---- The handler ---------------------------------------------------------------------------- */
 
+/* By a process (kill, raise), not by an access. */
+static bool is_sent(const siginfo_t *info)
+{
+    return info->si_code <= 0;
+}
+
 static void chain(int signal_number, siginfo_t *info, void *context)
 {
     const struct sigaction *previous = signal_number == SIGBUS ? &previous_bus : &previous_segv;
@@ -98,11 +104,17 @@ static void chain(int signal_number, siginfo_t *info, void *context)
     /* The access happens again on return, and then the default action. */
     struct sigaction plain = { .sa_handler = SIG_DFL };
     sigaction(signal_number, &plain, NULL);
+    if (is_sent(info))
+        raise(signal_number); /* nothing happens again: comes once the handler has returned */
 }
 
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     struct frame *frame = current;
+    if (is_sent(info)) {
+        chain(signal_number, info, context);
+        return;
+    }
     if (!frame) {
         if (signal_number != SIGBUS || !patch_range((uintptr_t)info->si_addr))
             chain(signal_number, info, context);
