@@ -272,13 +272,15 @@ static enum status run_rows(struct audit *audit, struct campaign_result *result,
     return STATUS_OK;
 }
 
-/* The row to find out more about: the first that went wrong while it was recorded. */
+/* The row to find out more about: the first that went wrong while it was recorded. One that did
+ * nothing wrong until it was ended from outside has no cause to search for. */
 static const struct audit_row *find_faulty(const struct audit *audit)
 {
     const struct audit_row *faulty = NULL;
     for (size_t i = 0; i < audit->matrix.count; i++) {
         const struct audit_row *row = &audit->rows[i];
-        if (audit_row_is_faulty(row) && (!faulty || (!faulty->analyzer && row->analyzer)))
+        if (audit_row_is_faulty(row) && !audit_row_is_cut_short(row) &&
+            (!faulty || (!faulty->analyzer && row->analyzer)))
             faulty = row;
     }
     return faulty;

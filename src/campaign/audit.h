@@ -70,6 +70,8 @@ MUST_CHECK enum status audit_load_row(struct audit *audit, struct audit_row *row
 void audit_row_release(struct audit_row *row);
 /* How its process ended; a device that was lost before is what ended it. */
 struct run_ending audit_row_ending(const struct audit_row *row);
+/* It was ended from outside, and nothing had gone wrong until then. */
+bool audit_row_is_cut_short(const struct audit_row *row);
 /* Something went wrong in it. */
 bool audit_row_is_faulty(const struct audit_row *row);
 

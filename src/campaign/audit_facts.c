@@ -196,7 +196,9 @@ static struct report_row row_facts(const struct audit *audit, const struct audit
         .interrupted = !row->finished,
         .ending = row->finished ? audit_row_ending(row) : (struct run_ending){ ENDING_UNKNOWN, 0 },
         .exit_code = outcome->exit_code,
-        .signal = outcome->hung ? 0 : outcome->signal,
+        .signal = outcome->hung         ? 0
+                  : outcome->stopped_by ? outcome->stopped_by
+                                        : outcome->signal,
         .error = error,
         .log = row->finished ? row->log : NULL,
         .flight = or_null(row->flight),

@@ -46,6 +46,12 @@ struct run_ending audit_row_ending(const struct audit_row *row)
     return ending;
 }
 
+bool audit_row_is_cut_short(const struct audit_row *row)
+{
+    return row->finished && child_was_ended_from_outside(&row->outcome) && !row->outcome.errors &&
+           !(row->analyzer && analyzer_result(row->analyzer)->finding_count > 0);
+}
+
 bool audit_row_is_faulty(const struct audit_row *row)
 {
     return row->finished && went_wrong(row);

@@ -3,8 +3,10 @@
 
 #include "base/clock.h"
 #include "base/stall.h"
+#include "base/text.h"
 #include "campaign/files.h"
 #include "campaign/memory_killer.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define AGAIN_LIMIT 2    /* reruns in place of one that was ended from outside */
 #define POLL_NS 5000000L /* often enough that a child of 50 ms is not waited for twice as long */
 
 enum status child_path(const char *folder, const char *label, const char *suffix, char *ret_path,
@@ -119,6 +122,22 @@ struct run_ending child_ending(const struct child_outcome *outcome)
     if (outcome->signal)
         return run_ending_of_signal(outcome->signal);
     return (struct run_ending){ ENDING_EXITED, outcome->exit_code };
+}
+
+void child_ending_words(const struct child_outcome *outcome, char ret_words[CHILD_ENDING_BYTES])
+{
+    struct text words;
+    text_init(&words);
+    report_ending_words(child_ending(outcome), REPORT_ENGLISH, &words);
+    event_set_text(ret_words, CHILD_ENDING_BYTES, text_get(&words));
+    text_release(&words);
+}
+
+bool child_was_ended_from_outside(const struct child_outcome *outcome)
+{
+    enum run_ending_kind kind = child_ending(outcome).kind;
+    return !outcome->ended && !outcome->interrupted &&
+           (kind == ENDING_KILLED || kind == ENDING_OUT_OF_MEMORY || kind == ENDING_STOPPED);
 }
 
 void child_note_hang(struct child_outcome *outcome)
@@ -225,4 +244,15 @@ enum status child_run(const struct child_setup *setup, struct job *job,
     else
         *ret_outcome = outcome;
     return status;
+}
+
+enum status child_run_again(const struct child_setup *setup, struct job *job,
+                            struct child_outcome *ret_outcome, struct error *err)
+{
+    for (int left = AGAIN_LIMIT;; left--) {
+        TRY(child_run(setup, job, NULL, ret_outcome, err));
+        if (left == 0 || job->kill_at_end || !child_was_ended_from_outside(ret_outcome))
+            return STATUS_OK;
+        child_outcome_release(ret_outcome);
+    }
 }

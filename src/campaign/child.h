@@ -69,6 +69,13 @@ struct run_ending child_ending(const struct child_outcome *outcome);
 /* Says of a hung one what moved last, where nothing else is its error. */
 void child_note_hang(struct child_outcome *outcome);
 
+/* Another process or the kernel ended it: that says nothing about what it ran. */
+bool child_was_ended_from_outside(const struct child_outcome *outcome);
+
+/* How it ended, in English: "killed by signal 9 (SIGKILL)". */
+#define CHILD_ENDING_BYTES 96
+void child_ending_words(const struct child_outcome *outcome, char ret_words[CHILD_ENDING_BYTES]);
+
 void child_outcome_release(struct child_outcome *outcome);
 
 /* Runs a job to its end. job->results, flight and auditor_pid are set here from the label; with
@@ -77,6 +84,11 @@ void child_outcome_release(struct child_outcome *outcome);
 MUST_CHECK enum status child_run(const struct child_setup *setup, struct job *job,
                                  const struct progress *progress, struct child_outcome *ret_outcome,
                                  struct error *err);
+
+/* The same for a run from whose outcome something is concluded: one that is ended from outside is
+ * made again, twice at most. */
+MUST_CHECK enum status child_run_again(const struct child_setup *setup, struct job *job,
+                                       struct child_outcome *ret_outcome, struct error *err);
 
 /* Reads the lines of a results file. A line cut by the end of the process is ignored. */
 MUST_CHECK enum status child_read_results(const char *path, struct child_outcome *outcome,

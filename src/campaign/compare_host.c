@@ -82,6 +82,7 @@ enum status compare_host_run(const struct campaign_options *options,
 {
     struct job job = audit_job(options, model, "compare-host");
     struct child_outcome outcome;
+    char ending[CHILD_ENDING_BYTES];
     if (options->watcher.step && !options->watcher.step(options->watcher.context, "compare", 0, 1))
         return error_set(err, STATUS_INTERRUPTED, "interrupted");
     job.work = JOB_COMPARE;
@@ -90,12 +91,13 @@ enum status compare_host_run(const struct campaign_options *options,
     job.inject = options->inject;
     if (!job.token_limit || job.token_limit > TOKEN_LIMIT)
         job.token_limit = TOKEN_LIMIT;
-    TRY(child_run(setup, &job, NULL, &outcome, err));
+    TRY(child_run_again(setup, &job, &outcome, err));
+    child_ending_words(&outcome, ending);
     compare->lines = json_incref(outcome.compares);
     take_lines(compare);
     const char *reason = outcome.failed[0]  ? outcome.failed
                          : outcome.error[0] ? outcome.error
-                         : !outcome.ended   ? "the run did not end"
+                         : !outcome.ended   ? ending
                                             : "";
     snprintf(compare->error, sizeof(compare->error), "%s", reason);
     compare->report.error = compare->error[0] ? compare->error : NULL;

@@ -105,7 +105,13 @@ struct series {
     const char *what;     /* of the run: "serialised", "control" */
 };
 
-static enum status run_once(struct series *series, struct job job, bool *ret_fault,
+/* How many runs there were, and how many of them had the fault. */
+struct tally {
+    uint32_t *runs, *faults;
+};
+
+/* A run that is ended from outside, again and again, is not counted. */
+static enum status run_once(struct series *series, struct job job, struct tally tally,
                             struct error *err)
 {
     const struct campaign_watcher *watcher = &series->options->watcher;
@@ -124,8 +130,9 @@ static enum status run_once(struct series *series, struct job job, bool *ret_fau
     job.label = label;
     TRY(child_path(series->setup->folder, job.label, "flight", flight, err));
     job.flight = job.level == AUDIT_OFF ? NULL : flight;
-    TRY(child_run(series->setup, &job, NULL, &outcome, err));
-    bool fault = !outcome.ended || outcome.hung || outcome.errors;
+    TRY(child_run_again(series->setup, &job, &outcome, err));
+    bool cut_short = child_was_ended_from_outside(&outcome) && !outcome.errors;
+    bool fault = (!outcome.ended && !cut_short) || outcome.hung || outcome.errors;
     if (job.flight && !analyze_flight(flight, &options, &analyzer, &unused)) {
         fault = fault || analyzer_result(analyzer)->finding_count > 0;
         analyzer_destroy(analyzer);
@@ -133,7 +140,8 @@ static enum status run_once(struct series *series, struct job job, bool *ret_fau
     unlink(flight);
     child_outcome_release(&outcome);
     series->done++;
-    *ret_fault = fault;
+    *tally.runs += fault || !cut_short;
+    *tally.faults += fault;
     return STATUS_OK;
 }
 
@@ -153,17 +161,20 @@ static struct job short_job(const struct job *base)
 
 static void conclude(struct report_intervention *result, const struct change *change)
 {
+    bool none = !result->runs || !result->control_runs;
     bool never = result->control_faults == 0;
     bool always = result->control_faults == result->control_runs && result->faults == result->runs;
     /* Where the fault came and went, or did not come at all, the change says nothing. */
-    enum word proves = result->flips ? change->flips
-                       : always      ? change->stays
-                       : never       ? WORD_NEVER_PROVES
-                                     : WORD_SOMETIMES_PROVES;
-    enum word not = result->flips ? change->not_flips
-                    : always      ? change->not_stays
-                    : never       ? WORD_NEVER_NOT
-                                  : WORD_SOMETIMES_NOT;
+    enum word proves = none            ? WORD_NO_RUNS_PROVES
+                       : result->flips ? change->flips
+                       : always        ? change->stays
+                       : never         ? WORD_NEVER_PROVES
+                                       : WORD_SOMETIMES_PROVES;
+    enum word not = none            ? WORD_SOMETIMES_NOT
+                    : result->flips ? change->not_flips
+                    : always        ? change->not_stays
+                    : never         ? WORD_NEVER_NOT
+                                    : WORD_SOMETIMES_NOT;
     for (int i = 0; i < REPORT_LANGUAGE_COUNT; i++) {
         result->proves[i] = words_get((enum report_language)i, proves);
         result->does_not_prove[i] = words_get((enum report_language)i, not );
@@ -178,18 +189,16 @@ static enum status try_change(struct series *series, const struct job *base,
     struct job control = short_job(base), changed = control;
     change->apply(&changed);
     *result = (struct report_intervention){ .changed = change->slug };
+    struct tally with = { &result->runs, &result->faults };
+    struct tally without = { &result->control_runs, &result->control_faults };
     for (uint32_t i = 0; i < repeats_of(series->options); i++) {
-        bool fault;
         series->what = "control";
-        TRY(run_once(series, control, &fault, err));
-        result->control_runs++;
-        result->control_faults += fault;
+        TRY(run_once(series, control, without, err));
         series->what = change->slug;
-        TRY(run_once(series, changed, &fault, err));
-        result->runs++;
-        result->faults += fault;
+        TRY(run_once(series, changed, with, err));
     }
-    result->flips = result->control_faults == result->control_runs && result->faults == 0;
+    result->flips = result->runs && result->control_runs && result->faults == 0 &&
+                    result->control_faults == result->control_runs;
     conclude(result, change);
     return STATUS_OK;
 }
@@ -244,12 +253,8 @@ enum status ablate_d2h(const struct campaign_options *options, const struct chil
         job.d2h_mode = (enum device_d2h_mode)mode;
         *result = (struct report_ablation){ .mode = device_d2h_mode_name(job.d2h_mode) };
         series.what = result->mode;
-        for (uint32_t i = 0; i < repeats_of(options); i++) {
-            bool fault;
-            TRY(run_once(&series, job, &fault, err));
-            result->runs++;
-            result->faults += fault;
-        }
+        for (uint32_t i = 0; i < repeats_of(options); i++)
+            TRY(run_once(&series, job, (struct tally){ &result->runs, &result->faults }, err));
         interventions->ablation_count++;
     }
     return STATUS_OK;

@@ -103,7 +103,7 @@ enum status narrow_down(const struct campaign_options *options, const struct chi
     job.label = LABEL;
     job.flight = flight;
     job.serialise = true;
-    TRY(child_run(setup, &job, NULL, &outcome, err));
+    TRY(child_run_again(setup, &job, &outcome, err));
     child_outcome_release(&outcome);
     if (analyze_flight(flight, &analysis_options, &analyzer, &unused))
         analyzer = NULL;

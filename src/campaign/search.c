@@ -95,7 +95,7 @@ static enum status run_try(void *context, const struct search_try *try,
         job.kv_type = "f32";
     TRY(child_path(bench->setup->folder, label, "flight", flight, err));
     job.flight = flight;
-    TRY(child_run(bench->setup, &job, NULL, &outcome, err));
+    TRY(child_run_again(bench->setup, &job, &outcome, err));
     struct analyzer **analyzer = &bench->analyzers[bench->count++];
     if (analyze_flight(flight, &options, analyzer, &unused))
         *analyzer = NULL; /* nothing to judge by: as if nothing had been seen */

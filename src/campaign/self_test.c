@@ -64,6 +64,17 @@ struct bench {
     char folder[FILES_PATH_BYTES];
 };
 
+/* A detector is not judged by a run that another process ended. */
+static enum status refuse_ended(const struct child_outcome *outcome, const char *label,
+                                struct error *err)
+{
+    char ending[CHILD_ENDING_BYTES];
+    child_ending_words(outcome, ending);
+    return error_set(err, STATUS_IO,
+                     "the self-test of %s cannot be judged: its process was %s, each time", label,
+                     ending);
+}
+
 /* Runs a job and analyses what it left. *ret_analyzer may be NULL: no recording. */
 static enum status run_job(struct bench *bench, struct job *job, struct child_outcome *ret_outcome,
                            struct analyzer **ret_analyzer, struct error *err)
@@ -74,9 +85,13 @@ static enum status run_job(struct bench *bench, struct job *job, struct child_ou
                                        .operand_name = ops_operand_name };
     TRY(child_path(bench->folder, job->label, "flight", flight, err));
     job->flight = flight;
-    enum status status = child_run(&bench->setup, job, NULL, ret_outcome, err);
+    enum status status = child_run_again(&bench->setup, job, ret_outcome, err);
     *ret_analyzer = NULL;
     struct error unused;
+    if (!status && !job->kill_at_end && child_was_ended_from_outside(ret_outcome)) {
+        status = refuse_ended(ret_outcome, job->label, err);
+        child_outcome_release(ret_outcome);
+    }
     if (!status && analyze_flight(flight, &options, ret_analyzer, &unused))
         *ret_analyzer = NULL;
     unlink(flight); /* tens of megabytes each */

@@ -64,18 +64,20 @@ static enum status run_child(const struct campaign_options *options,
 {
     struct analyze_options analyze = { .level = job->level, .operand_name = ops_operand_name };
     struct child_outcome outcome;
-    char flight[FILES_PATH_BYTES];
+    char flight[FILES_PATH_BYTES], ending[CHILD_ENDING_BYTES];
     (void)options;
     TRY(child_path(setup->folder, job->label, "flight", flight, err));
     job->flight = job->level == AUDIT_OFF ? NULL : flight;
-    TRY(child_run(setup, job, NULL, &outcome, err));
+    TRY(child_run_again(setup, job, &outcome, err));
     take_lines(report, outcome.transfers);
+    child_ending_words(&outcome, ending);
     const char *error = outcome.failed[0] ? outcome.failed : outcome.error;
     if (!outcome.ended || outcome.failed[0] || outcome.errors) {
         report->failed = true;
-        if (!report->error[0])
-            snprintf(report->error, sizeof(report->error), "%.500s",
-                     error[0] ? error : "the worker died");
+        if (!report->error[0] && error[0])
+            snprintf(report->error, sizeof(report->error), "%.500s", error);
+        else if (!report->error[0])
+            snprintf(report->error, sizeof(report->error), "%.60s: %s", job->label, ending);
     }
     struct analyzer *analyzer;
     struct error second;

@@ -21,6 +21,32 @@ static void add_proved(const struct finding *finding, enum report_language langu
     report_finding_headline(&shown, language, text);
 }
 
+/* The first row whose process did not end in order. */
+static const struct report_row *find_ended(const struct report_facts *facts)
+{
+    for (size_t i = 0; i < facts->row_count; i++)
+        if (facts->rows[i].crashed || facts->rows[i].hung)
+            return &facts->rows[i];
+    return NULL;
+}
+
+/* No finding says more than how a process ended. */
+static void add_ended(const struct report_row *row, bool is_defect, enum report_language language,
+                      struct text *text)
+{
+    struct text ending;
+    char done[24], planned[24];
+    text_init(&ending);
+    report_ending_words(row->ending, language, &ending);
+    snprintf(done, sizeof(done), "%" PRIu64, (uint64_t)row->done);
+    snprintf(planned, sizeof(planned), "%" PRIu64, (uint64_t)row->planned);
+    const char *arguments[] = { row->label, done, planned, text_get(&ending) };
+    words_fill(text, words_get(language, is_defect ? WORD_HEADLINE_ENDED_BAD : WORD_HEADLINE_ENDED),
+               arguments, COUNT_OF(arguments));
+    text->failed = text->failed || ending.failed;
+    text_release(&ending);
+}
+
 /* Of a planted fault that nothing shows, that is the news. */
 static enum word inconclusive_word(const struct report_facts *facts, uint64_t open_count)
 {
@@ -70,6 +96,12 @@ void report_headline(const struct report_facts *facts, enum report_language lang
     }
     if (finding) {
         report_finding_headline(finding, language, text);
+        return;
+    }
+    const struct report_row *ended = find_ended(facts);
+    if (ended && (facts->verdict.outcome == AUDIT_DEFECT_SEEN ||
+                  facts->verdict.outcome == AUDIT_INCONCLUSIVE)) {
+        add_ended(ended, facts->verdict.outcome == AUDIT_DEFECT_SEEN, language, text);
         return;
     }
     snprintf(done, sizeof(done), "%" PRIu64, facts->verdict.iterations);

@@ -123,7 +123,7 @@ expect_one_line_error "state.json"
 # ---- A worker that dies, and one that hangs ----------------------------------------------------
 rm -rf artifacts
 last="audit, its worker killed"
-"${audit[@]}" --matrix B:audit:4000,C:audit:3 --no-interventions >"$captured/out" 2>"$captured/err" &
+"${audit[@]}" --matrix B:audit:4000,C:audit:3 >"$captured/out" 2>"$captured/err" &
 auditor=$!
 wait_for_file "artifacts/*/*/run/B.results.jsonl"
 wait_until pgrep -P "$auditor" >/dev/null
@@ -136,6 +136,23 @@ expect_summary "[(r['ending'], r['signal']) for r in j['rows']] == [('killed', 9
 # Whoever killed it, no kernel did.
 expect_summary "j['findings'] == []"
 expect_stderr "killed by signal 9 (SIGKILL)"
+# Nor has it a cause to search for; the first line says what happened.
+expect_summary "j['interventions'] == [] and j['search'] is None"
+expect_summary "': killed by signal 9 (SIGKILL)' in j['headline']['en'] and 'row B ended after' in j['headline']['en']"
+expect_summary "': terminado por la señal 9 (SIGKILL)' in j['headline']['es']"
+expect_stdout "Not decided: row B ended after"
+rm -rf artifacts
+last="audit, its worker stopped"
+"${audit[@]}" --matrix B:audit:4000 --hang-limit 1 >"$captured/out" 2>"$captured/err" &
+auditor=$!
+wait_for_file "artifacts/*/*/run/B.results.jsonl"
+wait_until pgrep -P "$auditor" >/dev/null
+kill -STOP "$(pgrep -P "$auditor" | head -1)"
+wait "$auditor"
+[ $? -eq 4 ] || fail "expected exit status 4"
+expect_summary "[(r['ending'], r['signal'], r['hung']) for r in j['rows']] == [('stopped', 19, False)]"
+expect_summary "j['outcome'] == 'INCONCLUSIVE' and j['findings'] == [] and j['interventions'] == []"
+expect_stdout "stopped by signal 19 (SIGSTOP) and not continued"
 expect_exit 1 "${audit[@]}" --matrix B:audit:1 --no-interventions --hang-limit 1 --inject lost-wakeup
 expect_stdout "hang"
 expect_summary "j['outcome'] == 'DEFECT_SEEN' and [r['hung'] for r in j['rows']] == [True]"

@@ -79,6 +79,7 @@ static void test_without_finding(void **state)
                    "uno de 2 lanzamientos hizo un acceso ilegal a memoria en 0x7f0000300010; se "
                    "manifestó en la copia D2H de logits, paso 3; candidatos: rope, capa 17, paso "
                    "3; kv_append, capa 17, paso 3");
+    specimen->facts.row_count = 0;
     settle(specimen, AUDIT_DEFECT_SEEN, 0);
     check_headline(&specimen->facts, "A run failed, and no finding says why",
                    "Una ejecución falló y ningún hallazgo dice por qué");
@@ -87,6 +88,34 @@ static void test_without_finding(void **state)
     settle(specimen, AUDIT_INCONCLUSIVE, 0);
     check_headline(&specimen->facts, "Not decided: 1 hypothesis lacks evidence",
                    "Sin decidir: 1 hipótesis carece de evidencia");
+    free(specimen);
+}
+
+/* Where no finding says more, the line says how a row's process ended. */
+static void test_row_that_ended(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = create();
+    const struct report_row rows[] = {
+        { .label = "A", .planned = 50, .done = 50 },
+        { .label = "B", .planned = 50, .done = 7, .crashed = true, .ending = { ENDING_KILLED, 9 } },
+        { .label = "C", .planned = 1, .hung = true, .ending = { ENDING_HUNG, 0 } }
+    };
+    specimen->facts.rows = rows;
+    specimen->facts.row_count = 2;
+    settle(specimen, AUDIT_INCONCLUSIVE, 0);
+    check_headline(
+        &specimen->facts,
+        "Not decided: row B ended after 7 of 50 iterations: killed by signal 9 (SIGKILL)",
+        "Sin decidir: la fila B terminó tras 7 de 50 iteraciones: terminado por la señal "
+        "9 (SIGKILL)");
+    specimen->facts.rows = rows + 2;
+    specimen->facts.row_count = 1;
+    settle(specimen, AUDIT_DEFECT_SEEN, 0);
+    check_headline(&specimen->facts,
+                   "Row C ended after 0 of 1 iteration, and no finding says why: hung: no progress",
+                   "La fila C terminó tras 0 de 1 iteración y ningún hallazgo dice por qué: "
+                   "colgado: sin avance");
     free(specimen);
 }
 
@@ -278,6 +307,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_finding),
+        cmocka_unit_test(test_row_that_ended),
         cmocka_unit_test(test_op_unlike_the_host),
         cmocka_unit_test(test_is_the_first_line),
         cmocka_unit_test(test_symptom),
