@@ -74,18 +74,10 @@ static enum status decode(struct runner *runner, const struct bench_cost_request
                                       .token_limit = request->tokens,
                                       .allow_bad = true,
                                       .sampling = { .top_p = 1, .repeat_penalty = 1 } };
-    struct session_event event;
     uint64_t unused, start_ns = clock_ns();
     double start_cpu_ns = cpu_ns();
     TRY(session_add(runner->session, &wanted, &unused, err));
-    while (session_active_count(runner->session)) {
-        TRY(session_step(runner->session, err));
-        while (session_take(runner->session, &event))
-            if (event.kind == SESSION_END && event.end.reason == SESSION_FAILED) {
-                *err = *event.end.error;
-                return err->status;
-            }
-    }
+    TRY(session_run(runner->session, err));
     *ret_sample = (struct sample){ (double)(clock_ns() - start_ns), cpu_ns() - start_cpu_ns };
     return STATUS_OK;
 }

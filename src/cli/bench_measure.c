@@ -31,20 +31,6 @@ static void draw_ids(struct bench_measure *measure, uint32_t first, uint32_t cou
     }
 }
 
-static enum status run_all(struct session *session, struct error *err)
-{
-    struct session_event event;
-    while (session_active_count(session)) {
-        TRY(session_step(session, err));
-        while (session_take(session, &event))
-            if (event.kind == SESSION_END && event.end.reason == SESSION_FAILED) {
-                *err = *event.end.error;
-                return err->status;
-            }
-    }
-    return STATUS_OK;
-}
-
 /* A request for each sequence: the tokens of the depth, `fresh` arbitrary ones, then token_limit
  * likeliest ones. */
 static enum status run_requests(struct bench_measure *measure, struct session *session,
@@ -61,7 +47,7 @@ static enum status run_requests(struct bench_measure *measure, struct session *s
         draw_ids(measure, depth, fresh);
         TRY(session_add(session, &request, &unused, err));
     }
-    return run_all(session, err);
+    return session_run(session, err);
 }
 
 /* A prompt gives the first token, which decoding goes on from; without a prompt it goes on from an

@@ -2,12 +2,12 @@
  * whether a step is worth queueing ahead, and which buffer the logits go to. engine_mode_of is the
  * only place that decides any of it. Its inputs:
  *
- *     the device           replaying must be cheaper than launching (replay_pays)
- *     planted faults       found in calls as they are made, so inject clears replay_pays
- *     inspections          the device records them into the graph with the launch they belong to,
- * so they change nothing here taps                 copy values out in the middle of a batch and
- * wait for them engine_options.eager the caller wants to see every launch the batch            its
- * size, whose tokens it has, where its ids come from */
+ * - The device: replaying must be cheaper than launching (replay_pays).
+ * - Planted faults: they are found in calls as they are made, so inject clears replay_pays.
+ * - Inspections: none, the device records them into the graph with the launch they belong to.
+ * - Taps: they copy values out in the middle of a batch and wait for them.
+ * - engine_options.eager: the caller wants to see every launch.
+ * - The batch: its size, whose tokens it has, and where its ids come from. */
 #include "engine/engine_impl.h"
 
 struct engine_mode engine_mode_of(const struct engine *engine, const struct engine_batch *batch)

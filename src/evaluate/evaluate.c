@@ -158,18 +158,9 @@ static enum status run_chunk(struct evaluation *evaluation, struct error *err)
                                        .logits = take_logits,
                                        .logits_context = evaluation,
                                        .prompt_logits = evaluate_scored_per_chunk(context) };
-    struct session_event event;
     uint64_t unused;
     TRY(session_add(evaluation->session, &request, &unused, err));
-    while (session_active_count(evaluation->session)) {
-        TRY(session_step(evaluation->session, err));
-        while (session_take(evaluation->session, &event)) {
-            if (event.kind == SESSION_END && event.end.reason == SESSION_FAILED) {
-                *err = *event.end.error;
-                return err->status;
-            }
-        }
-    }
+    TRY(session_run(evaluation->session, err));
     return evaluation->row_count ? score_rows(evaluation, err) : STATUS_OK;
 }
 

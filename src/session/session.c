@@ -212,6 +212,20 @@ enum status session_step(struct session *session, struct error *err)
     return status;
 }
 
+enum status session_run(struct session *session, struct error *err)
+{
+    struct session_event event;
+    while (session->active_count) {
+        TRY(session_step(session, err));
+        while (session_take(session, &event))
+            if (event.kind == SESSION_END && event.end.reason == SESSION_FAILED) {
+                *err = *event.end.error;
+                return err->status;
+            }
+    }
+    return STATUS_OK;
+}
+
 const struct session_timing *session_timing(const struct session *session)
 {
     return &session->timing;

@@ -99,6 +99,11 @@ size_t session_active_count(const struct session *session);
  * engine: all requests have failed with it, and every later call fails the same way. */
 MUST_CHECK enum status session_step(struct session *session, struct error *err);
 
+/* Steps until no request is active; takes the events and forgets them. Returns the failure of the
+ * first request that failed; the others may still be active then. For callers that want only logits
+ * or only the time. */
+MUST_CHECK enum status session_run(struct session *session, struct error *err);
+
 struct session_timing {
     uint64_t prompt_ns, prompt_tokens; /* steps with prefill; prompt tokens that were run */
     uint64_t first_token_ns;           /* from the first session_add to the first token of all */

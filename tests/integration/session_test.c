@@ -517,6 +517,12 @@ static void test_sink_fails(void **state)
     open_session(&stage, NULL);
     requests[1].logits = fail_after;
     requests[1].logits_context = &left;
+    add(&stage, &requests[1]);
+    CHECK_FAILS(session_run(stage.session, &stage.scene.err), STATUS_IO, &stage.scene.err);
+    assert_string_equal(stage.scene.err.text, "the sink is full");
+    close_session(&stage);
+    left = 3;
+    open_session(&stage, NULL);
     add(&stage, &requests[0]);
     add(&stage, &requests[1]);
     run_all(&stage);

@@ -1,4 +1,4 @@
-/* session_stop_test.c - stop strings in text that comes in pieces: nothing of them is shown, and
+/* session_stop_test.c - stop strings in text that comes in parts: nothing of them is shown, and
  * nothing else is kept. */
 #include "test.h"
 
@@ -8,16 +8,16 @@
 
 static const char *const stops[] = { "###", "END", "\n\n" };
 
-static void test_pieces(void **state)
+static void test_parts(void **state)
 {
     (void)state;
     static const struct {
-        const char *name, *pieces, *shown; /* pieces are divided by | */
+        const char *name, *parts, *shown; /* parts are separated by | */
         bool stopped;
     } rows[] = {
         { "no stop", "Hello| world", "Hello world", false },
-        { "in one piece", "one ### two", "one ", true },
-        { "over three pieces", "one #|#|# two", "one ", true },
+        { "in one part", "one ### two", "one ", true },
+        { "over three parts", "one #|#|# two", "one ", true },
         { "letter by letter", "a|E|N|D|b", "a", true },
         { "a false start", "a #|# b", "a ## b", false },
         { "a false start inside a true one", "#|##", "", true },
@@ -25,7 +25,7 @@ static void test_pieces(void **state)
         { "the first of two", "x END y ### z", "x ", true },
         { "two kinds at once", "EN|###", "EN", true },
         { "held back to the end", "wait E|N", "wait EN", false },
-        { "empty pieces", "||a||", "a", false },
+        { "empty parts", "||a||", "a", false },
         { "newlines", "a\n|b\n|\nc", "a\nb", true },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -34,7 +34,7 @@ static void test_pieces(void **state)
         bool stopped = false;
         stop_scan_init(&scan, stops, COUNT_OF(stops));
         text_init(&shown);
-        for (const char *at = rows[i].pieces; !stopped;) {
+        for (const char *at = rows[i].parts; !stopped;) {
             size_t length = strcspn(at, "|");
             stopped = stop_scan_add(&scan, (struct text_view){ at, length }, &shown);
             if (at[length] == '\0')
@@ -70,7 +70,7 @@ static void test_nothing_waits_without_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_nothing_waits_without_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
