@@ -1,6 +1,6 @@
-/* again.c - an op that was launched on one device, once more on another: how wrong is what the
- * first one gave? Rows are never packed by the way: a product packs its plain input itself, as its
- * own device wants it. */
+/* again.c - runs an op that was launched on one device once more on another, to find how wrong the
+ * first result was. Rows are never packed on the way: a matmul packs its plain input itself, as its
+ * own device needs it. */
 #include "ops/ops.h"
 
 #include "device/kernel.h"
@@ -137,8 +137,8 @@ enum status ops_run_again(const struct ops_target *target, enum ops_op op, const
 
 /* ---- How far two devices may differ --------------------------------------------------------- */
 
-/* Products: activations are rounded on their way in, on each device in its own way (docs/ops.md):
- * to 8 bits for some types, to 11 for others where there are many tokens. */
+/* Matmul: activations are rounded on their way in, on each device in its own way (docs/ops.md): to
+ * 8 bits for some types, to 11 for others in large batches. */
 static double matmul_tolerance(enum dtype weights)
 {
     switch (weights) {
@@ -165,7 +165,7 @@ double ops_tolerance(enum ops_op op, enum dtype dtype)
     case OPS_MATMUL:
     case OPS_MATMUL_GROUP:
         return matmul_tolerance(dtype);
-    case OPS_KV_APPEND: /* a level of a block may be rounded the other way */
+    case OPS_KV_APPEND: /* a quant of a block may be rounded the other way */
         return dtype == DTYPE_Q8_0 ? 1e-2 : 0;
     case OPS_ROPE_TABLE: /* of large angles */
         return 1e-3;

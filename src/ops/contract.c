@@ -16,7 +16,7 @@
      BIT(DTYPE_Q4_1) | BIT(DTYPE_Q5_0) | BIT(DTYPE_Q5_1) | BIT(DTYPE_Q2_K) | BIT(DTYPE_Q3_K) |     \
      BIT(DTYPE_Q4_K) | BIT(DTYPE_Q5_K) | BIT(DTYPE_Q6_K) | BIT(DTYPE_IQ4_NL) | BIT(DTYPE_IQ4_XS) | \
      BIT(DTYPE_MXFP4))
-/* As GPUs hold some of them. */
+/* The types in which GPUs hold some of them. */
 #define RELAID (BIT(DTYPE_Q8_0_X8) | BIT(DTYPE_Q6_K_X8))
 
 #define READ EVENT_READ

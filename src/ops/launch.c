@@ -1,5 +1,5 @@
-/* launch.c - views and settings to launches. Which operand stands where is the contract's business
- * (contract.c); how work is cut into tiles is decided here. */
+/* launch.c - turns views and settings into launches. The contract (contract.c) says where each
+ * operand goes; this file decides how work is cut into tiles. */
 #include "ops/ops.h"
 
 #include "device/kernel.h"
@@ -35,7 +35,7 @@ const struct device_gpu_image *ops_gpu_image(void)
     return gpu_kernels_image();
 }
 
-/* The backend's number for how rows are packed for weights of a type. */
+/* The backend's number for the packing that weights of a type need. */
 static uint32_t pack_format(const struct ops *ops, enum dtype weight_dtype, uint64_t k,
                             uint64_t tokens)
 {
@@ -103,7 +103,7 @@ enum status ops_embed(const struct ops_target *target, const struct device_view 
     return launch(target, OPS_EMBED, NULL, operands, token_tiles(out), err);
 }
 
-/* How rows x, [k, tokens], are packed for weights of a type. */
+/* The packing of rows x, [k, tokens], for weights of a type. */
 static struct params_act_pack packing_params(const struct ops *ops, enum dtype weight_dtype,
                                              const struct device_view *x)
 {
@@ -147,7 +147,7 @@ enum status ops_add(const struct ops_target *target, const struct device_view *x
     return launch(target, OPS_ADD, NULL, operands, token_tiles(x), err);
 }
 
-/* Few rows are cut, so that one token gives all threads work. */
+/* A few rows are cut too, so that one token gives work to all threads. */
 #define SWIGLU_TILE_COLUMNS (8 * TILE_COLUMN_UNIT)
 
 enum status ops_swiglu(const struct ops_target *target, const struct device_view *gate,
@@ -181,7 +181,7 @@ enum status ops_gather_rows(const struct ops_target *target, const struct device
     return launch(target, OPS_GATHER_ROWS, NULL, operands, token_tiles(out), err);
 }
 
-/* ---- Matrix products ------------------------------------------------------------------------ */
+/* ---- Matmul --------------------------------------------------------------------------------- */
 
 enum status ops_act_pack(const struct ops_target *target, const struct device_view *x,
                          const struct device_view *packed, enum dtype weight_dtype,
@@ -194,13 +194,13 @@ enum status ops_act_pack(const struct ops_target *target, const struct device_vi
     return launch(target, OPS_ACT_PACK, &params, operands, token_tiles(x), err);
 }
 
-/* Weights a tile reads: the least a worker takes at the end of a launch, when runs are short; few
- * enough that a slow core delays little. */
+/* Weight bytes that a tile reads: the smallest unit of work at the end of a launch, when runs are
+ * short; few enough that a slow core delays little. */
 #define FEW_TILE_BYTES 16384u
-/* The kernels fetch the next rows while they compute: shorter tiles end before that pays. */
+/* The kernels prefetch the next rows while they compute; in shorter tiles that is not faster. */
 #define FEW_TILE_ROWS_MIN 8u
-/* Output rows and tokens of a tile of many tokens: the packed tokens stay in the core's cache while
- * all weight rows of the tile pass by. */
+/* Output rows and tokens of a tile of a large batch: the packed tokens stay in the core's cache
+ * while all weight rows of the tile pass by. */
 #define MANY_TILE_ROWS 64u
 #define MANY_TILE_TOKENS 256u
 

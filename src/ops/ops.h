@@ -46,14 +46,15 @@ enum ops_op {
 
 /* Static. */
 const struct device_contract *ops_contract(enum ops_op op);
-/* What the contract of the op with that name calls its operand; NULL: there is none. Static. */
+/* The name that an op's contract gives an operand; NULL: there is none. Static. */
 const char *ops_operand_name(const char *op, uint8_t operand);
 
 struct ops_target;
 
-/* Who looks at every launch, right before it is given to the device and right after: with the
- * caller's stream, so that what was queued before is there when it is waited for. What either
- * returns is the op's status. May be called from several threads while weights are loaded. */
+/* Called for every launch, right before and right after it is given to the device, with the
+ * caller's stream: work that was queued before is done once that stream is waited for. A status
+ * that either function returns is the op's status. Several threads may call them while weights are
+ * loaded. */
 struct ops_watch {
     enum status (*before)(void *context, const struct ops_target *target, enum ops_op op,
                           const struct device_launch *launch, struct error *err);
@@ -62,34 +63,34 @@ struct ops_watch {
     void *context;
 };
 
-/* The kernels of one device, loaded. On the host a path (portable, AVX2, AVX-512) is fixed here:
+/* The loaded kernels of one device. On the host a path (portable, AVX2, AVX-512) is fixed here:
  * each has its own order of operations, and a model stays with one. */
 struct ops {
     struct device *device;
     enum cpu_path host_path; /* on the host */
     bool on_gpu;
-    const struct ops_watch *watch; /* NULL: nobody; set by the owner before the first launch */
+    const struct ops_watch *watch; /* may be NULL; set by the owner before the first launch */
 };
 
-/* Loads the best kernels this device has; host_path may be lowered for comparison, and
- * CPU_PATH_COUNT means the best. STATUS_UNSUPPORTED for a path this processor has not. */
+/* Loads the best kernels of this device. host_path may be lower, for comparison; CPU_PATH_COUNT
+ * means the best. STATUS_UNSUPPORTED for a path that this processor does not have. */
 MUST_CHECK enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_path,
                                 struct error *err);
 
-/* The GPU kernels of this build, for device_options: GPUs they do not run on are not opened then.
- */
+/* The GPU kernels of this build, for device_options: a GPU that they do not run on is not opened
+ * then. */
 const struct device_gpu_image *ops_gpu_image(void);
 
-/* Where launches go, and who gives them. */
+/* Where launches go, and which call site and scope they carry. */
 struct ops_target {
     const struct ops *ops;
     struct device_stream stream;
     struct device_site site;
 };
 
-/* Packed rows beside plain ones: the next product need not pack them. */
+/* Packed rows in addition to plain ones, so that the next matmul need not pack them. */
 struct ops_packing {
-    const struct device_view *packed; /* as for ops_act_pack */
+    const struct device_view *packed; /* as ops_act_pack makes them */
     enum dtype weight_dtype;
 };
 
@@ -130,19 +131,19 @@ MUST_CHECK enum status ops_gather_rows(const struct ops_target *target, const st
 
 /* ---- Weights -------------------------------------------------------------------------------- */
 
-/* The type in which this device likes to hold a matrix of k values a row, of a type in a file: the
- * same, or one that ops_relay makes of it, with as many bytes. */
+/* The type in which this device prefers to hold a matrix with k values a row of a file's type: the
+ * same type, or one that ops_relay makes of it, with as many bytes. */
 enum dtype ops_weight_dtype(const struct ops *ops, enum dtype dtype, uint64_t k);
 
-/* target = source, laid out anew. Both [k, rows]. */
+/* target = source, repacked. Both [k, rows]. */
 MUST_CHECK enum status ops_relay(const struct ops_target *target, const struct device_view *source,
                                  const struct device_view *relaid, struct error *err);
 
-/* ---- Matrix products ------------------------------------------------------------------------ */
+/* ---- Matmul --------------------------------------------------------------------------------- */
 
-/* Bytes of a packed row of k activations for weights of a type; a GPU packs many tokens in another
- * way than a few. Types that want the same format give the same number and can share packed rows:
- * see ops_same_packing. */
+/* Bytes of a packed row of k activations for weights of a type; a GPU packs large batches in
+ * another way than small ones. Types that need the same format give the same number and can share
+ * packed rows: see ops_same_packing. */
 uint64_t ops_packed_row_bytes(const struct ops *ops, enum dtype weight_dtype, uint64_t k,
                               uint64_t tokens);
 bool ops_same_packing(const struct ops *ops, enum dtype one, enum dtype other, uint64_t k,
@@ -160,8 +161,8 @@ MUST_CHECK enum status ops_matmul(const struct ops_target *target,
                                   const struct device_view *packed, const struct device_view *bias,
                                   const struct device_view *out, struct error *err);
 
-/* Up to OPS_GROUP_LIMIT products of the same activations in one launch: q, k and v, or gate and up.
- * biases may be NULL, or hold NULLs. All types must want the same packing. */
+/* Up to OPS_GROUP_LIMIT matmuls of the same activations in one launch: q, k and v, or gate and up.
+ * biases may be NULL, or hold NULLs. All types must need the same packing. */
 #define OPS_GROUP_LIMIT MATMUL_GROUP_PARTS
 MUST_CHECK enum status ops_matmul_group(const struct ops_target *target, size_t count,
                                         const struct device_view *const *weights,
@@ -231,22 +232,23 @@ MUST_CHECK enum status ops_top_k(const struct ops_target *target, const struct d
 
 /* ---- Once more on another device (again.c) --------------------------------------------------- */
 
-/* False of ops that have no meaning there: they pack or lay out for their own device. */
+/* False for ops that mean nothing there: they pack or repack for their own device. */
 bool ops_can_run_again(enum ops_op op);
-/* Of an op that gives packed rows: the operand with the same rows in F32, and the packed one. */
+/* For an op that gives packed rows: the operand with the same rows in F32, and the packed one. */
 bool ops_packing_operands(enum ops_op op, uint8_t *ret_plain, uint8_t *ret_packed);
-/* Of an op that reads packed rows: which operand that is. */
+/* For an op that reads packed rows: which operand that is. */
 bool ops_packed_input(enum ops_op op, uint8_t *ret_packed);
 
-/* The op of a launch that a watch was told of, with its params; operands: in the contract's order,
- * of target's device. Packed rows are not written. plain: F32 [k, tokens], what a product's packed
- * operand was packed from; that operand is scratch then, and must hold such rows of any format. */
+/* Launches the op of a launch that a watch received, with its params. operands: in the contract's
+ * order, on target's device. Packed rows are not written. plain: F32 [k, tokens], the rows that the
+ * packed operand of a matmul was packed from; that operand is scratch then, and must have room for
+ * such rows of any format. */
 MUST_CHECK enum status ops_run_again(const struct ops_target *target, enum ops_op op,
                                      const void *params, const struct device_view *operands,
                                      const struct device_view *plain, struct error *err);
 
 /* How far an output may differ between two devices, relative to the largest value of its row; 0:
- * not at all. dtype: of the weights of a product, of the cache of kv_append. */
+ * not at all. dtype: the type of the weights of a matmul, or of the cache of kv_append. */
 double ops_tolerance(enum ops_op op, enum dtype dtype);
 
 #endif

@@ -27,7 +27,7 @@ ALWAYS_INLINE float float_of(uint32_t bits)
     return value;
 }
 
-/* How a block is quantised: level = value * factor, rounded; if it is not usable, all levels are 0.
+/* How a block is quantised: quant = value * factor, rounded; if it is not usable, all quants are 0.
  */
 struct act_range {
     bool usable;
@@ -51,8 +51,8 @@ ALWAYS_INLINE struct act_range act_range_of(uint32_t largest_bits)
     };
 }
 
-/* Everything but the levels. pair_sums: of the levels of each half whose number mod 4 is 0 or 1,
- * and 2 or 3. */
+/* Everything except the quants. pair_sums: sums of the quants of each half whose index mod 4 is 0
+ * or 1, and of those where it is 2 or 3. */
 ALWAYS_INLINE void act_block_finish(struct host_act_block *block, float scale,
                                     int32_t pair_sums[2][2])
 {

@@ -13,7 +13,7 @@ AVX2_INLINE uint32_t largest_lane(__m256i lanes)
     return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32(two, 0xB1)));
 }
 
-/* Levels of 32 values, in order. */
+/* Quants of 32 values, in order. */
 AVX2_INLINE __m256i levels_of(const __m256 values[4], __m256 factor, __m256 usable)
 {
     __m256i rounded[4];
@@ -25,7 +25,7 @@ AVX2_INLINE __m256i levels_of(const __m256 values[4], __m256 factor, __m256 usab
     return _mm256_permutevar8x32_epi32(mixed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-/* Sums of the levels of each half whose number mod 4 is 0 or 1, and 2 or 3. */
+/* Sums of the quants of each half whose number mod 4 is 0 or 1, and 2 or 3. */
 AVX2_INLINE void sum_pairs(__m256i levels, int32_t ret_sums[2][2])
 {
     __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), levels);

@@ -6,7 +6,7 @@
 
 #include "ops/host/matmul_avx512.h"
 
-/* Levels of 16 values, stored. ret_sums: of those whose number mod 4 is 0 or 1, and 2 or 3. usable:
+/* Quants of 16 values, stored. ret_sums: of those whose number mod 4 is 0 or 1, and 2 or 3. usable:
  * all lanes or none. */
 AVX512_INLINE void store_levels(__m512 values, __m512 factor, __mmask16 usable, int8_t *levels,
                                 int32_t ret_sums[2])

@@ -67,8 +67,8 @@ static struct work work_make(float *scratch, size_t count, size_t dims)
     return work;
 }
 
-/* Rows this far ahead are asked for in time. The head's part of a row is short and the next one far
- * away, which the hardware's own prefetching does not follow. */
+/* How many rows ahead are prefetched. The head's part of a row is short and the next one far away;
+ * the hardware's own prefetching does not follow that. */
 #define PREFETCH_ROWS 16u
 #define CACHE_LINE_BYTES 64u
 
@@ -129,7 +129,7 @@ static struct attention_heads heads_of(const struct context *context, const stru
 
 /* Slots of a chunk, for some heads. */
 struct span {
-    uint64_t chunk; /* where the chunk begins */
+    uint64_t chunk; /* first slot of the chunk */
     uint64_t first, end;
 };
 
@@ -153,7 +153,7 @@ static void gather_span(const struct context *context, const struct attention_me
     }
 }
 
-/* Where a chunk ends for a token. */
+/* The end of a chunk for a token. */
 static uint64_t chunk_end(const struct context *context, size_t token, uint64_t chunk)
 {
     uint64_t left = context->counts[token] - chunk;

@@ -16,7 +16,7 @@
  * A NaN among the scores of a head makes its whole output NaN.
  *
  * Memory. All vectors here live in scratch, 64-byte aligned, dims = head_dim rounded up to a
- * multiple of ATTENTION_LANES, with zeros behind head_dim: no inner loop but decode has a tail. */
+ * multiple of ATTENTION_LANES, with zeros after head_dim: no inner loop but decode has a tail. */
 #ifndef GRETA_OPS_HOST_ATTENTION_H
 #define GRETA_OPS_HOST_ATTENTION_H
 
@@ -52,7 +52,7 @@ struct attention_methods {
     void (*decode)(enum dtype dtype, const uint8_t *row, size_t first, size_t count, float *values);
     /* scores[head][slot + r] = dot(queries[head], rows[r]) * scale for the ATTENTION_ROWS rows. */
     void (*score)(const struct attention_heads *heads, const float *rows, size_t slot, float scale);
-    /* Of count scores, a multiple of ATTENTION_LANES; anything if one is NaN. */
+    /* The largest of count scores, a multiple of ATTENTION_LANES; any value if one is NaN. */
     float (*largest)(const float *scores, size_t count);
     /* scores[i] = exp(scores[i] - maximum) for count values, a multiple of ATTENTION_LANES; their
      * sum. */

@@ -41,7 +41,7 @@ INLINE_AVX512 void decode_blocks(const uint8_t *blocks, size_t count, float *val
     }
 }
 
-/* From anywhere in a block to anywhere in another; eight levels never cross a block. */
+/* From anywhere in a block to anywhere in another; eight quants never cross a block. */
 INLINE_AVX512 void decode_q8_0(const uint8_t *row, size_t first, size_t count, float *values)
 {
     for (size_t i = first; i < first + count; i += 8) {

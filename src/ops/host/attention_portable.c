@@ -38,7 +38,7 @@ static void decode_f16(const uint8_t *halves, size_t count, float *values)
         values[i] = half_value(halves + 2 * i);
 }
 
-/* Part of a row of blocks that may begin and end inside a block; eight levels never cross one. */
+/* Part of a row of blocks that may begin and end inside a block; eight quants never cross one. */
 static void decode_q8_0(const uint8_t *row, size_t first, size_t count, float *values)
 {
     for (size_t i = 0; i < count; i += 8) {

@@ -90,7 +90,7 @@ static void heap_put(struct heap *heap, uint64_t place, float value, int32_t id)
     heap->ids[place] = id;
 }
 
-/* Puts the value at place or, where that would break the invariant, below it. */
+/* Puts the value at place, or below it if it would break the invariant there. */
 static void heap_sink(struct heap *heap, uint64_t place, float value, int32_t id)
 {
     for (;;) {
@@ -116,9 +116,8 @@ static void heap_fill(struct heap *heap, const float *row)
         heap_sink(heap, place, heap->values[place], heap->ids[place]);
 }
 
-/* Offers the heap the values behind those it was filled with. Later ids lose against equals, so
- * only a larger value gets in; most values do not, and whole lanes of them are passed over at a
- * time. */
+/* Offers the values after the first ones to the heap. A later id loses against an equal value, so
+ * only a larger value gets in. Most do not, and whole vectors of them are skipped at once. */
 static void heap_feed(struct heap *heap, const float *row, uint64_t count)
 {
     for (uint64_t i = heap->count; i < count;) {

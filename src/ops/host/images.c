@@ -1,12 +1,12 @@
-/* images.c - which kernel does which op on which path. Where a path has none of its own, it takes
- * that of a path before it. */
+/* images.c - the kernel of each op on each path. A path without a kernel of its own uses that of a
+ * path before it. */
 #include "ops/host/kernels.h"
 
 #include "base/status.h"
 #include "ops/contract.h"
 #include "ops/host/matmul_tiles.h"
 
-/* Matrix products take runs of tiles and have weights to fetch early. */
+/* A matmul takes runs of tiles and prefetches weights. */
 #define MATMUL(kernel)                                                                             \
     {                                                                                              \
         .contract = &ops_contracts[OPS_MATMUL], .host = (kernel), .takes_runs = true,              \

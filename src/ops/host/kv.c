@@ -2,7 +2,7 @@
  *
  * Every path stores the same bytes. F32: as it is. F16: to nearest even, as f16_from_f32: too large
  * becomes infinity, NaN stays NaN. Q8_0: finite blocks as quant_encode_row; a block of 32 with a
- * NaN or infinity gets the scale NaN and levels 0, so that what is computed with it is NaN and not
+ * NaN or infinity gets the scale NaN and quants 0, so that what is computed with it is NaN and not
  * a plausible number. A token with a bad slot stores neither row. */
 #include "ops/host/kernels.h"
 
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A Q8_0 block: the scale, f16, then the levels. */
+/* A Q8_0 block: the scale, f16, then the quants. */
 #define BLOCK_VALUES 32
 #define BLOCK_BYTES 34
 #define F16_NAN_BITS 0x7E00u

@@ -195,7 +195,7 @@ static const struct path_packers packers[] = {
 };
 _Static_assert(COUNT_OF(packers) == CPU_PATH_COUNT, "every path packs");
 
-/* Zeros behind the last of k values. */
+/* Writes zeros after the last of k values. */
 static void fill_up(enum host_act_format format, size_t k, uint8_t *packed)
 {
     if (format == HOST_ACT_Q8) {

@@ -1,4 +1,4 @@
-/* matmul.h - the compute cores of the matrix product on the host: pure functions over the bytes
+/* matmul.h - the compute cores of matmul on the host: pure functions over the bytes
  * they are given. No locks, no allocation, no globals; any number of threads, each with its own
  * output rows and its own scratch.
  *
@@ -38,20 +38,20 @@ enum host_act_format {
     HOST_ACT_FORMAT_COUNT
 };
 
-/* 32 activations, in a cache line of their own. level = x / scale rounded to nearest even,
+/* 32 activations, in a cache line of their own. quant = x / scale rounded to nearest even,
  * -127..127; scale = largest magnitude / 127. A block with a NaN or infinity has scale NaN and
- * levels 0. A row is filled up with blocks of zeros to a multiple of four. Kernels multiply
- * unsigned weights, level + offset; the offset terms take away what the offset adds to the dot
+ * quants 0. A row is filled up with blocks of zeros to a multiple of four. Kernels multiply
+ * unsigned weights, quant + offset; the offset terms take away what the offset adds to the dot
  * product. */
 struct host_act_block {
     int8_t levels[32];
     float scale;
-    float scaled_sum;              /* scale * sum of the levels */
-    int32_t offset_128;            /* -128 * sum of the levels: Q8_0 */
+    float scaled_sum;              /* scale * sum of the quants */
+    int32_t offset_128;            /* -128 * sum of the quants: Q8_0 */
     int32_t offset_8;              /* -8 * sum: Q4_0 */
-    int32_t first_half_offset_32;  /* -32 * sum of levels 0..15: Q6_K */
-    int32_t second_half_offset_32; /* -32 * sum of levels 16..31 */
-    /* -32 * sums of those levels of a half whose number mod 4 is 0 or 1, and 2 or 3: Q6_K where
+    int32_t first_half_offset_32;  /* -32 * sum of quants 0..15: Q6_K */
+    int32_t second_half_offset_32; /* -32 * sum of quants 16..31 */
+    /* -32 * sums of those quants of a half whose number mod 4 is 0 or 1, and 2 or 3: Q6_K where
      * products are added up in 16 bits */
     int16_t pair_offsets_32[2][2];
 };
@@ -65,9 +65,9 @@ size_t host_act_row_bytes(enum host_act_format format, size_t k);
 void host_act_pack(enum cpu_path path, enum host_act_format format, const float *values, size_t k,
                    uint8_t *packed);
 
-/* Values first .. first + count - 1 of a row of k, the same bytes as in the whole row. values and
- * packed are the row's. Parts may be packed at the same time where host_act_can_pack_part holds for
- * first and for count. */
+/* Packs values first .. first + count - 1 of a row of k, to the same bytes as in the whole row.
+ * values and packed are the whole row's. Parts may be packed at the same time if
+ * host_act_can_pack_part is true for first and for count. */
 void host_act_pack_part(enum cpu_path path, enum host_act_format format, const float *values,
                         size_t first, size_t count, size_t k, uint8_t *packed);
 bool host_act_can_pack_part(enum host_act_format format, size_t count);
@@ -85,9 +85,10 @@ struct host_matmul_task {
     float *output;        /* [activation_rows][weight_rows] */
     size_t output_stride; /* floats from one activation row to the next */
     uint8_t *scratch;     /* host_matmul_scratch_bytes, 64-byte aligned, for this call alone */
-    /* What a thread that does several tasks knows of those beside this one; may all be 0. */
+    /* What a thread that does several tasks knows about the task before and the next one; may all
+     * be 0. */
     const uint8_t *next_weights; /* it goes on there: worth fetching towards the end */
-    bool weights_are_coming;     /* the task before had these as its next ones */
+    bool weights_are_coming;     /* the task before prefetched these */
     bool scratch_is_ready;       /* the task before had the same scratch, dtype and activations, and
                                     few of them */
 };

@@ -2,7 +2,7 @@
  *
  * Order of the quantised AVX2 kernels: that of AVX-512 (matmul_avx512.h), and so its bits.
  *
- * Few rows: one weight row after the other, eight blocks at a time, which lie behind each other in
+ * Few rows: one weight row after the other, eight blocks at a time, which follow each other in
  * memory; lane = block (matmul_avx2_few.h). Many rows: 16 weight rows unpacked to a panel; lane =
  * row (matmul_avx2_panel.h). */
 #ifndef GRETA_OPS_HOST_MATMUL_AVX2_H
@@ -17,7 +17,7 @@
 #define AVX2 __attribute__((target("avx2,fma,f16c")))
 #define AVX2_INLINE static inline __attribute__((always_inline)) AVX2
 
-/* Where a field of a block of activations is. */
+/* The place of a field in a block of activations. */
 #define ACT_AT(field) offsetof(struct host_act_block, field)
 
 AVX2_INLINE __m256i load_256(const void *bytes)
@@ -74,7 +74,7 @@ AVX2_INLINE __m256i add_neighbours(__m256i pairs)
     return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
 
-/* Sums of two products, with signed levels: magnitude times activation with the level's sign. -128
+/* Sums of two products, with signed quants: magnitude times activation with the quant's sign. -128
  * becomes 128, unsigned; activations are never -128, so that nothing overflows. */
 AVX2_INLINE __m256i multiply_signed(__m256i levels, __m256i magnitudes, __m256i acts)
 {

@@ -46,13 +46,13 @@ AVX2_INLINE void gather_activations(const struct host_act_block *blocks, size_t 
 
 /* ---- Eight sums over lanes ------------------------------------------------------------------ */
 
-/* Of two vectors: 64 bits of each, in turn, in each half. */
+/* From two vectors: 64 bits of each, in turn, in each half. */
 AVX2_INLINE __m256i halve_16(__m256i a, __m256i b)
 {
     return _mm256_add_epi16(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
 }
 
-/* Of two pairs halved before: 32 bits of each. */
+/* From two pairs that were halved before: 32 bits of each. */
 AVX2_INLINE __m256i quarter_16(__m256i ab, __m256i cd)
 {
     __m256 first = _mm256_castsi256_ps(ab), second = _mm256_castsi256_ps(cd);
@@ -123,8 +123,8 @@ AVX2_INLINE float add_classes(__m128 classes)
     return _mm_cvtss_f32(_mm_add_ss(pairs, _mm_movehdup_ps(pairs)));
 }
 
-/* Asks for what comes FETCH_AHEAD bytes behind the group a row is at; past the task's rows, for
- * those of the thread's next task. */
+/* Prefetches FETCH_AHEAD bytes after the group a row is at; past the task's rows, the rows of the
+ * thread's next task. */
 #define FETCH_AHEAD 2048
 
 AVX2_INLINE void fetch_ahead(const struct host_matmul_task *task, const uint8_t *group,

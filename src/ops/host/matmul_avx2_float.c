@@ -21,7 +21,7 @@ AVX2_INLINE void add_step(enum float_source source, const uint8_t *row, const fl
                                   _mm256_loadu_ps(acts + k + 8 * v), sums[v]);
 }
 
-/* The rest of k, less than a step, with zeros behind it. */
+/* The rest of k, less than a step, followed by zeros. */
 AVX2_INLINE void add_rest(enum float_source source, const uint8_t *row, const float *acts,
                           size_t whole, size_t k, __m256 sums[FLOAT_TURNS])
 {

@@ -32,8 +32,7 @@ _Static_assert(sizeof(struct float_scratch) <= AVX2_FLOAT_SCRATCH_BYTES, "scratc
 struct tile {
     const float *weights; /* [TILE_WEIGHTS] rows of CHUNK */
     const float *acts[TILE_ACTS];
-    const float
-        *last_acts; /* [TILE_ACTS][FLOAT_STEP]: of the step behind the whole ones, or NULL */
+    const float *last_acts; /* [TILE_ACTS][FLOAT_STEP]: the step after the whole ones, or NULL */
     size_t whole_steps;
 };
 
@@ -125,7 +124,8 @@ AVX2_INLINE void convert(enum dtype dtype, const uint8_t *row, size_t k, size_t 
     memset(chunk + count, 0, (FLOAT_STEP - count % FLOAT_STEP) % FLOAT_STEP * sizeof(float));
 }
 
-/* The activation rows of a tile; where there are fewer, the last one again, which is not stored. */
+/* The activation rows of a tile. If there are too few, the last one is repeated; its result is not
+ * stored. */
 AVX2_INLINE void find_acts(const struct block *block, size_t first, size_t k, size_t count,
                            struct float_scratch *scratch, struct tile *tile)
 {

@@ -2,11 +2,11 @@
  * AVX2. Order: see matmul_avx512.h.
  *
  * A tile is 16 weight rows x 3 activation rows: six vectors of sums, and six of the dot products of
- * a block of 32. Products of levels are added up in 16 bits for as long as they fit, since that
+ * a block of 32. Products of quants are added up in 16 bits for as long as they fit, since that
  * costs one addition for 32 products:
- *     levels up to 15: 8 vectors of them, a whole block (15 * 127 * 16 < 2^15)
- *     levels up to 31: 4
- *     level - 32:      4, half a block; the sums wrap around, but what is left when the offset has
+ *     quants up to 15: 8 vectors of them, a whole block (15 * 127 * 16 < 2^15)
+ *     quants up to 31: 4
+ *     quant - 32:      4, half a block; the sums wrap around, but what is left when the offset has
  *                      been taken away fits again (32 * 127 * 8 < 2^15)
  *     signed 8 bits:   1
  * Each class of blocks is cut into chunks that stay in the first cache while all activation rows
@@ -44,8 +44,8 @@ struct act_cursor {
     size_t row_bytes;
 };
 
-/* Additions in place, one after the other. Compilers would rather add in pairs, which takes more
- * vectors than there are registers. */
+/* Additions in place, one at a time. Compilers would rather add in pairs, which takes more vectors
+ * than there are registers. */
 AVX2_INLINE void accumulate_16(__m256i *sum, __m256i term)
 {
     __asm__("vpaddw %1, %0, %0" : "+x"(*sum) : "x"(term));
@@ -56,7 +56,7 @@ AVX2_INLINE void accumulate_32(__m256i *sum, __m256i term)
     __asm__("vpaddd %1, %0, %0" : "+x"(*sum) : "x"(term));
 }
 
-/* Adds the products of levels [begin, end), in fours, to 16-bit sums of two neighbours. fresh: the
+/* Adds the products of quants [begin, end), in fours, to 16-bit sums of two neighbours. fresh: the
  * sums begin here. */
 AVX2_INLINE void add_products(const struct panel_block *block, const struct act_cursor *act,
                               size_t row_count, size_t begin, size_t end, bool fresh,
@@ -77,7 +77,7 @@ AVX2_INLINE void add_products(const struct panel_block *block, const struct act_
     }
 }
 
-/* Dot products of a block of signed levels. */
+/* Dot products of a block of signed quants. */
 AVX2_INLINE void dot_signed(const struct panel_block *block, const struct act_cursor *act,
                             size_t row_count, __m256i dots[][2])
 {
@@ -97,7 +97,7 @@ AVX2_INLINE void dot_signed(const struct panel_block *block, const struct act_cu
     }
 }
 
-/* Dot products of a block, of all kinds that have one for 32 k. */
+/* Dot products of a block, for all kinds that have one for 32 k. */
 AVX2_INLINE void dot_block(enum avx2_panel_kind kind, const struct panel_block *block,
                            const struct act_cursor *act, size_t row_count, __m256i dots[][2])
 {
@@ -125,7 +125,7 @@ AVX2_INLINE void dot_block(enum avx2_panel_kind kind, const struct panel_block *
     }
 }
 
-/* Dot products of half a block of 6-bit levels. */
+/* Dot products of half a block of 6-bit quants. */
 AVX2_INLINE void dot_half(const struct panel_block *block, const struct act_cursor *act,
                           size_t row_count, size_t half, __m256i dots[][2])
 {

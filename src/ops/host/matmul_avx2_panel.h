@@ -7,13 +7,13 @@
 #include "ops/host/matmul_avx2.h"
 #include "ops/host/matmul_panel.h"
 
-/* What the levels of a panel stand for. */
+/* What the quants of a panel stand for. */
 enum avx2_panel_kind {
-    AVX2_PANEL_SIGNED,   /* signed levels, magnitudes beside them; one scale: Q8_0 */
-    AVX2_PANEL_OFFSET_8, /* level - 8, one scale: Q4_0 */
-    AVX2_PANEL_MINS_15,  /* level, up to 15, one scale, one min: Q4_K */
+    AVX2_PANEL_SIGNED,   /* signed quants and their magnitudes; one scale: Q8_0 */
+    AVX2_PANEL_OFFSET_8, /* quant - 8, one scale: Q4_0 */
+    AVX2_PANEL_MINS_15,  /* quant, up to 15, one scale, one min: Q4_K */
     AVX2_PANEL_MINS_31,  /* the same, up to 31: Q5_K */
-    AVX2_PANEL_HALVES    /* level - 32, a scale for each half: Q6_K */
+    AVX2_PANEL_HALVES    /* quant - 32, a scale for each half: Q6_K */
 };
 
 /* 16 bytes at offset of eight rows; words[i] lane r: bytes 4 i .. 4 i + 3 of row r. */

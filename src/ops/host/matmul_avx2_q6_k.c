@@ -1,5 +1,5 @@
 /* matmul_avx2_q6_k.c - Q6_K on AVX2. Order: see matmul_avx2.h; how a block is laid out: see
- * matmul_avx512_q6_k.c. Weights enter the dot product as level + 32; the sums of 8 products in each
+ * matmul_avx512_q6_k.c. Weights enter the dot product as quant + 32; the sums of 8 products in each
  * lane of 16 bits wrap around, and fit again when the offset has been taken away. */
 #include "ops/host/matmul_avx2_few.h"
 #include "ops/host/matmul_avx2_panel.h"
@@ -18,7 +18,7 @@ AVX2_INLINE __m256i upper_bits(__m256i bytes, unsigned g)
 
 /* ---- Few rows ------------------------------------------------------------------------------- */
 
-/* Block j of 8, each level + 32. */
+/* Block j of 8, each quant + 32. */
 AVX2_INLINE __m256i unpack_block(const uint8_t *weights, unsigned j)
 {
     unsigned half = j / 4, g = j % 4;

@@ -14,7 +14,7 @@ AVX2_INLINE size_t block_bytes(enum simple_format format)
 
 /* ---- Few rows ------------------------------------------------------------------------------- */
 
-/* 16 bytes of nibbles: values 0-15 are in the low ones, 16-31 in the high. Each is its level + 8.
+/* 16 bytes of nibbles: values 0-15 are in the low ones, 16-31 in the high. Each is its quant + 8.
  */
 AVX2_INLINE __m256i unpack_nibbles(const uint8_t *nibbles)
 {
@@ -105,7 +105,7 @@ AVX2 void matmul_avx2_q4_0_few(const struct host_matmul_task *task)
 
 /* ---- Many rows ------------------------------------------------------------------------------ */
 
-/* Two blocks for each of the panel: levels, then their magnitudes. */
+/* Two blocks for each of the panel: quants, then their magnitudes. */
 AVX2 static void unpack_q8_0(const uint8_t *const rows[PANEL_ROWS], size_t k,
                              struct panel_block *panel)
 {

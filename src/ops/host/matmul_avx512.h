@@ -86,7 +86,7 @@ AVX512_INLINE void store_first(__m128 results, float *output, size_t row_count)
     _mm_mask_storeu_ps(output, mask, results);
 }
 
-/* Four pieces of 16 bytes, one per 128 bits. */
+/* Four groups of 16 bytes, one per 128 bits. */
 AVX512_INLINE __m512i load_4x128(const void *a, const void *b, const void *c, const void *d)
 {
     __m512i all = _mm512_castsi128_si512(load_128(a));
@@ -146,7 +146,7 @@ AVX512_INLINE struct tile_prefetch tile_prefetch_begin(const struct host_matmul_
     uintptr_t next = weights + (first_row + TILE_ROWS) * task->weight_row_bytes;
     uintptr_t end = next + TILE_ROWS * task->weight_row_bytes;
     next = next < limit ? next : limit;
-    /* For the first tile nobody has asked yet. */
+    /* Nothing was prefetched yet for the first tile. */
     if (first_row == 0 && !task->weights_are_coming)
         for (uintptr_t at = weights; at < next; at += 64)
             _mm_prefetch((const char *)at, _MM_HINT_T1);

@@ -47,7 +47,7 @@ AVX512_INLINE __m512i part_matrices(int64_t even, int64_t odd)
     return _mm512_setr_epi64(even, even, odd, odd, even, even, odd, odd);
 }
 
-/* 16 levels of each of two blocks, twice, for both rows of a pair: block a, block b, a, b. */
+/* 16 quants of each of two blocks, twice, for both rows of a pair: block a, block b, a, b. */
 AVX512_INLINE __m512i repeat_levels(const int8_t *block_a, const int8_t *block_b)
 {
     __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(load_128(block_a)),

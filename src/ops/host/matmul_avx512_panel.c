@@ -36,7 +36,7 @@ AVX512_INLINE __m512 broadcast_f32(const uint8_t *bytes)
 #define FIRST_OFFSET_AT offsetof(struct host_act_block, first_half_offset_32)
 #define SECOND_OFFSET_AT offsetof(struct host_act_block, second_half_offset_32)
 
-/* Integer dot products of the levels [begin, end), in fours, with each of row_count rows. */
+/* Integer dot products of the quants [begin, end), in fours, with each of row_count rows. */
 AVX512_INLINE void dot_rows(const struct panel_block *block, const struct act_cursor *act,
                             size_t row_count, size_t begin, size_t end, __m512i *dots)
 {

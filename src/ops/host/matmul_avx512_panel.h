@@ -8,12 +8,12 @@
 #include "ops/host/matmul_avx512.h"
 #include "ops/host/matmul_panel.h"
 
-/* What the levels of a panel stand for. */
+/* What the quants of a panel stand for. */
 enum panel_kind {
-    PANEL_OFFSET_128, /* level - 128, one scale */
-    PANEL_OFFSET_8,   /* level - 8, one scale */
-    PANEL_MINS,       /* level, one scale, one min */
-    PANEL_HALVES      /* level - 32, a scale for each half */
+    PANEL_OFFSET_128, /* quant - 128, one scale */
+    PANEL_OFFSET_8,   /* quant - 8, one scale */
+    PANEL_MINS,       /* quant, one scale, one min */
+    PANEL_HALVES      /* quant - 32, a scale for each half */
 };
 
 /* 16 bytes at offset of each row; words[i] lane r: bytes 4 i .. 4 i + 3 of row r. */

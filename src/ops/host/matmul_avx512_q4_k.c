@@ -130,7 +130,7 @@ AVX512_INLINE struct row_pairs load_upper_pairs(const uint8_t *const rows[TILE_R
 }
 
 /* Low nibbles with the fifth bits of blocks 4 half and 4 half + 2, or high ones with those of the
- * blocks behind. upper: what load_upper_pairs made of the fifth bits. */
+ * blocks that follow. upper: what load_upper_pairs made of the fifth bits. */
 AVX512_INLINE __m512i join_fifth_bits(__m512i nibbles, __m512i upper, int half, bool high)
 {
     int bit = 4 * half + high;

@@ -2,7 +2,7 @@
  *
  * 128 bytes of lower nibbles, 64 of upper 2 bits, 16 scales, d f16. A half of 128 values, blocks 0
  * to 3, has 64 bytes of nibbles (0 and 1 in the low ones, 2 and 3 in the high) and 32 of upper bits
- * (block g at bit 2 g). Weights enter the dot product as level + 32. */
+ * (block g at bit 2 g). Weights enter the dot product as quant + 32. */
 #include "ops/host/matmul_avx512.h"
 #include "ops/host/matmul_avx512_pairs.h"
 #include "ops/host/matmul_avx512_panel.h"

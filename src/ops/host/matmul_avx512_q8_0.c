@@ -1,6 +1,6 @@
 /* matmul_avx512_q8_0.c - Q8_0 and Q4_0 on AVX-512: blocks of 32 under one f16 scale.
  *
- * Weights enter the dot product as unsigned bytes: level + 128 (Q8_0), level + 8 (Q4_0). What the
+ * Weights enter the dot product as unsigned bytes: quant + 128 (Q8_0), quant + 8 (Q4_0). What the
  * offset adds is taken away with the sums of the activations. */
 #include "ops/host/matmul_avx512.h"
 #include "ops/host/matmul_avx512_panel.h"
@@ -12,7 +12,7 @@
 /* The least work per byte of all quantised formats: more lines have to be in flight. */
 #define Q8_0_STREAMS 4
 
-/* A group of 4 blocks of activations. Levels: block c in 128-bit part c. Others: in lanes 4 c to
+/* A group of 4 blocks of activations. Quants: block c in 128-bit part c. Others: in lanes 4 c to
  * 4 c + 3. In the vector of accumulators lane 4 c + r is class c of row r. */
 struct act_step {
     int8_t first_levels[64];
@@ -54,7 +54,7 @@ AVX512_INLINE void spread_activations(enum simple_format format,
     }
 }
 
-/* A row's 4 blocks, their levels as two vectors, times the activations. */
+/* A row's 4 blocks, their quants as two vectors, times the activations. */
 AVX512_INLINE __m512i dot_levels(__m512i first, __m512i second, const struct act_step *act)
 {
     __m512i partial = _mm512_dpbusd_epi32(_mm512_setzero_si512(), first,
@@ -62,7 +62,7 @@ AVX512_INLINE __m512i dot_levels(__m512i first, __m512i second, const struct act
     return _mm512_dpbusd_epi32(partial, second, _mm512_load_si512(act->second_levels));
 }
 
-/* The two blocks at bytes and behind, 32 levels each. */
+/* The two blocks that begin at bytes, 32 quants each. */
 AVX512_INLINE __m512i load_two_q8_0(const uint8_t *bytes)
 {
     __m512i low = _mm512_castsi256_si512(load_256(bytes + 2));
@@ -78,7 +78,7 @@ AVX512_INLINE __m512i dot_q8_0(const uint8_t *group, const struct act_step *act)
                       _mm512_shuffle_i64x2(blocks_01, blocks_23, 0xDD), act);
 }
 
-/* f16 words: scales of a block of each row, then of the block behind. */
+/* f16 words: scales of a block of each row, then of the next block. */
 AVX512_INLINE __m128i load_scales_q8_0(const uint8_t *const groups[TILE_ROWS], size_t block)
 {
     size_t at = block * Q8_0_BYTES;

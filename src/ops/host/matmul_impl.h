@@ -1,4 +1,4 @@
-/* matmul_impl.h - what the files behind matmul.h share: the kernels of each path, and the constants
+/* matmul_impl.h - what the files of matmul.h share: the kernels of each path, and the constants
  * they agree on. Not for use outside src/ops/host. */
 #ifndef GRETA_OPS_HOST_MATMUL_IMPL_H
 #define GRETA_OPS_HOST_MATMUL_IMPL_H
@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Kernels round each product and each sum where the source says so. gcc does not contract in ISO C
- * mode; clang does unless told. */
+/* Kernels round each multiplication and each addition where the source says so. gcc does not
+ * contract in ISO C mode; clang does without a flag. */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #endif
@@ -93,8 +93,8 @@ void matmul_avx2_q4_0_many(const struct host_matmul_task *task);
 void matmul_avx2_q4_k_many(const struct host_matmul_task *task);
 void matmul_avx2_q5_k_many(const struct host_matmul_task *task);
 void matmul_avx2_q6_k_many(const struct host_matmul_task *task);
-/* Scratch of few rows: activation rows at a time, bytes for a group of 256 activations. Of many:
- * activation rows that a panel meets at a time, the bytes of their sums. */
+/* Scratch for few rows: activation rows at a time, bytes for a group of 256 activations. For many:
+ * activation rows that a panel is multiplied with at a time, the bytes of their sums. */
 #define AVX2_FEW_ROWS 4
 #define AVX2_ACT_STEP 256
 #define AVX2_ACT_STEP_BYTES 352

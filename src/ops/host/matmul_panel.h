@@ -2,7 +2,7 @@
  * once, then multiplied with every activation row.
  *
  * A panel has the blocks of 16 rows in the order in which they are visited: class 0 (blocks 0, 4,
- * 8, ...), class 1, ... In every vector, lane = row; a vector of levels has 4 consecutive k of each
+ * 8, ...), class 1, ... In every vector, lane = row; a vector of quants has 4 consecutive k of each
  * row, the same for all rows, so that one instruction multiplies them with 4 activations. On AVX2 a
  * vector is one half of that: rows 0-7 or 8-15. */
 #ifndef GRETA_OPS_HOST_MATMUL_PANEL_H
@@ -30,7 +30,7 @@ static inline size_t panel_class_blocks(size_t class, size_t block_count)
     return (block_count + ACT_GROUP_BLOCKS - 1 - class) / ACT_GROUP_BLOCKS;
 }
 
-/* Where block b of block_count is in the panel. */
+/* The place of block b of block_count in the panel. */
 static inline size_t panel_position(size_t b, size_t block_count)
 {
     size_t class = b % ACT_GROUP_BLOCKS;
@@ -39,10 +39,10 @@ static inline size_t panel_position(size_t b, size_t block_count)
     return class * whole + smaller(class, rest) + b / ACT_GROUP_BLOCKS;
 }
 
-/* Rows of the next panel, asked for while this one is used: bytes_per_step at every step. */
+/* Rows of the next panel, prefetched while this one is used: bytes_per_step at every step. */
 struct weight_prefetch {
     uintptr_t next;
-    uintptr_t due; /* what lies before this address is to be asked for by now */
+    uintptr_t due; /* everything before this address should be prefetched by now */
     uintptr_t end;
     size_t bytes_per_step;
 };

@@ -146,7 +146,7 @@ static float dot_row_q5_k(const uint8_t *weights, const struct host_act_block *b
     return dot_row_q45_k(weights, blocks, k, true);
 }
 
-/* Levels of block g of 4 in a half of 128 values. */
+/* Quants of block g of 4 in a half of 128 values. */
 static void unpack_q6_k(const uint8_t *nibbles, const uint8_t *high, size_t g, int8_t *levels)
 {
     nibbles += 32 * (g % 2);

@@ -1,6 +1,6 @@
-/* matmul_tiles.c - act_pack and matmul cut into tiles; the arithmetic is in matmul_*.c.
+/* matmul_tiles.c - act_pack and matmul, cut into tiles; the arithmetic is in matmul_*.c.
  *
- * Tiles of a product are counted along the output rows first: neighbours read neighbouring weights
+ * Tiles of a matmul are counted along the output rows first: neighbours read neighbouring weights
  * and the same tokens. */
 #include "ops/host/matmul_tiles.h"
 
@@ -48,7 +48,7 @@ static void add_bias(float *out, size_t out_stride, const float *bias, uint64_t 
             out[token * out_stride + row] += bias[row];
 }
 
-/* One product: its operands, and how it is cut. */
+/* One matmul: its operands, and how it is cut. */
 struct product {
     const struct params_matmul *params;
     const struct device_host_operand *weights, *packed, *bias, *out;
@@ -66,16 +66,16 @@ static uint64_t token_tiles(const struct product *product)
     return (tokens + per_tile - 1) / per_tile;
 }
 
-/* The products of a launch; the tiles of one follow those of the one before. */
+/* The matmuls of a launch; the tiles of one follow those of the one before. */
 struct products {
     struct product of[3];
     size_t count;
 };
 
-/* Neighbouring tiles of one product and the same tokens, whose weights are neighbours too. */
+/* Neighbouring tiles of one matmul and the same tokens; their weights are neighbours too. */
 struct segment {
     const struct product *product;
-    uint64_t end; /* the tile behind, by the launch's count */
+    uint64_t end; /* the tile after the last, in the launch's count */
     uint64_t first_row, rows, first_token, tokens;
 };
 

@@ -19,7 +19,7 @@
  * the width of the vectors the compiler chooses cannot change a bit. */
 #define INLINE_ANY static inline __attribute__((always_inline))
 
-/* Of the rows' values, in the order above. */
+/* The sum of squares of a row's values, in the order above. */
 typedef double (*square_function)(const float *x, size_t width);
 
 INLINE_ANY void normalise(const float *x, const float *weight, float *out, size_t width,

@@ -14,7 +14,7 @@
  * factor of the file: nothing here cancels a factor that others apply elsewhere.
  *
  * Rotation. (x0, x1) becomes (x0 cos - x1 sin, x0 sin + x1 cos), in f32, both products rounded
- * before the sum. Values of a head behind the table's dimensions stay as they are. */
+ * before the sum. Values of a head past the table's dimensions stay as they are. */
 #include "ops/host/kernels.h"
 
 #include "ops/host/rows.h"
