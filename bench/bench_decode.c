@@ -7,7 +7,7 @@
  * Weights are random bytes with harmless scales; speed does not depend on them. Prints enqueue cost
  * per launch, tokens per second, bytes of weights per second, and the share of the step in which
  * the threads were not in a kernel: for each place the cores were in (bench_probe.h), with the
- * round trip between them that told. Steps in which they moved are left out. */
+ * round trip that showed it. Steps in which they moved are left out. */
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "bench_launches.h"
@@ -236,7 +236,7 @@ static double middle(double *values, size_t count)
     return values[count / 2];
 }
 
-/* Of a part of a launch in every step. */
+/* The median over all steps of one part of a launch. */
 static double middle_part(const struct step_times *times, size_t steps, size_t launch,
                           enum launch_part part, double *values)
 {

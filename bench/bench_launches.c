@@ -119,7 +119,7 @@ void launches_forget(void)
         memset(&presences[i], 0, sizeof(presences[i]));
 }
 
-/* Of one launch; its first and last tick, or false if it did not begin in that time. */
+/* The first and last tick of one launch; false if it did not begin in that time. */
 static bool find_span(size_t slot, uint64_t start_ticks, uint64_t *ret_first, uint64_t *ret_last,
                       uint32_t *ret_op)
 {

@@ -1,4 +1,4 @@
-/* bench_matmul.c - how near the matrix product on the host comes to what the machine can do.
+/* bench_matmul.c - how near matmul on the host comes to what the machine can do.
  *
  * One activation row: bytes of weights per second, against reading the same bytes and nothing else.
  * Many rows: multiply-adds per second, against a loop of the instruction the kernel is made of.
@@ -28,7 +28,7 @@
 #define BUFFER_BYTES ((size_t)640 << 20)
 #define K_LIMIT 65536
 #define OUTPUT_ROWS 14336
-/* Rows of weights of the product with many activation rows: more would only take longer. */
+/* Rows of weights of the matmul with many activation rows: more would only take longer. */
 #define MANY_OUTPUT_ROWS 4096
 #define THREAD_LIMIT 8
 #define REPEAT_LIMIT 101
@@ -52,13 +52,13 @@ struct bench {
     uint8_t *scratch[THREAD_LIMIT];
 };
 
-/* A piece of work on one thread. */
+/* The work of one thread. */
 struct job {
     const struct bench *bench;
     const struct host_matmul_kernel *kernel;
     enum bench_peak peak;
-    struct host_matmul_task task; /* the whole product; each thread takes its share of the rows */
-    size_t matrices;              /* one behind the other in the buffer */
+    struct host_matmul_task task; /* the whole matmul; each thread takes its share of the rows */
+    size_t matrices;              /* one after the other in the buffer */
     size_t thread;
     size_t thread_count;
     uint64_t result; /* keeps the work alive */

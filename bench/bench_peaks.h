@@ -1,4 +1,4 @@
-/* bench_peaks.h - the ceilings a matrix product is compared with: reading memory and doing nothing
+/* bench_peaks.h - the ceilings that matmul is compared with: reading memory and doing nothing
  * else, and issuing one instruction without ever waiting for memory. */
 #ifndef GRETA_BENCH_PEAKS_H
 #define GRETA_BENCH_PEAKS_H

@@ -64,7 +64,7 @@ static void *serve_balls(void *context)
             __atomic_store_n(&court->ball, 2 * i + 1, __ATOMIC_RELEASE);
             wait_for(&court->ball, 2 * i + 2);
         }
-        /* The best batch: one that nobody was taken from his processor in. */
+        /* The best batch: one in which no thread lost its processor. */
         double ns = (double)(clock_ns() - start) / ROUNDS;
         court->best_ns = batch == 0 || ns < court->best_ns ? ns : court->best_ns;
     }

@@ -1,4 +1,4 @@
-/* bench_probe.h - what the machine was like beside a measurement.
+/* bench_probe.h - the state of the machine during a measurement.
  *
  * The cores of a virtual machine move: two of them may share a die, sit on two, or be two threads
  * of one core, and that changes every few seconds. How long a word takes from one to the other and
@@ -21,8 +21,8 @@ struct probe {
     enum placement placement;
 };
 
-/* Where the cores are now, within a few milliseconds; *ret_ping_pong_ns, or NULL: the time that
- * told. */
+/* Where the cores are now, within a few milliseconds; *ret_ping_pong_ns, or NULL: the round
+ * trip that showed it. */
 enum placement probe_placement(double *ret_ping_pong_ns);
 
 /* About 30 ms. bytes: memory to read, at least count, larger than the caches. */

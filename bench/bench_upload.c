@@ -51,14 +51,14 @@ struct bench {
     CUcontext context;
     int descriptor;
     uint64_t bytes;
-    uint8_t *map;       /* made anew for each run */
+    uint8_t *map;       /* mapped again for each run */
     CUdeviceptr target; /* bytes of it */
     uint8_t *pinned;    /* THREAD_LIMIT * SLOT_LIMIT * 4 MiB */
     uint32_t repeats;
-    /* Of the run under way: */
+    /* The current run: */
     const struct way *way;
     CUstream shared_stream;
-    uint64_t next; /* atomic: first byte nobody has taken */
+    uint64_t next; /* atomic: first byte that no thread has taken */
     int failed;    /* atomic: a result that is not 0 */
     int first_failed;
 };
@@ -286,7 +286,7 @@ static void time_link(struct bench *bench, uint64_t piece)
     double given = ms_since(begin_ns);
     note(bench, (int)bench->api.cuStreamSynchronize(bench->shared_stream));
     double ms = ms_since(begin_ns);
-    printf("link      pieces of %" PRIu64 " KiB: %.1f GB/s; %.1f us each to give\n", piece / 1024,
+    printf("link      chunks of %" PRIu64 " KiB: %.1f GB/s; %.1f us each to give\n", piece / 1024,
            (double)(count * piece) / ms / 1e6, given * 1e3 / (double)count);
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures greta beside llama.cpp on synthetic models: fetches llama.cpp's prebuilt libraries (once,
+# Compares greta with llama.cpp on synthetic models: fetches llama.cpp's prebuilt libraries (once,
 # needs npm), writes the models (once), runs bench_peers.
 #
 #   bench/peers.sh [--cuda] [--assemble ARCH] [--final] [--prepare] [--json] [--seconds N] [--build DIR]

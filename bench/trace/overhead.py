@@ -31,7 +31,7 @@ def parse():
     parser.add_argument("--program", choices=["pytorch", "llama.cpp"], default="pytorch")
     parser.add_argument("--model", help="of llama.cpp: a GGUF file")
     parser.add_argument("--libraries", help="of llama.cpp: the folder they are in")
-    parser.add_argument("--peers", help="bench_peers (default: beside GRETA)")
+    parser.add_argument("--peers", help="bench_peers (default: next to GRETA)")
     parser.add_argument("--device", default="cuda:0", help="of llama.cpp (default: cuda:0)")
     options = parser.parse_args()
     if options.program == "llama.cpp" and not (options.model and options.libraries):
