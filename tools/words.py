@@ -44,7 +44,7 @@ RULES = [
     ("who-fragment", r"\b(?:for|of|by|to|than|which|wakes all|let|and|as|with) who\b(?! (?:is|was|are)\b)",
      "'whoever', 'the caller', 'a thread that'", ()),
     ("so-much-of", SENTENCE + r"So (?:much|many) ", "'At most', 'The number of', 'Minimum'", ()),
-    ("behind", r"(?<!look-)\b[Bb]ehind\b", "'after' or 'following'", ()),
+    ("behind", r"(?<!look-)(?<!left )\b[Bb]ehind\b", "'after' or 'following'", ()),
     ("beside", r"\b[Bb]eside\b", "'next to', 'compared with', 'during'", ()),
     ("told", r"\b[Tt]old\b(?! apart)", "'reported', 'recorded', 'given', 'passed'", ()),
     ("nobody", r"\b[Nn]obody\b", "'no one', 'nothing', 'not'", ()),

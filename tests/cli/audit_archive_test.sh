@@ -80,7 +80,7 @@ cp many/last/summary.json before.json
 expect_exit 4 "${audit[@]}" --resume "$(readlink -f many/last)"
 cp many/last/summary.json "$captured/out"
 expect_json "j['analyses'] == json.load(open('before.json'))['analyses'] and not j['partial']"
-# Of a row that went wrong all is kept.
+# A row that went wrong keeps everything.
 expect_exit 1 "${audit[@]}" --no-self-test --no-interventions --artifacts wrong --matrix B:audit:30 -- --d2h-mode plain
 expect_exit 0 "$GRETA" flight show wrong/last/run/B.flight.zst --json
 expect_json "j['left_out'] == 0 and j['findings']"

@@ -10,7 +10,7 @@ export LD_LIBRARY_PATH=$GRETA_BUILD/fake_gpu
 "$GRETA" synth --shape tiny --layers 2 --type q4_k_m --out small.gguf >/dev/null 2>&1
 compare=("$GRETA" audit --model small.gguf --device cuda:0 --compare host)
 
-# Weights of two types, of which one is laid out anew for GPUs; prefill and decode.
+# Weights of two types, of which one is repacked for GPUs; prefill and decode.
 expect_exit 0 "${compare[@]}" --json -- -n 3
 expect_json "j['inside'] and j['first'] is None and j['not_compared'] == 0 and j['launches'] > 60"
 expect_json "{(o['op'], o['type']) for o in j['ops']} >= {('matmul_group', 'Q4_K'), ('matmul_group', 'Q6_K'), ('attention', 'F32'), ('kv_append', 'F16')}"
@@ -26,7 +26,7 @@ expect_exit 1 "${compare[@]}" --lang es --inject nan-output@op=swiglu,layer=0,st
 expect_stdout "Primera operación fuera de su tolerancia: swiglu, capa 0, paso 0"
 expect_stdout "no finito"
 
-# A product reads what an op before it packed, which is not compared: both are named.
+# A matmul reads what an op before it packed, which is not compared: both are named.
 expect_exit 1 "${compare[@]}" --json --inject wrong-output@op=swiglu,operand=packed,layer=1,step=1 -- -n 2
 expect_json "(j['first']['op'], j['first']['packed_by']) == ('matmul_group', 'swiglu')"
 expect_exit 1 "${compare[@]}" --matrix A:bare:1 --no-self-test --inject wrong-output@op=swiglu,operand=packed,layer=1 -- -n 1

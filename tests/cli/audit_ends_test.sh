@@ -72,7 +72,7 @@ expect_summary "j['outcome'] == 'NOT_SEEN' and j['iterations'] == 19"
 expect_summary "{h['slug'] for h in j['hypotheses'] if h['verdict'] == 'NOT_SEEN'} >= {'kernel-fault', 'hang', 'numeric'}"
 grep -q "Only 19 iterations were recorded, and at least 20 are needed" "$(newest)/report.en.md" || fail "expected what is missing"
 
-# ---- An instrument nobody vouches for proves nothing -------------------------------------------
+# ---- A detector without a self-test proves nothing  -------------------------------------------
 expect_exit 4 env XDG_CACHE_HOME="$captured/empty" "${audit[@]}" --matrix B:audit:3 --no-self-test
 expect_stdout "INCONCLUSIVE"
 expect_stdout "self-test"

@@ -3,7 +3,7 @@ source "$(dirname "$0")/audit_lib.sh"
 search=("${audit[@]}" --no-self-test --no-interventions --matrix B:audit:3)
 
 # ---- Equal runs that differ ----------------------------------------------------------------------
-# The difference is seen at the copy of logits; made by a product in the middle of a middle layer.
+# The difference is seen at the copy of logits; made by a matmul in the middle of a middle layer.
 expect_exit 1 "${search[@]}" --inject unequal-runs@op=matmul_group,layer=2,tensor=ffn_down -- -n 3
 expect_stdout "The op that caused it is known"
 expect_summary "j['outcome'] == 'ROOT_CAUSE' and j['root_cause']['hypothesis'] == 'non-determinism'"

@@ -47,7 +47,7 @@ if [ ! -e "$fake/libcuda.so.1" ] || [ ! -e "$over/libamdhip64.so" ]; then
     finish
 fi
 
-# The emulated driver as one that is too old, without a device, with a chip nobody built for.
+# The emulated driver as one that is too old, without a device, with a chip without kernels.
 export LD_LIBRARY_PATH=$fake
 expect_exit 0 "$GRETA" devices
 grep -qE '^ *cuda:0 +yes .*Fake GPU \(sm_90\)$' "$captured/out" || fail "expected the emulated GPU"

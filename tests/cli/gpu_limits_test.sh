@@ -27,7 +27,7 @@ FAKE_GPU_MIB=1 expect_exit 3 "${run[@]}" -c 64
 expect_stderr "expected at most the 1.00 MiB of the device"
 expect_nothing_left
 
-# It fits, but not with what the kernels need beside it.
+# It fits, but not with what the kernels need in addition.
 FAKE_GPU_MIB=40 expect_exit 3 "${run[@]}" -c 64
 expect_stderr "of free memory on the device, found less (it has 40.00 MiB"
 expect_nothing_left
@@ -41,7 +41,7 @@ expect_stderr "illegal memory access"
 expect_stderr "rope, layer 1, step 2"
 expect_nothing_left
 
-# A driver that cannot map memory into ranges: guards are canaries. They find a byte behind a buffer and one before it,
+# A driver that cannot map memory into ranges: guards are canaries. They find a byte after a buffer and one before it,
 # and name the launch; a clean run has no finding.
 export FAKE_GPU_NO_RANGES=1
 expect_exit 0 "${run[@]}" --audit guard --flight zones.flight
@@ -59,7 +59,7 @@ expect_exit 1 "$GRETA" audit --self-test --faults memory-vanished --device cuda:
 expect_stdout "not planted"
 unset FAKE_GPU_NO_RANGES
 
-# Two at once, and one that dies beside one that lives.
+# Two at once, and one that dies while the other lives.
 "${run[@]}" -n 24 --ignore-eos >one.txt 2>/dev/null &
 first=$!
 expect_exit 1 "${run[@]}" --inject wild-pointer@op=rope,layer=1,step=2 --audit guard --flight other.flight

@@ -5,7 +5,7 @@ source "$(dirname "$0")/lib.sh"
 expect_exit 0 "$GRETA" synth --shape tiny --type q4_0 --seed 9 --out tiny.gguf
 prompts=("Once upon a time" "Hello" "a third one" "x y z" "Hello")
 
-# ---- The same text beside others as alone ------------------------------------------------------
+# ---- The same text with others as alone - ------------------------------------------------------
 for sampling in "--greedy" "--seed 11 --ignore-eos"; do
     : >"$captured/alone"
     arguments=()

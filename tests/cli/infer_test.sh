@@ -140,7 +140,7 @@ GRETA_DISABLE_GUARD_RAIL=1 expect_exit 0 "$GRETA" infer -m tiny.gguf -p x -n 2 -
 expect_stderr "warning: feed_forward_length: expected 11008, found 768"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --d2h-mode plain
 expect_one_line_error "--d2h-mode plain: expected --audit with it"
-# What is read too early may be anything, indices behind it too: then the run says it failed.
+# What is read too early may be anything, indices after it too: then the run says it failed.
 if ! races_are_reported; then
     last="infer --d2h-mode plain"
     "$GRETA" infer -m tiny.gguf -p x -n 9 --greedy --d2h-mode plain --audit log --allow-nan \

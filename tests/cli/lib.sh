@@ -1,5 +1,5 @@
 # lib.sh - what the command tests share. A test sources it, runs the real program ($GRETA) in a
-# folder of its own, and ends with `finish`. Every check that fails is told; the last exit says so.
+# folder of its own, and ends with `finish`. Every failing check is printed; the last exit says so.
 set -u
 : "${GRETA:?path of the greta binary}"
 script=$(basename "$0")
@@ -95,7 +95,7 @@ wait_until()
 }
 
 has_file() { compgen -G "$1" >/dev/null; }
-# Also one that nobody waits for.
+# Also one that no process waits for.
 has_ended() { ! kill -0 "$1" 2>/dev/null || grep -qs '^State:[[:space:]]*Z' "/proc/$1/status"; }
 # has_text TEXT FILE
 has_text() { grep -qF -- "$1" "$2" 2>/dev/null; }

@@ -68,7 +68,7 @@ expect_exit 0 "$GRETA" inspect taken.gguf
 expect_files taken.gguf
 rm taken.gguf
 
-# A limit on the size of files stands for a full disk; it is told before any work is done.
+# A limit on the size of files stands for a full disk; it is reported before any work.
 expect_exit 3 bash -c "trap '' XFSZ; ulimit -f 100; exec '$GRETA' synth --out full.gguf"
 expect_one_line_error "full.gguf: cannot reserve 3.75 MiB: "
 expect_files

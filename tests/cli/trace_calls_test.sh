@@ -57,7 +57,7 @@ found after-reset "CONFIRMED use-after-free: cuMemcpyDtoH" "freed by cuDevicePri
 # Whichever call is the first to be told of a fault.
 found fault-at-free "CONFIRMED kernel-fault: out_of_bounds" "later at cuMemFree"
 
-# Where CUPTI is found if nobody names it: on the library path, in a toolkit that the environment
+# Where CUPTI is found if it is not named: on the library path, in a toolkit that the environment
 # names, beside the program's own CUDA runtime.
 expect_exit 0 trace -- "$program" nothing
 expect_stderr "verdict: CLEAN"

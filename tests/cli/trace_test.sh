@@ -50,7 +50,7 @@ expect_stderr "demo::add(float*, float const*, int)"
 expect_stderr "verdict: INCONCLUSIVE"
 grep -q CONFIRMED "$captured/err" && fail "expected nothing certain"
 
-# A fault is told late: the window, and with a rerun the launch.
+# A fault is reported late: the window, and with a rerun the launch.
 expect_exit 9 trace -- "$program" fault
 expect_stderr "possible kernel-fault: one of 3 launches"
 expect_stderr "; candidates: add"

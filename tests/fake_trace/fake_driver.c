@@ -200,7 +200,7 @@ EXPORT result cuFuncGetParamInfo(function kernel, size_t index, size_t *offset, 
     return OK;
 }
 
-/* The error is told by a later copy or wait; launches behind the faulty one are queued before
+/* The error is returned by a later copy or wait; launches after the faulty one are queued before
  * anybody knows. */
 static result launch(const struct fake_kernel *kernel, stream on)
 {

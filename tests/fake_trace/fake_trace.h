@@ -1,5 +1,5 @@
 /* fake_trace.h - a CUDA driver and a CUPTI for tests of greta trace: the driver's calls do what
- * their names say in host memory, and are told to a subscriber as CUPTI tells them. Faults are the
+ * their names say in host memory, and are reported to a subscriber as by CUPTI. Faults are the
  * real ones: a kernel that is out of bounds makes every later call return 700.
  *
  * Two shared libraries with the real names; a test program is linked with the driver, and the

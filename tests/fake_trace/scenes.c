@@ -182,7 +182,7 @@ static void rewrite(void *pinned)
     memset(pinned, 9, BYTES);
 }
 
-/* A function of the host inside the stream writes what the copy behind it reads: no mistake. */
+/* A function of the host inside the stream writes what the copy after it reads: no mistake. */
 void host_function(struct scene *scene)
 {
     cuLaunchHostFunc(scene->first, rewrite, scene->pinned);
@@ -253,7 +253,7 @@ void fault_at_free(struct scene *scene)
         exit(9);
 }
 
-/* A copy that nobody waited for, then everything goes, and new work begins. */
+/* A copy that was not waited for, then everything goes, and new work begins. */
 void reset(struct scene *scene)
 {
     address extra;

@@ -17,7 +17,7 @@ void open_scene(struct scene *scene);
 function kernel(const char *name);
 void launch(function which, address target, address source, stream on);
 
-/* Of scenes.c and scenes_order.c. SCENE(its name, its function). */
+/* In scenes.c and scenes_order.c. SCENE(its name, its function). */
 #define SCENES                                                                                     \
     SCENE("all-kinds", all_kinds)                                                                  \
     SCENE("pool-freed", pool_freed)                                                                \

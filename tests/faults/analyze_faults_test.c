@@ -12,7 +12,7 @@
 
 #define KEPT_LIMIT 512
 
-/* Of one site: see fail_nth.h. */
+/* One site: see fail_nth.h. */
 #define CALLS 12
 
 struct scene {
@@ -61,7 +61,7 @@ static void add_graph(struct script *script)
     script_add(script, &replay);
 }
 
-/* A step that is right, then: a read of what nobody wrote, a refusal, a race, results and the
+/* A step that is right, then: a read of unwritten bytes, a refusal, a race, results and the
  * output of an op that differ, and buffers that come and go. */
 static void write_events(struct scene *scene)
 {

@@ -10,7 +10,7 @@
 /* More than an array has room for at first. */
 #define GRAPH_LAUNCHES 70
 
-/* Of one site: see fail_nth.h. */
+/* One site: see fail_nth.h. */
 #define CALLS 12
 
 /* Events are counted, not kept: what is told must not depend on memory. */

@@ -197,7 +197,7 @@ static enum status run(const char *name, fail_nth_scenario scenario, void *conte
                  status_name(err.status), err.text);
     if (state.live_count || state.mapped_bytes || state.thread_count ||
         descriptor_count() != descriptors)
-        fail_msg("%s, %s (%s): left %zu pieces of memory, %lld bytes mapped, %lld threads, %lld "
+        fail_msg("%s, %s (%s): left %zu blocks of memory, %lld bytes mapped, %lld threads, %lld "
                  "descriptors",
                  name, words, status ? err.text : "done", state.live_count,
                  (long long)state.mapped_bytes, (long long)state.thread_count,
@@ -236,7 +236,7 @@ static void fail_one(const char *name, fail_nth_scenario scenario, void *context
         /* Threads may take turns otherwise: then this call came too late, and others did. */
         if (!after && state.has_failed && status &&
             !may_come_out_as(state.sites[site].call.class, status))
-            fail_msg("%s, %s: told as %s", name, failing_words(words, sizeof(words)),
+            fail_msg("%s, %s: reported as %s", name, failing_words(words, sizeof(words)),
                      status_name(status));
         state.sites[site].failed += state.has_failed && !after;
     }

@@ -14,7 +14,7 @@
 #define PARTS 2
 #define TENSOR_BYTES 32
 
-/* Of one site: see fail_nth.h. */
+/* One site: see fail_nth.h. */
 #define CALLS 12
 
 struct scene {

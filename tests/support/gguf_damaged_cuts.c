@@ -159,14 +159,14 @@ static void cut_tensor(uint32_t rank, damaged_visit visit, void *context)
     gguf_build_release(&build);
 }
 
-/* Some writers leave out the padding behind the last tensor; nobody needs it. */
+/* Some writers leave out the padding after the last tensor; no reader needs it. */
 static void cut_last_padding(const struct gguf_build *build, damaged_visit visit, void *context)
 {
     const struct gguf_field *data = gguf_build_find(build, "hyper.i8", "data");
     struct damaged damaged = { .bytes = build->text.bytes,
                                .size = (size_t)(data->offset + data->bytes),
-                               .harmless = "padding behind the last tensor is not needed" };
-    gguf_damaged_name(&damaged, "cut behind the last tensor");
+                               .harmless = "padding after the last tensor is not needed" };
+    gguf_damaged_name(&damaged, "cut after the last tensor");
     visit(context, &damaged);
 }
 

@@ -298,8 +298,7 @@ static void damage_offsets(damaged_visit visit, void *context)
     static const struct {
         const char *name;
         uint64_t one, two;
-        const char
-            *told; /* of which the message is; of equals either, and the later is told here */
+        const char *told; /* named in the message; of two equal ones, the later */
     } rows[] = {
         { "overlap by half", 0, 32, "two" },
         { "overlap by half, in reverse", 32, 0, "one" },

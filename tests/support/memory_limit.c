@@ -53,7 +53,7 @@ uint64_t memory_limit_begin(uint64_t growth_bytes)
 {
     if (!memory_limit_works())
         return 0;
-    /* Memory freed earlier must not be given out again unseen: large pieces are mapped, never kept,
+    /* Memory freed earlier must not be given out again unseen: large blocks are mapped, never kept,
      * and what the heap holds in reserve goes back. */
     mallopt(M_MMAP_THRESHOLD, 64 * 1024);
     malloc_trim(0);

@@ -1,4 +1,4 @@
-/* memory_limit.h - proves that a piece of code makes do with so much memory.
+/* memory_limit.h - proves that code needs at most this much memory.
  *
  * While the limit is on, the address space of the process cannot grow by more: heap, stacks and
  * mappings together, whoever asks. Code that needs more gets NULL from malloc, as on a full

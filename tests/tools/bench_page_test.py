@@ -1,4 +1,4 @@
-"""bench/run: pages made from raw files, what is kept, skipped and told. bench_page_test.py SOURCE"""
+"""bench/run: pages made from raw files, what is kept, skipped and printed. bench_page_test.py SOURCE"""
 import json
 import os
 import pathlib

@@ -1,6 +1,6 @@
 /* cupti_layout_test.c - the numbers of callbacks and the structs that src/interpose/cuda declares
- * for itself are those of the CUDA toolkit. Compiled only where there is one; what is wrong does
- * not compile, or is told. */
+ * for itself are those of the CUDA toolkit. Compiled only if there is one; a difference does not
+ * compile, or is printed. */
 #include <cupti.h>
 
 #include "interpose/cuda/cuda.h"

@@ -2,7 +2,7 @@
 # kernel_metadata_test.sh FOLDER SOURCE READELF [PTXAS]: what the compilers say of every kernel: all of
 # kernels.def are there and no others, each takes one struct gpu_call by value, none keeps an array in
 # slow memory, none has more values than registers, and as many blocks as it is made for find registers on
-# a processor. Of NVIDIA's the assembler knows, where it is found; of AMD's the metadata.
+# a processor. NVIDIA's assembler says so, if it is installed; for AMD the metadata does.
 set -u
 folder=$1 names=$(sed -n 's|^GPU_KERNEL(\([a-z0-9_]*\),.*|\1|p' "$2/src/ops/gpu/kernels.def") readelf=$3
 ptxas=${4:-}
@@ -69,7 +69,7 @@ for ptx in "$folder"/*.ptx; do
     [ "$entries" = "$name_count" ] ||
         fail "$ptx: expected the $name_count kernels of kernels.def, found $entries"
     ! grep -q '^	\.local ' "$ptx" || fail "$ptx: an array in local memory"
-    # Products ask for weights before they wait: what may write weights lets nobody begin before its end.
+    # A matmul loads weights before it waits: a kernel that may write weights lets no other begin early.
     for name in relay store_bytes; do
         body=$(sed -n "/^\.visible \.entry $name(/,/^}/p" "$ptx")
         ! echo "$body" | grep -q 'griddepcontrol\.launch_dependents' ||

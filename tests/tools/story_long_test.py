@@ -1,4 +1,4 @@
-"""tools/train/story_long.py: which stories are long, how they are begun anew, which sampled ones are kept.
+"""tools/train/story_long.py: which stories are long, how they are begun again, which sampled ones are kept.
 story_long_test.py SOURCE"""
 import pathlib
 import sys

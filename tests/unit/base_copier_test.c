@@ -1,5 +1,5 @@
 /* base_copier_test.c - copies by several threads: every byte once, whatever else is under way, and
- * memory that cannot be read is told, not died of. */
+ * memory that cannot be read is an error, not a crash. */
 #define _GNU_SOURCE /* sched_setaffinity, MAP_ANONYMOUS */
 #include "test.h"
 
@@ -136,12 +136,12 @@ static void interrupt(int signal_number)
     while (clock_ns() - begin_ns < 300000)
         ;
     if (++interrupts > 5000) { /* since something was done: a wait that nothing ends */
-        static const char text[] = "a copy that nobody does is waited for\n";
+        static const char text[] = "a copy that no thread does is waited for\n";
         _exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : 1);
     }
 }
 
-/* Whoever waits with nobody to help him does not stop, however late he looks at the clock. */
+/* A thread that waits without helpers does not stop, however late it looks at the clock. */
 static void test_interrupted(void **state)
 {
     (void)state;

@@ -257,8 +257,8 @@ static void build_everything(struct emit *emit)
     build_foreign(emit);
 }
 
-/* Fails the first allocation, then the second, and so on: each time the failure is told at the end
- * and nothing else happens. */
+/* Fails the first allocation, then the second, and so on: each time the failure is reported at the
+ * end and nothing else happens. */
 static void test_every_allocation_may_fail(void **state)
 {
     (void)state;

@@ -91,7 +91,7 @@ static void test_damaged(void **state)
         uint64_t seed = round * UINT64_C(0x9E3779B97F4A7C15) + 1;
         for (unsigned i = 0; i < 200; i++) {
             seed = seed * UINT64_C(6364136223846793005) + 1;
-            /* Behind the code: debug information, names, the table of sections. */
+            /* After the code: debug information, names, the table of sections. */
             uint64_t at = map.size / 4 + (seed >> 33) % (map.size - map.size / 4);
             copy[at] = (uint8_t)(seed >> 56);
         }

@@ -76,7 +76,7 @@ static void test_not_a_file(void **state)
     check_refused(temp_folder_path(&folder, "none").text, STATUS_NOT_FOUND, "No such file");
     check_refused(folder.path, STATUS_IO, "found a directory");
     check_refused("/dev/null", STATUS_IO, "expected a regular file");
-    alarm(20); /* opening a pipe nobody writes to must not wait */
+    alarm(20); /* opening a pipe without a writer must not wait */
     check_refused(pipe_path.text, STATUS_IO, "copy it to a file first");
     alarm(0);
     temp_folder_release(&folder);

@@ -128,7 +128,7 @@ static void test_reserved_space_is_given_back(void **state)
     check_contents(f, "out", "short");
 }
 
-/* Around the buffer of 4 MiB: pieces that fit, fill it, overflow it, and bypass it. */
+/* Around the buffer of 4 MiB: writes that fit, fill it, overflow it, and bypass it. */
 static void test_sizes_of_writes(void **state)
 {
     struct fixture *f = *state;

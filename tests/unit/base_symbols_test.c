@@ -75,7 +75,7 @@ static void test_damaged(void **state)
     memcpy(&table, map.data + 40, sizeof(table));
     for (unsigned round = 0; round < 64; round++) {
         memcpy(copy, map.data, map.size);
-        /* Of the file's header and of the section headers, bytes at random. */
+        /* Random bytes of the file's header and of the section headers. */
         uint64_t seed = round * UINT64_C(0x9E3779B97F4A7C15) + 1;
         for (int i = 0; i < 24; i++) {
             seed = seed * UINT64_C(6364136223846793005) + 1;

@@ -60,7 +60,7 @@ static void test_hashing(void **state)
     close_scene(&scene);
 }
 
-/* What lies behind the cut reads as zeros, what lies before it as it was. */
+/* Bytes after the cut read as zeros, bytes before it as they were. */
 static void test_reading_goes_on(void **state)
 {
     (void)state;

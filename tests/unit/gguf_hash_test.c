@@ -165,7 +165,7 @@ static void test_good_manifests(void **state)
         { "last of several",
           "xxh64 " XXH_ABC " m:t\nxxh64 " XXH_EMPTY " m:a\nxxh64 " XXH_EMPTY " m:b\n", 3,
           GGUF_MATCH_SAME },
-        /* Lines other tools write beside those of tensors. */
+        /* Lines that other tools write in addition to those of tensors. */
         { "whole file", "xxh64 " XXH_EMPTY " m.gguf\nxxh64 " XXH_ABC " m.gguf:t\n", 1,
           GGUF_MATCH_SAME },
         { "sha1", "sha1 a9993e364706816aba3e25717850c26c9cd0d89d m:t\n", 0, GGUF_MATCH_UNLISTED },

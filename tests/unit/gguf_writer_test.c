@@ -65,7 +65,7 @@ static void add_planned(struct gguf_writer *writer)
                  &err);
 }
 
-/* In pieces of at most piece_bytes. */
+/* In chunks of at most piece_bytes. */
 static void append_planned(struct gguf_writer *writer, uint64_t piece_bytes)
 {
     struct error err;

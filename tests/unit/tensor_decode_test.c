@@ -177,8 +177,8 @@ struct decoder_row {
     enum dtype dtype;
     float (*formula)(const uint8_t *block, int i);
     int f16_fields[2]; /* offsets of d and of m or dmin; NO_FIELD if there is none */
-    /* Of the block b[k] = (37 k + 11) mod 256 with d = 1 and m or dmin = 0.5; MXFP4: b[0] = 128.
-     * Nothing is given for types with one element per block. */
+    /* Values of the block b[k] = (37 k + 11) mod 256 with d = 1 and m or dmin = 0.5; MXFP4: b[0] =
+     * 128. Nothing is given for types with one element per block. */
     double first[4];
     double last[2];
     double sum;
@@ -301,7 +301,7 @@ static void make_finite(const struct decoder_row *row, uint8_t *block)
 }
 
 /* A row of blocks at an odd address, in a heap block that ends where the row does, so that the
- * address sanitizer sees every byte too many; the guard behind the values is for other builds. */
+ * address sanitizer sees every byte too many; the guard after the values is for other builds. */
 static void test_formulas(void **state)
 {
     (void)state;

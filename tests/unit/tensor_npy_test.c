@@ -106,7 +106,7 @@ static void test_damaged(void **state)
         { "not closed", "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)", 4,
           STATUS_BAD_FILE, "expected a dictionary" },
         { "quote not closed", "{'descr': '<f4", 4, STATUS_BAD_FILE, "expected a dictionary" },
-        { "more behind", "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", 4,
+        { "more after the end", "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", 4,
           STATUS_BAD_FILE, "expected a dictionary" },
         { "nothing", "", 0, STATUS_BAD_FILE, "expected a dictionary" },
     };

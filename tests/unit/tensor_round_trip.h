@@ -16,7 +16,7 @@
 
 #define GUARD_BYTE 0xA5
 
-/* Encodes and decodes; checks that nothing was written behind the last block. The blocks start at
+/* Encodes and decodes; checks that nothing was written after the last block. The blocks start at
  * an odd address. Returns false if a decoded value is not finite. */
 static inline bool round_trip(enum dtype dtype, const float *values, size_t count, float *decoded)
 {

@@ -207,7 +207,7 @@ static void test_random_round_trip(void **state)
 
 /* ---- Long texts ----------------------------------------------------------------------------- */
 
-/* Of the processor, so that a busy machine does not matter. An optimised build needs a third of a
+/* Processor time, so that a busy machine does not matter. An optimised build needs a third of a
  * second; quadratic time would be hours. Sanitizers slow everything down by far. */
 #define LONG_LIMIT_SECONDS 5.0
 

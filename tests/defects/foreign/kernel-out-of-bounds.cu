@@ -1,4 +1,4 @@
-/* Of four kernels the second writes through an index table with one wild entry. Nothing is checked
+/* The second of four kernels writes through an index table with one wild entry. Nothing is checked
  * until the copy of the result, which gets the blame.
  *
  * On hardware: cudaErrorIllegalAddress at the copy, and at every call after it.

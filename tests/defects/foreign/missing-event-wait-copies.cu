@@ -1,4 +1,4 @@
-/* Values are uploaded on one stream and copied back on another, which nobody told to wait.
+/* Values are uploaded on one stream and copied back on another, which does not wait.
  *
  * On hardware: no error; not one of the values that come back is right.
  * To be named: the copies in upload and copy_back. */

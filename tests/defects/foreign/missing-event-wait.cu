@@ -1,4 +1,4 @@
-/* Values are uploaded on one stream and used by a kernel on another, which nobody told to wait.
+/* Values are uploaded on one stream and used by a kernel on another, which does not wait.
  *
  * On hardware: no error; not one of the results is right.
  * To be named: the launch of scale in compute, and the copy in upload it should have waited for.

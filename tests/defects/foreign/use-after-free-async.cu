@@ -1,4 +1,4 @@
-/* Memory is freed in stream order, and the copy of the result is queued behind the free.
+/* Memory is freed in stream order, and the copy of the result is queued after the free.
  *
  * On hardware: the driver still knows the address: the copy returns cudaErrorInvalidValue, nothing
  * arrives.

@@ -31,7 +31,7 @@ static int per_thread(float *a, float *b, float *host, float value)
     return count_equal(host, COUNT, value) == COUNT;
 }
 
-/* A synchronous copy on the default stream behind work on a blocking one. */
+/* A synchronous copy on the default stream after work on a blocking one. */
 static int synchronous(float *a, float *host, cudaStream_t blocking, float value)
 {
     delay<<<1, 1, 0, blocking>>>(2);
