@@ -125,7 +125,7 @@ static void make_units(struct synthesis *synthesis, const struct pool *pool, uin
     parallel_run(unit_count, 0, fill_pool_unit, &made);
 }
 
-static enum status write_matrix(struct synthesis *synthesis, const struct model_planned *planned,
+static enum status write_matrix(struct synthesis *synthesis, const struct model_tensor *planned,
                                 enum dtype dtype, float deviation, struct error *err)
 {
     struct pool *pool = find_pool(synthesis, dtype, deviation);
@@ -167,7 +167,7 @@ static float rope_divisor(const struct model_shape *shape, uint64_t pair)
 }
 
 static enum status write_vector(struct synthesis *synthesis, enum model_role role,
-                                const struct model_planned *planned, struct error *err)
+                                const struct model_tensor *planned, struct error *err)
 {
     const struct model_shape *shape = &synthesis->request->shape;
     uint64_t state = random_seed(synthesis->request->seed, planned->name);
@@ -190,7 +190,7 @@ static enum status write_vector(struct synthesis *synthesis, enum model_role rol
 }
 
 static float matrix_deviation(const struct synthesis *synthesis, enum model_role role,
-                              const struct model_planned *planned)
+                              const struct model_tensor *planned)
 {
     /* With a separate output matrix, the embedding can have the magnitude of the stream. */
     if (role == MODEL_TOKEN_EMBD && !synthesis->config.tied_embeddings)
@@ -203,7 +203,7 @@ static float matrix_deviation(const struct synthesis *synthesis, enum model_role
 
 /* Calls `visit` for every tensor of the model, in the order of the file. */
 typedef enum status (*tensor_visitor)(struct synthesis *synthesis, enum model_role role,
-                                      const struct model_planned *planned, enum dtype dtype,
+                                      const struct model_tensor *planned, enum dtype dtype,
                                       struct error *err);
 
 static bool is_wanted(const struct synthesis *synthesis, enum model_role role,
@@ -219,7 +219,7 @@ static bool is_wanted(const struct synthesis *synthesis, enum model_role role,
 static enum status visit_role(struct synthesis *synthesis, enum model_role role, uint32_t layer,
                               tensor_visitor visit, struct error *err)
 {
-    struct model_planned planned = model_plan(&synthesis->config, role, layer);
+    struct model_tensor planned = model_tensor(&synthesis->config, role, layer);
     if (!is_wanted(synthesis, role, planned.presence))
         return STATUS_OK;
     enum dtype dtype = DTYPE_F32;
@@ -241,7 +241,7 @@ static enum status visit_all(struct synthesis *synthesis, tensor_visitor visit, 
 }
 
 static enum status declare(struct synthesis *synthesis, enum model_role role,
-                           const struct model_planned *planned, enum dtype dtype, struct error *err)
+                           const struct model_tensor *planned, enum dtype dtype, struct error *err)
 {
     (void)role;
     return gguf_writer_add_tensor(synthesis->writer, text_view_of(planned->name), dtype,
@@ -249,7 +249,7 @@ static enum status declare(struct synthesis *synthesis, enum model_role role,
 }
 
 static enum status write_one(struct synthesis *synthesis, enum model_role role,
-                             const struct model_planned *planned, enum dtype dtype,
+                             const struct model_tensor *planned, enum dtype dtype,
                              struct error *err)
 {
     if (!planned->is_matrix)

@@ -13,7 +13,7 @@ struct binding {
 
 /* A tensor of the plan that the file has. */
 struct planned_weight {
-    struct model_planned planned;
+    struct model_tensor planned;
     const struct gguf_tensor *tensor;
     enum dtype dtype; /* on the device */
     int32_t layer;    /* -1: belongs to no layer */
@@ -28,7 +28,7 @@ static enum status visit_one(struct binding *binding, enum model_role role, uint
 {
     struct engine *engine = binding->engine;
     bool per_layer = model_role_is_per_layer(role);
-    struct planned_weight weight = { .planned = model_plan(&engine->config, role, layer),
+    struct planned_weight weight = { .planned = model_tensor(&engine->config, role, layer),
                                      .layer = per_layer ? (int32_t)layer : -1,
                                      .view = per_layer ? &engine->layers[layer].weights[role]
                                                        : &engine->globals[role] };
@@ -137,7 +137,7 @@ enum status engine_weights_visit(const struct engine *engine, engine_weight_visi
         for (uint32_t layer = 0; layer < count; layer++) {
             const struct device_view *view = per_layer ? &engine->layers[layer].weights[role]
                                                        : &engine->globals[role];
-            struct model_planned planned = model_plan(&engine->config, (enum model_role)role,
+            struct model_tensor planned = model_tensor(&engine->config, (enum model_role)role,
                                                       layer);
             if (engine_has(view))
                 TRY(visit(context, planned.name, view, err));

@@ -1,5 +1,5 @@
 /* arch.c - the architectures that greta runs. A new one needs a row here, a column in
- * tensor_plan.c, and perhaps ops in the engine. */
+ * tensor_table.c, and perhaps ops in the engine. */
 #include "model/model_impl.h"
 
 static const struct model_arch_info arch_infos[] = {

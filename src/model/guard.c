@@ -47,7 +47,7 @@ void model_check(const struct gguf_file *file, const struct model_shape *expecte
     if (expected)
         model_expectation_check(expected, ret_report);
     model_vocabulary_check(file, ret_report);
-    model_plan_check(file, ret_report);
+    model_tensors_check(file, ret_report);
 }
 
 bool model_report_refuses(const struct model_report *report, bool ignore_expectations)

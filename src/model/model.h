@@ -80,7 +80,7 @@ struct model_config {
 /* Bytes of keys and values for token_count tokens of one sequence. dtype: F32, F16 or Q8_0. */
 uint64_t model_kv_bytes(const struct model_config *config, uint64_t token_count, enum dtype dtype);
 
-/* ---- Tensor plan ---------------------------------------------------------------------------- */
+/* ---- Tensor table --------------------------------------------------------------------------- */
 
 enum model_role {
     MODEL_TOKEN_EMBD,
@@ -111,7 +111,7 @@ enum model_presence { MODEL_ABSENT, MODEL_OPTIONAL, MODEL_REQUIRED };
 /* Room for "blk.4294967295.attn_output.weight". */
 #define MODEL_TENSOR_NAME_BYTES 64
 
-struct model_planned {
+struct model_tensor {
     char name[MODEL_TENSOR_NAME_BYTES];
     struct shape shape;
     enum model_presence presence;
@@ -121,8 +121,8 @@ struct model_planned {
 bool model_role_is_per_layer(enum model_role role);
 
 /* What the table says of a tensor; layer is ignored if the role is not per layer. */
-struct model_planned model_plan(const struct model_config *config, enum model_role role,
-                                uint32_t layer);
+struct model_tensor model_tensor(const struct model_config *config, enum model_role role,
+                                 uint32_t layer);
 
 /* True if the table allows the type for such a tensor. */
 bool model_dtype_allowed(bool is_matrix, enum dtype dtype);

@@ -26,8 +26,8 @@ void model_config_read(const struct gguf_file *file, struct model_report *report
 /* vocabulary.c: tokens, scores, types and special ids agree with each other and with vocab_size. */
 void model_vocabulary_check(const struct gguf_file *file, struct model_report *report);
 
-/* tensor_plan.c: compares every tensor of the file with the table. */
-void model_plan_check(const struct gguf_file *file, struct model_report *report);
+/* tensor_table.c: compares every tensor of the file with the table. */
+void model_tensors_check(const struct gguf_file *file, struct model_report *report);
 
 /* shapes.c: compares with the pinned shape, number by number. */
 void model_expectation_check(const struct model_shape *expected, struct model_report *report);

@@ -184,7 +184,7 @@ static uint64_t model_bytes(const struct model_shape *shape, enum convert_type t
         enum model_role role = (enum model_role)i;
         uint32_t layers = model_role_is_per_layer(role) ? config.block_count : 1;
         for (uint32_t layer = 0; layer < layers; layer++) {
-            struct model_planned planned = model_plan(&config, role, layer);
+            struct model_tensor planned = model_tensor(&config, role, layer);
             if (planned.presence != MODEL_REQUIRED &&
                 (role != MODEL_OUTPUT || shape->tied_embeddings))
                 continue;

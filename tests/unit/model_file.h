@@ -188,7 +188,7 @@ static inline void model_file_tensors(struct model_file *model, const struct mod
         enum model_role role = (enum model_role)i;
         uint32_t layers = model_role_is_per_layer(role) ? config->block_count : 1;
         for (uint32_t layer = 0; layer < layers; layer++) {
-            struct model_planned planned = model_plan(config, role, layer);
+            struct model_tensor planned = model_tensor(config, role, layer);
             if (planned.presence != MODEL_REQUIRED && role != MODEL_OUTPUT)
                 continue;
             const struct model_edit *edit = model_file_edit(model, planned.name);

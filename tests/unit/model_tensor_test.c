@@ -1,4 +1,4 @@
-/* model_plan_test.c - which tensors a model has, and that real models come out of it exactly. */
+/* model_tensor_test.c - which tensors a model has, and that real models come out of it exactly. */
 #include "model_file.h"
 
 #include "model/model_impl.h"
@@ -47,7 +47,7 @@ static void test_plan(void **state)
     for (size_t i = 0; i < COUNT_OF(plan); i++) {
         for (int arch = 0; arch < MODEL_ARCH_COUNT; arch++) {
             struct model_config config = model_file_config((enum model_arch)arch);
-            struct model_planned planned = model_plan(&config, plan[i].role, 1);
+            struct model_tensor planned = model_tensor(&config, plan[i].role, 1);
             char shape[SHAPE_TEXT_BYTES];
             assert_string_equal(planned.name, plan[i].name);
             assert_string_equal(shape_text(&planned.shape, shape), plan[i].shape);
@@ -67,11 +67,11 @@ static void test_heads_wider_than_the_stream(void **state)
     struct model_config config = model_file_config(MODEL_ARCH_QWEN3);
     config.head_dim = 32;
     char shape[SHAPE_TEXT_BYTES];
-    struct model_planned planned = model_plan(&config, MODEL_ATTN_Q, 0);
+    struct model_tensor planned = model_tensor(&config, MODEL_ATTN_Q, 0);
     assert_string_equal(shape_text(&planned.shape, shape), "[64, 128]");
-    planned = model_plan(&config, MODEL_ATTN_OUTPUT, 0);
+    planned = model_tensor(&config, MODEL_ATTN_OUTPUT, 0);
     assert_string_equal(shape_text(&planned.shape, shape), "[128, 64]");
-    planned = model_plan(&config, MODEL_FFN_GATE, UINT32_MAX);
+    planned = model_tensor(&config, MODEL_FFN_GATE, UINT32_MAX);
     assert_string_equal(planned.name, "blk.4294967295.ffn_gate.weight");
 }
 
@@ -108,7 +108,7 @@ static uint64_t parameter_count(const struct model_shape *shape)
     uint64_t sum = 0;
     for (size_t i = 0; i < MODEL_ROLE_COUNT; i++) {
         enum model_role role = (enum model_role)i;
-        struct model_planned planned = model_plan(&config, role, 0);
+        struct model_tensor planned = model_tensor(&config, role, 0);
         bool wanted = planned.presence == MODEL_REQUIRED ||
                       (role == MODEL_OUTPUT && !shape->tied_embeddings);
         uint64_t count;

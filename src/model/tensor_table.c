@@ -1,4 +1,4 @@
-/* tensor_plan.c - the tensors of a model: names, shapes and types, by architecture; and the check
+/* tensor_table.c - the tensors of a model: names, shapes and types, by architecture; and the check
  * of a file's directory against them. The engine binds its weights by the same rows. */
 #include "model/model_impl.h"
 
@@ -82,12 +82,12 @@ bool model_role_is_per_layer(enum model_role role)
     return rows[role].per_layer;
 }
 
-struct model_planned model_plan(const struct model_config *config, enum model_role role,
-                                uint32_t layer)
+struct model_tensor model_tensor(const struct model_config *config, enum model_role role,
+                                 uint32_t layer)
 {
     const struct row *row = &rows[role];
-    struct model_planned planned = { .presence = (enum model_presence)row->presence[config->arch],
-                                     .is_matrix = row->shape[1] != NOTHING };
+    struct model_tensor planned = { .presence = (enum model_presence)row->presence[config->arch],
+                                    .is_matrix = row->shape[1] != NOTHING };
     if (row->per_layer)
         snprintf(planned.name, sizeof(planned.name), "blk.%" PRIu32 ".%s", layer, row->name);
     else
@@ -102,9 +102,9 @@ bool model_dtype_allowed(bool is_matrix, enum dtype dtype)
     return is_matrix ? quant_can_decode(dtype) : dtype == DTYPE_F32;
 }
 
-/* ---- A file against the plan ---------------------------------------------------------------- */
+/* ---- A file against the table --------------------------------------------------------------- */
 
-static void check_one(const struct gguf_tensor *tensor, const struct model_planned *planned,
+static void check_one(const struct gguf_tensor *tensor, const struct model_tensor *planned,
                       struct model_report *report)
 {
     char expected[SHAPE_TEXT_BYTES], found[SHAPE_TEXT_BYTES];
@@ -139,7 +139,7 @@ static void check_optional_layers(const struct gguf_file *file, enum model_role 
     if (present_count == 0 || present_count == layers)
         return;
     for (uint32_t layer = 0; layer < layers; layer++) {
-        struct model_planned planned = model_plan(&report->config, role, layer);
+        struct model_tensor planned = model_tensor(&report->config, role, layer);
         if (gguf_tensor_find(file, planned.name))
             continue;
         model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
@@ -157,7 +157,7 @@ static void check_role(const struct gguf_file *file, enum model_role role,
     uint32_t layers = row->per_layer ? report->config.block_count : 1;
     uint32_t present_count = 0, missing_count = 0;
     for (uint32_t layer = 0; layer < layers; layer++) {
-        struct model_planned planned = model_plan(&report->config, role, layer);
+        struct model_tensor planned = model_tensor(&report->config, role, layer);
         const struct gguf_tensor *tensor = gguf_tensor_find(file, planned.name);
         if (tensor && planned.presence != MODEL_ABSENT) {
             present_count++;
@@ -195,7 +195,7 @@ static bool split_layer_name(struct text_view name, uint64_t *ret_layer, struct 
     return true;
 }
 
-static bool is_planned(const struct model_config *config, struct text_view name)
+static bool is_in_table(const struct model_config *config, struct text_view name)
 {
     uint64_t layer = 0;
     struct text_view rest = name;
@@ -212,7 +212,7 @@ static void check_surplus(const struct gguf_file *file, struct model_report *rep
     size_t surplus_count = 0;
     for (size_t i = 0; i < gguf_tensor_count(file); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(file, i);
-        if (is_planned(&report->config, tensor->name) || surplus_count++ > 0)
+        if (is_in_table(&report->config, tensor->name) || surplus_count++ > 0)
             continue;
         char shown[96], shape[SHAPE_TEXT_BYTES];
         model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
@@ -228,7 +228,7 @@ static void check_surplus(const struct gguf_file *file, struct model_report *rep
                           "surplus tensors: expected none, found %zu", surplus_count);
 }
 
-void model_plan_check(const struct gguf_file *file, struct model_report *report)
+void model_tensors_check(const struct gguf_file *file, struct model_report *report)
 {
     if (gguf_tensor_count(file) == 0) {
         model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
