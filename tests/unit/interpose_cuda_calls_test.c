@@ -146,7 +146,7 @@ static void test_waits(void **state)
     nothing_told();
 }
 
-/* Order that nobody sees: host functions, values in memory, other processes. */
+/* Order that cannot be seen: host functions, values in memory, other processes. */
 static void test_hidden_order(void **state)
 {
     (void)state;
@@ -293,7 +293,7 @@ static void test_contexts(void **state)
     enter_context(&two, 12, 0);
     make(ALLOC, OTHER, BYTES);
     make(ALLOC_HOST, host_address(), BYTES);
-    /* A copy that nobody waited for: its source is memory of the context. */
+    /* A copy that was not waited for: its source is memory of the context. */
     struct args_copy copy = { OTHER, host_address(), BYTES, STREAM };
     tell(277, &copy, 0);
     pinned[0]++;
@@ -375,7 +375,7 @@ static void test_fatal_codes(void **state)
         tell_named(126, &stream, fatal[i], NULL);
         assert_true(next(&event));
         assert_int_equal(event.check, EVENT_CHECK_LOST);
-        /* That it is lost is told once. */
+        /* That it is lost is reported once. */
         assert_int_equal(next(&event), i == 0);
         assert_int_equal(event.kind, i == 0 ? EVENT_FAULT : EVENT_STREAM_SYNC);
     }

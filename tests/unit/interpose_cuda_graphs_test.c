@@ -185,7 +185,7 @@ static uint64_t first_node(struct event *ret_node)
     return begin.id;
 }
 
-/* Nodes added by hand are told as the calls they stand for, of the graph. */
+/* Nodes added by hand are recorded as the calls they stand for, of the graph. */
 static void test_nodes(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static void test_kernel_nodes(void **state)
     assert_int_equal(event.kind, EVENT_LAUNCH);
     assert_int_equal(event.access_count, 1);
     assert_false(event.flags & EVENT_PARTIAL);
-    /* The older struct ends before: nothing behind it is read. */
+    /* The older struct ends before: nothing after it is read. */
     tell_named(502, &add, 0, NULL);
     assert_true(only().flags & EVENT_PARTIAL);
     asked_function_code = 0;

@@ -9,7 +9,7 @@ static void test_memory(void **state)
     (void)state;
     static const struct {
         uint32_t make, drop;
-        uint16_t made, dropped; /* flags beside EVENT_FOREIGN */
+        uint16_t made, dropped; /* flags besides EVENT_FOREIGN */
         const char *name;
     } rows[] = {
         { 243, 245, 0, EVENT_SYNCHRONOUS, "cuMemAlloc" },

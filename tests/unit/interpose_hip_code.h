@@ -102,7 +102,7 @@ static inline void build(struct image *image)
     put(image, 64 + 32, image->size - note, 8);
 }
 
-/* The same in a bundle, behind code for the host. ret_target: where the chip's name begins. */
+/* The same in a bundle, after code for the host. ret_target: where the chip's name begins. */
 static inline void build_bundle(struct image *bundle, size_t *ret_target)
 {
     static const char host[] = "host-x86_64-unknown-linux-gnu-";

@@ -112,7 +112,7 @@ static const struct span mixed[] = {
     { 600, 3 }, { 600, 4 }, { 600, 300 }, { 600, 7 },   { 600, 7 }, { 600, -1 },  { 600, 255 },
     { 600, 9 }, { 600, 1 }, { 3, 0 },     { 600, 423 }, { 3, 595 }, { 600, 256 },
 };
-/* Only the one token that looks at 423 slots behind its first sees this. */
+/* Only the one token that looks at 423 slots after its first sees this. */
 #define SEEN_ONCE (600u + 423u)
 
 /* The results of tokens taken together, or each alone; the caller frees them. */

@@ -1,5 +1,5 @@
 /* ops_host_kv_test.c - kv_append on every path: the bytes of each cache type, bad slots, values
- * that are not finite, and nothing touched beside the slots. */
+ * that are not finite, and nothing touched but the slots. */
 #include "ops_host_rig.h"
 
 #include "tensor/quant.h"
@@ -131,7 +131,7 @@ static void test_mixed_caches(void **state)
     }
 }
 
-/* A Q8_0 block with a value that is not finite decodes to NaN; the block beside it is not harmed.
+/* A Q8_0 block with a value that is not finite decodes to NaN; the next block is not harmed.
  */
 static void check_bad_block(enum cpu_path path, float bad, uint64_t place)
 {

@@ -1,5 +1,5 @@
 /* ops_host_matmul_product.h - a product of random weights and activations, in memory that ends
- * where an inaccessible page begins, with an output whose margins show what was written beside it.
+ * where an inaccessible page begins, with an output whose margins show what was written outside.
  */
 #ifndef GRETA_TESTS_OPS_HOST_MATMUL_PRODUCT_H
 #define GRETA_TESTS_OPS_HOST_MATMUL_PRODUCT_H
@@ -114,7 +114,7 @@ static inline void unpack_activations(enum host_act_format format, const uint8_t
     }
 }
 
-/* One product with everything it needs. */
+/* One matmul with everything it needs. */
 struct product {
     const struct host_matmul_kernel *kernel;
     struct host_matmul_task task;

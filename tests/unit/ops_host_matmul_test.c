@@ -1,6 +1,6 @@
-/* ops_host_matmul_test.c - the host kernels of the matrix product: every dtype on every path this
+/* ops_host_matmul_test.c - the host kernels of matmul: every dtype on every path this
  * processor has, against float64; their bits against each other, however the work is cut; and that
- * they touch no byte beside what they were given. */
+ * they touch no byte outside of what they were given. */
 #include "ops_host_matmul_product.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ static void check_same(const struct product *product, const char *how, const flo
     }
 }
 
-/* Pieces of 1, 2, 3, 5, 7, 16, 17, 1, ... rows. */
+/* Parts of 1, 2, 3, 5, 7, 16, 17, 1, ... rows. */
 static size_t next_piece(size_t *state)
 {
     static const size_t pieces[] = { 1, 2, 3, 5, 7, 16, 17 };
@@ -90,11 +90,11 @@ static void check_product(enum cpu_path path, size_t dtype_row, size_t k, size_t
     for (size_t state = 0; state < 3; state++) {
         float *pieces = output_create(&product);
         compute_in_pieces(&product, state, pieces);
-        check_same(&product, "in pieces", many, pieces);
+        check_same(&product, "in parts", many, pieces);
         free(pieces);
     }
     if (!margins_are_untouched(&product, many) || !margins_are_untouched(&product, few))
-        fail_msg("%s: wrote beside the output", product.name);
+        fail_msg("%s: wrote outside the output", product.name);
     free(many);
     free(few);
     product_release(&product);

@@ -176,7 +176,7 @@ static void test_head_norm(void **state)
     }
 }
 
-/* The row of a NaN is NaN; the rows beside it are not. */
+/* The row of a NaN is NaN; the rows next to it are not. */
 static void test_not_finite(void **state)
 {
     (void)state;

@@ -174,7 +174,7 @@ static inline void rig_check_margins(const struct rig *rig)
         size_t stride = rig->operands[i].row_stride_bytes;
         for (size_t at = memory->row_bytes; at < memory->byte_count; at += stride) {
             if (!rig_is_untouched(memory->bytes + at, stride - memory->row_bytes))
-                fail_msg("%s: wrote behind a row of operand %zu", rig->name, i);
+                fail_msg("%s: wrote past a row of operand %zu", rig->name, i);
         }
     }
     if (!rig_is_untouched(rig->scratch.mapping,

@@ -163,7 +163,7 @@ struct rotation {
     bool adjacent;
 };
 
-/* Where the pair of place i of a head is, and which it is; false for places behind the table. */
+/* Where the pair of place i of a head is, and which it is; false for places past the table. */
 static bool find_pair(const struct rotation *rotation, uint64_t i, uint64_t *k, uint64_t *other,
                       bool *first)
 {

@@ -1,5 +1,5 @@
 /* ops_host_rows_test.c - embed, gather_rows and add on every path: exact results, bad indices, and
- * nothing touched beside the rows. */
+ * nothing touched but the rows. */
 #include "ops_host_rig.h"
 
 #include "tensor/quant.h"
