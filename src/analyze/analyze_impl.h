@@ -76,7 +76,7 @@ struct op_hashes {
 
 /* non_determinism.c: what equal results of equal iterations have in common. */
 uint64_t results_mix(uint64_t hash, uint64_t value);
-uint64_t results_key(struct results *results, const struct event_scope *scope);
+uint64_t results_key(struct results *results, const struct event *call);
 
 void op_hashes_release(struct op_hashes *hashes);
 void op_hashes_begin_run(struct op_hashes *hashes, bool warming);
@@ -94,8 +94,18 @@ void op_hashes_add(struct analyzer *analyzer, const struct event *event);
 #define BAD_RANGE_LIMIT 64u
 
 struct bad_range {
-    uint64_t address, bytes;
+    uint64_t address, bytes; /* of the device's memory */
+    uint16_t device_index;
     int32_t finding;
+};
+
+/* How a device was lost. */
+struct device_loss {
+    uint64_t fault_id; /* the first; 0: none */
+    /* The first call that failed because the device was lost. */
+    struct analyze_place first_failure;
+    struct event unplaced_fault; /* id 0: none; caught in no launch: looked into at the end */
+    struct analyze_neighbourhood unplaced_near; /* of it, when it happened */
 };
 
 struct analyzer {
@@ -116,16 +126,13 @@ struct analyzer {
     uint64_t iteration;
     uint64_t first_id;         /* of the first event that is known */
     uint64_t last_id, last_ns; /* of the events so far */
-    uint64_t first_fault_id;   /* event; 0: none */
     uint64_t gap_id;           /* the last event before records were lost; 0: none were */
     bool canary_unseen;        /* a check of a canary could not be made */
     bool device_closed;
-    /* The first call that failed because the device was lost. */
-    struct analyze_place first_failure;
-    struct event unplaced_fault; /* id 0: none; caught in no launch: looked into at the end */
-    struct analyze_neighbourhood unplaced_near; /* of it, when it happened */
+    struct device_loss losses[EVENT_DEVICE_LIMIT];
+    uint32_t crumb_page_count; /* devices that have one */
     /* At the end. */
-    const struct crumb_page *crumbs;
+    const struct crumb_page *crumbs; /* crumb_page_count of them; NULL: there are none */
     uint64_t now_ns;
     bool process_dead; /* not closed in order, and nobody runs any more */
 };
@@ -136,6 +143,20 @@ void analyze_count(struct analyzer *analyzer, enum hypothesis hypothesis, uint64
 /* Tells every hypothesis. */
 void analyze_work(struct analyzer *analyzer, const struct work *work);
 void analyze_conflict(struct analyzer *analyzer, const struct conflict *conflict);
+/* Of pages that lie one after the other, the device's; NULL if there is none. */
+static inline const struct crumb_page *analyze_page(const struct analyzer *analyzer,
+                                                    const struct crumb_page *crumbs,
+                                                    uint16_t device_index)
+{
+    return crumbs && device_index < analyzer->crumb_page_count ? &crumbs[device_index] : NULL;
+}
+
+/* The device was lost before now. */
+static inline bool analyze_is_lost(const struct analyzer *analyzer, const struct event *event)
+{
+    return analyzer->losses[event->device_index].fault_id != 0;
+}
+
 /* A call that has not returned at now_ns, for longer than the limit, hangs if as long nothing was
  * seen to move either (crumb_watch.h); also while the process runs. */
 void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
@@ -230,8 +251,9 @@ const struct event_access *event_operand(const struct event *event, uint8_t oper
 
 /* How far the streams had got (progress.c). */
 struct progress {
-    uint64_t entered[CRUMB_STREAM_LIMIT]; /* the launch that left its crumb last */
-    uint64_t done[CRUMB_STREAM_LIMIT];    /* all work of the stream up to this id has ended */
+    /* By place of the stream. */
+    uint64_t entered[VCLOCK_STREAM_LIMIT]; /* the launch that left its crumb last */
+    uint64_t done[VCLOCK_STREAM_LIMIT];    /* all work of the stream up to this id has ended */
 };
 /* By what is known of calls before that id. */
 void progress_find(const struct analyzer *analyzer, uint64_t before_id,
@@ -259,8 +281,8 @@ uint64_t access_distance(const struct event_access *access, uint64_t address);
 bool access_is_near(const struct event_access *access, uint64_t address);
 /* How many times 2^32 the address is off from a byte of the range's buffer; 0: it is not, or by
  * more than an index that wrapped explains. */
-uint32_t access_wraps(const struct analyzer *analyzer, const struct event_access *access,
-                      uint64_t address);
+uint32_t access_wraps(const struct analyzer *analyzer, uint16_t device_index,
+                      const struct event_access *access, uint64_t address);
 
 /* Which finding's wrong bytes reach the call: by data flow through the history; -1: none known. */
 int32_t flow_origin(const struct analyzer *analyzer, uint64_t event_id);

@@ -17,7 +17,7 @@ struct work {
     const struct event *event;  /* the call; of a replay: the recorded one */
     const struct event *replay; /* NULL outside graphs */
     uint32_t node;              /* from 1; 0 outside */
-    uint32_t stream;
+    uint32_t stream;            /* its place: see order_place */
     uint64_t tick;
     const struct vclock *clock; /* what happened before it, itself included */
 };
@@ -27,7 +27,7 @@ struct touch {
     uint64_t event_id; /* of the call or the replay */
     uint64_t tick;
     uint32_t node;
-    uint8_t stream, kind, operand, mode;
+    uint8_t stream /* its place */, kind, operand, mode;
 };
 #define TOUCH_NOBODY 255u
 
@@ -56,8 +56,8 @@ struct shadow {
 struct ledger_entry {
     uint64_t address, bytes;
     uint64_t created_id, destroyed_id; /* 0: alive */
-    uint32_t buffer_index;
-    uint16_t generation;
+    uint32_t buffer_index;             /* of its device */
+    uint16_t generation, device_index;
     bool content_unknown; /* made before the first event that is known */
     uint32_t stack_index; /* of a foreign program: who made it */
     uint64_t used_id;     /* of the last work with it; 0: none */
@@ -72,7 +72,7 @@ struct ledger {
     uint32_t *free_places;     /* stack of places below `used` that are free */
     size_t live_capacity, free_capacity;
     uint32_t free_count, used;
-    struct idmap by_index;
+    struct idmap by_index;      /* and device */
     struct ledger_entry *freed; /* ring of LEDGER_FREED_LIMIT */
     uint64_t freed_count;       /* ever */
     uint64_t forgotten;         /* buffers there was no room for */
@@ -84,16 +84,19 @@ void ledger_release(struct ledger *ledger);
  * counts as destroyed. */
 struct ledger_entry *ledger_add(struct ledger *ledger, const struct ledger_entry *entry);
 /* Moves it to the freed ones; shadow is released. NULL if it is not known. */
-const struct ledger_entry *ledger_remove(struct ledger *ledger, uint32_t buffer_index,
-                                         uint64_t destroyed_id);
+const struct ledger_entry *ledger_remove(struct ledger *ledger, uint16_t device_index,
+                                         uint32_t buffer_index, uint64_t destroyed_id);
 /* A buffer that was destroyed before anything else is known. */
 void ledger_add_freed(struct ledger *ledger, const struct ledger_entry *entry);
 /* The living one, or NULL. */
-struct ledger_entry *ledger_find(const struct ledger *ledger, uint32_t buffer_index);
+struct ledger_entry *ledger_find(const struct ledger *ledger, uint16_t device_index,
+                                 uint32_t buffer_index);
 /* The same of a generation, living or recently freed. */
 const struct ledger_entry *ledger_find_generation(const struct ledger *ledger,
-                                                  uint32_t buffer_index, uint16_t generation);
-void ledger_neighbourhood(const struct ledger *ledger, uint64_t address,
+                                                  uint16_t device_index, uint32_t buffer_index,
+                                                  uint16_t generation);
+/* What memory of the device there is around the address. */
+void ledger_neighbourhood(const struct ledger *ledger, uint16_t device_index, uint64_t address,
                           struct analyze_neighbourhood *ret);
 
 /* ---- The recent past ------------------------------------------------------------------------ */
@@ -142,6 +145,7 @@ struct history_entry *history_at(const struct history *history, uint64_t positio
 struct graph {
     uint64_t id;     /* of graph-begin */
     uint64_t handle; /* its index for callers; 0 until it is known */
+    uint16_t device_index;
     struct event *records;
     size_t count, capacity;
     uint64_t missing; /* launches there was no room for */
@@ -156,13 +160,13 @@ struct graphs {
 };
 
 struct graph *graphs_find(const struct graphs *graphs, uint64_t id);
-struct graph *graphs_find_handle(struct graphs *graphs, uint64_t handle);
+struct graph *graphs_find_handle(struct graphs *graphs, uint16_t device_index, uint64_t handle);
 /* Adds a launch to the template, which is made if need be. */
 void graphs_record(struct graphs *graphs, uint64_t graph_id, const struct event *event);
 /* A recorded call by its id, or NULL; *ret_node: from 1. */
 const struct event *graphs_find_record(const struct graphs *graphs, uint64_t event_id,
                                        uint32_t *ret_node, uint64_t *ret_graph);
-void graphs_remove(struct graphs *graphs, uint64_t handle);
+void graphs_remove(struct graphs *graphs, uint16_t device_index, uint64_t handle);
 void graphs_release(struct graphs *graphs);
 
 /* ---- Order ---------------------------------------------------------------------------------- */
@@ -172,6 +176,9 @@ void graphs_release(struct graphs *graphs);
 #define TICKET_LIMIT 1024u
 
 struct stream_state {
+    bool known; /* this place is the stream's */
+    uint16_t device_index;
+    uint32_t stream_index; /* of its device */
     bool used;
     struct vclock clock;
     uint64_t capture_id; /* of graph-begin while one is recorded; else 0 */
@@ -197,10 +204,11 @@ struct thread_state {
 };
 
 struct mark_state {
-    uint64_t object;
+    uint64_t object; /* of its device */
+    uint16_t device_index;
     uint64_t record_id; /* event; 0: never recorded */
-    uint32_t stream;
-    uint64_t last_id; /* of the stream's work then */
+    uint32_t stream;    /* its place */
+    uint64_t last_id;   /* of the stream's work then */
     struct vclock clock;
 };
 
@@ -208,18 +216,20 @@ struct mark_state {
 enum ticket_use { TICKET_FREE, TICKET_LANDING, TICKET_HELD, TICKET_FILLING };
 
 struct ticket_state {
-    uint64_t object;
+    uint32_t ticket; /* of its device */
+    uint16_t device_index;
     enum ticket_use use;
     uint16_t generation;
     uint64_t copy_id;
     uint64_t host_address, bytes;
-    uint32_t stream;
+    uint32_t stream; /* its place */
     uint64_t tick;
     struct vclock clock;
 };
 
 struct order {
-    struct stream_state streams[VCLOCK_STREAM_LIMIT];
+    struct stream_state streams[VCLOCK_STREAM_LIMIT];        /* by place */
+    uint8_t places[EVENT_DEVICE_LIMIT][VCLOCK_STREAM_LIMIT]; /* plus 1; 0: none yet */
     struct thread_state threads[THREAD_LIMIT];
     struct mark_state *marks;
     struct idmap mark_map;
@@ -250,8 +260,9 @@ struct analyzer;
 void order_event(struct analyzer *analyzer, const struct event *event);
 /* Events were lost here. */
 void order_forget(struct order *order);
-struct ticket_state *order_ticket(const struct order *order, uint64_t object);
-struct mark_state *order_mark(const struct order *order, uint64_t object);
+struct ticket_state *order_ticket(const struct order *order, uint16_t device_index,
+                                  uint32_t ticket);
+struct mark_state *order_mark(const struct order *order, uint16_t device_index, uint64_t object);
 /* The thread's wait is over: it is after what the clock covers. */
 void order_thread_waited(struct order *order, struct thread_state *thread,
                          const struct vclock *clock, uint64_t end_ns);
@@ -259,7 +270,17 @@ void order_thread_waited(struct order *order, struct thread_state *thread,
 void order_ticket_start(struct order *order, const struct event *event);
 void order_ticket_end(struct order *order, const struct event *event, struct thread_state *thread);
 void order_copy_completed(struct analyzer *analyzer, const struct event *event);
-struct stream_state *order_stream(const struct order *order, uint32_t stream_index);
+/* Streams of all devices share one list, and a stream's place in it is its place in every clock. A
+ * device's only streams have their own index as place. */
+#define NO_STREAM_PLACE VCLOCK_STREAM_LIMIT
+/* NO_STREAM_PLACE if it has none. */
+uint32_t order_place(const struct order *order, uint16_t device_index, uint32_t stream_index);
+uint32_t order_place_of(const struct order *order, const struct event *event);
+/* Gives it a place if need be; none where there is no room. */
+void order_take_place(struct order *order, uint16_t device_index, uint32_t stream_index);
+/* NULL where there is none. */
+struct stream_state *order_stream_at(const struct order *order, uint32_t place);
+struct stream_state *order_stream(const struct order *order, const struct event *event);
 struct thread_state *order_thread(struct order *order, uint32_t thread_index);
 /* The host waits for a stream, or for all of them. */
 void order_sync(struct order *order, const struct event *event, struct thread_state *thread);
@@ -272,7 +293,7 @@ void order_replay(struct analyzer *analyzer, const struct event *event);
 void order_tell(struct order *order, const struct vclock *clock);
 /* Of a foreign program: the stream's work up to `tick` comes after a kernel that the host may hold
  * back, and that is not known to be done. clock: what the host waited for. */
-bool order_held_back(const struct order *order, uint32_t stream_index, uint64_t tick,
+bool order_held_back(const struct order *order, uint32_t place, uint64_t tick,
                      const struct vclock *clock);
 /* Of a foreign program: a legacy default stream comes after all blocking streams' work before it,
  * and they after its. flags: of the event. */

@@ -27,7 +27,10 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
         analyzer->options.finding_limit = FINDINGS_LIMIT;
     analyzer->result.level = options->level;
     analyzer->result.root = analyzer->result.defect = -1;
-    analyzer->first_failure = finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_DIRECT).seen;
+    for (uint32_t i = 0; i < EVENT_DEVICE_LIMIT; i++)
+        analyzer->losses[i].first_failure =
+            finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_DIRECT).seen;
+    analyzer->crumb_page_count = 1;
     analyzer->history.entries = calloc(HISTORY_LIMIT, sizeof(*analyzer->history.entries));
     bool guarded = options->level >= AUDIT_GUARD;
     if (guarded)
@@ -125,7 +128,8 @@ static enum status check_event(const struct analyzer *analyzer, const struct eve
                                struct error *err)
 {
     if (event->kind >= EVENT_KIND_COUNT || event->access_count > EVENT_ACCESS_LIMIT ||
-        event->outcome >= EVENT_OUTCOME_COUNT || event->check >= EVENT_CHECK_COUNT)
+        event->outcome >= EVENT_OUTCOME_COUNT || event->check >= EVENT_CHECK_COUNT ||
+        event->device_index >= EVENT_DEVICE_LIMIT)
         return error_set(err, STATUS_BAD_FILE,
                          "event %" PRIu64 ": expected a known kind, outcome and check, found %u, "
                          "%u and %u with %u ranges",
@@ -154,8 +158,9 @@ static void note_event(struct analyzer *analyzer, const struct event *event)
     }
     if (event->kind == EVENT_DEVICE_CLOSE && event->outcome == EVENT_DONE)
         analyzer->device_closed = true;
-    if (event->kind == EVENT_FAULT && !analyzer->first_fault_id) {
-        analyzer->first_fault_id = event->id;
+    order_take_place(&analyzer->order, event->device_index, event->stream_index);
+    if (event->kind == EVENT_FAULT && !analyze_is_lost(analyzer, event)) {
+        analyzer->losses[event->device_index].fault_id = event->id;
         analyzer->result.device_lost = true;
     }
     if (!analyzer->warming)
@@ -207,6 +212,15 @@ static struct run_ending ending_of(const struct analyzer *analyzer)
     return (struct run_ending){ .kind = analyzer->process_dead ? ENDING_UNCLOSED : ENDING_UNKNOWN };
 }
 
+/* Streams that left crumbs and of which no event is there any more. */
+static void take_crumb_places(struct analyzer *analyzer)
+{
+    for (uint16_t device = 0; analyzer->crumbs && device < analyzer->crumb_page_count; device++)
+        for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++)
+            if (crumb_entered(&analyzer->crumbs[device].streams[i]))
+                order_take_place(&analyzer->order, device, i);
+}
+
 enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *crumbs,
                             const struct flight_info *info, uint64_t now_ns, struct error *err)
 {
@@ -215,6 +229,9 @@ enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *
         return error_set(err, STATUS_USAGE, "an analysis can be finished once");
     analyzer->finished = true;
     analyzer->crumbs = crumbs;
+    if (info && info->device_count)
+        analyzer->crumb_page_count = info->device_count;
+    take_crumb_places(analyzer);
     analyzer->now_ns = now_ns > analyzer->last_ns ? now_ns : analyzer->last_ns;
     result->closed = analyzer->device_closed;
     result->lost_count += analyze_forgotten(analyzer);

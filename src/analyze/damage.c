@@ -47,17 +47,29 @@ static const struct vclock *clock_of(const struct search *search, const struct h
     return history->clocks ? &history->clocks[entry - history->entries] : NULL;
 }
 
+/* Work that has a tick was done by a stream that has a place. */
 static bool has_ticks(const struct history_entry *entry)
 {
-    return entry->first_tick && entry->event.stream_index < VCLOCK_STREAM_LIMIT;
+    return entry->first_tick != 0;
+}
+
+static uint32_t place_in_clocks(const struct search *search, const struct history_entry *entry)
+{
+    return order_place_of(&search->analyzer->order, &entry->event);
+}
+
+/* Canaries of a device are damaged by its own work. */
+static bool is_elsewhere(const struct search *search, const struct event *event)
+{
+    return event->device_index != search->canary->device_index;
 }
 
 /* Is it known that the work was over before this check? */
 static bool is_before_check(const struct search *search, const struct history_entry *entry)
 {
-    uint32_t stream = entry->event.stream_index;
     if (!has_ticks(entry))
         return false;
+    uint32_t stream = place_in_clocks(search, entry);
     if (search->check)
         return search->check != entry && has_ticks(search->check) &&
                vclock_covers(clock_of(search, search->check), stream, entry->last_tick);
@@ -73,8 +85,8 @@ static bool is_after_check(const struct search *search, const struct history_ent
     const struct history_entry *check = search->check;
     if (!check || !has_ticks(check) || !has_ticks(entry))
         return false;
-    uint32_t stream = check->event.stream_index;
-    if (entry->event.stream_index == stream)
+    uint32_t stream = place_in_clocks(search, check);
+    if (place_in_clocks(search, entry) == stream)
         return entry->first_tick > check->last_tick;
     return !search->blind && vclock_covers(clock_of(search, entry), stream, check->last_tick);
 }
@@ -82,7 +94,7 @@ static bool is_after_check(const struct search *search, const struct history_ent
 static bool is_over(const struct search *search, const struct history_entry *entry)
 {
     return has_ticks(entry) &&
-           vclock_covers(&search->over, entry->event.stream_index, entry->last_tick);
+           vclock_covers(&search->over, place_in_clocks(search, entry), entry->last_tick);
 }
 
 /* ---- Earlier checks ------------------------------------------------------------------------- */
@@ -132,8 +144,10 @@ static bool is_at_edge(const struct event *canary)
 static void add_over(struct search *search, const struct history_entry *entry)
 {
     vclock_join(&search->over, clock_of(search, entry));
-    uint32_t stream = entry->event.stream_index;
-    if (has_ticks(entry) && search->over.ticks[stream] < entry->last_tick)
+    if (!has_ticks(entry))
+        return;
+    uint32_t stream = place_in_clocks(search, entry);
+    if (search->over.ticks[stream] < entry->last_tick)
         search->over.ticks[stream] = entry->last_tick;
 }
 
@@ -145,6 +159,8 @@ static void find_over(struct search *search)
     for (uint64_t at = history_first(history); at < history->count; at++) {
         const struct history_entry *entry = history_at(history, at);
         const struct event *event = &entry->event;
+        if (is_elsewhere(search, event))
+            continue;
         bool made = event->kind == EVENT_BUFFER_CREATE && event->outcome == EVENT_DONE &&
                     event->access_count &&
                     event->accesses[0].buffer_index == damaged->buffer_index &&
@@ -218,15 +234,18 @@ static uint64_t count_forgotten(const struct search *search)
 {
     const struct history *history = &search->analyzer->history;
     uint64_t first[VCLOCK_STREAM_LIMIT], forgotten = 0;
+    const struct stream_state *streams = search->analyzer->order.streams;
     for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++)
-        first[i] = order_stream(&search->analyzer->order, i)->clock.ticks[i] + 1;
+        first[i] = streams[i].clock.ticks[i] + 1;
     for (uint64_t at = history_first(history); at < history->count; at++) {
         const struct history_entry *entry = history_at(history, at);
-        if (has_ticks(entry) && entry->first_tick < first[entry->event.stream_index])
-            first[entry->event.stream_index] = entry->first_tick;
+        uint32_t stream = has_ticks(entry) ? place_in_clocks(search, entry) : NO_STREAM_PLACE;
+        if (stream != NO_STREAM_PLACE && entry->first_tick < first[stream])
+            first[stream] = entry->first_tick;
     }
     for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++)
-        if (first[i] - 1 > search->over.ticks[i])
+        if (streams[i].device_index == search->canary->device_index &&
+            first[i] - 1 > search->over.ticks[i])
             forgotten += first[i] - 1 - search->over.ticks[i];
     return forgotten;
 }
@@ -255,8 +274,9 @@ void damage_find(const struct analyzer *analyzer, const struct event *canary, st
         const struct history_entry *entry = history_at(history, at);
         const struct event *event = &entry->event;
         bool runs = event->kind == EVENT_LAUNCH || event->kind == EVENT_GRAPH_REPLAY;
-        if (runs && !event_graph_id(event) && event->outcome != EVENT_REFUSED &&
-            !is_over(&search, entry) && !is_after_check(&search, entry))
+        if (runs && !is_elsewhere(&search, event) && !event_graph_id(event) &&
+            event->outcome != EVENT_REFUSED && !is_over(&search, entry) &&
+            !is_after_check(&search, entry))
             suspect_call(&search, event);
     }
     uint64_t forgotten = count_forgotten(&search);

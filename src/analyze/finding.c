@@ -58,7 +58,7 @@ void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
                           const struct conflict *conflict)
 {
     /* On a lost device nothing runs any more. */
-    if (analyzer->first_fault_id)
+    if (analyze_is_lost(analyzer, conflict->event))
         return;
     /* Both sides are known, and that nothing orders them: the pair is the violation. */
     struct finding draft = finding_draft(hypothesis, FINDING_DIRECT);
@@ -73,9 +73,9 @@ void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
     finding_add(analyzer, &draft);
 }
 
-static bool is_hidden(const struct analyzer *analyzer, uint32_t stream_index)
+static bool is_hidden(const struct analyzer *analyzer, uint32_t place)
 {
-    const struct stream_state *stream = order_stream(&analyzer->order, stream_index);
+    const struct stream_state *stream = order_stream_at(&analyzer->order, place);
     return stream && stream->hidden;
 }
 
@@ -102,7 +102,8 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
     bool maybe = (conflict->earlier.mode & EVENT_MAYBE) ||
                  (conflict->access && (conflict->access->mode & EVENT_MAYBE));
     bool kernel = conflict->earlier.kind == EVENT_LAUNCH || event->kind == EVENT_LAUNCH;
-    uint32_t stream = conflict->work ? conflict->work->stream : event->stream_index;
+    uint32_t stream = conflict->work ? conflict->work->stream
+                                     : order_place_of(&analyzer->order, event);
     const struct touch *earlier = &conflict->earlier;
     enum finding_reason reason = REASON_NONE;
     if (is_hidden(analyzer, stream) || is_hidden(analyzer, earlier->stream))
@@ -208,6 +209,7 @@ static bool is_alike(const struct finding *a, const struct finding *b)
     return a->hypothesis == b->hypothesis && a->check == b->check &&
            a->cause.kind == b->cause.kind && a->cause.operand == b->cause.operand &&
            a->cause.scope.layer == b->cause.scope.layer &&
+           a->cause.device_index == b->cause.device_index &&
            a->cause.stack_index == b->cause.stack_index && strcmp(a->cause.op, b->cause.op) == 0 &&
            (a->cause.op[0] || strcmp(a->cause.scope.tensor, b->cause.scope.tensor) == 0);
 }

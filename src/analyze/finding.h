@@ -40,6 +40,7 @@ struct analyze_place {
     char file[EVENT_FILE_BYTES];
     uint32_t line;
     uint32_t stream_index, thread_index;
+    uint16_t device_index; /* as struct event has it: which device stream and buffer are of */
     uint16_t epoch;     /* of a graph's replay; 0 outside */
     uint32_t node;      /* launch within the graph, from 1; 0 outside */
     uint64_t iteration; /* of the workload; 0 before the first */

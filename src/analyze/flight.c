@@ -24,7 +24,8 @@ static struct ledger_entry entry_of(const struct flight_allocation *allocation)
                                   .created_id = allocation->created_id,
                                   .destroyed_id = allocation->destroyed_id,
                                   .buffer_index = allocation->buffer_index,
-                                  .generation = (uint16_t)allocation->generation,
+                                  .generation = allocation->generation,
+                                  .device_index = allocation->device_index,
                                   .content_unknown = true };
     memcpy(entry.name, allocation->name, sizeof(entry.name));
     return entry;
@@ -56,7 +57,8 @@ static enum status load_allocations(struct analyzer *analyzer, const struct flig
         }
         struct ledger_entry entry = entry_of(allocation);
         entry.destroyed_id = 0;
-        struct ledger_entry *old = ledger_find(&analyzer->ledger, entry.buffer_index);
+        struct ledger_entry *old = ledger_find(&analyzer->ledger, entry.device_index,
+                                               entry.buffer_index);
         if (old && old->created_id > entry.created_id)
             continue;
         struct ledger_entry *added = ledger_add(&analyzer->ledger, &entry);
@@ -124,8 +126,8 @@ enum status analyze_reader(struct analyzer *analyzer, const struct flight_reader
     if (flight_last_checkpoint(reader, &saved, &saved_count) && saved_count) {
         if (analyzer_restore(analyzer, saved, saved_count))
             analysed_id = info->analysed_id;
-        else
-            analyze_lost(analyzer, 1); /* what it said is not known */
+        else if (info->first_id > 1)
+            analyze_lost(analyzer, 1); /* what it said of events that are gone is not known */
     }
     uint64_t forgotten = analyzer->order.forgotten_accesses;
     struct event event;

@@ -14,10 +14,11 @@ struct graph *graphs_find(const struct graphs *graphs, uint64_t id)
     return NULL;
 }
 
-struct graph *graphs_find_handle(struct graphs *graphs, uint64_t handle)
+struct graph *graphs_find_handle(struct graphs *graphs, uint16_t device_index, uint64_t handle)
 {
     for (uint32_t i = graphs->count; i > 0 && handle; i--)
-        if (graphs->items[i - 1].handle == handle)
+        if (graphs->items[i - 1].handle == handle &&
+            graphs->items[i - 1].device_index == device_index)
             return &graphs->items[i - 1];
     return NULL;
 }
@@ -31,7 +32,7 @@ void graphs_record(struct graphs *graphs, uint64_t graph_id, const struct event 
             return;
         }
         graph = &graphs->items[graphs->count++];
-        *graph = (struct graph){ .id = graph_id };
+        *graph = (struct graph){ .id = graph_id, .device_index = event->device_index };
     }
     /* A file's table and its ring may both tell of a launch. */
     if (graph->count && graph->records[graph->count - 1].id >= event->id)
@@ -64,9 +65,9 @@ const struct event *graphs_find_record(const struct graphs *graphs, uint64_t eve
     return NULL;
 }
 
-void graphs_remove(struct graphs *graphs, uint64_t handle)
+void graphs_remove(struct graphs *graphs, uint16_t device_index, uint64_t handle)
 {
-    struct graph *graph = graphs_find_handle(graphs, handle);
+    struct graph *graph = graphs_find_handle(graphs, device_index, handle);
     if (!graph)
         return;
     free(graph->records);

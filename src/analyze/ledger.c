@@ -22,9 +22,15 @@ void ledger_release(struct ledger *ledger)
     idmap_release(&ledger->by_index);
 }
 
-struct ledger_entry *ledger_find(const struct ledger *ledger, uint32_t buffer_index)
+static uint64_t key_of(uint16_t device_index, uint32_t buffer_index)
 {
-    uint32_t place = idmap_find(&ledger->by_index, buffer_index);
+    return (uint64_t)device_index << 32 | buffer_index;
+}
+
+struct ledger_entry *ledger_find(const struct ledger *ledger, uint16_t device_index,
+                                 uint32_t buffer_index)
+{
+    uint32_t place = idmap_find(&ledger->by_index, key_of(device_index, buffer_index));
     return place == IDMAP_NONE ? NULL : &ledger->live[place];
 }
 
@@ -50,8 +56,8 @@ static uint32_t take_place(struct ledger *ledger)
 
 struct ledger_entry *ledger_add(struct ledger *ledger, const struct ledger_entry *entry)
 {
-    if (ledger_find(ledger, entry->buffer_index))
-        ledger_remove(ledger, entry->buffer_index, entry->created_id);
+    if (ledger_find(ledger, entry->device_index, entry->buffer_index))
+        ledger_remove(ledger, entry->device_index, entry->buffer_index, entry->created_id);
     uint32_t place = take_place(ledger);
     if (place == IDMAP_NONE) {
         ledger->forgotten++;
@@ -59,7 +65,7 @@ struct ledger_entry *ledger_add(struct ledger *ledger, const struct ledger_entry
     }
     ASSERT(ledger->live && ledger->free_places); /* there is a place in them */
     ledger->live[place] = *entry;
-    if (!idmap_set(&ledger->by_index, entry->buffer_index, place)) {
+    if (!idmap_set(&ledger->by_index, key_of(entry->device_index, entry->buffer_index), place)) {
         ledger->live[place] = (struct ledger_entry){ 0 };
         ledger->free_places[ledger->free_count++] = place;
         ledger->forgotten++;
@@ -75,10 +81,11 @@ void ledger_add_freed(struct ledger *ledger, const struct ledger_entry *entry)
     kept->shadow = (struct shadow){ 0 };
 }
 
-const struct ledger_entry *ledger_remove(struct ledger *ledger, uint32_t buffer_index,
-                                         uint64_t destroyed_id)
+const struct ledger_entry *ledger_remove(struct ledger *ledger, uint16_t device_index,
+                                         uint32_t buffer_index, uint64_t destroyed_id)
 {
-    uint32_t place = idmap_find(&ledger->by_index, buffer_index);
+    uint64_t key = key_of(device_index, buffer_index);
+    uint32_t place = idmap_find(&ledger->by_index, key);
     if (place == IDMAP_NONE)
         return NULL;
     struct ledger_entry *entry = &ledger->live[place];
@@ -87,7 +94,7 @@ const struct ledger_entry *ledger_remove(struct ledger *ledger, uint32_t buffer_
     ledger_add_freed(ledger, entry);
     *entry = (struct ledger_entry){ 0 };
     ledger->free_places[ledger->free_count++] = place;
-    idmap_remove(&ledger->by_index, buffer_index);
+    idmap_remove(&ledger->by_index, key);
     return &ledger->freed[(ledger->freed_count - 1) % LEDGER_FREED_LIMIT];
 }
 
@@ -100,13 +107,15 @@ static const struct ledger_entry *freed_at(const struct ledger *ledger, uint64_t
 }
 
 const struct ledger_entry *ledger_find_generation(const struct ledger *ledger,
-                                                  uint32_t buffer_index, uint16_t generation)
+                                                  uint16_t device_index, uint32_t buffer_index,
+                                                  uint16_t generation)
 {
-    const struct ledger_entry *entry = ledger_find(ledger, buffer_index);
+    const struct ledger_entry *entry = ledger_find(ledger, device_index, buffer_index);
     if (entry && entry->generation == generation)
         return entry;
     for (uint64_t age = 0; (entry = freed_at(ledger, age)) != NULL; age++)
-        if (entry->buffer_index == buffer_index && entry->generation == generation)
+        if (entry->device_index == device_index && entry->buffer_index == buffer_index &&
+            entry->generation == generation)
             return entry;
     return NULL;
 }
@@ -138,14 +147,14 @@ static struct analyze_neighbour neighbour(const struct ledger_entry *entry, uint
     return ret;
 }
 
-void ledger_neighbourhood(const struct ledger *ledger, uint64_t address,
+void ledger_neighbourhood(const struct ledger *ledger, uint16_t device_index, uint64_t address,
                           struct analyze_neighbourhood *ret)
 {
     *ret = (struct analyze_neighbourhood){ .known = true, .address = address };
     const struct ledger_entry *before = NULL, *after = NULL, *entry;
     for (uint32_t i = 0; i < ledger->used; i++) {
         entry = &ledger->live[i];
-        if (entry->bytes == 0)
+        if (entry->bytes == 0 || entry->device_index != device_index)
             continue;
         int64_t distance = distance_to(entry, address);
         if (distance == 0)
@@ -160,7 +169,8 @@ void ledger_neighbourhood(const struct ledger *ledger, uint64_t address,
     if (after)
         ret->after = neighbour(after, address);
     for (uint64_t age = 0; (entry = freed_at(ledger, age)) != NULL; age++)
-        if (entry->bytes && distance_to(entry, address) == 0) {
+        if (entry->bytes && entry->device_index == device_index &&
+            distance_to(entry, address) == 0) {
             ret->freed = neighbour(entry, address);
             break;
         }

@@ -43,7 +43,7 @@ struct analyze_live {
     uint64_t saved_id, saved_ns;
     uint64_t prepared_id; /* the first that has no page for sure */
     uint64_t newest_id;   /* the last that was seen to have begun, while one before it is open */
-    struct crumb_watch watch;
+    struct crumb_watch watches[EVENT_DEVICE_LIMIT];
     uint64_t (*clock)(void *context); /* NULL: clock_ns */
     void *clock_context;
     size_t saved_findings;
@@ -178,8 +178,11 @@ static void watch(struct analyze_live *live, uint64_t taken, uint64_t now_ns)
     struct crumb_page *crumbs = flight_crumbs(live->flight);
     struct event event;
     bool open = flight_peek(live->flight, live->next_id, &event) == FLIGHT_OPEN;
-    crumb_watch_look(&live->watch, crumbs, taken > 0 || (open && makes_calls(live)), now_ns);
-    crumb_watch_note(&live->watch, crumbs);
+    bool calls = taken > 0 || (open && makes_calls(live));
+    for (uint32_t i = 0; i < flight_device_count(live->flight); i++) {
+        crumb_watch_look(&live->watches[i], &crumbs[i], calls, now_ns);
+        crumb_watch_note(&live->watches[i], &crumbs[i]);
+    }
     if (open)
         analyze_watch(live->analyzer, crumbs, &event, now_ns);
 }
@@ -257,6 +260,7 @@ enum status analyze_live_start(struct flight *flight, const char *path,
     if (!status)
         status = analyzer_create(options, &live->analyzer, err);
     if (!status) {
+        live->analyzer->crumb_page_count = flight_device_count(flight);
         int code = pthread_create(&live->thread, NULL, run, live);
         if (code != 0)
             status = error_set_os(err, code, "cannot start the thread of the live analysis");
@@ -275,7 +279,8 @@ static void ask_file(const struct analyze_live *live, struct flight_info *info)
     struct flight_reader *reader;
     struct error unused;
     bool attached = flight_is_attached(live->flight);
-    *info = (struct flight_info){ .closed = !attached };
+    *info = (struct flight_info){ .closed = !attached,
+                                  .device_count = flight_device_count(live->flight) };
     if (flight_open(live->path, &reader, &unused)) {
         analyze_lost(live->analyzer, 1);
         return;

@@ -47,7 +47,7 @@ static uint64_t key_of_launch(struct analyzer *analyzer, struct history_entry *e
     struct op_hashes *hashes = &analyzer->op_hashes;
     if (entry->op_key)
         return entry->op_key;
-    uint64_t key = results_key(&analyzer->results, &entry->event.scope);
+    uint64_t key = results_key(&analyzer->results, &entry->event);
     for (size_t i = 0; i < sizeof(entry->event.op) && entry->event.op[i]; i++)
         key = results_mix(key, (uint8_t)entry->event.op[i]);
     uint32_t nth = idmap_find(&hashes->nth, key);

@@ -48,11 +48,46 @@ void order_release(struct order *order)
 
 /* ---- Finding -------------------------------------------------------------------------------- */
 
-struct stream_state *order_stream(const struct order *order, uint32_t stream_index)
+uint32_t order_place(const struct order *order, uint16_t device_index, uint32_t stream_index)
 {
-    return stream_index < VCLOCK_STREAM_LIMIT
-               ? (struct stream_state *)(uintptr_t)&order->streams[stream_index]
-               : NULL;
+    if (device_index >= EVENT_DEVICE_LIMIT || stream_index >= VCLOCK_STREAM_LIMIT ||
+        !order->places[device_index][stream_index])
+        return NO_STREAM_PLACE;
+    return order->places[device_index][stream_index] - 1u;
+}
+
+uint32_t order_place_of(const struct order *order, const struct event *event)
+{
+    return order_place(order, event->device_index, event->stream_index);
+}
+
+void order_take_place(struct order *order, uint16_t device_index, uint32_t stream_index)
+{
+    if (device_index >= EVENT_DEVICE_LIMIT || stream_index >= VCLOCK_STREAM_LIMIT ||
+        order->places[device_index][stream_index])
+        return;
+    uint32_t place = stream_index;
+    for (uint32_t i = VCLOCK_STREAM_LIMIT; order->streams[place].known && i > 0; i--)
+        if (!order->streams[i - 1].known)
+            place = i - 1;
+    struct stream_state *stream = &order->streams[place];
+    if (stream->known)
+        return;
+    stream->known = true;
+    stream->device_index = device_index;
+    stream->stream_index = stream_index;
+    order->places[device_index][stream_index] = (uint8_t)(place + 1);
+}
+
+struct stream_state *order_stream_at(const struct order *order, uint32_t place)
+{
+    return place < VCLOCK_STREAM_LIMIT ? (struct stream_state *)(uintptr_t)&order->streams[place]
+                                       : NULL;
+}
+
+struct stream_state *order_stream(const struct order *order, const struct event *event)
+{
+    return order_stream_at(order, order_place_of(order, event));
 }
 
 struct thread_state *order_thread(struct order *order, uint32_t thread_index)
@@ -64,25 +99,35 @@ struct thread_state *order_thread(struct order *order, uint32_t thread_index)
     return thread;
 }
 
-struct mark_state *order_mark(const struct order *order, uint64_t object)
+/* Marks of foreign programs have any number, those of devices small ones. The key of two marks may
+ * be the same in a file that was made up: whose it is stands in the mark. */
+static uint64_t mark_key(uint16_t device_index, uint64_t object)
 {
-    uint32_t place = idmap_find(&order->mark_map, object);
-    return place == IDMAP_NONE ? NULL : &order->marks[place];
+    return object ^ (uint64_t)device_index << 48;
+}
+
+struct mark_state *order_mark(const struct order *order, uint16_t device_index, uint64_t object)
+{
+    uint32_t place = idmap_find(&order->mark_map, mark_key(device_index, object));
+    if (place == IDMAP_NONE || order->marks[place].device_index != device_index ||
+        order->marks[place].object != object)
+        return NULL;
+    return &order->marks[place];
 }
 
 /* The mark, made if need be: in a new place, or in that of the oldest one. */
-static struct mark_state *take_mark(struct order *order, uint64_t object)
+static struct mark_state *take_mark(struct order *order, uint16_t device_index, uint64_t object)
 {
-    struct mark_state *mark = order_mark(order, object);
+    struct mark_state *mark = order_mark(order, device_index, object);
     if (mark)
         return mark;
     ASSERT(order->marks); /* or order_init has failed */
     uint32_t place = order->mark_count++ % MARK_LIMIT;
     mark = &order->marks[place];
     if (order->mark_count > MARK_LIMIT)
-        idmap_remove(&order->mark_map, mark->object);
-    *mark = (struct mark_state){ .object = object };
-    idmap_set(&order->mark_map, object, place);
+        idmap_remove(&order->mark_map, mark_key(mark->device_index, mark->object));
+    *mark = (struct mark_state){ .object = object, .device_index = device_index };
+    idmap_set(&order->mark_map, mark_key(device_index, object), place);
     return mark;
 }
 
@@ -142,12 +187,12 @@ static void raise_floor(struct order *order, uint64_t begin_ns)
 
 static void mark_event(struct order *order, const struct event *event, struct thread_state *thread)
 {
-    struct stream_state *stream = order_stream(order, event->stream_index);
+    struct stream_state *stream = order_stream(order, event);
     if (event->kind == EVENT_MARK_SYNC) {
-        const struct mark_state *mark = order_mark(order, event->mark.mark);
+        const struct mark_state *mark = order_mark(order, event->device_index, event->mark.mark);
         if (mark && event->outcome != EVENT_PENDING)
             order_thread_waited(order, thread, &mark->clock, event->end_ns);
-        struct stream_state *waited = mark ? order_stream(order, mark->stream) : NULL;
+        struct stream_state *waited = mark ? order_stream_at(order, mark->stream) : NULL;
         if (waited && event->outcome == EVENT_DONE && mark->last_id > waited->waited_id)
             waited->waited_id = mark->last_id;
         return;
@@ -155,7 +200,7 @@ static void mark_event(struct order *order, const struct event *event, struct th
     if (!stream)
         return;
     if (event->kind == EVENT_MARK_RECORD) {
-        struct mark_state *mark = take_mark(order, event->mark.mark);
+        struct mark_state *mark = take_mark(order, event->device_index, event->mark.mark);
         /* The stream is also after what its caller had waited for. */
         vclock_join(&stream->clock, &thread->clock);
         if (event->flags & EVENT_FOREIGN)
@@ -164,10 +209,10 @@ static void mark_event(struct order *order, const struct event *event, struct th
         mark->clock = stream->clock;
         mark->last_id = stream->last_id;
         mark->record_id = event->id;
-        mark->stream = event->stream_index;
+        mark->stream = order_place_of(order, event);
         return;
     }
-    const struct mark_state *mark = order_mark(order, event->mark.mark);
+    const struct mark_state *mark = order_mark(order, event->device_index, event->mark.mark);
     if (mark)
         vclock_join(&stream->clock, &mark->clock);
     stream->waits_mark = event->mark.mark + 1;
@@ -175,7 +220,7 @@ static void mark_event(struct order *order, const struct event *event, struct th
 
 static void graph_event(struct analyzer *analyzer, const struct event *event)
 {
-    struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
+    struct stream_state *stream = order_stream(&analyzer->order, event);
     bool foreign = (event->flags & EVENT_FOREIGN) != 0; /* says of each call where it goes */
     if (event->kind == EVENT_GRAPH_BEGIN && stream && !foreign)
         stream->capture_id = event->id;
@@ -196,8 +241,8 @@ static void graph_event(struct analyzer *analyzer, const struct event *event)
     if (gone)
         gone->handle = event->graph.handle;
     /* What ran when a device was lost is looked into at the end: it must be known then. */
-    if (event->kind == EVENT_GRAPH_DESTROY && !analyzer->first_fault_id)
-        graphs_remove(&analyzer->graphs, event->graph.handle);
+    if (event->kind == EVENT_GRAPH_DESTROY && !analyze_is_lost(analyzer, event))
+        graphs_remove(&analyzer->graphs, event->device_index, event->graph.handle);
 }
 
 void order_wait_for_all(struct order *order, struct thread_state *thread, uint64_t end_ns)
@@ -233,7 +278,7 @@ void order_forget(struct order *order)
 
 void order_sync(struct order *order, const struct event *event, struct thread_state *thread)
 {
-    struct stream_state *stream = order_stream(order, event->stream_index);
+    struct stream_state *stream = order_stream(order, event);
     if (event->flags & EVENT_ALL_STREAMS) {
         if (event->outcome == EVENT_DONE)
             order_wait_for_all(order, thread, event->end_ns);
@@ -253,15 +298,16 @@ void order_sync(struct order *order, const struct event *event, struct thread_st
 static void abandon_stream(struct analyzer *analyzer, const struct event *event,
                            const struct thread_state *thread)
 {
-    uint32_t index = event->stream_index;
     const struct order *order = &analyzer->order;
-    const struct stream_state *stream = order_stream(order, index);
+    uint32_t index = order_place_of(order, event);
+    const struct stream_state *stream = order_stream_at(order, index);
     uint32_t count = order->mark_count < MARK_LIMIT ? order->mark_count : MARK_LIMIT;
     /* A mark that was recorded behind the work stands for it: that can still be waited for. */
     for (uint32_t i = 0; stream && i < count; i++)
         if (order->marks[i].stream == index && order->marks[i].last_id == stream->last_id)
             return;
-    if (!stream || !stream->last_id || event->outcome != EVENT_DONE || analyzer->first_fault_id ||
+    if (!stream || !stream->last_id || event->outcome != EVENT_DONE ||
+        analyze_is_lost(analyzer, event) ||
         vclock_covers(&thread->clock, index, stream->clock.ticks[index]))
         return;
     struct conflict conflict = { .kind = CONFLICT_ABANDONED,
@@ -276,7 +322,7 @@ static void stream_event(struct analyzer *analyzer, const struct event *event,
                          struct thread_state *thread)
 {
     struct order *order = &analyzer->order;
-    struct stream_state *stream = order_stream(order, event->stream_index);
+    struct stream_state *stream = order_stream(order, event);
     bool foreign = (event->flags & EVENT_FOREIGN) != 0;
     if (event->kind == EVENT_STREAM_CREATE && stream) {
         stream->used = true;

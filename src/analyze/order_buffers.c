@@ -18,6 +18,7 @@ void order_buffer_create(struct analyzer *analyzer, const struct event *event)
                                   .created_id = event->id,
                                   .buffer_index = range->buffer_index,
                                   .generation = range->generation,
+                                  .device_index = event->device_index,
                                   .foreign = (event->flags & EVENT_FOREIGN) != 0,
                                   .stack_index = event->stack_index,
                                   .launches = order->launch_count };
@@ -25,7 +26,8 @@ void order_buffer_create(struct analyzer *analyzer, const struct event *event)
     if (entry.foreign && event->buffer.graph_id)
         entry.stack_index = 0; /* the graph's: it takes it and gives it back each time it is run */
     memcpy(entry.name, event->scope.tensor, sizeof(entry.name));
-    struct ledger_entry *old = ledger_find(&analyzer->ledger, range->buffer_index);
+    struct ledger_entry *old = ledger_find(&analyzer->ledger, event->device_index,
+                                           range->buffer_index);
     if (old && old->created_id == event->id)
         return; /* a file's table told of it already */
     if (old && old->shadow.count)
@@ -42,7 +44,7 @@ void order_buffer_create(struct analyzer *analyzer, const struct event *event)
 static const struct vclock *clock_of_free(struct order *order, const struct event *event,
                                           const struct thread_state *thread)
 {
-    struct stream_state *stream = order_stream(order, event->stream_index);
+    struct stream_state *stream = order_stream(order, event);
     if (!(event->flags & EVENT_STREAM_ORDERED) || !stream)
         return &thread->clock;
     stream->used = true;
@@ -59,20 +61,22 @@ void order_buffer_destroy(struct analyzer *analyzer, const struct event *event,
         return; /* it did not go, or goes when its graph is run */
     if (event->access_count == 0)
         return;
-    struct ledger_entry *entry = ledger_find(&analyzer->ledger, event->accesses[0].buffer_index);
+    struct ledger_entry *entry = ledger_find(&analyzer->ledger, event->device_index,
+                                             event->accesses[0].buffer_index);
     /* Another thread may have had its place already, and told so first. */
     if (!entry || entry->generation != event->accesses[0].generation)
         return;
     /* On a lost device nothing runs any more. A free that waits for the device is in order. */
     bool waits = foreign && (event->flags & EVENT_SYNCHRONOUS);
-    if (!analyzer->first_fault_id && !waits)
+    if (!analyze_is_lost(analyzer, event) && !waits)
         shadow_destroy_check(analyzer, event, clock_of_free(&analyzer->order, event, thread),
                              entry);
     if (entry->shadow.count)
         analyzer->order.interval_count -= entry->shadow.count - 1;
     if (foreign)
         analyze_note_freed(analyzer, entry->stack_index);
-    ledger_remove(&analyzer->ledger, event->accesses[0].buffer_index, event->id);
+    ledger_remove(&analyzer->ledger, event->device_index, event->accesses[0].buffer_index,
+                  event->id);
     if (waits && event->outcome == EVENT_DONE)
         order_wait_for_all(&analyzer->order, thread, event->end_ns);
     for (uint32_t i = 0; (event->flags & EVENT_MAY_WAIT) && i < VCLOCK_STREAM_LIMIT; i++)

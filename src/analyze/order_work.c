@@ -40,14 +40,14 @@ static void tell_of(struct order *order, struct stream_state *stream, const stru
         stream->gate_tick = work->tick;
 }
 
-bool order_held_back(const struct order *order, uint32_t stream_index, uint64_t tick,
+bool order_held_back(const struct order *order, uint32_t place, uint64_t tick,
                      const struct vclock *clock)
 {
-    const struct stream_state *stream = order_stream(order, stream_index);
+    const struct stream_state *stream = order_stream_at(order, place);
     for (uint32_t i = 0; stream && i < VCLOCK_STREAM_LIMIT; i++) {
         uint64_t gate = order->streams[i].gate_tick;
         /* Of another stream: where this one has waited for it. */
-        bool before = i == stream_index ? gate <= tick : vclock_covers(&stream->clock, i, gate);
+        bool before = i == place ? gate <= tick : vclock_covers(&stream->clock, i, gate);
         if (gate && before && !vclock_covers(clock, i, gate))
             return true;
     }
@@ -75,7 +75,8 @@ static void do_accesses(struct analyzer *analyzer, const struct work *work, bool
         const struct event_access *access = &event->accesses[i];
         if (writes != ((access->mode & EVENT_WRITE) != 0))
             continue;
-        struct ledger_entry *entry = ledger_find(&analyzer->ledger, access->buffer_index);
+        struct ledger_entry *entry = ledger_find(&analyzer->ledger, event->device_index,
+                                                 access->buffer_index);
         bool known = entry && entry->generation == access->generation && entry->shadow.count;
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, known, 1);
         if (!writes || access->mode == EVENT_UPDATE)
@@ -93,7 +94,8 @@ static void do_work(struct analyzer *analyzer, const struct event *event,
 {
     struct order *order = &analyzer->order;
     const struct event *call = replay ? replay : event;
-    struct stream_state *stream = order_stream(order, call->stream_index);
+    uint32_t place = order_place_of(order, call);
+    struct stream_state *stream = order_stream_at(order, place);
     if (!stream) {
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 0, event->access_count);
         return;
@@ -117,8 +119,8 @@ static void do_work(struct analyzer *analyzer, const struct event *event,
     struct work work = { .event = event,
                          .replay = replay,
                          .node = node,
-                         .stream = call->stream_index,
-                         .tick = ++stream->clock.ticks[call->stream_index],
+                         .stream = place,
+                         .tick = ++stream->clock.ticks[place],
                          .clock = &stream->clock };
     history_stamp(&analyzer->history, call->id, work.tick, work.clock);
     analyze_work(analyzer, &work);
@@ -135,7 +137,7 @@ void order_replay(struct analyzer *analyzer, const struct event *event)
 {
     struct graph *graph = graphs_find(&analyzer->graphs, event->cause_id);
     if (!graph)
-        graph = graphs_find_handle(&analyzer->graphs, event->graph.handle);
+        graph = graphs_find_handle(&analyzer->graphs, event->device_index, event->graph.handle);
     uint64_t *budget = &analyzer->order.replay_budget;
     if (graph && graph->count > *budget)
         graph = NULL;
@@ -144,7 +146,7 @@ void order_replay(struct analyzer *analyzer, const struct event *event)
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 0, 1);
         analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, 0, 1);
     }
-    struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
+    struct stream_state *stream = order_stream(&analyzer->order, event);
     /* A graph of which not all is known may tell the host of anything before it. */
     if ((event->flags & EVENT_FOREIGN) && stream && (!graph || graph->missing || !graph->count))
         order_tell(&analyzer->order, &stream->clock);
@@ -163,7 +165,7 @@ void order_replay(struct analyzer *analyzer, const struct event *event)
 
 void order_work(struct analyzer *analyzer, const struct event *event)
 {
-    const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
+    const struct stream_state *stream = order_stream(&analyzer->order, event);
     bool recordable = event->kind == EVENT_LAUNCH || event->kind == EVENT_FILL ||
                       event->kind == EVENT_COPY_WITHIN;
     bool foreign = (event->flags & EVENT_FOREIGN) != 0;

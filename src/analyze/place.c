@@ -21,7 +21,7 @@ void place_set_access(const struct analyzer *analyzer, struct analyze_place *pla
     place->buffer_index = access->buffer_index;
     place->generation = access->generation;
     const struct ledger_entry *entry = ledger_find_generation(
-        &analyzer->ledger, access->buffer_index, access->generation);
+        &analyzer->ledger, place->device_index, access->buffer_index, access->generation);
     if (entry)
         memcpy(place->buffer, entry->name, sizeof(place->buffer));
 }
@@ -36,6 +36,7 @@ struct analyze_place place_of_event(const struct analyzer *analyzer, const struc
         .scope = event->scope,
         .line = event->line,
         .stream_index = event->stream_index,
+        .device_index = event->device_index,
         .thread_index = event->thread_index,
         .epoch = event->kind == EVENT_GRAPH_REPLAY ? event->graph.epoch : 0,
         .iteration = known ? known->iteration : analyzer->iteration,
@@ -207,13 +208,13 @@ struct analyze_place place_of_crumb(const struct analyzer *analyzer,
 }
 
 /* A redeem that was refused before its ticket was looked at: of the copies its thread made last. */
-static const struct event *last_copy_out(const struct analyzer *analyzer, uint32_t thread_index)
+static const struct event *last_copy_out(const struct analyzer *analyzer, const struct event *wait)
 {
     const struct history *history = &analyzer->history;
     for (uint64_t at = history->count; at > history_first(history); at--) {
         const struct event *event = &history_at(history, at - 1)->event;
         if (event->kind == EVENT_COPY_OUT && event->outcome == EVENT_DONE &&
-            event->thread_index == thread_index)
+            event->thread_index == wait->thread_index && event->device_index == wait->device_index)
             return event;
     }
     return NULL;
@@ -222,13 +223,14 @@ static const struct event *last_copy_out(const struct analyzer *analyzer, uint32
 struct analyze_place place_of_wait(const struct analyzer *analyzer, const struct event *event)
 {
     if (event->kind == EVENT_TICKET_REDEEM || event->kind == EVENT_TICKET_RELEASE) {
-        const struct ticket_state *ticket = order_ticket(&analyzer->order, event->ticket.ticket);
+        const struct ticket_state *ticket = order_ticket(&analyzer->order, event->device_index,
+                                                         event->ticket.ticket);
         uint64_t copy_id = ticket ? ticket->copy_id : event->cause_id;
         const struct history_entry *copy = history_find(&analyzer->history, copy_id);
         const struct event *waited = copy && copy->event.kind == EVENT_COPY_OUT ? &copy->event
                                                                                 : NULL;
         if (!waited && event->outcome == EVENT_REFUSED)
-            waited = last_copy_out(analyzer, event->thread_index);
+            waited = last_copy_out(analyzer, event);
         if (waited)
             return place_of_event(analyzer, waited);
     }
@@ -241,7 +243,11 @@ struct analyze_place place_of_touch(const struct analyzer *analyzer, const struc
 {
     struct analyze_place place = place_of_id(analyzer, touch->event_id, touch->node);
     place.kind = touch->kind;
-    place.stream_index = touch->stream;
+    const struct stream_state *stream = order_stream_at(&analyzer->order, touch->stream);
+    if (stream) {
+        place.device_index = stream->device_index;
+        place.stream_index = stream->stream_index;
+    }
     place.node = touch->node;
     place.operand = touch->operand;
     place.mode = touch->mode;

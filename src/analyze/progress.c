@@ -11,12 +11,13 @@
 
 /* A mark that was passed, whose recording is looked for. */
 struct wanted_mark {
+    uint16_t device_index;
     uint64_t object;
     uint64_t begin_ns; /* of the wait; a recording that had not ended by then may be a later one */
 };
 
 struct search {
-    uint64_t *done; /* by stream */
+    uint64_t *done; /* by place of the stream */
     struct wanted_mark wanted[WANTED_LIMIT];
     uint32_t wanted_count;
 };
@@ -30,20 +31,22 @@ static void raise(uint64_t *id, uint64_t least)
 static void want(struct search *search, const struct event *wait)
 {
     for (uint32_t i = 0; i < search->wanted_count; i++)
-        if (search->wanted[i].object == wait->mark.mark) {
+        if (search->wanted[i].object == wait->mark.mark &&
+            search->wanted[i].device_index == wait->device_index) {
             if (wait->begin_ns < search->wanted[i].begin_ns)
                 search->wanted[i].begin_ns = wait->begin_ns;
             return;
         }
     if (search->wanted_count < WANTED_LIMIT)
-        search->wanted[search->wanted_count++] = (struct wanted_mark){ wait->mark.mark,
-                                                                       wait->begin_ns };
+        search->wanted[search->wanted_count++] =
+            (struct wanted_mark){ wait->device_index, wait->mark.mark, wait->begin_ns };
 }
 
 static bool take_wanted(struct search *search, const struct event *recording)
 {
     for (uint32_t i = 0; i < search->wanted_count; i++)
         if (search->wanted[i].object == recording->mark.mark &&
+            search->wanted[i].device_index == recording->device_index &&
             recording->end_ns <= search->wanted[i].begin_ns) {
             search->wanted[i] = search->wanted[--search->wanted_count];
             return true;
@@ -55,8 +58,8 @@ static bool take_wanted(struct search *search, const struct event *recording)
 static void look_back(const struct analyzer *analyzer, const struct event *event,
                       struct search *search)
 {
-    uint32_t stream = event->stream_index;
-    bool known = stream < CRUMB_STREAM_LIMIT;
+    uint32_t stream = order_place_of(&analyzer->order, event);
+    bool known = stream != NO_STREAM_PLACE;
     if (event->outcome != EVENT_DONE)
         return;
     switch (event->kind) {
@@ -70,8 +73,9 @@ static void look_back(const struct analyzer *analyzer, const struct event *event
         break;
     case EVENT_TICKET_REDEEM: {
         const struct history_entry *copy = history_find(&analyzer->history, event->cause_id);
-        if (event->ticket.waited == 1 && copy && copy->event.stream_index < CRUMB_STREAM_LIMIT)
-            raise(&search->done[copy->event.stream_index], event->cause_id);
+        uint32_t place = copy ? order_place_of(&analyzer->order, &copy->event) : NO_STREAM_PLACE;
+        if (event->ticket.waited == 1 && place != NO_STREAM_PLACE)
+            raise(&search->done[place], event->cause_id);
         break;
     }
     case EVENT_MARK_WAIT: /* passed, if work that comes after it in its stream has begun */
@@ -93,14 +97,17 @@ void progress_find(const struct analyzer *analyzer, uint64_t before_id,
     const struct history *history = &analyzer->history;
     struct search search = { .done = ret_progress->done };
     memset(ret_progress, 0, sizeof(*ret_progress));
-    for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++) {
-        const struct stream_state *stream = order_stream(&analyzer->order, i);
+    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++) {
+        const struct stream_state *stream = &analyzer->order.streams[i];
+        const struct crumb_page *page = analyze_page(analyzer, analyzer->crumbs,
+                                                     stream->device_index);
         uint64_t *done = &ret_progress->done[i];
-        if (stream)
-            raise(done, stream->completed_id);
-        if (!analyzer->crumbs)
+        if (!stream->known)
             continue;
-        const struct crumb_stream *crumbs = &analyzer->crumbs->streams[i];
+        raise(done, stream->completed_id);
+        if (!page)
+            continue;
+        const struct crumb_stream *crumbs = &page->streams[stream->stream_index];
         uint64_t entered = crumb_entered(crumbs);
         ret_progress->entered[i] = entered;
         raise(done, crumb_finished(crumbs));

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAVE_MAGIC UINT32_C(0x36415247) /* "GRA6" */
+#define SAVE_MAGIC UINT32_C(0x37415247) /* "GRA7" */
+/* Before recordings could have several devices. */
+#define SAVE_MAGIC_ONE_DEVICE UINT32_C(0x36415247) /* "GRA6" */
 /* A reason is saved by its name. Older checkpoints have a sentence there, which names none. */
 #define SAVED_REASON_BYTES 160
 
@@ -63,6 +65,7 @@ static void put_place(struct pack *out, const struct analyze_place *place)
     put_text(out, place->file);
     put_number(out, place->line, 4);
     put_number(out, place->stream_index, 4);
+    put_number(out, place->device_index, 2);
     put_number(out, place->thread_index, 4);
     put_number(out, place->epoch, 2);
     put_number(out, place->node, 4);
@@ -122,6 +125,19 @@ static void put_finding(struct pack *out, const struct finding *finding)
     put_text(out, finding_reason_name(finding->reason));
 }
 
+static void put_losses(struct pack *out, const struct analyzer *analyzer)
+{
+    uint32_t count = EVENT_DEVICE_LIMIT;
+    while (count && !analyzer->losses[count - 1].fault_id &&
+           !analyzer->losses[count - 1].first_failure.event_id)
+        count--;
+    put_number(out, count, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        put_number(out, analyzer->losses[i].fault_id, 8);
+        put_place(out, &analyzer->losses[i].first_failure);
+    }
+}
+
 size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capacity)
 {
     const struct analysis *result = &analyzer->result;
@@ -137,7 +153,6 @@ size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capaci
     put_number(&out, result->lost_count + analyze_forgotten(analyzer), 8);
     put_number(&out, result->device_lost, 1);
     put_number(&out, analyzer->iteration, 8);
-    put_number(&out, analyzer->first_fault_id, 8);
     put_number(&out, analyzer->order.forgotten_accesses, 8);
     put_number(&out, analyzer->results.run_key, 8);
     put_number(&out, analyzer->results.in_run, 1);
@@ -147,7 +162,7 @@ size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capaci
         put_number(&out, result->coverage[i].checked, 8);
         put_number(&out, result->coverage[i].total, 8);
     }
-    put_place(&out, &analyzer->first_failure);
+    put_losses(&out, analyzer);
     size_t count_at = out.at;
     put_number(&out, 0, 4); /* findings kept */
     put_number(&out, 0, 8); /* and dropped: what does not fit is counted */
@@ -190,6 +205,7 @@ size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capaci
 struct unpack {
     struct bytes in;
     struct error err;
+    bool one_device; /* it does not say which */
     bool bad;
 };
 
@@ -241,6 +257,7 @@ static void get_place(struct unpack *in, struct analyze_place *place)
     get_text(in, place->file, sizeof(place->file));
     place->line = (uint32_t)get_number(in, 4);
     place->stream_index = (uint32_t)get_number(in, 4);
+    place->device_index = in->one_device ? 0 : (uint16_t)get_below(in, 2, EVENT_DEVICE_LIMIT);
     place->thread_index = (uint32_t)get_number(in, 4);
     place->epoch = (uint16_t)get_number(in, 2);
     place->node = (uint32_t)get_number(in, 4);
@@ -318,14 +335,37 @@ static void get_results(struct unpack *in, struct results *results)
     }
 }
 
+/* How a device was lost, as far as a checkpoint says. */
+struct loss {
+    uint64_t fault_id;
+    struct analyze_place failure;
+};
+
+static void get_losses(struct unpack *in, struct loss losses[EVENT_DEVICE_LIMIT])
+{
+    if (in->one_device) {
+        get_place(in, &losses[0].failure);
+        return;
+    }
+    uint64_t count = get_below(in, 1, EVENT_DEVICE_LIMIT + 1);
+    for (uint64_t i = 0; i < count && !in->bad; i++) {
+        losses[i].fault_id = get_number(in, 8);
+        get_place(in, &losses[i].failure);
+    }
+}
+
 bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count)
 {
     struct analysis result = { .level = analyzer->result.level, .root = -1, .defect = -1 };
     struct unpack in = { 0 };
-    struct analyze_place failure = analyzer->first_failure;
+    struct loss losses[EVENT_DEVICE_LIMIT];
     bytes_init(&in.in, bytes, count, "checkpoint");
-    if (get_number(&in, 4) != SAVE_MAGIC)
+    uint64_t magic = get_number(&in, 4);
+    in.one_device = magic == SAVE_MAGIC_ONE_DEVICE;
+    if (magic != SAVE_MAGIC && !in.one_device)
         return false;
+    for (uint32_t i = 0; i < EVENT_DEVICE_LIMIT; i++)
+        losses[i] = (struct loss){ 0, analyzer->losses[i].first_failure };
     result.event_count = get_number(&in, 8);
     result.iteration_count = get_number(&in, 8);
     result.compared_count = get_number(&in, 8);
@@ -336,7 +376,8 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
     result.lost_count = get_number(&in, 8);
     result.device_lost = get_below(&in, 1, 2) != 0;
     uint64_t iteration = get_number(&in, 8);
-    uint64_t first_fault_id = get_number(&in, 8);
+    if (in.one_device)
+        losses[0].fault_id = get_number(&in, 8);
     uint64_t forgotten = get_number(&in, 8);
     uint64_t run_key = get_number(&in, 8);
     bool in_run = get_below(&in, 1, 2) != 0;
@@ -346,7 +387,7 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
         result.coverage[i].checked = get_number(&in, 8);
         result.coverage[i].total = get_number(&in, 8);
     }
-    get_place(&in, &failure);
+    get_losses(&in, losses);
     size_t finding_count = (size_t)get_below(&in, 4, FLIGHT_CHECKPOINT_BYTES);
     result.findings_dropped = get_number(&in, 8);
     if (in.bad || finding_count > analyzer->options.finding_limit)
@@ -367,12 +408,14 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
     analyzer->result = result;
     analyzer->finding_capacity = finding_count + 1;
     analyzer->iteration = iteration;
-    analyzer->first_fault_id = first_fault_id;
     analyzer->order.forgotten_accesses = forgotten;
     analyzer->results.run_key = run_key;
     analyzer->results.in_run = in_run;
     analyzer->results.compared = compared;
     analyzer->results.first_step = first_step;
-    analyzer->first_failure = failure;
+    for (uint32_t i = 0; i < EVENT_DEVICE_LIMIT; i++) {
+        analyzer->losses[i].fault_id = losses[i].fault_id;
+        analyzer->losses[i].first_failure = losses[i].failure;
+    }
     return true;
 }

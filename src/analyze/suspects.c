@@ -32,11 +32,11 @@ uint64_t access_distance(const struct event_access *access, uint64_t address)
     return 0;
 }
 
-uint32_t access_wraps(const struct analyzer *analyzer, const struct event_access *access,
-                      uint64_t address)
+uint32_t access_wraps(const struct analyzer *analyzer, uint16_t device_index,
+                      const struct event_access *access, uint64_t address)
 {
     const struct ledger_entry *entry = ledger_find_generation(
-        &analyzer->ledger, access->buffer_index, access->generation);
+        &analyzer->ledger, device_index, access->buffer_index, access->generation);
     if (!entry)
         return 0;
     for (uint32_t wraps = 1; wraps <= FINDING_WRAP_LIMIT; wraps++) {
@@ -77,6 +77,7 @@ struct rank {
 struct suspects {
     const struct analyzer *analyzer;
     const struct event *fault;
+    const struct crumb_page *page; /* of the device that faulted; NULL: it has none */
     struct finding *draft;
     struct rank ranks[FINDING_CANDIDATE_LIMIT]; /* of draft->candidates */
     uint32_t kept;
@@ -105,7 +106,7 @@ static uint32_t pages_of(const struct suspects *suspects, uint64_t event_id, uin
         uint32_t pages = PAGES_FAR;
         if (access_is_near(access, near->address))
             pages = (uint32_t)(access_distance(access, near->address) >> PAGE_BITS);
-        else if (access_wraps(suspects->analyzer, access, near->address))
+        else if (access_wraps(suspects->analyzer, call->device_index, access, near->address))
             pages = PAGES_WRAPPED;
         least = pages < least ? pages : least;
     }
@@ -134,6 +135,7 @@ static void suspect(struct suspects *suspects, const struct event *call, uint32_
     draft->candidates[place] = place_of_id(suspects->analyzer, call->id, node);
     if (draft->candidates[place].stream_index == EVENT_NO_STREAM)
         draft->candidates[place].stream_index = call->stream_index;
+    draft->candidates[place].device_index = call->device_index;
 }
 
 /* ---- A stream's work, one after the other ---------------------------------------------------- */
@@ -159,7 +161,7 @@ static bool has_lost_memory(const struct analyzer *analyzer, const struct event 
     for (uint32_t i = 0; i < call->access_count; i++) {
         const struct event_access *access = &call->accesses[i];
         const struct ledger_entry *entry = ledger_find_generation(
-            &analyzer->ledger, access->buffer_index, access->generation);
+            &analyzer->ledger, call->device_index, access->buffer_index, access->generation);
         if (!entry || (entry->destroyed_id && entry->destroyed_id < before_id))
             return true;
     }
@@ -170,8 +172,7 @@ static bool has_lost_memory(const struct analyzer *analyzer, const struct event 
 static void pass_waiting(struct suspects *suspects, struct walk *walk, const struct event *record,
                          const struct event *call, uint32_t node)
 {
-    enum crumb_order order = suspects->analyzer->crumbs ? crumb_order(suspects->analyzer->crumbs)
-                                                        : CRUMB_ORDER_UNKNOWN;
+    enum crumb_order order = suspects->page ? crumb_order(suspects->page) : CRUMB_ORDER_UNKNOWN;
     bool by_copy = (suspects->fault->flags & EVENT_COPY_ENGINE) != 0;
     if (order == CRUMB_ORDER_EXACT || walk->reach == REACH_OVER)
         return;
@@ -180,7 +181,7 @@ static void pass_waiting(struct suspects *suspects, struct walk *walk, const str
             (by_copy || has_lost_memory(suspects->analyzer, record, suspects->fault->id)))
             suspect(suspects, call, node, DEPTH_NEXT);
         /* Nothing overtakes a copy; without crumbs it may have been done. */
-        if (walk->reach != REACH_BEGUN && suspects->analyzer->crumbs)
+        if (walk->reach != REACH_BEGUN && suspects->page)
             walk->reach = REACH_OVER;
         return;
     }
@@ -204,7 +205,7 @@ static void pass_begun(struct suspects *suspects, const struct event *record,
 {
     bool by_copy = (suspects->fault->flags & EVENT_COPY_ENGINE) != 0;
     /* A copy that has a crumb is looked at by a kernel (device/inspect.c). */
-    if (record->kind == EVENT_LAUNCH ? !by_copy : by_copy || suspects->analyzer->crumbs)
+    if (record->kind == EVENT_LAUNCH ? !by_copy : by_copy || suspects->page)
         suspect(suspects, call, node, DEPTH_BEGUN);
 }
 
@@ -229,7 +230,7 @@ static void pass_replay(struct suspects *suspects, struct walk *walk, const stru
         return;
     }
     if (begun)
-        node = crumb_node(&analyzer->crumbs->streams[replay->stream_index], &launches);
+        node = crumb_node(&suspects->page->streams[replay->stream_index], &launches);
     if (node > graph->count || node == 0) {
         begun = false; /* its first kernel has not stored its number */
     } else if (may_be_stale(suspects, walk, node)) {
@@ -247,13 +248,12 @@ static void pass_replay(struct suspects *suspects, struct walk *walk, const stru
 }
 
 static void pass_call(struct suspects *suspects, struct walk *walk, const struct event *event,
-                      const struct progress *progress)
+                      const struct progress *progress, uint32_t stream)
 {
-    uint32_t stream = event->stream_index;
     bool replay = event->kind == EVENT_GRAPH_REPLAY;
     bool begun = event->id == progress->entered[stream];
     if (event->kind == EVENT_MARK_WAIT) {
-        if (walk->reach != REACH_BEGUN && suspects->analyzer->crumbs)
+        if (walk->reach != REACH_BEGUN && suspects->page)
             walk->reach = REACH_OVER;
         return;
     }
@@ -274,10 +274,15 @@ static void pass_call(struct suspects *suspects, struct walk *walk, const struct
 /* A launch that was begun so long ago that it is not remembered. */
 static void pass_forgotten(struct suspects *suspects, const struct progress *progress)
 {
-    for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++) {
+    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++) {
+        const struct stream_state *stream = &suspects->analyzer->order.streams[i];
         uint64_t id = progress->entered[i];
-        struct event event = { .id = id, .kind = EVENT_LAUNCH, .stream_index = i };
-        if (id > progress->done[i] && !history_find(&suspects->analyzer->history, id))
+        struct event event = { .id = id,
+                               .kind = EVENT_LAUNCH,
+                               .device_index = stream->device_index,
+                               .stream_index = stream->stream_index };
+        if (id > progress->done[i] && stream->device_index == suspects->fault->device_index &&
+            !history_find(&suspects->analyzer->history, id))
             suspect(suspects, &event, 0, DEPTH_BEGUN);
     }
 }
@@ -297,16 +302,21 @@ uint64_t suspects_find(const struct analyzer *analyzer, const struct event *faul
                        struct finding *draft)
 {
     const struct history *history = &analyzer->history;
-    struct suspects suspects = { .analyzer = analyzer, .fault = fault, .draft = draft };
-    struct walk walks[CRUMB_STREAM_LIMIT] = { 0 };
+    struct suspects suspects = { .analyzer = analyzer,
+                                 .fault = fault,
+                                 .page = analyze_page(analyzer, analyzer->crumbs,
+                                                      fault->device_index),
+                                 .draft = draft };
+    struct walk walks[VCLOCK_STREAM_LIMIT] = { 0 };
     struct progress progress;
     uint64_t end = fault->id ? history_lower(history, fault->id) : history->count;
     progress_find(analyzer, fault->id ? fault->id : UINT64_MAX, &progress);
     pass_forgotten(&suspects, &progress);
     for (uint64_t at = history_first(history); at < end; at++) {
         const struct event *event = &history_at(history, at)->event;
-        if (event->stream_index < CRUMB_STREAM_LIMIT)
-            pass_call(&suspects, &walks[event->stream_index], event, &progress);
+        uint32_t stream = order_place_of(&analyzer->order, event);
+        if (event->device_index == fault->device_index && stream != NO_STREAM_PLACE)
+            pass_call(&suspects, &walks[stream], event, &progress, stream);
     }
     draft->candidate_count = suspects.kept;
     draft->candidates_left_out = suspects.count - suspects.kept;

@@ -2,47 +2,53 @@
  * copy in, free. */
 #include "analyze/analyze_impl.h"
 
-struct ticket_state *order_ticket(const struct order *order, uint64_t object)
+static uint64_t key_of(uint16_t device_index, uint32_t ticket)
 {
-    uint32_t place = idmap_find(&order->ticket_map, object);
+    return (uint64_t)device_index << 32 | ticket;
+}
+
+struct ticket_state *order_ticket(const struct order *order, uint16_t device_index, uint32_t ticket)
+{
+    uint32_t place = idmap_find(&order->ticket_map, key_of(device_index, ticket));
     return place == IDMAP_NONE ? NULL : &order->tickets[place];
 }
 
-static struct ticket_state *take_ticket(struct order *order, uint64_t object)
+static struct ticket_state *take_ticket(struct order *order, uint16_t device_index, uint32_t number)
 {
-    struct ticket_state *ticket = order_ticket(order, object);
+    struct ticket_state *ticket = order_ticket(order, device_index, number);
     if (ticket)
         return ticket;
     ASSERT(order->tickets); /* or order_init has failed */
     uint32_t place = order->ticket_count++ % TICKET_LIMIT;
     ticket = &order->tickets[place];
     if (order->ticket_count > TICKET_LIMIT)
-        idmap_remove(&order->ticket_map, ticket->object);
-    *ticket = (struct ticket_state){ .object = object };
-    idmap_set(&order->ticket_map, object, place);
+        idmap_remove(&order->ticket_map, key_of(ticket->device_index, ticket->ticket));
+    *ticket = (struct ticket_state){ .ticket = number, .device_index = device_index };
+    idmap_set(&order->ticket_map, key_of(device_index, number), place);
     return ticket;
 }
 
 void order_ticket_start(struct order *order, const struct event *event)
 {
-    const struct stream_state *stream = order_stream(order, event->stream_index);
+    uint32_t place = order_place_of(order, event);
+    const struct stream_state *stream = order_stream_at(order, place);
     if (!stream || event->copy.ticket == 0)
         return;
-    struct ticket_state *ticket = take_ticket(order, event->copy.ticket);
+    struct ticket_state *ticket = take_ticket(order, event->device_index, event->copy.ticket);
     ticket->use = event->kind == EVENT_COPY_IN ? TICKET_FILLING : TICKET_LANDING;
     ticket->generation = event->copy.generation;
     ticket->copy_id = event->id;
     ticket->host_address = event->copy.host_address;
     ticket->bytes = event->copy.bytes;
-    ticket->stream = event->stream_index;
-    ticket->tick = stream->clock.ticks[event->stream_index];
+    ticket->stream = place;
+    ticket->tick = stream->clock.ticks[place];
     ticket->clock = stream->clock;
 }
 
 /* Redeemed or released; both wait for the copy where it was not waited for. */
 void order_ticket_end(struct order *order, const struct event *event, struct thread_state *thread)
 {
-    struct ticket_state *ticket = order_ticket(order, event->ticket.ticket);
+    struct ticket_state *ticket = order_ticket(order, event->device_index, event->ticket.ticket);
     if (!ticket || ticket->use == TICKET_FREE || ticket->use == TICKET_FILLING)
         return;
     bool redeem = event->kind == EVENT_TICKET_REDEEM;
@@ -56,14 +62,15 @@ void order_ticket_end(struct order *order, const struct event *event, struct thr
 /* Told before the slot of a copy in can be taken again. */
 void order_copy_completed(struct analyzer *analyzer, const struct event *event)
 {
-    struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
-    if (stream && !analyzer->first_fault_id && event->cause_id > stream->completed_id)
+    struct stream_state *stream = order_stream(&analyzer->order, event);
+    if (stream && !analyze_is_lost(analyzer, event) && event->cause_id > stream->completed_id)
         stream->completed_id = event->cause_id;
     analyzer->order.completions = true;
     const struct history_entry *copy = history_find(&analyzer->history, event->cause_id);
     if (!copy || copy->event.kind != EVENT_COPY_IN)
         return;
-    struct ticket_state *slot = order_ticket(&analyzer->order, copy->event.copy.ticket);
+    struct ticket_state *slot = order_ticket(&analyzer->order, copy->event.device_index,
+                                             copy->event.copy.ticket);
     if (slot && slot->use == TICKET_FILLING && slot->copy_id == event->cause_id)
         slot->use = TICKET_FREE;
 }

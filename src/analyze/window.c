@@ -18,7 +18,7 @@ static bool was_freed(const struct analyzer *analyzer, const struct event *event
     for (uint32_t i = 0; i < event->access_count; i++) {
         const struct event_access *access = &event->accesses[i];
         const struct ledger_entry *entry = ledger_find_generation(
-            &analyzer->ledger, access->buffer_index, access->generation);
+            &analyzer->ledger, event->device_index, access->buffer_index, access->generation);
         if (entry && entry->destroyed_id && entry->destroyed_id < fault_id)
             return true;
     }
@@ -28,9 +28,8 @@ static bool was_freed(const struct analyzer *analyzer, const struct event *event
 static bool is_candidate(const struct analyzer *analyzer, const struct event *event,
                          uint64_t fault_id)
 {
-    const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
-    if (!may_have_run(event) || event_graph_id(event) ||
-        (stream && event->id <= stream->waited_id))
+    const struct stream_state *stream = order_stream(&analyzer->order, event);
+    if (!may_have_run(event) || event_graph_id(event) || (stream && event->id <= stream->waited_id))
         return false;
     if (event->kind == EVENT_LAUNCH || event->kind == EVENT_GRAPH_REPLAY)
         return true;
@@ -73,7 +72,7 @@ void suspects_in_window(const struct analyzer *analyzer, const struct event *fau
     uint64_t end = history_lower(history, fault->id);
     for (uint64_t at = history_first(history); at < end; at++) {
         const struct event *event = &history_at(history, at)->event;
-        if (is_candidate(analyzer, event, fault->id))
+        if (event->device_index == fault->device_index && is_candidate(analyzer, event, fault->id))
             add_candidate(analyzer, event, draft);
     }
     bool gaps = suspects_have_gaps(analyzer) || has_forgotten_work(analyzer);

@@ -17,9 +17,9 @@
 struct survey {
     uint64_t kinds[EVENT_KIND_COUNT];
     uint64_t outcomes[EVENT_OUTCOME_COUNT];
-    uint64_t stream_calls[STREAM_LIMIT];
-    struct event stream_last[STREAM_LIMIT]; /* id 0: none */
-    struct event last;                      /* of all streams; id 0: none */
+    uint64_t stream_calls[EVENT_DEVICE_LIMIT][STREAM_LIMIT];
+    struct event stream_last[EVENT_DEVICE_LIMIT][STREAM_LIMIT]; /* id 0: none */
+    struct event last;                                          /* of all streams; id 0: none */
     struct event pending[PENDING_LIMIT];
     uint64_t pending_count;
 };
@@ -33,8 +33,8 @@ static void survey_events(const struct flight_reader *reader, struct survey *sur
         survey->kinds[event.kind]++;
         survey->outcomes[event.outcome]++;
         if (event.stream_index < STREAM_LIMIT && event.kind < EVENT_COMPLETION) {
-            survey->stream_calls[event.stream_index]++;
-            survey->stream_last[event.stream_index] = event;
+            survey->stream_calls[event.device_index][event.stream_index]++;
+            survey->stream_last[event.device_index][event.stream_index] = event;
         }
         if (event.outcome == EVENT_PENDING) {
             if (survey->pending_count < PENDING_LIMIT)
@@ -154,41 +154,76 @@ static void emit_call(struct emit *emit, const char *key, const struct event *ev
     text_release(&text);
 }
 
-static void emit_streams(struct emit *emit, const struct flight_reader *reader,
-                         const struct survey *survey)
+static void emit_device_streams(struct emit *emit, const struct flight_reader *reader,
+                                const struct survey *survey, uint32_t device)
 {
-    const struct crumb_page *crumbs = flight_reader_crumbs(reader);
-    emit_list_begin(emit, "streams");
+    const struct crumb_page *crumbs = flight_reader_device_crumbs(reader, device);
     for (uint32_t i = 0; i < STREAM_LIMIT; i++) {
         uint64_t entered = crumb_entered(&crumbs->streams[i]);
         uint64_t finished = crumb_finished(&crumbs->streams[i]);
         struct event inside = { 0 };
-        if (entered == 0 && survey->stream_calls[i] == 0)
+        if (entered == 0 && survey->stream_calls[device][i] == 0)
             continue;
         bool stopped = entered > finished;
         if (stopped && !find_event(reader, entered, &inside))
             inside = (struct event){ .id = entered, .kind = EVENT_LAUNCH, .scope = { -1, -1, "" } };
         emit_object_begin(emit, NULL);
+        if (flight_info(reader)->device_count > 1)
+            emit_count(emit, "device", device);
         emit_count(emit, "stream", i);
-        emit_count(emit, "calls", survey->stream_calls[i]);
+        emit_count(emit, "calls", survey->stream_calls[device][i]);
         emit_count(emit, "entered", entered);
         emit_count(emit, "finished", finished);
         /* If only the next kernel says that one has ended, the last of them may have ended. */
         emit_call(emit, crumb_order(crumbs) == CRUMB_ORDER_EXACT ? "stopped_inside" : "begun_last",
                   &inside);
-        emit_call(emit, "last_call", &survey->stream_last[i]);
+        emit_call(emit, "last_call", &survey->stream_last[device][i]);
+        emit_object_end(emit);
+    }
+}
+
+static void emit_streams(struct emit *emit, const struct flight_reader *reader,
+                         const struct survey *survey)
+{
+    emit_list_begin(emit, "streams");
+    for (uint32_t i = 0; i < flight_info(reader)->device_count; i++)
+        emit_device_streams(emit, reader, survey, i);
+    emit_list_end(emit);
+}
+
+/* Devices that were opened, where the file has room for several. */
+static void emit_devices(struct emit *emit, const struct flight_reader *reader)
+{
+    struct flight_device device;
+    if (flight_info(reader)->device_count < 2)
+        return;
+    emit_list_begin(emit, "devices");
+    for (uint32_t i = 0; i < flight_info(reader)->device_count; i++) {
+        if (!flight_device_at(reader, i, &device))
+            continue;
+        emit_object_begin(emit, NULL);
+        emit_count(emit, "device", i);
+        emit_outside(emit, "kind", device.kind);
+        emit_outside(emit, "name", device.name);
         emit_object_end(emit);
     }
     emit_list_end(emit);
 }
 
+static bool get_trap(const struct flight_reader *reader, uint64_t place, struct crumb_trap *ret)
+{
+    const struct crumb_page *page = flight_reader_device_crumbs(
+        reader, (uint32_t)(place / CRUMB_TRAP_LIMIT));
+    return page && crumb_trap_get(page, place % CRUMB_TRAP_LIMIT, ret);
+}
+
 static void emit_traps(struct emit *emit, const struct flight_reader *reader)
 {
-    const struct crumb_page *crumbs = flight_reader_crumbs(reader);
+    uint64_t limit = (uint64_t)flight_info(reader)->device_count * CRUMB_TRAP_LIMIT;
     struct crumb_trap trap;
     bool any = false;
-    for (uint64_t i = 0; i < CRUMB_TRAP_LIMIT; i++) {
-        if (!crumb_trap_get(crumbs, i, &trap))
+    for (uint64_t i = 0; i < limit; i++) {
+        if (!get_trap(reader, i, &trap))
             continue;
         if (!any)
             emit_list_begin(emit, "traps");
@@ -285,6 +320,7 @@ enum status flight_show(struct emit *emit, const char *path, const struct flight
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory to look through it", path);
     survey_events(reader, survey);
     emit_head(emit, path, flight_info(reader));
+    emit_devices(emit, reader);
     emit_pending(emit, survey);
     enum status status = emit_findings(emit, path, survey, err);
     if (!status) {

@@ -200,6 +200,8 @@ enum event_flag {
                                    were checked after the work before it */
 };
 
+const char *event_flag_name(enum event_flag flag); /* of one bit: "may-wait": a stable slug */
+
 #define EVENT_OP_BYTES 24
 #define EVENT_TENSOR_BYTES 40
 #define EVENT_FILE_BYTES 28
@@ -416,6 +418,8 @@ struct event {
 };
 
 #define EVENT_NO_OPERAND 255u
+/* Devices that can report to one observer. */
+#define EVENT_DEVICE_LIMIT 16u
 #define EVENT_NO_STREAM UINT32_MAX
 
 static inline bool event_is_copy(uint8_t kind)

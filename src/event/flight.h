@@ -18,7 +18,7 @@
 struct flight;
 
 #define FLIGHT_TEXT_BYTES 256
-#define FLIGHT_DEVICE_LIMIT 16u
+#define FLIGHT_DEVICE_LIMIT EVENT_DEVICE_LIMIT
 #define FLIGHT_CHECKPOINT_BYTES 65536
 
 struct flight_options {
@@ -47,6 +47,7 @@ struct event_observer flight_observer(struct flight *flight);
 struct crumb_page *flight_crumbs(struct flight *flight);
 /* The same for one of several devices; device_index below the options' device_count. */
 struct crumb_page *flight_device_crumbs(struct flight *flight, uint32_t device_index);
+uint32_t flight_device_count(const struct flight *flight);
 /* Where devices that report to one flight take the ids of their events from; lives as long as the
  * flight. */
 uint64_t *flight_event_ids(struct flight *flight);

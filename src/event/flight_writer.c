@@ -191,6 +191,11 @@ struct crumb_page *flight_device_crumbs(struct flight *flight, uint32_t device_i
     return &flight->crumbs[device_index];
 }
 
+uint32_t flight_device_count(const struct flight *flight)
+{
+    return flight->device_count;
+}
+
 uint64_t *flight_event_ids(struct flight *flight)
 {
     return &flight->last_id;

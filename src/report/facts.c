@@ -218,6 +218,8 @@ void report_finding_key(const struct finding *finding, struct text *text)
               cause->scope.step);
     text_add_printable(text, text_view_of(cause->scope.tensor), SIZE_MAX);
     text_addf(text, " check=%s", event_check_name(finding->check));
+    if (cause->device_index)
+        text_addf(text, " device=%u", (unsigned)cause->device_index);
 }
 
 /* ---- Severity ------------------------------------------------------------------------------- */

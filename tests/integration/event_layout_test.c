@@ -270,8 +270,10 @@ static bool add_tables(struct text *out)
         FIELD(crumb_trap, operand),   FIELD(crumb_trap, written),
     };
     static const struct field page[] = {
-        FIELD(crumb_page, streams), FIELD(crumb_page, trap_count), FIELD(crumb_page, order),
-        FIELD(crumb_page, unused),  FIELD(crumb_page, traps),
+        FIELD(crumb_page, streams),      FIELD(crumb_page, trap_count), FIELD(crumb_page, order),
+        FIELD(crumb_page, watched_ns),   FIELD(crumb_page, still_ns),   FIELD(crumb_page, moved_ns),
+        FIELD(crumb_page, moved_stream), FIELD(crumb_page, late),       FIELD(crumb_page, unused),
+        FIELD(crumb_page, traps),
     };
     bool complete = add_struct(out, "Crumbs", page, COUNT_OF(page), sizeof(struct crumb_page));
     complete &= add_struct(out, "Crumbs of a stream", stream, COUNT_OF(stream),

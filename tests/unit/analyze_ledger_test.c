@@ -35,7 +35,7 @@ static void neighbourhood_of_an_address(void **state)
     add(&ledger, 2, 0x2000, 0x100, "middle");
     add(&ledger, 3, 0x3000, 0x100, "high");
     add(&ledger, 4, 0x2800, 0x100, "gone");
-    assert_non_null(ledger_remove(&ledger, 4, 99));
+    assert_non_null(ledger_remove(&ledger, 0, 4, 99));
     static const struct {
         uint64_t address;
         const char *live, *before, *after, *freed;
@@ -51,7 +51,7 @@ static void neighbourhood_of_an_address(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct analyze_neighbourhood near;
-        ledger_neighbourhood(&ledger, rows[i].address, &near);
+        ledger_neighbourhood(&ledger, 0, rows[i].address, &near);
         assert_true(near.known);
         assert_string_equal(near.live.name, rows[i].live);
         assert_string_equal(near.before.name, rows[i].before);
@@ -60,8 +60,8 @@ static void neighbourhood_of_an_address(void **state)
         assert_int_equal(near.before.distance, rows[i].before_distance);
         assert_int_equal(near.after.distance, rows[i].after_distance);
     }
-    assert_int_equal(ledger_find_generation(&ledger, 4, 1)->destroyed_id, 99);
-    assert_null(ledger_find_generation(&ledger, 4, 3));
+    assert_int_equal(ledger_find_generation(&ledger, 0, 4, 1)->destroyed_id, 99);
+    assert_null(ledger_find_generation(&ledger, 0, 4, 3));
     ledger_release(&ledger);
 }
 
@@ -75,10 +75,10 @@ static void newest_freed_is_named(void **state)
     for (uint32_t i = 1; i <= 3 * LEDGER_FREED_LIMIT; i++) {
         snprintf(name, sizeof(name), "b%u", i);
         add(&ledger, 1, 0x1000, 0x100, name);
-        ledger_remove(&ledger, 1, i);
+        ledger_remove(&ledger, 0, 1, i);
     }
     struct analyze_neighbourhood near;
-    ledger_neighbourhood(&ledger, 0x1010, &near);
+    ledger_neighbourhood(&ledger, 0, 0x1010, &near);
     assert_string_equal(near.freed.name, name);
     assert_int_equal(near.live.bytes, 0);
     ledger_release(&ledger);
@@ -95,10 +95,10 @@ static void full_ledger_counts(void **state)
     }
     assert_int_equal(ledger.forgotten, 5);
     for (uint32_t i = 0; i < LEDGER_LIVE_LIMIT; i++)
-        assert_non_null(ledger_remove(&ledger, i, 1));
-    assert_null(ledger_remove(&ledger, 0, 1));
+        assert_non_null(ledger_remove(&ledger, 0, i, 1));
+    assert_null(ledger_remove(&ledger, 0, 0, 1));
     add(&ledger, 7, 0x1000, 1, "again");
-    assert_string_equal(ledger_find(&ledger, 7)->name, "again");
+    assert_string_equal(ledger_find(&ledger, 0, 7)->name, "again");
     ledger_release(&ledger);
 }
 

@@ -8,33 +8,38 @@
 /* A chain of marks longer than this is a circle. */
 #define CHAIN_LIMIT 8u
 
-/* The stream a call waits for; EVENT_NO_STREAM if that is not known. */
+/* The place of the stream a call waits for; NO_STREAM_PLACE if that is not known. */
 static uint32_t stream_of(struct analyzer *analyzer, const struct event *event)
 {
     if (event->kind == EVENT_TICKET_REDEEM || event->kind == EVENT_TICKET_RELEASE) {
-        const struct ticket_state *ticket = order_ticket(&analyzer->order, event->ticket.ticket);
-        return ticket ? ticket->stream : EVENT_NO_STREAM;
+        const struct ticket_state *ticket = order_ticket(&analyzer->order, event->device_index,
+                                                         event->ticket.ticket);
+        return ticket ? ticket->stream : NO_STREAM_PLACE;
     }
     if (event->kind == EVENT_MARK_SYNC) {
-        const struct mark_state *mark = order_mark(&analyzer->order, event->mark.mark);
-        return mark ? mark->stream : EVENT_NO_STREAM;
+        const struct mark_state *mark = order_mark(&analyzer->order, event->device_index,
+                                                   event->mark.mark);
+        return mark ? mark->stream : NO_STREAM_PLACE;
     }
-    return event->stream_index;
+    return order_place_of(&analyzer->order, event);
 }
 
 /* Follows the stream, and the marks it waits for, to a launch that does not end. */
-static void find_culprit(struct analyzer *analyzer, const struct crumb_page *crumbs,
-                         uint32_t stream_index, struct finding *draft)
+static void find_culprit(struct analyzer *analyzer, const struct crumb_page *crumbs, uint32_t place,
+                         struct finding *draft)
 {
     finding_set_reason(draft, REASON_NOT_STARTED);
     for (uint32_t hop = 0; hop < CHAIN_LIMIT; hop++) {
-        const struct stream_state *stream = order_stream(&analyzer->order, stream_index);
-        if (!stream || !crumbs || stream_index >= CRUMB_STREAM_LIMIT)
+        const struct stream_state *stream = order_stream_at(&analyzer->order, place);
+        const struct crumb_page *page = stream
+                                            ? analyze_page(analyzer, crumbs, stream->device_index)
+                                            : NULL;
+        if (!page || !stream->known)
             return;
-        const struct crumb_stream *crumb = &crumbs->streams[stream_index];
+        const struct crumb_stream *crumb = &page->streams[stream->stream_index];
         uint64_t entered = crumb_entered(crumb), finished = crumb_finished(crumb);
         if (entered > finished) {
-            bool exact = crumb_order(crumbs) == CRUMB_ORDER_EXACT;
+            bool exact = crumb_order(page) == CRUMB_ORDER_EXACT;
             draft->cause = place_of_crumb(analyzer, crumb);
             draft->attribution = FINDING_CULPRIT;
             draft->certainty = exact ? FINDING_DIRECT : FINDING_POSSIBLE;
@@ -47,12 +52,13 @@ static void find_culprit(struct analyzer *analyzer, const struct crumb_page *cru
         }
         if (!stream->waits_mark)
             return;
-        const struct mark_state *mark = order_mark(&analyzer->order, stream->waits_mark - 1);
+        const struct mark_state *mark = order_mark(&analyzer->order, stream->device_index,
+                                                   stream->waits_mark - 1);
         finding_set_reason(draft, REASON_WAITS_FOR_MARK);
         if (!mark)
             return;
         draft->other = place_of_id(analyzer, mark->record_id, 0);
-        stream_index = mark->stream;
+        place = mark->stream;
     }
 }
 
@@ -74,14 +80,14 @@ static bool is_work_of_host(uint8_t kind)
 }
 
 /* What moved last on the device, and how long before. */
-static void add_movement(const struct analyzer *analyzer, const struct crumb_page *crumbs,
+static void add_movement(const struct analyzer *analyzer, const struct crumb_page *page,
                          uint64_t now_ns, struct finding *draft)
 {
-    uint64_t moved_ns = __atomic_load_n(&crumbs->moved_ns, __ATOMIC_ACQUIRE);
-    uint64_t stream = __atomic_load_n(&crumbs->moved_stream, __ATOMIC_ACQUIRE);
+    uint64_t moved_ns = __atomic_load_n(&page->moved_ns, __ATOMIC_ACQUIRE);
+    uint64_t stream = __atomic_load_n(&page->moved_stream, __ATOMIC_ACQUIRE);
     if (moved_ns == 0 || moved_ns > now_ns || stream >= CRUMB_STREAM_LIMIT)
         return;
-    draft->moved = place_of_crumb(analyzer, &crumbs->streams[stream]);
+    draft->moved = place_of_crumb(analyzer, &page->streams[stream]);
     draft->moved_ago_ns = now_ns - moved_ns;
 }
 
@@ -89,8 +95,9 @@ void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
                    const struct event *pending, uint64_t now_ns)
 {
     uint64_t limit_ns = analyzer->options.hang_limit_ns;
-    bool watched = crumbs && crumb_is_watched(crumbs);
-    uint64_t still_ns = watched ? __atomic_load_n(&crumbs->still_ns, __ATOMIC_ACQUIRE) : 0;
+    const struct crumb_page *page = analyze_page(analyzer, crumbs, pending->device_index);
+    bool watched = page && crumb_is_watched(page);
+    uint64_t still_ns = watched ? __atomic_load_n(&page->still_ns, __ATOMIC_ACQUIRE) : 0;
     if (now_ns < pending->begin_ns || now_ns - pending->begin_ns < limit_ns ||
         is_work_of_host(pending->kind) || (watched && still_ns < limit_ns))
         return;
@@ -100,6 +107,7 @@ void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
             return; /* told already */
     }
     struct finding draft = finding_draft(HYPOTHESIS_HANG, FINDING_DIRECT);
+    order_take_place(&analyzer->order, pending->device_index, pending->stream_index);
     draft.seen = place_of_wait(analyzer, pending);
     draft.cause = draft.seen;
     find_culprit(analyzer, crumbs, stream_of(analyzer, pending), &draft);
@@ -107,7 +115,7 @@ void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
     draft.found = watched ? still_ns : now_ns - pending->begin_ns;
     draft.order_id = pending->id;
     if (watched) {
-        add_movement(analyzer, crumbs, now_ns, &draft);
+        add_movement(analyzer, page, now_ns, &draft);
     } else {
         draft.certainty = FINDING_POSSIBLE;
         draft.attribution = FINDING_SEEN_AT;
@@ -125,11 +133,9 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
 static void on_finish(struct analyzer *analyzer)
 {
     const struct history *history = &analyzer->history;
-    if (analyzer->first_fault_id)
-        return;
     for (uint64_t at = history_first(history); at < history->count; at++) {
         const struct event *event = &history_at(history, at)->event;
-        if (event->outcome == EVENT_PENDING)
+        if (event->outcome == EVENT_PENDING && !analyze_is_lost(analyzer, event))
             analyze_watch(analyzer, analyzer->crumbs, event, analyzer->now_ns);
     }
 }

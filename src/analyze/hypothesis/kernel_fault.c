@@ -5,10 +5,11 @@
 
 /* ---- Faults --------------------------------------------------------------------------------- */
 
-static int32_t find_first(const struct analyzer *analyzer)
+static int32_t find_first(const struct analyzer *analyzer, uint16_t device_index)
 {
     for (size_t i = 0; i < analyzer->result.finding_count; i++)
-        if (analyzer->result.findings[i].hypothesis == HYPOTHESIS_KERNEL_FAULT)
+        if (analyzer->result.findings[i].hypothesis == HYPOTHESIS_KERNEL_FAULT &&
+            analyzer->result.findings[i].cause.device_index == device_index)
             return (int32_t)i;
     return -1;
 }
@@ -25,7 +26,7 @@ static void name_operand(const struct analyzer *analyzer, struct finding *draft)
     for (uint32_t i = 0; event && draft->near.known && i < event->access_count; i++) {
         const struct event_access *access = &event->accesses[i];
         uint64_t apart = access_distance(access, draft->near.address);
-        uint32_t wraps = access_wraps(analyzer, access, draft->near.address);
+        uint32_t wraps = access_wraps(analyzer, event->device_index, access, draft->near.address);
         if (apart < least) {
             least = apart;
             nearest = access;
@@ -42,7 +43,7 @@ static void name_operand(const struct analyzer *analyzer, struct finding *draft)
         return;
     place_set_access(analyzer, &draft->cause, named);
     const struct ledger_entry *entry = ledger_find_generation(
-        &analyzer->ledger, named->buffer_index, named->generation);
+        &analyzer->ledger, draft->cause.device_index, named->buffer_index, named->generation);
     draft->expected = entry ? entry->address : 0;
     draft->found = entry ? entry->bytes : 0;
 }
@@ -63,28 +64,30 @@ static void on_fault(struct analyzer *analyzer, const struct event *event,
         draft.cause = place_of_event(analyzer, event);
     name_operand(analyzer, &draft);
     draft.cause.address = draft.near.known ? draft.near.address : draft.cause.address;
-    draft.seen = analyzer->first_failure;
+    draft.seen = analyzer->losses[event->device_index].first_failure;
     draft.order_id = draft.cause.event_id;
     /* On a lost device other streams may fault too: they are not the first. */
-    if (analyzer->first_fault_id != event->id)
-        draft.consequence_of = find_first(analyzer);
+    if (analyzer->losses[event->device_index].fault_id != event->id)
+        draft.consequence_of = find_first(analyzer, event->device_index);
     finding_add(analyzer, &draft);
 }
 
 /* The first call that says the device is lost is where the fault was seen. */
 static void on_failure(struct analyzer *analyzer, const struct event *event)
 {
-    if (analyzer->first_failure.event_id)
+    struct analyze_place *first = &analyzer->losses[event->device_index].first_failure;
+    if (first->event_id)
         return;
-    analyzer->first_failure = place_of_wait(analyzer, event);
+    *first = place_of_wait(analyzer, event);
     for (size_t i = 0; i < analyzer->result.finding_count && !analyzer->warming; i++) {
         struct finding *finding = &analyzer->result.findings[i];
         /* A foreign call that used freed memory need not be what the fault is about. */
         bool faulted = finding->hypothesis == HYPOTHESIS_KERNEL_FAULT ||
                        (finding->hypothesis == HYPOTHESIS_USE_AFTER_FREE &&
                         !finding->cause.foreign);
-        if (faulted && finding->seen.event_id == 0)
-            finding->seen = analyzer->first_failure;
+        if (faulted && finding->seen.event_id == 0 &&
+            finding->cause.device_index == event->device_index)
+            finding->seen = *first;
     }
 }
 
@@ -99,13 +102,14 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     if (event->kind != EVENT_FAULT)
         return;
     struct analyze_neighbourhood near = { 0 };
+    struct device_loss *loss = &analyzer->losses[event->device_index];
     if (event->fault.address_known != EVENT_ADDRESS_UNKNOWN)
-        ledger_neighbourhood(&analyzer->ledger, event->fault.address, &near);
+        ledger_neighbourhood(&analyzer->ledger, event->device_index, event->fault.address, &near);
     if (event->flags & EVENT_CAUGHT) {
         on_fault(analyzer, event, &near);
-    } else if (!analyzer->unplaced_fault.id) {
-        analyzer->unplaced_fault = *event; /* the crumbs are whole at the end */
-        analyzer->unplaced_near = near;
+    } else if (!loss->unplaced_fault.id) {
+        loss->unplaced_fault = *event; /* the crumbs are whole at the end */
+        loss->unplaced_near = near;
     }
 }
 
@@ -117,12 +121,12 @@ static void on_work(struct analyzer *analyzer, const struct work *work)
 
 /* ---- The end -------------------------------------------------------------------------------- */
 
-static const struct event *last_pending(const struct analyzer *analyzer)
+static const struct event *last_pending(const struct analyzer *analyzer, uint16_t device_index)
 {
     const struct history *history = &analyzer->history;
     for (uint64_t at = history->count; at > history_first(history); at--) {
         const struct event *event = &history_at(history, at - 1)->event;
-        if (event->outcome == EVENT_PENDING)
+        if (event->outcome == EVENT_PENDING && event->device_index == device_index)
             return event;
     }
     return NULL;
@@ -130,14 +134,18 @@ static const struct event *last_pending(const struct analyzer *analyzer)
 
 static void on_finish(struct analyzer *analyzer)
 {
-    if (analyzer->unplaced_fault.id)
-        on_fault(analyzer, &analyzer->unplaced_fault, &analyzer->unplaced_near);
+    for (uint32_t i = 0; i < EVENT_DEVICE_LIMIT; i++) {
+        const struct device_loss *loss = &analyzer->losses[i];
+        if (loss->unplaced_fault.id)
+            on_fault(analyzer, &loss->unplaced_fault, &loss->unplaced_near);
+    }
     /* Died after the fault and before anybody was told: where the process waited. */
-    const struct event *pending = last_pending(analyzer);
-    for (size_t i = 0; i < analyzer->result.finding_count && pending; i++) {
+    for (size_t i = 0; i < analyzer->result.finding_count; i++) {
         struct finding *finding = &analyzer->result.findings[i];
-        if (finding->hypothesis == HYPOTHESIS_KERNEL_FAULT && finding->seen.event_id == 0 &&
-            event_is_wait(pending->kind))
+        if (finding->hypothesis != HYPOTHESIS_KERNEL_FAULT || finding->seen.event_id != 0)
+            continue;
+        const struct event *pending = last_pending(analyzer, finding->cause.device_index);
+        if (pending && event_is_wait(pending->kind))
             finding->seen = place_of_wait(analyzer, pending);
     }
 }

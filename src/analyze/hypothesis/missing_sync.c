@@ -16,7 +16,8 @@ static void on_redeem(struct analyzer *analyzer, const struct event *event)
     if (event->outcome != EVENT_DONE)
         return;
     analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 1, 1);
-    const struct ticket_state *ticket = order_ticket(&analyzer->order, event->ticket.ticket);
+    const struct ticket_state *ticket = order_ticket(&analyzer->order, event->device_index,
+                                                     event->ticket.ticket);
     if (event->ticket.waited == 1 || (ticket && host_is_after(analyzer, event, ticket)))
         return;
     struct finding draft = finding_draft(HYPOTHESIS_MISSING_SYNC, FINDING_DIRECT);

@@ -12,12 +12,14 @@ uint64_t results_mix(uint64_t hash, uint64_t value)
 }
 
 /* Steps are counted from the first of the iteration. */
-uint64_t results_key(struct results *results, const struct event_scope *scope)
+uint64_t results_key(struct results *results, const struct event *call)
 {
+    const struct event_scope *scope = &call->scope;
     if (results->first_step < 0)
         results->first_step = scope->step;
     uint64_t step = (uint64_t)scope->step - (uint64_t)results->first_step;
-    uint64_t hash = results_mix(results_mix(1, results->run_key), step);
+    /* The first device's keys are those of recordings with one. */
+    uint64_t hash = results_mix(results_mix(call->device_index + 1u, results->run_key), step);
     hash = results_mix(hash, (uint32_t)scope->layer);
     for (size_t i = 0; i < sizeof(scope->tensor) && scope->tensor[i]; i++)
         hash = results_mix(hash, (uint8_t)scope->tensor[i]);
@@ -82,14 +84,15 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
     struct results *results = &analyzer->results;
     if (event->kind != EVENT_TICKET_REDEEM || event->outcome != EVENT_DONE || !results->in_run)
         return;
-    const struct ticket_state *ticket = order_ticket(&analyzer->order, event->ticket.ticket);
+    const struct ticket_state *ticket = order_ticket(&analyzer->order, event->device_index,
+                                                     event->ticket.ticket);
     uint64_t copy_id = ticket ? ticket->copy_id : event->cause_id;
     const struct history_entry *copy = history_find(&analyzer->history, copy_id);
     if (event->ticket.hash == 0 || !copy) {
         analyze_count(analyzer, HYPOTHESIS_NON_DETERMINISM, 0, event->ticket.hash != 0);
         return;
     }
-    uint64_t key = results_key(results, &copy->event.scope);
+    uint64_t key = results_key(results, &copy->event);
     uint32_t nth = idmap_find(&results->nth, key);
     nth = nth == IDMAP_NONE ? 0 : nth + 1;
     if (!idmap_set(&results->nth, key, nth)) {

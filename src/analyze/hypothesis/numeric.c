@@ -1,10 +1,12 @@
 /* numeric.c - values that are not finite, and the first launch that made them of finite ones. */
 #include "analyze/analyze_impl.h"
 
-static bool meets(const struct bad_range *bad, const struct event_access *access)
+static bool meets(const struct bad_range *bad, const struct event *launch,
+                  const struct event_access *access)
 {
     uint64_t a = bad->address, b = access->address;
-    return bad->bytes && (a < b ? b - a < bad->bytes : a - b < access->bytes);
+    return bad->bytes && bad->device_index == launch->device_index &&
+           (a < b ? b - a < bad->bytes : a - b < access->bytes);
 }
 
 static struct bad_range *bad_at(struct analyzer *analyzer, uint64_t place)
@@ -24,7 +26,7 @@ static int32_t find_source(struct analyzer *analyzer, const struct event *launch
     for (uint32_t i = 0; i < launch->access_count; i++)
         for (uint64_t at = first_bad(analyzer); at < analyzer->bad_range_count; at++)
             if (launch->accesses[i].mode & EVENT_READ &&
-                meets(bad_at(analyzer, at), &launch->accesses[i]))
+                meets(bad_at(analyzer, at), launch, &launch->accesses[i]))
                 return bad_at(analyzer, at)->finding;
     return -1;
 }
@@ -39,7 +41,7 @@ static void forget_outputs(struct analyzer *analyzer, const struct event *launch
         if (!(output->mode & EVENT_WRITE) || (!all && output != scanned))
             continue;
         for (uint64_t at = first_bad(analyzer); at < analyzer->bad_range_count; at++)
-            if (meets(bad_at(analyzer, at), output))
+            if (meets(bad_at(analyzer, at), launch, output))
                 bad_at(analyzer, at)->bytes = 0;
     }
 }
@@ -51,7 +53,7 @@ static void remember_outputs(struct analyzer *analyzer, const struct event *laun
         const struct event_access *output = &launch->accesses[i];
         if (output->mode & EVENT_WRITE)
             *bad_at(analyzer, analyzer->bad_range_count++) =
-                (struct bad_range){ output->address, output->bytes, finding };
+                (struct bad_range){ output->address, output->bytes, launch->device_index, finding };
     }
 }
 

@@ -11,7 +11,7 @@ static bool ranges_meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_byt
 static void check_host_ranges(struct analyzer *analyzer, const struct event *event)
 {
     struct order *order = &analyzer->order;
-    const struct stream_state *stream = order_stream(order, event->stream_index);
+    const struct stream_state *stream = order_stream(order, event);
     uint32_t count = order->ticket_count < TICKET_LIMIT ? order->ticket_count : TICKET_LIMIT;
     if (!event->copy.host_address || !event->copy.bytes || !stream)
         return;
@@ -19,10 +19,11 @@ static void check_host_ranges(struct analyzer *analyzer, const struct event *eve
         const struct ticket_state *ticket = &order->tickets[i];
         /* A copy in that takes a slot in use is staging_reuse.c's. */
         if (ticket->use != TICKET_LANDING ||
-            (ticket->object == event->copy.ticket && event->kind != EVENT_COPY_OUT) ||
+            (ticket->ticket == event->copy.ticket && ticket->device_index == event->device_index &&
+             event->kind != EVENT_COPY_OUT) ||
             !ranges_meet(ticket->host_address, ticket->bytes, event->copy.host_address,
                          event->copy.bytes) ||
-            ticket->stream == event->stream_index ||
+            ticket->stream == order_place_of(order, event) ||
             vclock_covers(&stream->clock, ticket->stream, ticket->tick))
             continue;
         struct finding draft = finding_draft(HYPOTHESIS_OVERLAPPING_COPIES, FINDING_DIRECT);

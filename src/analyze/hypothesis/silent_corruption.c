@@ -19,14 +19,16 @@ static void on_canary(struct analyzer *analyzer, const struct event *event)
     draft.cause.bytes = event->canary.damaged_bytes;
     const struct ledger_entry *entry = NULL;
     if (event->access_count)
-        entry = ledger_find_generation(&analyzer->ledger, event->accesses[0].buffer_index,
+        entry = ledger_find_generation(&analyzer->ledger, event->device_index,
+                                       event->accesses[0].buffer_index,
                                        event->accesses[0].generation);
     if (entry)
         event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), entry->name);
     draft.other = place_of_event(analyzer, event);
     draft.expected = event->canary.buffer_bytes;
     draft.found = (uint64_t)event->canary.offset;
-    ledger_neighbourhood(&analyzer->ledger, event->canary.address, &draft.near);
+    ledger_neighbourhood(&analyzer->ledger, event->device_index, event->canary.address,
+                         &draft.near);
     finding_add(analyzer, &draft);
 }
 

@@ -6,9 +6,9 @@
 static bool is_overlap(const struct order *order, const struct ticket_state *ticket,
                        const struct event *event)
 {
-    const struct stream_state *stream = order_stream(order, event->stream_index);
+    const struct stream_state *stream = order_stream(order, event);
     return event->kind == EVENT_COPY_OUT && ticket->use == TICKET_LANDING && stream &&
-           ticket->stream != event->stream_index &&
+           ticket->stream != order_place_of(order, event) &&
            !vclock_covers(&stream->clock, ticket->stream, ticket->tick);
 }
 
@@ -18,8 +18,8 @@ static void on_copy(struct analyzer *analyzer, const struct event *event)
     const struct order *order = &analyzer->order;
     if (event->flags & EVENT_FOREIGN)
         return; /* has no tickets; its memory is looked at by the observer */
-    const struct ticket_state *ticket = event->copy.ticket ? order_ticket(order, event->copy.ticket)
-                                                           : NULL;
+    const struct ticket_state *ticket =
+        event->copy.ticket ? order_ticket(order, event->device_index, event->copy.ticket) : NULL;
     if (!ticket || !order_slot_busy(order, ticket, event) || is_overlap(order, ticket, event))
         return;
     struct finding draft = finding_draft(HYPOTHESIS_STAGING_REUSE, FINDING_DIRECT);
@@ -34,7 +34,7 @@ static void on_copy(struct analyzer *analyzer, const struct event *event)
 /* The host memory that a queued copy reads was rewritten: its digest is another one. */
 static void on_source_changed(struct analyzer *analyzer, const struct event *event)
 {
-    const struct stream_state *stream = order_stream(&analyzer->order, event->stream_index);
+    const struct stream_state *stream = order_stream(&analyzer->order, event);
     struct finding draft = finding_draft(HYPOTHESIS_STAGING_REUSE, FINDING_DIRECT);
     /* Which copy reads what was rewritten too early is known, and that nothing waited for it. */
     draft.attribution = FINDING_CULPRIT;

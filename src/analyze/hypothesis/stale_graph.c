@@ -9,7 +9,7 @@ static const struct graph *graph_of(struct analyzer *analyzer, const struct even
 {
     const struct graph *graph = graphs_find(&analyzer->graphs, event->cause_id);
     if (!graph)
-        graph = graphs_find_handle(&analyzer->graphs, event->graph.handle);
+        graph = graphs_find_handle(&analyzer->graphs, event->device_index, event->graph.handle);
     if (!graph)
         graph = graphs_find(&analyzer->graphs, analyzer->graphs.last_ended);
     return graph;
@@ -17,10 +17,11 @@ static const struct graph *graph_of(struct analyzer *analyzer, const struct even
 
 /* Other memory lies there now. A program that checks its addresses before it launches a graph again
  * (some engines do) may rightly go on with it. */
-static bool is_taken_again(const struct analyzer *analyzer, const struct event_access *access)
+static bool is_taken_again(const struct analyzer *analyzer, uint16_t device_index,
+                           const struct event_access *access)
 {
     struct analyze_neighbourhood near = { 0 };
-    ledger_neighbourhood(&analyzer->ledger, access->address, &near);
+    ledger_neighbourhood(&analyzer->ledger, device_index, access->address, &near);
     return near.live.bytes != 0;
 }
 
@@ -33,14 +34,16 @@ static bool find_stale(struct analyzer *analyzer, const struct event *event, str
         for (uint32_t j = 0; j < record->access_count; j++) {
             const struct event_access *access = &record->accesses[j];
             const struct ledger_entry *entry = ledger_find_generation(
-                &analyzer->ledger, access->buffer_index, access->generation);
-            const struct ledger_entry *now = ledger_find(&analyzer->ledger, access->buffer_index);
+                &analyzer->ledger, record->device_index, access->buffer_index, access->generation);
+            const struct ledger_entry *now = ledger_find(&analyzer->ledger, record->device_index,
+                                                         access->buffer_index);
             if ((entry && !entry->destroyed_id) || (!entry && !now))
                 continue;
             if (record->kind == EVENT_LAUNCH && (record->flags & EVENT_FOREIGN)) {
                 draft->certainty = FINDING_POSSIBLE;
                 finding_set_reason(draft, REASON_KERNEL_ACCESS);
-            } else if ((record->flags & EVENT_FOREIGN) && is_taken_again(analyzer, access)) {
+            } else if ((record->flags & EVENT_FOREIGN) &&
+                       is_taken_again(analyzer, record->device_index, access)) {
                 draft->certainty = FINDING_POSSIBLE;
                 finding_set_reason(draft, REASON_ADDRESS_REUSED);
             }

@@ -14,7 +14,7 @@ static struct analyze_place find_free(const struct analyzer *analyzer, const str
     for (uint64_t age = 0; age < count; age++) {
         const struct ledger_entry *entry =
             &ledger->freed[(ledger->freed_count - 1 - age) % LEDGER_FREED_LIMIT];
-        if (entry->generation != generation ||
+        if (entry->device_index != event->device_index || entry->generation != generation ||
             (access && access->buffer_index != entry->buffer_index))
             continue;
         if (found && !access) /* two of that generation: it may be either */
@@ -49,7 +49,7 @@ static void on_fault(struct analyzer *analyzer, const struct event *event,
     event_set_text(draft.cause.buffer, sizeof(draft.cause.buffer), draft.near.freed.name);
     draft.other = place_of_id(analyzer, draft.near.freed.destroyed_id, 0);
     draft.other.kind = EVENT_BUFFER_DESTROY;
-    draft.seen = analyzer->first_failure;
+    draft.seen = analyzer->losses[event->device_index].first_failure;
     finding_add(analyzer, &draft);
 }
 
@@ -58,15 +58,17 @@ static void on_caught(struct analyzer *analyzer, const struct event *event)
     struct analyze_neighbourhood near;
     if (event->fault.address_known == EVENT_ADDRESS_UNKNOWN)
         return;
-    ledger_neighbourhood(&analyzer->ledger, event->fault.address, &near);
+    ledger_neighbourhood(&analyzer->ledger, event->device_index, event->fault.address, &near);
     on_fault(analyzer, event, &near);
 }
 
 static void on_finish(struct analyzer *analyzer)
 {
-    const struct event *fault = &analyzer->unplaced_fault;
-    if (fault->id && !(fault->flags & EVENT_FOREIGN))
-        on_fault(analyzer, fault, &analyzer->unplaced_near);
+    for (uint32_t i = 0; i < EVENT_DEVICE_LIMIT; i++) {
+        const struct event *fault = &analyzer->losses[i].unplaced_fault;
+        if (fault->id && !(fault->flags & EVENT_FOREIGN))
+            on_fault(analyzer, fault, &analyzer->losses[i].unplaced_near);
+    }
 }
 
 static void on_event(struct analyzer *analyzer, const struct event *event)
