@@ -393,10 +393,21 @@ static enum status run_job(const struct job *job, bool *ret_failed, struct error
     return status;
 }
 
+/* The program's handlers ask it to finish what it does. A worker is ended by a signal, and its
+ * auditor says so. */
+static void end_by_signals(void)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction plain = { .sa_handler = SIG_DFL };
+    for (size_t i = 0; i < COUNT_OF(signals); i++)
+        sigaction(signals[i], &plain, NULL);
+}
+
 enum status campaign_worker(const char *job_path, bool *ret_failed, struct error *err)
 {
     struct job job;
     enum status status;
+    end_by_signals();
     TRY(job_read(job_path, &job, err));
     /* Must not outlive its auditor; which may have died before we could ask. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || (uint64_t)getppid() != job.auditor_pid)

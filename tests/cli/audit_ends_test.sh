@@ -142,6 +142,17 @@ expect_summary "': killed by signal 9 (SIGKILL)' in j['headline']['en'] and 'row
 expect_summary "': terminado por la señal 9 (SIGKILL)' in j['headline']['es']"
 expect_stdout "Not decided: row B ended after"
 rm -rf artifacts
+last="audit, its worker asked to end"
+"${audit[@]}" --matrix B:audit:4000 >"$captured/out" 2>"$captured/err" &
+auditor=$!
+wait_for_file "artifacts/*/*/run/B.results.jsonl"
+wait_until pgrep -P "$auditor" >/dev/null
+wait_until grep -q '"run"' artifacts/*/*/run/B.results.jsonl
+kill -TERM "$(pgrep -P "$auditor" | head -1)"
+wait "$auditor"
+[ $? -eq 4 ] || fail "expected exit status 4"
+expect_summary "[(r['ending'], r['signal']) for r in j['rows']] == [('killed', 15)]"
+rm -rf artifacts
 last="audit, its worker stopped"
 "${audit[@]}" --matrix B:audit:4000 --hang-limit 1 >"$captured/out" 2>"$captured/err" &
 auditor=$!
