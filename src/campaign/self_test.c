@@ -96,6 +96,12 @@ static enum status run_job(struct bench *bench, struct job *job, struct child_ou
         *ret_analyzer = NULL;
     unlink(flight); /* tens of megabytes each */
     job->flight = NULL;
+    if (!status && ret_outcome->missing[0]) {
+        status = error_set(err, STATUS_IO, "the self-test of %s cannot be judged: %s", job->label,
+                           ret_outcome->missing);
+        analyzer_destroy(*ret_analyzer);
+        child_outcome_release(ret_outcome);
+    }
     return status;
 }
 

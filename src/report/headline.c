@@ -47,6 +47,15 @@ static void add_ended(const struct report_row *row, bool is_defect, enum report_
     text_release(&ending);
 }
 
+/* The first row of which evidence could not be kept. */
+static const struct report_row *find_unrecorded(const struct report_facts *facts)
+{
+    for (size_t i = 0; i < facts->row_count; i++)
+        if (facts->rows[i].missing && !facts->rows[i].unfired)
+            return &facts->rows[i];
+    return NULL;
+}
+
 /* Of a planted fault that nothing shows, that is the news. */
 static enum word inconclusive_word(const struct report_facts *facts, uint64_t open_count)
 {
@@ -102,6 +111,13 @@ void report_headline(const struct report_facts *facts, enum report_language lang
     if (ended && (facts->verdict.outcome == AUDIT_DEFECT_SEEN ||
                   facts->verdict.outcome == AUDIT_INCONCLUSIVE)) {
         add_ended(ended, facts->verdict.outcome == AUDIT_DEFECT_SEEN, language, text);
+        return;
+    }
+    const struct report_row *unrecorded = find_unrecorded(facts);
+    if (unrecorded && facts->verdict.outcome == AUDIT_INCONCLUSIVE) {
+        const char *arguments[] = { unrecorded->label, unrecorded->missing };
+        words_fill(text, words_get(language, WORD_HEADLINE_UNRECORDED), arguments,
+                   COUNT_OF(arguments));
         return;
     }
     snprintf(done, sizeof(done), "%" PRIu64, facts->verdict.iterations);

@@ -109,8 +109,14 @@ static void test_row_that_ended(void **state)
         "Not decided: row B ended after 7 of 50 iterations: killed by signal 9 (SIGKILL)",
         "Sin decidir: la fila B terminó tras 7 de 50 iteraciones: terminado por la señal "
         "9 (SIGKILL)");
-    specimen->facts.rows = rows + 2;
+    /* Nothing is looked at where the disk is full. */
+    const struct report_row full = { .label = "B", .missing = "run/B.flight: no space left" };
+    specimen->facts.rows = &full;
     specimen->facts.row_count = 1;
+    check_headline(&specimen->facts,
+                   "Not decided: row B could not be recorded: run/B.flight: no space left",
+                   "Sin decidir: no se pudo grabar la fila B: run/B.flight: no space left");
+    specimen->facts.rows = rows + 2;
     settle(specimen, AUDIT_DEFECT_SEEN, 0);
     check_headline(&specimen->facts,
                    "Row C ended after 0 of 1 iteration, and no finding says why: hung: no progress",
