@@ -1,7 +1,7 @@
 /* cmd_bench.c - greta bench: the speed of a model, in the format of llama-bench. Prompts are
- * arbitrary tokens, and so is the first token of a sequence; after that it takes the likeliest one,
- * as greedy decoding does. Tokenizing and sampling are not measured. The first run of each test is
- * a warm-up. */
+ * arbitrary tokens. Decode goes on from the prompt of its test, or else from one arbitrary token,
+ * and takes the likeliest token each time, as greedy decoding does. Tokenizing and sampling are not
+ * measured. The first run of each test is a warm-up. */
 #include "campaign/campaign.h"
 #include "cli/audit_options.h"
 #include "cli/bench_cost.h"
@@ -363,8 +363,9 @@ const struct cli_command cli_bench = {
         "mean and standard deviation in the format of llama-bench, so that both can be compared: "
         "columns, JSON keys and options have the same names. The speed of a machine changes from "
         "minute to minute: compare only what was measured in turn. Prompts are arbitrary tokens; "
-        "decode begins with an arbitrary token and then takes the likeliest one; on a GPU the next "
-        "step is queued before that one is waited for, as greta infer --greedy does it.\n\n"
+        "decode goes on from the prompt of its test (-pg), or else from one arbitrary token, and "
+        "takes the likeliest token each time; on a GPU the next step is queued before that one is "
+        "waited for, as greta infer --greedy does it.\n\n"
         "--audit-cost measures the audit levels: a model is open for each of off, log and guard, "
         "they decode in turn, and each run is compared with the run without audit of the same "
         "round. The weights are in memory twice (guard has its own copy).\n\n"

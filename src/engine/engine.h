@@ -129,8 +129,7 @@ MUST_CHECK enum status engine_argmax(struct engine *engine, int32_t *ids, struct
 /* The same in two halves, so that the next batch (of ENGINE_TOKEN_FROM_DEVICE) can be queued before
  * the host has the ids. With one step always queued ahead the device never idles between two:
  *
- *     forward(known) submit   forward(FROM_DEVICE) submit wait   forward(FROM_DEVICE) submit wait
- * ...
+ *     forward(known) submit, then again and again: forward(FROM_DEVICE) submit wait
  *
  * engine_argmax_submit queues the argmax of the last batch, at most once for each batch; the batch
  * must have rows of logits. STATUS_LIMIT if ENGINE_ARGMAX_LIMIT are pending. engine_argmax_wait
