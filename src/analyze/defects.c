@@ -292,6 +292,8 @@ enum finding_ranking finding_ranking(const struct finding *finding)
         return RANKING_BEGUN_FIRST;
     case REASON_INPUT_NOT_SCANNED:
         return RANKING_DATA_FLOW;
+    case REASON_CANARY_WINDOW:
+        return RANKING_NEAR_DAMAGE;
     default:
         return RANKING_CALL_ORDER;
     }
@@ -305,6 +307,7 @@ const char *finding_ranking_name(enum finding_ranking ranking)
         [RANKING_BEGUN_FIRST] = "begun-first",
         [RANKING_CALL_ORDER] = "call-order",
         [RANKING_DATA_FLOW] = "data-flow",
+        [RANKING_NEAR_DAMAGE] = "near-damage",
     };
     _Static_assert(COUNT_OF(names) == RANKING_COUNT, "every ranking has a name");
     ASSERT((unsigned)ranking < RANKING_COUNT);

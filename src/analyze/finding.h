@@ -261,7 +261,8 @@ enum finding_ranking {
     RANKING_NEAR_ADDRESS,
     RANKING_BEGUN_FIRST, /* those known to have begun, then in the order of their calls */
     RANKING_CALL_ORDER,
-    RANKING_DATA_FLOW, /* where the values were seen, then what wrote its inputs */
+    RANKING_DATA_FLOW,   /* where the values were seen, then what wrote its inputs */
+    RANKING_NEAR_DAMAGE, /* those that write nearest to a damaged canary */
     RANKING_COUNT
 };
 enum finding_ranking finding_ranking(const struct finding *finding);

@@ -1,5 +1,5 @@
-/* finding_words.h - the sentences about findings, as templates (template.h); words/defects.c and
- * words/clauses.c have them. The names in braces are those of finding_fill.c and of the finding's
+/* finding_words.h - the sentences about findings, as templates (template.h); words/defects.def and
+ * words/clauses.def have them. The names in braces are those of finding_fill.c and of the finding's
  * parameters (finding_defect_info). */
 #ifndef GRETA_REPORT_FINDING_WORDS_H
 #define GRETA_REPORT_FINDING_WORDS_H

@@ -126,6 +126,13 @@ static void test_findings_are_data(void **state)
     /* It would be an operand of one of them. */
     assert_true(json_is_null(json_object_get(first, "miss")));
     json_decref(root);
+
+    finding->hypothesis = HYPOTHESIS_SILENT_CORRUPTION;
+    finding->reason = REASON_CANARY_WINDOW;
+    first = first_finding(specimen, &root);
+    assert_string_equal(text_at(first, "defect"), "write-outside-buffer");
+    assert_string_equal(text_at(first, "ranking"), "near-damage");
+    json_decref(root);
     free(specimen);
 }
 
