@@ -58,7 +58,7 @@ static enum status create(struct device *device, const void *imported, uint64_t 
     if (bytes == 0)
         return call_refuse(&call, EVENT_CHECK_BYTES, EVENT_NO_OPERAND, 1, 0, err, STATUS_REFUSED,
                            "buffer %s: expected at least 1 byte, found 0", name);
-    /* The place first: so the event comes behind all events of the buffer that was there before. */
+    /* The slot is taken first, so that the event follows all events of the slot's last buffer. */
     pthread_mutex_lock(&device->lock);
     uint32_t index = slot_take(&device->buffers);
     pthread_mutex_unlock(&device->lock);
@@ -125,7 +125,7 @@ enum status device_buffer_seal(struct device *device, struct device_buffer buffe
                : error_set(err, STATUS_REFUSED, "seal: expected a living buffer, found a dead one");
 }
 
-/* Bytes beside a buffer that something overwrote: an event of its own, caused by nobody we know. */
+/* Reports damaged bytes around a buffer as an event of its own, whose cause is not known. */
 static void tell_damage(struct device *device, const struct buffer_slot *slot,
                         struct device_buffer buffer, struct device_site site)
 {

@@ -63,7 +63,7 @@ void call_init(struct call *call, struct device *device, enum event_kind kind,
     call->told = false;
     call->what = event_kind_name(kind);
     struct event *event = &call->event;
-    /* Fields of one word only, where nobody listens: the rest is for the observer. */
+    /* Without an observer only these fields are used, and clearing the rest would cost too much. */
     event->id = 0;
     event->access_count = 0;
     event->kind = (uint8_t)kind;

@@ -67,7 +67,7 @@ uint32_t slot_generation_locking(struct device *device, const struct device_slot
 
 /* ---- A call and its event ------------------------------------------------------------------- */
 
-/* Lives on the caller's stack from begin to end. */
+/* On the caller's stack from begin to end. */
 struct call {
     struct device *device;
     struct event event;
@@ -75,19 +75,19 @@ struct call {
     const char *what; /* the call in messages; static, or of the caller's frame */
 };
 
-/* Fills kind, site, time, id. No event is told yet. */
+/* Fills kind, site, time and id. Reports nothing yet. */
 void call_init(struct call *call, struct device *device, enum event_kind kind,
                struct device_site site);
 void call_scope(struct call *call, const struct stream_slot *stream, uint32_t stream_index);
-/* The same call becomes another event, which begins now: the next piece of a copy. */
+/* The call becomes another event, which begins now: the next chunk of a copy. */
 void call_again(struct call *call);
-/* Tells the begin: the last thing before the backend is asked. */
+/* Reports the begin, right before the backend is called. */
 void call_begin(struct call *call);
 /* Reports the end with the outcome of the backend; returns status. A lost device is named as the
  * event's cause and described in the words of the call. */
 enum status call_end(struct call *call, enum status status, struct error *err);
 
-/* Refuses: tells the observer which check said no with which numbers. The words follow. */
+/* Refuses the call: sets err, and reports which check failed with which numbers. */
 #define call_refuse(call, check, operand, expected, found, err, status, ...)                       \
     (error_set_at((err), (status), __FILE__, __LINE__, __VA_ARGS__),                               \
      call_refused((call), (check), (operand), (expected), (found)), (status))
@@ -96,29 +96,29 @@ void call_refused(struct call *call, enum event_check check, uint32_t operand, u
 /* Keeps the first refusal of a destroy, which has no status of its own, for device_check. */
 void device_keep_refusal(struct device *device, const struct error *err);
 
-/* STATUS_OK, or refuses because the device is lost. `what` names the call as the seeds do: "RoPE
- * launch failed: an illegal memory access was encountered". */
+/* Refuses the call if the device is lost. `what` names the call: "RoPE launch failed: an illegal
+ * memory access was encountered". */
 MUST_CHECK enum status call_check_lost(struct call *call, const char *what, struct error *err);
 
-/* After a wait: the fault it was ended by, if any. */
+/* After a wait: fails if a fault ended it. */
 MUST_CHECK enum status call_fail_if_lost(struct call *call, const char *what, struct error *err);
 /* The code of an error goes to the event, with whose it is. */
 void call_set_code(struct call *call, const struct error *err);
 
-/* Tells traps that kernels left since last asked. */
+/* Reports the traps that kernels have left since the last time. */
 void device_tell_traps(struct device *device);
 
 bool device_is_observed(const struct device *device);
-/* A thing that is not a call: told once, as an end. The id and times are filled in. */
+/* Reports something that is not a call, once, as an end. Fills in id and times. */
 void device_tell(struct device *device, struct event *event);
 
-/* Refuses a lost device and a dead handle; else locks the stream, which the caller unlocks, and
- * gives the event its scope. */
+/* Refuses a lost device and a dead handle. Otherwise locks the stream, which the caller unlocks,
+ * and sets the scope of the event. */
 MUST_CHECK enum status call_lock_stream(struct call *call, struct device_stream stream,
                                         const char *what, struct stream_slot **ret_stream,
                                         struct error *err);
 void call_unlock_stream(struct stream_slot *stream);
-/* Refuses while a graph is recorded on the stream. */
+/* Refuses while the stream is recording a graph. */
 MUST_CHECK enum status call_refuse_capture(struct call *call, const struct stream_slot *stream,
                                            const char *what, struct error *err);
 
@@ -252,7 +252,7 @@ static inline bool device_is_tampered(const struct device *device)
     return device->tamper.before != NULL;
 }
 
-/* Fills kind, op, scope; asks `before`. False: the call is not to be made. */
+/* Fills kind, op and scope and calls `before`. False: the call must not be made. */
 bool tamper_before(struct device *device, struct device_tampered *call);
 void tamper_after(struct device *device, struct device_tampered *call, enum status status,
                   uint64_t event_id);
@@ -275,12 +275,12 @@ struct graph_builder {
     size_t buffer_count, buffer_capacity;
 };
 
-/* Adds a command of the call to the graph being recorded, with the buffers it names. */
+/* Adds a command of the call, and the buffers it names, to the graph being recorded. */
 MUST_CHECK enum status graph_record(struct graph_builder *builder, const struct call *call,
                                     const struct device_command *command,
                                     const struct device_view *views, size_t view_count,
                                     struct error *err);
-/* Gives a recorded launch event the graph's id, so that its template is kept. */
+/* The graph's id, for the events of recorded launches. */
 uint64_t graph_builder_id(const struct graph_builder *builder);
 void graph_slot_release(struct device *device, struct graph_slot *slot);
 void graph_builder_destroy(struct graph_builder *builder); /* NULL is fine */
@@ -299,12 +299,12 @@ void device_end_alone(struct device *device);
 MUST_CHECK enum status call_settle(const struct call *call, const struct stream_slot *stream,
                                    struct error *err);
 
-/* Gives the stream a command; where options.serialise, waits for it, and other threads give theirs
- * after that. */
+/* Submits a command. With options.serialise, waits for it before other threads can submit theirs.
+ */
 MUST_CHECK enum status call_submit_alone(const struct call *call, const struct stream_slot *stream,
                                          const struct device_command *command, struct error *err);
 
-/* Runs a command, or records it where the stream is recording. `views` name its buffers. */
+/* Submits a command, or records it if the stream is recording. `views` name its buffers. */
 MUST_CHECK enum status call_submit(struct call *call, struct stream_slot *stream,
                                    const struct device_command *command,
                                    const struct device_view *views, size_t view_count,

@@ -236,7 +236,7 @@ void graph_slot_release(struct device *device, struct graph_slot *slot)
 {
     if (slot->impl)
         device->methods->graph_destroy(device, slot->impl);
-    pthread_mutex_lock(&device->lock); /* whoever looks up a trap's launch reads it */
+    pthread_mutex_lock(&device->lock); /* the lookup of a trap's launch reads it */
     struct graph_builder *recorded = slot->recorded;
     slot->recorded = NULL;
     pthread_mutex_unlock(&device->lock);

@@ -49,7 +49,7 @@ static bool add_buffer(struct graph_builder *builder, struct device_buffer buffe
     return true;
 }
 
-/* Room for what the next command is told as, where it will be told again. */
+/* Makes room for the event of the next command, if replays will report it again. */
 static bool keep_event(struct graph_builder *builder, const struct call *call)
 {
     if (!call->device->options.serialise || !device_is_observed(call->device))

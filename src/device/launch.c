@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What is known of the operands' buffers, all asked for at once: between two tokens the weights
- * went through the caches, and one after the other these lines cost more than the checks. */
+/* Prefetches the slots of all operands' buffers at once. Between two tokens the weights have passed
+ * through the caches, and missing these lines one by one would cost more than the checks. */
 static void fetch_operands(const struct device *device, const struct device_launch *launch)
 {
     for (uint32_t i = 0; i < launch->operand_count && i < DEVICE_OPERAND_LIMIT; i++)

@@ -1,4 +1,4 @@
-/* staging.c - see staging.h. Takes its own lock; of the common layer it calls only what tells. */
+/* staging.c - see staging.h. Takes its own lock; calls the common layer only to report events. */
 #include "device/staging.h"
 
 #include <inttypes.h>
@@ -13,8 +13,8 @@ struct device_staging_ring {
     struct staging_slot *last; /* given out; NULL: none yet */
 };
 
-/* Slots that have memory from the beginning: what a loop of small copies needs, and enough to see
- * that such memory can be had. */
+/* Slots that get their memory at open: what a loop of small copies needs, and enough to find out
+ * that such memory is available. */
 #define MADE_AT_ONCE 2u
 
 static enum status make_memory(struct device *device, struct staging_slot *slot, struct error *err)
@@ -83,8 +83,8 @@ static struct staging_slot *find_own_leaving(const struct device_staging_ring *r
     return oldest;
 }
 
-/* With the lock held: the slot whose copy in was queued first, of those behind `after`; NULL: none.
- */
+/* With the lock held: of the slots queued after `after` (NULL: of all), the one whose copy in was
+ * queued first; NULL if there is none. */
 static struct staging_slot *find_oldest_leaving(const struct device_staging_ring *ring,
                                                 const struct staging_slot *after)
 {
@@ -98,8 +98,8 @@ static struct staging_slot *find_oldest_leaving(const struct device_staging_ring
     return oldest;
 }
 
-/* With the lock held: a slot whose copy is done, of those behind the oldest, whose is not. Copies
- * of the same stream come after it and need not be asked for. */
+/* With the lock held: a slot whose copy is done although that of `oldest` is not. Copies of the
+ * same stream as `oldest` cannot be done before it and are not checked. */
 static struct staging_slot *find_left(struct device *device, const struct staging_slot *oldest)
 {
     struct staging_slot *slot = find_oldest_leaving(device->staging, oldest);
@@ -121,9 +121,9 @@ static struct staging_slot *find_unused(const struct device_staging_ring *ring)
     return found;
 }
 
-/* With the lock held. The oldest copy is asked first: of one stream none is done before, and its
- * memory is still in the processor's caches where copies are few and small. A stream that has
- * copies of its own under way leaves those of others to them. */
+/* With the lock held. The oldest copy is checked first: no other of its stream is done before it,
+ * and if copies are few and small its memory is still in the caches. A stream with copies in flight
+ * leaves the slots of other streams to them. */
 static struct staging_slot *find_free(struct device *device, const void *stream)
 {
     struct device_staging_ring *ring = device->staging;

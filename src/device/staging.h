@@ -3,12 +3,13 @@
  *     free --take--> filling (copy in) --queued--> leaving --mark passed--> free
  *     free --take--> landing (copy out, queued) --redeem--> held --release--> free
  *
- * A slot of a copy in belongs to whoever fills it until it is queued, then to the queue until its
- * mark is passed; one of a copy out belongs to its ticket until that is released. Nobody waits for
- * a ticket of his own: with all slots held a copy is told to come back later.
+ * For a copy in, the slot belongs to the thread that fills it, and from queueing on to the queue,
+ * until its mark is passed. For a copy out, it belongs to its ticket until that is released. A
+ * caller never waits on its own ticket: when tickets hold all slots, a copy is refused with
+ * STATUS_BUSY.
  *
- * Pinned memory takes milliseconds to make: where nobody said how many slots he wants, most get
- * theirs when they are wanted for the first time. One that cannot have any is not used. */
+ * Pinned memory takes milliseconds to make. Unless the caller chose the number of slots, most get
+ * their memory at first use. A slot whose memory cannot be made is not used. */
 #ifndef GRETA_DEVICE_STAGING_H
 #define GRETA_DEVICE_STAGING_H
 
@@ -26,24 +27,24 @@ enum staging_state {
 struct staging_slot {
     enum staging_state state;
     uint32_t generation;          /* odd while taken */
-    void *memory;                 /* staging_slot_bytes of it; NULL: not made yet */
-    void *mark;                   /* the backend's: passed when the queued copy is done */
+    void *memory;                 /* staging_slot_bytes; NULL: not made yet */
+    void *mark;                   /* of the backend; passed when the queued copy is done */
     uint64_t bytes;               /* of the copy */
     uint64_t event_id;            /* of the copy */
-    uint32_t stream_index;        /* of a copy in; where somebody listens */
-    const void *stream;           /* of a copy in that is queued: the backend's, compared only */
-    uint64_t order;               /* of taking: the smallest is the oldest */
-    struct transfer_check *check; /* of a copy out that is verified and was not read yet */
+    uint32_t stream_index;        /* copy in only; set if there is an observer */
+    const void *stream;           /* queued copy in: the backend's stream, only compared */
+    uint64_t order;               /* in which slots were taken; the smallest is the oldest */
+    struct transfer_check *check; /* copy out that is verified and not yet read */
 };
 
-/* A free slot, now in `state`: STAGING_FILLING or STAGING_LANDING. If none is free: waits for the
- * oldest copy in, or NULL where all belong to tickets (*ret_in_use of them). Who fills slots
- * already does not wait, so that he goes on with those: NULL then. stream: of a copy in, the
- * backend's: its own earlier copies are asked and waited for before those of others, so that
- * threads with a stream each do not all ask for the same. NULL: of none. */
+/* Takes a free slot and puts it into `state`: STAGING_FILLING or STAGING_LANDING. If none is free
+ * and `waits`, waits for the oldest copy in. NULL if all slots belong to tickets (*ret_in_use of
+ * them), or if `waits` is false: a caller that is already filling slots goes on with those. stream:
+ * for a copy in, the backend's stream. Its own earlier copies are checked and waited for first, so
+ * that threads with a stream each do not all wait for the same slot. May be NULL. */
 struct staging_slot *staging_take(struct device *device, enum staging_state state,
                                   const void *stream, bool waits, uint32_t *ret_in_use);
-/* The copy in from a filled slot is queued, and its mark behind it. */
+/* Called when the copy in from a filled slot is queued, followed by its mark. */
 void staging_queued(struct device *device, struct staging_slot *slot);
 void staging_give_back(struct device *device, struct staging_slot *slot);
 

@@ -50,8 +50,8 @@ static enum status refuse_dead(struct call *call, struct device_buffer buffer, u
                        operand_name, now % 2 ? slot->name : "nothing", buffer.generation, now);
 }
 
-/* What was asked for, before it is known to be right: a refusal names its buffer too. NULL if there
- * is no room. */
+/* Adds the access to the event before it has been checked, so that a refusal names its buffer as
+ * well. NULL if there is no room. */
 static struct event_access *note_asked(struct call *call, const struct device_view *view,
                                        uint32_t operand, uint8_t mode)
 {

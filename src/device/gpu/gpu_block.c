@@ -1,10 +1,10 @@
 /* gpu_block.c - many buffers out of one allocation.
  *
- * The runtimes take about a tenth of a millisecond to allocate, under a lock that copies want too:
- * for the tensors of a model that is a third of the time their bytes take on the link. So memory
- * for buffers that are known to follow is allocated and cleared at once, and they are cut from it,
- * one behind the other. What is given back is not used again; the block goes with the last of them.
- * The device's lock guards blocks. */
+ * A runtime takes about a tenth of a millisecond for an allocation and holds a lock that copies
+ * need as well. For the tensors of a model that adds up to a third of the time that their bytes
+ * take on the link. So memory for buffers that are known to follow is allocated and cleared at
+ * once, and they are cut from it one after the other. Freed parts are not reused; the block is
+ * freed with its last buffer. The device's lock guards blocks. */
 #include "device/gpu/gpu_impl.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ void gpu_memory_reserve(struct device *device, uint64_t bytes)
     struct gpu_device *gpu = gpu_of(device);
     const struct gpu_runtime *runtime = &gpu->runtime;
     const struct device_options *options = &device->options;
-    /* What is watched stands by itself: beside it are guards, and it is gone when it is freed. */
+    /* An audited buffer needs an allocation of its own, with guards, that goes when it is freed. */
     if (bytes == 0 || options->guards || options->poison || options->quarantine_bytes)
         return;
     struct gpu_block *block = calloc(1, sizeof(*block));
@@ -42,7 +42,7 @@ void gpu_memory_reserve(struct device *device, uint64_t bytes)
     gpu_enter(gpu);
     pthread_mutex_lock(&gpu->lock);
     close_block(gpu);
-    /* What fails here is told by the buffers' own creation: this is for speed only. */
+    /* A failure shows when the buffers are created; this is only for speed. */
     block->bytes = bytes;
     if (runtime->memory_create(runtime->self, bytes, &block->base)) {
         free(block);

@@ -1,5 +1,5 @@
-/* gpu_completions.c - tells the observer when queued work is done: a thread that waits for one
- * event of the runtime after the other, in the order they were recorded. */
+/* gpu_completions.c - reports to the observer when queued work is done. A thread waits for the
+ * runtime's events, one after the other in the order in which they were recorded. */
 #include "device/gpu/gpu_impl.h"
 
 #include <stdlib.h>

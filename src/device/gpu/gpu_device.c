@@ -7,11 +7,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Of a slot where nothing is asked for: what is paid for each copy is little beside its time on the
- * link. */
+/* The default size of a slot: large enough that the fixed cost of a copy is small compared with its
+ * time on the link. */
 #define SLOT_BYTES ((uint64_t)2 << 20)
-/* Where no number is asked for: two for each of twelve threads that upload weights, made when they
- * are wanted. */
+/* The default number of slots: two for each of twelve threads that upload weights. They are made at
+ * first use. */
 #define SLOT_COUNT 24u
 
 /* ---- Staging -------------------------------------------------------------------------------- */
@@ -172,8 +172,8 @@ static int open_parts(struct gpu_device *gpu, const struct device_options *optio
     return code;
 }
 
-/* A context that faulted stays as it is: whoever opens the device again in its process meets the
- * fault of the one before. */
+/* A context that faulted stays unusable: opening the device again in the same process meets the
+ * earlier fault. */
 enum status gpu_open_failed(const struct gpu_runtime *runtime, const char *name, int code,
                             struct error *err)
 {

@@ -1,7 +1,7 @@
 /* gpu_early.c - whether a kernel of a graph may read before the kernels before it have ended. */
 #include "device/gpu/gpu_impl.h"
 
-/* From the first byte to behind the last; nothing: both 0. */
+/* From the first byte to one past the last; both 0 if empty. */
 struct span {
     uint64_t first, end;
 };

@@ -122,8 +122,8 @@ static void report(struct gpu_device *gpu, int code)
     device_report_fault(&gpu->device, &fault);
 }
 
-/* A call that fails may be the first to meet what an earlier kernel did: the streams are asked
- * before the call is blamed. The code of the fault, or 0. */
+/* A failing call may be the first to meet the fault of an earlier kernel, so all streams are
+ * checked before the call is blamed. Returns the code of the fault, or 0. */
 static int pending_fault(struct gpu_device *gpu)
 {
     const struct gpu_runtime *runtime = &gpu->runtime;

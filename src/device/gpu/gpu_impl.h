@@ -9,16 +9,16 @@
 #include "device/gpu/gpu.h"
 #include "device/gpu/gpu_log.h"
 
-/* Commands whose names and scopes are remembered for a fault, per stream. More than can be queued:
- * the runtimes hold about a thousand. */
+/* Commands per stream whose names and scopes are remembered for a fault. The runtimes queue about a
+ * thousand, so this covers all that can be queued. */
 #define GPU_HISTORY 2048u
 
 struct gpu_history {
     uint64_t event_id;
     const char *op; /* static */
     struct event_scope scope;
-    const struct gpu_graph *graph; /* of a replay, else NULL; set to NULL when it is freed */
-    bool is_launch;                /* of an op; a planted store of one is one too */
+    const struct gpu_graph *graph; /* replays only; set to NULL when the graph is freed */
+    bool is_launch;                /* launches of ops, and planted stores of them */
 };
 
 struct gpu_stream {
@@ -29,7 +29,7 @@ struct gpu_stream {
     uint64_t last_id;            /* event of the command given last */
     uint64_t given;              /* commands so far */
     struct gpu_history *history; /* GPU_HISTORY of them; owned */
-    struct gpu_inspections *inspections; /* NULL: not asked for yet */
+    struct gpu_inspections *inspections; /* NULL: none so far */
 };
 
 struct gpu_module {
@@ -55,19 +55,19 @@ struct gpu_recording {
 };
 
 struct gpu_graph {
-    struct gpu_recording swept; /* inspected at its end; what is replayed as long as all is well */
-    struct gpu_recording exact; /* behind every command; made when it is needed */
+    struct gpu_recording swept; /* inspected at its end; replayed until something is found */
+    struct gpu_recording exact; /* inspected after every command; made when it is needed */
     const struct device_command *commands; /* borrowed */
     size_t command_count;
     const struct gpu_stream *stream; /* whose crumbs and workspace the kernels use */
-    struct gpu_graph_node *nodes;    /* commands but inspections; owned */
+    struct gpu_graph_node *nodes;    /* all commands except inspections; owned */
     size_t count;
 };
 
 /* How a buffer was made. */
 enum gpu_memory_kind { GPU_MEMORY_PLAIN, GPU_MEMORY_ZONED, GPU_MEMORY_MAPPED, GPU_MEMORY_PART };
 
-/* What the runtimes give, and what the widest loads like. */
+/* Runtimes align to this, and the widest loads profit from it. */
 #define GPU_ALIGNMENT 256u
 
 struct gpu_block;
@@ -75,9 +75,9 @@ struct gpu_block;
 struct gpu_memory {
     enum gpu_memory_kind kind;
     uint64_t base, base_bytes;        /* what was allocated, or the mapped part of the range */
-    uint64_t range, range_bytes;      /* MAPPED: with the unmapped parts before and behind */
-    uint64_t handle;                  /* MAPPED: the memory in it */
-    uint64_t front_bytes, back_bytes; /* of canary beside the buffer */
+    uint64_t range, range_bytes;      /* MAPPED: includes the unmapped parts on both sides */
+    uint64_t handle;                  /* MAPPED: the memory mapped into it */
+    uint64_t front_bytes, back_bytes; /* canary bytes before and after the buffer */
     struct gpu_block *block;          /* PART: what it was cut from */
 };
 
@@ -94,28 +94,28 @@ struct gpu_device {
     struct gpu_module modules[DEVICE_MODULE_LIMIT];
     size_t module_count;
 
-    void *internal_stream; /* for fills and copies of this layer itself */
+    void *internal_stream; /* for this layer's own fills and copies */
     pthread_mutex_t lock;  /* guards the internal stream, the streams, the quarantine and blocks */
     enum gpu_staging staging; /* decided with the first slot, at open */
-    struct gpu_block *block;  /* buffers are cut from it while they fit; NULL: from none */
+    struct gpu_block *block;  /* buffers are cut from it while they fit; may be NULL */
     struct gpu_stream *streams[CRUMB_STREAM_LIMIT];
     struct gpu_quarantine_entry *oldest, *newest;
     uint64_t quarantine_bytes;
-    uint64_t granularity; /* of mapped memory; 0: not to be had, red zones instead */
-    bool pointers_known;  /* the runtime recognises memory that was just made by it */
+    uint64_t granularity; /* of mapped memory; 0: not available, canaries instead */
+    bool pointers_known;  /* the runtime recognises memory that it made itself */
 
-    struct gpu_log_reader log; /* of the kernel, for addresses of faults */
+    struct gpu_log_reader log; /* kernel log, for the addresses of faults */
 
-    uint64_t waited[CRUMB_STREAM_LIMIT]; /* atomic; the host waited for marks after this command */
+    uint64_t waited[CRUMB_STREAM_LIMIT]; /* atomic; the host has waited for a mark after it */
 
     struct crumb_page *page; /* as the device's kernels write it */
-    uint64_t page_address;   /* of it for the device */
+    uint64_t page_address;   /* its device address */
     bool page_is_callers;    /* pinned in place; else own memory, copied out at waits */
     uint64_t trap_counter;   /* device memory: u64 */
 
-    struct gpu_completions *completions; /* NULL: not asked for */
+    struct gpu_completions *completions; /* NULL: not requested */
 
-    /* Kernels of this layer itself, of the first module that has them; NULL: none does. */
+    /* This layer's own kernels, from the first module that has them; NULL: none has. */
     void *inspect_function, *store_function;
     bool inspects;                /* atomic; anything was ever inspected */
     bool clean_untold;            /* atomic; see gpu_inspect_tell */
@@ -145,26 +145,24 @@ enum status gpu_failed(struct gpu_device *gpu, int code, const char *what, struc
             return gpu_failed((gpu), gpu_try_code, (what), (err));                                 \
     } while (0)
 
-/* What may have been running, in words: a launch, or "one of N launches: ..." (gpu_running.c). */
+/* Describes what may have been running: a launch, or "one of N launches: ..." (gpu_running.c). */
 void gpu_describe_running(struct gpu_device *gpu, char *words, size_t bytes);
-/* After a wait, or while others wait: what the kernels wrote becomes what the observer's page
- * shows.
- */
+/* Copies what the kernels wrote to the observer's crumb page: after a wait, or during one. */
 void gpu_show_crumbs(struct gpu_device *gpu);
 /* The stream was waited for: its last command is finished. */
 void gpu_stream_finished(struct gpu_device *gpu, struct gpu_stream *stream, uint64_t last_id);
-/* callers: the page to write where it can be, or NULL. Returns the runtime's code. */
+/* callers: the page to write, if it can be pinned; may be NULL. Returns the runtime's code. */
 int gpu_crumbs_create(struct gpu_device *gpu, struct crumb_page *callers);
 void gpu_crumbs_destroy(struct gpu_device *gpu);
 
 /* ---- Memory (gpu_memory.c) ------------------------------------------------------------------ */
 
-/* gpu_block.c. A hint: buffers of so many bytes in all follow. */
+/* gpu_block.c. A hint: buffers of this many bytes in total follow. */
 void gpu_memory_reserve(struct device *device, uint64_t bytes);
 /* False: there is no block, or no room in it. The memory holds zeros. */
 bool gpu_block_take(struct gpu_device *gpu, uint64_t bytes, struct gpu_memory *memory);
 void gpu_block_give_back(struct gpu_device *gpu, const struct gpu_memory *memory);
-void gpu_block_release(struct gpu_device *gpu); /* what is at hand, at the end */
+void gpu_block_release(struct gpu_device *gpu); /* at close */
 enum status gpu_memory_create(struct device *device, uint64_t bytes,
                               struct device_memory *ret_memory, struct error *err);
 enum status gpu_memory_import(struct device *device, const void *bytes, uint64_t count,
@@ -182,7 +180,7 @@ bool gpu_quarantine_keep(struct gpu_device *gpu, const struct gpu_memory *memory
 void gpu_quarantine_release(struct gpu_device *gpu);
 /* gpu_pointer.c. Pointers are only asked about if the runtime knows memory that it made itself. */
 void gpu_pointers_probe(struct gpu_device *gpu, const struct device_memory *memory);
-/* Whether guards can be unmapped pages: tries once. */
+/* Finds out, once, whether guards can be unmapped pages. */
 void gpu_memory_probe(struct gpu_device *gpu);
 
 /* ---- Streams, marks (gpu_stream.c) and graphs (gpu_graph.c) --------------------------------- */
@@ -209,7 +207,7 @@ enum status gpu_graph_replay(struct device *device, void *stream, void *graph, u
                              const struct event_scope *scope, struct error *err);
 void gpu_graph_destroy(struct device *device, void *graph);
 
-/* Notes a command as given. */
+/* Remembers a command that was submitted. */
 void gpu_stream_note(struct gpu_stream *stream, const struct gpu_history *given);
 void gpu_note_command(struct gpu_stream *stream, const struct device_command *command);
 
@@ -222,27 +220,27 @@ struct gpu_prepared {
     struct gpu_grid grids[DEVICE_GPU_STEP_LIMIT];
     struct gpu_call calls[DEVICE_GPU_STEP_LIMIT];
 };
-/* Before the first launch of a stream, and not while it captures. */
+/* Needed before the stream's first launch; not while it captures. */
 enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream,
                                struct error *err);
-/* Commands that a launch follows. */
+/* The commands before a launch. */
 struct gpu_before {
-    bool known; /* all that may still run when its kernels begin: those of its graph */
+    bool known; /* they are all that may still be running when its kernels begin (in a graph) */
     const struct device_command *commands;
     size_t count;
 };
-/* node 0: outside of a graph. The stream has its workspace. */
+/* node 0: not in a graph. The stream has its workspace. */
 void gpu_prepare(struct gpu_device *gpu, const struct gpu_stream *stream,
                  const struct device_command *command, uint64_t node, struct gpu_before before,
                  struct gpu_prepared *ret_prepared);
-/* The same for several launches of a graph that can be one, of `count` that follow each other, at
- * most DEVICE_GPU_JOIN_LIMIT; returns how many of them it took, or 0. */
+/* The same for consecutive launches of a graph, of which the first may be joined into one. count is
+ * at most DEVICE_GPU_JOIN_LIMIT. Returns how many were joined, or 0. */
 uint32_t gpu_prepare_joined(struct gpu_device *gpu, const struct gpu_stream *stream,
                             const struct device_command *const *launches, uint32_t count,
                             uint64_t node, struct gpu_before before,
                             struct gpu_prepared *ret_prepared);
-/* Whether one of the commands may write some of the operand's bytes, rows and what lies between
- * them (gpu_early.c). */
+/* True if one of the commands may write bytes of the operand, including those between its rows
+ * (gpu_early.c). */
 bool gpu_is_written(const struct device_command *commands, size_t count,
                     const struct device_host_operand *operand);
 /* A launch outside of a graph; notes it. */
@@ -256,12 +254,12 @@ int gpu_transfer(struct gpu_device *gpu, const struct gpu_stream *stream,
 
 enum status gpu_inspect_submit(struct gpu_device *gpu, struct gpu_stream *stream,
                                const struct device_command *command, struct error *err);
-/* Launches what was gathered: before the stream is given anything else, or waited for. */
+/* Launches the gathered inspections. Needed before any other work of the stream, or a wait. */
 enum status gpu_inspect_flush(struct gpu_device *gpu, struct gpu_stream *stream, struct error *err);
-/* After a wait, or when a mark was found passed: reports what is done. */
+/* Reports the inspections that are done: after a wait, or when a mark was found passed. */
 void gpu_inspect_collect(struct gpu_device *gpu);
-/* Reports what was collected of graphs and is good news: behind work that was given, and whenever a
- * stream is waited for. */
+/* Reports the collected inspections of graphs that found nothing: after other work was submitted,
+ * and whenever a stream is waited for. */
 void gpu_inspect_tell(struct gpu_device *gpu);
 void gpu_inspect_stream_release(struct gpu_device *gpu, struct gpu_stream *stream);
 

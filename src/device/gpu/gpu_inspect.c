@@ -1,13 +1,13 @@
-/* gpu_inspect.c - memory looked at for the audit, by a kernel in stream order.
+/* gpu_inspect.c - inspects memory for the audit, with a kernel in stream order.
  *
- * Inspections of one call are gathered into one kernel, launched before the stream is given
- * anything else. It writes what it found into slots of pinned memory; whoever waits for the stream,
- * or for a mark, collects what is done by then and reports it before the wait is over. Bytes of the
- * host (a staging slot) are hashed when they are collected: until then nobody may change them.
+ * The inspections of one call are gathered into one kernel, which is launched before any other work
+ * of the stream. The kernel writes its results into slots of pinned memory. A wait for the stream
+ * or for a mark collects the results that are ready and reports them before it returns. Host bytes
+ * (a staging slot) are hashed at that point, so they must not change until then.
  *
- * An inspection is never seen in the place of the call it belongs to: behind a launch it leaves no
- * crumbs, beside a copy (which cannot leave any) it leaves the copy's. On a device without the
- * kernel every inspection is reported as failed. */
+ * An inspection is never mistaken for the call it belongs to: after a launch it leaves no crumbs,
+ * and next to a copy, which cannot leave any, it leaves the copy's. On a device without the kernel
+ * every inspection is reported as failed. */
 #include "device/gpu/gpu_inspect_impl.h"
 
 #include <stdlib.h>
@@ -75,11 +75,10 @@ enum status gpu_inspect_flush(struct gpu_device *gpu, struct gpu_stream *stream,
     gpu_inspect_group_clear(group);
     if (stream->last_id != group->event_id) { /* it comes before its copy or launch */
         const struct gpu_inspect_item *first = &group->items[0];
-        gpu_stream_note(stream,
-                        &(struct gpu_history){ .event_id = group->event_id,
-                                               .op = first->contract ? first->contract->name
-                                                                     : "copy",
-                                               .scope = first->scope });
+        gpu_stream_note(
+            stream, &(struct gpu_history){ .event_id = group->event_id,
+                                           .op = first->contract ? first->contract->name : "copy",
+                                           .scope = first->scope });
     }
     int code = gpu_inspect_group_launch(gpu, stream, group, 0, group->region_count);
     pthread_mutex_lock(&gpu->inspect_lock);

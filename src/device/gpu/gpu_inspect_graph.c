@@ -1,12 +1,12 @@
 /* gpu_inspect_graph.c - inspections of graphs.
  *
- * A graph is replayed because its launches are many and short: a kernel behind each would cost as
- * much again. So its memory is swept once, at its end: every canary, and what every output holds
- * then. From the first time a sweep finds something, the graph is replayed with a kernel behind
- * every command, so that the next time the command is known. Its slots are used again by every
- * replay: the one before is collected first. A sweep that found nothing is evidence for nobody who
- * waits: it is told when the device has work again, so that it does not stand between two replays.
- */
+ * A graph is replayed because its launches are many and short; an inspection after each of them
+ * would double their cost. So the memory is swept once, at the end of the graph: all canaries, and
+ * the final contents of all outputs. After the first sweep that finds something, the graph is
+ * replayed with an inspection after every command, so that the next finding names its command. All
+ * replays use the same slots, so the results of one are collected before the next begins. A sweep
+ * that found nothing is urgent for no caller: it is reported once the device has work again, so
+ * that reporting does not delay the next replay. */
 #include "device/gpu/gpu_inspect_impl.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ void gpu_inspect_graph_collect(struct gpu_device *gpu, struct gpu_graph_inspecti
 
 /* ---- Capturing ------------------------------------------------------------------------------ */
 
-/* Of damage that a sweep finds beside a buffer that several commands wrote: nobody's. */
+/* The op named for damage around a buffer that several commands wrote: none. */
 static const struct device_contract no_op = { .name = "" };
 static const struct event_scope no_scope = { -1, -1, "" };
 

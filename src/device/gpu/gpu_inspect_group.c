@@ -155,7 +155,7 @@ void gpu_inspect_item_report(struct gpu_device *gpu, const struct gpu_stream *st
                              const struct gpu_inspect_item *item, uint64_t event_id,
                              const struct device_inspection_result *result)
 {
-    /* What is told of a command; the rest of it is large, and nobody's business any more. */
+    /* Only the fields that are reported; the rest of a command is large. */
     struct device_command *command = &gpu->inspected;
     command->inspection = item->inspection;
     command->scope = item->scope;

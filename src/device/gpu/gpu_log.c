@@ -25,7 +25,7 @@ struct rest {
     const char *at, *end;
 };
 
-/* Moves behind the first occurrence of text. */
+/* Moves to right after the first occurrence of text. */
 static bool skip_to(struct rest *rest, const char *text)
 {
     size_t length = strlen(text);

@@ -1,8 +1,8 @@
 /* gpu_running.c - what may have been running when the device was lost, in words.
  *
- * Crumbs and waits exclude launches, they do not pick one (enum crumb_order): the message names a
- * launch only where a single one is left. The analysis of a recording knows more, such as which
- * streams had waited for which; this is for whoever has no recording. */
+ * Crumbs and waits exclude launches; they do not single one out (enum crumb_order). The message
+ * names a launch only if it is the only one left. The analysis of a recording knows more, such as
+ * which streams waited for which; this is for runs without a recording. */
 #include "device/gpu/gpu_impl.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ struct runner {
 };
 
 struct runners {
-    struct runner named[NAMED_LIMIT]; /* those that had begun first */
+    struct runner named[NAMED_LIMIT]; /* launches that had begun come first */
     uint32_t begun;                   /* of them */
     uint64_t count;                   /* of all */
 };
@@ -45,7 +45,7 @@ struct walk {
     struct runners *runners;
     uint32_t stream_index;
     bool early;
-    uint32_t left; /* launches after those that had begun which may run too */
+    uint32_t left; /* later launches that may be running as well */
 };
 
 static void pass(struct walk *walk, const struct gpu_history *given,
@@ -82,8 +82,8 @@ static void pass_graph(struct walk *walk, const struct gpu_history *given, uint3
  * about to leave its own. */
 static bool may_be_stale(const struct gpu_history *before, uint32_t node)
 {
-    return before && before->graph && node > 1 &&
-           node + CRUMB_JOIN_LIMIT > before->graph->count && node <= before->graph->count;
+    return before && before->graph && node > 1 && node + CRUMB_JOIN_LIMIT > before->graph->count &&
+           node <= before->graph->count;
 }
 
 static void walk_stream(const struct gpu_device *gpu, const struct gpu_stream *stream,

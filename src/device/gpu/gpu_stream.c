@@ -38,7 +38,7 @@ enum status gpu_stream_submit(struct device *device, void *argument,
     }
     if (device_wants_completion(device, command))
         gpu_completions_add(gpu, stream, command->event_id);
-    if (command->kind != DEVICE_COMMAND_COPY_IN) /* the device would wait for what comes behind */
+    if (command->kind != DEVICE_COMMAND_COPY_IN) /* the device would wait for the next command */
         gpu_inspect_tell(gpu);
     return STATUS_OK;
 }
@@ -127,8 +127,8 @@ void gpu_stream_destroy(struct device *device, void *argument)
 /* An event of the runtime. It is passed until it is recorded for the first time. */
 struct gpu_mark {
     void *event;
-    /* Atomic: where it was recorded last: the stream's index in the uppermost byte, and the last
-     * command that the stream had been given. */
+    /* Atomic. Where it was last recorded: the stream's index in the uppermost byte, and the
+     * stream's last command before it. */
     uint64_t place;
 };
 

@@ -20,11 +20,11 @@ struct hsa_event {
     } data;
 };
 
-/* Opens libhsa-runtime64 and registers for its events, once in a process: it keeps the address of
- * the function for ever. False where it cannot be had; words say why. */
+/* Opens libhsa-runtime64 and registers for its events, once per process: the library keeps the
+ * function's address forever. False if that fails; words says why. */
 bool hip_fault_listen(char *words, size_t words_bytes);
 
-/* The first fault that was told so far; false if none was. reason: "no page there". */
+/* The first fault that was reported so far; false if there is none. reason: "no page there". */
 bool hip_fault_find(uint64_t *ret_address, char *reason, size_t reason_bytes);
 
 #endif

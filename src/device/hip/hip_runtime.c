@@ -90,7 +90,7 @@ static int ask_pointer(void *self, uint64_t address, struct gpu_pointer *ret_poi
     hipPointerAttribute_t attributes = { .device = -1 };
     void *start = NULL, *pointer = (void *)(uintptr_t)address;
     size_t bytes = 0;
-    /* Of an address it does not know it says that with an error, which is no failure of ours. */
+    /* HIP reports an unknown address as an error, which is an answer here. */
     if (api->hipPointerGetAttributes(&attributes, pointer) || !attributes.devicePointer) {
         *ret_pointer = (struct gpu_pointer){ .words = "an address it knows nothing of" };
         return 0;
@@ -119,8 +119,8 @@ static bool has_ranges(const struct runtime *hip)
 
 /* ---- Kernels -------------------------------------------------------------------------------- */
 
-/* What chip it is stands only in a struct whose layout differs between versions of HIP; so the
- * runtime is asked by loading the code, which needs no compiling. */
+/* The chip's name is only in a struct whose layout differs between versions of HIP. So this loads
+ * the code to find out, which involves no compilation. */
 static bool code_fits(void *self, const struct device_gpu_code *code)
 {
     hipModule_t module = NULL;

@@ -1,9 +1,9 @@
-/* host_command.c - what a command is on the host: a launch tiles that the pool helps with, a copy
- * or fill one loop over rows, an inspection a look at memory.
+/* host_command.c - runs commands on the host: a launch is tiles, which the pool's threads share; a
+ * copy or fill is a loop over rows.
  *
- * Runs on the stream's thread, one command after the other. What can touch memory it must not runs
- * where a fault is caught: the fault is told, the device is lost, and from then on nothing is done.
- * The crumbs say which command was entered and which was finished. */
+ * Runs on the stream's thread, one command after the other. Code that may touch bad addresses runs
+ * where faults are caught. A fault is reported, the device is lost, and later commands are skipped.
+ * The crumbs name the command that was entered last and the one that was finished last. */
 #include "device/host/host_stream_item.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ static void do_command(struct host_stream *stream, const struct device_command *
         crumb_finish(crumbs, event_id);
         return;
     }
-    /* `finished` stays behind: the crumbs name where the stream stopped. */
+    /* The finished crumb is not written, so that the crumbs show where the stream stopped. */
     struct device_fault fault = { .caught = true,
                                   .event_id = event_id,
                                   .node_id = command->event_id != event_id ? command->event_id : 0,

@@ -69,7 +69,7 @@ static void ask_nobody(struct device *device, uint64_t address, uint64_t bytes,
     *ret_facts = (struct device_pointer_facts){ .asked = false };
 }
 
-/* Memory of the host is had for little. */
+/* Host memory is cheap to allocate. */
 static void reserve_nothing(struct device *device, uint64_t bytes)
 {
     (void)device;

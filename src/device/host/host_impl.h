@@ -66,13 +66,13 @@ struct host_job {
     struct crumb_page *crumbs;
     uint32_t faulted; /* atomic */
     struct fault_info fault;
-    /* Counts the tiles of all launches; whoever adds a launch's last wakes. */
+    /* Counts the tiles of all launches; the thread that adds a launch's last tile wakes waiters. */
     _Alignas(HOST_LINE_BYTES) struct host_word done;
     struct host_share shares[HOST_THREAD_LIMIT + 1]; /* of the stream's thread, of each worker */
 };
 
 void host_job_init(struct host_job *job, uint32_t share_count);
-/* The first tile of a share; that of the one behind the last is tile_count. */
+/* The first tile of a share. For share == share_count it is tile_count. */
 uint64_t host_share_begin(uint32_t share_count, uint64_t tile_count, uint32_t share);
 /* Publishes job->command. */
 void host_job_begin(struct host_job *job);
@@ -80,7 +80,7 @@ void host_job_begin(struct host_job *job);
 void host_job_work(struct host_job *job, uint32_t own, void *scratch);
 /* The same from the stream's thread, until all are done. */
 void host_job_finish(struct host_job *job, void *scratch);
-/* own: the share of who asks, which is looked at first. */
+/* own: the caller's share, which is checked first. */
 bool host_job_has_tiles(const struct host_job *job, uint32_t own);
 
 /* ---- Workers (host_pool.c) ------------------------------------------------------------------ */

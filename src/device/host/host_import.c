@@ -1,10 +1,9 @@
 /* host_import.c - memory of the caller's that buffers read from, in place or copied.
  *
- * A file mapping has pages of 4 KiB. Reading weights through them spends a good part of a core's
- * time on finding pages, most of all when other processes push page tables out of the caches; a
- * copy in huge pages does not. Copies stand one behind the other in chunks, so that small tensors
- * share huge pages too. A chunk goes when its last buffer does; what was never written to it takes
- * no memory. */
+ * A file mapping has pages of 4 KiB. Reading weights through them costs a good part of a core's
+ * time in TLB misses, most of all when other processes push page tables out of the caches; a copy
+ * in huge pages avoids that. Copies lie one after the other in chunks, so that small tensors share
+ * huge pages as well. A chunk is freed with its last buffer; its unwritten part takes no memory. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, madvise */
 #include "device/host/host_impl.h"
 

@@ -1,14 +1,14 @@
 /* host_job.c - a launch's tiles, shared by its workers.
  *
- * They are divided into shares of neighbours, one for each worker. A worker takes from its own
- * share, whose line stays in its cache, and from those of others only when that is empty: a line
- * that all claim from goes from core to core with every claim, and between two dies that takes as
- * long as a small tile.
+ * They are divided into shares of neighbouring tiles, one for each worker. A worker takes tiles
+ * from its own share, whose cache line stays with it, and from other shares only when its own is
+ * empty: a line from which all workers claim moves between cores with every claim, and between two
+ * dies that takes as long as a small tile.
  *
- * Tiles are claimed by a compare-and-swap on a share's word, which carries the launch's sequence
- * number. A share with an older number is as yet untouched: nobody has to write all of them when a
- * launch begins. Whoever claims tiles knows that the launch cannot end, nor the job's data change,
- * before they are done. */
+ * Tiles are claimed by a compare-and-swap on the share's word, which contains the launch's sequence
+ * number. A share with an older number is untouched so far, so a launch can begin without writing
+ * all shares. Once a worker has claimed tiles, the launch cannot end and the job's data cannot
+ * change before they are done. */
 #include "device/host/host_impl.h"
 
 #define TILE_BITS 32u
@@ -18,10 +18,10 @@
 #define RENEW_EVERY (1u << 30)
 #define FIRST_SEQUENCE (UINT32_MAX - 100)
 
-/* A run is what a worker claims at a time: neighbouring tiles of one share. Of its own share a
- * worker takes half at once, then ever smaller parts: so claims are few, and those who come to help
- * find something until the end. A helper takes what leaves as much for everybody: each time it
- * comes, the share's line has to come from its owner's core and go back. */
+/* A run is what a worker claims at a time: neighbouring tiles of one share. From its own share a
+ * worker takes half of the rest each time, so that claims are few and helpers find tiles until the
+ * end. A helper takes an equal part of the rest, because each of its claims moves the share's cache
+ * line away from the owner's core and back. */
 
 struct tile_run {
     uint64_t first, end;
@@ -137,8 +137,8 @@ static void call_kernel(const struct tile_work *work)
         command->kernel.host->host(&call, tile);
 }
 
-/* All that is to be had, from the run in hand on; runs where a fault is caught. After a fault the
- * rest of the tiles are not run, only counted. */
+/* Does the current run and all others that can be claimed; runs where faults are caught. After a
+ * fault the remaining tiles are counted but not run. */
 static void run_tiles(void *context)
 {
     struct tile_work *work = context;

@@ -1,9 +1,9 @@
 /* host_memory.c - memory of the host device: mappings of its own, never the caller's.
  *
- * With guards a buffer ends at an unmapped page and begins behind one, so that the first byte past
- * either end faults; what alignment leaves between the buffer's end and the page holds a canary, as
- * does the rest of the first page. Freed memory goes to quarantine: unmapped in effect, its
- * addresses not used again, so that a late access faults and can be told whose it was. */
+ * With guards there is an unmapped page before and after a buffer, so that the first byte past
+ * either end faults. The bytes that alignment leaves between the buffer's end and that page hold a
+ * canary, as does the rest of the first page. Freed memory goes to quarantine: its addresses become
+ * inaccessible and are not reused, so that a late access faults and names the buffer. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, madvise */
 #include "device/host/host_impl.h"
 

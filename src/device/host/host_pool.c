@@ -13,7 +13,7 @@ struct fetch {
     uint64_t address, bytes;
 };
 
-/* Workers that are told what to fetch: beyond, who gets which run is anybody's guess. */
+/* Workers that get prefetch hints: with more of them, their runs cannot be predicted. */
 #define FETCH_LIMIT 8u
 /* A part of the second cache, about what memory gives in the time of a small kernel. */
 #define FETCH_BYTES ((uint64_t)128 << 10)

@@ -2,9 +2,9 @@
  * host_command.c.
  *
  * The queue has one writer at a time (the common layer holds the stream's lock) and one reader. Its
- * two counters only grow; the thread that waits for one of them sleeps on a word beside it. After a
- * fault the thread goes on emptying the queue without doing the work, so that marks are passed and
- * nobody waits for ever. */
+ * two counters only grow; a thread that waits for one of them sleeps on the word next to it. After
+ * a fault the thread empties the queue without doing the work, so that marks are passed and no
+ * caller waits forever. */
 #include "device/host/host_impl.h"
 
 #include "device/host/host_stream_item.h"
@@ -15,7 +15,7 @@
 
 /* A decode step fits, so that the host can run ahead by one. */
 #define QUEUE_ITEMS 1024u
-/* Items behind the one at hand in which the next matrix product is looked for. */
+/* Items after the current one that are searched for the next matmul. */
 #define ANNOUNCE_ITEMS 8u
 #define FETCH_ITEM_BYTES 512u
 _Static_assert(FETCH_ITEM_BYTES <= sizeof(struct stream_item), "the beginning of an item");
@@ -89,9 +89,9 @@ static void *stream_thread(void *argument)
         if (taken + 1 < stream->given_seen)
             fetch_item(&stream->items[(taken + 1) % QUEUE_ITEMS]);
         do_item(stream, item);
-        /* Waking a sleeper costs more than a small kernel: only when what he waits for is there.
-         * The orders on both sides are such that either he sees the count or we see that he waits.
-         */
+        /* A wake-up costs more than a small kernel, so the sleeper is woken only when the item it
+         * waits for is done. The memory orders guarantee that either it sees the count or this
+         * thread sees that it waits. */
         __atomic_store_n(&stream->taken, taken + 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&stream->awaited, __ATOMIC_SEQ_CST) <= taken + 1) {
             __atomic_store_n(&stream->awaited, UINT64_MAX, __ATOMIC_SEQ_CST);
@@ -150,7 +150,7 @@ _Static_assert(offsetof(struct device_command, params) + DEVICE_PARAMS_LIMIT_BYT
                        16,
                "nothing but operands and parameters is left out");
 
-/* Of a launch only the operands and parameters it has. */
+/* Copies only as many operands and parameters as the launch has. */
 static void copy_command(struct device_command *target, const struct device_command *source)
 {
     if (source->kind != DEVICE_COMMAND_LAUNCH) {

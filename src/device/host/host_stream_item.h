@@ -70,8 +70,8 @@ void host_stream_announce_next(struct host_stream *stream);
 
 /* ---- host_command.c, from the stream's thread ----------------------------------------------- */
 
-/* Both tell of the completion where that is wanted. On a lost device nothing is done; a fault loses
- * it. */
+/* Both report the completion if the options want it. On a lost device they skip the work; a fault
+ * makes the device lost. */
 void host_command_do(struct host_stream *stream, const struct device_command *command);
 /* A replay: all its commands, as the event with that id. Gives up the user that was counted. */
 void host_graph_do(struct host_stream *stream, struct host_graph *graph, uint64_t event_id);

@@ -11,7 +11,7 @@
 
 /* About 20 us: longer than the gap between two launches, shorter than a time slice. */
 #define SPIN_LIMIT 2000
-/* Who gives way does so from about 4 us on. */
+/* A thread that may yield does so after about 4 us. */
 #define YIELD_FROM 400
 #define YIELD_EVERY 100
 

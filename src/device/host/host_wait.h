@@ -1,7 +1,7 @@
 /* host_wait.h - waiting for a word to change: a short spin, then sleep.
  *
- * Spinning bridges the microseconds between two launches; sleeping gives the processor to whoever
- * needs it, since the thread waited for may be the one that was pushed aside. */
+ * Spinning bridges the microseconds between two launches. Sleeping gives the processor to other
+ * threads, one of which may be the thread that is waited for. */
 #ifndef GRETA_DEVICE_HOST_HOST_WAIT_H
 #define GRETA_DEVICE_HOST_HOST_WAIT_H
 
@@ -19,7 +19,7 @@ static inline uint32_t host_word_load(const struct host_word *word)
     return __atomic_load_n(&word->value, __ATOMIC_ACQUIRE);
 }
 
-/* Changes the word and wakes all who wait for that. What was written before is seen by them. */
+/* Changes the word and wakes all threads that wait for it. They see all earlier writes. */
 void host_word_bump(struct host_word *word);
 
 /* The two parts of it, for a word that counts: adds to it and returns what it is then; wakes. */
