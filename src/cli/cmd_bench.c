@@ -12,6 +12,7 @@
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
 #include "cli/engine_load.h"
+#include "cli/model_options.h"
 
 #include "base/parallel.h"
 #include "device/all/all.h"
@@ -63,12 +64,7 @@ static const struct cli_option options[] = {
       "sequences that generate at once, each after a prompt of its own; speed is of all together "
       "(default: 1)",
       NULL, false },
-    { "--cache-type", "TYPE", CLI_TEXT, AT(kv_type),
-      "type of keys and values in the cache (default: f16)", "f32 f16 q8_0", false },
-    { "--cache-type-k|-ctk", "TYPE", CLI_TEXT, AT(key_type), "the same; both have one type",
-      "f32 f16 q8_0", false },
-    { "--cache-type-v|-ctv", "TYPE", CLI_TEXT, AT(value_type), "the same; both have one type",
-      "f32 f16 q8_0", false },
+    CLI_CACHE_TYPE_OPTIONS,
     { "--device|-dev", "NAME", CLI_TEXT, AT(device), "host, cuda:N, hip:N or auto (the default)",
       NULL, false },
     { "--list-devices", NULL, CLI_FLAG, AT(list_devices), "list devices and end (greta devices)",

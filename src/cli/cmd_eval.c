@@ -4,6 +4,7 @@
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
 #include "cli/engine_load.h"
+#include "cli/model_options.h"
 #include "cli/token_input.h"
 
 #include "base/clock.h"
@@ -46,12 +47,7 @@ static const struct cli_option options[] = {
     { "--threads|-t", "N", CLI_U32, AT(threads), "threads (default: all processors)", NULL, false },
     { "--device|-dev", "NAME", CLI_TEXT, AT(device),
       "host, cuda:N, hip:N or auto (the default); also CPU, CUDA0, ROCm0", NULL, false },
-    { "--cache-type", "TYPE", CLI_TEXT, AT(kv_type),
-      "type of keys and values in the cache (default: f16)", "f32 f16 q8_0", false },
-    { "--cache-type-k|-ctk", "TYPE", CLI_TEXT, AT(key_type), "the same; both have one type",
-      "f32 f16 q8_0", false },
-    { "--cache-type-v|-ctv", "TYPE", CLI_TEXT, AT(value_type), "the same; both have one type",
-      "f32 f16 q8_0", false },
+    CLI_CACHE_TYPE_OPTIONS,
     { "--json", NULL, CLI_FLAG, AT(json), "JSON instead of text", NULL, false },
 };
 

@@ -2,6 +2,7 @@
 #include "cli/infer_settings.h"
 
 #include "cli/audit_options.h"
+#include "cli/model_options.h"
 
 const struct infer_settings infer_defaults = { .device = "auto",
                                                .d2h_mode = "ticket",
@@ -58,12 +59,7 @@ const struct cli_option infer_options[INFER_OPTION_COUNT] = {
     { "--flash-attn|-fa", "MODE", CLI_TEXT, AT(flash_attention),
       "ignored, for compatibility: attention never holds a whole matrix", "on off auto 0 1",
       false },
-    { "--cache-type", "TYPE", CLI_TEXT, AT(kv_type),
-      "type of keys and values in the cache (default: f16)", "f32 f16 q8_0", false },
-    { "--cache-type-k|-ctk", "TYPE", CLI_TEXT, AT(key_type), "the same; both have one type",
-      "f32 f16 q8_0", false },
-    { "--cache-type-v|-ctv", "TYPE", CLI_TEXT, AT(value_type), "the same; both have one type",
-      "f32 f16 q8_0", false },
+    CLI_CACHE_TYPE_OPTIONS,
     { "--greedy", NULL, CLI_FLAG, AT(greedy), "always the likeliest token", NULL, false },
     { "--temp|--temperature", "X", CLI_F32, AT(temperature),
       "temperature (default: 0.8); 0 is greedy", NULL, false },
