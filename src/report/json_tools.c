@@ -129,6 +129,8 @@ void json_put_place(struct text *out, json_t *object, const char *key,
         json_put(out, item, "stream", json_null());
     else
         json_put_count(out, item, "stream", place->stream_index);
+    if (place->device_index) /* the first device of a recording is not named */
+        json_put_count(out, item, "device", place->device_index);
     json_put_count(out, item, "thread", place->thread_index);
     json_put_count(out, item, "iteration", place->iteration);
     json_put_count(out, item, "graph_replay", place->epoch);

@@ -8,6 +8,8 @@
 #include "analyze/analyze.h"
 #include "event/flight.h"
 #include "inject/inject.h"
+#include "report/json_tools.h"
+#include "report/report.h"
 
 #define WIDTH 64u
 #define ROWS 4u
@@ -247,6 +249,21 @@ static void test_missing_wait(void **state)
     }
 }
 
+/* Reports tell apart what is alike on two devices. */
+static void check_report(const struct finding *finding)
+{
+    struct text text;
+    json_t *object = json_object();
+    text_init(&text);
+    report_finding_key(finding, &text);
+    check_contains("the key", text_get(&text), " device=1");
+    json_put_place(&text, object, "cause", &finding->cause);
+    const json_t *device = json_object_get(json_object_get(object, "cause"), "device");
+    assert_int_equal(json_integer_value(device), 1);
+    json_decref(object);
+    text_release(&text);
+}
+
 /* The second device is lost; the first goes on, and none of its launches is suspected. */
 static void test_fault_on_the_second(void **state)
 {
@@ -274,6 +291,7 @@ static void test_fault_on_the_second(void **state)
     assert_string_equal(finding->cause.op, "add");
     assert_int_equal(finding->cause.scope.layer, 2);
     assert_int_equal(finding->seen.device_index, 1);
+    check_report(finding);
     for (uint32_t i = 0; i < finding->candidate_count; i++)
         assert_int_equal(finding->candidates[i].device_index, 1);
     for (size_t i = 0; i < analysis->finding_count; i++)
