@@ -65,7 +65,7 @@ static hipError_t call_with_nothing(size_t index)
     return call(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 }
 
-/* The runtime's answer is the program's, and a failure is told with the call's name. */
+/* The program gets the runtime's answer, and a failure is recorded with the call's name. */
 static void test_failures(void **state)
 {
     (void)state;
@@ -88,7 +88,7 @@ static void test_failures(void **state)
     fake_hip_answer(0);
 }
 
-/* A runtime that does not have the function: the program is told so, and nothing is recorded. */
+/* A runtime that does not have the function: the program gets an error, and nothing is recorded. */
 static void test_old_runtime(void **state)
 {
     (void)state;
@@ -323,7 +323,8 @@ static void test_launches(void **state)
     nothing_told();
 }
 
-/* Of a program's own kernels the compiler tells the runtime; their names are known from there. */
+/* The compiler registers a program's own kernels with the runtime; their names are known from
+ * there. */
 static void test_registered_kernels(void **state)
 {
     (void)state;

@@ -104,7 +104,7 @@ hipError_t hipInit(unsigned int flags)
     return over_end(flags ? OVER_INVALID_VALUE : open_once() ? 0 : opened);
 }
 
-/* Of the interface that is played, not of the driver below. */
+/* The version of HIP's interface, not of the driver below. */
 hipError_t hipDriverGetVersion(int *version)
 {
     *version = 60000000;

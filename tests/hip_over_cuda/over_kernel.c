@@ -9,8 +9,8 @@
 
 /* ---- Code ----------------------------------------------------------------------------------- */
 
-/* Whether the image is this code, byte for byte. An image has no length: the first byte that
- * differs ends the comparison. The zero that the build puts behind all code is not part of it. */
+/* True if the image is this code, byte for byte. An image has no length: the first byte that
+ * differs ends the comparison. The zero that the build appends to all code is not part of it. */
 static bool is_code(const char *image, const struct device_gpu_code *code)
 {
     for (const char *byte = code->bytes; byte + 1 < code->end; byte++)
@@ -48,7 +48,7 @@ hipError_t hipModuleUnload(hipModule_t module)
     OVER_CALL(cuModuleUnload, (CUmodule)(void *)module);
 }
 
-/* HIP's kernels may use all the shared memory of a block without being told. */
+/* HIP's kernels may use all the shared memory of a block without setting an attribute. */
 hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name)
 {
     CUfunction found = NULL;

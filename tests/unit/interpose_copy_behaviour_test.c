@@ -22,8 +22,8 @@ static int32_t nothing_to_wait_for(void)
     return 0;
 }
 
-/* One place of memory for each kind, as source and as target; pageable memory is never told of.
- * What is pinned is looked at, so it must be there. */
+/* One place of memory for each kind, as source and as target; pageable memory is never reported to
+ * the recording. Pinned memory is read, so it must exist. */
 static unsigned char memory_there[COPY_MEMORY_COUNT][2][BYTES];
 
 static uint64_t place(enum copy_memory memory, bool source)

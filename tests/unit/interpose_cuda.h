@@ -21,7 +21,8 @@
 static cupti_function called;
 static bool enabled[CUDA_CALL_LIMIT];
 
-/* What the emulated CUPTI calls in the emulated driver (tests/fake_trace); here it is told us. */
+/* What the emulated CUPTI calls in the emulated driver (tests/fake_trace); these tests define it.
+ */
 void fake_driver_subscribe(cupti_function callback, void *context);
 void fake_driver_enable(uint32_t id, int on);
 
@@ -65,7 +66,7 @@ static inline void tell_named(uint32_t id, const void *arguments, int32_t code, 
     callback(CUPTI_SITE_EXIT, id, arguments, code, symbol);
 }
 
-/* The next event that was not yet looked at. False: nothing was told. */
+/* The next event that was not read yet. False: nothing was recorded. */
 static inline bool next(struct event *ret_event)
 {
     if (flight_peek(flight, last_id + 1, ret_event) != FLIGHT_WHOLE)
@@ -141,7 +142,7 @@ static inline int tear_down(void **state)
 }
 
 /* ---- Kernels ---- */
-/* Of the emulated driver: three parameters, of 8, 8 and 4 bytes. */
+/* A kernel of the emulated driver: three parameters, of 8, 8 and 4 bytes. */
 static const char add_name[] = "_ZN4demo3addEPfPKfi";
 
 static inline uint64_t kernel_of_driver(const char *name)
@@ -175,7 +176,7 @@ static inline int open_recording(void **state)
     char path[600];
     struct error err;
     unsetenv(INTERPOSE_VARIABLE_FOLDER);
-    assert_int_equal(InitializeInjection(), 1); /* loaded into a process that nobody traces */
+    assert_int_equal(InitializeInjection(), 1); /* loaded into a process that is not traced */
     assert_null(called);
     temp_folder_init(&folder);
     setenv(INTERPOSE_VARIABLE_FOLDER, folder.path, 1);

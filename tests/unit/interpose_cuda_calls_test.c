@@ -27,8 +27,8 @@ static void test_asked_for(void **state)
     assert_null(cuda_entry(0));
 }
 
-/* Whatever call fails first is told, also one that was given nothing: a device that is lost shows
- * in any of them. The name is the one of the documentation. */
+/* The first call that fails is recorded, whichever it is: a lost device shows in any of them. The
+ * name is the one of the documentation. */
 static void test_failures(void **state)
 {
     (void)state;
@@ -69,7 +69,7 @@ static void test_nesting(void **state)
     assert_int_equal(event.kind, EVENT_STREAM_SYNC);
     assert_int_equal(event.outcome, EVENT_DONE);
 
-    /* Of another domain, or a number nobody asked for. */
+    /* Another domain, or a number that was not subscribed to. */
     struct cupti_callback data = { .parameters = &stream };
     called(NULL, CUPTI_DOMAIN_DRIVER + 1, SYNC, &data);
     called(NULL, CUPTI_DOMAIN_DRIVER, 5, &data);
@@ -210,8 +210,9 @@ static void test_batches(void **state)
     }
 }
 
-/* What gives pointers to variables or to other processes is not told itself; after it work may tell
- * the host of what is before it. To be run after all that holds flags against a list. */
+/* A call that gives pointers to variables or to other processes is not recorded itself; work after
+ * it may tell the host that earlier work is done. To be run after all tests that compare flags with
+ * a list. */
 static void test_given_away(void **state)
 {
     (void)state;
@@ -262,7 +263,7 @@ static void enter_context(const void *handle, uint32_t uid, int32_t device)
     device_now = device;
 }
 
-/* Of a call that takes contexts along: how many allocations went with them. */
+/* The number of allocations that were freed with the contexts of a call. */
 static size_t gone_with(uint32_t id, const void *arguments)
 {
     struct event event;

@@ -89,8 +89,8 @@ static void test_sizes_of_parameters(void **state)
     launch_of(0x8000);
     assert_true(asked_count > first);
 
-    /* A kernel, not a function; then one that nobody knows, one that makes no sense, and a driver
-     * too old to be asked: that pointers may be missing is said. */
+    /* A kernel, not a function; then an unknown one, one that makes no sense, and a driver too old
+     * to be asked: the recording says that pointers may be missing. */
     asked_function_code = 400;
     assert_false(launch_of(0x8001).flags & EVENT_PARTIAL);
     assert_true(launch_of(0x8002).flags & EVENT_PARTIAL);

@@ -14,7 +14,7 @@ static void test_memory(void **state)
     } rows[] = {
         { 243, 245, 0, EVENT_SYNCHRONOUS, "cuMemAlloc" },
         { 371, 245, 0, EVENT_SYNCHRONOUS, "cuMemAllocManaged" },
-        /* Of the frees of pinned memory no document says whether they wait. */
+        /* No document says whether frees of pinned memory wait. */
         { 294, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY | EVENT_MAY_WAIT, "cuMemAllocHost" },
         { 39, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY | EVENT_MAY_WAIT, "cuMemHostAlloc" },
         { 271, 38, EVENT_HOST_MEMORY, EVENT_HOST_MEMORY | EVENT_MAY_WAIT, "cuMemHostAlloc" },
@@ -22,7 +22,7 @@ static void test_memory(void **state)
           "cuMemAllocAsync" },
         { 599, 601, EVENT_STREAM_ORDERED | EVENT_BLOCKING, EVENT_STREAM_ORDERED | EVENT_BLOCKING,
           "cuMemAllocAsync" },
-        /* Memory of a pool that a plain free gives back: that one waits for nobody. */
+        /* Memory of a pool that a plain free gives back: that free does not wait. */
         { 598, 245, EVENT_STREAM_ORDERED | EVENT_BLOCKING, 0, "cuMemAllocAsync" },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -74,7 +74,7 @@ static void test_more_memory(void **state)
     nothing_told();
 }
 
-/* Two mappings side by side are one memory to who copies; an unmap may name both. */
+/* Two mappings side by side are one memory for a copy; an unmap may name both. */
 static void test_mappings(void **state)
 {
     (void)state;

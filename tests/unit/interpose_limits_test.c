@@ -71,8 +71,7 @@ static uint32_t fill(struct fixture *fixture, uint64_t stream)
     return index;
 }
 
-/* Of memory that was freed the older half goes when there is too much of it; memory that is alive
- * never does. */
+/* When there is too much freed memory the older half is forgotten; live memory never is. */
 static void test_freed_memory(void **state)
 {
     (void)state;
@@ -122,7 +121,7 @@ static void test_marks_and_graphs(void **state)
         interpose_record_begin(fixture.door, &fixture.call, "record", i, &on);
         interpose_end(fixture.door, &fixture.call, 0);
     }
-    /* The first one's place was taken: a wait for it is told, and means nothing. */
+    /* The first one's place was taken: a wait for it is recorded, and means nothing. */
     interpose_event_sync_begin(fixture.door, &fixture.call, "wait", 1);
     assert_int_equal(fixture.call.event.launch.graph_id, 1);
     assert_int_equal(fixture.call.argument[0], STREAM_TRACKED_LIMIT);

@@ -314,7 +314,8 @@ static void may_wait_behind(void)
     synchronise(&first);
 }
 
-/* Whether it is told, and how: CERTAIN, or with the host perhaps knowing that the copy was done. */
+/* Whether it is reported, and how: CERTAIN, or with the host perhaps knowing that the copy was
+ * done. */
 enum told { SILENT, CERTAIN, PERHAPS };
 
 static const struct {
@@ -352,7 +353,7 @@ static const struct {
 };
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
-/* How each row's memory was told to have changed, the most certain of several. */
+/* How each row's memory was reported to have changed, the most certain of several. */
 static void read_told(const struct temp_folder *folder, enum told ret_told[ROW_COUNT])
 {
     char name[64];

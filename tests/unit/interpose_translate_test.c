@@ -103,7 +103,7 @@ static void test_copy(void **state)
                                     .async = true,
                                     .stream = &one };
     copy(&fixture, &asked, 0);
-    asked.source = 0x7000; /* nobody's: pageable */
+    asked.source = 0x7000; /* in no allocation: pageable */
     copy(&fixture, &asked, 0);
     stop(&fixture);
     struct event event = event_at(&fixture, 1);
@@ -223,7 +223,7 @@ static void test_frees(void **state)
                              rows[i].address, 0, NULL);
         interpose_end(fixture.door, &fixture.call, rows[i].code);
     }
-    /* Given out again over what nobody saw freed: that is told. */
+    /* Allocated again over memory whose free was not seen: that is recorded. */
     alloc(&fixture, INTERPOSE_DEVICE, DEVICE, 64);
     alloc(&fixture, INTERPOSE_DEVICE, DEVICE - 32, 64);
     stop(&fixture);
@@ -235,7 +235,7 @@ static void test_frees(void **state)
     end(&fixture);
 }
 
-/* Mappings side by side are one piece of memory; allocations are not. */
+/* Mappings side by side are one range of memory; allocations are not. */
 static void test_neighbours(void **state)
 {
     (void)state;
@@ -514,7 +514,8 @@ static void test_rewritten(void **state)
     end(&fixture);
 }
 
-/* Registered memory that went without a word: it is told, and reading it harms nobody. */
+/* Registered memory that was unmapped without a call: it is recorded, and reading it is harmless.
+ */
 static void test_vanished(void **state)
 {
     (void)state;
