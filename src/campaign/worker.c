@@ -207,11 +207,12 @@ static enum status open_device(struct worker *worker, struct recording *recordin
     if (job->inject)
         TRY(inject_parse(job->inject, &plan, err));
     TRY(all_open(job->device, &options, &worker->device, err));
+    if (job->inject)
+        TRY(inject_install(worker->device, &plan, &recording->inject, err));
+    /* From here on the device's methods stay as they are: another thread may call them. */
     if (recording->flight && worker->pulse) /* whose looks bring it up to date */
         crumb_set_late(flight_crumbs(recording->flight), false);
     pulse_set_device(worker->pulse, worker->device);
-    if (job->inject)
-        TRY(inject_install(worker->device, &plan, &recording->inject, err));
     TRY(ops_load(&worker->ops, worker->device, CPU_PATH_COUNT, err));
     const struct device_info *info = device_info(worker->device);
     worker_log(worker, "row %s, level %s, device %s (%s, %s), d2h %s, staging %s, seed %" PRIu64,
