@@ -51,3 +51,16 @@ enum status dynlib_resolve(struct dynlib *library, const struct dynlib_symbol *s
     }
     return STATUS_OK;
 }
+
+enum status dynlib_load(const char *const *names, const struct dynlib_symbol *symbols, size_t count,
+                        void *table, struct dynlib **ret_library, struct error *err)
+{
+    struct dynlib *library;
+    TRY(dynlib_open(names, &library, err));
+    enum status status = dynlib_resolve(library, symbols, count, table, err);
+    if (status)
+        dynlib_close(library);
+    else
+        *ret_library = library;
+    return status;
+}

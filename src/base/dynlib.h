@@ -24,4 +24,9 @@ struct dynlib_symbol {
 MUST_CHECK enum status dynlib_resolve(struct dynlib *library, const struct dynlib_symbol *symbols,
                                       size_t count, void *table, struct error *err);
 
+/* Opens a library and fills a table of its functions. */
+MUST_CHECK enum status dynlib_load(const char *const *names, const struct dynlib_symbol *symbols,
+                                   size_t count, void *table, struct dynlib **ret_library,
+                                   struct error *err);
+
 #endif

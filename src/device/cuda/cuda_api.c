@@ -12,12 +12,5 @@ static const struct dynlib_symbol symbols[] = {
 enum status cuda_api_open(struct cuda_api *api, struct dynlib **ret_library, struct error *err)
 {
     static const char *const names[] = { "libcuda.so.1", "libcuda.so", NULL };
-    struct dynlib *library;
-    TRY(dynlib_open(names, &library, err));
-    enum status status = dynlib_resolve(library, symbols, COUNT_OF(symbols), api, err);
-    if (status)
-        dynlib_close(library);
-    else
-        *ret_library = library;
-    return status;
+    return dynlib_load(names, symbols, COUNT_OF(symbols), api, ret_library, err);
 }

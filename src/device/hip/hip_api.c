@@ -14,12 +14,5 @@ enum status hip_api_open(struct hip_api *api, struct dynlib **ret_library, struc
 {
     static const char *const names[] = { "libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
                                          "libamdhip64.so.5", NULL };
-    struct dynlib *library;
-    TRY(dynlib_open(names, &library, err));
-    enum status status = dynlib_resolve(library, symbols, COUNT_OF(symbols), api, err);
-    if (status)
-        dynlib_close(library);
-    else
-        *ret_library = library;
-    return status;
+    return dynlib_load(names, symbols, COUNT_OF(symbols), api, ret_library, err);
 }

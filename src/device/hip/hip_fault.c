@@ -43,9 +43,7 @@ static void begin(char *words, size_t words_bytes)
     struct dynlib *library = NULL;
     struct hsa_api api;
     struct error err;
-    if (dynlib_open(names, &library, &err) ||
-        dynlib_resolve(library, symbols, COUNT_OF(symbols), &api, &err)) {
-        dynlib_close(library);
+    if (dynlib_load(names, symbols, COUNT_OF(symbols), &api, &library, &err)) {
         snprintf(words, words_bytes, "%s", err.text);
         return;
     }
