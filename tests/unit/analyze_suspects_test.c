@@ -81,6 +81,23 @@ static void a_stream_not_waited_for_stays_suspected(void **state)
     CHECK_SEVERAL(&scene, add, swiglu);
 }
 
+/* A launch of another device, on a stream of the same number, has not ended either. */
+static void another_device_is_never_suspected(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, CRUMB_ORDER_NEXT);
+    struct event elsewhere = script_launch_event(&scene.script, FIRST, "add");
+    elsewhere.device_index = 1;
+    script_operand(&elsewhere, A, 0, BUFFER_BYTES, EVENT_READ);
+    script_add(&scene.script, &elsewhere);
+    uint64_t swiglu = launch(&scene, FIRST, "swiglu");
+    enter(&scene, FIRST, swiglu);
+    const struct analysis *analysis = fault_at(&scene, 0);
+    assert_int_equal(analysis->root, 0);
+    check_single(&scene, swiglu);
+}
+
 static void a_stream_waited_for_is_excluded(void **state)
 {
     (void)state;
@@ -508,6 +525,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_not_waited_for_stays_suspected),
+        cmocka_unit_test(another_device_is_never_suspected),
         cmocka_unit_test(a_stream_waited_for_is_excluded),
         cmocka_unit_test(a_wait_that_failed_excludes_nothing),
         cmocka_unit_test(work_after_a_wait_stays_suspected),
