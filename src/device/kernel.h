@@ -130,7 +130,7 @@ struct device_gpu_chip {
 };
 
 /* What code for a chip may use. */
-#define DEVICE_GPU_TEAM_MATRIX 1u /* matrix instructions of one warp */
+#define DEVICE_GPU_WARP_MATRIX 1u /* matrix instructions of one warp */
 #define DEVICE_GPU_WARPGROUPS 2u  /* matrix instructions of four warps (wgmma) */
 
 struct device_gpu_request {

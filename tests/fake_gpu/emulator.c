@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#define TEAM 32u
+#define WARP 32u
 #define THREAD_LIMIT 1024u
 #define STACK_BYTES 65536u
 /* Where stacks begin differs by this: beginning all at the same place of a page, they would share a
@@ -20,7 +20,7 @@
 #define SHARED_LIMIT 232448u
 #define SHARED_POISON 0xEE
 
-enum fiber_state { FIBER_READY, FIBER_IN_BLOCK_SYNC, FIBER_IN_TEAM_SYNC, FIBER_DONE };
+enum fiber_state { FIBER_READY, FIBER_IN_BLOCK_SYNC, FIBER_IN_WARP_SYNC, FIBER_DONE };
 
 struct copy {
     uint8_t *target;
@@ -31,7 +31,7 @@ struct copy {
 struct fiber {
     struct emulator_view view;
     bool waited;    /* came to early_wait */
-    uint32_t swaps; /* team operations so far: which half of the team's slots is used */
+    uint32_t swaps; /* warp operations so far: which half of the warp's slots is used */
     uint32_t group; /* of copies, being filled */
     uint32_t copy_count;
     struct copy copies[COPY_LIMIT];
@@ -43,8 +43,8 @@ static struct fiber fibers[THREAD_LIMIT];
 /* Apart from the rest, so that looking at all of them is quick. */
 static uint8_t states[THREAD_LIMIT];       /* enum fiber_state */
 static void *stack_pointers[THREAD_LIMIT]; /* while they do not run */
-static uint32_t team_slots[THREAD_LIMIT / TEAM][2][TEAM];
-static uint32_t team_words[THREAD_LIMIT / TEAM][2][TEAM][8];
+static uint32_t warp_slots[THREAD_LIMIT / WARP][2][WARP];
+static uint32_t warp_words[THREAD_LIMIT / WARP][2][WARP][8];
 static struct fiber *now;
 static void *scheduler_stack;
 static uint8_t *stacks;
@@ -122,27 +122,27 @@ static void *prepare_stack(uint8_t *stack, size_t bytes)
 
 #endif
 
-static bool all_in_team_sync(uint32_t first)
+static bool all_in_warp_sync(uint32_t first)
 {
-    for (uint32_t i = first; i < first + TEAM; i++)
-        if (states[i] != FIBER_IN_TEAM_SYNC)
+    for (uint32_t i = first; i < first + WARP; i++)
+        if (states[i] != FIBER_IN_WARP_SYNC)
             return false;
     return true;
 }
 
-/* On with the team's next thread, or with the first when all came to the same operation. The switch
+/* On with the warp's next thread, or with the first when all came to the same operation. The switch
  * is a direct one: most of a kernel's time goes into these, and by way of the scheduler it is two. */
 static void yield(enum fiber_state state)
 {
-    uint32_t thread = now->view.thread, first = thread - thread % TEAM, next = thread + 1;
+    uint32_t thread = now->view.thread, first = thread - thread % WARP, next = thread + 1;
     states[thread] = (uint8_t)state;
-    while (next < first + TEAM && states[next] != FIBER_READY)
+    while (next < first + WARP && states[next] != FIBER_READY)
         next++;
-    if (next == first + TEAM && all_in_team_sync(first)) {
-        memset(&states[first], FIBER_READY, TEAM);
+    if (next == first + WARP && all_in_warp_sync(first)) {
+        memset(&states[first], FIBER_READY, WARP);
         next = first;
     }
-    if (next == first + TEAM) {
+    if (next == first + WARP) {
         emulator_switch(&stack_pointers[thread], scheduler_stack);
     } else {
         now = &fibers[next];
@@ -173,34 +173,34 @@ void emulator_block_sync(void)
     yield(FIBER_IN_BLOCK_SYNC);
 }
 
-void emulator_team_sync(void)
+void emulator_warp_sync(void)
 {
     now->swaps++;
-    yield(FIBER_IN_TEAM_SYNC);
+    yield(FIBER_IN_WARP_SYNC);
 }
 
-uint32_t emulator_team_swap(uint32_t value, uint32_t distance)
+uint32_t emulator_warp_swap(uint32_t value, uint32_t distance)
 {
-    uint32_t lane = now->view.thread % TEAM;
-    uint32_t(*slots)[TEAM] = &team_slots[now->view.thread / TEAM][now->swaps++ % 2];
+    uint32_t lane = now->view.thread % WARP;
+    uint32_t(*slots)[WARP] = &warp_slots[now->view.thread / WARP][now->swaps++ % 2];
     (*slots)[lane] = value;
-    yield(FIBER_IN_TEAM_SYNC);
+    yield(FIBER_IN_WARP_SYNC);
     return (*slots)[lane ^ distance];
 }
 
-uint32_t emulator_team_pick(uint32_t value, uint32_t lane)
+uint32_t emulator_warp_pick(uint32_t value, uint32_t lane)
 {
-    uint32_t(*slots)[TEAM] = &team_slots[now->view.thread / TEAM][now->swaps++ % 2];
-    (*slots)[now->view.thread % TEAM] = value;
-    yield(FIBER_IN_TEAM_SYNC);
-    return (*slots)[lane % TEAM];
+    uint32_t(*slots)[WARP] = &warp_slots[now->view.thread / WARP][now->swaps++ % 2];
+    (*slots)[now->view.thread % WARP] = value;
+    yield(FIBER_IN_WARP_SYNC);
+    return (*slots)[lane % WARP];
 }
 
-void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8])
+void emulator_warp_gather(const uint32_t words[8], uint32_t all[32][8])
 {
-    uint32_t(*slots)[TEAM][8] = &team_words[now->view.thread / TEAM][now->swaps++ % 2];
-    memcpy((*slots)[now->view.thread % TEAM], words, sizeof((*slots)[0]));
-    yield(FIBER_IN_TEAM_SYNC);
+    uint32_t(*slots)[WARP][8] = &warp_words[now->view.thread / WARP][now->swaps++ % 2];
+    memcpy((*slots)[now->view.thread % WARP], words, sizeof((*slots)[0]));
+    yield(FIBER_IN_WARP_SYNC);
     memcpy(all, *slots, sizeof(*slots));
 }
 
@@ -273,22 +273,22 @@ void emulator_product_wait(uint32_t pending)
 
 /* ---- Blocks --------------------------------------------------------------------------------- */
 
-/* Runs a team until none of its threads can go on: each is in a barrier of the block, or done. */
-static void run_team(uint32_t first)
+/* Runs a warp until none of its threads can go on: each is in a barrier of the block, or done. */
+static void run_warp(uint32_t first)
 {
     uint32_t waiting = 0, done = 0;
-    for (uint32_t i = first; i < first + TEAM; i++)
+    for (uint32_t i = first; i < first + WARP; i++)
         if (states[i] == FIBER_READY) { /* it and those after it run, until none can */
             now = &fibers[i];
             emulator_switch(&scheduler_stack, stack_pointers[i]);
         }
-    for (uint32_t i = first; i < first + TEAM; i++) {
-        waiting += states[i] == FIBER_IN_TEAM_SYNC;
+    for (uint32_t i = first; i < first + WARP; i++) {
+        waiting += states[i] == FIBER_IN_WARP_SYNC;
         done += states[i] == FIBER_DONE;
     }
     now = &fibers[first];
     if (waiting && done)
-        fail("a team operation after some of its threads ended");
+        fail("a warp operation after some of its threads ended");
 }
 
 /* Lets threads go on if all came to a barrier of the block, those that ended left aside; false if
@@ -315,8 +315,8 @@ static void run_block(uint32_t threads)
                                           STACK_BYTES - i % STAGGERS * STAGGER_BYTES);
     uint32_t done = 0;
     while (done < threads) {
-        for (uint32_t first = 0; first < threads; first += TEAM)
-            run_team(first);
+        for (uint32_t first = 0; first < threads; first += WARP)
+            run_warp(first);
         done = 0;
         for (uint32_t i = 0; i < threads; i++)
             done += states[i] == FIBER_DONE;
@@ -350,7 +350,7 @@ static void prepare(emulated_kernel kernel, const struct gpu_call *call, uint32_
             abort();
         fill_f16_values();
     }
-    if (shared_bytes > sizeof(shared) || threads > THREAD_LIMIT || threads % TEAM)
+    if (shared_bytes > sizeof(shared) || threads > THREAD_LIMIT || threads % WARP)
         abort();
     kernel_now = kernel;
     call_now = call;

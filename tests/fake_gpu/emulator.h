@@ -1,6 +1,6 @@
 /* emulator.h - portable.h's third machine: a processor that plays a GPU, so that kernels run in
- * tests without one. Each thread of a block is a fiber; team and block operations switch between
- * them. It is stricter than a GPU: a team operation that not all 32 threads reach, or a barrier
+ * tests without one. Each thread of a block is a fiber; warp and block operations switch between
+ * them. It is stricter than a GPU: a warp operation that not all 32 threads reach, or a barrier
  * that some never reach, ends the program with words; a background copy shows its bytes only once
  * it is waited for, a product of matrix units its sums, and what it is made of must stay until
  * then.
@@ -38,11 +38,11 @@ struct emulator_view {
 };
 const struct emulator_view *emulator_view(void);
 void emulator_block_sync(void);
-void emulator_team_sync(void);
-uint32_t emulator_team_swap(uint32_t value, uint32_t distance);
-uint32_t emulator_team_pick(uint32_t value, uint32_t lane);
-/* Eight words of every thread of the team, to each of them. */
-void emulator_team_gather(const uint32_t words[8], uint32_t all[32][8]);
+void emulator_warp_sync(void);
+uint32_t emulator_warp_swap(uint32_t value, uint32_t distance);
+uint32_t emulator_warp_pick(uint32_t value, uint32_t lane);
+/* Eight words of every thread of the warp, to each of them. */
+void emulator_warp_gather(const uint32_t words[8], uint32_t all[32][8]);
 /* 4 or 16 bytes. */
 void emulator_copy_async(uint8_t *target, const uint8_t *source, uint32_t bytes);
 void emulator_copy_commit(void);
@@ -91,17 +91,17 @@ EMULATED_INLINE void block_sync(void)
 {
     emulator_block_sync();
 }
-EMULATED_INLINE void team_sync(void)
+EMULATED_INLINE void warp_sync(void)
 {
-    emulator_team_sync();
+    emulator_warp_sync();
 }
-EMULATED_INLINE uint32_t team_swap(uint32_t value, uint32_t distance)
+EMULATED_INLINE uint32_t warp_swap(uint32_t value, uint32_t distance)
 {
-    return emulator_team_swap(value, distance);
+    return emulator_warp_swap(value, distance);
 }
-EMULATED_INLINE uint32_t team_pick(uint32_t value, uint32_t lane)
+EMULATED_INLINE uint32_t warp_pick(uint32_t value, uint32_t lane)
 {
-    return emulator_team_pick(value, lane);
+    return emulator_warp_pick(value, lane);
 }
 EMULATED_INLINE void fence_device(void)
 {

@@ -167,7 +167,7 @@ static void test_every_type(void **state)
     }
 }
 
-/* Products of levels with a few tokens: many rows, so that every stage of a team's ring is filled
+/* Products of levels with a few tokens: many rows, so that every stage of a warp's ring is filled
  * again and again; rows that are cut into shares; types that can be done together, and those whose
  * rows are too long for it. */
 static void test_few(void **state)

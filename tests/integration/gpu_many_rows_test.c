@@ -277,8 +277,8 @@ static void test_attention(void **state)
         check_attention(&scenes[i], true);
 }
 
-/* Tokens that are each of another sequence, or nearly: few slots and many, fewer than teams, one
- * past a team's, groups that fill no product. */
+/* Tokens that are each of another sequence, or nearly: few slots and many, fewer than warps, one
+ * past a warp's, groups that fill no product. */
 static void test_attention_apart(void **state)
 {
     (void)state;

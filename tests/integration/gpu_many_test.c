@@ -211,7 +211,7 @@ static void test_groups(void **state)
 }
 
 /* Products of levels: one share of k and two, splits, shares with nothing to do, rows that fill no
- * team (too few for one: done otherwise), no warpgroup, no tile, one beyond each; fewer tokens than
+ * warp (too few for one: done otherwise), no warpgroup, no tile, one beyond each; fewer tokens than
  * other kernels take, and more. */
 static void test_levels(void **state)
 {

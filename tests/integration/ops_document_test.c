@@ -88,7 +88,7 @@ static const char *gpu_format(enum dtype dtype, uint64_t tokens)
 {
     if (!gpu_can_multiply(dtype))
         return "-";
-    switch (gpu_pack_format(DEVICE_GPU_TEAM_MATRIX, dtype, GPU_K, tokens)) {
+    switch (gpu_pack_format(DEVICE_GPU_WARP_MATRIX, dtype, GPU_K, tokens)) {
     case PACK_F32:
         return "f32";
     case PACK_LEVELS:

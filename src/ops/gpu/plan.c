@@ -65,7 +65,7 @@ struct device_gpu_step plan_halves(uint8_t x, uint8_t packed, uint32_t format, u
     step.operands[ACT_PACK_X] = x;
     step.operands[ACT_PACK_PACKED] = packed;
     set_pack_halves_args(&step, (struct pack_halves_args){ .format = format });
-    step.shared_bytes = TEAM * sizeof(float);
+    step.shared_bytes = WARP * sizeof(float);
     return step;
 }
 
@@ -84,7 +84,7 @@ static uint32_t plan_swiglu(const struct device_gpu_request *request, struct dev
                            request->chip->thread_limit < 512 ? request->chip->thread_limit : 512);
         set_pack_halves_args(&steps[0],
                              (struct pack_halves_args){ .format = params->packing.format });
-        steps[0].shared_bytes = TEAM * sizeof(float);
+        steps[0].shared_bytes = WARP * sizeof(float);
         return 1;
     }
     steps[0].operands[SWIGLU_PACKED] = DEVICE_GPU_ABSENT;
@@ -125,15 +125,15 @@ static uint32_t plan_rms_norm(const struct device_gpu_request *request,
         steps[0] = step_of(KERNEL_rms_norm_halves, rows_of(x), 1, VALUE_THREADS);
         set_pack_halves_args(&steps[0],
                              (struct pack_halves_args){ .format = params->packing.format });
-        steps[0].shared_bytes = TEAM * sizeof(float);
+        steps[0].shared_bytes = WARP * sizeof(float);
         return 1;
     }
     /* By four, each thread has two fours: the block finds room beside one of a matrix product. */
-    uint64_t threads = divide_up(width_of(x), by_four ? 8 * TEAM : TEAM) * TEAM;
+    uint64_t threads = divide_up(width_of(x), by_four ? 8 * WARP : WARP) * WARP;
     uint32_t most = request->chip->thread_limit;
     steps[0] = step_of(by_four ? KERNEL_rms_norm_by_four : KERNEL_rms_norm, rows_of(x), 1,
                        threads < most ? (uint32_t)threads : most);
-    steps[0].shared_bytes = TEAM * sizeof(float);
+    steps[0].shared_bytes = WARP * sizeof(float);
     if (!halves)
         return 1;
     steps[0].operands[RMS_NORM_PACKED] = DEVICE_GPU_ABSENT;
@@ -149,7 +149,7 @@ static uint32_t plan_head_norm(const struct device_gpu_request *request,
     if (rows_of(x) == 0)
         return 0;
     ASSERT(rows_of(x) <= GRID_Y_LIMIT);
-    steps[0] = step_of(KERNEL_head_norm, divide_up(heads, TEAMS_OF_VALUES), rows_of(x),
+    steps[0] = step_of(KERNEL_head_norm, divide_up(heads, WARPS_OF_VALUES), rows_of(x),
                        VALUE_THREADS);
     return 1;
 }
@@ -190,7 +190,7 @@ static uint32_t plan_argmax(const struct device_gpu_request *request, struct dev
     uint64_t blocks = divide_up(width_of(logits), ARGMAX_BLOCK_VALUES);
     steps[0] = step_of(KERNEL_argmax, blocks < ARGMAX_BLOCKS_MOST ? blocks : ARGMAX_BLOCKS_MOST,
                        rows, VALUE_THREADS);
-    steps[0].shared_bytes = TEAM * sizeof(uint64_t);
+    steps[0].shared_bytes = WARP * sizeof(uint64_t);
     return rows > 0 && blocks > 0;
 }
 
@@ -198,7 +198,7 @@ static uint32_t plan_top_k(const struct device_gpu_request *request, struct devi
 {
     steps[0] = step_of(KERNEL_top_k, rows_of(&request->operands[TOP_K_LOGITS]), 1,
                        request->chip->thread_limit);
-    steps[0].shared_bytes = TEAM * sizeof(uint64_t);
+    steps[0].shared_bytes = WARP * sizeof(uint64_t);
     return steps[0].grid_x > 0;
 }
 

@@ -24,7 +24,7 @@ static bool has_attention_tiles(const struct device_gpu_request *request)
     const struct device_host_operand *q = &request->operands[ATTENTION_Q],
                                      *keys = &request->operands[ATTENTION_KEYS];
     uint64_t group = width_of(q) / width_of(keys);
-    return request->chip->features & DEVICE_GPU_TEAM_MATRIX && params->together &&
+    return request->chip->features & DEVICE_GPU_WARP_MATRIX && params->together &&
            (params->head_dim == 64 || params->head_dim == 128) && group <= 16 &&
            rows_of(q) * group >= ATTENTION_TILES_LEAST * ATTENTION_ROWS && is_aligned_f16(keys) &&
            is_aligned_f16(&request->operands[ATTENTION_VALUES]);
@@ -72,15 +72,15 @@ static struct device_gpu_step plan_attention_apart(const struct device_gpu_reque
     const struct device_host_operand *q = &request->operands[ATTENTION_Q],
                                      *keys = &request->operands[ATTENTION_KEYS];
     uint64_t kv_heads = width_of(keys) / params->head_dim, blocks = rows_of(q) * kv_heads;
-    /* 16 teams a processor, in blocks of four, or of eight where those are few. */
-    uint32_t teams = blocks > 3 * (uint64_t)request->chip->processor_count ? 4 : 8;
+    /* 16 warps a processor, in blocks of four, or of eight where those are few. */
+    uint32_t warps = blocks > 3 * (uint64_t)request->chip->processor_count ? 4 : 8;
     struct device_gpu_step step = step_of(params->head_dim == 128 ? KERNEL_attention_apart_128
                                                                   : KERNEL_attention_apart_64,
-                                          kv_heads, rows_of(q), teams * TEAM);
+                                          kv_heads, rows_of(q), warps * WARP);
     if (packs)
         set_attention_apart_args(
             &step, (struct attention_apart_args){ .packs = 1, .format = params->packing.format });
-    step.shared_bytes = teams * apart_team_floats(params->head_dim) * (uint32_t)sizeof(float);
+    step.shared_bytes = warps * apart_warp_floats(params->head_dim) * (uint32_t)sizeof(float);
     return step;
 }
 
@@ -138,7 +138,7 @@ uint32_t plan_attention(const struct device_gpu_request *request, struct device_
     if (apart)
         packs = halves && is_aligned(packed) && rows_of(q) * sizeof(uint32_t) <= GPU_COUNTER_BYTES;
     else if (!tiles) /* warps have whole blocks of packed values */
-        packs = packed->data && !halves && params->head_dim % TEAM == 0;
+        packs = packed->data && !halves && params->head_dim % WARP == 0;
     steps[0] = tiles   ? plan_attention_tiles(request)
                : apart ? plan_attention_apart(request, packs)
                        : plan_attention_parts(request, packs);

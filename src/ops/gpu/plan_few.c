@@ -3,8 +3,8 @@
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
 
-/* Teams of a block. */
-#define FEW_TEAMS_MOST 16u
+/* Warps of a block. */
+#define FEW_WARPS_MOST 16u
 /* Tokens from which on it is faster than kernels that add up lane by lane. */
 #define FEW_TOKENS_LEAST 3u
 #define FEW_TOKENS_LEAST_Q8_0 2u
@@ -12,19 +12,19 @@
 #define FEW_SHARES_MOST 4u
 
 /* The longest row that can be cut so. */
-#define FEW_K_MOST (FEW_SHARES_MOST * FEW_TEAMS_MOST * FEW_BLOCKS * 256)
+#define FEW_K_MOST (FEW_SHARES_MOST * FEW_WARPS_MOST * FEW_BLOCKS * 256)
 
 /* Of one way to cut a product. */
 struct few_cut {
     uint64_t members, blocks, slots, shares, ranges;
-    uint64_t cost; /* blocks of 256 columns that a team has, of 16 rows each */
+    uint64_t cost; /* blocks of 256 columns that a warp has, of 16 rows each */
 };
 
 /* Parts that are multiplied together. */
 struct few_set {
     uint64_t k, groups; /* of 16 rows */
     uint32_t first;     /* part */
-    uint32_t team_bytes;
+    uint32_t warp_bytes;
     bool same; /* type */
 };
 
@@ -40,9 +40,9 @@ static struct few_cut cut_few(const struct device_gpu_chip *chip, const struct f
 {
     struct few_cut cut = { .blocks = blocks };
     uint64_t all = divide_up(set->k / 256, blocks);
-    cut.shares = divide_up(all, FEW_TEAMS_MOST);
+    cut.shares = divide_up(all, FEW_WARPS_MOST);
     cut.members = divide_up(all, cut.shares);
-    cut.slots = FEW_TEAMS_MOST / cut.members;
+    cut.slots = FEW_WARPS_MOST / cut.members;
     cut.ranges = chip->processor_count / cut.shares;
     cut.ranges = cut.ranges < 1 ? 1 : cut.ranges;
     uint64_t most = divide_up(set->groups, cut.slots);
@@ -55,11 +55,11 @@ static struct few_cut cut_few(const struct device_gpu_chip *chip, const struct f
 static bool can_cut(const struct device_gpu_chip *chip, const struct few_set *set,
                     const struct few_cut *cut)
 {
-    uint64_t teams = cut->members * cut->slots, room = GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES;
+    uint64_t warps = cut->members * cut->slots, room = GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES;
     uint64_t sums = set->groups * cut->shares * FEW_ROWS * FEW_TOKENS * sizeof(float);
     bool joins = set->same && sums <= room && cut->ranges * sizeof(uint32_t) <= GPU_COUNTER_BYTES;
     return cut->shares <= FEW_SHARES_MOST && (cut->shares == 1 || joins) &&
-           teams * TEAM <= chip->thread_limit && teams * set->team_bytes <= chip->shared_bytes &&
+           warps * WARP <= chip->thread_limit && warps * set->warp_bytes <= chip->shared_bytes &&
            set->groups <= UINT32_MAX / FEW_ROWS / FEW_TOKENS;
 }
 
@@ -80,12 +80,12 @@ static bool collect_set(const struct device_gpu_request *request, const struct g
     for (uint32_t part = places->count; part-- > 0;) {
         if (!(part_bits >> part & 1))
             continue;
-        uint32_t bytes = few_team_bytes((uint32_t)weights[part].dtype);
+        uint32_t bytes = few_warp_bytes((uint32_t)weights[part].dtype);
         if (!plan_wants_few(request->chip->features, weights[part].dtype, width_of(&weights[part]),
                             tokens) ||
             !is_aligned(&weights[part]) || weights[part].row_stride_bytes > UINT32_MAX / FEW_ROWS)
             return false;
-        set.team_bytes = bytes > set.team_bytes ? bytes : set.team_bytes;
+        set.warp_bytes = bytes > set.warp_bytes ? bytes : set.warp_bytes;
         set.same = set.same && (set.k == 0 || weights[part].dtype == weights[set.first].dtype);
         set.k = width_of(&weights[part]);
         set.groups += divide_up(rows_of(&weights[part]), FEW_ROWS);
@@ -111,10 +111,10 @@ static bool plan_set(const struct device_gpu_request *request, const struct grou
     }
     if (!possible)
         return false;
-    uint32_t teams = (uint32_t)(cut.members * cut.slots);
+    uint32_t warps = (uint32_t)(cut.members * cut.slots);
     *step = step_of(set.same ? few_kernel((uint32_t)weights[set.first].dtype)
                              : KERNEL_matmul_few_levels,
-                    cut.ranges * cut.shares, 1, teams * TEAM);
+                    cut.ranges * cut.shares, 1, warps * WARP);
     struct matmul_few_args args = { .members = (uint32_t)cut.members,
                                     .blocks = (uint32_t)cut.blocks,
                                     .shares = (uint32_t)cut.shares };
@@ -126,7 +126,7 @@ static bool plan_set(const struct device_gpu_request *request, const struct grou
         args.third_block = first_blocks[2];
     }
     set_matmul_few_args(step, args);
-    step->shared_bytes = teams * set.team_bytes;
+    step->shared_bytes = warps * set.warp_bytes;
     place_operands(places, part_bits, step);
     return true;
 }

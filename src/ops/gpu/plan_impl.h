@@ -50,7 +50,7 @@ extern const struct plan_kernel plan_kernels[KERNEL_COUNT];
 
 /* Threads of a block, where a thread does one value. */
 #define VALUE_THREADS 256u
-#define TEAMS_OF_VALUES (VALUE_THREADS / TEAM)
+#define WARPS_OF_VALUES (VALUE_THREADS / WARP)
 
 /* Rows beyond what one dimension of a grid can count are not met: a batch is far smaller. */
 #define GRID_Y_LIMIT 65535u

@@ -25,7 +25,7 @@ static bool is_attention_step(const struct device_gpu_request *requests,
            is_same(&append[KV_APPEND_KEYS], &attention[ATTENTION_KEYS]) &&
            is_same(&append[KV_APPEND_VALUES], &attention[ATTENTION_VALUES]) &&
            turn->head_dim == params->head_dim && params->head_dim <= STEP_HEAD_MOST &&
-           params->head_dim % TEAM == 0 &&
+           params->head_dim % WARP == 0 &&
            width_of(&attention[ATTENTION_Q]) / width_of(&attention[ATTENTION_KEYS]) <=
                STEP_GROUP_MOST;
 }

@@ -64,13 +64,13 @@ static enum product_way way_of(const struct device_host_operand *weights)
     return ring ? WAY_RING : WAY_DECODED;
 }
 
-/* Teams of a block, so that its ring fits. */
-static uint32_t ring_teams(const struct device_gpu_chip *chip, uint32_t ring_bytes)
+/* Warps of a block, so that its ring fits. */
+static uint32_t ring_warps(const struct device_gpu_chip *chip, uint32_t ring_bytes)
 {
-    uint32_t teams = TEAMS_OF_VALUES;
-    while (teams > 1 && teams * ring_bytes > chip->shared_bytes)
-        teams /= 2;
-    return teams;
+    uint32_t warps = WARPS_OF_VALUES;
+    while (warps > 1 && warps * ring_bytes > chip->shared_bytes)
+        warps /= 2;
+    return warps;
 }
 
 /* Blocks of a processor: what its registers hold. */
@@ -101,7 +101,7 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
         first = part;
     }
     uint32_t ring_bytes = MATMUL_STAGES * MATMUL_ROWS * stage_bytes;
-    uint32_t teams = ring_teams(chip, ring_bytes);
+    uint32_t warps = ring_warps(chip, ring_bytes);
     uint32_t wide = tokens > 4 ? 3 : tokens > 2 ? 2 : tokens > 1 ? 1 : 0; /* log2 */
     bool levels = gpu_pack_format(chip->features, weights[first].dtype, width_of(&weights[first]),
                                   tokens) == PACK_LEVELS;
@@ -110,17 +110,17 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
         wide = tokens > 1 ? 3 : 0;
         kernel = wide ? KERNEL_matmul_ring_8 : KERNEL_matmul_ring_1;
     }
-    uint64_t fitting = chip->processor_shared_bytes / (teams * ring_bytes + 1024);
+    uint64_t fitting = chip->processor_shared_bytes / (warps * ring_bytes + 1024);
     fitting = fitting > BLOCKS_MOST ? BLOCKS_MOST : fitting < 1 ? 1 : fitting;
     uint64_t most = fitting * chip->processor_count;
-    uint64_t blocks = divide_up(groups, teams);
+    uint64_t blocks = divide_up(groups, warps);
     struct device_gpu_step step = step_of(kernel, blocks < most ? blocks : most,
-                                          divide_up(tokens, UINT64_C(1) << wide), teams * TEAM);
+                                          divide_up(tokens, UINT64_C(1) << wide), warps * WARP);
     if (way == WAY_RING)
         set_matmul_ring_args(&step, (struct matmul_ring_args){ .row_bytes = stage_bytes });
     else
         set_matmul_args(&step, (struct matmul_args){ .ring_bytes = ring_bytes });
-    step.shared_bytes = teams * ring_bytes;
+    step.shared_bytes = warps * ring_bytes;
     place_operands(places, part_bits, &step);
     return step;
 }
@@ -131,7 +131,7 @@ struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
 {
     const struct device_host_operand *weights = &request->operands[places->weights + part];
     struct device_gpu_step step = step_of(KERNEL_matmul_decoded,
-                                          divide_up(rows_of(weights), TEAMS_OF_VALUES),
+                                          divide_up(rows_of(weights), WARPS_OF_VALUES),
                                           divide_up(tokens, DECODED_TOKENS), VALUE_THREADS);
     set_matmul_decoded_args(&step, (struct matmul_decoded_args){ .part = part, .format = format });
     place_operands(places, 1u << part, &step);

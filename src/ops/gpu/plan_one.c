@@ -5,9 +5,9 @@
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
 
-/* Teams of a block. */
-#define ONE_TEAMS_MOST 16u
-/* Teams of a row that is not long. */
+/* Warps of a block. */
+#define ONE_WARPS_MOST 16u
+/* Warps of a row that is not long. */
 #define ONE_MEMBERS_FEW 2u
 /* Groups of a ring that are waited for, where not all are. */
 #define ONE_WAITED_FEW 2u
@@ -15,8 +15,8 @@
 /* How the parts of a way are done for one token. */
 struct one_cut {
     enum gpu_kernel kernel;
-    uint32_t members; /* teams of a row */
-    uint32_t teams;   /* of a block */
+    uint32_t members; /* warps of a row */
+    uint32_t warps;   /* of a block */
     uint32_t ring_bytes;
     uint32_t shared_bytes;
     uint32_t blocks;
@@ -115,8 +115,8 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     enum dtype dtype = weights[first].dtype;
     uint64_t members = divide_up(k, one_columns((uint32_t)dtype));
     const struct device_gpu_chip *chip = request->chip;
-    uint64_t most = chip->thread_limit / TEAM;
-    most = most < ONE_TEAMS_MOST ? most : ONE_TEAMS_MOST;
+    uint64_t most = chip->thread_limit / WARP;
+    most = most < ONE_WARPS_MOST ? most : ONE_WARPS_MOST;
     uint64_t slots = members <= most ? most / members : 1;
     uint64_t blocks = one_blocks(chip, groups, parts, members, slots);
     if (members > most || groups / blocks > UINT32_MAX / 4096 ||
@@ -140,14 +140,14 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     uint64_t sums = each * ONE_ROWS_MOST * members * sizeof(float);
     uint64_t room = chip->processor_shared_bytes - ONE_SPARE_BYTES;
     uint32_t ring_bytes = ONE_STAGES * stage_bytes;
-    uint64_t teams = most / members * members;
-    while (teams > members && teams * ring_bytes + sums > room)
-        teams -= members;
-    if (teams * ring_bytes + sums > chip->shared_bytes)
+    uint64_t warps = most / members * members;
+    while (warps > members && warps * ring_bytes + sums > room)
+        warps -= members;
+    if (warps * ring_bytes + sums > chip->shared_bytes)
         return false;
-    cut.teams = (uint32_t)teams;
+    cut.warps = (uint32_t)warps;
     cut.ring_bytes = ring_bytes;
-    cut.shared_bytes = (uint32_t)(teams * ring_bytes + sums);
+    cut.shared_bytes = (uint32_t)(warps * ring_bytes + sums);
     *ret_cut = cut;
     return true;
 }
@@ -158,7 +158,7 @@ uint32_t plan_one(const struct device_gpu_request *request, const struct group_p
     struct one_cut cut;
     if (!cut_one(request, places, part_bits, &cut))
         return 0;
-    *step = step_of(cut.kernel, cut.blocks, 1, cut.teams * TEAM);
+    *step = step_of(cut.kernel, cut.blocks, 1, cut.warps * WARP);
     set_matmul_one_args(step, (struct matmul_one_args){ .ring_bytes = cut.ring_bytes,
                                                         .members = cut.members,
                                                         .second_block = cut.first_blocks[1],

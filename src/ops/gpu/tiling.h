@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /* Neighbouring threads that work together: kernels/portable.h says why so many. */
-#define TEAM 32u
+#define WARP 32u
 
-/* Rows of weights a team takes at a time. */
+/* Rows of weights a warp takes at a time. */
 #define MATMUL_ROWS 2u
 /* Chunks of them that are in its ring, all but one on their way. */
 #define MATMUL_STAGES 3u
@@ -108,21 +108,21 @@ static inline uint32_t lanes_shared_bytes(uint32_t dtype, uint32_t tokens)
 /* Of attention: threads of a block, and slots of the cache that it weighs at a time where it does
  * not use matrix units. */
 #define ATTENTION_THREADS 256u
-#define ATTENTION_TEAMS (ATTENTION_THREADS / TEAM)
+#define ATTENTION_WARPS (ATTENTION_THREADS / WARP)
 #define ATTENTION_CHUNK 256u
 
 /* Shared memory of that: scores of a chunk, then maxima, sums and factors, for each head; behind
- * them each team's totals. */
+ * them each warp's totals. */
 #define ATTENTION_HEADS_MOST 4u
 static inline uint32_t attention_shared_floats(uint32_t heads, uint32_t head_dim)
 {
-    return heads * ATTENTION_CHUNK + 3 * ATTENTION_HEADS_MOST + ATTENTION_TEAMS * heads * head_dim;
+    return heads * ATTENTION_CHUNK + 3 * ATTENTION_HEADS_MOST + ATTENTION_WARPS * heads * head_dim;
 }
 
 /* Of attention of tokens that are each of another sequence: query heads that share a kv head, at
- * most, and shared memory of a team: maximum and sum of each head, and its totals. */
+ * most, and shared memory of a warp: maximum and sum of each head, and its totals. */
 #define APART_GROUP_MOST 8u
-static inline uint32_t apart_team_floats(uint32_t head_dim)
+static inline uint32_t apart_warp_floats(uint32_t head_dim)
 {
     return 2 * APART_GROUP_MOST + APART_GROUP_MOST * head_dim;
 }
@@ -133,12 +133,12 @@ static inline uint32_t apart_team_floats(uint32_t head_dim)
 #define ATTENTION_SLOTS 64u
 
 /* Of attention as one kernel with what comes before it: values of a head and heads of a kv head, at
- * most, and shared memory: queries and the key, what each team has, the new key and value. */
+ * most, and shared memory: queries and the key, what each warp has, the new key and value. */
 #define STEP_HEAD_MOST 128u
 #define STEP_GROUP_MOST 8u
 #define STEP_SHARED_BYTES                                                                          \
-    ((STEP_GROUP_MOST + 1 + ATTENTION_TEAMS + 1) * STEP_HEAD_MOST * 4u +                           \
-     (2 * ATTENTION_TEAMS + 4) * 4u)
+    ((STEP_GROUP_MOST + 1 + ATTENTION_WARPS + 1) * STEP_HEAD_MOST * 4u +                           \
+     (2 * ATTENTION_WARPS + 4) * 4u)
 
 /* Types whose blocks lie at multiples of 16 bytes are read straight to registers. */
 static inline bool matmul_is_direct(uint32_t dtype)
@@ -195,12 +195,12 @@ static inline uint32_t matmul_chunk_bytes(uint32_t dtype)
 
 /* ---- One token ------------------------------------------------------------------------------ */
 
-/* Groups of rows in a team's ring, all but one on their way. */
+/* Groups of rows in a warp's ring, all but one on their way. */
 #define ONE_STAGES 5u
 #define ONE_ROWS_MOST 2u
 #define ONE_SLICE_MOST 2176u
 
-/* Columns of a team's slice. */
+/* Columns of a warp's slice. */
 static inline uint32_t one_columns(uint32_t dtype)
 {
     return dtype == DTYPE_BF16 || dtype == DTYPE_F16 ? 1024 : 2048;
@@ -224,7 +224,7 @@ static inline uint32_t one_slice_bytes(uint32_t dtype)
     }
 }
 
-/* Rows that a team takes together. */
+/* Rows that a warp takes together. */
 static inline uint32_t one_rows(uint32_t dtype)
 {
     return dtype == DTYPE_Q4_K ? 2 : 1;
@@ -232,11 +232,11 @@ static inline uint32_t one_rows(uint32_t dtype)
 
 /* ---- A few tokens --------------------------------------------------------------------------- */
 
-/* Rows and tokens of what a team multiplies at once, and blocks of 256 columns that are its own. */
+/* Rows and tokens of what a warp multiplies at once, and blocks of 256 columns that are its own. */
 #define FEW_ROWS 16u
 #define FEW_TOKENS 8u
 #define FEW_BLOCKS 2u
-/* Sums of a team, a token's apart by one more than rows: no two in one bank. */
+/* Sums of a warp, a token's apart by one more than rows: no two in one bank. */
 #define FEW_SUMS_APART (FEW_ROWS + 1)
 #define FEW_SUMS_BYTES (FEW_TOKENS * FEW_SUMS_APART * 4)
 /* Pieces of 16 bytes of a row's block of 256 columns; 0 for types that are done otherwise. */
@@ -251,7 +251,7 @@ static inline uint32_t few_row_bytes(uint32_t dtype)
     return dtype == DTYPE_Q6_K_X8 ? 240 : 16 * few_pieces(dtype);
 }
 
-/* Blocks of 16 rows in a team's ring, all but one on their way. */
+/* Blocks of 16 rows in a warp's ring, all but one on their way. */
 static inline uint32_t few_stages(uint32_t dtype)
 {
     return dtype == DTYPE_Q4_K ? 5 : 3;
@@ -273,14 +273,14 @@ static inline uint32_t few_scales_bytes(uint32_t dtype)
     return FEW_BLOCKS * 8 * FEW_TOKENS * few_scale_floats(dtype) * 4;
 }
 
-/* Sets of a team's sums: with two nobody waits until those before are added up. */
+/* Sets of a warp's sums: with two nobody waits until those before are added up. */
 static inline uint32_t few_sum_sets(uint32_t dtype)
 {
     return dtype == DTYPE_Q8_0_X8 ? 1 : 2;
 }
 
-/* Shared memory of a team: its ring, its scales, its sums. */
-static inline uint32_t few_team_bytes(uint32_t dtype)
+/* Shared memory of a warp: its ring, its scales, its sums. */
+static inline uint32_t few_warp_bytes(uint32_t dtype)
 {
     return few_ring_bytes(dtype) + few_scales_bytes(dtype) + few_sum_sets(dtype) * FEW_SUMS_BYTES;
 }

@@ -62,7 +62,7 @@ INLINE void load8(uint32_t dtype, const GLOBAL uint8_t *row, uint32_t first, flo
 struct places {
     SHARED float *scores;                  /* [heads][ATTENTION_CHUNK] */
     SHARED float *maxima, *sums, *factors; /* [heads] */
-    SHARED float *totals;                  /* [ATTENTION_TEAMS][heads][head_dim] */
+    SHARED float *totals;                  /* [ATTENTION_WARPS][heads][head_dim] */
 };
 
 INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
@@ -97,32 +97,32 @@ INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
         }
         UNROLL
         for (uint32_t h = 0; h < heads; h++) {
-            float dot = team_sum(dots[h], ROW_LANES) * params->scale;
+            float dot = warp_sum(dots[h], ROW_LANES) * params->scale;
             if (lane == 0 && valid)
                 places->scores[h * ATTENTION_CHUNK + (uint32_t)(slot - first)] = dot;
         }
     }
 }
 
-/* Team h turns the scores of head h into weights, and says by how much what came before shrinks. */
+/* Warp h turns the scores of head h into weights, and says by how much what came before shrinks. */
 INLINE void weigh_chunk(const struct places *places, uint32_t heads, uint32_t count)
 {
-    uint32_t h = team_index();
+    uint32_t h = warp_index();
     if (h >= heads)
         return;
     SHARED float *scores = places->scores + h * ATTENTION_CHUNK;
     float before = places->maxima[h], largest = before;
-    for (uint32_t i = lane_index(); i < count; i += TEAM)
+    for (uint32_t i = lane_index(); i < count; i += WARP)
         largest = scores[i] > largest ? scores[i] : largest;
-    largest = team_max(largest, TEAM);
+    largest = warp_max(largest, WARP);
     float sum = 0;
-    for (uint32_t i = lane_index(); i < count; i += TEAM) {
+    for (uint32_t i = lane_index(); i < count; i += WARP) {
         float weight = exp_value(scores[i] - largest);
         scores[i] = weight;
         sum += weight;
     }
-    sum = team_sum(sum, TEAM);
-    team_sync();
+    sum = warp_sum(sum, WARP);
+    warp_sync();
     if (lane_index() == 0) {
         float factor = exp_value(before - largest);
         places->factors[h] = factor;
@@ -167,7 +167,7 @@ INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
     }
 }
 
-/* The sums of all rows' lanes, to places->totals of each team. */
+/* The sums of all rows' lanes, to places->totals of each warp. */
 INLINE void store_totals(const struct share *share, const struct places *places, uint32_t heads,
                          uint32_t pieces, float totals[ATTENTION_HEADS_MOST][8 * PIECES_MOST])
 {
@@ -177,21 +177,21 @@ INLINE void store_totals(const struct share *share, const struct places *places,
         UNROLL
         for (uint32_t i = 0; i < 8 * pieces; i++) {
             float sum = totals[h][i];
-            sum += team_swap_float(sum, 8);
-            sum += team_swap_float(sum, 16);
+            sum += warp_swap_float(sum, 8);
+            sum += warp_swap_float(sum, 16);
             uint32_t at = 8 * (lane + ROW_LANES * (i / 8)) + i % 8;
             if (lane_index() < ROW_LANES && at < share->head_dim)
-                places->totals[(team_index() * heads + h) * share->head_dim + at] = sum;
+                places->totals[(warp_index() * heads + h) * share->head_dim + at] = sum;
         }
     }
 }
 
-INLINE float sum_of_teams(const struct share *share, const struct places *places, uint32_t heads,
+INLINE float sum_of_warps(const struct share *share, const struct places *places, uint32_t heads,
                           uint32_t h, uint32_t d)
 {
     float sum = 0;
-    for (uint32_t team = 0; team < ATTENTION_TEAMS; team++)
-        sum += places->totals[(team * heads + h) * share->head_dim + d];
+    for (uint32_t warp = 0; warp < ATTENTION_WARPS; warp++)
+        sum += places->totals[(warp * heads + h) * share->head_dim + d];
     return sum;
 }
 
@@ -201,7 +201,7 @@ INLINE void finish(const struct gpu_call *call, const struct share *share,
     for (uint32_t at = thread_index(); at < share->heads * share->head_dim;
          at += ATTENTION_THREADS) {
         uint32_t h = at / share->head_dim, d = at % share->head_dim;
-        float total = sum_of_teams(share, places, heads, h, d);
+        float total = sum_of_warps(share, places, heads, h, d);
         if (share->parts == 1) {
             store_out(call, share, at, total / places->sums[h]);
         } else {

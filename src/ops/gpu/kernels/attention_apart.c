@@ -1,8 +1,8 @@
 /* attention_apart.c - attention of tokens that are each of another sequence, on the matrix units of
- * a team (NVIDIA). Keys and values are F16, rows at multiples of 16 bytes; up to eight query heads
+ * a warp (NVIDIA). Keys and values are F16, rows at multiples of 16 bytes; up to eight query heads
  * share a kv head.
  *
- * A block does one token and one kv head: x counts kv heads, y tokens. Its teams take 16 slots at a
+ * A block does one token and one kv head: x counts kv heads, y tokens. Its warps take 16 slots at a
  * time in turn, straight from memory to registers: keys as the rows of a product with the queries,
  * values as those of a product with the weights. Each keeps a running maximum, in powers of two,
  * and its own totals; at the end they meet in shared memory.
@@ -12,8 +12,8 @@
  * on, of query head l / 4 and of the keys of slots l / 4 and l / 4 + 8; of values those from 8 * (l
  * / 4) on of every 64, of four slots. Scores and totals it has of heads 2 (l % 4) and the next.
  *
- * Order of a sum: 16 slots as the matrix unit adds them, those of a team in their order, then the
- * teams. It depends on the token's position and on how many teams a block has.
+ * Order of a sum: 16 slots as the matrix unit adds them, those of a warp in their order, then the
+ * warps. It depends on the token's position and on how many warps a block has.
  *
  * The block of a token that comes last packs its row.
  *
@@ -24,11 +24,11 @@
 #include "ops/gpu/tiling.h"
 #include "ops/params.h"
 
-#if HAS_TEAM_MATRIX
+#if HAS_WARP_MATRIX
 
 #define APART_SLOTS 16u
 #define APART_HEAD_MOST 128
-/* Maxima and sums of the heads, of a team. */
+/* Maxima and sums of the heads, of a warp. */
 #define APART_NUMBERS (2 * APART_GROUP_MOST)
 
 struct apart_share {
@@ -125,8 +125,8 @@ INLINE void weigh_apart(uint32_t head_dim, uint32_t there, struct apart_state *s
             largest = __builtin_fmaxf(largest, scores[i]); /* a NaN comes back below */
         }
         UNROLL
-        for (uint32_t distance = 4; distance < TEAM; distance *= 2)
-            largest = __builtin_fmaxf(largest, team_swap_float(largest, distance));
+        for (uint32_t distance = 4; distance < WARP; distance *= 2)
+            largest = __builtin_fmaxf(largest, warp_swap_float(largest, distance));
         float base = largest == -F32_INFINITY ? 0.0f : largest;
         factors[h] = exp2_fast(state->largest[h] - base);
         scores[h] = exp2_fast(scores[h] - base);
@@ -196,29 +196,29 @@ INLINE void attend_apart_slots(const struct gpu_call *call, const struct apart_s
         gather_apart(values[p], weights, state->totals[p]);
 }
 
-/* Shared memory: of each team and head its maximum and its sum, then its totals. */
-INLINE SHARED float *apart_totals(uint32_t head_dim, uint32_t teams, uint32_t team, uint32_t head)
+/* Shared memory: of each warp and head its maximum and its sum, then its totals. */
+INLINE SHARED float *apart_totals(uint32_t head_dim, uint32_t warps, uint32_t warp, uint32_t head)
 {
-    return (SHARED float *)shared_memory() + APART_NUMBERS * teams +
-           (team * APART_GROUP_MOST + head) * head_dim;
+    return (SHARED float *)shared_memory() + APART_NUMBERS * warps +
+           (warp * APART_GROUP_MOST + head) * head_dim;
 }
 
 INLINE void store_apart_state(uint32_t head_dim, uint32_t group, struct apart_state *state)
 {
-    SHARED float *numbers = (SHARED float *)shared_memory() + APART_NUMBERS * team_index();
-    uint32_t teams = thread_count() / TEAM, lane = lane_index();
+    SHARED float *numbers = (SHARED float *)shared_memory() + APART_NUMBERS * warp_index();
+    uint32_t warps = thread_count() / WARP, lane = lane_index();
     UNROLL
     for (uint32_t h = 0; h < 2; h++) {
         uint32_t head = 2 * (lane % 4) + h;
         float sum = state->sums[h];
         UNROLL
-        for (uint32_t distance = 4; distance < TEAM; distance *= 2)
-            sum += team_swap_float(sum, distance);
+        for (uint32_t distance = 4; distance < WARP; distance *= 2)
+            sum += warp_swap_float(sum, distance);
         if (lane < 4) {
             numbers[head] = state->largest[h];
             numbers[APART_GROUP_MOST + head] = sum;
         }
-        SHARED float *totals = apart_totals(head_dim, teams, team_index(), head) + 8 * (lane / 4);
+        SHARED float *totals = apart_totals(head_dim, warps, warp_index(), head) + 8 * (lane / 4);
         UNROLL
         for (uint32_t n = 0; n < head_dim / 32 && head < group; n++) {
             uint32_t p = n / 2, x = n % 2 * 2;
@@ -229,28 +229,28 @@ INLINE void store_apart_state(uint32_t head_dim, uint32_t group, struct apart_st
     }
 }
 
-/* The teams' totals together; a team without slots has none. */
+/* The warps' totals together; a warp without slots has none. */
 INLINE void join_apart(const struct gpu_call *call, const struct apart_share *share,
                        uint32_t head_dim)
 {
     const SHARED float *numbers = (const SHARED float *)shared_memory();
-    uint32_t teams = thread_count() / TEAM;
+    uint32_t warps = thread_count() / WARP;
     GLOBAL float *out = row_f32(&call->operands[ATTENTION_OUT], share->token) +
                         share->kv_head * share->group * head_dim;
     for (uint32_t at = 4 * thread_index(); at < share->group * head_dim; at += 4 * thread_count()) {
         uint32_t head = at / head_dim;
         float largest = -F32_INFINITY, sum = 0;
         floats4 total = { 0 };
-        for (uint32_t team = 0; team < teams; team++)
-            largest = __builtin_fmaxf(largest, numbers[APART_NUMBERS * team + head]);
+        for (uint32_t warp = 0; warp < warps; warp++)
+            largest = __builtin_fmaxf(largest, numbers[APART_NUMBERS * warp + head]);
         float base = largest == -F32_INFINITY ? 0.0f : largest;
-        for (uint32_t team = 0; team < teams; team++) {
-            float part = numbers[APART_NUMBERS * team + APART_GROUP_MOST + head];
+        for (uint32_t warp = 0; warp < warps; warp++) {
+            float part = numbers[APART_NUMBERS * warp + APART_GROUP_MOST + head];
             if (part == 0.0f)
                 continue;
-            float factor = exp2_fast(numbers[APART_NUMBERS * team + head] - base);
+            float factor = exp2_fast(numbers[APART_NUMBERS * warp + head] - base);
             sum += part * factor;
-            total += *(const SHARED floats4 *)(apart_totals(head_dim, teams, team, head) +
+            total += *(const SHARED floats4 *)(apart_totals(head_dim, warps, warp, head) +
                                                at % head_dim) *
                      factor;
         }
@@ -305,8 +305,8 @@ INLINE void attend_apart_token(const struct gpu_call *call, const struct apart_s
         for (uint32_t i = 0; i < 16; i++)
             state->totals[p][i / 4][i % 4] = 0;
     }
-    for (uint64_t first = APART_SLOTS * team_index(); first < share->count;
-         first += APART_SLOTS * (thread_count() / TEAM))
+    for (uint64_t first = APART_SLOTS * warp_index(); first < share->count;
+         first += APART_SLOTS * (thread_count() / WARP))
         attend_apart_slots(call, share, head_dim, first, state);
     store_apart_state(head_dim, share->group, state);
     block_sync();

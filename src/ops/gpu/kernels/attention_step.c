@@ -4,7 +4,7 @@
  * A block does a head and a part of the slots (attention_share.h). All but the queries, the new key
  * and the new value is known before the kernel that makes those has ended: the first rows of the
  * cache are in registers by then, and the angles. (Unless the call says wait_first.) What is left
- * then is one load, a product with what is there, and one meeting of the block's teams: each weighs
+ * then is one load, a product with what is there, and one meeting of the block's warps: each weighs
  * the rows it has by itself.
  *
  * The block rotates the queries of its kv head and the new key itself, and takes the new key and
@@ -69,17 +69,17 @@ INLINE const GLOBAL float *step_find_angles(const struct gpu_call *call)
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-/* Value d of the head, from all teams: to the output, or to the part's place. */
+/* Value d of the head, from all warps: to the output, or to the part's place. */
 INLINE void step_finish(const struct gpu_call *call, const struct share *share,
                         const struct step_places *places, uint32_t d)
 {
     float largest = -F32_INFINITY, sum = 0, total = 0;
     UNROLL
-    for (uint32_t t = 0; t < ATTENTION_TEAMS; t++)
+    for (uint32_t t = 0; t < ATTENTION_WARPS; t++)
         largest = places->maxima[t] > largest ? places->maxima[t] : largest;
     float base = largest > -F32_INFINITY ? largest : 0.0f;
     UNROLL
-    for (uint32_t t = 0; t < ATTENTION_TEAMS; t++) {
+    for (uint32_t t = 0; t < ATTENTION_WARPS; t++) {
         float factor = exp_value(places->maxima[t] - base);
         sum = __builtin_fmaf(factor, places->sums[t], sum);
         total = __builtin_fmaf(factor, places->totals[t * STEP_HEAD_MOST + d], total);

@@ -24,9 +24,9 @@ struct step_rows {
 /* Shared memory. */
 struct step_places {
     SHARED float *queries;        /* [heads of the kv head][head_dim], rotated, then the new key */
-    SHARED float *totals;         /* [ATTENTION_TEAMS][STEP_HEAD_MOST] */
+    SHARED float *totals;         /* [ATTENTION_WARPS][STEP_HEAD_MOST] */
     SHARED uint16_t *key, *value; /* [head_dim], F16: the new ones */
-    SHARED float *maxima, *sums;  /* [ATTENTION_TEAMS] */
+    SHARED float *maxima, *sums;  /* [ATTENTION_WARPS] */
     SHARED uint32_t *flag;
 };
 
@@ -36,9 +36,9 @@ INLINE struct step_places step_make_places(void)
     SHARED float *memory = (SHARED float *)shared_memory();
     struct step_places places = { .queries = memory };
     places.totals = places.queries + (STEP_GROUP_MOST + 1) * STEP_HEAD_MOST;
-    places.maxima = places.totals + ATTENTION_TEAMS * STEP_HEAD_MOST;
-    places.sums = places.maxima + ATTENTION_TEAMS;
-    places.flag = (SHARED uint32_t *)(places.sums + ATTENTION_TEAMS);
+    places.maxima = places.totals + ATTENTION_WARPS * STEP_HEAD_MOST;
+    places.sums = places.maxima + ATTENTION_WARPS;
+    places.flag = (SHARED uint32_t *)(places.sums + ATTENTION_WARPS);
     places.key = (SHARED uint16_t *)(places.flag + 4);
     places.value = places.key + STEP_HEAD_MOST;
     return places;
@@ -133,14 +133,14 @@ INLINE void step_score(const struct gpu_call *call, const float q[8],
         scores[r] = step_dot(q, keys->pieces[r]);
     UNROLL
     for (uint32_t r = 0; r < STEP_ROWS; r++)
-        scores[r] = team_sum(scores[r], STEP_LANES) * params->scale;
+        scores[r] = warp_sum(scores[r], STEP_LANES) * params->scale;
     UNROLL
     for (uint32_t r = 0; r < STEP_ROWS; r++) {
         scores[r] = step_slot(first, r) < slots->end ? scores[r] : -F32_INFINITY;
     }
 }
 
-/* What a team has of its rows: the largest score, the sum of weights of the lanes' own rows, and
+/* What a warp has of its rows: the largest score, the sum of weights of the lanes' own rows, and
  * the values with their weights. */
 struct step_sums {
     float largest, sum;
@@ -151,7 +151,7 @@ struct step_sums {
  */
 INLINE float step_raise(float largest, struct step_sums *sums)
 {
-    float other = team_swap_float(largest, STEP_LANES);
+    float other = warp_swap_float(largest, STEP_LANES);
     largest = other > largest ? other : largest;
     largest = sums->largest > largest ? sums->largest : largest;
     float base = largest > -F32_INFINITY ? largest : 0.0f;
@@ -185,23 +185,23 @@ INLINE void step_add(const struct step_rows *values, const float scores[STEP_ROW
         step_add_row(exp_value(scores[r] - base), values->pieces[r], sums);
 }
 
-/* Both rows of the team together, to its place. */
+/* Both rows of the warp together, to its place. */
 INLINE void step_store_sums(uint32_t head_dim, const struct step_places *places,
                             const struct step_sums *sums)
 {
-    float sum = sums->sum + team_swap_float(sums->sum, STEP_LANES), totals[8];
+    float sum = sums->sum + warp_swap_float(sums->sum, STEP_LANES), totals[8];
     UNROLL
     for (uint32_t i = 0; i < 8; i++)
-        totals[i] = sums->totals[i] + team_swap_float(sums->totals[i], STEP_LANES);
+        totals[i] = sums->totals[i] + warp_swap_float(sums->totals[i], STEP_LANES);
     if (lane_index() < STEP_LANES && step_at() < head_dim) {
-        SHARED floats4 *place = (SHARED floats4 *)(places->totals + team_index() * STEP_HEAD_MOST +
+        SHARED floats4 *place = (SHARED floats4 *)(places->totals + warp_index() * STEP_HEAD_MOST +
                                                    step_at());
         place[0] = (floats4){ totals[0], totals[1], totals[2], totals[3] };
         place[1] = (floats4){ totals[4], totals[5], totals[6], totals[7] };
     }
     if (lane_index() == 0) {
-        places->maxima[team_index()] = sums->largest;
-        places->sums[team_index()] = sum;
+        places->maxima[warp_index()] = sums->largest;
+        places->sums[warp_index()] = sum;
     }
 }
 

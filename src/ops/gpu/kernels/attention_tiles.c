@@ -1,8 +1,8 @@
-/* attention_tiles.c - attention of many tokens that lie together, on the matrix units of a team
+/* attention_tiles.c - attention of many tokens that lie together, on the matrix units of a warp
  * (NVIDIA). Keys and values are F16.
  *
  * A block does a tile of tokens and the query heads that share a kv head: row r of its
- * ATTENTION_ROWS is token r / group, head r % group; 16 rows a team. Slots are taken in chunks of
+ * ATTENTION_ROWS is token r / group, head r % group; 16 rows a warp. Slots are taken in chunks of
  * ATTENTION_SLOTS with a running maximum, in powers of two; scores and totals stay in registers.
  * Tokens of a tile may be of different sequences: each is gone through in turn, and the rows of the
  * others stay as they are. Only slots that a token of the tile may see are read.
@@ -17,10 +17,10 @@
 #include "ops/gpu/tiling.h"
 #include "ops/params.h"
 
-#if HAS_TEAM_MATRIX
+#if HAS_WARP_MATRIX
 
-#define TILE_TEAMS (ATTENTION_ROWS / 16)
-_Static_assert(TILE_TEAMS == ATTENTION_TEAMS, "16 rows a team");
+#define TILE_WARPS (ATTENTION_ROWS / 16)
+_Static_assert(TILE_WARPS == ATTENTION_WARPS, "16 rows a warp");
 #define SLOT_BLOCKS (ATTENTION_SLOTS / 16)
 #define HEAD_BLOCKS_MOST 8
 #define NO_TOKEN UINT64_MAX
@@ -63,7 +63,7 @@ INLINE void enter_rows(const struct gpu_call *call, const struct attention_tile 
 {
     UNROLL
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t row = 16 * team_index() + lane_index() / 4 + 8 * i, token = row / tile->group;
+        uint32_t row = 16 * warp_index() + lane_index() / 4 + 8 * i, token = row / tile->group;
         rows[i] = (struct attention_row){ NO_TOKEN, NO_TOKEN, -F32_INFINITY, 0 };
         if (token >= tile->tokens)
             continue;
@@ -115,7 +115,7 @@ INLINE void load_queries(const struct gpu_call *call, const struct attention_til
     SHARED uint8_t *memory = shared_memory() + RING_BYTES(head_dim);
     const uint32_t pieces = head_dim / 8;
     float factor = params->scale * 1.4426950408889634f;
-    for (uint32_t i = thread_index(); i < ATTENTION_ROWS * pieces; i += TILE_TEAMS * TEAM) {
+    for (uint32_t i = thread_index(); i < ATTENTION_ROWS * pieces; i += TILE_WARPS * WARP) {
         uint32_t row = i / pieces, piece = i % pieces, token = row / tile->group;
         words4 halves = { 0, 0, 0, 0 };
         if (token < tile->tokens) {
@@ -141,7 +141,7 @@ INLINE void copy_slots(const struct gpu_operand *cache, const struct attention_t
     uint32_t piece = thread_index() % pieces;
     SHARED uint8_t *panel = target + piece / 8 * ATTENTION_SLOTS * PANEL_ROW_BYTES;
     UNROLL
-    for (uint32_t i = 0; i < ATTENTION_SLOTS * pieces; i += TILE_TEAMS * TEAM) {
+    for (uint32_t i = 0; i < ATTENTION_SLOTS * pieces; i += TILE_WARPS * WARP) {
         uint32_t row = (i + thread_index()) / pieces;
         uint64_t slot = first + row < tile->end ? first + row : tile->end - 1;
         copy_async(panel + panel_piece(row, piece % 8),
@@ -162,7 +162,7 @@ INLINE void score_slots(const SHARED uint8_t *keys, uint32_t head_dim,
     UNROLL
     for (uint32_t d = 0; d < head_dim / 16; d++) {
         struct matrix_rows a = matrix_load(queries + d / 4 * ATTENTION_ROWS * PANEL_ROW_BYTES,
-                                           16 * team_index(), 2 * (d % 4));
+                                           16 * warp_index(), 2 * (d % 4));
         UNROLL
         for (uint32_t s = 0; s < SLOT_BLOCKS; s++) {
             struct matrix_rows b = matrix_load(keys + d / 4 * ATTENTION_SLOTS * PANEL_ROW_BYTES,
@@ -203,7 +203,7 @@ INLINE void weigh_slots(const struct attention_tile *tile, uint32_t head_dim, ui
                 if (ROW_OF(i) == n) /* a NaN comes back below */
                     largest[n] = __builtin_fmaxf(largest[n], scores[s].values[i]);
         }
-        largest[n] = team_max(largest[n], 4);
+        largest[n] = warp_max(largest[n], 4);
     }
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
@@ -293,8 +293,8 @@ INLINE void store_heads(const struct gpu_call *call, const struct attention_tile
 {
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
-        float sum = team_sum(state->rows[n].sum, 4);
-        uint32_t row = 16 * team_index() + lane_index() / 4 + 8 * n, token = row / tile->group;
+        float sum = warp_sum(state->rows[n].sum, 4);
+        uint32_t row = 16 * warp_index() + lane_index() / 4 + 8 * n, token = row / tile->group;
         if (token >= tile->tokens)
             continue;
         bool there = state->rows[n].start != NO_TOKEN;

@@ -18,24 +18,24 @@ INLINE uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-INLINE uint64_t team_largest(uint64_t key)
+INLINE uint64_t warp_largest(uint64_t key)
 {
-    for (uint32_t distance = TEAM / 2; distance > 0; distance /= 2) {
-        uint32_t low = team_swap((uint32_t)key, distance);
-        uint32_t high = team_swap((uint32_t)(key >> 32), distance);
+    for (uint32_t distance = WARP / 2; distance > 0; distance /= 2) {
+        uint32_t low = warp_swap((uint32_t)key, distance);
+        uint32_t high = warp_swap((uint32_t)(key >> 32), distance);
         key = larger(key, (uint64_t)high << 32 | low);
     }
     return key;
 }
 
-/* The largest of what the teams have; every thread has it. */
-INLINE uint64_t largest_of_teams(uint64_t key)
+/* The largest of what the warps have; every thread has it. */
+INLINE uint64_t largest_of_warps(uint64_t key)
 {
     SHARED uint64_t *best = (SHARED uint64_t *)shared_memory();
     if (lane_index() == 0)
-        best[team_index()] = key;
+        best[warp_index()] = key;
     block_sync();
-    return team_largest(lane_index() < thread_count() / TEAM ? best[lane_index()] : 0);
+    return warp_largest(lane_index() < thread_count() / WARP ? best[lane_index()] : 0);
 }
 
 #define AT_ONCE 16
@@ -58,9 +58,9 @@ INLINE uint64_t largest_below(const GLOBAL float *row, uint32_t count, uint64_t 
             key = candidate < bound ? larger(key, candidate) : key;
         }
     }
-    key = team_largest(key);
+    key = warp_largest(key);
     block_sync(); /* the keys of the round before were read */
-    return largest_of_teams(key);
+    return largest_of_warps(key);
 }
 
 /* The blocks of a row (x counts them, y rows) meet in the workspace; the last one has the result,
@@ -81,12 +81,12 @@ INLINE void argmax_join(const struct gpu_call *call, uint64_t key)
         fence_device();
     }
     block_sync();
-    if (!*last || team_index() != 0)
+    if (!*last || warp_index() != 0)
         return;
     key = 0;
-    for (uint32_t i = lane_index(); i < block_count_x(); i += TEAM)
+    for (uint32_t i = lane_index(); i < block_count_x(); i += WARP)
         key = larger(key, ((volatile GLOBAL uint64_t *)keys)[i]);
-    key = team_largest(key);
+    key = warp_largest(key);
     if (thread_index() != 0)
         return;
     uint32_t id = ~(uint32_t)key;
@@ -127,8 +127,8 @@ KERNEL(argmax)
     }
     uint64_t key = mine < count ? key_of(best, id) : 0;
     /* Before every number, and its id is -1. */
-    key = team_largest(finite ? key : (uint64_t)0xFFFFFFFFu << 32);
-    argmax_join(&call, largest_of_teams(key));
+    key = warp_largest(finite ? key : (uint64_t)0xFFFFFFFFu << 32);
+    argmax_join(&call, largest_of_warps(key));
 }
 
 /* One round for each of the k; k is small where this is used. */

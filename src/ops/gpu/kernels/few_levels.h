@@ -1,4 +1,4 @@
-/* few_levels.h - what a team of matmul_few.c multiplies at a time: 256 columns of 16 rows, which
+/* few_levels.h - what a warp of matmul_few.c multiplies at a time: 256 columns of 16 rows, which
  * are in a stage of its ring, with those of 8 tokens, whose levels it has in registers and whose
  * scales in shared memory. */
 #ifndef GRETA_OPS_GPU_KERNELS_FEW_LEVELS_H
@@ -8,7 +8,7 @@
 #include "ops/gpu/kernels/matrix_levels.h"
 #include "ops/gpu/tiling.h"
 
-#if HAS_TEAM_MATRIX
+#if HAS_WARP_MATRIX
 
 /* Of 256 columns, as matrix_levels.h wants them. */
 struct few_acts {

@@ -9,10 +9,10 @@ struct seen {
     uint64_t value, first;
 };
 
-INLINE uint64_t team_swap_long(uint64_t value, uint32_t distance)
+INLINE uint64_t warp_swap_long(uint64_t value, uint32_t distance)
 {
-    uint32_t low = team_swap((uint32_t)value, distance);
-    uint32_t high = team_swap((uint32_t)(value >> 32), distance);
+    uint32_t low = warp_swap((uint32_t)value, distance);
+    uint32_t high = warp_swap((uint32_t)(value >> 32), distance);
     return (uint64_t)high << 32 | low;
 }
 
@@ -21,23 +21,23 @@ INLINE uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Of all threads; thread 0 has it. Shared: two words for each team. */
+/* Of all threads; thread 0 has it. Shared: two words for each warp. */
 INLINE struct seen block_join(struct seen mine)
 {
     SHARED uint64_t *parts = (SHARED uint64_t *)shared_memory();
-    for (uint32_t distance = TEAM / 2; distance > 0; distance /= 2) {
-        mine.value += team_swap_long(mine.value, distance);
-        mine.first = smaller(mine.first, team_swap_long(mine.first, distance));
+    for (uint32_t distance = WARP / 2; distance > 0; distance /= 2) {
+        mine.value += warp_swap_long(mine.value, distance);
+        mine.first = smaller(mine.first, warp_swap_long(mine.first, distance));
     }
     block_sync();
     if (lane_index() == 0) {
-        parts[2 * team_index()] = mine.value;
-        parts[2 * team_index() + 1] = mine.first;
+        parts[2 * warp_index()] = mine.value;
+        parts[2 * warp_index() + 1] = mine.first;
     }
     block_sync();
-    for (uint32_t team = 1; thread_index() == 0 && team < thread_count() / TEAM; team++) {
-        mine.value += parts[2 * team];
-        mine.first = smaller(mine.first, parts[2 * team + 1]);
+    for (uint32_t warp = 1; thread_index() == 0 && warp < thread_count() / WARP; warp++) {
+        mine.value += parts[2 * warp];
+        mine.first = smaller(mine.first, parts[2 * warp + 1]);
     }
     return mine;
 }

@@ -4,11 +4,11 @@
 #include "ops/gpu/kernels/kernel_call.h"
 #include "tensor/dtype.h"
 
-/* All lanes of a team, with 32 neighbouring values. */
+/* All lanes of a warp, with 32 neighbouring values. */
 INLINE void store_q8_0(GLOBAL uint8_t *row, uint32_t i, float value)
 {
     GLOBAL uint8_t *block = row + i / 32 * 34;
-    uint32_t largest = team_max_bits(magnitude_bits(value), TEAM);
+    uint32_t largest = warp_max_bits(magnitude_bits(value), WARP);
     bool finite = largest < 0x7F800000u;
     float scale = float_of(largest) / 127.0f;
     scale = scale < 65520.0f ? scale : 65504.0f; /* an f16 would be infinity */
@@ -50,7 +50,7 @@ KERNEL(kv_append)
     }
     uint32_t i = block_x() * thread_count() + thread_index();
     if (i >= k->width)
-        return; /* whole teams where it matters: Q8_0 rows are multiples of 32 */
+        return; /* whole warps where it matters: Q8_0 rows are multiples of 32 */
     store_value(keys, slot, i, row_f32(k, block_y())[i]);
     store_value(&call.operands[KV_APPEND_VALUES], slot, i,
                 row_f32(&call.operands[KV_APPEND_V], block_y())[i]);

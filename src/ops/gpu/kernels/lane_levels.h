@@ -1,5 +1,5 @@
 /* lane_levels.h - levels of quantised weights as halves in the registers that warpgroups multiply
- * from: a team's 16 rows, 256 values of k of each as they lie in shared memory, 32 at a time.
+ * from: a warp's 16 rows, 256 values of k of each as they lie in shared memory, 32 at a time.
  *
  * Lane l has rows l / 4 and l / 4 + 8. Of every 32 values it takes the eight from 8 * (l % 4) on,
  * which lie together in all types. What the matrix unit calls column 16 j + 8 h + 2 c + b of them
@@ -25,7 +25,7 @@
 
 /* ---- From memory ---------------------------------------------------------------------------- */
 
-/* The 16 rows of a team. All of the weights are less than 4 GiB. */
+/* The 16 rows of a warp. All of the weights are less than 4 GiB. */
 struct lane_rows {
     const GLOBAL uint8_t *weights;
     uint32_t first_bytes, stride_bytes;
@@ -47,7 +47,7 @@ INLINE void copy_lane_piece(uint32_t dtype, const struct lane_rows *rows, uint32
                             uint32_t piece, SHARED uint8_t *target)
 {
     const uint32_t level_pieces = lane_level_pieces(dtype), at_once = 16 / level_pieces;
-    const uint32_t across = TEAM / at_once; /* lanes of a row, 16 bytes each */
+    const uint32_t across = WARP / at_once; /* lanes of a row, 16 bytes each */
     uint32_t lane = lane_index(), in = block % 8, stride = rows->stride_bytes;
     uint32_t at = rows->first_bytes +
                   (dtype == DTYPE_Q6_K_X8 ? block / 8 * 1680 : block * tile_raw_bytes(dtype));
@@ -133,14 +133,14 @@ INLINE struct lane_quarter load_lane_quarter(uint32_t dtype, const SHARED uint8_
         quarter.bytes[0] = *(const SHARED words2 *)(levels + 64 * q);
         quarter.bytes[1] = *(const SHARED words2 *)(levels + 64 * q + 32);
     } else if (dtype == DTYPE_Q6_K_X8) {
-        quarter.scales = team_pick(held->pairs[q % 2], quad | (lane_index() & 2u) | q / 2);
+        quarter.scales = warp_pick(held->pairs[q % 2], quad | (lane_index() & 2u) | q / 2);
         quarter.bytes[0] = *(const SHARED words2 *)(levels + 64 * (q / 2));
         quarter.bytes[1] = *(const SHARED words2 *)(levels + 64 * (q / 2) + 32);
         quarter.top = *(const SHARED words2 *)(raw + LANE_Q6_TOPS + row * LANE_TOPS_APART +
                                                32 * (q / 2) + c * 8);
     } else {
-        quarter.scales = team_pick(held->pairs[0], quad | q);
-        quarter.mins = team_pick(held->pairs[1], quad | q);
+        quarter.scales = warp_pick(held->pairs[0], quad | q);
+        quarter.mins = warp_pick(held->pairs[1], quad | q);
         quarter.bytes[0] = *(const SHARED words2 *)(levels + 32 * q);
         if (dtype == DTYPE_Q5_K)
             quarter.top = *(const SHARED words2 *)(raw + LANE_FIFTHS + row * 32 + c * 8);

@@ -16,7 +16,7 @@ struct lanes_share {
     uint32_t tile, split, splits;
     uint32_t shares, share, unit;                  /* unit: which rows of the tile */
     uint32_t first_row, rows, first_token, tokens; /* what there is of it */
-    uint32_t team_row; /* the first of 16 that the team reads: the part's last where it has fewer */
+    uint32_t warp_row; /* the first of 16 that the warp reads: the part's last where it has fewer */
     uint32_t blocks, stages; /* blocks of 256 values of this share; stages of activations of all */
 };
 
@@ -31,8 +31,8 @@ INLINE void find_lanes_rows(const struct gpu_call *call, struct lanes_share *sha
     uint32_t all = (uint32_t)share->weights->rows;
     uint32_t left = share->first_row < all ? all - share->first_row : 0;
     share->rows = left < LANES_ROWS ? left : LANES_ROWS;
-    share->team_row = share->first_row + team_index() % 4 * 16;
-    share->team_row = share->team_row + 16 < all ? share->team_row : all - 16;
+    share->warp_row = share->first_row + warp_index() % 4 * 16;
+    share->warp_row = share->warp_row + 16 < all ? share->warp_row : all - 16;
 }
 
 INLINE struct lanes_share find_lanes(const struct gpu_call *call, uint32_t columns)
@@ -41,9 +41,9 @@ INLINE struct lanes_share find_lanes(const struct gpu_call *call, uint32_t colum
     struct lanes_share share = { .columns = columns,
                                  .splits = args->splits,
                                  .shares = args->shares };
-    /* The same for the whole team, and said so that the assembler knows: what follows from it is
+    /* The same for the whole warp, and said so that the assembler knows: what follows from it is
      * kept once for all lanes. */
-    uint32_t group = team_pick(thread_index() / WARPGROUP, 0), units = LANES_GROUPS / share.shares;
+    uint32_t group = warp_pick(thread_index() / WARPGROUP, 0), units = LANES_GROUPS / share.shares;
     share.split = block_x() % share.splits;
     share.tile = block_x() / share.splits;
     share.share = group / units;

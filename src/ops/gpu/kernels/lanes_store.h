@@ -14,10 +14,10 @@ INLINE void store_lanes_four(const struct lanes_share *share, const SHARED float
 {
     UNROLL
     for (uint32_t i = 0; i < 4; i++) {
-        uint32_t row = share->team_row + lane_index() / 4 + 8 * (i / 2);
+        uint32_t row = share->warp_row + lane_index() / 4 + 8 * (i / 2);
         uint32_t token = 8 * n + 2 * (lane_index() % 4) + i % 2;
-        /* Rows before its own are another team's. */
-        if (row < share->first_row + team_index() % 4 * 16 || token >= share->tokens)
+        /* Rows before its own are another warp's. */
+        if (row < share->first_row + warp_index() % 4 * 16 || token >= share->tokens)
             continue;
         float sum = sums[i] * factors[token];
         if (share->bias->address)

@@ -1,7 +1,7 @@
 /* matmul.c - products of weights with few rows of activations, for the types whose blocks lie at
  * multiples of 16 bytes: each weight is read once.
  *
- * A team takes MATMUL_ROWS rows of weights at a time and streams them through a ring of its own in
+ * A warp takes MATMUL_ROWS rows of weights at a time and streams them through a ring of its own in
  * shared memory, 16 bytes a lane: what is on its way takes no registers, and enough of it fills the
  * memory's pipe. From there each lane takes units of neighbouring weights. Activations stay in the
  * processor's cache.
@@ -17,7 +17,7 @@
 
 /* ---- A part --------------------------------------------------------------------------------- */
 
-/* The rows of one part that a team does: groups first, first + step, ... below count. */
+/* The rows of one part that a warp does: groups first, first + step, ... below count. */
 struct way {
     const struct gpu_operand *weights, *bias, *out;
     uint32_t group, step, count;
@@ -46,7 +46,7 @@ INLINE void enter_group(const struct way *way, uint32_t group, struct place *pla
 /* To the next chunk; true at the end of the rows. */
 INLINE bool advance(const struct way *way, uint32_t dtype, struct place *place)
 {
-    const uint32_t bytes = job_of(dtype) * team_bytes(dtype);
+    const uint32_t bytes = job_of(dtype) * warp_bytes(dtype);
     if (place->left <= bytes) {
         place->group += way->step;
         if (place->group < way->count)
@@ -54,7 +54,7 @@ INLINE bool advance(const struct way *way, uint32_t dtype, struct place *place)
         return true;
     }
     place->left -= bytes;
-    place->at += job_of(dtype) * TEAM * unit_weights(dtype);
+    place->at += job_of(dtype) * WARP * unit_weights(dtype);
     UNROLL
     for (uint32_t r = 0; r < ROWS; r++)
         place->rows[r] += bytes;
@@ -64,14 +64,14 @@ INLINE bool advance(const struct way *way, uint32_t dtype, struct place *place)
 /* Asks for a chunk. */
 INLINE void fetch(uint32_t dtype, const struct place *place, SHARED uint8_t *stage)
 {
-    const uint32_t bytes = job_of(dtype) * team_bytes(dtype);
+    const uint32_t bytes = job_of(dtype) * warp_bytes(dtype);
     uint32_t there = place->left < bytes ? place->left : bytes;
     UNROLL
     for (uint32_t r = 0; r < ROWS; r++) {
         const GLOBAL uint8_t *source = place->rows[r] + lane_index() * 16;
         SHARED uint8_t *target = stage + r * bytes + lane_index() * 16;
         UNROLL
-        for (uint32_t i = 0; i < bytes; i += TEAM * 16)
+        for (uint32_t i = 0; i < bytes; i += WARP * 16)
             if (i + lane_index() * 16 < there)
                 copy_async(target + i, source + i);
     }
@@ -84,7 +84,7 @@ INLINE void store_sums(const struct way *way, uint32_t group, uint32_t tokens,
     for (uint32_t r = 0; r < ROWS; r++) {
         UNROLL
         for (uint32_t t = 0; t < tokens; t++) {
-            float sum = team_sum(sums[r][t], TEAM);
+            float sum = warp_sum(sums[r][t], WARP);
             uint32_t row = group * ROWS + r;
             if (lane_index() == r * tokens + t && row < way->out->width && t < way->token_count)
                 store_product(way->bias, way->out, way->first_token + t, row, sum);
@@ -121,7 +121,7 @@ INLINE void load_chunk_acts(uint32_t dtype, const struct inputs *inputs, uint32_
     UNROLL
     for (uint32_t j = 0; j < job_of(dtype); j++) {
         load_acts(dtype, inputs, 0, at, &acts[j]);
-        at += TEAM * unit_weights(dtype);
+        at += WARP * unit_weights(dtype);
     }
 }
 
@@ -130,17 +130,17 @@ INLINE void add_chunk(uint32_t dtype, const SHARED uint8_t *stage, uint32_t at,
                       const struct inputs *inputs, const struct acts first[JOB_MOST],
                       uint32_t tokens, float sums[ROWS][TOKENS_MOST])
 {
-    const uint32_t bytes = job_of(dtype) * team_bytes(dtype);
+    const uint32_t bytes = job_of(dtype) * warp_bytes(dtype);
     const SHARED uint8_t *mine = stage + lane_bytes(dtype);
     UNROLL
-    for (uint32_t j = 0; j < job_of(dtype); j++, at += TEAM * unit_weights(dtype)) {
+    for (uint32_t j = 0; j < job_of(dtype); j++, at += WARP * unit_weights(dtype)) {
         bool there = has_unit(dtype, at, inputs->k);
         struct unit units[ROWS];
         if (tokens > 1 && !there)
             continue; /* at the end of a row: so are all that come */
         UNROLL
         for (uint32_t r = 0; r < ROWS; r++)
-            load_unit(dtype, mine + r * bytes + j * team_bytes(dtype), &units[r]);
+            load_unit(dtype, mine + r * bytes + j * warp_bytes(dtype), &units[r]);
         UNROLL
         for (uint32_t t = 0; t < tokens; t++) {
             struct acts acts;
@@ -161,7 +161,7 @@ INLINE void add_chunk(uint32_t dtype, const SHARED uint8_t *stage, uint32_t at,
 INLINE void walk(const struct gpu_call *call, const struct way *way, uint32_t dtype,
                  uint32_t tokens, bool *waited)
 {
-    const uint32_t stage_bytes = ROWS * job_of(dtype) * team_bytes(dtype);
+    const uint32_t stage_bytes = ROWS * job_of(dtype) * warp_bytes(dtype);
     struct inputs inputs;
     struct place now, ahead;
     float sums[ROWS][TOKENS_MOST];
@@ -193,7 +193,7 @@ INLINE void walk(const struct gpu_call *call, const struct way *way, uint32_t dt
         if (tokens == 1)
             load_chunk_acts(dtype, &inputs, now.at, acts);
         copy_wait(MATMUL_STAGES - 2);
-        team_sync();
+        warp_sync();
         if (ahead.group < way->count) {
             fetch(dtype, &ahead, way->ring + empty);
             advance(way, dtype, &ahead);
@@ -208,7 +208,7 @@ INLINE void walk(const struct gpu_call *call, const struct way *way, uint32_t dt
     }
     /* The next part uses the ring again. */
     copy_wait(0);
-    team_sync();
+    warp_sync();
 }
 
 INLINE void walk_part(const struct gpu_call *call, const struct way *way, bool levels,
@@ -237,8 +237,8 @@ INLINE void walk_part(const struct gpu_call *call, const struct way *way, bool l
 /* levels: packed as PACK_LEVELS, else as PACK_F32. */
 INLINE void multiply(const struct gpu_call *call, bool levels, uint32_t tokens)
 {
-    uint32_t teams = thread_count() / TEAM, step = block_count_x() * teams;
-    uint32_t mine = block_x() * teams + team_index();
+    uint32_t warps = thread_count() / WARP, step = block_count_x() * warps;
+    uint32_t mine = block_x() * warps + warp_index();
     uint32_t first_token = block_y() * tokens;
     uint32_t left = (uint32_t)call->operands[MATMUL_GROUP_PACKED].rows - first_token;
     bool waited = false;
@@ -256,10 +256,10 @@ INLINE void multiply(const struct gpu_call *call, bool levels, uint32_t tokens)
                            .first_token = first_token,
                            .token_count = left < tokens ? left : tokens,
                            .ring = shared_memory() +
-                                   team_index() * matmul_args_of(call)->ring_bytes };
+                                   warp_index() * matmul_args_of(call)->ring_bytes };
         if (mine < way.count)
             walk_part(call, &way, levels, tokens, &waited);
-        /* The next part goes on with the team that would be next. */
+        /* The next part goes on with the warp that would be next. */
         mine = (mine + step - way.count % step) % step;
     }
     if (!waited) {

@@ -1,4 +1,4 @@
-/* matmul_decoded.c - products of weights of any type, value by value: a team for each row; for
+/* matmul_decoded.c - products of weights of any type, value by value: a warp for each row; for
  * types and sizes that need not be fast. Operands: those of matmul_group.
  * Arguments: struct matmul_decoded_args. */
 #include "ops/gpu/kernels/decode.h"
@@ -24,7 +24,7 @@ KERNEL(matmul_decoded)
     const struct gpu_operand *weights = &call.operands[MATMUL_GROUP_WEIGHTS + part];
     const struct gpu_operand *bias = &call.operands[MATMUL_GROUP_BIASES + part],
                              *out = &call.operands[MATMUL_GROUP_OUTS + part];
-    uint32_t row = block_x() * (thread_count() / TEAM) + team_index();
+    uint32_t row = block_x() * (thread_count() / WARP) + warp_index();
     if (row >= weights->rows)
         return;
     uint32_t first_token = block_y() * DECODED_TOKENS;
@@ -35,7 +35,7 @@ KERNEL(matmul_decoded)
     UNROLL
     for (uint32_t t = 0; t < DECODED_TOKENS; t++)
         acts[t] = row_at(&call.operands[MATMUL_GROUP_PACKED], first_token + (t < count ? t : 0));
-    for (uint32_t i = lane_index(); i < weights->width; i += TEAM) {
+    for (uint32_t i = lane_index(); i < weights->width; i += WARP) {
         float value = decode_value(weights->dtype, row_at(weights, row), i);
         UNROLL
         for (uint32_t t = 0; t < DECODED_TOKENS; t++)
@@ -43,7 +43,7 @@ KERNEL(matmul_decoded)
     }
     UNROLL
     for (uint32_t t = 0; t < DECODED_TOKENS; t++) {
-        float sum = team_sum(sums[t], TEAM);
+        float sum = warp_sum(sums[t], WARP);
         if (format == PACK_F16 || format == PACK_LANES)
             sum *= *(const GLOBAL float *)(acts[t] + 2 * weights->width);
         if (lane_index() == 0 && t < count)

@@ -1,14 +1,14 @@
 /* matmul_few.c - products of levels with a few rows of activations, two to eight: several sequences
  * that are decoded together. Each weight is read once, and multiplied on matrix units.
  *
- * As in matmul_one.c, weights come through a ring of the team's own in shared memory, asked for
- * before the kernel that makes the activations has ended; one block a processor. A team owns one or
+ * As in matmul_one.c, weights come through a ring of the warp's own in shared memory, asked for
+ * before the kernel that makes the activations has ended; one block a processor. A warp owns one or
  * two blocks of 256 columns and keeps their activations in registers for the whole
  * kernel; it takes 16 rows at a time. The warps of a row (its members) add up in shared memory what
- * they have, in their order, behind each 16 rows. Rows too long for the teams of a block are cut
+ * they have, in their order, behind each 16 rows. Rows too long for the warps of a block are cut
  * into shares of k, each a block of its own; the last of them to be done adds all up.
  *
- * Order of a sum: blocks of a team in increasing order, then teams, then shares; within a block by
+ * Order of a sum: blocks of a warp in increasing order, then warps, then shares; within a block by
  * few_levels.h. It depends on the type, k, the number of rows and the number of processors.
  *
  * Operands: those of matmul_group. Arguments: struct matmul_few_args. Where parts have different
@@ -18,22 +18,22 @@
 #include "ops/gpu/kernels/part_blocks.h"
 #include "ops/gpu/packing.h"
 
-#if HAS_TEAM_MATRIX
+#if HAS_WARP_MATRIX
 
-/* What a team does. */
+/* What a warp does. */
 struct few_work {
     const struct gpu_call *call;
     uint32_t k, tokens;
-    uint32_t members, member; /* teams of a row, and which of them this is */
-    uint32_t slots, slot;     /* 16 rows each that the block does at once, and whose this team is */
+    uint32_t members, member; /* warps of a row, and which of them this is */
+    uint32_t slots, slot;     /* 16 rows each that the block does at once, and whose this warp is */
     uint32_t shares, share;   /* of k */
-    uint32_t blocks;          /* of 256 columns, of a team */
-    uint32_t block;           /* the team's first */
+    uint32_t blocks;          /* of 256 columns, of a warp */
+    uint32_t block;           /* the warp's first */
     uint32_t first, end;      /* groups of 16 rows of the block, counted over all parts */
     uint32_t counts[3];       /* groups of each part */
     SHARED uint8_t *ring;
     SHARED float *scales;
-    SHARED float *sums; /* of all teams of the block, one set or two */
+    SHARED float *sums; /* of all warps of the block, one set or two */
 };
 
 /* ---- Weights to the ring -------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ INLINE void few_fetch(const struct few_work *work, uint32_t dtype, uint32_t grou
     uint32_t stride = (uint32_t)weights->row_stride_bytes;
     const GLOBAL uint8_t *rows = row_at(weights, first);
     UNROLL
-    for (uint32_t i = 0; i < all; i += TEAM) {
+    for (uint32_t i = 0; i < all; i += WARP) {
         uint32_t which = i + lane_index(), r = which / pieces, piece = which % pieces;
         /* A row that is not there is read as the last. */
         uint32_t from = (r < last ? r : last) * stride + few_piece_at(dtype, block, piece);
@@ -71,10 +71,10 @@ INLINE void few_fetch(const struct few_work *work, uint32_t dtype, uint32_t grou
     }
 }
 
-/* Where a team is in its ring, and what it asks for next. */
+/* Where a warp is in its ring, and what it asks for next. */
 struct few_ring {
     SHARED uint8_t *full, *empty; /* stages */
-    uint32_t group, block;        /* block: of the team's */
+    uint32_t group, block;        /* block: of the warp's */
 };
 
 /* Asks for what comes next. */
@@ -96,7 +96,7 @@ INLINE void few_wait(uint32_t dtype)
         copy_wait(3);
     else
         copy_wait(1);
-    team_sync();
+    warp_sync();
 }
 
 /* ---- Activations ---------------------------------------------------------------------------- */
@@ -123,7 +123,7 @@ INLINE void few_load_acts(const struct few_work *work, uint32_t dtype, uint32_t 
     UNROLL
     for (uint32_t i = 0; i < 4; i++)
         *(SHARED words4 *)(through + token * FEW_LEVELS_APART + 16 * place + 64 * i) = loaded[i];
-    team_sync();
+    warp_sync();
     const SHARED uint32_t *mine = (const SHARED uint32_t *)(through + token * FEW_LEVELS_APART) +
                                   place;
     UNROLL
@@ -143,15 +143,15 @@ INLINE void few_load_acts(const struct few_work *work, uint32_t dtype, uint32_t 
         }
         to[0] = scale;
     }
-    team_sync(); /* what others have read is free */
+    warp_sync(); /* what others have read is free */
 }
 
 /* ---- Sums ----------------------------------------------------------------------------------- */
 
-/* all: the sums of all teams. */
+/* all: the sums of all warps. */
 INLINE void few_keep(SHARED float *all, const struct few_sums *sums)
 {
-    SHARED float *mine = all + team_index() * (FEW_SUMS_BYTES / 4);
+    SHARED float *mine = all + warp_index() * (FEW_SUMS_BYTES / 4);
     UNROLL
     for (uint32_t i = 0; i < 4; i++) {
         uint32_t token = 2 * (lane_index() % 4) + i % 2, row = lane_index() / 4 + 8 * (i / 2);
@@ -178,10 +178,10 @@ INLINE volatile GLOBAL float *few_parts(const struct few_work *work, uint32_t gr
            ((uint64_t)group * work->shares + share) * (FEW_ROWS * FEW_TOKENS);
 }
 
-/* Teams whose sums are loaded together when they are added up. */
-#define FEW_TEAMS_AT_ONCE 8u
+/* Warps whose sums are loaded together when they are added up. */
+#define FEW_WARPS_AT_ONCE 8u
 
-/* Adds up what the teams have of the groups from `first` on, one for each slot. */
+/* Adds up what the warps have of the groups from `first` on, one for each slot. */
 INLINE void few_add_up(const struct few_work *work, const SHARED float *all, uint32_t first)
 {
     const uint32_t each = FEW_ROWS * FEW_TOKENS;
@@ -192,13 +192,13 @@ INLINE void few_add_up(const struct few_work *work, const SHARED float *all, uin
         const SHARED float *from = all + n / each * work->members * (FEW_SUMS_BYTES / 4) +
                                    i / FEW_ROWS * FEW_SUMS_APART + i % FEW_ROWS;
         float sum = 0;
-        for (uint32_t m = 0; m < work->members; m += FEW_TEAMS_AT_ONCE) {
-            float loaded[FEW_TEAMS_AT_ONCE];
+        for (uint32_t m = 0; m < work->members; m += FEW_WARPS_AT_ONCE) {
+            float loaded[FEW_WARPS_AT_ONCE];
             UNROLL
-            for (uint32_t t = 0; t < FEW_TEAMS_AT_ONCE; t++)
+            for (uint32_t t = 0; t < FEW_WARPS_AT_ONCE; t++)
                 loaded[t] = m + t < work->members ? from[(m + t) * (FEW_SUMS_BYTES / 4)] : 0.0f;
             UNROLL
-            for (uint32_t t = 0; t < FEW_TEAMS_AT_ONCE; t++)
+            for (uint32_t t = 0; t < FEW_WARPS_AT_ONCE; t++)
                 sum += loaded[t];
         }
         if (work->shares == 1)
@@ -226,13 +226,13 @@ INLINE void few_join(const struct few_work *work, uint32_t which)
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-/* The scales of the team's block b. */
+/* The scales of the warp's block b. */
 INLINE SHARED float *few_block_scales(const struct few_work *work, uint32_t dtype, uint32_t b)
 {
     return work->scales + b * (few_scales_bytes(dtype) / 4 / FEW_BLOCKS);
 }
 
-/* Multiplies the team's block b of 16 rows; mine: there are any. */
+/* Multiplies the warp's block b of 16 rows; mine: there are any. */
 INLINE void few_round(const struct few_work *work, uint32_t dtype, uint32_t b, bool mine,
                       struct few_ring *ring, const struct few_acts *acts, struct few_sums *sums)
 {
@@ -250,21 +250,21 @@ INLINE void few_round(const struct few_work *work, uint32_t dtype, uint32_t b, b
 INLINE void few_multiply(const struct gpu_call *call, uint32_t dtype, struct part_blocks blocks)
 {
     const struct matmul_few_args *args = matmul_few_args_of(call);
-    uint32_t teams = thread_count() / TEAM, shares = args->shares;
+    uint32_t warps = thread_count() / WARP, shares = args->shares;
     uint32_t which = blocks.index / shares, ranges = blocks.count / shares;
-    SHARED uint8_t *behind = shared_memory() + teams * few_ring_bytes(dtype);
+    SHARED uint8_t *behind = shared_memory() + warps * few_ring_bytes(dtype);
     struct few_work work = { .call = call,
                              .tokens = (uint32_t)call->operands[MATMUL_GROUP_PACKED].rows,
                              .members = args->members,
-                             .member = team_index() % args->members,
-                             .slots = teams / args->members,
-                             .slot = team_index() / args->members,
+                             .member = warp_index() % args->members,
+                             .slots = warps / args->members,
+                             .slot = warp_index() / args->members,
                              .shares = shares,
                              .share = blocks.index % shares,
                              .blocks = args->blocks,
-                             .ring = shared_memory() + team_index() * few_ring_bytes(dtype) };
-    work.scales = (SHARED float *)(behind + team_index() * few_scales_bytes(dtype));
-    work.sums = (SHARED float *)(behind + teams * few_scales_bytes(dtype));
+                             .ring = shared_memory() + warp_index() * few_ring_bytes(dtype) };
+    work.scales = (SHARED float *)(behind + warp_index() * few_scales_bytes(dtype));
+    work.sums = (SHARED float *)(behind + warps * few_scales_bytes(dtype));
     work.block = (work.share * work.members + work.member) * work.blocks;
     early_allow();
     uint32_t count = part_count_groups(call, blocks.part_bits, FEW_ROWS, work.counts, &work.k);
@@ -295,7 +295,7 @@ INLINE void few_multiply(const struct gpu_call *call, uint32_t dtype, struct par
         block_sync();
         few_add_up(&work, all, first);
         if (few_sum_sets(dtype) == 2)
-            all = all == work.sums ? all + teams * (FEW_SUMS_BYTES / 4) : work.sums;
+            all = all == work.sums ? all + warps * (FEW_SUMS_BYTES / 4) : work.sums;
     }
     if (work.shares > 1)
         few_join(&work, which);

@@ -4,7 +4,7 @@
  *
  * A block has four warpgroups. Each has LANES_ROWS rows of weights and a share of k: four times as
  * many rows and one share (shares is 1), or twice as many and two shares, which meet in shared
- * memory at the end. Bytes of weights go through a ring of each team's own, 256 values of k of its
+ * memory at the end. Bytes of weights go through a ring of each warp's own, 256 values of k of its
  * 16 rows at a time, and become halves in registers (lane_levels.h); activations through a ring of
  * the block, 64 values of k of two panels at a time. So weights are read once, activations once for
  * every tile, and only activations pass a barrier of the block. While a product runs, the next
@@ -65,8 +65,8 @@ INLINE struct lanes_tokens find_lanes_tokens(const struct gpu_call *call,
 
 /* Places of rings begin at 0. */
 struct lanes_walk {
-    struct lane_rows rows;       /* of the team */
-    SHARED uint8_t *acts, *ring; /* ring: of the team */
+    struct lane_rows rows;       /* of the warp */
+    SHARED uint8_t *acts, *ring; /* ring: of the warp */
     struct lanes_tokens tokens;
     struct lanes_place blocks;           /* of weights, the one to ask for next */
     uint32_t asked;                      /* blocks of weights so far */
@@ -136,10 +136,10 @@ INLINE void begin_lanes(const struct gpu_call *call, uint32_t dtype, struct lane
     share->blocks = share->rows == 0 ? 0 : share->share ? counts[1] : counts[0];
     share->stages = (counts[0] > counts[1] ? counts[0] : counts[1]) * 2 * share->shares;
     walk->rows = (struct lane_rows){ (const GLOBAL uint8_t *)share->weights->address,
-                                     share->team_row * stride, stride };
+                                     share->warp_row * stride, stride };
     walk->blocks = share->share ? second : first;
     walk->acts = shared_memory();
-    walk->ring = shared_memory() + ring + LANES_EXTRA_BYTES + team_index() * rounds * raw_bytes;
+    walk->ring = shared_memory() + ring + LANES_EXTRA_BYTES + warp_index() * rounds * raw_bytes;
     walk->full = (struct lanes_place){ ring - stage_bytes, 0, ring };
     walk->empty = (struct lanes_place){ 0, 0, ring };
     walk->raw = (struct lanes_place){ 0, 0, rounds * raw_bytes };
@@ -178,7 +178,7 @@ INLINE void load_lanes_quarters(uint32_t dtype, const SHARED uint8_t *raw, uint3
                                             &scales[which]);
 }
 
-/* What a team unpacks: the block of its ring, and in registers what comes next of it. */
+/* What a warp unpacks: the block of its ring, and in registers what comes next of it. */
 struct lanes_unpacking {
     struct lanes_place raw, block;
     struct lane_scales scales[2];

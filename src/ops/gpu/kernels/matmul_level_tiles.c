@@ -98,7 +98,7 @@ INLINE void store_level_sums(const struct gpu_call *call, const struct tile_shar
         store_sum(call, share, tile_rows, split,
                   thread_index() / WARPGROUP * WARPGROUP_ROWS + i / 4 * 8 + 2 * (lane_index() % 4) +
                       i % 2,
-                  16 * (team_index() % 4) + lane_index() / 4 + i % 4 / 2 * 8, sums->wide[i]);
+                  16 * (warp_index() % 4) + lane_index() / 4 + i % 4 / 2 * 8, sums->wide[i]);
     if (matmul_tiles_args_of(call)->splits > 1)
         join_splits(call, share, tile_rows);
 #endif

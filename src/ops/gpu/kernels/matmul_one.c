@@ -1,8 +1,8 @@
 /* matmul_one.c - products of weights with one row of activations: decoding one sequence.
  *
- * A team owns a slice of columns, keeps their activations in registers for the whole kernel, and
+ * A warp owns a slice of columns, keeps their activations in registers for the whole kernel, and
  * takes its slice of one row of weights after the other; the warps of a row (its members) each
- * have a slice. Weights come through a ring of the team's own in shared memory, 16 bytes a lane:
+ * have a slice. Weights come through a ring of the warp's own in shared memory, 16 bytes a lane:
  * what is on its way takes no registers. It is asked for before the kernel that makes the
  * activations has ended, as much as the ring holds: weights do not change. It is asked for one
  * group after the other, each when the one before it is there: whatever the kernels before this one
@@ -10,7 +10,7 @@
  * memory's time. A block is small enough that the next kernel's block fits beside it, and fills its
  * ring while this one still computes.
  *
- * A block does neighbouring rows. What its teams sum up for each of them lies in shared memory
+ * A block does neighbouring rows. What its warps sum up for each of them lies in shared memory
  * until all are done; so nobody waits for anybody on the way.
  *
  * Order of a sum: a lane adds its units in increasing order, the lanes are added by halves, then
@@ -43,7 +43,7 @@ INLINE void one_fetch(const struct one_work *work, uint32_t dtype, uint32_t grou
         if (r >= rows)
             break;
         UNROLL
-        for (uint32_t i = 0; i < ONE_SLICE_MOST; i += TEAM * 16)
+        for (uint32_t i = 0; i < ONE_SLICE_MOST; i += WARP * 16)
             if (i < slice && i + lane_at < slice && i + lane_at < there)
                 copy_async_once(target + r * slice + i, source + r * stride + i);
     }
@@ -67,7 +67,7 @@ INLINE void one_add(const struct one_work *work, uint32_t dtype, const SHARED ui
 /* Where the lane's sum of a group's row goes. Of two rows, half of the lanes add up each. */
 INLINE SHARED float *one_find_sum(const struct one_work *work, uint32_t group, uint32_t rows)
 {
-    uint32_t row = lane_index() / (TEAM / rows);
+    uint32_t row = lane_index() / (WARP / rows);
     return work->sums + ((group - work->first) * ONE_ROWS_MOST + row) * work->members +
            work->member;
 }
@@ -75,13 +75,13 @@ INLINE SHARED float *one_find_sum(const struct one_work *work, uint32_t group, u
 /* Adds up what the lanes have of a group's rows, and stores it. */
 INLINE void one_keep(SHARED float *place, uint32_t rows, const float sums[ONE_ROWS_MOST])
 {
-    uint32_t lanes = TEAM / rows, row = lane_index() / lanes;
+    uint32_t lanes = WARP / rows, row = lane_index() / lanes;
     float sum = sums[0];
     if (rows == 2) {
         bool second = row != 0;
-        sum = (second ? sums[1] : sums[0]) + team_swap_float(second ? sums[0] : sums[1], lanes);
+        sum = (second ? sums[1] : sums[0]) + warp_swap_float(second ? sums[0] : sums[1], lanes);
     }
-    sum = team_sum(sum, lanes);
+    sum = warp_sum(sum, lanes);
     if (lane_index() % lanes == 0)
         *place = sum;
 }
@@ -131,20 +131,20 @@ INLINE void one_store(const struct one_work *work, uint32_t i, const struct one_
 INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct part_blocks blocks)
 {
     const struct matmul_one_args *args = matmul_one_args_of(call);
-    uint32_t teams = thread_count() / TEAM;
+    uint32_t warps = thread_count() / WARP;
     struct one_work work = { .call = call,
                              .members = args->members,
-                             .member = team_index() % args->members,
-                             .slots = teams / args->members,
-                             .ring = shared_memory() + team_index() * args->ring_bytes,
-                             .sums = (SHARED float *)(shared_memory() + teams * args->ring_bytes) };
+                             .member = warp_index() % args->members,
+                             .slots = warps / args->members,
+                             .ring = shared_memory() + warp_index() * args->ring_bytes,
+                             .sums = (SHARED float *)(shared_memory() + warps * args->ring_bytes) };
     early_allow();
     uint32_t count = part_count_groups(call, blocks.part_bits, one_rows(dtype), work.counts,
                                        &work.k);
     work.first = (uint32_t)((uint64_t)count * blocks.index / blocks.count);
     work.end = (uint32_t)((uint64_t)count * (blocks.index + 1) / blocks.count);
     const uint32_t stage_bytes = args->ring_bytes / ONE_STAGES;
-    uint32_t now = work.first + team_index() / work.members, ahead = now;
+    uint32_t now = work.first + warp_index() / work.members, ahead = now;
     SHARED uint8_t *empty = work.ring;
     UNROLL
     for (uint32_t s = 0; s < ONE_STAGES - 1; s++, ahead += work.slots, empty += stage_bytes) {
@@ -166,7 +166,7 @@ INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct par
     for (; now < work.end; now += work.slots, ahead += work.slots) {
         float sums[ONE_ROWS_MOST];
         copy_wait(ONE_STAGES - 2);
-        team_sync();
+        warp_sync();
         if (ahead < work.end)
             one_fetch(&work, dtype, ahead, empty);
         copy_commit();

@@ -19,11 +19,11 @@ struct one_acts {
     int32_t excess[4];
 };
 
-/* What a team does. */
+/* What a warp does. */
 struct one_work {
     const struct gpu_call *call;
     uint32_t k;               /* its columns */
-    uint32_t members, member; /* teams of a row, and which of them this is */
+    uint32_t members, member; /* warps of a row, and which of them this is */
     uint32_t slots;           /* groups of rows that the block does at once */
     uint32_t first, end;      /* groups of the block, counted over all parts */
     uint32_t counts[3];       /* groups of each part */

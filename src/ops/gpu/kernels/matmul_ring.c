@@ -1,7 +1,7 @@
 /* matmul_ring.c - the same products for types whose blocks have no alignment: Q8_0, Q4_0 and Q6_K
  * as they are in a file.
  *
- * A team takes a few rows of weights at a time and streams their bytes, 16 at a time, through a
+ * A warp takes a few rows of weights at a time and streams their bytes, 16 at a time, through a
  * ring of its own in shared memory, from where any two bytes can be had. Order of a sum and
  * operands as in matmul.c. Arguments: struct matmul_ring_args. */
 #include "ops/gpu/kernels/decode.h"
@@ -71,10 +71,10 @@ INLINE void ring_fetch(const struct ring_cursor *cursor, SHARED uint8_t *stage,
         const GLOBAL uint8_t *source = cursor->rows[r] + cursor->offset;
         SHARED uint8_t *target = stage + r * stage_bytes;
         if (cursor->aligned) {
-            for (uint32_t i = lane_index() * 16; i < bytes; i += TEAM * 16)
+            for (uint32_t i = lane_index() * 16; i < bytes; i += WARP * 16)
                 copy_async(target + i, source + i);
         } else {
-            for (uint32_t i = lane_index() * 2; i < bytes; i += TEAM * 2)
+            for (uint32_t i = lane_index() * 2; i < bytes; i += WARP * 2)
                 *(SHARED uint16_t *)(target + i) = *(const GLOBAL uint16_t *)(source + i);
         }
     }
@@ -126,7 +126,7 @@ INLINE floats2 ring_acts_scale(const GLOBAL uint8_t *acts, uint32_t k, uint32_t 
 INLINE void ring_add_q6_k(const struct ring_work *work, uint32_t tokens,
                           float sums[ROWS][TOKENS_MOST])
 {
-    for (uint32_t u = lane_index(); u < work->count / 32; u += TEAM) {
+    for (uint32_t u = lane_index(); u < work->count / 32; u += WARP) {
         uint32_t half = u % 8 / 4, column = 8 * (u % 4);
         uint32_t levels[ROWS][4][2];
         float scales[ROWS][4];
@@ -177,7 +177,7 @@ INLINE void ring_add_blocks(const struct ring_work *work, uint32_t tokens, bool 
                             float sums[ROWS][TOKENS_MOST])
 {
     const uint32_t block_bytes = nibbles ? 18 : 34;
-    for (uint32_t u = lane_index(); u < work->count / 32; u += TEAM) {
+    for (uint32_t u = lane_index(); u < work->count / 32; u += WARP) {
         uint32_t levels[ROWS][8];
         float d[ROWS];
         UNROLL
@@ -228,7 +228,7 @@ INLINE void ring_store_sums(const struct gpu_call *call, const struct ring_curso
     for (uint32_t r = 0; r < ROWS; r++) {
         UNROLL
         for (uint32_t t = 0; t < tokens; t++) {
-            float sum = team_sum(sums[r][t], TEAM);
+            float sum = warp_sum(sums[r][t], WARP);
             uint32_t row = cursor->first_row + r;
             if (lane_index() == r * tokens + t && row < out->width && t < token_count)
                 store_product(bias, out, first_token + t, row, sum);
@@ -252,12 +252,12 @@ INLINE void ring_multiply(const struct gpu_call *call, uint32_t tokens)
 {
     const struct gpu_operand *packed = &call->operands[MATMUL_GROUP_PACKED];
     uint32_t stage_bytes = matmul_ring_args_of(call)->row_bytes;
-    uint32_t teams = thread_count() / TEAM;
+    uint32_t warps = thread_count() / WARP;
     uint32_t group_count = ring_groups_of(&call->operands[MATMUL_GROUP_WEIGHTS]) +
                            ring_groups_of(&call->operands[MATMUL_GROUP_WEIGHTS + 1]) +
                            ring_groups_of(&call->operands[MATMUL_GROUP_WEIGHTS + 2]);
-    uint32_t group = block_x() * teams + team_index(), step = block_count_x() * teams;
-    SHARED uint8_t *ring = shared_memory() + team_index() * (STAGES * ROWS * stage_bytes);
+    uint32_t group = block_x() * warps + warp_index(), step = block_count_x() * warps;
+    SHARED uint8_t *ring = shared_memory() + warp_index() * (STAGES * ROWS * stage_bytes);
     struct ring_cursor ahead = { .group = group }, now = { .group = group };
     early_allow();
     if (group < group_count) {
@@ -296,7 +296,7 @@ INLINE void ring_multiply(const struct gpu_call *call, uint32_t tokens)
     uint32_t stage = 0;
     while (now.group < group_count) {
         copy_wait(STAGES - 2);
-        team_sync();
+        warp_sync();
         if (ahead.group < group_count) {
             uint32_t free_stage = (stage + STAGES - 1) % STAGES;
             ring_fetch(&ahead, ring + free_stage * ROWS * stage_bytes, stage_bytes);

@@ -47,8 +47,8 @@ INLINE uint32_t unit_weights(uint32_t dtype)
     }
 }
 
-/* Bytes of TEAM units, and of the part of a row before a lane's first unit. */
-INLINE uint32_t team_bytes(uint32_t dtype)
+/* Bytes of WARP units, and of the part of a row before a lane's first unit. */
+INLINE uint32_t warp_bytes(uint32_t dtype)
 {
     switch (dtype) {
     case DTYPE_Q6_K_X8:
@@ -60,7 +60,7 @@ INLINE uint32_t team_bytes(uint32_t dtype)
     case DTYPE_Q8_0_X8:
         return 2 * 272;
     default:
-        return TEAM * 16;
+        return WARP * 16;
     }
 }
 
@@ -86,7 +86,7 @@ INLINE words4 load_words4(const SHARED uint8_t *at)
     return *(const SHARED words4 *)at;
 }
 
-/* at: the row's bytes, moved by lane_bytes and whole teams' units. */
+/* at: the row's bytes, moved by lane_bytes and whole warps' units. */
 INLINE void load_unit(uint32_t dtype, const SHARED uint8_t *at, struct unit *unit)
 {
     uint32_t lane = lane_index();
@@ -145,7 +145,7 @@ struct acts {
     floats4 scales;
 };
 
-/* at: weight that the units of the whole team begin with. A lane that has none reads the first: a
+/* at: weight that the units of the whole warp begin with. A lane that has none reads the first: a
  * load under a condition would take more registers. */
 INLINE void load_acts(uint32_t dtype, const struct inputs *inputs, uint32_t t, uint32_t at,
                       struct acts *acts)

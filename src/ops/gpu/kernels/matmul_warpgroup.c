@@ -88,7 +88,7 @@ INLINE void store_tile(const struct gpu_call *call, const struct warpgroup_tile 
     uint32_t lane = lane_index();
     UNROLL
     for (uint32_t half = 0; half < 2; half++) {
-        uint32_t token = 16 * team_index() + lane / 4 + 8 * half;
+        uint32_t token = 16 * warp_index() + lane / 4 + 8 * half;
         if (token >= tile->tokens)
             continue;
         token += tile->first_token;

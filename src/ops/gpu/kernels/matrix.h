@@ -1,5 +1,5 @@
 /* matrix.h - the matrix units all chips have: 16 x 16 sums += 16 rows times 16 rows, each of 16
- * halves (f16 or bf16), by MATRIX_LANES neighbouring threads together: a team on NVIDIA
+ * halves (f16 or bf16), by MATRIX_LANES neighbouring threads together: a warp on NVIDIA
  * (mma.sync), a wide wave on AMD (MFMA).
  *
  * Rows come from panels in shared memory: rows of 128 bytes, whose 16-byte pieces are exchanged by
@@ -33,7 +33,7 @@ struct matrix_sums {
     float values[MATRIX_SUMS];
 };
 
-#if !HAS_TEAM_MATRIX
+#if !HAS_WARP_MATRIX
 
 _Static_assert(MATRIX_LANES == 64, "MFMA as wide waves have it");
 
@@ -87,7 +87,7 @@ INLINE void matrix_multiply(bool is_bf16, struct matrix_sums *sums, const struct
 
 #else
 
-_Static_assert(MATRIX_LANES == TEAM, "mma.sync is a team's");
+_Static_assert(MATRIX_LANES == WARP, "mma.sync is a warp's");
 
 INLINE uint32_t matrix_row(uint32_t i)
 {
@@ -180,7 +180,7 @@ INLINE struct matrix_rows matrix_load(const SHARED uint8_t *panel, uint32_t row,
     for (uint32_t w = 0; w < 4; w++)
         memcpy(&rows.words[w],
                panel + panel_piece(row + lane / 4 + 8 * (w % 2), piece + w / 2) + lane % 4 * 4, 4);
-    emulator_team_sync();
+    emulator_warp_sync();
     return rows;
 }
 INLINE struct matrix_rows matrix_load_turned(const SHARED uint8_t *panel, uint32_t row,
@@ -197,7 +197,7 @@ INLINE struct matrix_rows matrix_load_turned(const SHARED uint8_t *panel, uint32
                    2);
         rows.words[w] = pair[0] | (uint32_t)pair[1] << 16;
     }
-    emulator_team_sync();
+    emulator_warp_sync();
     return rows;
 }
 INLINE float emulated_half(bool is_bf16, uint32_t word, uint32_t which)
@@ -208,8 +208,8 @@ INLINE float emulated_half(bool is_bf16, uint32_t word, uint32_t which)
 INLINE void matrix_multiply_narrow(float sums[4], uint32_t a0, uint32_t a1, uint32_t a2,
                                    uint32_t a3, uint32_t b0, uint32_t b1)
 {
-    uint32_t mine[8] = { a0, a1, a2, a3, b0, b1 }, all[TEAM][8];
-    emulator_team_gather(mine, all);
+    uint32_t mine[8] = { a0, a1, a2, a3, b0, b1 }, all[WARP][8];
+    emulator_warp_gather(mine, all);
     for (uint32_t i = 0; i < 4; i++)
         for (uint32_t k = 0; k < 16; k++) {
             const uint32_t *of_row = all[lane_index() / 4 * 4 + k % 8 / 2];
@@ -220,18 +220,18 @@ INLINE void matrix_multiply_narrow(float sums[4], uint32_t a0, uint32_t a1, uint
 }
 INLINE uint32_t matrix_turned(uint32_t word)
 {
-    uint32_t mine[8] = { word }, all[TEAM][8], row = lane_index() / 4, column = lane_index() % 4;
-    emulator_team_gather(mine, all);
+    uint32_t mine[8] = { word }, all[WARP][8], row = lane_index() / 4, column = lane_index() % 4;
+    emulator_warp_gather(mine, all);
     uint32_t low = all[8 * column + row / 2][0] >> (16 * (row % 2)) & 0xFFFFu;
     return low | (all[8 * column + 4 + row / 2][0] >> (16 * (row % 2)) & 0xFFFFu) << 16;
 }
 INLINE void matrix_multiply(bool is_bf16, struct matrix_sums *sums, const struct matrix_rows *a,
                             const struct matrix_rows *b)
 {
-    uint32_t mine[8], all[TEAM][8];
+    uint32_t mine[8], all[WARP][8];
     memcpy(mine, a->words, sizeof(a->words));
     memcpy(mine + 4, b->words, sizeof(b->words));
-    emulator_team_gather(mine, all);
+    emulator_warp_gather(mine, all);
     for (uint32_t i = 0; i < MATRIX_SUMS; i++) {
         uint32_t row = matrix_row(i), column = matrix_column(i);
         for (uint32_t k = 0; k < 16; k++) {

@@ -1,5 +1,5 @@
 /* matrix_levels.h - matrix units that multiply levels: 16 rows of weights times 8 rows of
- * activations, bytes each, to whole numbers; by a team together.
+ * activations, bytes each, to whole numbers; by a warp together.
  *
  * A lane has of rows lane / 4 and lane / 4 + 8 of the weights four neighbouring bytes from
  * 4 (lane % 4) on, of the activations the same of row lane / 4, and sums of rows lane / 4 (0 and 1)
@@ -9,7 +9,7 @@
 
 #include "ops/gpu/kernels/matrix.h"
 
-#if HAS_TEAM_MATRIX
+#if HAS_WARP_MATRIX
 
 /* What every sum of levels begins with: behind 1.5 * 2^23 a whole number below 2^22 is bits of a
  * float. */
@@ -84,15 +84,15 @@ INLINE words4 levels_load(const SHARED uint8_t *rows, uint32_t row_bytes)
         memcpy(&word, rows + (lane / 4 + 8 * (w % 2)) * row_bytes + 16 * (w / 2) + lane % 4 * 4, 4);
         words[w] = word;
     }
-    emulator_team_sync();
+    emulator_warp_sync();
     return words;
 }
 
 INLINE words4 emulated_levels(const uint32_t mine[8], uint32_t pieces, bool is_unsigned)
 {
-    uint32_t all[TEAM][8];
+    uint32_t all[WARP][8];
     words4 sums;
-    emulator_team_gather(mine, all);
+    emulator_warp_gather(mine, all);
     for (uint32_t i = 0; i < 4; i++) {
         int32_t sum = (int32_t)LEVELS_NONE;
         for (uint32_t n = 0; n < 4 * pieces; n++) {
@@ -117,8 +117,8 @@ INLINE words4 levels_multiply_half(words2 a, uint32_t b)
 INLINE void levels_add_products(float sums[4], words4 a, words2 b)
 {
     const uint32_t kept = 0xFFFFE000u;
-    uint32_t mine[8] = { a[0], a[1], a[2], a[3], b[0], b[1] }, all[TEAM][8];
-    emulator_team_gather(mine, all);
+    uint32_t mine[8] = { a[0], a[1], a[2], a[3], b[0], b[1] }, all[WARP][8];
+    emulator_warp_gather(mine, all);
     for (uint32_t i = 0; i < 4; i++)
         for (uint32_t k = 0; k < 8; k++) {
             uint32_t x = all[lane_index() / 4 * 4 + k % 4][i / 2 + k / 4 * 2];

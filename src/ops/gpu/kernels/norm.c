@@ -1,4 +1,4 @@
-/* norm.c - rms_norm, a block for each token, and head_norm, a team for each head.
+/* norm.c - rms_norm, a block for each token, and head_norm, a warp for each head.
  *
  * out = x * weight * scale (one token by four: in this order, else scale first), scale = 1 /
  * sqrt(mean(x^2) + epsilon); sums in f32, each thread its own values first. */
@@ -171,16 +171,16 @@ KERNEL(head_norm)
     const struct params_norm *params = (const void *)call.params;
     uint32_t head_dim = (uint32_t)call.operands[HEAD_NORM_WEIGHT].width;
     uint32_t heads = (uint32_t)call.operands[HEAD_NORM_X].width / head_dim;
-    uint32_t head = block_x() * (thread_count() / TEAM) + team_index();
+    uint32_t head = block_x() * (thread_count() / WARP) + warp_index();
     if (head >= heads)
         return;
     GLOBAL float *x = row_f32(&call.operands[HEAD_NORM_X], block_y()) + head * head_dim;
     const GLOBAL float *weight = row_f32(&call.operands[HEAD_NORM_WEIGHT], 0); /* [head_dim] */
     float squares = 0;
-    for (uint32_t i = lane_index(); i < head_dim; i += TEAM)
+    for (uint32_t i = lane_index(); i < head_dim; i += WARP)
         squares += x[i] * x[i];
-    float mean = team_sum(squares, TEAM) / (float)head_dim;
+    float mean = warp_sum(squares, WARP) / (float)head_dim;
     float scale = inverse_root(mean + params->epsilon);
-    for (uint32_t i = lane_index(); i < head_dim; i += TEAM)
+    for (uint32_t i = lane_index(); i < head_dim; i += WARP)
         x[i] = x[i] * scale * weight[i];
 }

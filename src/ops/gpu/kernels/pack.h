@@ -12,7 +12,7 @@
 /* Fours that a thread packs together. */
 #define PACK_FOURS_MOST 2
 
-/* 127 / magnitude, from 2^-110 on, rounded as a division is, but without its branches: a team's
+/* 127 / magnitude, from 2^-110 on, rounded as a division is, but without its branches: a warp's
  * other work does not wait for them. One step of Newton's makes the reciprocal as good as it can
  * be, the quotient's remainder does the rest; both by as much smaller where the reciprocal would be
  * too small. */
@@ -57,18 +57,18 @@ INLINE int32_t pack_round(const struct pack_way *way, float value)
     return way->usable ? (int32_t)__builtin_rintf(value * way->factor) : 0;
 }
 
-/* The level of a value among 32 neighbours of a row, which all lanes of a team have together.
+/* The level of a value among 32 neighbours of a row, which all lanes of a warp have together.
  * *ret_pair: of all of them. */
 INLINE int32_t pack_level(float value, floats2 *ret_pair)
 {
-    struct pack_way way = pack_find_way(team_max_bits(magnitude_bits(value), TEAM));
+    struct pack_way way = pack_find_way(warp_max_bits(magnitude_bits(value), WARP));
     int32_t level = pack_round(&way, value);
-    int32_t sum = team_sum_int(level, TEAM);
+    int32_t sum = warp_sum_int(level, WARP);
     *ret_pair = (floats2){ way.scale, way.scale * (float)sum };
     return level;
 }
 
-/* Packs value i of a row of k values. For PACK_LEVELS all lanes of a team are here together, with
+/* Packs value i of a row of k values. For PACK_LEVELS all lanes of a warp are here together, with
  * 32 neighbouring values that begin at a multiple of 32. */
 INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint64_t i, float value)
 {
@@ -78,7 +78,7 @@ INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint
         return;
     }
     if (i >= k)
-        return; /* the whole team, since k is a multiple of 32 */
+        return; /* the whole warp, since k is a multiple of 32 */
     floats2 pair;
     ((GLOBAL int8_t *)packed)[i] = (int8_t)pack_level(value, &pair);
     if (lane_index() == 0)
@@ -86,10 +86,10 @@ INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint
 }
 
 /* The bits of the largest magnitude of 32 neighbouring values of a row, of which eight lanes have
- * four each; all lanes of a team are here together. */
+ * four each; all lanes of a warp are here together. */
 INLINE uint32_t four_largest(floats4 values)
 {
-    return team_max_bits(largest_of_four(values, 0), 8);
+    return warp_max_bits(largest_of_four(values, 0), 8);
 }
 
 /* The same four as levels. largest: of the 32. *ret_pair: of all of them. */
@@ -104,7 +104,7 @@ INLINE uint32_t four_levels(floats4 values, uint32_t largest, floats2 *ret_pair)
         levels |= ((uint32_t)level & 255u) << (8 * n);
         sum += level;
     }
-    sum = team_sum_int(sum, 8);
+    sum = warp_sum_int(sum, 8);
     *ret_pair = (floats2){ way.scale, way.scale * (float)sum };
     return levels;
 }
@@ -119,7 +119,7 @@ INLINE void pack_store(GLOBAL uint8_t *packed, uint64_t k, uint64_t i, uint32_t 
         *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
 }
 
-/* The same for four neighbouring values from i on, a multiple of 4. All lanes of a team are here
+/* The same for four neighbouring values from i on, a multiple of 4. All lanes of a warp are here
  * together; those past the row have zeros. */
 INLINE void pack_four(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint64_t i,
                       floats4 values)

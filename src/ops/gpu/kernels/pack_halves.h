@@ -11,17 +11,17 @@
 #include "ops/gpu/kernels/portable.h"
 #include "ops/gpu/packing.h"
 
-/* Largest over the block; every thread has it. Uses a word of shared memory for each team. */
+/* Largest over the block; every thread has it. Uses a word of shared memory for each warp. */
 INLINE uint32_t block_max_bits(uint32_t bits)
 {
     SHARED uint32_t *largest = (SHARED uint32_t *)shared_memory();
-    uint32_t teams = thread_count() / TEAM;
-    bits = team_max_bits(bits, TEAM);
+    uint32_t warps = thread_count() / WARP;
+    bits = warp_max_bits(bits, WARP);
     block_sync(); /* what was there before has been read */
     if (lane_index() == 0)
-        largest[team_index()] = bits;
+        largest[warp_index()] = bits;
     block_sync();
-    return team_max_bits(lane_index() < teams ? largest[lane_index()] : 0, TEAM);
+    return warp_max_bits(lane_index() < warps ? largest[lane_index()] : 0, WARP);
 }
 
 /* What values of a row are multiplied with to become halves. The thread that calls it first stores

@@ -8,11 +8,11 @@
  * WAVE             threads that run together, as the compiler has it
  * IS_EMULATED      a processor plays the GPU
  * HAS_F16          the compiler has the type _Float16
- * HAS_WHOLE_TEAM   one instruction for the largest, or the sum, of a whole team
+ * HAS_WHOLE_WARP   one instruction for the largest, or the sum, of a whole warp
  * HAS_SHORTCUTS    instructions of its own for what others do in several
- * HAS_TEAM_MATRIX  matrix units of a team, whose sums lie as the rows of the next product (else
+ * HAS_WARP_MATRIX  matrix units of a warp, whose sums lie as the rows of the next product (else
  *                  those of a wide wave, whose sums do not)
- * HAS_WARPGROUPS   matrix units of four teams together (sm_90a) */
+ * HAS_WARPGROUPS   matrix units of four warps together (sm_90a) */
 #ifndef GRETA_OPS_GPU_KERNELS_PORTABLE_H
 #define GRETA_OPS_GPU_KERNELS_PORTABLE_H
 
@@ -24,11 +24,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Kernels are written for teams of 32 neighbouring threads, because quantised weights and packed
- * activations come in blocks of 32 values: a lane for each. A team is a whole wave on NVIDIA, half
+/* Kernels are written for warps of 32 neighbouring threads, because quantised weights and packed
+ * activations come in blocks of 32 values: a lane for each. A warp is a whole wave on NVIDIA, half
  * of one of AMD's wide waves: its threads run together everywhere. All of them take the same path
- * around team operations. */
-_Static_assert(TEAM == 32, "a lane for each value of a block");
+ * around warp operations. */
+_Static_assert(WARP == 32, "a lane for each value of a block");
 #define INLINE static inline __attribute__((always_inline))
 
 typedef uint32_t words4 __attribute__((vector_size(16)));
@@ -43,11 +43,11 @@ typedef float floats2 __attribute__((vector_size(8)));
 #else
 
 #define IS_EMULATED 1
-#define WAVE TEAM
+#define WAVE WARP
 #define HAS_F16 0
-#define HAS_WHOLE_TEAM 0
+#define HAS_WHOLE_WARP 0
 #define HAS_SHORTCUTS 0
-#define HAS_TEAM_MATRIX 1
+#define HAS_WARP_MATRIX 1
 #define HAS_WARPGROUPS 1
 #define UNROLL
 
@@ -66,17 +66,17 @@ INLINE words4 load_if(bool wanted, const uint8_t *at)
 
 #endif
 
-_Static_assert(WAVE % TEAM == 0, "teams are parts of waves");
+_Static_assert(WAVE % WARP == 0, "warps are parts of waves");
 
 /* ---- The same everywhere -------------------------------------------------------------------- */
 
 INLINE uint32_t lane_index(void)
 {
-    return thread_index() % TEAM;
+    return thread_index() % WARP;
 }
-INLINE uint32_t team_index(void)
+INLINE uint32_t warp_index(void)
 {
-    return thread_index() / TEAM;
+    return thread_index() / WARP;
 }
 
 INLINE uint32_t bits_of(float value)
@@ -126,62 +126,62 @@ INLINE uint32_t largest_of_four(floats4 values, uint32_t largest)
     return largest;
 }
 
-INLINE float team_swap_float(float value, uint32_t distance)
+INLINE float warp_swap_float(float value, uint32_t distance)
 {
-    return float_of(team_swap(bits_of(value), distance));
+    return float_of(warp_swap(bits_of(value), distance));
 }
 
 /* Over groups of `width` neighbouring lanes; every lane has the result. */
-INLINE float team_sum(float value, uint32_t width)
+INLINE float warp_sum(float value, uint32_t width)
 {
     for (uint32_t distance = width / 2; distance > 0; distance /= 2)
-        value += team_swap_float(value, distance);
+        value += warp_swap_float(value, distance);
     return value;
 }
-INLINE float team_max(float value, uint32_t width)
+INLINE float warp_max(float value, uint32_t width)
 {
     for (uint32_t distance = width / 2; distance > 0; distance /= 2) {
-        float other = team_swap_float(value, distance);
+        float other = warp_swap_float(value, distance);
         value = other > value ? other : value;
     }
     return value;
 }
-/* The sum over all threads of the block; every thread has it. sums: TEAM floats, at a multiple of
+/* The sum over all threads of the block; every thread has it. sums: WARP floats, at a multiple of
  * 16 bytes. */
 INLINE float block_sum(float value, SHARED float *sums)
 {
-    uint32_t teams = thread_count() / TEAM, i = thread_index();
-    value = team_sum(value, TEAM);
-    if (i >= teams && i < TEAM)
-        sums[i] = 0; /* of teams there are not */
+    uint32_t warps = thread_count() / WARP, i = thread_index();
+    value = warp_sum(value, WARP);
+    if (i >= warps && i < WARP)
+        sums[i] = 0; /* of warps there are not */
     if (lane_index() == 0)
-        sums[team_index()] = value;
+        sums[warp_index()] = value;
     block_sync();
     /* Every thread for itself: lanes that hand each other sums take longer. */
     floats4 all = { 0 };
     UNROLL
-    for (uint32_t t = 0; t < TEAM / 4; t++)
+    for (uint32_t t = 0; t < WARP / 4; t++)
         all += ((const SHARED floats4 *)sums)[t];
     return (all[0] + all[1]) + (all[2] + all[3]);
 }
-INLINE int32_t team_sum_int(int32_t value, uint32_t width)
+INLINE int32_t warp_sum_int(int32_t value, uint32_t width)
 {
-#if HAS_WHOLE_TEAM
-    if (width == TEAM)
-        return whole_team_sum(value);
+#if HAS_WHOLE_WARP
+    if (width == WARP)
+        return whole_warp_sum(value);
 #endif
     for (uint32_t distance = width / 2; distance > 0; distance /= 2)
-        value += (int32_t)team_swap((uint32_t)value, distance);
+        value += (int32_t)warp_swap((uint32_t)value, distance);
     return value;
 }
-INLINE uint32_t team_max_bits(uint32_t value, uint32_t width)
+INLINE uint32_t warp_max_bits(uint32_t value, uint32_t width)
 {
-#if HAS_WHOLE_TEAM
-    if (width == TEAM)
-        return whole_team_max(value);
+#if HAS_WHOLE_WARP
+    if (width == WARP)
+        return whole_warp_max(value);
 #endif
     for (uint32_t distance = width / 2; distance > 0; distance /= 2) {
-        uint32_t other = team_swap(value, distance);
+        uint32_t other = warp_swap(value, distance);
         value = other > value ? other : value;
     }
     return value;

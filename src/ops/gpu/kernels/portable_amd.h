@@ -6,9 +6,9 @@
 #define IS_EMULATED 0
 #define WAVE ((uint32_t)__AMDGCN_WAVEFRONT_SIZE__)
 #define HAS_F16 1
-#define HAS_WHOLE_TEAM 0
+#define HAS_WHOLE_WARP 0
 #define HAS_SHORTCUTS 0
-#define HAS_TEAM_MATRIX 0
+#define HAS_WARP_MATRIX 0
 #define HAS_WARPGROUPS 0
 
 /* Arrays live in registers only if every index is known. */
@@ -54,20 +54,20 @@ INLINE void block_sync(void)
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
-INLINE void team_sync(void)
+INLINE void warp_sync(void)
 {
     __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
     __builtin_amdgcn_wave_barrier();
 }
-INLINE uint32_t team_swap(uint32_t value, uint32_t distance)
+INLINE uint32_t warp_swap(uint32_t value, uint32_t distance)
 {
     return (uint32_t)__builtin_amdgcn_ds_bpermute((int)((thread_index() ^ distance) * 4u),
                                                   (int)value);
 }
-INLINE uint32_t team_pick(uint32_t value, uint32_t lane)
+INLINE uint32_t warp_pick(uint32_t value, uint32_t lane)
 {
     return (uint32_t)__builtin_amdgcn_ds_bpermute(
-        (int)((thread_index() / TEAM * TEAM + lane % TEAM) * 4u), (int)value);
+        (int)((thread_index() / WARP * WARP + lane % WARP) * 4u), (int)value);
 }
 
 INLINE void fence_device(void)

@@ -6,9 +6,9 @@
 #define IS_EMULATED 0
 #define WAVE 32u /* of all chips; the compiler has no macro for it */
 #define HAS_F16 1
-#define HAS_WHOLE_TEAM 1
+#define HAS_WHOLE_WARP 1
 #define HAS_SHORTCUTS 1
-#define HAS_TEAM_MATRIX 1
+#define HAS_WARP_MATRIX 1
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define HAS_WARPGROUPS 1
 #else
@@ -54,16 +54,16 @@ INLINE void block_sync(void)
 {
     __syncthreads();
 }
-INLINE void team_sync(void)
+INLINE void warp_sync(void)
 {
     __nvvm_bar_warp_sync(0xFFFFFFFFu);
 }
-INLINE uint32_t team_swap(uint32_t value, uint32_t distance)
+INLINE uint32_t warp_swap(uint32_t value, uint32_t distance)
 {
     return (uint32_t)__nvvm_shfl_sync_bfly_i32(0xFFFFFFFFu, (int)value, (int)distance, 31);
 }
-/* What lane `lane` of the team has. */
-INLINE uint32_t team_pick(uint32_t value, uint32_t lane)
+/* What lane `lane` of the warp has. */
+INLINE uint32_t warp_pick(uint32_t value, uint32_t lane)
 {
     return (uint32_t)__nvvm_shfl_sync_idx_i32(0xFFFFFFFFu, (int)value, (int)lane, 31);
 }
@@ -133,14 +133,14 @@ INLINE float inverse_root(float x)
     return x > 0 && x < __builtin_inff() ? inverse : first;
 }
 
-/* Over all lanes of a team; every lane has the result. */
-INLINE uint32_t whole_team_max(uint32_t value)
+/* Over all lanes of a warp; every lane has the result. */
+INLINE uint32_t whole_warp_max(uint32_t value)
 {
     uint32_t result;
     __asm__ volatile("redux.sync.max.u32 %0, %1, -1;" : "=r"(result) : "r"(value));
     return result;
 }
-INLINE int32_t whole_team_sum(int32_t value)
+INLINE int32_t whole_warp_sum(int32_t value)
 {
     int32_t result;
     __asm__ volatile("redux.sync.add.s32 %0, %1, -1;" : "=r"(result) : "r"(value));

@@ -1,4 +1,4 @@
-/* warpgroup.h - the matrix units of sm_90a, as four teams use them together: 64 rows times 256
+/* warpgroup.h - the matrix units of sm_90a, as four warps use them together: 64 rows times 256
  * rows, both of 64 halves, straight from shared memory; and the same for the emulator. Other chips
  * have none of it (HAS_WARPGROUPS).
  *
@@ -12,7 +12,7 @@
 
 #define WARPGROUP 128u
 #define WARPGROUP_ROWS 64u
-/* A thread's part of 64 x 256 sums: sums[4 * j + i] is row 16 * team + lane / 4 + 8 * (i / 2),
+/* A thread's part of 64 x 256 sums: sums[4 * j + i] is row 16 * warp + lane / 4 + 8 * (i / 2),
  * column 8 * j + 2 * (lane % 4) + i % 2. */
 #define WARPGROUP_SUMS 128
 
@@ -81,7 +81,7 @@ INLINE void warpgroup_multiply_few(float sums[WARPGROUP_FEW_SUMS], const SHARED 
         : "l"(panel_place(a)), "l"(panel_place(b))
         : "memory");
 }
-/* The same over 32 halves with a in registers: words[4 * s + i] is row 16 * team + lane / 4 + 8 *
+/* The same over 32 halves with a in registers: words[4 * s + i] is row 16 * warp + lane / 4 + 8 *
  * (i % 2), columns 16 * s + 8 * (i / 2) + 2 * (lane % 4) and the next. They stay as they are until
  * the product has been waited for. b: as warpgroup_place gives it, of a panel, or 64 bytes further
  * in it. Sums: row as those of a, column of b. */
@@ -179,7 +179,7 @@ INLINE void multiply_panels_now(const struct emulator_product *base)
     for (uint32_t r = 0; r < 2; r++)
         for (uint32_t k = 0; k < 64; k++)
             rows[r][k] = half_at(product->is_bf16, product->a,
-                                 16 * (team_index() % 4) + lane_index() / 4 + 8 * r, k);
+                                 16 * (warp_index() % 4) + lane_index() / 4 + 8 * r, k);
     for (uint32_t j = 0; j < product->count / 4; j++)
         for (uint32_t c = 0; c < 2; c++)
             for (uint32_t k = 0; k < 64; k++) {
@@ -192,8 +192,8 @@ INLINE void multiply_panels_now(const struct emulator_product *base)
 INLINE void multiply_held_now(const struct emulator_product *base)
 {
     const struct emulated_product *product = (const void *)base;
-    uint32_t all[TEAM][8];
-    emulator_team_gather(product->words, all);
+    uint32_t all[WARP][8];
+    emulator_warp_gather(product->words, all);
     for (uint32_t i = 0; i < product->count; i++)
         for (uint32_t k = 0; k < 32; k++) {
             const uint32_t *words = all[lane_index() / 4 * 4 + k % 8 / 2] + k / 16 * 4;
