@@ -304,7 +304,7 @@ static enum status after(void *context, const struct ops_target *target, enum op
                          const struct device_launch *launch, struct error *err)
 {
     struct shadow *shadow = context;
-    if (op == OPS_RELAY) /* of weights on their way in, on several threads */
+    if (op == OPS_REPACK) /* of weights on their way in, on several threads */
         return STATUS_OK;
     if (ops_can_run_again(op))
         TRY(compare_launch(shadow, target, op, launch, err));

@@ -63,7 +63,7 @@ static enum status after_op(void *context, const struct ops_target *target, enum
                             const struct device_launch *launch, struct error *err)
 {
     const struct beating *beating = context;
-    if (op != OPS_RELAY) /* of weights on their way in, on several threads */
+    if (op != OPS_REPACK) /* of weights on their way in, on several threads */
         worker_beat(beating->worker);
     return beating->watch->after(beating->watch->context, target, op, launch, err);
 }

@@ -17,7 +17,7 @@ struct check {
     uint8_t *piece; /* PIECE_BYTES */
     uint64_t tensors, bytes, mismatches;
     uint64_t
-        relaid; /* tensors the device holds in another layout: their bytes are not the file's */
+        repacked; /* tensors the device holds in another layout: their bytes are not the file's */
     char first[128]; /* tensor and byte of the first difference; or what was not compared */
 };
 
@@ -41,7 +41,7 @@ static enum status check_weight(void *context, const char *name, const struct de
     const struct gguf_tensor *tensor = gguf_tensor_find(check->file, name);
     ASSERT(tensor);
     if (view->dtype != tensor->dtype) {
-        check->relaid++;
+        check->repacked++;
         return STATUS_OK;
     }
     struct event_scope scope = { .step = -1, .layer = -1 };
@@ -74,10 +74,10 @@ enum status work_tensors_check(struct worker *worker, const struct engine *engin
         return error_set(err, STATUS_NO_MEMORY, "no memory to check the weights");
     uint64_t begin_ns = clock_ns();
     enum status status = engine_weights_visit(engine, check_weight, &check, err);
-    if (check.relaid && !check.mismatches)
+    if (check.repacked && !check.mismatches)
         snprintf(check.first, sizeof(check.first),
                  "%llu tensors are laid out anew on this device and were not compared",
-                 (unsigned long long)check.relaid);
+                 (unsigned long long)check.repacked);
     worker_tell(worker,
                 json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:s}", "kind", "transfer", "path",
                           "model", "copies", (json_int_t)check.tensors, "bytes",

@@ -53,7 +53,7 @@ struct engine_upload {
     uint64_t raw_bytes; /* of each raw buffer; 0: none is needed */
     struct lane lanes[LANE_LIMIT];
     uint32_t lane_count;        /* the first one is the caller's */
-    pthread_mutex_t relay_lock; /* for the engine's stream: scope, wait and launch go together */
+    pthread_mutex_t repack_lock; /* for the engine's stream: scope, wait and launch go together */
     pthread_mutex_t lock;       /* guards the rest */
     pthread_cond_t changed;     /* a tensor was added, or the upload ends */
     struct load *loads;         /* owned */
@@ -114,7 +114,7 @@ enum status engine_upload_create(struct engine *engine, const struct gguf_file *
     upload->limit = tensor_limit;
     upload->raw_bytes = raw_bytes;
     upload->lane_count = choose_lane_count(engine->plan.weight_bytes);
-    pthread_mutex_init(&upload->relay_lock, NULL);
+    pthread_mutex_init(&upload->repack_lock, NULL);
     pthread_mutex_init(&upload->lock, NULL);
     pthread_cond_init(&upload->changed, NULL);
     device_reserve(engine->device,
@@ -186,7 +186,7 @@ void engine_upload_destroy(struct engine_upload *upload)
     }
     for (uint32_t i = 0; i < upload->lane_count; i++)
         close_lane(device, &upload->lanes[i]);
-    pthread_mutex_destroy(&upload->relay_lock);
+    pthread_mutex_destroy(&upload->repack_lock);
     pthread_mutex_destroy(&upload->lock);
     pthread_cond_destroy(&upload->changed);
     free(upload->loads);
@@ -223,7 +223,7 @@ static enum status copy(const struct lane *lane, const struct chunk *chunk,
                                chunk->bytes, DEVICE_HERE, err);
 }
 
-/* Repacks the rows in the raw buffer on the engine's stream. Called with relay_lock held. */
+/* Repacks the rows in the raw buffer on the engine's stream. Called with repack_lock held. */
 static enum status lay_out(const struct lane *lane, const struct chunk *chunk, struct error *err)
 {
     struct engine *engine = lane->upload->engine;
@@ -238,11 +238,11 @@ static enum status lay_out(const struct lane *lane, const struct chunk *chunk, s
     part.offset_bytes = chunk->at;
     device_scope_set(engine->device, engine->stream, &load->scope);
     TRY(device_mark_wait(engine->device, engine->stream, lane->filled, DEVICE_HERE, err));
-    TRY(ops_relay(&on, &source, &part, err));
+    TRY(ops_repack(&on, &source, &part, err));
     return device_mark_record(engine->device, engine->stream, lane->read, DEVICE_HERE, err);
 }
 
-static enum status relay(struct lane *lane, const struct chunk *chunk, struct error *err)
+static enum status repack(struct lane *lane, const struct chunk *chunk, struct error *err)
 {
     struct engine_upload *upload = lane->upload;
     struct device *device = upload->engine->device;
@@ -250,9 +250,9 @@ static enum status relay(struct lane *lane, const struct chunk *chunk, struct er
         TRY(device_mark_wait(device, lane->stream, lane->read, DEVICE_HERE, err));
     TRY(copy(lane, chunk, lane->raw, 0, err));
     TRY(device_mark_record(device, lane->stream, lane->filled, DEVICE_HERE, err));
-    pthread_mutex_lock(&upload->relay_lock);
+    pthread_mutex_lock(&upload->repack_lock);
     enum status status = lay_out(lane, chunk, err);
-    pthread_mutex_unlock(&upload->relay_lock);
+    pthread_mutex_unlock(&upload->repack_lock);
     lane->raw_used = true;
     return status;
 }
@@ -295,7 +295,7 @@ static enum status load_chunk(struct lane *lane, const struct chunk *chunk, stru
     if (chunk->at == 0) /* not earlier: a file may be larger than memory */
         gguf_tensor_ahead(upload->file, chunk->load.tensor);
     enum status status = is_laid_out(&chunk->load)
-                             ? relay(lane, chunk, err)
+                             ? repack(lane, chunk, err)
                              : copy(lane, chunk, chunk->load.view.buffer, chunk->at, err);
     if (status)
         return error_wrap(err, "%s", chunk->load.scope.tensor);

@@ -39,7 +39,7 @@ bool ops_packed_input(enum ops_op op, uint8_t *ret_packed)
 
 bool ops_can_run_again(enum ops_op op)
 {
-    return op != OPS_ACT_PACK && op != OPS_TOP_K && op != OPS_RELAY;
+    return op != OPS_ACT_PACK && op != OPS_TOP_K && op != OPS_REPACK;
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ enum status ops_run_again(const struct ops_target *target, enum ops_op op, const
         return ops_argmax(target, &o[ARGMAX_LOGITS], &o[ARGMAX_IDS], given(&o[ARGMAX_NEXT]), err);
     case OPS_ACT_PACK:
     case OPS_TOP_K:
-    case OPS_RELAY:
+    case OPS_REPACK:
     case OPS_COUNT:
         break;
     }

@@ -17,7 +17,7 @@
      BIT(DTYPE_Q4_K) | BIT(DTYPE_Q5_K) | BIT(DTYPE_Q6_K) | BIT(DTYPE_IQ4_NL) | BIT(DTYPE_IQ4_XS) | \
      BIT(DTYPE_MXFP4))
 /* The types in which GPUs hold some of them. */
-#define RELAID (BIT(DTYPE_Q8_0_X8) | BIT(DTYPE_Q6_K_X8))
+#define REPACKED (BIT(DTYPE_Q8_0_X8) | BIT(DTYPE_Q6_K_X8))
 
 #define READ EVENT_READ
 #define WRITE EVENT_WRITE
@@ -77,7 +77,7 @@ const struct device_contract ops_contracts[OPS_COUNT] = {
     [OPS_MATMUL] = {
         .name = "matmul",
         .operands = {
-            [MATMUL_WEIGHTS] = { "weights", READ, false, false, WEIGHTS | RELAID, "k,rows" },
+            [MATMUL_WEIGHTS] = { "weights", READ, false, false, WEIGHTS | REPACKED, "k,rows" },
             [MATMUL_PACKED] = { "packed", READ, false, false, PACKED, "packed_bytes,tokens" },
             [MATMUL_BIAS] = { "bias", READ, true, false, F32, "rows" },
             [MATMUL_OUT] = { "out", WRITE, false, true, F32, "rows,tokens" },
@@ -90,11 +90,11 @@ const struct device_contract ops_contracts[OPS_COUNT] = {
         .name = "matmul_group",
         .operands = {
             [MATMUL_GROUP_PACKED] = { "packed", READ, false, false, PACKED, "packed_bytes,tokens" },
-            [MATMUL_GROUP_WEIGHTS] = { "weights_0", READ, false, false, WEIGHTS | RELAID,
+            [MATMUL_GROUP_WEIGHTS] = { "weights_0", READ, false, false, WEIGHTS | REPACKED,
                 "k,rows_0" },
-            [MATMUL_GROUP_WEIGHTS + 1] = { "weights_1", READ, true, false, WEIGHTS | RELAID,
+            [MATMUL_GROUP_WEIGHTS + 1] = { "weights_1", READ, true, false, WEIGHTS | REPACKED,
                 "k,rows_1" },
-            [MATMUL_GROUP_WEIGHTS + 2] = { "weights_2", READ, true, false, WEIGHTS | RELAID,
+            [MATMUL_GROUP_WEIGHTS + 2] = { "weights_2", READ, true, false, WEIGHTS | REPACKED,
                 "k,rows_2" },
             [MATMUL_GROUP_BIASES] = { "bias_0", READ, true, false, F32, "rows_0" },
             [MATMUL_GROUP_BIASES + 1] = { "bias_1", READ, true, false, F32, "rows_1" },
@@ -203,14 +203,14 @@ const struct device_contract ops_contracts[OPS_COUNT] = {
         .operand_count = TOP_K_OPERAND_COUNT,
         .check = ops_check_top_k,
     },
-    [OPS_RELAY] = {
-        .name = "relay",
+    [OPS_REPACK] = {
+        .name = "repack",
         .operands = {
-            [RELAY_SOURCE] = { "source", READ, false, false, BIT(DTYPE_Q8_0) | BIT(DTYPE_Q6_K),
+            [REPACK_SOURCE] = { "source", READ, false, false, BIT(DTYPE_Q8_0) | BIT(DTYPE_Q6_K),
                 "k,rows" },
-            [RELAY_TARGET] = { "target", WRITE, false, false, RELAID, "k,rows" },
+            [REPACK_TARGET] = { "target", WRITE, false, false, REPACKED, "k,rows" },
         },
-        .operand_count = RELAY_OPERAND_COUNT,
+        .operand_count = REPACK_OPERAND_COUNT,
     },
 };
 /* clang-format on */

@@ -278,13 +278,13 @@ enum dtype ops_weight_dtype(const struct ops *ops, enum dtype dtype, uint64_t k)
     return ops->on_gpu ? gpu_weight_dtype(dtype, k) : dtype;
 }
 
-enum status ops_relay(const struct ops_target *target, const struct device_view *source,
-                      const struct device_view *relaid, struct error *err)
+enum status ops_repack(const struct ops_target *target, const struct device_view *source,
+                       const struct device_view *repacked, struct error *err)
 {
-    const struct device_view *operands[RELAY_OPERAND_COUNT] = {
-        [RELAY_SOURCE] = source, [RELAY_TARGET] = relaid
+    const struct device_view *operands[REPACK_OPERAND_COUNT] = {
+        [REPACK_SOURCE] = source, [REPACK_TARGET] = repacked
     };
-    return launch(target, OPS_RELAY, NULL, operands, source->shape.dims[1], err);
+    return launch(target, OPS_REPACK, NULL, operands, source->shape.dims[1], err);
 }
 
 /* ---- Attention ------------------------------------------------------------------------------ */

@@ -40,7 +40,7 @@ enum ops_op {
     OPS_GATHER_ROWS,
     OPS_ARGMAX,
     OPS_TOP_K,
-    OPS_RELAY,
+    OPS_REPACK,
     OPS_COUNT
 };
 
@@ -132,12 +132,12 @@ MUST_CHECK enum status ops_gather_rows(const struct ops_target *target, const st
 /* ---- Weights -------------------------------------------------------------------------------- */
 
 /* The type in which this device prefers to hold a matrix with k values a row of a file's type: the
- * same type, or one that ops_relay makes of it, with as many bytes. */
+ * same type, or one that ops_repack makes of it, with as many bytes. */
 enum dtype ops_weight_dtype(const struct ops *ops, enum dtype dtype, uint64_t k);
 
 /* target = source, repacked. Both [k, rows]. */
-MUST_CHECK enum status ops_relay(const struct ops_target *target, const struct device_view *source,
-                                 const struct device_view *relaid, struct error *err);
+MUST_CHECK enum status ops_repack(const struct ops_target *target, const struct device_view *source,
+                                 const struct device_view *repacked, struct error *err);
 
 /* ---- Matmul --------------------------------------------------------------------------------- */
 

@@ -237,7 +237,7 @@ static enum status find_weight(void *context, const char *name, const struct dev
     return STATUS_OK;
 }
 
-static void check_relaid(const struct gguf_tensor *tensor, const uint8_t *found)
+static void check_repacked(const struct gguf_tensor *tensor, const uint8_t *found)
 {
     for (uint64_t at = 0; at < tensor->bytes; at += BLOCKS * 34) {
         const uint8_t *from = tensor->data + at, *to = found + at;
@@ -305,7 +305,7 @@ static void test_uploads(void **state)
                              &run.err),
                  &run.err);
         if (found.view.dtype == DTYPE_Q8_0_X8)
-            check_relaid(tensor, back);
+            check_repacked(tensor, back);
         else
             assert_memory_equal(back, tensor->data, tensor->bytes);
         assert_int_equal(found.view.dtype, i == 0 ? DTYPE_Q8_0_X8 : DTYPE_Q8_0);

@@ -86,10 +86,10 @@ static void check_type(struct lab *lab, struct lab *other, enum dtype dtype, siz
         check_few(lab, name, &weights, x, wanted, bias_values);
         enum dtype held = ops_weight_dtype(&lab->ops, dtype, k);
         if (held != dtype) { /* as an engine holds them */
-            struct device_view relaid = lab_view(lab, held, k, rows);
-            LAB_OK(lab, ops_relay(&lab->target, &weights, &relaid, &lab->err));
-            check_few(lab, name, &relaid, x, wanted, bias_values);
-            lab_drop(lab, relaid);
+            struct device_view repacked = lab_view(lab, held, k, rows);
+            LAB_OK(lab, ops_repack(&lab->target, &weights, &repacked, &lab->err));
+            check_few(lab, name, &repacked, x, wanted, bias_values);
+            lab_drop(lab, repacked);
         }
         goto done;
     }
@@ -204,9 +204,9 @@ static void test_group(void **state)
                 weights[i] = lab_put_new(&lab, parts[i].dtype, k, parts[i].rows, bytes);
                 enum dtype held = ops_weight_dtype(&lab.ops, parts[i].dtype, k);
                 if (held != parts[i].dtype) { /* as an engine holds them */
-                    struct device_view relaid = lab_view(&lab, held, k, parts[i].rows);
-                    LAB_OK(&lab, ops_relay(&lab.target, &weights[i], &relaid, &lab.err));
-                    weights[i] = relaid;
+                    struct device_view repacked = lab_view(&lab, held, k, parts[i].rows);
+                    LAB_OK(&lab, ops_repack(&lab.target, &weights[i], &repacked, &lab.err));
+                    weights[i] = repacked;
                 }
                 outs[i] = lab_view(&lab, DTYPE_F32, parts[i].rows, tokens[n]);
                 weight_list[i] = &weights[i];

@@ -52,7 +52,7 @@ static inline uint8_t *lab_weights(struct lab *lab, enum dtype dtype, size_t k, 
     return bytes;
 }
 
-/* What weights of a type are made of: themselves, or what ops_relay lays out as it. */
+/* What weights of a type are made of: themselves, or what ops_repack lays out as it. */
 static inline enum dtype lab_weight_source(const struct lab *lab, enum dtype dtype, uint64_t k)
 {
     if (quant_can_decode(dtype))
@@ -81,11 +81,11 @@ static inline struct device_view lab_put_weights(struct lab *lab, enum dtype dty
     uint8_t *bytes = lab_weights(lab, source, k, rows, decoded);
     struct device_view weights = lab_put_new(lab, source, k, rows, bytes);
     if (source != dtype) {
-        struct device_view relaid = lab_view(lab, dtype, k, rows);
-        LAB_OK(lab, ops_relay(&lab->target, &weights, &relaid, &lab->err));
+        struct device_view repacked = lab_view(lab, dtype, k, rows);
+        LAB_OK(lab, ops_repack(&lab->target, &weights, &repacked, &lab->err));
         LAB_OK(lab, device_stream_sync(lab->device, lab->target.stream, DEVICE_HERE, &lab->err));
         lab_drop(lab, weights);
-        weights = relaid;
+        weights = repacked;
     }
     free(bytes);
     return weights;

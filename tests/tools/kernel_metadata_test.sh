@@ -70,7 +70,7 @@ for ptx in "$folder"/*.ptx; do
         fail "$ptx: expected the $name_count kernels of kernels.def, found $entries"
     ! grep -q '^	\.local ' "$ptx" || fail "$ptx: an array in local memory"
     # A matmul loads weights before it waits: a kernel that may write weights lets no other begin early.
-    for name in relay store_bytes; do
+    for name in repack store_bytes; do
         body=$(sed -n "/^\.visible \.entry $name(/,/^}/p" "$ptx")
         ! echo "$body" | grep -q 'griddepcontrol\.launch_dependents' ||
             fail "$ptx: $name: expected that it lets no kernel begin before its end"

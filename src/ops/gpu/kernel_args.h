@@ -153,8 +153,8 @@ struct unpack_args {
 
 enum unpack_operand { UNPACK_WEIGHTS, UNPACK_OPERAND_COUNT };
 
-/* Weights repacked for the GPU (relay.c). Operands: those of relay. */
-struct relay_args {
+/* Weights repacked for the GPU (repack.c). Operands: those of repack. */
+struct repack_args {
     uint32_t row_step; /* a block does every row_step-th row */
 };
 

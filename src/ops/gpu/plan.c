@@ -202,16 +202,16 @@ static uint32_t plan_top_k(const struct device_gpu_request *request, struct devi
     return steps[0].grid_x > 0;
 }
 
-static uint32_t plan_relay(const struct device_gpu_request *request, struct device_gpu_step *steps)
+static uint32_t plan_repack(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    const struct device_host_operand *target = &request->operands[RELAY_TARGET];
+    const struct device_host_operand *target = &request->operands[REPACK_TARGET];
     uint64_t rows = rows_of(target);
     if (rows == 0 || width_of(target) == 0)
         return 0;
     uint64_t grid_y = rows < GRID_Y_LIMIT ? rows : GRID_Y_LIMIT;
-    steps[0] = step_of(KERNEL_relay, divide_up(target->row_stride_bytes, 2 * VALUE_THREADS), grid_y,
-                       VALUE_THREADS);
-    set_relay_args(&steps[0], (struct relay_args){ .row_step = (uint32_t)grid_y });
+    steps[0] = step_of(KERNEL_repack, divide_up(target->row_stride_bytes, 2 * VALUE_THREADS),
+                       grid_y, VALUE_THREADS);
+    set_repack_args(&steps[0], (struct repack_args){ .row_step = (uint32_t)grid_y });
     return 1;
 }
 
@@ -233,7 +233,7 @@ static const struct device_gpu_entry entries[] = {
     { &ops_contracts[OPS_GATHER_ROWS], plan_gather_rows },
     { &ops_contracts[OPS_ARGMAX], plan_argmax },
     { &ops_contracts[OPS_TOP_K], plan_top_k },
-    { &ops_contracts[OPS_RELAY], plan_relay },
+    { &ops_contracts[OPS_REPACK], plan_repack },
 };
 
 const struct device_gpu_image *gpu_kernels_image(void)

@@ -18,7 +18,7 @@
 #include "ops/gpu/kernels/matmul_warpgroup.c"
 #include "ops/gpu/kernels/norm.c"
 #include "ops/gpu/kernels/pack_rows.c"
-#include "ops/gpu/kernels/relay.c"
+#include "ops/gpu/kernels/repack.c"
 #include "ops/gpu/kernels/rope.c"
 #include "ops/gpu/kernels/rope_append.c"
 #include "ops/gpu/kernels/rows.c"

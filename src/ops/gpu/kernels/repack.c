@@ -1,4 +1,4 @@
-/* relay.c - weights of Q8_0 and Q6_K laid out anew, so that their blocks lie at multiples of 16
+/* repack.c - weights of Q8_0 and Q6_K laid out anew, so that their blocks lie at multiples of 16
  * bytes: eight blocks become one, their levels side by side, then their scales (tensor/dtype.h). A
  * thread for each two bytes of a row: x counts them, y the rows. */
 #include "ops/gpu/kernels/kernel_call.h"
@@ -21,11 +21,11 @@ INLINE uint32_t source_q6_k(uint32_t at)
     return (at - 1664) / 2 * 210 + 208;
 }
 
-KERNEL(relay)
+KERNEL(repack)
 {
     ENTER_ALONE(call);
-    const struct gpu_operand *source = &call.operands[RELAY_SOURCE],
-                             *target = &call.operands[RELAY_TARGET];
+    const struct gpu_operand *source = &call.operands[REPACK_SOURCE],
+                             *target = &call.operands[REPACK_TARGET];
     bool is_q8_0 = target->dtype == DTYPE_Q8_0_X8;
     uint32_t block_bytes = is_q8_0 ? 272 : 1680;
     uint64_t at = 2 * ((uint64_t)block_x() * thread_count() + thread_index());
@@ -33,7 +33,7 @@ KERNEL(relay)
         return;
     uint64_t block = at / block_bytes * block_bytes;
     uint32_t within = (uint32_t)(at - block);
-    for (uint64_t row = block_y(); row < target->rows; row += relay_args_of(&call)->row_step)
+    for (uint64_t row = block_y(); row < target->rows; row += repack_args_of(&call)->row_step)
         *(GLOBAL uint16_t *)(row_at(target, row) + at) = *(
             const GLOBAL uint16_t *)(row_at(source, row) + block +
                                      (is_q8_0 ? source_q8_0(within) : source_q6_k(within)));
