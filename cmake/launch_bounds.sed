@@ -7,9 +7,9 @@
 /^\.visible \.entry attention_step\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.maxnreg 112/
 /^\.visible \.entry matmul_lanes/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1\n.minnctapersm 1/
 /^\.visible \.entry inspect\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/
-/^\.visible \.entry matmul_levels_1\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/
-/^\.visible \.entry matmul_levels_8\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 1/
-/^\.visible \.entry matmul_few_/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1\n.minnctapersm 1/
-/^\.visible \.entry matmul_one_/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1\n.maxnreg 72/
+/^\.visible \.entry matmul_quants_1\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/
+/^\.visible \.entry matmul_quants_8\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 1/
+/^\.visible \.entry matmul_small_batch_/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1\n.minnctapersm 1/
+/^\.visible \.entry matmul_1tok_/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1\n.maxnreg 72/
 /^\.visible \.entry matmul_/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/
 /^\.visible \.entry /,/^\{/ s/^\)( .*)?$/)\n.maxntid 256, 1, 1/

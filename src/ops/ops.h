@@ -6,7 +6,7 @@
  * on the host results have the same bits whatever the chunking, batch or number of threads. On a
  * GPU the same calls give the same bits, and another batch may give others, within the same
  * tolerance: one token, a few and many go through kernels of their own, each with its own order of
- * sums (ops/gpu/plan_many.c).
+ * sums (ops/gpu/plan_large_batch.c).
  *
  * Each op has a contract row (contract.c): operands with access, types and shapes, parameters,
  * footprint. A launch that breaks it is refused by the device with the numbers. Indices that live

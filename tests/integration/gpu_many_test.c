@@ -1,5 +1,5 @@
 /* gpu_many_test.c - products of many tokens, which a GPU does on matrix units, over rows packed as
- * halves or levels. Against sums of f64; outputs are poisoned first, guards stand beside every
+ * halves or quants. Against sums of f64; outputs are poisoned first, guards stand beside every
  * operand, and two runs give the same bits. The device is the first argument. */
 #include "ops_weights.h"
 
@@ -27,7 +27,7 @@ static void multiply(const struct device_view *weights, const struct device_view
     lab_drop(&gpu, result);
 }
 
-/* How much a product of random numbers keeps: halves have 11 bits, bf16 8, levels of activations,
+/* How much a product of random numbers keeps: halves have 11 bits, bf16 8, quants of activations,
  * which chips take for a few tokens, 7. Tiles of types that have a minimum round it and the scale
  * to halves before the one is taken from the other's multiple, which is larger than what is left;
  * and 32 values share these errors, so that a token whose values do not cancel out has several
@@ -210,10 +210,10 @@ static void test_groups(void **state)
                 (uint64_t[]){ 257, 64, 31 }, 67);
 }
 
-/* Products of levels: one share of k and two, splits, shares with nothing to do, rows that fill no
+/* Products of quants: one share of k and two, splits, shares with nothing to do, rows that fill no
  * warp (too few for one: done otherwise), no warpgroup, no tile, one beyond each; fewer tokens than
  * other kernels take, and more. */
-static void test_levels(void **state)
+static void test_quants(void **state)
 {
     (void)state;
     static const struct product products[] = {
@@ -275,7 +275,7 @@ int main(int argument_count, char **arguments)
         return LAB_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),   cmocka_unit_test(test_every_type),
-        cmocka_unit_test(test_levels),     cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_quants),     cmocka_unit_test(test_groups),
         cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests(tests, open_lab, close_lab);

@@ -91,7 +91,7 @@ static const char *gpu_format(enum dtype dtype, uint64_t tokens)
     switch (gpu_pack_format(DEVICE_GPU_WARP_MATRIX, dtype, GPU_K, tokens)) {
     case PACK_F32:
         return "f32";
-    case PACK_LEVELS:
+    case PACK_QUANTS:
         return "8-bit blocks of 32";
     case PACK_BF16:
         return "bf16";

@@ -27,7 +27,7 @@ fi
 nvidia_blocks() {
     case $1 in
     rms_norm | rms_norm_by_four | top_k | swiglu_halves) echo 1 ;; # 512 threads or 1024
-    matmul_one_* | matmul_few_* | matmul_lanes* | matmul_warpgroup_* | matmul_levels_8) echo 1 ;;
+    matmul_1tok_* | matmul_small_batch_* | matmul_lanes* | matmul_warpgroup_* | matmul_quants_8) echo 1 ;;
     attention_tiles_* | attention_4_heads* | attention_1_large_head) echo 1 ;;
     matmul_decoded) echo 4 ;;
     matmul_* | attention_1_head* | attention_step | attention_apart_* | inspect) echo 2 ;;
@@ -37,7 +37,7 @@ nvidia_blocks() {
 # The same on AMD's, where blocks have 256 threads.
 amd_blocks() {
     case $1 in
-    matmul_levels_* | matmul_ring_8 | attention_4_heads* | attention_1_large_head | attention_step) echo 2 ;;
+    matmul_quants_* | matmul_ring_8 | attention_4_heads* | attention_1_large_head | attention_step) echo 2 ;;
     *) echo 4 ;;
     esac
 }
@@ -46,9 +46,9 @@ amd_blocks() {
 scalar_spills() {
     case $1 in
     attention_step) echo 26 ;;
-    matmul_levels_2) echo 10 ;;
-    matmul_levels_4) echo 21 ;;
-    matmul_levels_8) echo 57 ;;
+    matmul_quants_2) echo 10 ;;
+    matmul_quants_4) echo 21 ;;
+    matmul_quants_8) echo 57 ;;
     matmul_floats_8) echo 23 ;;
     matmul_ring_8) echo 93 ;;
     *) echo 0 ;;

@@ -95,8 +95,8 @@ struct matmul_decoded_args {
     uint32_t format; /* of the packed rows: PACK_F32, or one of the halves */
 };
 
-/* One token (matmul_one.c). */
-struct matmul_one_args {
+/* One token (matmul_1tok.c). */
+struct matmul_1tok_args {
     uint32_t ring_bytes; /* shared memory of a warp's ring */
     uint32_t members;    /* warps of a row */
     /* Where parts have different types, each has its own blocks: the first of the second and of the
@@ -105,12 +105,12 @@ struct matmul_one_args {
     uint32_t waited; /* groups of the ring that are there before the activations are waited for */
 };
 
-/* Two to eight tokens on matrix units (matmul_few.c). */
-struct matmul_few_args {
+/* Two to eight tokens on matrix units (matmul_small_batch.c). */
+struct matmul_small_batch_args {
     uint32_t members;                   /* warps of a row */
     uint32_t blocks;                    /* blocks of 256 columns that a warp owns */
     uint32_t shares;                    /* shares of k, each of its own block of threads */
-    uint32_t second_block, third_block; /* as in matmul_one_args */
+    uint32_t second_block, third_block; /* as in matmul_1tok_args */
 };
 
 /* Weights held in registers (matmul_lanes.c). */

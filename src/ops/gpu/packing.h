@@ -4,11 +4,11 @@
 
 /* Of a few tokens (kernels/pack.h). */
 #define PACK_F32 0u
-#define PACK_LEVELS 1u
+#define PACK_QUANTS 1u
 /* Of many, for matrix units (kernels/pack_rows.c). */
 #define PACK_F16 2u
 #define PACK_BF16 3u
-/* PACK_F16 with every 32 values in the order that lanes multiply them in (kernels/lane_levels.h).
+/* PACK_F16 with every 32 values in the order that lanes multiply them in (kernels/lane_quants.h).
  */
 #define PACK_LANES 4u
 

@@ -122,11 +122,11 @@ static inline bool pack_is_halves(uint32_t format)
     return format == PACK_F16 || format == PACK_BF16 || format == PACK_LANES;
 }
 
-/* plan_many.c: products of tokens packed as halves. */
+/* plan_large_batch.c: products of tokens packed as halves. */
 bool plan_is_many(enum dtype weight_dtype, uint64_t k, uint64_t tokens);
-uint32_t plan_many_products(const struct device_gpu_request *request,
-                            const struct group_places *places, uint32_t format,
-                            struct device_gpu_step *steps);
+uint32_t plan_large_batch_products(const struct device_gpu_request *request,
+                                   const struct group_places *places, uint32_t format,
+                                   struct device_gpu_step *steps);
 struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
                                     const struct group_places *places, uint32_t part,
                                     uint32_t format, uint64_t tokens);
@@ -140,16 +140,17 @@ struct device_gpu_step plan_lanes(const struct device_gpu_request *request,
                                   const struct group_places *places, uint32_t part_bits,
                                   uint64_t tokens);
 
-/* plan_one.c: products with one token: the step for the parts of the set, if they can all be done
+/* plan_1tok.c: products with one token: the step for the parts of the set, if they can all be done
  * so; returns how many steps. */
-uint32_t plan_one(const struct device_gpu_request *request, const struct group_places *places,
-                  uint32_t part_bits, struct device_gpu_step *steps);
+uint32_t plan_1tok(const struct device_gpu_request *request, const struct group_places *places,
+                   uint32_t part_bits, struct device_gpu_step *steps);
 
-/* plan_few.c: products of levels with a few tokens on matrix units: whether the chip has them; the
- * steps for the parts of the set, if they can all be done so, else 0. */
+/* plan_small_batch.c: products of quants with a few tokens on matrix units: whether the chip has
+ * them; the steps for the parts of the set, if they can all be done so, else 0. */
 bool plan_wants_few(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens);
-uint32_t plan_few(const struct device_gpu_request *request, const struct group_places *places,
-                  uint32_t part_bits, struct device_gpu_step *steps);
+uint32_t plan_small_batch(const struct device_gpu_request *request,
+                          const struct group_places *places, uint32_t part_bits,
+                          struct device_gpu_step *steps);
 
 /* plan_matmul.c. Cuts blocks among parts of different types, by the bytes they read: the first
  * block of each part. Returns how many there are, at least one for each part. */

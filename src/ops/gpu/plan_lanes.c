@@ -1,4 +1,4 @@
-/* plan_lanes.c - how products of levels are cut for matmul_lanes.c. */
+/* plan_lanes.c - how products of quants are cut for matmul_lanes.c. */
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
 

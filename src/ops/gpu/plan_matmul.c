@@ -25,19 +25,19 @@ bool gpu_can_multiply(enum dtype weight_dtype)
 uint32_t gpu_pack_format(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens)
 {
     if (plan_wants_few(features, weight_dtype, k, tokens))
-        return PACK_LEVELS;
+        return PACK_QUANTS;
     if (plan_wants_lanes(features, weight_dtype, k, tokens))
         return PACK_LANES;
     if (plan_is_many(weight_dtype, k, tokens))
         return weight_dtype == DTYPE_BF16 ? PACK_BF16 : PACK_F16;
     bool own = matmul_is_direct(weight_dtype) || matmul_chunk_bytes(weight_dtype);
-    return own && dtype_info(weight_dtype)->block_elements > 1 ? PACK_LEVELS : PACK_F32;
+    return own && dtype_info(weight_dtype)->block_elements > 1 ? PACK_QUANTS : PACK_F32;
 }
 
 uint64_t gpu_packed_row_bytes(uint32_t format, uint64_t k)
 {
     switch (format) {
-    case PACK_LEVELS:
+    case PACK_QUANTS:
         return (k + k / 32 * 8 + 15) / 16 * 16;
     case PACK_F16:
     case PACK_LANES: /* with a factor, and its place aligned */
@@ -81,7 +81,7 @@ static uint32_t ring_warps(const struct device_gpu_chip *chip, uint32_t ring_byt
     (KERNEL_matmul_##kind##_2 == KERNEL_matmul_##kind##_1 + 1 &&                                   \
      KERNEL_matmul_##kind##_4 == KERNEL_matmul_##kind##_1 + 2 &&                                   \
      KERNEL_matmul_##kind##_8 == KERNEL_matmul_##kind##_1 + 3)
-_Static_assert(IS_IN_ORDER(levels) && IS_IN_ORDER(floats), "plan_streamed counts from the first");
+_Static_assert(IS_IN_ORDER(quants) && IS_IN_ORDER(floats), "plan_streamed counts from the first");
 
 static struct device_gpu_step plan_streamed(const struct device_gpu_request *request,
                                             const struct group_places *places, enum product_way way,
@@ -103,9 +103,9 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
     uint32_t ring_bytes = MATMUL_STAGES * MATMUL_ROWS * stage_bytes;
     uint32_t warps = ring_warps(chip, ring_bytes);
     uint32_t wide = tokens > 4 ? 3 : tokens > 2 ? 2 : tokens > 1 ? 1 : 0; /* log2 */
-    bool levels = gpu_pack_format(chip->features, weights[first].dtype, width_of(&weights[first]),
-                                  tokens) == PACK_LEVELS;
-    enum gpu_kernel kernel = (levels ? KERNEL_matmul_levels_1 : KERNEL_matmul_floats_1) + wide;
+    bool quants = gpu_pack_format(chip->features, weights[first].dtype, width_of(&weights[first]),
+                                  tokens) == PACK_QUANTS;
+    enum gpu_kernel kernel = (quants ? KERNEL_matmul_quants_1 : KERNEL_matmul_floats_1) + wide;
     if (way == WAY_RING) {
         wide = tokens > 1 ? 3 : 0;
         kernel = wide ? KERNEL_matmul_ring_8 : KERNEL_matmul_ring_1;
@@ -184,14 +184,14 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     /* All parts want the same packing. */
     uint32_t format = gpu_pack_format(request->chip->features, weights[first].dtype,
                                       width_of(&weights[first]), tokens);
-    if (format != PACK_LEVELS && format != PACK_F32)
-        return plan_many_products(request, places, format, steps);
+    if (format != PACK_QUANTS && format != PACK_F32)
+        return plan_large_batch_products(request, places, format, steps);
     for (uint32_t part = 0; part < places->count; part++)
         if (weights[part].data && rows_of(&weights[part]) > 0)
             bits[way_of(&weights[part])] |= 1u << part;
     if (bits[WAY_DIRECT]) {
-        count = tokens == 1 ? plan_one(request, places, bits[WAY_DIRECT], steps)
-                            : plan_few(request, places, bits[WAY_DIRECT], steps);
+        count = tokens == 1 ? plan_1tok(request, places, bits[WAY_DIRECT], steps)
+                            : plan_small_batch(request, places, bits[WAY_DIRECT], steps);
         bits[WAY_DIRECT] = count ? 0 : bits[WAY_DIRECT];
     }
     for (enum product_way way = WAY_DIRECT; way <= WAY_RING; way++)

@@ -83,7 +83,7 @@ static inline uint32_t lanes_rounds(uint32_t dtype)
 {
     return dtype == DTYPE_Q4_K ? 3 : 2;
 }
-/* Bytes of 256 values of a row there: lane_levels.h has the layout. */
+/* Bytes of 256 values of a row there: lane_quants.h has the layout. */
 static inline uint32_t lanes_raw_bytes(uint32_t dtype)
 {
     switch (dtype) {

@@ -44,11 +44,11 @@ INLINE void load8(uint32_t dtype, const GLOBAL uint8_t *row, uint32_t first, flo
     } else if (dtype == DTYPE_Q8_0) {
         const GLOBAL uint8_t *block = row + first / 32 * 34;
         float scale = f16_value(*(const GLOBAL uint16_t *)block);
-        const GLOBAL uint16_t *levels = (const GLOBAL uint16_t *)(block + 2 + first % 32);
+        const GLOBAL uint16_t *quants = (const GLOBAL uint16_t *)(block + 2 + first % 32);
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
-            values[2 * i] = scale * (float)(int8_t)levels[i];
-            values[2 * i + 1] = scale * (float)(int8_t)(levels[i] >> 8);
+            values[2 * i] = scale * (float)(int8_t)quants[i];
+            values[2 * i + 1] = scale * (float)(int8_t)(quants[i] >> 8);
         }
     } else {
         const GLOBAL float *at = (const GLOBAL float *)row + first;

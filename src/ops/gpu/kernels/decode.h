@@ -23,11 +23,11 @@ INLINE uint32_t nibble_of(block_pointer nibbles, uint32_t k)
     return nibbles[k % 16] >> (k / 16 * 4) & 15u;
 }
 
-/* Levels of IQ4_NL and IQ4_XS, eight to a word, from code 0 on. */
-INLINE float iq4_level(uint32_t code)
+/* Quants of IQ4_NL and IQ4_XS, eight to a word, from code 0 on. */
+INLINE float iq4_quant(uint32_t code)
 {
-    uint64_t levels = code < 8 ? UINT64_C(0xF6EADDCFBFAD9881) : UINT64_C(0x7159453526190D01);
-    return (float)(int8_t)(levels >> (8 * (code % 8)));
+    uint64_t quants = code < 8 ? UINT64_C(0xF6EADDCFBFAD9881) : UINT64_C(0x7159453526190D01);
+    return (float)(int8_t)(quants >> (8 * (code % 8)));
 }
 
 /* Twice the E2M1 values. */
@@ -51,10 +51,10 @@ INLINE void scale_min(block_pointer scales, uint32_t j, float *scale, float *min
 INLINE float value_q2_k(block_pointer b, uint32_t i)
 {
     uint32_t s = i / 16, k = i % 16;
-    uint32_t level = b[16 + 32 * (s / 8) + 16 * (s % 2) + k] >> (2 * (s % 8 / 2)) & 3u;
+    uint32_t quant = b[16 + 32 * (s / 8) + 16 * (s % 2) + k] >> (2 * (s % 8 / 2)) & 3u;
     float scale = load_f16(b + 80) * (float)(b[s] & 15);
     float min = load_f16(b + 82) * (float)(b[s] >> 4);
-    return scale * (float)level - min;
+    return scale * (float)quant - min;
 }
 
 INLINE float value_q3_k(block_pointer b, uint32_t i)
@@ -64,9 +64,9 @@ INLINE float value_q3_k(block_pointer b, uint32_t i)
     uint32_t low = s < 8 ? scales[s] & 15u : (uint32_t)scales[s - 8] >> 4;
     uint32_t high = scales[8 + s % 4] >> (2 * (s / 4)) & 3u;
     float scale = load_f16(b + 108) * (float)((int)(low | high << 4) - 32);
-    uint32_t level = b[32 + 32 * (s / 8) + 16 * (s % 2) + k] >> (2 * (s % 8 / 2)) & 3u;
-    level |= (b[16 * (s % 2) + k] >> (s / 2) & 1u) << 2;
-    return scale * (float)((int)level - 4);
+    uint32_t quant = b[32 + 32 * (s / 8) + 16 * (s % 2) + k] >> (2 * (s % 8 / 2)) & 3u;
+    quant |= (b[16 * (s % 2) + k] >> (s / 2) & 1u) << 2;
+    return scale * (float)((int)quant - 4);
 }
 
 INLINE float value_q4_k(block_pointer b, uint32_t i)
@@ -74,8 +74,8 @@ INLINE float value_q4_k(block_pointer b, uint32_t i)
     uint32_t j = i / 32, k = i % 32;
     float scale, min;
     scale_min(b + 4, j, &scale, &min);
-    uint32_t level = b[16 + 32 * (j / 2) + k] >> (4 * (j % 2)) & 15u;
-    return scale * load_f16(b) * (float)level - min * load_f16(b + 2);
+    uint32_t quant = b[16 + 32 * (j / 2) + k] >> (4 * (j % 2)) & 15u;
+    return scale * load_f16(b) * (float)quant - min * load_f16(b + 2);
 }
 
 INLINE float value_q5_k(block_pointer b, uint32_t i)
@@ -83,17 +83,17 @@ INLINE float value_q5_k(block_pointer b, uint32_t i)
     uint32_t j = i / 32, k = i % 32;
     float scale, min;
     scale_min(b + 4, j, &scale, &min);
-    uint32_t level = b[48 + 32 * (j / 2) + k] >> (4 * (j % 2)) & 15u;
-    level |= (b[16 + k] >> j & 1u) << 4;
-    return scale * load_f16(b) * (float)level - min * load_f16(b + 2);
+    uint32_t quant = b[48 + 32 * (j / 2) + k] >> (4 * (j % 2)) & 15u;
+    quant |= (b[16 + k] >> j & 1u) << 4;
+    return scale * load_f16(b) * (float)quant - min * load_f16(b + 2);
 }
 
 INLINE float value_q6_k(block_pointer b, uint32_t i)
 {
     uint32_t s = i / 16, half = s / 8, group = s % 8 / 2, k = 16 * (s % 2) + i % 16;
-    uint32_t level = b[64 * half + 32 * (group % 2) + k] >> (4 * (group / 2)) & 15u;
-    level |= (b[128 + 32 * half + k] >> (2 * group) & 3u) << 4;
-    return load_f16(b + 208) * (float)(int8_t)b[192 + s] * (float)((int)level - 32);
+    uint32_t quant = b[64 * half + 32 * (group % 2) + k] >> (4 * (group / 2)) & 15u;
+    quant |= (b[128 + 32 * half + k] >> (2 * group) & 3u) << 4;
+    return load_f16(b + 208) * (float)(int8_t)b[192 + s] * (float)((int)quant - 32);
 }
 
 INLINE float value_iq4_xs(block_pointer b, uint32_t i)
@@ -102,7 +102,7 @@ INLINE float value_iq4_xs(block_pointer b, uint32_t i)
     uint32_t low = b[4 + g / 2] >> (4 * (g % 2)) & 15u;
     uint32_t high = load_half_bits(b + 2) >> (2 * g) & 3u;
     float scale = load_f16(b) * (float)((int)(low | high << 4) - 32);
-    return scale * iq4_level(nibble_of(b + 8 + 16 * g, i % 32));
+    return scale * iq4_quant(nibble_of(b + 8 + 16 * g, i % 32));
 }
 
 INLINE float value_mxfp4(block_pointer b, uint32_t i)
@@ -124,7 +124,7 @@ INLINE float value_q5_1(block_pointer b, uint32_t i)
     return load_f16(b) * (float)(nibble_of(b + 8, i) | (high >> i & 1u) << 4) + load_f16(b + 2);
 }
 
-/* Eight Q8_0 blocks: their levels, then their scales. */
+/* Eight Q8_0 blocks: their quants, then their scales. */
 INLINE float value_q8_0_x8(block_pointer b, uint32_t i)
 {
     return load_f16(b + 256 + 2 * (i / 32)) * (float)(int8_t)b[i];
@@ -135,10 +135,10 @@ INLINE float value_q6_k_x8(block_pointer b, uint32_t i)
 {
     uint32_t block = i / 256, s = i % 256 / 16;
     uint32_t half = s / 8, group = s % 8 / 2, k = 16 * (s % 2) + i % 16;
-    uint32_t level = b[128 * block + 64 * half + 32 * (group % 2) + k] >> (4 * (group / 2)) & 15u;
-    level |= (b[1024 + 64 * block + 32 * half + k] >> (2 * group) & 3u) << 4;
+    uint32_t quant = b[128 * block + 64 * half + 32 * (group % 2) + k] >> (4 * (group / 2)) & 15u;
+    quant |= (b[1024 + 64 * block + 32 * half + k] >> (2 * group) & 3u) << 4;
     float scale = load_f16(b + 1664 + 2 * block) * (float)(int8_t)b[1536 + 16 * block + s];
-    return scale * (float)((int)level - 32);
+    return scale * (float)((int)quant - 32);
 }
 
 /* Value i of a row. */
@@ -176,7 +176,7 @@ INLINE float decode_value(uint32_t dtype, block_pointer row, uint64_t i)
     case DTYPE_Q6_K:
         return value_q6_k(row + 210 * block256, in256);
     case DTYPE_IQ4_NL:
-        return load_f16(row + 18 * block32) * iq4_level(nibble_of(row + 18 * block32 + 2, in32));
+        return load_f16(row + 18 * block32) * iq4_quant(nibble_of(row + 18 * block32 + 2, in32));
     case DTYPE_IQ4_XS:
         return value_iq4_xs(row + 136 * block256, in256);
     case DTYPE_Q8_0_X8:
@@ -190,9 +190,9 @@ INLINE float decode_value(uint32_t dtype, block_pointer row, uint64_t i)
 }
 
 /* A whole number below 2^23, without the slow conversion. */
-INLINE float small_float(uint32_t level)
+INLINE float small_float(uint32_t quant)
 {
-    return float_of(level | 0x4B000000u) - 8388608.0f;
+    return float_of(quant | 0x4B000000u) - 8388608.0f;
 }
 
 /* 2^23 and a byte of a word. */

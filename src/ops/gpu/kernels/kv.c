@@ -15,11 +15,11 @@ INLINE void store_q8_0(GLOBAL uint8_t *row, uint32_t i, float value)
     float inverse = 1.0f / scale;
     if (!(inverse < F32_INFINITY))
         inverse = 0; /* the scale is 0 in f16 */
-    float level = value * inverse;
-    level = level > -127.0f ? level : -127.0f;
-    level = level < 127.0f ? level : 127.0f;
+    float quant = value * inverse;
+    quant = quant > -127.0f ? quant : -127.0f;
+    quant = quant < 127.0f ? quant : 127.0f;
     /* To nearest, half away from zero. */
-    float whole = __builtin_truncf(level), rest = level - whole;
+    float whole = __builtin_truncf(quant), rest = quant - whole;
     whole += rest >= 0.5f ? 1.0f : rest <= -0.5f ? -1.0f : 0.0f;
     block[2 + i % 32] = finite ? (uint8_t)(int8_t)whole : 0;
     if (i % 32 == 0)

@@ -3,7 +3,7 @@
 #ifndef GRETA_OPS_GPU_KERNELS_LANES_SHARE_H
 #define GRETA_OPS_GPU_KERNELS_LANES_SHARE_H
 
-#include "ops/gpu/kernels/lane_levels.h"
+#include "ops/gpu/kernels/lane_quants.h"
 #include "ops/gpu/kernels/tile_part.h"
 #include "ops/gpu/kernels/warpgroup.h"
 

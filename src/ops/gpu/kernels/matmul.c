@@ -211,11 +211,11 @@ INLINE void walk(const struct gpu_call *call, const struct way *way, uint32_t dt
     warp_sync();
 }
 
-INLINE void walk_part(const struct gpu_call *call, const struct way *way, bool levels,
+INLINE void walk_part(const struct gpu_call *call, const struct way *way, bool quants,
                       uint32_t tokens, bool *waited)
 {
     uint32_t dtype = way->weights->dtype;
-    if (levels) {
+    if (quants) {
         if (dtype == DTYPE_Q4_K)
             walk(call, way, DTYPE_Q4_K, tokens, waited);
         else if (dtype == DTYPE_Q6_K_X8)
@@ -234,8 +234,8 @@ INLINE void walk_part(const struct gpu_call *call, const struct way *way, bool l
     }
 }
 
-/* levels: packed as PACK_LEVELS, else as PACK_F32. */
-INLINE void multiply(const struct gpu_call *call, bool levels, uint32_t tokens)
+/* quants: packed as PACK_QUANTS, else as PACK_F32. */
+INLINE void multiply(const struct gpu_call *call, bool quants, uint32_t tokens)
 {
     uint32_t warps = thread_count() / WARP, step = block_count_x() * warps;
     uint32_t mine = block_x() * warps + warp_index();
@@ -258,7 +258,7 @@ INLINE void multiply(const struct gpu_call *call, bool levels, uint32_t tokens)
                            .ring = shared_memory() +
                                    warp_index() * matmul_args_of(call)->ring_bytes };
         if (mine < way.count)
-            walk_part(call, &way, levels, tokens, &waited);
+            walk_part(call, &way, quants, tokens, &waited);
         /* The next part goes on with the warp that would be next. */
         mine = (mine + step - way.count % step) % step;
     }
@@ -268,19 +268,19 @@ INLINE void multiply(const struct gpu_call *call, bool levels, uint32_t tokens)
     }
 }
 
-KERNEL(matmul_levels_1)
+KERNEL(matmul_quants_1)
 {
     multiply(&call, true, 1);
 }
-KERNEL(matmul_levels_2)
+KERNEL(matmul_quants_2)
 {
     multiply(&call, true, 2);
 }
-KERNEL(matmul_levels_4)
+KERNEL(matmul_quants_4)
 {
     multiply(&call, true, 4);
 }
-KERNEL(matmul_levels_8)
+KERNEL(matmul_quants_8)
 {
     multiply(&call, true, 8);
 }

@@ -1,16 +1,16 @@
-/* matmul_lanes.c - products of levels (Q4_K, Q5_K, Q6_K_X8, Q8_0_X8) with up to LANES_TOKENS rows
+/* matmul_lanes.c - products of quants (Q4_K, Q5_K, Q6_K_X8, Q8_0_X8) with up to LANES_TOKENS rows
  * of activations at a time, or LANES_TOKENS_FEW, on the matrix units of sm_90a, weights straight
  * from registers.
  *
  * A block has four warpgroups. Each has LANES_ROWS rows of weights and a share of k: four times as
  * many rows and one share (shares is 1), or twice as many and two shares, which meet in shared
  * memory at the end. Bytes of weights go through a ring of each warp's own, 256 values of k of its
- * 16 rows at a time, and become halves in registers (lane_levels.h); activations through a ring of
+ * 16 rows at a time, and become halves in registers (lane_quants.h); activations through a ring of
  * the block, 64 values of k of two panels at a time. So weights are read once, activations once for
  * every tile, and only activations pass a barrier of the block. While a product runs, the next
  * quarter of 256 values is unpacked.
  *
- * Order of a sum: k in steps of 16 values in the order of lane_levels.h, each as the matrix unit
+ * Order of a sum: k in steps of 16 values in the order of lane_quants.h, each as the matrix unit
  * adds it, accumulated in f32, in blocks of 256 from one on that depends on the tile and around to
  * it; then the two shares of a block; then the splits in their order. It depends on type and k, on
  * the row, on the chip's number of processors, and on how many rows and tokens the product has, by

@@ -128,7 +128,7 @@ INLINE void ring_add_q6_k(const struct ring_work *work, uint32_t tokens,
 {
     for (uint32_t u = lane_index(); u < work->count / 32; u += WARP) {
         uint32_t half = u % 8 / 4, column = 8 * (u % 4);
-        uint32_t levels[ROWS][4][2];
+        uint32_t quants[ROWS][4][2];
         float scales[ROWS][4];
         UNROLL
         for (uint32_t r = 0; r < ROWS; r++) {
@@ -141,13 +141,13 @@ INLINE void ring_add_q6_k(const struct ring_work *work, uint32_t tokens,
             for (uint32_t w = 0; w < 2; w++) {
                 uint32_t even = ring_load_word(low + 4 * w), odd = ring_load_word(low + 32 + 4 * w);
                 uint32_t top = ring_load_word(high + 4 * w);
-                uint32_t level[4] = { (even & 0x0F0F0F0Fu) | (top << 4 & 0x30303030u),
+                uint32_t quant[4] = { (even & 0x0F0F0F0Fu) | (top << 4 & 0x30303030u),
                                       (odd & 0x0F0F0F0Fu) | (top << 2 & 0x30303030u),
                                       (even >> 4 & 0x0F0F0F0Fu) | (top & 0x30303030u),
                                       (odd >> 4 & 0x0F0F0F0Fu) | (top >> 2 & 0x30303030u) };
                 UNROLL
                 for (uint32_t g = 0; g < 4; g++) /* minus 32 in each byte */
-                    levels[r][g][w] = (level[g] + 0x60606060u) ^ 0x80808080u;
+                    quants[r][g][w] = (quant[g] + 0x60606060u) ^ 0x80808080u;
             }
             UNROLL
             for (uint32_t g = 0; g < 4; g++)
@@ -163,8 +163,8 @@ INLINE void ring_add_q6_k(const struct ring_work *work, uint32_t tokens,
                 float scale = ring_acts_scale(row, work->k, at + 32 * g)[0];
                 UNROLL
                 for (uint32_t r = 0; r < ROWS; r++) {
-                    int32_t dot = dot4(levels[r][g][0], acts[0], 0);
-                    dot = dot4(levels[r][g][1], acts[1], dot);
+                    int32_t dot = dot4(quants[r][g][0], acts[0], 0);
+                    dot = dot4(quants[r][g][1], acts[1], dot);
                     sums[r][t] += scales[r][g] * scale * (float)dot;
                 }
             }
@@ -178,7 +178,7 @@ INLINE void ring_add_blocks(const struct ring_work *work, uint32_t tokens, bool 
 {
     const uint32_t block_bytes = nibbles ? 18 : 34;
     for (uint32_t u = lane_index(); u < work->count / 32; u += WARP) {
-        uint32_t levels[ROWS][8];
+        uint32_t quants[ROWS][8];
         float d[ROWS];
         UNROLL
         for (uint32_t r = 0; r < ROWS; r++) {
@@ -188,10 +188,10 @@ INLINE void ring_add_blocks(const struct ring_work *work, uint32_t tokens, bool 
             for (uint32_t i = 0; i < (nibbles ? 4 : 8); i++) {
                 uint32_t word = ring_load_word(block + 2 + 4 * i);
                 if (nibbles) { /* minus 8 in each byte */
-                    levels[r][i] = ((word & 0x0F0F0F0Fu) + 0x78787878u) ^ 0x80808080u;
-                    levels[r][4 + i] = ((word >> 4 & 0x0F0F0F0Fu) + 0x78787878u) ^ 0x80808080u;
+                    quants[r][i] = ((word & 0x0F0F0F0Fu) + 0x78787878u) ^ 0x80808080u;
+                    quants[r][4 + i] = ((word >> 4 & 0x0F0F0F0Fu) + 0x78787878u) ^ 0x80808080u;
                 } else {
-                    levels[r][i] = word;
+                    quants[r][i] = word;
                 }
             }
         }
@@ -207,8 +207,8 @@ INLINE void ring_add_blocks(const struct ring_work *work, uint32_t tokens, bool 
                 int32_t dot = 0;
                 UNROLL
                 for (uint32_t i = 0; i < 4; i++) {
-                    dot = dot4(levels[r][i], first[i], dot);
-                    dot = dot4(levels[r][4 + i], second[i], dot);
+                    dot = dot4(quants[r][i], first[i], dot);
+                    dot = dot4(quants[r][4 + i], second[i], dot);
                 }
                 sums[r][t] += d[r] * scale * (float)dot;
             }

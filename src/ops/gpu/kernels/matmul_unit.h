@@ -107,7 +107,7 @@ INLINE void load_unit(uint32_t dtype, const SHARED uint8_t *at, struct unit *uni
         unit->scales = *(const SHARED words2 *)(at + 1536 + 16 * block + 8 * half);
         unit->d = *(const SHARED uint16_t *)(at + 1664 + 2 * block);
     } else if (dtype == DTYPE_Q8_0_X8) {
-        /* 256 levels, then eight scales. */
+        /* 256 quants, then eight scales. */
         unit->bytes[0] = load_words4(at + 16 * (lane % 16));
         unit->d = *(const SHARED uint16_t *)(at + 256 + 2 * (lane % 16 / 2));
     } else {
@@ -127,7 +127,7 @@ struct inputs {
     uint32_t k;
 };
 
-/* Where a token's row is. Kernels of floats keep each row's offset in a register. Those of levels
+/* Where a token's row is. Kernels of floats keep each row's offset in a register. Those of quants
  * have none left for eight offsets, nor for four, and compute them again for each unit (not_known);
  * with up to two tokens they keep what they can of the stride. */
 INLINE const GLOBAL uint8_t *find_row(uint32_t dtype, const struct inputs *inputs, uint32_t t)
@@ -139,7 +139,7 @@ INLINE const GLOBAL uint8_t *find_row(uint32_t dtype, const struct inputs *input
     return inputs->acts + (uint64_t)place * 16;
 }
 
-/* What one unit is multiplied with, of one token: levels or floats, and scales of blocks of 32. */
+/* What one unit is multiplied with, of one token: quants or floats, and scales of blocks of 32. */
 struct acts {
     words4 words[4];
     floats4 scales;

@@ -1,8 +1,8 @@
 /* pack.h - rows of activations as matrix products want them.
  *
- * PACK_F32: the row. PACK_LEVELS: k signed bytes, then for each 32 of them {scale, scale * sum of
- * the levels} as two floats; k is a multiple of 32. level = x / scale to nearest even, scale =
- * largest magnitude / 127; a block with a NaN or infinity has scale NaN and levels 0. */
+ * PACK_F32: the row. PACK_QUANTS: k signed bytes, then for each 32 of them {scale, scale * sum of
+ * the quants} as two floats; k is a multiple of 32. quant = x / scale to nearest even, scale =
+ * largest magnitude / 127; a block with a NaN or infinity has scale NaN and quants 0. */
 #ifndef GRETA_OPS_GPU_KERNELS_PACK_H
 #define GRETA_OPS_GPU_KERNELS_PACK_H
 
@@ -34,9 +34,9 @@ INLINE float pack_scale(float magnitude)
     return __builtin_fmaf(__builtin_fmaf(-127.0f, quotient, magnitude), inverse, quotient);
 }
 
-/* How 32 values become levels, by the bits of their largest magnitude. */
+/* How 32 values become quants, by the bits of their largest magnitude. */
 struct pack_way {
-    bool usable; /* else all levels are 0 */
+    bool usable; /* else all quants are 0 */
     float scale, factor;
 };
 
@@ -57,18 +57,18 @@ INLINE int32_t pack_round(const struct pack_way *way, float value)
     return way->usable ? (int32_t)__builtin_rintf(value * way->factor) : 0;
 }
 
-/* The level of a value among 32 neighbours of a row, which all lanes of a warp have together.
+/* The quant of a value among 32 neighbours of a row, which all lanes of a warp have together.
  * *ret_pair: of all of them. */
-INLINE int32_t pack_level(float value, floats2 *ret_pair)
+INLINE int32_t pack_quant(float value, floats2 *ret_pair)
 {
     struct pack_way way = pack_find_way(warp_max_bits(magnitude_bits(value), WARP));
-    int32_t level = pack_round(&way, value);
-    int32_t sum = warp_sum_int(level, WARP);
+    int32_t quant = pack_round(&way, value);
+    int32_t sum = warp_sum_int(quant, WARP);
     *ret_pair = (floats2){ way.scale, way.scale * (float)sum };
-    return level;
+    return quant;
 }
 
-/* Packs value i of a row of k values. For PACK_LEVELS all lanes of a warp are here together, with
+/* Packs value i of a row of k values. For PACK_QUANTS all lanes of a warp are here together, with
  * 32 neighbouring values that begin at a multiple of 32. */
 INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint64_t i, float value)
 {
@@ -80,7 +80,7 @@ INLINE void pack_value(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint
     if (i >= k)
         return; /* the whole warp, since k is a multiple of 32 */
     floats2 pair;
-    ((GLOBAL int8_t *)packed)[i] = (int8_t)pack_level(value, &pair);
+    ((GLOBAL int8_t *)packed)[i] = (int8_t)pack_quant(value, &pair);
     if (lane_index() == 0)
         *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
 }
@@ -92,29 +92,29 @@ INLINE uint32_t four_largest(floats4 values)
     return warp_max_bits(largest_of_four(values, 0), 8);
 }
 
-/* The same four as levels. largest: of the 32. *ret_pair: of all of them. */
-INLINE uint32_t four_levels(floats4 values, uint32_t largest, floats2 *ret_pair)
+/* The same four as quants. largest: of the 32. *ret_pair: of all of them. */
+INLINE uint32_t four_quants(floats4 values, uint32_t largest, floats2 *ret_pair)
 {
     struct pack_way way = pack_find_way(largest);
-    uint32_t levels = 0;
+    uint32_t quants = 0;
     int32_t sum = 0;
     UNROLL
     for (uint32_t n = 0; n < 4; n++) {
-        int32_t level = pack_round(&way, values[n]);
-        levels |= ((uint32_t)level & 255u) << (8 * n);
-        sum += level;
+        int32_t quant = pack_round(&way, values[n]);
+        quants |= ((uint32_t)quant & 255u) << (8 * n);
+        sum += quant;
     }
     sum = warp_sum_int(sum, 8);
     *ret_pair = (floats2){ way.scale, way.scale * (float)sum };
-    return levels;
+    return quants;
 }
 
 /* Where four values from i on go, and their block's pair. */
-INLINE void pack_store(GLOBAL uint8_t *packed, uint64_t k, uint64_t i, uint32_t levels,
+INLINE void pack_store(GLOBAL uint8_t *packed, uint64_t k, uint64_t i, uint32_t quants,
                        floats2 pair)
 {
     if (i < k)
-        *(GLOBAL uint32_t *)(packed + i) = levels;
+        *(GLOBAL uint32_t *)(packed + i) = quants;
     if (i < k && i % 32 == 0)
         *(GLOBAL floats2 *)(packed + k + i / 32 * 8) = pair;
 }
@@ -131,8 +131,8 @@ INLINE void pack_four(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint6
         return;
     }
     floats2 pair;
-    uint32_t levels = four_levels(values, four_largest(values), &pair);
-    pack_store(packed, k, i, levels, pair);
+    uint32_t quants = four_quants(values, four_largest(values), &pair);
+    pack_store(packed, k, i, quants, pair);
 }
 
 /* Packs `count` fours of each thread of the block, the next of a thread behind the block's: their
@@ -149,14 +149,14 @@ INLINE void pack_fours(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, cons
         }
         return;
     }
-    uint32_t levels[PACK_FOURS_MOST];
+    uint32_t quants[PACK_FOURS_MOST];
     floats2 pairs[PACK_FOURS_MOST];
     UNROLL
     for (uint32_t n = 0; n < count; n++)
-        levels[n] = four_levels(values[n], largest[n], &pairs[n]);
+        quants[n] = four_quants(values[n], largest[n], &pairs[n]);
     UNROLL
     for (uint32_t n = 0; n < count; n++)
-        pack_store(packed, k, 4 * (n * thread_count() + thread_index()), levels[n], pairs[n]);
+        pack_store(packed, k, 4 * (n * thread_count() + thread_index()), quants[n], pairs[n]);
 }
 
 #endif

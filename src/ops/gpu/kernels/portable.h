@@ -2,7 +2,7 @@
  * GPUs, and a processor that plays one in tests. Builtins only, no vendor headers. The language of
  * each machine is in a file of its own; which one it is, only this file asks the compiler.
  *
- * The matrix units are in matrix.h, matrix_levels.h and warpgroup.h, chosen by what machines say
+ * The matrix units are in matrix.h, matrix_quants.h and warpgroup.h, chosen by what machines say
  * they have:
  *
  * WAVE             threads that run together, as the compiler has it
@@ -232,9 +232,9 @@ INLINE uint32_t scale_halves(uint32_t values, uint32_t base, uint32_t scale, uin
 {
     float results[2];
     for (uint32_t i = 0; i < 2; i++) {
-        float level = f16_value((uint16_t)(values >> (16 * i))) -
+        float quant = f16_value((uint16_t)(values >> (16 * i))) -
                       f16_value((uint16_t)(base >> (16 * i)));
-        results[i] = __builtin_fmaf(level, f16_value((uint16_t)(scale >> (16 * i))),
+        results[i] = __builtin_fmaf(quant, f16_value((uint16_t)(scale >> (16 * i))),
                                     -f16_value((uint16_t)(min >> (16 * i))));
     }
     return two_halves(results[0], results[1]);

@@ -1,5 +1,5 @@
 /* tile_products.h - products with more than a few rows of activations on the matrix units every
- * chip has, as matmul_level_tiles.c and matmul_half_tiles.c do them: what a block's tile is,
+ * chip has, as matmul_quant_tiles.c and matmul_half_tiles.c do them: what a block's tile is,
  * products of panels, what becomes of the sums.
  *
  * A block does TILE_TOKENS_WIDE tokens times `tile_rows` rows of weights, over all of k or a part

@@ -25,7 +25,7 @@ INLINE void unpack_q4_k(block_pointer row, uint32_t unit, GLOBAL uint8_t *target
 {
     uint32_t block = unit / 16, pair = unit % 16 / 4, column = unit % 4 * 8;
     block_pointer b = row + 144 * block;
-    words2 levels = *(const GLOBAL words2 *)(b + 16 + 32 * pair + column);
+    words2 quants = *(const GLOBAL words2 *)(b + 16 + 32 * pair + column);
     float d = load_f16(b), dmin = load_f16(b + 2), values[8];
     UNROLL
     for (uint32_t g = 0; g < 2; g++) {
@@ -33,7 +33,7 @@ INLINE void unpack_q4_k(block_pointer row, uint32_t unit, GLOBAL uint8_t *target
         scale_min(b + 4, 2 * pair + g, &scale, &min);
         UNROLL
         for (uint32_t i = 0; i < 8; i++)
-            values[i] = scale * d * small_float(byte_of(levels, i) >> (4 * g) & 15u) - min * dmin;
+            values[i] = scale * d * small_float(byte_of(quants, i) >> (4 * g) & 15u) - min * dmin;
         store_8(target, 256 * block + 64 * pair + 32 * g + column, values);
     }
 }
@@ -52,9 +52,9 @@ INLINE void unpack_q6_k_x8(block_pointer row, uint32_t unit, GLOBAL uint8_t *tar
         float scale = d * (float)(int8_t)b[1536 + 16 * block + 8 * half + 2 * g + column / 16];
         UNROLL
         for (uint32_t i = 0; i < 8; i++) {
-            uint32_t level = byte_of(nibbles[g % 2], i) >> (4 * (g / 2)) & 15u;
-            level |= (byte_of(top, i) >> (2 * g) & 3u) << 4;
-            values[i] = scale * (small_float(level) - 32.0f);
+            uint32_t quant = byte_of(nibbles[g % 2], i) >> (4 * (g / 2)) & 15u;
+            quant |= (byte_of(top, i) >> (2 * g) & 3u) << 4;
+            values[i] = scale * (small_float(quant) - 32.0f);
         }
         store_8(target, 2048 * eight + 256 * block + 128 * half + 32 * g + column, values);
     }
@@ -64,13 +64,13 @@ INLINE void unpack_q6_k_x8(block_pointer row, uint32_t unit, GLOBAL uint8_t *tar
 INLINE void unpack_q8_0_x8(block_pointer row, uint32_t unit, GLOBAL uint8_t *target)
 {
     block_pointer b = row + 272 * (unit / 16);
-    words4 levels = *(const GLOBAL words4 *)(b + 16 * (unit % 16));
+    words4 quants = *(const GLOBAL words4 *)(b + 16 * (unit % 16));
     float scale = load_f16(b + 256 + 2 * (unit % 16 / 2)), values[8];
     UNROLL
     for (uint32_t g = 0; g < 2; g++) {
         UNROLL
         for (uint32_t i = 0; i < 8; i++)
-            values[i] = scale * (float)(int8_t)(levels[2 * g + i / 4] >> (8 * (i % 4)));
+            values[i] = scale * (float)(int8_t)(quants[2 * g + i / 4] >> (8 * (i % 4)));
         store_8(target, 16 * unit + 8 * g, values);
     }
 }

@@ -1,15 +1,15 @@
-/* tile_levels.h - levels of quantised weights as halves: 256 values of a row as they lie in shared
+/* tile_quants.h - quants of quantised weights as halves: 256 values of a row as they lie in shared
  * memory (tile_raw_bytes), 64 of them at a time to a row of a panel. */
-#ifndef GRETA_OPS_GPU_KERNELS_TILE_LEVELS_H
-#define GRETA_OPS_GPU_KERNELS_TILE_LEVELS_H
+#ifndef GRETA_OPS_GPU_KERNELS_TILE_QUANTS_H
+#define GRETA_OPS_GPU_KERNELS_TILE_QUANTS_H
 
 #include "ops/gpu/kernels/matmul_unit.h"
 #include "ops/gpu/kernels/matrix.h"
 #include "ops/gpu/tiling.h"
 
-/* Eight levels of one byte each, scaled, to a piece of a panel: (level - base) * scale - min.
- * Levels become f16 as the digits of 1024 and something. */
-INLINE void store_levels(SHARED uint8_t *panel, uint32_t row, uint32_t piece, words2 levels,
+/* Eight quants of one byte each, scaled, to a piece of a panel: (quant - base) * scale - min.
+ * Quants become f16 as the digits of 1024 and something. */
+INLINE void store_quants(SHARED uint8_t *panel, uint32_t row, uint32_t piece, words2 quants,
                          float base, float scale, float min)
 {
     uint32_t bases = two_halves(1024.0f + base, 1024.0f + base);
@@ -17,8 +17,8 @@ INLINE void store_levels(SHARED uint8_t *panel, uint32_t row, uint32_t piece, wo
     words4 halves;
     UNROLL
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t even = (levels[i] & 0x00FF00FFu) | 0x64006400u;
-        uint32_t odd = (levels[i] >> 8 & 0x00FF00FFu) | 0x64006400u;
+        uint32_t even = (quants[i] & 0x00FF00FFu) | 0x64006400u;
+        uint32_t odd = (quants[i] >> 8 & 0x00FF00FFu) | 0x64006400u;
         even = scale_halves(even, bases, scales, mins);
         odd = scale_halves(odd, bases, scales, mins);
         halves[2 * i] = (even & 0xFFFFu) | odd << 16;
@@ -28,7 +28,7 @@ INLINE void store_levels(SHARED uint8_t *panel, uint32_t row, uint32_t piece, wo
 }
 
 /* Low or high nibbles of eight bytes, with the bits above them. */
-INLINE words2 join_levels(words2 bytes, uint32_t shift, words2 above)
+INLINE words2 join_quants(words2 bytes, uint32_t shift, words2 above)
 {
     return (bytes >> shift & 0x0F0F0F0Fu) | above;
 }
@@ -51,9 +51,9 @@ INLINE void unpack_k(const SHARED uint8_t *raw, bool has_fifth, uint32_t q, uint
             high[i] = (fifth[i] >> (2 * q + 1) & 0x01010101u) << 4;
         }
     }
-    store_levels(panel, row, part, join_levels(bytes, 0, low), 0, d * small_float(scales & 255u),
+    store_quants(panel, row, part, join_quants(bytes, 0, low), 0, d * small_float(scales & 255u),
                  dmin * small_float(mins & 255u));
-    store_levels(panel, row, 4 + part, join_levels(bytes, 4, high), 0, d * small_float(scales >> 8),
+    store_quants(panel, row, 4 + part, join_quants(bytes, 4, high), 0, d * small_float(scales >> 8),
                  dmin * small_float(mins >> 8));
 }
 
@@ -73,12 +73,12 @@ INLINE void unpack_q6_k(const SHARED uint8_t *raw, uint32_t in_eight, uint32_t q
         UNROLL
         for (uint32_t i = 0; i < 2; i++)
             upper[i] = (top[i] >> (2 * group) & 0x03030303u) << 4;
-        store_levels(panel, row, 4 * g + part, join_levels(bytes, 4 * (q % 2), upper), 32, scale,
+        store_quants(panel, row, 4 * g + part, join_quants(bytes, 4 * (q % 2), upper), 32, scale,
                      0);
     }
 }
 
-/* `part`: 8 levels of both blocks of 32. */
+/* `part`: 8 quants of both blocks of 32. */
 INLINE void unpack_q8_0(const SHARED uint8_t *raw, uint32_t q, uint32_t row, uint32_t part,
                         SHARED uint8_t *panel)
 {
@@ -86,7 +86,7 @@ INLINE void unpack_q8_0(const SHARED uint8_t *raw, uint32_t q, uint32_t row, uin
     for (uint32_t g = 0; g < 2; g++) {
         words2 bytes = *(const SHARED words2 *)(raw + 64 * q + 32 * g + 8 * part);
         float scale = f16_value(*(const SHARED uint16_t *)(raw + 256 + 2 * (2 * q + g)));
-        store_levels(panel, row, 4 * g + part, bytes ^ 0x80808080u, 128, scale, 0);
+        store_quants(panel, row, 4 * g + part, bytes ^ 0x80808080u, 128, scale, 0);
     }
 }
 

@@ -1,4 +1,4 @@
-/* matmul_one.c - products of weights with one row of activations: decoding one sequence.
+/* matmul_1tok.c - products of weights with one row of activations: decoding one sequence.
  *
  * A warp owns a slice of columns, keeps their activations in registers for the whole kernel, and
  * takes its slice of one row of weights after the other; the warps of a row (its members) each
@@ -16,10 +16,10 @@
  * Order of a sum: a lane adds its units in increasing order, the lanes are added by halves, then
  * the slices in increasing order. It depends on the type and k alone.
  *
- * Operands: those of matmul_group. Arguments: struct matmul_one_args. Where parts have different
+ * Operands: those of matmul_group. Arguments: struct matmul_1tok_args. Where parts have different
  * types, each has blocks of its own. */
 #include "ops/gpu/kernels/kernel_call.h"
-#include "ops/gpu/kernels/matmul_one_dot.h"
+#include "ops/gpu/kernels/matmul_1tok_dot.h"
 #include "ops/gpu/kernels/part_blocks.h"
 
 /* ---- Weights to the ring -------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ INLINE void one_store(const struct one_work *work, uint32_t i, const struct one_
 
 INLINE void one_multiply(const struct gpu_call *call, uint32_t dtype, struct part_blocks blocks)
 {
-    const struct matmul_one_args *args = matmul_one_args_of(call);
+    const struct matmul_1tok_args *args = matmul_1tok_args_of(call);
     uint32_t warps = thread_count() / WARP;
     struct one_work work = { .call = call,
                              .members = args->members,
@@ -193,31 +193,31 @@ INLINE void one_multiply_all(const struct gpu_call *call, uint32_t dtype)
     one_multiply(call, dtype, part_blocks_all());
 }
 
-KERNEL(matmul_one_q4_k)
+KERNEL(matmul_1tok_q4_k)
 {
     one_multiply_all(&call, DTYPE_Q4_K);
 }
-KERNEL(matmul_one_q6_k)
+KERNEL(matmul_1tok_q6_k)
 {
     one_multiply_all(&call, DTYPE_Q6_K_X8);
 }
-KERNEL(matmul_one_q8_0)
+KERNEL(matmul_1tok_q8_0)
 {
     one_multiply_all(&call, DTYPE_Q8_0_X8);
 }
-KERNEL(matmul_one_bf16)
+KERNEL(matmul_1tok_bf16)
 {
     one_multiply_all(&call, DTYPE_BF16);
 }
-KERNEL(matmul_one_f16)
+KERNEL(matmul_1tok_f16)
 {
     one_multiply_all(&call, DTYPE_F16);
 }
 
-/* Each part has its own type, of those packed as levels. */
-KERNEL(matmul_one_levels)
+/* Each part has its own type, of those packed as quants. */
+KERNEL(matmul_1tok_quants)
 {
-    const struct matmul_one_args *args = matmul_one_args_of(&call);
+    const struct matmul_1tok_args *args = matmul_1tok_args_of(&call);
     uint32_t dtype;
     struct part_blocks blocks = part_blocks_own(&call, args->second_block, args->third_block,
                                                 &dtype);

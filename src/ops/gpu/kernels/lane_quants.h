@@ -1,4 +1,4 @@
-/* lane_levels.h - levels of quantised weights as halves in the registers that warpgroups multiply
+/* lane_quants.h - quants of quantised weights as halves in the registers that warpgroups multiply
  * from: a warp's 16 rows, 256 values of k of each as they lie in shared memory, 32 at a time.
  *
  * Lane l has rows l / 4 and l / 4 + 8. Of every 32 values it takes the eight from 8 * (l % 4) on,
@@ -6,18 +6,18 @@
  * is value 8 c + 4 j + h + 2 b, so that bytes of a word two apart become a pair of halves:
  * activations are packed in that order (PACK_LANES).
  *
- * Bytes of 16 rows: the levels, rows 32 bytes further apart than they are long, so that four rows
+ * Bytes of 16 rows: the quants, rows 32 bytes further apart than they are long, so that four rows
  * of a column meet different banks; behind them what else the type has, part by part. */
-#ifndef GRETA_OPS_GPU_KERNELS_LANE_LEVELS_H
-#define GRETA_OPS_GPU_KERNELS_LANE_LEVELS_H
+#ifndef GRETA_OPS_GPU_KERNELS_LANE_QUANTS_H
+#define GRETA_OPS_GPU_KERNELS_LANE_QUANTS_H
 
 #include "ops/gpu/kernels/matmul_unit.h"
-#include "ops/gpu/kernels/tile_levels.h"
+#include "ops/gpu/kernels/tile_quants.h"
 #include "ops/gpu/tiling.h"
 
-/* Where the parts behind the levels begin. */
-#define LANE_LEVELS_APART(dtype) ((dtype) == DTYPE_Q8_0_X8 ? 288u : 160u)
-#define LANE_BEHIND(dtype) (16 * LANE_LEVELS_APART(dtype))
+/* Where the parts behind the quants begin. */
+#define LANE_QUANTS_APART(dtype) ((dtype) == DTYPE_Q8_0_X8 ? 288u : 160u)
+#define LANE_BEHIND(dtype) (16 * LANE_QUANTS_APART(dtype))
 #define LANE_TOPS_APART 96u
 /* Q4_K and Q5_K: heads, then fifth bits. Q6_K: scales, then d, then upper bits. Q8_0: scales. */
 #define LANE_Q6_TOPS (LANE_BEHIND(DTYPE_Q6_K_X8) + 512)
@@ -31,37 +31,37 @@ struct lane_rows {
     uint32_t first_bytes, stride_bytes;
 };
 
-/* In how many copies of each lane 256 values of all 16 rows come: levels, at_once rows of them at a
+/* In how many copies of each lane 256 values of all 16 rows come: quants, at_once rows of them at a
  * time, then the rest. */
-INLINE uint32_t lane_level_pieces(uint32_t dtype)
+INLINE uint32_t lane_quant_pieces(uint32_t dtype)
 {
     return dtype == DTYPE_Q8_0_X8 ? 8 : 4;
 }
 INLINE uint32_t lane_pieces(uint32_t dtype)
 {
-    return lane_level_pieces(dtype) + (dtype == DTYPE_Q6_K_X8 ? 3 : dtype == DTYPE_Q5_K ? 2 : 1);
+    return lane_quant_pieces(dtype) + (dtype == DTYPE_Q6_K_X8 ? 3 : dtype == DTYPE_Q5_K ? 2 : 1);
 }
 
 /* Asks for one of them. */
 INLINE void copy_lane_piece(uint32_t dtype, const struct lane_rows *rows, uint32_t block,
                             uint32_t piece, SHARED uint8_t *target)
 {
-    const uint32_t level_pieces = lane_level_pieces(dtype), at_once = 16 / level_pieces;
+    const uint32_t quant_pieces = lane_quant_pieces(dtype), at_once = 16 / quant_pieces;
     const uint32_t across = WARP / at_once; /* lanes of a row, 16 bytes each */
     uint32_t lane = lane_index(), in = block % 8, stride = rows->stride_bytes;
     uint32_t at = rows->first_bytes +
                   (dtype == DTYPE_Q6_K_X8 ? block / 8 * 1680 : block * tile_raw_bytes(dtype));
-    if (piece < level_pieces) {
+    if (piece < quant_pieces) {
         uint32_t row = lane / across + piece * at_once;
-        uint32_t levels = dtype == DTYPE_Q4_K      ? 16
+        uint32_t quants = dtype == DTYPE_Q4_K      ? 16
                           : dtype == DTYPE_Q5_K    ? 48
                           : dtype == DTYPE_Q6_K_X8 ? in * 128
                                                    : 0;
-        copy_async_kept(target + row * LANE_LEVELS_APART(dtype) + lane % across * 16,
-                        rows->weights + (at + levels + row * stride + lane % across * 16));
+        copy_async_kept(target + row * LANE_QUANTS_APART(dtype) + lane % across * 16,
+                        rows->weights + (at + quants + row * stride + lane % across * 16));
         return;
     }
-    piece -= level_pieces;
+    piece -= quant_pieces;
     target += LANE_BEHIND(dtype);
     uint32_t head = at + lane % 16 * stride;
     if (piece == 0 && dtype == DTYPE_Q6_K_X8)
@@ -114,9 +114,9 @@ INLINE struct lane_scales load_lane_scales(uint32_t dtype, const SHARED uint8_t 
     return held;
 }
 
-/* ---- Levels --------------------------------------------------------------------------------- */
+/* ---- Quants --------------------------------------------------------------------------------- */
 
-/* Of one of the lane's rows, 64 values: scales, what is taken off, levels a byte each. */
+/* Of one of the lane's rows, 64 values: scales, what is taken off, quants a byte each. */
 struct lane_quarter {
     uint32_t scales, mins;
     words2 bytes[2], top;
@@ -127,28 +127,28 @@ INLINE struct lane_quarter load_lane_quarter(uint32_t dtype, const SHARED uint8_
 {
     struct lane_quarter quarter = { 0 };
     uint32_t quad = lane_index() & 28u, c = lane_index() % 4;
-    const SHARED uint8_t *levels = raw + row * LANE_LEVELS_APART(dtype) + c * 8;
+    const SHARED uint8_t *quants = raw + row * LANE_QUANTS_APART(dtype) + c * 8;
     if (dtype == DTYPE_Q8_0_X8) {
         quarter.scales = *(const SHARED uint32_t *)(raw + LANE_BEHIND(dtype) + row * 16 + 4 * q);
-        quarter.bytes[0] = *(const SHARED words2 *)(levels + 64 * q);
-        quarter.bytes[1] = *(const SHARED words2 *)(levels + 64 * q + 32);
+        quarter.bytes[0] = *(const SHARED words2 *)(quants + 64 * q);
+        quarter.bytes[1] = *(const SHARED words2 *)(quants + 64 * q + 32);
     } else if (dtype == DTYPE_Q6_K_X8) {
         quarter.scales = warp_pick(held->pairs[q % 2], quad | (lane_index() & 2u) | q / 2);
-        quarter.bytes[0] = *(const SHARED words2 *)(levels + 64 * (q / 2));
-        quarter.bytes[1] = *(const SHARED words2 *)(levels + 64 * (q / 2) + 32);
+        quarter.bytes[0] = *(const SHARED words2 *)(quants + 64 * (q / 2));
+        quarter.bytes[1] = *(const SHARED words2 *)(quants + 64 * (q / 2) + 32);
         quarter.top = *(const SHARED words2 *)(raw + LANE_Q6_TOPS + row * LANE_TOPS_APART +
                                                32 * (q / 2) + c * 8);
     } else {
         quarter.scales = warp_pick(held->pairs[0], quad | q);
         quarter.mins = warp_pick(held->pairs[1], quad | q);
-        quarter.bytes[0] = *(const SHARED words2 *)(levels + 32 * q);
+        quarter.bytes[0] = *(const SHARED words2 *)(quants + 32 * q);
         if (dtype == DTYPE_Q5_K)
             quarter.top = *(const SHARED words2 *)(raw + LANE_FIFTHS + row * 32 + c * 8);
     }
     return quarter;
 }
 
-/* Eight levels of group g of 32, a byte each. */
+/* Eight quants of group g of 32, a byte each. */
 INLINE words2 lane_group(uint32_t dtype, const struct lane_quarter *quarter, uint32_t q, uint32_t g)
 {
     if (dtype == DTYPE_Q8_0_X8)
@@ -158,24 +158,24 @@ INLINE words2 lane_group(uint32_t dtype, const struct lane_quarter *quarter, uin
         words2 upper = group < 2    ? quarter->top << (4 - 2 * group)
                        : group == 2 ? quarter->top
                                     : quarter->top >> 2;
-        return join_levels(quarter->bytes[g], 4 * (q % 2), upper & 0x30303030u);
+        return join_quants(quarter->bytes[g], 4 * (q % 2), upper & 0x30303030u);
     }
     words2 fifth = { 0, 0 };
     if (dtype == DTYPE_Q5_K)
         fifth = (quarter->top >> (2 * q + g) & 0x01010101u) << 4;
-    return join_levels(quarter->bytes[0], 4 * g, fifth);
+    return join_quants(quarter->bytes[0], 4 * g, fifth);
 }
 
-/* Two levels, bytes 0 and 2 of a word, or 1 and 3, as f16 by ORing them into the mantissa of 1024
+/* Two quants, bytes 0 and 2 of a word, or 1 and 3, as f16 by ORing them into the mantissa of 1024
  * (0x6400), whose last bit is 1; Q4_K's high nibbles, unshifted, into that of 64 (0x5400), whose
  * last bit is 1/16. lane_base is subtracted later. */
 INLINE uint32_t lane_pair(uint32_t dtype, const struct lane_quarter *quarter, uint32_t g,
-                          words2 levels, uint32_t j, uint32_t odd)
+                          words2 quants, uint32_t j, uint32_t odd)
 {
     if (dtype == DTYPE_Q4_K)
         return bits_under(quarter->bytes[0][j] >> (8 * odd), g ? 0x00F000F0u : 0x000F000Fu,
                           g ? 0x54005400u : 0x64006400u);
-    return pick_bytes(levels[j], 0x64646464u,
+    return pick_bytes(quants[j], 0x64646464u,
                       odd ? byte_selector(1, 4, 3, 4) : byte_selector(0, 4, 2, 4));
 }
 
@@ -193,11 +193,11 @@ INLINE void hold_lane_group(uint32_t dtype, const struct lane_quarter *quarter, 
 {
     uint32_t bases = two_halves(lane_base(dtype, g), lane_base(dtype, g));
     uint32_t scale = half_twice(quarter->scales, g), min = half_twice(quarter->mins, g);
-    words2 levels = lane_group(dtype, quarter, q, g);
+    words2 quants = lane_group(dtype, quarter, q, g);
     UNROLL
     for (uint32_t j = 0; j < 2; j++) {
-        uint32_t even = lane_pair(dtype, quarter, g, levels, j, 0);
-        uint32_t odd = lane_pair(dtype, quarter, g, levels, j, 1);
+        uint32_t even = lane_pair(dtype, quarter, g, quants, j, 0);
+        uint32_t odd = lane_pair(dtype, quarter, g, quants, j, 1);
         words[4 * j + which] = scale_halves(even, bases, scale, min);
         words[4 * j + which + 2] = scale_halves(odd, bases, scale, min);
     }

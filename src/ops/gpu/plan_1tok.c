@@ -1,4 +1,4 @@
-/* plan_one.c - how products with one token are cut for matmul_one.c. */
+/* plan_1tok.c - how products with one token are cut for matmul_1tok.c. */
 #include "ops/gpu/gpu.h"
 
 #include "ops/gpu/packing.h"
@@ -28,15 +28,15 @@ static enum gpu_kernel one_kernel(enum dtype dtype)
 {
     switch (dtype) {
     case DTYPE_Q4_K:
-        return KERNEL_matmul_one_q4_k;
+        return KERNEL_matmul_1tok_q4_k;
     case DTYPE_Q6_K_X8:
-        return KERNEL_matmul_one_q6_k;
+        return KERNEL_matmul_1tok_q6_k;
     case DTYPE_Q8_0_X8:
-        return KERNEL_matmul_one_q8_0;
+        return KERNEL_matmul_1tok_q8_0;
     case DTYPE_BF16:
-        return KERNEL_matmul_one_bf16;
+        return KERNEL_matmul_1tok_bf16;
     default:
-        return KERNEL_matmul_one_f16;
+        return KERNEL_matmul_1tok_f16;
     }
 }
 
@@ -120,9 +120,9 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     uint64_t slots = members <= most ? most / members : 1;
     uint64_t blocks = one_blocks(chip, groups, parts, members, slots);
     if (members > most || groups / blocks > UINT32_MAX / 4096 ||
-        (!same && gpu_pack_format(chip->features, dtype, k, 1) != PACK_LEVELS))
+        (!same && gpu_pack_format(chip->features, dtype, k, 1) != PACK_QUANTS))
         return false;
-    struct one_cut cut = { .kernel = same ? one_kernel(dtype) : KERNEL_matmul_one_levels,
+    struct one_cut cut = { .kernel = same ? one_kernel(dtype) : KERNEL_matmul_1tok_quants,
                            .members = (uint32_t)members,
                            .blocks = (uint32_t)blocks,
                            .waited = ONE_STAGES - 1 };
@@ -152,18 +152,18 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     return true;
 }
 
-uint32_t plan_one(const struct device_gpu_request *request, const struct group_places *places,
-                  uint32_t part_bits, struct device_gpu_step *step)
+uint32_t plan_1tok(const struct device_gpu_request *request, const struct group_places *places,
+                   uint32_t part_bits, struct device_gpu_step *step)
 {
     struct one_cut cut;
     if (!cut_one(request, places, part_bits, &cut))
         return 0;
     *step = step_of(cut.kernel, cut.blocks, 1, cut.warps * WARP);
-    set_matmul_one_args(step, (struct matmul_one_args){ .ring_bytes = cut.ring_bytes,
-                                                        .members = cut.members,
-                                                        .second_block = cut.first_blocks[1],
-                                                        .third_block = cut.first_blocks[2],
-                                                        .waited = cut.waited });
+    set_matmul_1tok_args(step, (struct matmul_1tok_args){ .ring_bytes = cut.ring_bytes,
+                                                          .members = cut.members,
+                                                          .second_block = cut.first_blocks[1],
+                                                          .third_block = cut.first_blocks[2],
+                                                          .waited = cut.waited });
     step->shared_bytes = cut.shared_bytes;
     place_operands(places, part_bits, step);
     return 1;

@@ -1,19 +1,19 @@
-/* few_levels.h - what a warp of matmul_few.c multiplies at a time: 256 columns of 16 rows, which
- * are in a stage of its ring, with those of 8 tokens, whose levels it has in registers and whose
- * scales in shared memory. */
-#ifndef GRETA_OPS_GPU_KERNELS_FEW_LEVELS_H
-#define GRETA_OPS_GPU_KERNELS_FEW_LEVELS_H
+/* few_quants.h - what a warp of matmul_small_batch.c multiplies at a time: 256 columns of 16 rows,
+ * which are in a stage of its ring, with those of 8 tokens, whose quants it has in registers and
+ * whose scales in shared memory. */
+#ifndef GRETA_OPS_GPU_KERNELS_FEW_QUANTS_H
+#define GRETA_OPS_GPU_KERNELS_FEW_QUANTS_H
 
 #include "ops/gpu/kernels/decode.h"
-#include "ops/gpu/kernels/matrix_levels.h"
+#include "ops/gpu/kernels/matrix_quants.h"
 #include "ops/gpu/tiling.h"
 
 #if HAS_WARP_MATRIX
 
-/* Of 256 columns, as matrix_levels.h wants them. */
+/* Of 256 columns, as matrix_quants.h wants them. */
 struct few_acts {
-    words2 levels[8]; /* of each 32 columns */
-    words2 high, low; /* Q4_K: sums of levels, scaled, as two floats of 11 bits that make them */
+    words2 quants[8]; /* of each 32 columns */
+    words2 high, low; /* Q4_K: sums of quants, scaled, as two floats of 11 bits that make them */
 };
 
 /* A lane's sums: rows lane / 4 and lane / 4 + 8, of each tokens 2 (lane % 4) and the next. */
@@ -28,14 +28,14 @@ INLINE const SHARED float *few_scales(uint32_t dtype, const SHARED float *scales
 }
 
 /* 144 bytes a row: d and dmin, scales and mins, 128 bytes of nibbles. Scales become floats behind
- * 2^23 as in matmul_one_dot.h, for activations as large as there. */
+ * 2^23 as in matmul_1tok_dot.h, for activations as large as there. */
 INLINE void few_add_q4_k(const SHARED uint8_t *stage, const struct few_acts *acts,
                          const SHARED float *scales, struct few_sums *sums)
 {
     const uint32_t row_bytes = few_row_bytes(DTYPE_Q4_K);
     const SHARED uint8_t *mine = stage + lane_index() / 4 * row_bytes;
     words4 heads[2] = { load_shared(mine), load_shared(mine + 8 * row_bytes) };
-    float levels[4] = { 0, 0, 0, 0 }, mins[4] = { 0, 0, 0, 0 };
+    float quants[4] = { 0, 0, 0, 0 }, mins[4] = { 0, 0, 0, 0 };
     uint32_t scale_bytes[2][2];
     words4 min_floats;
     UNROLL
@@ -47,22 +47,22 @@ INLINE void few_add_q4_k(const SHARED uint8_t *stage, const struct few_acts *act
         min_floats[r] = bits_of(byte_float(front, place) - 0x1p23f);
         min_floats[2 + r] = bits_of(byte_float(back, place) - 0x1p23f);
     }
-    levels_add_products(mins, min_floats, acts->high);
-    levels_add_products(mins, min_floats, acts->low);
+    quants_add_products(mins, min_floats, acts->high);
+    quants_add_products(mins, min_floats, acts->low);
     UNROLL
     for (uint32_t j = 0; j < 8; j += 2) {
-        words4 nibbles = levels_load(stage + 16 + 16 * j, row_bytes);
+        words4 nibbles = quants_load(stage + 16 + 16 * j, row_bytes);
         UNROLL
         for (uint32_t n = 0; n < 2; n++) {
             /* Upper nibbles are taken sixteenfold, as their scales are a sixteenth. */
             words4 weights = nibbles & (n ? 0xF0F0F0F0u : 0x0F0F0F0Fu);
-            words4 dots = levels_multiply(true, weights, acts->levels[j + n]);
+            words4 dots = quants_multiply(true, weights, acts->quants[j + n]);
             floats4 by = *(const SHARED floats4 *)few_scales(DTYPE_Q4_K, scales, j + n);
             UNROLL
             for (uint32_t i = 0; i < 4; i++) {
                 float scale = byte_float(scale_bytes[i / 2][j / 4], (j + n) % 4);
                 scale = __builtin_fmaf(scale, by[i % 2 * 2], by[i % 2 * 2 + 1]);
-                levels[i] = __builtin_fmaf(scale, levels_sum(dots[i]), levels[i]);
+                quants[i] = __builtin_fmaf(scale, quants_sum(dots[i]), quants[i]);
             }
         }
     }
@@ -70,13 +70,13 @@ INLINE void few_add_q4_k(const SHARED uint8_t *stage, const struct few_acts *act
     for (uint32_t i = 0; i < 4; i++) {
         uint32_t head = heads[i / 2][0];
         float d = f16_value((uint16_t)head), dmin = f16_value((uint16_t)(head >> 16));
-        sums->values[i] = __builtin_fmaf(d, levels[i], sums->values[i]);
+        sums->values[i] = __builtin_fmaf(d, quants[i], sums->values[i]);
         sums->values[i] = __builtin_fmaf(-dmin, mins[i], sums->values[i]);
     }
 }
 
 /* 128 bytes of nibbles, 64 of upper bits, 16 scales of 16 columns each, d of eight blocks. Sums are
- * of four times the level times both scales before d is taken: for activations below 2^106. */
+ * of four times the quant times both scales before d is taken: for activations below 2^106. */
 INLINE void few_add_q6_k(const SHARED uint8_t *stage, uint32_t block, const struct few_acts *acts,
                          const SHARED float *scales, struct few_sums *sums)
 {
@@ -85,12 +85,12 @@ INLINE void few_add_q6_k(const SHARED uint8_t *stage, uint32_t block, const stru
     /* 128 more: without sign. */
     words4 more[2] = { load_shared(mine + 192) ^ 0x80808080u,
                        load_shared(mine + 8 * row_bytes + 192) ^ 0x80808080u };
-    float levels[4] = { 0, 0, 0, 0 };
+    float quants[4] = { 0, 0, 0, 0 };
     UNROLL
     for (uint32_t half = 0; half < 2; half++) {
-        words4 tops = levels_load(stage + 128 + 32 * half, row_bytes) ^ 0xAAAAAAAAu;
-        words4 nibbles[2] = { levels_load(stage + 64 * half, row_bytes),
-                              levels_load(stage + 64 * half + 32, row_bytes) };
+        words4 tops = quants_load(stage + 128 + 32 * half, row_bytes) ^ 0xAAAAAAAAu;
+        words4 nibbles[2] = { quants_load(stage + 64 * half, row_bytes),
+                              quants_load(stage + 64 * half + 32, row_bytes) };
         UNROLL
         for (uint32_t g = 0; g < 4; g++) {
             const uint32_t j = 4 * half + g;
@@ -98,7 +98,7 @@ INLINE void few_add_q6_k(const SHARED uint8_t *stage, uint32_t block, const stru
             words4 weights;
             UNROLL
             for (uint32_t w = 0; w < 4; w++) {
-                /* 4 * level - 128 as a signed byte: flipping bit 7 subtracts 128. */
+                /* 4 * quant - 128 as a signed byte: flipping bit 7 subtracts 128. */
                 uint32_t low = nibbles[g % 2][w], top = tops[w] << (6 - 2 * g);
                 low = (g < 2 ? low << 2 : low >> 2) & 0x3C3C3C3Cu;
                 weights[w] = bits_under(top, 0xC0C0C0C0u, low);
@@ -106,13 +106,13 @@ INLINE void few_add_q6_k(const SHARED uint8_t *stage, uint32_t block, const stru
             UNROLL
             for (uint32_t side = 0; side < 2; side++) {
                 words2 part = { weights[2 * side], weights[2 * side + 1] };
-                words4 dots = levels_multiply_half(part, acts->levels[j][side]);
+                words4 dots = quants_multiply_half(part, acts->quants[j][side]);
                 UNROLL
                 for (uint32_t i = 0; i < 4; i++) {
                     float scale = byte_float(more[i / 2][j / 2], 2 * (j % 2) + side) -
                                   (0x1p23f + 128.0f);
-                    levels[i] = __builtin_fmaf(scale * float_of(by[i % 2]), levels_sum(dots[i]),
-                                               levels[i]);
+                    quants[i] = __builtin_fmaf(scale * float_of(by[i % 2]), quants_sum(dots[i]),
+                                               quants[i]);
                 }
             }
         }
@@ -121,11 +121,11 @@ INLINE void few_add_q6_k(const SHARED uint8_t *stage, uint32_t block, const stru
     for (uint32_t i = 0; i < 4; i++) {
         const SHARED uint8_t *ds = mine + i / 2 * 8 * row_bytes + 208;
         float d = f16_value(((const SHARED uint16_t *)ds)[block % 8]);
-        sums->values[i] = __builtin_fmaf(0.25f * d, levels[i], sums->values[i]);
+        sums->values[i] = __builtin_fmaf(0.25f * d, quants[i], sums->values[i]);
     }
 }
 
-/* 256 levels, then eight scales. */
+/* 256 quants, then eight scales. */
 INLINE void few_add_q8_0(const SHARED uint8_t *stage, const struct few_acts *acts,
                          const SHARED float *scales, struct few_sums *sums)
 {
@@ -134,13 +134,13 @@ INLINE void few_add_q8_0(const SHARED uint8_t *stage, const struct few_acts *act
     words4 ds[2] = { load_shared(mine), load_shared(mine + 8 * row_bytes) };
     UNROLL
     for (uint32_t j = 0; j < 8; j++) {
-        words4 dots = levels_multiply(false, levels_load(stage + 32 * j, row_bytes),
-                                      acts->levels[j]);
+        words4 dots = quants_multiply(false, quants_load(stage + 32 * j, row_bytes),
+                                      acts->quants[j]);
         words2 by = *(const SHARED words2 *)few_scales(DTYPE_Q8_0_X8, scales, j);
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
             float d = f16_value((uint16_t)(ds[i / 2][j / 2] >> (16 * (j % 2))));
-            sums->values[i] = __builtin_fmaf(d * float_of(by[i % 2]), levels_sum(dots[i]),
+            sums->values[i] = __builtin_fmaf(d * float_of(by[i % 2]), quants_sum(dots[i]),
                                              sums->values[i]);
         }
     }

@@ -1,7 +1,7 @@
-/* matmul_few.c - products of levels with a few rows of activations, two to eight: several sequences
- * that are decoded together. Each weight is read once, and multiplied on matrix units.
+/* matmul_small_batch.c - products of quants with a few rows of activations, two to eight: several
+ * sequences that are decoded together. Each weight is read once, and multiplied on matrix units.
  *
- * As in matmul_one.c, weights come through a ring of the warp's own in shared memory, asked for
+ * As in matmul_1tok.c, weights come through a ring of the warp's own in shared memory, asked for
  * before the kernel that makes the activations has ended; one block a processor. A warp owns one or
  * two blocks of 256 columns and keeps their activations in registers for the whole
  * kernel; it takes 16 rows at a time. The warps of a row (its members) add up in shared memory what
@@ -9,11 +9,11 @@
  * into shares of k, each a block of its own; the last of them to be done adds all up.
  *
  * Order of a sum: blocks of a warp in increasing order, then warps, then shares; within a block by
- * few_levels.h. It depends on the type, k, the number of rows and the number of processors.
+ * few_quants.h. It depends on the type, k, the number of rows and the number of processors.
  *
- * Operands: those of matmul_group. Arguments: struct matmul_few_args. Where parts have different
- * types, each has blocks of its own and rows are not cut. */
-#include "ops/gpu/kernels/few_levels.h"
+ * Operands: those of matmul_group. Arguments: struct matmul_small_batch_args. Where parts have
+ * different types, each has blocks of its own and rows are not cut. */
+#include "ops/gpu/kernels/few_quants.h"
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/part_blocks.h"
 #include "ops/gpu/packing.h"
@@ -38,7 +38,7 @@ struct few_work {
 
 /* ---- Weights to the ring -------------------------------------------------------------------- */
 
-/* Where a piece of a row's block is, in bytes of the row: the map of matmul_level_tiles.c's
+/* Where a piece of a row's block is, in bytes of the row: the map of matmul_quant_tiles.c's
  * copy_raw. One text for both would change the instructions that are made of either. */
 INLINE uint32_t few_piece_at(uint32_t dtype, uint32_t block, uint32_t piece)
 {
@@ -101,10 +101,10 @@ INLINE void few_wait(uint32_t dtype)
 
 /* ---- Activations ---------------------------------------------------------------------------- */
 
-/* Bytes between tokens where levels pass through shared memory: eight rows meet different banks. */
-#define FEW_LEVELS_APART 272u
+/* Bytes between tokens where quants pass through shared memory: eight rows meet different banks. */
+#define FEW_QUANTS_APART 272u
 
-/* Levels, and of Q4_K scaled sums, of a block to registers; scales to shared memory. A token that
+/* Quants, and of Q4_K scaled sums, of a block to registers; scales to shared memory. A token that
  * is not there has zeros. through: a stage that is empty. */
 INLINE void few_load_acts(const struct few_work *work, uint32_t dtype, uint32_t block,
                           SHARED uint8_t *through, SHARED float *scales, struct few_acts *acts)
@@ -113,22 +113,22 @@ INLINE void few_load_acts(const struct few_work *work, uint32_t dtype, uint32_t 
     bool there = token < work->tokens && block * 256 < work->k;
     const GLOBAL uint8_t *row = row_at(&work->call->operands[MATMUL_GROUP_PACKED],
                                        there ? token : 0);
-    const GLOBAL uint8_t *levels = row + (there ? block * 256 : 0) + 16 * place;
+    const GLOBAL uint8_t *quants = row + (there ? block * 256 : 0) + 16 * place;
     const GLOBAL floats2 *pairs = (const GLOBAL floats2 *)(row + work->k) + (there ? block * 8 : 0);
     words4 loaded[4];
     floats2 pair[2] = { pairs[place], pairs[place + 4] };
     UNROLL
     for (uint32_t i = 0; i < 4; i++)
-        loaded[i] = load_if(there, levels + 64 * i);
+        loaded[i] = load_if(there, quants + 64 * i);
     UNROLL
     for (uint32_t i = 0; i < 4; i++)
-        *(SHARED words4 *)(through + token * FEW_LEVELS_APART + 16 * place + 64 * i) = loaded[i];
+        *(SHARED words4 *)(through + token * FEW_QUANTS_APART + 16 * place + 64 * i) = loaded[i];
     warp_sync();
-    const SHARED uint32_t *mine = (const SHARED uint32_t *)(through + token * FEW_LEVELS_APART) +
+    const SHARED uint32_t *mine = (const SHARED uint32_t *)(through + token * FEW_QUANTS_APART) +
                                   place;
     UNROLL
     for (uint32_t j = 0; j < 8; j++)
-        acts->levels[j] = (words2){ mine[8 * j], mine[8 * j + 4] };
+        acts->quants[j] = (words2){ mine[8 * j], mine[8 * j + 4] };
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
         uint32_t j = place + 4 * n;
@@ -249,7 +249,7 @@ INLINE void few_round(const struct few_work *work, uint32_t dtype, uint32_t b, b
 
 INLINE void few_multiply(const struct gpu_call *call, uint32_t dtype, struct part_blocks blocks)
 {
-    const struct matmul_few_args *args = matmul_few_args_of(call);
+    const struct matmul_small_batch_args *args = matmul_small_batch_args_of(call);
     uint32_t warps = thread_count() / WARP, shares = args->shares;
     uint32_t which = blocks.index / shares, ranges = blocks.count / shares;
     SHARED uint8_t *behind = shared_memory() + warps * few_ring_bytes(dtype);
@@ -307,23 +307,23 @@ INLINE void few_multiply_all(const struct gpu_call *call, uint32_t dtype)
     few_multiply(call, dtype, part_blocks_all());
 }
 
-KERNEL(matmul_few_q4_k)
+KERNEL(matmul_small_batch_q4_k)
 {
     few_multiply_all(&call, DTYPE_Q4_K);
 }
-KERNEL(matmul_few_q6_k)
+KERNEL(matmul_small_batch_q6_k)
 {
     few_multiply_all(&call, DTYPE_Q6_K_X8);
 }
-KERNEL(matmul_few_q8_0)
+KERNEL(matmul_small_batch_q8_0)
 {
     few_multiply_all(&call, DTYPE_Q8_0_X8);
 }
 
 /* Each part has its own type. */
-KERNEL(matmul_few_levels)
+KERNEL(matmul_small_batch_quants)
 {
-    const struct matmul_few_args *args = matmul_few_args_of(&call);
+    const struct matmul_small_batch_args *args = matmul_small_batch_args_of(&call);
     uint32_t dtype;
     struct part_blocks blocks = part_blocks_own(&call, args->second_block, args->third_block,
                                                 &dtype);
@@ -338,19 +338,19 @@ KERNEL(matmul_few_levels)
 #else
 
 /* Never planned here. */
-KERNEL(matmul_few_q4_k)
+KERNEL(matmul_small_batch_q4_k)
 {
     ENTER(call);
 }
-KERNEL(matmul_few_q6_k)
+KERNEL(matmul_small_batch_q6_k)
 {
     ENTER(call);
 }
-KERNEL(matmul_few_q8_0)
+KERNEL(matmul_small_batch_q8_0)
 {
     ENTER(call);
 }
-KERNEL(matmul_few_levels)
+KERNEL(matmul_small_batch_quants)
 {
     ENTER(call);
 }

@@ -1,9 +1,9 @@
-/* matmul_level_tiles.c - tiles of levels (Q4_K, Q5_K, Q6_K_X8, Q8_0_X8): bytes of 256 values of k
+/* matmul_quant_tiles.c - tiles of quants (Q4_K, Q5_K, Q6_K_X8, Q8_0_X8): bytes of 256 values of k
  * of each row pass through a ring in shared memory; while the matrix units work on 64 values of k,
  * the next 64 become halves in a panel beside it. Operands and order of a sum: tile_products.h. */
 #include "ops/gpu/kernels/kernel_call.h"
-#include "ops/gpu/kernels/tile_levels.h"
 #include "ops/gpu/kernels/tile_products.h"
+#include "ops/gpu/kernels/tile_quants.h"
 #include "ops/gpu/kernels/warpgroup.h"
 #include "ops/gpu/tiling.h"
 
@@ -31,14 +31,14 @@ INLINE void copy_raw(const struct tile_share *share, uint32_t dtype, uint32_t ti
 /* Warpgroups, where the chip has them, multiply while the threads unpack: 64 rows each. */
 #define BY_WARPGROUPS(tile_rows) (HAS_WARPGROUPS && (tile_rows) == 128)
 
-struct level_sums {
+struct quant_sums {
     struct tile_sums tile;
 #if HAS_WARPGROUPS
     float wide[WARPGROUP_FEW_SUMS];
 #endif
 };
 
-INLINE void clear_level_sums(struct level_sums *sums)
+INLINE void clear_quant_sums(struct quant_sums *sums)
 {
     clear_sums(&sums->tile);
 #if HAS_WARPGROUPS
@@ -61,7 +61,7 @@ INLINE void publish_panels(uint32_t tile_rows)
 
 /* What a warpgroup does runs until end_product; other waves do it all there. */
 INLINE void begin_product(uint32_t tile_rows, const SHARED uint8_t *tokens,
-                          const SHARED uint8_t *rows, struct level_sums *sums)
+                          const SHARED uint8_t *rows, struct quant_sums *sums)
 {
 #if HAS_WARPGROUPS
     if (BY_WARPGROUPS(tile_rows))
@@ -73,7 +73,7 @@ INLINE void begin_product(uint32_t tile_rows, const SHARED uint8_t *tokens,
 #endif
 }
 INLINE void end_product(uint32_t tile_rows, const SHARED uint8_t *tokens,
-                        const SHARED uint8_t *rows, struct level_sums *sums)
+                        const SHARED uint8_t *rows, struct quant_sums *sums)
 {
     if (!BY_WARPGROUPS(tile_rows)) {
         multiply_panels(false, tile_rows, tokens, rows, &sums->tile);
@@ -84,8 +84,8 @@ INLINE void end_product(uint32_t tile_rows, const SHARED uint8_t *tokens,
 #endif
 }
 
-INLINE void store_level_sums(const struct gpu_call *call, const struct tile_share *share,
-                             uint32_t tile_rows, const struct level_sums *sums)
+INLINE void store_quant_sums(const struct gpu_call *call, const struct tile_share *share,
+                             uint32_t tile_rows, const struct quant_sums *sums)
 {
     if (!BY_WARPGROUPS(tile_rows)) {
         store_sums_of_tile(call, share, tile_rows, &sums->tile);
@@ -104,8 +104,8 @@ INLINE void store_level_sums(const struct gpu_call *call, const struct tile_shar
 #endif
 }
 
-INLINE void walk_levels(const struct gpu_call *call, const struct tile_share *share,
-                        uint32_t tile_rows, uint32_t dtype, struct level_sums *sums)
+INLINE void walk_quants(const struct gpu_call *call, const struct tile_share *share,
+                        uint32_t tile_rows, uint32_t dtype, struct quant_sums *sums)
 {
     const uint32_t raw_stage = tile_rows * tile_raw_bytes(dtype);
     const uint32_t panel_bytes = tile_rows * PANEL_ROW_BYTES;
@@ -154,30 +154,30 @@ INLINE void walk_levels(const struct gpu_call *call, const struct tile_share *sh
     block_sync();
 }
 
-INLINE void multiply_levels(const struct gpu_call *call, uint32_t tile_rows)
+INLINE void multiply_quants(const struct gpu_call *call, uint32_t tile_rows)
 {
     struct tile_share share;
-    struct level_sums sums;
+    struct quant_sums sums;
     early_allow();
     find_tile(call, tile_rows, &share);
-    clear_level_sums(&sums);
+    clear_quant_sums(&sums);
     uint32_t dtype = share.weights->dtype;
     if (dtype == DTYPE_Q4_K)
-        walk_levels(call, &share, tile_rows, DTYPE_Q4_K, &sums);
+        walk_quants(call, &share, tile_rows, DTYPE_Q4_K, &sums);
     else if (dtype == DTYPE_Q6_K_X8)
-        walk_levels(call, &share, tile_rows, DTYPE_Q6_K_X8, &sums);
+        walk_quants(call, &share, tile_rows, DTYPE_Q6_K_X8, &sums);
     else if (dtype == DTYPE_Q8_0_X8)
-        walk_levels(call, &share, tile_rows, DTYPE_Q8_0_X8, &sums);
+        walk_quants(call, &share, tile_rows, DTYPE_Q8_0_X8, &sums);
     else
-        walk_levels(call, &share, tile_rows, DTYPE_Q5_K, &sums);
-    store_level_sums(call, &share, tile_rows, &sums);
+        walk_quants(call, &share, tile_rows, DTYPE_Q5_K, &sums);
+    store_quant_sums(call, &share, tile_rows, &sums);
 }
 
-KERNEL(matmul_level_tiles_128)
+KERNEL(matmul_quant_tiles_128)
 {
-    multiply_levels(&call, 128);
+    multiply_quants(&call, 128);
 }
-KERNEL(matmul_level_tiles_64)
+KERNEL(matmul_quant_tiles_64)
 {
-    multiply_levels(&call, 64);
+    multiply_quants(&call, 64);
 }

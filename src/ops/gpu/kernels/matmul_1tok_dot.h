@@ -1,13 +1,13 @@
-/* matmul_one_dot.h - what a lane of matmul_one.c does with its slice: activations to registers, and
- * the product with a slice of a row in shared memory, for each type. */
-#ifndef GRETA_OPS_GPU_KERNELS_MATMUL_ONE_DOT_H
-#define GRETA_OPS_GPU_KERNELS_MATMUL_ONE_DOT_H
+/* matmul_1tok_dot.h - what a lane of matmul_1tok.c does with its slice: activations to registers,
+ * and the product with a slice of a row in shared memory, for each type. */
+#ifndef GRETA_OPS_GPU_KERNELS_MATMUL_1TOK_DOT_H
+#define GRETA_OPS_GPU_KERNELS_MATMUL_1TOK_DOT_H
 
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/tiling.h"
 
-/* A lane's activations. Levels: 64 columns, and of the blocks they are in {scale, scaled sum} or
+/* A lane's activations. Quants: 64 columns, and of the blocks they are in {scale, scaled sum} or
  * scales. Floats: 32 of them. */
 struct one_acts {
     uint32_t lane; /* whose they are */
@@ -150,9 +150,9 @@ INLINE float one_dot_q6_k(const SHARED uint8_t *row, const struct one_acts *acts
         int32_t lower = acts->excess[g], upper = 0;
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
-            uint32_t levels = low[g % 2][i], bits = top[i] & (0x03030303u << (2 * g));
-            lower = g < 2 ? dot4(levels & 0x0F0F0F0Fu, acts->words[g][i], lower)
-                          : dot4_upper(levels, acts->words[g][i], lower);
+            uint32_t quants = low[g % 2][i], bits = top[i] & (0x03030303u << (2 * g));
+            lower = g < 2 ? dot4(quants & 0x0F0F0F0Fu, acts->words[g][i], lower)
+                          : dot4_upper(quants, acts->words[g][i], lower);
             upper = g < 3 ? dot4(bits, acts->words[g][i], upper)
                           : dot4_unsigned(bits, acts->words[g][i], upper);
         }
@@ -163,7 +163,7 @@ INLINE float one_dot_q6_k(const SHARED uint8_t *row, const struct one_acts *acts
     return d * sum;
 }
 
-/* Eight times 256 levels and their eight scales. Four lanes for each, two blocks for each lane. */
+/* Eight times 256 quants and their eight scales. Four lanes for each, two blocks for each lane. */
 INLINE float one_dot_q8_0(const SHARED uint8_t *row, const struct one_acts *acts)
 {
     uint32_t lane = acts->lane, q = lane % 4, other = lane & 2;
@@ -172,10 +172,10 @@ INLINE float one_dot_q8_0(const SHARED uint8_t *row, const struct one_acts *acts
     int32_t dots[2] = { 0, 0 };
     UNROLL
     for (uint32_t j = 0; j < 4; j++) {
-        words4 levels = load_shared(block + 64 * q + 16 * (j ^ other));
+        words4 quants = load_shared(block + 64 * q + 16 * (j ^ other));
         UNROLL
         for (uint32_t i = 0; i < 4; i++)
-            dots[j / 2] = dot4(levels[i], acts->words[j][i], dots[j / 2]);
+            dots[j / 2] = dot4(quants[i], acts->words[j][i], dots[j / 2]);
     }
     float sum = f16_value(d[other / 2]) * acts->scales[0] * (float)dots[0];
     return __builtin_fmaf(f16_value(d[other / 2 ^ 1]) * acts->scales[1], (float)dots[1], sum);

@@ -1,5 +1,5 @@
-/* plan_few.c - how products of levels with a few tokens are cut for matmul_few.c. Measured on
- * sm_90a, and left to it. */
+/* plan_small_batch.c - how products of quants with a few tokens are cut for matmul_small_batch.c.
+ * Measured on sm_90a, and left to it. */
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
 
@@ -65,9 +65,9 @@ static bool can_cut(const struct device_gpu_chip *chip, const struct few_set *se
 
 static enum gpu_kernel few_kernel(uint32_t dtype)
 {
-    return dtype == DTYPE_Q4_K      ? KERNEL_matmul_few_q4_k
-           : dtype == DTYPE_Q6_K_X8 ? KERNEL_matmul_few_q6_k
-                                    : KERNEL_matmul_few_q8_0;
+    return dtype == DTYPE_Q4_K      ? KERNEL_matmul_small_batch_q4_k
+           : dtype == DTYPE_Q6_K_X8 ? KERNEL_matmul_small_batch_q6_k
+                                    : KERNEL_matmul_small_batch_q8_0;
 }
 
 /* False where a part cannot be done so. The kernel counts bytes of 16 rows by 32 bits. */
@@ -113,11 +113,11 @@ static bool plan_set(const struct device_gpu_request *request, const struct grou
         return false;
     uint32_t warps = (uint32_t)(cut.members * cut.slots);
     *step = step_of(set.same ? few_kernel((uint32_t)weights[set.first].dtype)
-                             : KERNEL_matmul_few_levels,
+                             : KERNEL_matmul_small_batch_quants,
                     cut.ranges * cut.shares, 1, warps * WARP);
-    struct matmul_few_args args = { .members = (uint32_t)cut.members,
-                                    .blocks = (uint32_t)cut.blocks,
-                                    .shares = (uint32_t)cut.shares };
+    struct matmul_small_batch_args args = { .members = (uint32_t)cut.members,
+                                            .blocks = (uint32_t)cut.blocks,
+                                            .shares = (uint32_t)cut.shares };
     if (!set.same) {
         uint32_t first_blocks[3];
         step->grid_x = plan_cut_blocks(weights, places->count, part_bits, step->grid_x,
@@ -125,14 +125,15 @@ static bool plan_set(const struct device_gpu_request *request, const struct grou
         args.second_block = first_blocks[1];
         args.third_block = first_blocks[2];
     }
-    set_matmul_few_args(step, args);
+    set_matmul_small_batch_args(step, args);
     step->shared_bytes = warps * set.warp_bytes;
     place_operands(places, part_bits, step);
     return true;
 }
 
-uint32_t plan_few(const struct device_gpu_request *request, const struct group_places *places,
-                  uint32_t part_bits, struct device_gpu_step *steps)
+uint32_t plan_small_batch(const struct device_gpu_request *request,
+                          const struct group_places *places, uint32_t part_bits,
+                          struct device_gpu_step *steps)
 {
     if (plan_set(request, places, part_bits, &steps[0]))
         return 1;

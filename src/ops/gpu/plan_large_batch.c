@@ -1,5 +1,5 @@
-/* plan_many.c - how products with more than a few tokens are done: on matrix units, over rows
- * packed as halves.
+/* plan_large_batch.c - how products with more than a few tokens are done: on matrix units, over
+ * rows packed as halves.
  *
  * Few enough tokens for weights to be read once: tiles that unpack them as they go (to registers,
  * plan_lanes.c, which wants rows in an order of its own, or to shared memory). Many more: tiles of
@@ -20,7 +20,7 @@
 #define SPLITS_MOST 16u
 #define SPLIT_K_LEAST 512u
 
-_Static_assert(KERNEL_matmul_level_tiles_64 == KERNEL_matmul_level_tiles_128 + 1 &&
+_Static_assert(KERNEL_matmul_quant_tiles_64 == KERNEL_matmul_quant_tiles_128 + 1 &&
                    KERNEL_matmul_half_tiles_64 == KERNEL_matmul_half_tiles_128 + 1,
                "the kernel for tiles of 64 rows is the next");
 
@@ -39,7 +39,7 @@ static bool is_halves(const struct device_host_operand *weights)
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
 
-static uint32_t level_tile_bytes(uint32_t tile_rows, uint32_t raw_bytes)
+static uint32_t quant_tile_bytes(uint32_t tile_rows, uint32_t raw_bytes)
 {
     return TILE_ACT_STAGES * TILE_ACT_BYTES + 2 * tile_rows * (128 + raw_bytes);
 }
@@ -50,13 +50,13 @@ static uint32_t half_tile_bytes(uint32_t tile_rows)
 }
 
 /* Rows of a tile whose memory a block can have; 0: none. */
-static uint32_t level_tile_rows(const struct device_gpu_chip *chip, uint32_t raw_bytes)
+static uint32_t quant_tile_rows(const struct device_gpu_chip *chip, uint32_t raw_bytes)
 {
     if (raw_bytes == 0)
         return 0;
-    if (level_tile_bytes(128, raw_bytes) <= chip->shared_bytes)
+    if (quant_tile_bytes(128, raw_bytes) <= chip->shared_bytes)
         return 128;
-    return level_tile_bytes(64, raw_bytes) <= chip->shared_bytes ? 64 : 0;
+    return quant_tile_bytes(64, raw_bytes) <= chip->shared_bytes ? 64 : 0;
 }
 
 static uint32_t half_tile_rows(const struct device_gpu_chip *chip)
@@ -79,10 +79,10 @@ static struct matmul_tiles_args split(const struct device_gpu_chip *chip, uint64
                                        .split_k = (uint32_t)each };
 }
 
-/* One step for the parts of part_bits, all levels or all halves. */
+/* One step for the parts of part_bits, all quants or all halves. */
 static struct device_gpu_step plan_tiles(const struct device_gpu_request *request,
                                          const struct group_places *places, uint32_t part_bits,
-                                         bool levels, uint64_t tokens)
+                                         bool quants, uint64_t tokens)
 {
     const struct device_host_operand *weights = &request->operands[places->weights];
     uint32_t raw_bytes = 0;
@@ -91,7 +91,7 @@ static struct device_gpu_step plan_tiles(const struct device_gpu_request *reques
         uint32_t bytes = part_bits >> part & 1 ? tile_raw_bytes((uint32_t)weights[part].dtype) : 0;
         raw_bytes = bytes > raw_bytes ? bytes : raw_bytes;
     }
-    uint32_t tile_rows = levels ? level_tile_rows(request->chip, raw_bytes)
+    uint32_t tile_rows = quants ? quant_tile_rows(request->chip, raw_bytes)
                                 : half_tile_rows(request->chip);
     ASSERT(tile_rows > 0); /* parts without such tiles are not among them */
     for (uint32_t part = 0; part < places->count; part++) {
@@ -100,10 +100,10 @@ static struct device_gpu_step plan_tiles(const struct device_gpu_request *reques
         tiles += divide_up(rows_of(&weights[part]), tile_rows);
         k = width_of(&weights[part]);
     }
-    enum gpu_kernel kernel = levels ? KERNEL_matmul_level_tiles_128 : KERNEL_matmul_half_tiles_128;
+    enum gpu_kernel kernel = quants ? KERNEL_matmul_quant_tiles_128 : KERNEL_matmul_half_tiles_128;
     struct device_gpu_step step = step_of(kernel + (tile_rows == 64), tiles,
                                           divide_up(tokens, TILE_TOKENS_WIDE), TILE_THREADS);
-    step.shared_bytes = levels ? level_tile_bytes(tile_rows, raw_bytes)
+    step.shared_bytes = quants ? quant_tile_bytes(tile_rows, raw_bytes)
                                : half_tile_bytes(tile_rows);
     struct matmul_tiles_args args = split(request->chip, k, tiles * step.grid_y, tile_rows);
     set_matmul_tiles_args(&step, args);
@@ -222,29 +222,29 @@ static uint32_t plan_lane_products(const struct device_gpu_request *request,
     return count;
 }
 
-uint32_t plan_many_products(const struct device_gpu_request *request,
-                            const struct group_places *places, uint32_t format,
-                            struct device_gpu_step *steps)
+uint32_t plan_large_batch_products(const struct device_gpu_request *request,
+                                   const struct group_places *places, uint32_t format,
+                                   struct device_gpu_step *steps)
 {
     const struct device_host_operand *weights = &request->operands[places->weights];
     uint64_t tokens = rows_of(&request->operands[places->packed]);
     if (format == PACK_LANES)
         return plan_lane_products(request, places, tokens, steps);
     bool wide = request->chip->features & DEVICE_GPU_WARPGROUPS && tokens >= WARPGROUP_TOKENS_FROM;
-    uint32_t levels = 0, halves = 0, others = 0, count = 0;
+    uint32_t quants = 0, halves = 0, others = 0, count = 0;
     for (uint32_t part = 0; part < places->count; part++) {
         if (!weights[part].data || rows_of(&weights[part]) == 0)
             continue;
         uint32_t raw_bytes = tile_raw_bytes((uint32_t)weights[part].dtype);
-        if (!wide && is_aligned(&weights[part]) && level_tile_rows(request->chip, raw_bytes))
-            levels |= 1u << part;
+        if (!wide && is_aligned(&weights[part]) && quant_tile_rows(request->chip, raw_bytes))
+            quants |= 1u << part;
         else if (!wide && is_halves(&weights[part]))
             halves |= 1u << part;
         else
             others |= 1u << part;
     }
-    if (levels)
-        steps[count++] = plan_tiles(request, places, levels, true, tokens);
+    if (quants)
+        steps[count++] = plan_tiles(request, places, quants, true, tokens);
     if (halves)
         steps[count++] = plan_tiles(request, places, halves, false, tokens);
     for (uint32_t part = 0; part < places->count; part++) {
