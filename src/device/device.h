@@ -79,6 +79,7 @@ struct device_info {
     uint64_t alignment;    /* of the first byte of a buffer */
     bool replay_pays;      /* replaying a graph costs much less than its launches */
     bool own_memory; /* reached over a link: upload large data by a stream, do not import it */
+    bool is_gpu;           /* its kernels are loaded by device_gpu_module_load */
     uint32_t gpu_features; /* DEVICE_GPU_ bits (device/kernel.h) of the loaded kernels */
     /* With guards, accesses past a buffer's end or to freed memory fault. A GPU whose runtime
      * cannot map memory into address ranges only has canaries. */

@@ -1,14 +1,12 @@
-/* launch.c - turns views and settings into launches. The contract (contract.c) says where each
- * operand goes; this file decides how work is cut into tiles. */
+/* launch.c - turns views and settings into launches: each op's parameters and how many tiles it
+ * has. backend.h has what differs between the host and GPUs. */
 #include "ops/ops.h"
 
 #include "device/kernel.h"
+#include "ops/backend.h"
 #include "ops/gpu/gpu.h"
 #include "ops/host/kernels.h"
-#include "ops/host/matmul.h"
 #include "ops/params.h"
-
-#include <string.h>
 
 /* ---- Loading -------------------------------------------------------------------------------- */
 
@@ -16,9 +14,9 @@ enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_
                      struct error *err)
 {
     enum cpu_path path = host_path == CPU_PATH_COUNT ? cpu_path_best() : host_path;
-    if (strcmp(device_info(device)->kind, "host") != 0) {
+    if (device_info(device)->is_gpu) {
         TRY(device_gpu_module_load(device, gpu_kernels_image(), DEVICE_HERE, err));
-        *ops = (struct ops){ .device = device, .on_gpu = true };
+        *ops = (struct ops){ .device = device, .on_gpu = true, .backend = &ops_gpu_backend };
         return STATUS_OK;
     }
     if (!cpu_path_is_supported(path))
@@ -26,7 +24,7 @@ enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_
                          "kernels: expected a path this processor has, found %s",
                          cpu_path_name(path));
     TRY(device_module_load(device, host_kernels_image(path), DEVICE_HERE, err));
-    *ops = (struct ops){ .device = device, .host_path = path };
+    *ops = (struct ops){ .device = device, .host_path = path, .backend = &ops_host_backend };
     return STATUS_OK;
 }
 
@@ -35,23 +33,16 @@ const struct device_gpu_image *ops_gpu_image(void)
     return gpu_kernels_image();
 }
 
-/* The backend's number for the packing that weights of a type need. */
 static uint32_t pack_format(const struct ops *ops, enum dtype weight_dtype, uint64_t k,
                             uint64_t tokens)
 {
-    if (ops->on_gpu)
-        return gpu_pack_format(device_info(ops->device)->gpu_features, weight_dtype, k, tokens);
-    const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weight_dtype);
-    ASSERT(kernel);
-    return (uint32_t)kernel->act_format;
+    return ops->backend->pack_format(ops, weight_dtype, k, tokens);
 }
 
 uint64_t ops_packed_row_bytes(const struct ops *ops, enum dtype weight_dtype, uint64_t k,
                               uint64_t tokens)
 {
-    uint32_t format = pack_format(ops, weight_dtype, k, tokens);
-    return ops->on_gpu ? gpu_packed_row_bytes(format, k)
-                       : host_act_row_bytes((enum host_act_format)format, (size_t)k);
+    return ops->backend->packed_row_bytes(pack_format(ops, weight_dtype, k, tokens), k);
 }
 
 bool ops_same_packing(const struct ops *ops, enum dtype one, enum dtype other, uint64_t k,
@@ -194,42 +185,10 @@ enum status ops_act_pack(const struct ops_target *target, const struct device_vi
     return launch(target, OPS_ACT_PACK, &params, operands, token_tiles(x), err);
 }
 
-/* Weight bytes that a tile reads: the smallest unit of work at the end of a launch, when runs are
- * short; few enough that a slow core delays little. */
-#define FEW_TILE_BYTES 16384u
-/* The kernels prefetch the next rows while they compute; in shorter tiles that is not faster. */
-#define FEW_TILE_ROWS_MIN 8u
-/* Output rows and tokens of a tile of a large batch: the packed tokens stay in the core's cache
- * while all weight rows of the tile pass by. */
-#define MANY_TILE_ROWS 64u
-#define MANY_TILE_TOKENS 256u
-
 static struct params_matmul cut_matmul(const struct ops *ops, const struct device_view *weights,
                                        uint64_t tokens)
 {
-    struct params_matmul params = { .tile_rows = MANY_TILE_ROWS, .tile_tokens = MANY_TILE_TOKENS };
-    uint64_t row_bytes;
-    uint64_t k = weights->shape.dims[0];
-    if (ops->on_gpu) { /* cut by the GPU's plan */
-        if (k <= UINT32_MAX / 4 && gpu_can_multiply(weights->dtype))
-            params.packed_row_bytes = (uint32_t)ops_packed_row_bytes(ops, weights->dtype, k,
-                                                                     tokens);
-        return params;
-    }
-    const struct host_matmul_kernel *kernel = host_matmul_kernel(ops->host_path, weights->dtype);
-    /* Refused by the contract, whose packed rows cannot be 0 bytes long. */
-    if (!kernel || !dtype_row_bytes(weights->dtype, k, &row_bytes) || row_bytes == 0 ||
-        k > UINT32_MAX / 4 || host_matmul_scratch_bytes(kernel, (size_t)k) > DEVICE_SCRATCH_BYTES)
-        return params;
-    params.packed_row_bytes = (uint32_t)ops_packed_row_bytes(ops, weights->dtype, k, tokens);
-    if (tokens >= kernel->many_rows_from)
-        return params;
-    uint64_t rows = FEW_TILE_BYTES / row_bytes / 4 * 4;
-    params.tile_rows = rows < FEW_TILE_ROWS_MIN ? FEW_TILE_ROWS_MIN
-                       : rows > 256             ? 256
-                                                : (uint32_t)rows;
-    params.tile_tokens = (uint32_t)kernel->many_rows_from;
-    return params;
+    return ops->backend->cut_matmul(ops, weights->dtype, weights->shape.dims[0], tokens);
 }
 
 static uint64_t matmul_tiles(const struct params_matmul *params, const struct device_view *out)
@@ -275,7 +234,7 @@ enum status ops_matmul_group(const struct ops_target *target, size_t count,
 
 enum dtype ops_weight_dtype(const struct ops *ops, enum dtype dtype, uint64_t k)
 {
-    return ops->on_gpu ? gpu_weight_dtype(dtype, k) : dtype;
+    return ops->backend->weight_dtype(dtype, k);
 }
 
 enum status ops_repack(const struct ops_target *target, const struct device_view *source,
@@ -347,10 +306,8 @@ enum status ops_attention(const struct ops_target *target, const struct device_v
     const struct device_view *packed = NULL;
     if (packing) {
         params.packing = packing_params(target->ops, packing->weight_dtype, q);
-        /* A tile of the host packs what it computes, if that is whole blocks. */
-        if (target->ops->on_gpu ||
-            (kv_dim && host_act_can_pack_part((enum host_act_format)params.packing.format,
-                                              (size_t)(width / kv_dim * head_dim))))
+        uint64_t group_width = kv_dim ? width / kv_dim * head_dim : 0;
+        if (target->ops->backend->attention_packs(params.packing.format, group_width))
             packed = packing->packed;
     }
     const struct device_view *operands[ATTENTION_OPERAND_COUNT] = {

@@ -50,6 +50,7 @@ const struct device_contract *ops_contract(enum ops_op op);
 const char *ops_operand_name(const char *op, uint8_t operand);
 
 struct ops_target;
+struct ops_backend;
 
 /* Called for every launch, right before and right after it is given to the device, with the
  * caller's stream: work that was queued before is done once that stream is waited for. A status
@@ -69,6 +70,7 @@ struct ops {
     struct device *device;
     enum cpu_path host_path; /* on the host */
     bool on_gpu;
+    const struct ops_backend *backend; /* static */
     const struct ops_watch *watch; /* may be NULL; set by the owner before the first launch */
 };
 

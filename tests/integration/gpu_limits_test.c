@@ -1,6 +1,6 @@
-/* gpu_limits_test.c - what a GPU says when there is not enough memory, and when the runtime does
- * not know an address any more: a clear message, nothing leaked, and it goes on. The device is the
- * first argument. */
+/* gpu_limits_test.c - what a GPU says when there is not enough memory, when the runtime does not
+ * know an address any more, and when an image lacks a kernel: a clear message, nothing leaked, and
+ * it goes on. The device is the first argument. */
 #include "ops_lab.h"
 
 #include "inject/inject.h"
@@ -242,16 +242,47 @@ static void test_vanished(void **state)
     check_vanished(true);
 }
 
+/* ---- Kernels -------------------------------------------------------------------------------- */
+
+static void test_missing_kernels(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "add", "no_such_kernel" };
+    struct lab lab = { 0 };
+    struct device_gpu_image image = *ops_gpu_image();
+    struct device_gpu_entry entries[2] = { image.entries[0], image.entries[1] };
+    const struct device_options options = { 0 };
+    LAB_OK(&lab, all_open(lab_device, &options, &lab.device, &lab.err));
+    image.entries = entries;
+    image.count = COUNT_OF(entries);
+    entries[1].plan = NULL;
+    CHECK_FAILS(device_gpu_module_load(lab.device, &image, DEVICE_HERE, &lab.err),
+                STATUS_UNSUPPORTED, &lab.err);
+    check_contains("no plan", lab.err.text, "the image has no kernel for this op");
+    entries[1] = entries[0];
+    CHECK_FAILS(device_gpu_module_load(lab.device, &image, DEVICE_HERE, &lab.err), STATUS_EXISTS,
+                &lab.err);
+    check_contains("twice", lab.err.text, "the image has this op twice");
+    image.count = 1;
+    image.kernels = names;
+    image.kernel_count = COUNT_OF(names);
+    CHECK_FAILS(device_gpu_module_load(lab.device, &image, DEVICE_HERE, &lab.err),
+                STATUS_UNSUPPORTED, &lab.err);
+    check_contains("name", lab.err.text, "no_such_kernel");
+    /* Nothing of these images is left. */
+    LAB_OK(&lab, ops_load(&lab.ops, lab.device, CPU_PATH_COUNT, &lab.err));
+    device_close(lab.device);
+}
+
 int main(int argument_count, char **arguments)
 {
     setenv("FAKE_GPU_MIB", FAKE_MEMORY_MIB, 0);
     if (!lab_choose_named(argument_count, arguments))
         return LAB_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_absurd_size),
-        cmocka_unit_test(test_reserve),
-        cmocka_unit_test(test_vanished),
+        cmocka_unit_test(test_no_memory),       cmocka_unit_test(test_absurd_size),
+        cmocka_unit_test(test_reserve),         cmocka_unit_test(test_vanished),
+        cmocka_unit_test(test_missing_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,6 +158,7 @@ static void fill_info(struct gpu_device *gpu)
     info->alignment = GPU_ALIGNMENT;
     info->replay_pays = true;
     info->own_memory = true;
+    info->is_gpu = true;
 }
 
 static int open_parts(struct gpu_device *gpu, const struct device_options *options)

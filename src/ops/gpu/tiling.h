@@ -2,6 +2,7 @@
 #ifndef GRETA_OPS_GPU_TILING_H
 #define GRETA_OPS_GPU_TILING_H
 
+#include "ops/params.h"
 #include "tensor/dtype.h"
 
 #include <stdbool.h>
@@ -105,11 +106,9 @@ static inline uint32_t lanes_shared_bytes(uint32_t dtype, uint32_t tokens)
            lanes_rounds(dtype) * LANES_GROUPS * LANES_ROWS * lanes_raw_bytes(dtype);
 }
 
-/* Of attention: threads of a block, and slots of the cache that it weighs at a time where it does
- * not use matrix units. */
+/* Attention: threads of a block. Without matrix units it weighs ATTENTION_CHUNK slots at a time. */
 #define ATTENTION_THREADS 256u
 #define ATTENTION_WARPS (ATTENTION_THREADS / WARP)
-#define ATTENTION_CHUNK 256u
 
 /* Shared memory of that: scores of a chunk, then maxima, sums and factors, for each head; behind
  * them each warp's totals. */
