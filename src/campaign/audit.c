@@ -6,6 +6,8 @@
 
 #include "campaign/archive.h"
 #include "campaign/stress.h"
+#include "campaign/worker.h"
+#include "engine/engine.h"
 #include "gguf/gguf.h"
 #include "inject/inject.h"
 #include "report/words.h"
@@ -176,16 +178,24 @@ static void open_history(struct audit *audit)
         history_open(&audit->history, artifacts, audit->id, audit->workload);
 }
 
-/* A prompt has at most a token for each byte and one before them; under stress it is repeated and
- * read in chunks of any size. */
+/* The most steps that a prompt takes: it has at most a token for each byte and one before them, and
+ * is read in chunks; under stress in chunks of any size, and repeated. */
+static uint64_t prompt_steps(const struct job *job)
+{
+    uint64_t tokens = strlen(job->prompt) + 1;
+    if (job->stress.on)
+        return tokens * job->stress.repeat.most;
+    uint64_t chunk = job->batch ? job->batch : engine_batch_default(false);
+    chunk = job->chunk && job->chunk < chunk ? job->chunk : chunk;
+    return (tokens + chunk - 1) / chunk;
+}
+
 static struct campaign_extent extent_of(const struct audit *audit)
 {
-    struct campaign_extent extent = { .streams = true };
-    struct job_stress stress = stress_ranges();
+    struct campaign_extent extent = { .streams = true, .step_limit = work_streams_step_count };
     for (size_t i = 0; i < audit->matrix.count; i++) {
         struct job job = audit_row_job(audit, &audit->matrix.rows[i]);
-        uint64_t repeats = job.stress.on ? stress.repeat.most : 1;
-        uint64_t steps = (strlen(job.prompt) + 1) * repeats + job.token_limit;
+        uint64_t steps = prompt_steps(&job) + job.token_limit;
         uint64_t runs = 2 * (uint64_t)job.iterations; /* with a round of streams after each */
         extent.step_limit = steps > extent.step_limit ? steps : extent.step_limit;
         extent.run_count = runs > extent.run_count ? runs : extent.run_count;

@@ -44,6 +44,7 @@ enum status campaign_check_inject(const char *inject, const struct gguf_file *fi
         .layer_count = report.config_known ? report.config.block_count : 0,
         .step_limit = extent->step_limit,
         .run_count = extent->run_count,
+        .no_runs = extent->run_count == 0,
     };
     return inject_check(&plan, &stage, err);
 }

@@ -47,7 +47,8 @@ struct work_streams {
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
 /* Steps of a round, as calls are labelled with. */
-enum { STEP_IN, STEP_COMPUTE, STEP_TOTAL, STEP_OUT, STEP_GUEST };
+enum { STEP_IN, STEP_COMPUTE, STEP_TOTAL, STEP_OUT, STEP_GUEST, STEP_COUNT };
+const uint64_t work_streams_step_count = STEP_COUNT;
 
 const char *const work_streams_labels[] = {
     "streams.table", "streams.rows", "streams.picked", "streams.best",  "streams.total",

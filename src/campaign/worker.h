@@ -82,6 +82,7 @@ MUST_CHECK enum status work_tensors_check(struct worker *worker, const struct en
 struct work_streams;
 extern const char *const work_streams_labels[];
 extern const size_t work_streams_label_count;
+extern const uint64_t work_streams_step_count; /* steps of a round */
 MUST_CHECK enum status work_streams_open(struct worker *worker, struct work_streams **ret_work,
                                          struct error *err);
 void work_streams_close(struct work_streams *work); /* NULL is fine */

@@ -184,13 +184,26 @@ static enum status plan_model(struct bench *bench, struct error *err)
     return STATUS_OK;
 }
 
+/* Steps go on from test to test. A prompt has a step for each of its batches, so at most one for
+ * each token; each test is also run once to warm up. */
+static uint64_t most_steps(const struct bench *bench)
+{
+    uint64_t steps = 0;
+    for (size_t i = 0; i < bench->tests.count; i++) {
+        const struct bench_test *test = &bench->tests.items[i];
+        steps += ((uint64_t)test->depth + test->prompt + test->generate + 1) *
+                 ((uint64_t)bench->settings->repeats + 1);
+    }
+    return steps;
+}
+
 static enum status open_model(struct bench *bench, struct error *err)
 {
     const struct settings *settings = bench->settings;
     struct device_options device_options = { .thread_count = settings->threads,
                                              .gpu_image = ops_gpu_image() };
     if (settings->inject) {
-        struct campaign_extent extent = { 0 }; /* steps are counted through all tests */
+        struct campaign_extent extent = { .step_limit = most_steps(bench) };
         TRY(campaign_check_inject(settings->inject, bench->file, &extent, err));
         TRY(inject_parse(settings->inject, &bench->plan, err));
     }

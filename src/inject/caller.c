@@ -10,18 +10,6 @@
 
 /* ---- Deciding ------------------------------------------------------------------------------- */
 
-static bool is_launch_argument(enum inject_fault fault)
-{
-    return fault <= INJECT_DEAD_HANDLE;
-}
-
-static bool is_launch_fault(enum inject_fault fault)
-{
-    return is_launch_argument(fault) || fault == INJECT_EARLY_FREE ||
-           fault == INJECT_FREE_WHILE_QUEUED || fault == INJECT_TWO_STREAMS ||
-           fault == INJECT_SKIPPED_LAUNCH || fault == INJECT_UNINITIALISED_READ;
-}
-
 static bool is_copy_or_fill(enum event_kind kind)
 {
     return kind == EVENT_COPY_IN || kind == EVENT_COPY_OUT || kind == EVENT_FILL;
@@ -35,29 +23,12 @@ static int operand_of(const struct inject *inject, const struct device_launch *l
     return inject_operand(inject, launch->contract, present);
 }
 
-/* Can this kind of call carry the fault? Which one does is the plan's. */
-static bool can_carry(const struct inject *inject, const struct device_tampered *call)
+/* A graph goes stale at its replay, a buffer is freed twice at its destruction: see below. */
+static bool call_carries(const struct inject *inject, const struct device_tampered *call)
 {
-    switch (inject->plan.fault) {
-    case INJECT_VIEW_PAST_END:
-        return is_copy_or_fill(call->kind);
-    case INJECT_SIZE_BEYOND_VIEW:
-    case INJECT_SLOT_REWRITTEN:
-        return call->kind == EVENT_COPY_IN;
-    case INJECT_FREED_STAGING:
-    case INJECT_DOUBLE_RELEASE:
-    case INJECT_OVERLAPPING_D2H:
-    case INJECT_OVERLAPPING_COPIES:
-        return call->kind == EVENT_COPY_OUT;
-    case INJECT_SKIPPED_WAIT:
-        return call->kind == EVENT_MARK_WAIT;
-    case INJECT_LOST_WAKEUP:
-        return call->kind == EVENT_COPY_OUT || call->kind == EVENT_MARK_RECORD;
-    case INJECT_STALE_GRAPH:
-        return false; /* at the replay, see arm_graph */
-    default:
-        return is_launch_fault(inject->plan.fault) && call->kind == EVENT_LAUNCH;
-    }
+    enum inject_fault fault = inject->plan.fault;
+    return inject_row(fault)->where == INJECT_IN_CALL && fault != INJECT_STALE_GRAPH &&
+           fault != INJECT_DOUBLE_FREE && inject_carries(fault, call->kind);
 }
 
 /* True if this is the call; it is then noted as planted. */
@@ -65,7 +36,7 @@ static bool claim(struct inject *inject, const struct device_tampered *call, int
 {
     *ret_operand = -1;
     pthread_mutex_lock(&inject->lock);
-    bool mine = can_carry(inject, call) && inject_fits(inject, call->op, &call->scope);
+    bool mine = call_carries(inject, call) && inject_fits(inject, call->op, &call->scope);
     if (mine && call->kind == EVENT_LAUNCH) {
         *ret_operand = operand_of(inject, call->launch);
         mine = *ret_operand >= 0;

@@ -1,6 +1,6 @@
 /* check.c - a plan held against what the workload has, before anything is run: a fault that no call
  * can carry would never be planted, and a clean result would say nothing. */
-#include "inject/inject.h"
+#include "inject/inject_impl.h"
 
 #include "base/text.h"
 #include "device/kernel.h"
@@ -33,43 +33,102 @@ static enum status refuse(struct text *list, const char *key, const char *found,
     return status;
 }
 
-/* A call that is not a launch: "copy-out". */
-static bool is_call(const char *name)
+/* The kind of call that is not a launch: "copy-out". EVENT_KIND_COUNT: there is none. */
+static enum event_kind find_call(const char *name)
 {
     for (int i = 0; i < EVENT_KIND_COUNT; i++)
-        if (strcmp(event_kind_name((enum event_kind)i), name) == 0)
-            return true;
-    return false;
+        if (i != EVENT_LAUNCH && strcmp(event_kind_name((enum event_kind)i), name) == 0)
+            return (enum event_kind)i;
+    return EVENT_KIND_COUNT;
+}
+
+static const struct device_contract *find_contract(const struct inject_stage *stage,
+                                                   const char *name)
+{
+    for (size_t i = 0; i < stage->contract_count; i++)
+        if (strcmp(stage->contracts[i]->name, name) == 0)
+            return stage->contracts[i];
+    return NULL;
+}
+
+static bool has_operand(const struct inject_plan *plan, const struct device_contract *contract)
+{
+    bool found = false;
+    for (int i = 0; i < contract->operand_count && !found; i++)
+        found = inject_operand_fits(plan, &contract->operands[i]);
+    return found;
+}
+
+/* The ops and calls that can carry the fault. */
+static void add_carriers(struct text *list, const struct inject_plan *plan,
+                         const struct inject_stage *stage)
+{
+    struct inject_plan any = *plan;
+    any.operand[0] = '\0';
+    bool launches = inject_carries(plan->fault, EVENT_LAUNCH);
+    for (size_t i = 0; launches && i < stage->contract_count; i++)
+        if (has_operand(&any, stage->contracts[i]))
+            add_names(list, &stage->contracts[i]->name, 1);
+    for (int i = 0; i < EVENT_KIND_COUNT; i++) {
+        const char *name = event_kind_name((enum event_kind)i);
+        if (i != EVENT_LAUNCH && inject_carries(plan->fault, (enum event_kind)i))
+            add_names(list, &name, 1);
+    }
+}
+
+static enum status refuse_op(const struct inject_plan *plan, const struct inject_stage *stage,
+                             struct error *err)
+{
+    struct text list;
+    text_init(&list);
+    add_carriers(&list, plan, stage);
+    enum status status = error_set(err, STATUS_USAGE,
+                                   "inject: %s cannot be in %s; expected op to be one of: %s",
+                                   inject_fault_name(plan->fault), plan->op, text_get(&list));
+    text_release(&list);
+    return status;
 }
 
 static enum status check_op(const struct inject_plan *plan, const struct inject_stage *stage,
                             struct error *err)
 {
     struct text list;
-    if (!plan->op[0] || is_call(plan->op))
+    if (!plan->op[0])
         return STATUS_OK;
-    text_init(&list);
-    for (size_t i = 0; i < stage->contract_count; i++) {
-        if (strcmp(stage->contracts[i]->name, plan->op) == 0) {
-            text_release(&list);
-            return STATUS_OK;
-        }
-        add_names(&list, &stage->contracts[i]->name, 1);
+    enum event_kind kind = find_call(plan->op);
+    const struct device_contract *contract = find_contract(stage, plan->op);
+    if (contract) {
+        struct inject_plan any = *plan;
+        any.operand[0] = '\0'; /* what the plan says of it is looked at by itself */
+        bool fits = inject_carries(plan->fault, EVENT_LAUNCH) &&
+                    (plan->operand[0] || has_operand(&any, contract));
+        return fits ? STATUS_OK : refuse_op(plan, stage, err);
     }
+    if (kind != EVENT_KIND_COUNT)
+        return inject_carries(plan->fault, kind) ? STATUS_OK : refuse_op(plan, stage, err);
+    text_init(&list);
+    for (size_t i = 0; i < stage->contract_count; i++)
+        add_names(&list, &stage->contracts[i]->name, 1);
     return refuse(&list, "op", plan->op, ", or a call such as copy-in and copy-out", err);
 }
 
-/* Of the op that is named; without one, of any. */
+/* Of the op that is named, or that the fault is about; without one, of any. */
 static enum status check_operand(const struct inject_plan *plan, const struct inject_stage *stage,
                                  struct error *err)
 {
     struct text list;
+    const char *op = plan->op[0] ? plan->op : inject_row(plan->fault)->op;
     if (!plan->operand[0])
         return STATUS_OK;
+    if (!inject_carries(plan->fault, EVENT_LAUNCH) || find_call(op) != EVENT_KIND_COUNT)
+        return error_set(err, STATUS_USAGE,
+                         "inject: operand: found '%s', expected none: only launches have operands, "
+                         "and %s is not in one",
+                         plan->operand, inject_fault_name(plan->fault));
     text_init(&list);
     for (size_t i = 0; i < stage->contract_count; i++) {
         const struct device_contract *contract = stage->contracts[i];
-        if (plan->op[0] && strcmp(contract->name, plan->op) != 0)
+        if (op[0] && strcmp(contract->name, op) != 0)
             continue;
         for (int j = 0; j < contract->operand_count; j++) {
             if (strcmp(contract->operands[j].name, plan->operand) == 0) {
@@ -79,7 +138,7 @@ static enum status check_operand(const struct inject_plan *plan, const struct in
             add_names(&list, &contract->operands[j].name, 1);
         }
     }
-    if (!plan->op[0]) {
+    if (!op[0]) {
         text_release(&list);
         return error_set(
             err, STATUS_USAGE,
@@ -88,6 +147,25 @@ static enum status check_operand(const struct inject_plan *plan, const struct in
             plan->operand);
     }
     return refuse(&list, "operand", plan->operand, "", err);
+}
+
+/* Keys that say nothing of this fault, or that no call of it has. */
+static enum status check_keys(const struct inject_plan *plan, const struct inject_stage *stage,
+                              struct error *err)
+{
+    if (plan->limit_ms && plan->fault != INJECT_LOST_WAKEUP)
+        return error_set(err, STATUS_USAGE, "inject: ms: expected with lost-wakeup, found with %s",
+                         inject_fault_name(plan->fault));
+    if (plan->fault == INJECT_DOUBLE_FREE && (plan->layer >= 0 || plan->step >= 0))
+        return error_set(err, STATUS_USAGE,
+                         "inject: double-free: expected no %s: buffers are destroyed in none",
+                         plan->layer >= 0 ? "layer" : "step");
+    if (plan->run >= 0 && stage->no_runs)
+        return error_set(err, STATUS_USAGE,
+                         "inject: run: found %d, expected none: only an audit numbers its "
+                         "iterations",
+                         (int)plan->run);
+    return STATUS_OK;
 }
 
 static enum status check_tensor(const struct inject_plan *plan, const struct inject_stage *stage,
@@ -122,6 +200,7 @@ enum status inject_check(const struct inject_plan *plan, const struct inject_sta
 {
     TRY(check_op(plan, stage, err));
     TRY(check_operand(plan, stage, err));
+    TRY(check_keys(plan, stage, err));
     TRY(check_number("layer", plan->layer, 0, stage->layer_count, err));
     TRY(check_number("step", plan->step, 0, stage->step_limit, err));
     TRY(check_number("run", plan->run, 1, stage->run_count, err));

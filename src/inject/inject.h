@@ -94,10 +94,11 @@ struct inject_stage {
     uint64_t layer_count;
     uint64_t step_limit; /* no iteration has more steps */
     uint64_t run_count;  /* iterations */
+    bool no_runs;        /* iterations have no numbers here: a plan cannot name one */
 };
 
 /* STATUS_USAGE, with what there is, where the plan names an op, operand, layer, step, run or tensor
- * that is not there. */
+ * that is not there, or puts together what no call has: its fault would never be planted. */
 MUST_CHECK enum status inject_check(const struct inject_plan *plan,
                                     const struct inject_stage *stage, struct error *err);
 

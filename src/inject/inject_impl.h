@@ -84,6 +84,10 @@ struct inject {
     pthread_cond_t released;
 };
 
+/* Can this kind of call carry the fault at all? Which one does is the plan's. */
+bool inject_carries(enum inject_fault fault, enum event_kind kind);
+/* Can the fault be in this operand: it is the one that the plan or the fault names, or suits? */
+bool inject_operand_fits(const struct inject_plan *plan, const struct device_operand_rule *rule);
 /* With the lock held: does the plan mean this call? */
 bool inject_fits(const struct inject *inject, const char *op, const struct event_scope *scope);
 /* With the lock held: notes it as planted here. operand -1: none; contract NULL: no launch. */

@@ -1,7 +1,53 @@
-/* match.c - which call a plan means, and which operand of it. With the lock held. */
+/* match.c - which call a plan means, and which operand of it. Whatever takes the planter is called
+ * with its lock held. */
 #include "inject/inject_impl.h"
 
 #include <string.h>
+
+static bool is_launch_fault(enum inject_fault fault)
+{
+    return fault <= INJECT_DEAD_HANDLE || fault == INJECT_EARLY_FREE ||
+           fault == INJECT_FREE_WHILE_QUEUED || fault == INJECT_TWO_STREAMS ||
+           fault == INJECT_SKIPPED_LAUNCH || fault == INJECT_UNINITIALISED_READ ||
+           fault == INJECT_STALE_GRAPH;
+}
+
+static bool call_can_carry(enum inject_fault fault, enum event_kind kind)
+{
+    switch (fault) {
+    case INJECT_VIEW_PAST_END:
+        return kind == EVENT_COPY_IN || kind == EVENT_COPY_OUT || kind == EVENT_FILL;
+    case INJECT_SIZE_BEYOND_VIEW:
+    case INJECT_SLOT_REWRITTEN:
+        return kind == EVENT_COPY_IN;
+    case INJECT_FREED_STAGING:
+    case INJECT_DOUBLE_RELEASE:
+    case INJECT_OVERLAPPING_D2H:
+    case INJECT_OVERLAPPING_COPIES:
+        return kind == EVENT_COPY_OUT;
+    case INJECT_SKIPPED_WAIT:
+        return kind == EVENT_MARK_WAIT;
+    case INJECT_LOST_WAKEUP:
+        return kind == EVENT_COPY_OUT || kind == EVENT_MARK_RECORD;
+    case INJECT_DOUBLE_FREE:
+        return kind == EVENT_BUFFER_DESTROY;
+    default:
+        return is_launch_fault(fault) && kind == EVENT_LAUNCH;
+    }
+}
+
+bool inject_carries(enum inject_fault fault, enum event_kind kind)
+{
+    const struct inject_row *row = inject_row(fault);
+    switch (row->where) {
+    case INJECT_IN_LAUNCH:
+        return kind == EVENT_LAUNCH || (fault == INJECT_MEMORY_VANISHED && kind == EVENT_COPY_OUT);
+    case INJECT_IN_COPY:
+        return strcmp(event_kind_name(kind), row->op) == 0;
+    default:
+        return call_can_carry(fault, kind);
+    }
+}
 
 bool inject_fits(const struct inject *inject, const char *op, const struct event_scope *scope)
 {
@@ -58,16 +104,17 @@ static bool suits(enum inject_fault fault, const struct device_operand_rule *rul
     }
 }
 
+bool inject_operand_fits(const struct inject_plan *plan, const struct device_operand_rule *rule)
+{
+    const char *wanted = plan->operand[0] ? plan->operand : inject_row(plan->fault)->operand;
+    return wanted[0] ? strcmp(wanted, rule->name) == 0 : suits(plan->fault, rule);
+}
+
 int inject_operand(const struct inject *inject, const struct device_contract *contract,
                    const bool *present)
 {
-    const char *wanted = inject->plan.operand[0] ? inject->plan.operand
-                                                 : inject_row(inject->plan.fault)->operand;
-    for (int i = 0; i < contract->operand_count; i++) {
-        const struct device_operand_rule *rule = &contract->operands[i];
-        if (present[i] &&
-            (wanted[0] ? strcmp(wanted, rule->name) == 0 : suits(inject->plan.fault, rule)))
+    for (int i = 0; i < contract->operand_count; i++)
+        if (present[i] && inject_operand_fits(&inject->plan, &contract->operands[i]))
             return i;
-    }
     return -1;
 }

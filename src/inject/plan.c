@@ -47,40 +47,53 @@ static enum status set_text(const char *key, const char *value, char *field, siz
     return STATUS_OK;
 }
 
-/* "key=value", ended by NUL. */
-static enum status set_key(struct inject_plan *plan, char *pair, struct error *err)
+static enum status note_key(const char *key, uint32_t *seen, struct error *err)
+{
+    static const char *const keys[] = { "layer", "step", "run", "op", "operand", "tensor", "ms" };
+    for (uint32_t i = 0; i < COUNT_OF(keys); i++) {
+        if (strcmp(keys[i], key) != 0)
+            continue;
+        if (*seen & 1u << i)
+            return error_set(err, STATUS_USAGE, "inject: found '%s' twice", key);
+        *seen |= 1u << i;
+        return STATUS_OK;
+    }
+    return error_set(err, STATUS_USAGE,
+                     "inject: expected layer, step, run, op, operand, tensor or ms, found '%s'",
+                     key);
+}
+
+/* "key=value", ended by NUL. seen: a bit for each key of the plan so far. */
+static enum status set_key(struct inject_plan *plan, char *pair, uint32_t *seen, struct error *err)
 {
     char *equals = strchr(pair, '=');
     if (!equals || equals[1] == '\0')
         return error_set(err, STATUS_USAGE, "inject: expected KEY=VALUE, found '%s'", pair);
     *equals = '\0';
     const char *value = equals + 1;
+    TRY(note_key(pair, seen, err));
     if (strcmp(pair, "layer") == 0)
         return set_number(pair, value, &plan->layer, err);
     if (strcmp(pair, "step") == 0)
         return set_number(pair, value, &plan->step, err);
     if (strcmp(pair, "run") == 0)
         return set_number(pair, value, &plan->run, err);
-    if (strcmp(pair, "ms") == 0) {
-        int32_t limit;
-        TRY(set_number(pair, value, &limit, err));
-        plan->limit_ms = (uint32_t)limit;
-        return STATUS_OK;
-    }
     if (strcmp(pair, "op") == 0)
         return set_text(pair, value, plan->op, sizeof(plan->op), err);
     if (strcmp(pair, "operand") == 0)
         return set_text(pair, value, plan->operand, sizeof(plan->operand), err);
     if (strcmp(pair, "tensor") == 0)
         return set_text(pair, value, plan->tensor, sizeof(plan->tensor), err);
-    return error_set(err, STATUS_USAGE,
-                     "inject: expected layer, step, run, op, operand, tensor or ms, found '%s'",
-                     pair);
+    int32_t limit;
+    TRY(set_number(pair, value, &limit, err));
+    plan->limit_ms = (uint32_t)limit;
+    return STATUS_OK;
 }
 
 enum status inject_parse(const char *text, struct inject_plan *ret_plan, struct error *err)
 {
     struct inject_plan plan = { .layer = -1, .step = -1, .run = -1 };
+    uint32_t seen = 0;
     size_t length = strcspn(text, "@");
     TRY(find_fault(text, length, &plan.fault, err));
     const char *at = text[length] ? text + length + 1 : text + length;
@@ -94,8 +107,11 @@ enum status inject_parse(const char *text, struct inject_plan *ret_plan, struct 
                              "inject: expected a short KEY=VALUE, found '%.40s...'", at);
         memcpy(pair, at, pair_length);
         pair[pair_length] = '\0';
-        TRY(set_key(&plan, pair, err));
-        at += pair_length + (at[pair_length] == ',');
+        TRY(set_key(&plan, pair, &seen, err));
+        at += pair_length;
+        if (*at == ',' && *++at == '\0')
+            return error_set(err, STATUS_USAGE,
+                             "inject: expected KEY=VALUE after ',', found nothing");
     }
     *ret_plan = plan;
     return STATUS_OK;

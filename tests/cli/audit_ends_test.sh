@@ -26,6 +26,10 @@ refused wild-pointer@op=foo "op: found 'foo', expected one of: embed"
 refused rope-position@step=9999 "step: found 9999, expected 0 to"
 refused nan-output@tensor=logit "tensor: found 'logit', expected one of: indices"
 refused bad-index@op=rope,operand=what "operand: found 'what', expected one of:"
+refused rope-position@layer=2,step=60 "step: found 60, expected 0 to"
+refused flipped-bit@op=rope "flipped-bit cannot be in rope; expected op to be one of: copy-out"
+refused nan-output@op=copy-out "nan-output cannot be in copy-out; expected op to be one of: embed"
+refused rope-position@layer=2,layer=3 "found 'layer' twice"
 # The list of tensors has every label that a call of the model carries.
 expect_exit 2 "${audit[@]}" --matrix B:audit:1 --inject nan-output@tensor=logit
 cp "$captured/err" "$captured/refusal"
@@ -44,13 +48,13 @@ sys.exit(not seen or bool(seen - listed))
 END
 [ "$(find artifacts -mindepth 2 -maxdepth 2 | wc -l)" -eq "$before" ] || fail "expected no folder"
 # What may exist, and no call fitted: its row decides nothing, whatever else was looked at.
-expect_exit 4 "${audit[@]}" --matrix B:audit:20 --inject rope-position@layer=2,step=60
-expect_stdout "PLANTED FAULT: rope-position@layer=2,step=60"
+expect_exit 4 "${audit[@]}" --matrix B:audit:20 --inject rope-position@layer=2,tensor=logits
+expect_stdout "PLANTED FAULT: rope-position@layer=2,tensor=logits"
 expect_stdout "never fired"
 expect_summary "'never planted' in j['rows'][0]['missing'] and j['rows'][0]['result'] == 'inconclusive'"
 expect_summary "j['outcome'] == 'INCONCLUSIVE' and j['planted_fault']['fired'] is False"
-grep -q "PLANTED FAULT.*rope-position@layer=2,step=60" "$(newest)/report.en.md" || fail "expected a banner"
-grep -q "FALLO INYECTADO.*rope-position@layer=2,step=60" "$(newest)/report.es.md" || fail "expected a banner"
+grep -q "PLANTED FAULT.*rope-position@layer=2,tensor=logits" "$(newest)/report.en.md" || fail "expected a banner"
+grep -q "FALLO INYECTADO.*rope-position@layer=2,tensor=logits" "$(newest)/report.es.md" || fail "expected a banner"
 grep -q "PLANTED FAULT" "$(newest)/report.html" || fail "expected a banner"
 
 # ---- Seen, and not what did it -----------------------------------------------------------------

@@ -71,4 +71,10 @@ expect_exit 3 "$GRETA" bench -m nothing.gguf
 # A fault that no call can carry is refused.
 expect_exit 2 "$GRETA" bench -p 4 -n 2 -r 1 --inject rope-position@layer=99
 expect_stderr "layer: found 99, expected 0 to"
+expect_exit 2 "$GRETA" bench -p 4 -n 2 -r 1 --inject rope-position@step=9999
+expect_stderr "step: found 9999, expected 0 to"
+expect_exit 2 "$GRETA" bench -p 4 -n 2 -r 1 --inject flipped-bit@op=rope
+expect_stderr "flipped-bit cannot be in rope"
+expect_exit 2 "$GRETA" bench -p 4 -n 2 -r 1 --inject unequal-runs@run=2
+expect_stderr "run: found 2, expected none"
 finish

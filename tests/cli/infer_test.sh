@@ -157,6 +157,10 @@ expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --seed 4294967295
 expect_one_line_error "--seed: expected a whole number from -2147483648 to 2147483647, found '4294967295'"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --inject nonsense
 expect_one_line_error "bad-index"
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --inject bad-index@layer=1,layer=1
+expect_one_line_error "found 'layer' twice"
+expect_exit 2 "$GRETA" infer -m tiny.gguf -p x --inject nan-output@op=copy-out
+expect_one_line_error "nan-output cannot be in copy-out"
 
 # ---- A planted fault is named, not where it was seen -------------------------------------------
 expect_exit 1 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n 9 \

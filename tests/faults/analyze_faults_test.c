@@ -178,7 +178,7 @@ static enum status analyse_file(void *context, struct error *err)
 static enum status analyse_live(void *context, struct error *err)
 {
     struct scene *scene = context;
-    struct analyze_options options = { .level = AUDIT_LOG };
+    struct analyze_options options = { .level = AUDIT_GUARD };
     struct flight *flight;
     struct analyze_live *live = NULL;
     struct analyzer *analyzer = NULL;

@@ -173,6 +173,10 @@ static void test_parse(void **state)
         { "bad-index@layer=-1", "whole number" },
         { "bad-index@step=99999999999", "whole number" },
         { "bad-index@where=3", "expected layer, step" },
+        { "bad-index@layer=1,layer=2", "'layer' twice" },
+        { "lost-wakeup@ms=1,op=copy-out,ms=1", "'ms' twice" },
+        { "bad-index@layer=1,", "after ','" },
+        { "bad-index@layer=1,,step=2", "KEY=VALUE" },
         { "bad-index@op=a-name-that-is-far-too-long-for-an-op", "fewer than" },
     };
     struct inject_plan plan;

@@ -7,11 +7,18 @@
 #include <string.h>
 
 static const struct device_contract rope = {
-    .name = "rope", .operand_count = 2, .operands = { { .name = "q" }, { .name = "positions" } }
+    .name = "rope",
+    .operand_count = 2,
+    .operands = { { .name = "q", .mode = EVENT_READ, .dtype_bits = UINT64_C(1) << DTYPE_F32 },
+                  { .name = "positions",
+                    .mode = EVENT_READ,
+                    .dtype_bits = UINT64_C(1) << DTYPE_I32 } }
 };
-static const struct device_contract add = { .name = "add",
-                                            .operand_count = 1,
-                                            .operands = { { .name = "x" } } };
+static const struct device_contract add = {
+    .name = "add",
+    .operand_count = 1,
+    .operands = { { .name = "x", .mode = EVENT_WRITE, .dtype_bits = UINT64_C(1) << DTYPE_F32 } }
+};
 static const struct device_contract *const contracts[] = { &rope, &add };
 static const char *const labels[] = { "logits", "rope_qk" };
 static const char *const more[] = { "streams.best" };
@@ -54,6 +61,29 @@ static void what_is_not_there_is_refused(void **state)
         { "unequal-runs@run=0", "run: found 0, expected 1 to 8" },
         { "bad-index@op=rope,operand=x", "operand: found 'x', expected one of: q, positions" },
         { "bad-index@operand=nothing", "name the op to see which it has" },
+        /* What no call has. */
+        { "flipped-bit@op=rope",
+          "flipped-bit cannot be in rope; expected op to be one of: copy-out" },
+        { "flipped-bit@op=copy-in", "flipped-bit cannot be in copy-in; expected op to be one of" },
+        { "nan-output@op=copy-out",
+          "nan-output cannot be in copy-out; expected op to be one of: add" },
+        { "nan-output@op=rope", "nan-output cannot be in rope; expected op to be one of: add" },
+        { "bad-index@op=add", "bad-index cannot be in add; expected op to be one of: rope" },
+        { "rope-position@op=add",
+          "rope-position cannot be in add; expected op to be one of: rope" },
+        { "wild-pointer@op=launch", "op: found 'launch', expected one of: rope, add" },
+        { "double-free@op=add", "expected op to be one of: buffer-destroy" },
+        { "skipped-wait@op=copy-out", "expected op to be one of: mark-wait" },
+        { "flipped-bit@operand=q", "operand: found 'q', expected none" },
+        { "memory-vanished@op=copy-out,operand=q", "operand: found 'q', expected none" },
+        { "rope-position@operand=x", "operand: found 'x', expected one of: q, positions" },
+        { "bad-index@ms=5", "ms: expected with lost-wakeup, found with bad-index" },
+        { "double-free@layer=1", "double-free: expected no layer" },
+        { "memory-vanished@op=copy-out", NULL },
+        { "lost-wakeup@op=mark-record,ms=5", NULL },
+        { "double-free@op=buffer-destroy", NULL },
+        { "view-past-end@op=fill", NULL },
+        { "nan-output@op=rope,operand=q", NULL },
         { "nan-output@tensor=logit",
           "tensor: found 'logit', expected one of: logits, rope_qk, streams.best, or a weight" },
     };
@@ -79,11 +109,37 @@ static void what_is_not_known_is_not_checked(void **state)
     CHECK_OK(inject_check(&plan, &unknown, &err), &err);
 }
 
+/* Every fault by itself is a plan, in a stage with an op for each. */
+static void every_fault_alone_is_fine(void **state)
+{
+    (void)state;
+    for (int fault = 0; fault < INJECT_FAULT_COUNT; fault++) {
+        struct inject_plan plan;
+        struct error err;
+        CHECK_OK(inject_parse(inject_fault_name((enum inject_fault)fault), &plan, &err), &err);
+        CHECK_OK(inject_check(&plan, &stage, &err), &err);
+    }
+}
+
+static void iterations_have_numbers_only_in_audits(void **state)
+{
+    (void)state;
+    struct inject_stage alone = stage;
+    struct inject_plan plan;
+    struct error err;
+    alone.no_runs = true;
+    CHECK_OK(inject_parse("rope-position@run=1", &plan, &err), &err);
+    CHECK_FAILS(inject_check(&plan, &alone, &err), STATUS_USAGE, &err);
+    assert_non_null(strstr(err.text, "run: found 1, expected none"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_there_is_refused),
         cmocka_unit_test(what_is_not_known_is_not_checked),
+        cmocka_unit_test(every_fault_alone_is_fine),
+        cmocka_unit_test(iterations_have_numbers_only_in_audits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
