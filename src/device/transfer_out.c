@@ -148,10 +148,14 @@ enum status device_ticket_redeem(struct device *device, struct device_ticket tic
     call_init(&call, device, EVENT_TICKET_REDEEM, site);
     call.event.ticket.ticket = ticket.index;
     call.event.ticket.generation = (uint16_t)ticket.generation;
-    TRY(call_check_lost(&call, "copy out", err));
     struct staging_slot *slot = staging_find(device, ticket);
-    if (!slot)
+    if (!slot) {
+        TRY(call_check_lost(&call, "copy out", err));
         return refuse_ticket(&call, ticket, "redeem", err);
+    }
+    /* The runtime is asked about a copy that was queued, also if the device was lost meanwhile: the
+     * answer is the same whether the fault came before this call or during it. */
+    call.what = "copy out";
     bool waits = device->options.d2h_mode != DEVICE_D2H_PLAIN;
     call.event.cause_id = slot->event_id;
     call.event.ticket.bytes = slot->bytes;

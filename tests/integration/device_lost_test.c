@@ -214,7 +214,9 @@ static void test_entry(void **state)
     if (pending) {
         assert_ptr_equal(strstr(lab->err.text, entry->words), lab->err.text);
         assert_int_equal(scene.last.kind, entry->kind);
-        assert_int_equal(scene.last.outcome, unnoticed ? EVENT_FAILED : EVENT_REFUSED);
+        /* A redeem asks about a copy that was queued before the loss; greta refuses the others. */
+        bool asks = unnoticed || entry->kind == EVENT_TICKET_REDEEM;
+        assert_int_equal(scene.last.outcome, asks ? EVENT_FAILED : EVENT_REFUSED);
         assert_true(scene.last.cause_id != 0);
     }
     if (unnoticed) {
