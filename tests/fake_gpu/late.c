@@ -68,29 +68,51 @@ void late_place_mark(struct late_queue *queue, struct late_mark *ret_mark)
 
 static void do_until(struct late_queue *queue, uint64_t place);
 
-static void do_one(struct late_queue *queue)
+static struct late_work *take_first(struct late_queue *queue)
 {
     struct late_work *item = queue->first;
     queue->first = item->next;
     if (!queue->first)
         queue->last = NULL;
     queue->done++;
-    if (item->run) {
-        item->run(item->work);
-    } else {
-        queue->waits++;
-        if (item->mark.queue)
-            do_until(item->mark.queue, item->mark.place);
+    return item;
+}
+
+/* The wait stays the first of its queue until the mark is reached: what comes after it must not run
+ * before. Reaching the mark may have needed this queue too, which then has passed the wait. */
+static void pass_wait(struct late_queue *queue)
+{
+    const struct late_work *wait = queue->first;
+    struct late_mark mark = wait->mark;
+    bool was_waiting = queue->is_waiting;
+    queue->is_waiting = true;
+    if (mark.queue)
+        do_until(mark.queue, mark.place);
+    queue->is_waiting = was_waiting;
+    if (queue->first != wait)
+        return;
+    queue->waits++;
+    free(take_first(queue));
+}
+
+static void do_one(struct late_queue *queue)
+{
+    if (!queue->first->run) {
+        pass_wait(queue);
+        return;
     }
+    struct late_work *item = take_first(queue);
+    item->run(item->work);
     free(item->work);
     free(item);
 }
 
-/* Some work of queues that nobody waits for. */
+/* Some work of queues that the caller does not wait for. A queue that waits for a mark is left
+ * alone: its next item comes after the mark. */
 static void do_others(void)
 {
     for (struct late_queue *other = queues; other; other = other->next)
-        while (other->first && adverse_chance(3))
+        while (!other->is_waiting && other->first && adverse_chance(3))
             do_one(other);
 }
 

@@ -10,7 +10,8 @@
 struct late_queue {
     struct late_work *first, *last;
     uint64_t given, done;
-    uint64_t waits; /* so far: of the queue for a mark, and of the host for the queue */
+    uint64_t waits;          /* so far: of the queue for a mark, and of the host for the queue */
+    bool is_waiting;         /* its first item is a wait for a mark that has not been reached */
     struct late_queue *next; /* of all: a queue is never freed, marks may name it */
 };
 
