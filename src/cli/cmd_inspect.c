@@ -185,7 +185,7 @@ static void emit_tensors(struct emit *emit, const struct gguf_file *file)
 /* The memory that greta infer would take on the host, for one sequence. */
 static void emit_memory(struct emit *emit, const struct model_report *report, uint32_t context)
 {
-    struct ops ops = { .host_path = cpu_path_best() };
+    struct ops ops = ops_for_planning(cpu_path_best());
     struct engine_options engine_options = { .context = context, .kv_dtype = DTYPE_F16 };
     struct engine_plan plan;
     struct error err;

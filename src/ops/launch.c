@@ -10,6 +10,11 @@
 
 /* ---- Loading -------------------------------------------------------------------------------- */
 
+struct ops ops_for_planning(enum cpu_path host_path)
+{
+    return (struct ops){ .host_path = host_path, .backend = &ops_host_backend };
+}
+
 enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_path,
                      struct error *err)
 {
@@ -24,7 +29,8 @@ enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_
                          "kernels: expected a path this processor has, found %s",
                          cpu_path_name(path));
     TRY(device_module_load(device, host_kernels_image(path), DEVICE_HERE, err));
-    *ops = (struct ops){ .device = device, .host_path = path, .backend = &ops_host_backend };
+    *ops = ops_for_planning(path);
+    ops->device = device;
     return STATUS_OK;
 }
 

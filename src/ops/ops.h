@@ -74,6 +74,9 @@ struct ops {
     const struct ops_watch *watch; /* may be NULL; set by the owner before the first launch */
 };
 
+/* The ops of a host without a device: they answer how much memory is needed, and launch nothing. */
+struct ops ops_for_planning(enum cpu_path host_path);
+
 /* Loads the best kernels of this device. host_path may be lower, for comparison; CPU_PATH_COUNT
  * means the best. STATUS_UNSUPPORTED for a path that this processor does not have. */
 MUST_CHECK enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_path,
