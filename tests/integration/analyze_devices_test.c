@@ -227,6 +227,7 @@ static void test_file(void **state)
     close_scene(&scene);
 }
 
+#ifndef RACES_ARE_REPORTED /* ThreadSanitizer finds the planted one too */
 /* The mark of the same number that the first device waited for orders nothing on the second. */
 static void test_missing_wait(void **state)
 {
@@ -248,6 +249,8 @@ static void test_missing_wait(void **state)
         close_scene(&scene);
     }
 }
+
+#endif
 
 /* Reports tell apart what is alike on two devices. */
 static void check_report(const struct finding *finding)
@@ -306,7 +309,9 @@ int main(int argument_count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clean),
         cmocka_unit_test(test_file),
+#ifndef RACES_ARE_REPORTED
         cmocka_unit_test(test_missing_wait),
+#endif
         cmocka_unit_test(test_fault_on_the_second),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
