@@ -1,5 +1,6 @@
 # audit_lines_test.sh - the lines on copies that the first audits printed, field for field; START is
-# written before the copy; after FATAL the run ends in order. And --audit: recorded, analysed, told.
+# written before the copy; after FATAL the run ends in order. With --audit, the run is
+# recorded, analysed and reported.
 source "$(dirname "$0")/lib.sh"
 
 expect_exit 0 "$GRETA" synth --shape tiny --type q8_0 --seed 3 --out tiny.gguf

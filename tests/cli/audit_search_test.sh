@@ -30,8 +30,8 @@ expect_exit 1 "${search[@]}" --level log --inject nan-output@op=rope,layer=2,ste
 expect_summary "j['outcome'] == 'ROOT_CAUSE' and j['search']['result'] == 'culprit'"
 expect_json "$root['cause']['op'] == 'rope' and $root['cause']['layer'] == 2 and $root['cause']['step'] == 1"
 expect_json "sum(f['hypothesis'] == 'numeric' and f['attribution'] == 'culprit' for f in j['findings']) == 1"
-# In rows that are packed, which nothing scans, and not in the plain ones beside them: the product that reads them is not
-# to blame, and is not blamed.
+# The NaN is in packed rows, which nothing scans, and not in the plain ones next to them. The matmul that reads them is
+# not to blame, and is not blamed.
 expect_exit 1 "${search[@]}" --level log --inject nan-output@op=attention,operand=packed,layer=2,step=1 -- -n 3
 expect_summary "$root['cause']['op'] == 'attention' and $root['cause']['layer'] == 2 and $root['cause']['step'] == 1"
 expect_json "not any(f['attribution'] == 'culprit' and f['cause']['op'] != 'attention' for f in j['findings'])"

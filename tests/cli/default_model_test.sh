@@ -1,5 +1,5 @@
-# default_model_test.sh - the model that comes with greta: found from the program's own place, in a
-# build folder and installed, and told where it is missing.
+# default_model_test.sh - the model that comes with greta: it is found from the program's own
+# place, in a build folder and installed, and a message says where it was looked for.
 source "$(dirname "$0")/lib.sh"
 model=$GRETA_SOURCE/models/greta-stories-14m-q8_0.gguf
 

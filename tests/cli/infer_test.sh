@@ -86,7 +86,7 @@ PYTHON
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p "Once upon a time" --greedy -n -1 -c 30 --ignore-eos
 expect_stderr "Ended: context"
 
-# More context than the model was made for is given, and told.
+# More context than the model was made for is given, with a warning.
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p x --greedy -n 1 -c 100000
 expect_stderr "--ctx-size 100000: the model was made for"
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p x --greedy -n 1 -c 64

@@ -54,11 +54,11 @@ expect_stderr "verdict: INCONCLUSIVE"
 clean reset
 found after-reset "CONFIRMED use-after-free: cuMemcpyDtoH" "freed by cuDevicePrimaryCtxReset"
 
-# Whichever call is the first to be told of a fault.
+# A fault is found whichever call reports it first.
 found fault-at-free "CONFIRMED kernel-fault: out_of_bounds" "later at cuMemFree"
 
 # Where CUPTI is found if it is not named: on the library path, in a toolkit that the environment
-# names, beside the program's own CUDA runtime.
+# names, next to the program's own CUDA runtime.
 expect_exit 0 trace -- "$program" nothing
 expect_stderr "verdict: CLEAN"
 mkdir -p driver toolkit/extras/CUPTI/lib64 beside

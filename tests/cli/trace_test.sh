@@ -62,7 +62,7 @@ expect_stderr "launch 3)"
 expect_stderr "verdict: ROOT_CAUSE"
 [ "$(grep -c 'err of fault' "$captured/err")" -eq 1 ] || fail "expected the rerun's output elsewhere"
 
-# However it ends there is a report, and who started us sees the same end.
+# However the program ends there is a report, and greta's caller sees the same exit status.
 expect_exit 139 trace -- "$program" crash
 expect_stderr "end of the program: aborted by signal 11 (SIGSEGV)"
 expect_stderr "verdict: INCONCLUSIVE"
@@ -107,7 +107,7 @@ expect_exit 2 trace --error-exitcode 256 -- "$program"
 expect_exit 2 trace --inconclusive-exitcode 256 -- "$program"
 expect_stderr "--inconclusive-exitcode: expected 0 to 255, found 256"
 
-# A gate that has looked at nothing does not pass; one that is told what to do does that.
+# A gate that has looked at nothing does not pass, unless an option says which status to return.
 expect_exit 4 trace --error-exitcode 99 -- "$program" no-gpu
 expect_stderr "no GPU call was seen"
 expect_stderr "exit status 4: a verdict was asked for and nothing was looked at"

@@ -1,6 +1,6 @@
-/* adverse.h - a GPU that makes it hard to say what ran: FAKE_GPU_ADVERSE=SEED, beside
- * FAKE_GPU_LATE. Streams are done in an order of their own, also those that nobody waits for, and a
- * kernel that faults may have left no crumb: others of its blocks ran before the first one, or it
+/* adverse.h - a GPU that makes it hard to say what ran: FAKE_GPU_ADVERSE=SEED, together
+ * with FAKE_GPU_LATE. Streams run in an order of their own, also without a wait, and a kernel that
+ * faults may have left no crumb: others of its blocks ran before the first one, or it
  * began before the kernels before it had ended, which then have left none either. Never more than
  * the chip allows. */
 #ifndef GRETA_TESTS_FAKE_GPU_ADVERSE_H
@@ -13,7 +13,7 @@
 #define ADVERSE_KERNELS 4u
 
 /* The crumbs of a stream as they were before each of its last kernels; a wait or a copy is where
- * that begins anew. */
+ * that begins again. */
 struct adverse_trail {
     uint64_t words[ADVERSE_KERNELS][3]; /* entered, finished, node */
     uint32_t count;

@@ -156,7 +156,7 @@ static void run_fiber(void)
     if (only_early)
         fail("a thread ended without waiting for the kernel before it");
     if (now->product_count)
-        fail("a thread ended with products under way");
+        fail("a thread ended with multiply-adds under way");
     yield(FIBER_DONE);
     abort();
 }
@@ -249,12 +249,12 @@ void emulator_note_read(const void *bytes)
         early_digest += device_digest_word(words[i], early_digest + now->view.thread);
 }
 
-/* ---- Products under way -------------------------------------------------------------------- */
+/* ---- Multiply-adds under way ----------------------------------------------------------------- */
 
 void emulator_product_begin(struct emulator_product *product, uint32_t bytes)
 {
     if (now->product_count == PRODUCT_LIMIT || bytes > PRODUCT_BYTES)
-        fail("too many products under way");
+        fail("too many multiply-adds under way");
     product->began_with = product->digest(product);
     memcpy(now->products[now->product_count++], product, bytes);
 }
@@ -264,7 +264,7 @@ void emulator_product_wait(uint32_t pending)
     while (now->product_count > pending) {
         struct emulator_product *product = (void *)now->products[0];
         if (product->digest(product) != product->began_with)
-            fail("what a product is made of changed before it was waited for");
+            fail("an operand of a multiply-add changed before it was waited for");
         product->multiply(product);
         now->product_count--;
         memmove(now->products[0], now->products[1], (size_t)now->product_count * PRODUCT_BYTES);

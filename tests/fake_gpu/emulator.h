@@ -50,13 +50,13 @@ void emulator_copy_wait(uint32_t pending);
 void emulator_early_wait(void);
 /* 16 bytes were read. */
 void emulator_note_read(const void *bytes);
-/* warpgroup.h: what a product under way begins with. digest: of its operands as they are now. */
+/* The head of a multiply-add under way (warpgroup.h). digest: of its operands as they are now. */
 struct emulator_product {
     uint64_t (*digest)(const struct emulator_product *product);
     void (*multiply)(const struct emulator_product *product);
     uint64_t began_with;
 };
-/* The product is copied: `bytes` of it. */
+/* Copies the multiply-add, `bytes` in all. */
 void emulator_product_begin(struct emulator_product *product, uint32_t bytes);
 /* Does those that are waited for, in order, if their operands have not changed. */
 void emulator_product_wait(uint32_t pending);

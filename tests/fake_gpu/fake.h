@@ -30,7 +30,7 @@ EXPORT int fake_cuda_left(void);
 /* ---- fake_cuda.c ---------------------------------------------------------------------------- */
 
 extern pthread_mutex_t fake_lock; /* held while work is done */
-extern CUresult fake_sticky;      /* an illegal access of a kernel, told by every call behind it */
+extern CUresult fake_sticky;      /* a kernel's illegal access; every later call returns it */
 
 int fake_number(const char *variable, int otherwise);
 int fake_chip(void); /* compute capability, times ten */

@@ -1,6 +1,6 @@
 /* fake_cuda.c - a libcuda.so.1 for tests: the calls of cuda_api.def, and what tests/hip_over_cuda
  * needs beyond them, on a processor. Here are the device, streams and events, and what a test may
- * ask of it all; fake_memory.c has memory, which is mapped memory with unmapped pages beside it,
+ * ask of it all; fake_memory.c has memory, which is mapped memory between unmapped pages,
  * fake_work.c kernels, which run in the emulator, copies and graphs. Work is done when it is given,
  * or when it is waited for (late.h). An illegal access of a kernel becomes error 700, which stays,
  * as on a real device. */
@@ -17,9 +17,9 @@ CUresult fake_sticky;
  */
 
 /* FAKE_GPU_PROCESSORS: how many processors the device has (default: 2). FAKE_GPU_MIB: how much
- * memory (default: 4096). FAKE_GPU_LEFT: a file that is told, at the end of the process, what was
+ * memory (default: 4096). FAKE_GPU_LEFT: a file that lists, at the end of the process, what was
  * made and not given back. FAKE_GPU_IDLE: kernels do nothing and inspections find nothing, a graph
- * takes so many microseconds: to measure what the host does beside them. FAKE_GPU_LATE: late.h.
+ * takes so many microseconds: to measure what the host does meanwhile. FAKE_GPU_LATE: late.h.
  * FAKE_GPU_CHIP: its compute capability, times ten (default: 90). FAKE_GPU_EARLY: the kernels of a
  * graph all begin before the first has done anything: what one reads by then (load_if) must be what
  * it would read in its turn. FAKE_GPU_NO_RANGES: memory cannot be mapped into address ranges.

@@ -1,4 +1,4 @@
-/* fake_memory.c - memory of the fake driver: mapped memory with unmapped pages beside it, and what
+/* fake_memory.c - memory of the fake driver: mapped memory between unmapped pages, and what
  * the driver knows of addresses. */
 #define _GNU_SOURCE
 #include "fake.h"

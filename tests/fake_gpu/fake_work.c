@@ -65,7 +65,7 @@ long fake_idle_us(void)
     return idle;
 }
 
-/* Done at once: what is behind it must find its inspections done. */
+/* Inspections are done at once: what follows must find them done. */
 static bool is_skipped(const struct CUgraphNode_st *work)
 {
     struct gpu_inspect_params params;
@@ -102,7 +102,7 @@ static CUresult run_work(const struct CUgraphNode_st *work)
         sigaction(SIGBUS, &before_bus, NULL);
     }
     pthread_mutex_unlock(&fake_lock);
-    return 0; /* as a GPU does, it is told by a later call */
+    return 0; /* a later call reports it, as with a GPU */
 }
 
 static void run_late(void *work)
@@ -285,7 +285,7 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *statu
     return fake_sticky;
 }
 
-/* The graph itself: nobody here changes one after the other was made from it. */
+/* Returns the graph itself, since no test changes a graph after its executable was made. */
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
     *exec = (CUgraphExec)graph;

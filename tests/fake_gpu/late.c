@@ -126,7 +126,7 @@ static void do_until(struct late_queue *queue, uint64_t place)
         if (queue->done >= place)
             break;
         if (!queue->first)
-            abort(); /* a mark behind what was given */
+            abort(); /* a mark after the last work given */
         do_one(queue);
     }
 }

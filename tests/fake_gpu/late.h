@@ -25,7 +25,7 @@ bool late_wanted(void);
 void late_add_queue(struct late_queue *queue); /* all zeros */
 /* run(work), then free(work), when it is waited for. False: no memory; work is the caller's. */
 bool late_give(struct late_queue *queue, void (*run)(void *work), void *work);
-/* What is given to the queue from now on comes behind the mark. */
+/* What is given to the queue from now on comes after the mark. */
 bool late_give_wait(struct late_queue *queue, const struct late_mark *mark);
 void late_place_mark(struct late_queue *queue, struct late_mark *ret_mark);
 

@@ -135,7 +135,7 @@ result cuGraphExecMemcpyNodeSetParams(graph executable, void *node, const struct
 result cuGraphExecDestroy(graph executable);
 result cuGraphDestroy(graph made);
 
-/* Between the two libraries: who is told of calls. */
+/* Between the two libraries: who hears of calls. */
 typedef void (*fake_callback)(void *context, int32_t domain, uint32_t id, const void *data);
 void fake_driver_subscribe(fake_callback callback, void *context);
 void fake_driver_enable(uint32_t id, int on);

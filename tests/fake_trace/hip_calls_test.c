@@ -293,7 +293,7 @@ static void test_launches(void **state)
     assert_int_equal(event.access_count, 2);
     event = TOLD(hipModuleLaunchKernel(&function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, no_size));
     assert_int_equal(event.access_count, 0);
-    /* A kernel that nobody registered: its arguments are not known. */
+    /* The arguments of a kernel that was never registered are not known. */
     void *parameters[] = { &packed[0] };
     assert_true(TOLD(hipLaunchKernel(&function, one, one, parameters, 0, stream)).flags &
                 EVENT_PARTIAL);
@@ -431,8 +431,8 @@ static int close_recording(void **state)
     return 0;
 }
 
-/* What gives pointers away is not told itself: from then on work may tell the host of what is
- * before it. To be run last. */
+/* A call that gives pointers away is not recorded itself: from then on work may tell the host of
+ * what is before it. To be run last. */
 static void test_given_away(void **state)
 {
     (void)state;

@@ -136,7 +136,7 @@ static void leak(struct scene *scene)
     }
 }
 
-/* Three launches, of which the second is out of bounds; the copy is told. */
+/* Three launches, of which the second is out of bounds; the copy reports it. */
 static void fault(struct scene *scene)
 {
     launch(scene->add, scene->b, scene->a, scene->first);

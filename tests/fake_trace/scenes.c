@@ -73,7 +73,7 @@ void unregistered(struct scene *scene)
     cuMemHostUnregister(own);
 }
 
-/* As libraries do that do not know of each other: the second is told, and goes on. */
+/* As libraries do that do not know of each other: the second gets an error, and goes on. */
 void registered_twice(struct scene *scene)
 {
     static unsigned char own[BYTES];

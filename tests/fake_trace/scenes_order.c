@@ -154,7 +154,7 @@ static void nothing(void *unused)
     (void)unused;
 }
 
-/* A graph with a function of the host after the copy: who is told by it may go on. */
+/* A graph with a function of the host after the copy: a thread that it notifies may go on. */
 void graph_with_function(struct scene *scene)
 {
     graph made, executable;

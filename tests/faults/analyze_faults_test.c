@@ -91,7 +91,7 @@ static void write_events(struct scene *scene)
     script_call(&script, EVENT_DEVICE_CLOSE, EVENT_NO_STREAM, 0);
 }
 
-/* The live analysis takes ids in order and waits for holes: the events are told as they come. */
+/* The live analysis takes ids in order and waits for holes: the events are given as they come. */
 static void tell_all(const struct scene *scene, struct event_observer observer)
 {
     for (size_t i = 0; i < scene->event_count; i++) {

@@ -143,7 +143,7 @@ void *__wrap_dlsym(void *handle, const char *name)
 #define WIDTH 256u
 #define ROWS 4u
 #define REPLAYS 3
-/* Opening looks up dozens of functions at one place. Of a second vendor only the table is new. */
+/* Opening looks up dozens of functions at one place. For a second vendor only the table is new. */
 enum { DRIVER_CALLS = 2, DRIVER_CALLS_HIP = 1 };
 
 static void ignore(void *context, const struct event *event)
@@ -175,7 +175,7 @@ static enum status furnish(struct stage *stage, struct error *err)
     TRY(device_stream_create(stage->device, DEVICE_HERE, &stage->other, err));
     TRY(device_mark_create(stage->device, &stage->mark, err));
     stage->x = stage->added = stage->copy = view;
-    /* For speed only: where it cannot be had, all goes on without. */
+    /* The reserve is for speed only: where it fails, all goes on without it. */
     device_reserve(stage->device, sizeof(weights) + 4096);
     TRY(device_buffer_create(stage->device, sizeof(weights), "x", DEVICE_HERE, &stage->x.buffer,
                              err));
@@ -282,8 +282,8 @@ static void test_plain(void **state)
     sweep("plain", (struct device_options){ .staging = DEVICE_STAGING_PINNED });
 }
 
-/* Nobody listens, so buffers are cut from one allocation; slots are of large pages, and made when
- * they are wanted. */
+/* There is no observer, so buffers are cut from one allocation; slots are of large pages, and made
+ * when they are wanted. */
 static void test_unwatched(void **state)
 {
     (void)state;

@@ -13,7 +13,7 @@
 /* One site: see fail_nth.h. */
 #define CALLS 12
 
-/* Events are counted, not kept: what is told must not depend on memory. */
+/* Events are counted, not kept: what an observer gets must not depend on memory. */
 static void count_event(void *context, const struct event *event)
 {
     uint64_t *counts = context;
@@ -145,9 +145,9 @@ static enum status live(void *context, struct error *err)
     if (!status)
         status = look(&stage, scene, err);
     device_close(stage.device);
-    /* Whoever could not be made is told as not made; nobody is told as faulted. */
+    /* What could not be made is reported as not made, and nothing as faulted. */
     assert_int_equal(scene->events[EVENT_FAULT], 0);
-    /* Where every call is waited for, a replay is told as its calls. */
+    /* Where every call is waited for, a replay is reported as its calls. */
     bool serial = options.serialise;
     if (!status) {
         assert_int_equal(scene->events[EVENT_GRAPH_REPLAY], serial ? 0 : 2);

@@ -208,7 +208,7 @@ static enum status write_with(struct gguf_writer *writer, const struct scene *sc
     return status;
 }
 
-/* A file that is there is whole; one that is not has left nothing behind. */
+/* A file that is there is whole; one that is not has left no other file. */
 static enum status check_written(const struct scene *scene, enum status written, size_t files,
                                  struct error *err)
 {

@@ -3,7 +3,7 @@
 # folder with the tests (or any folder with its programs), DEVICE is cuda:0 unless it is given, STEPs are names of the
 # table's first column (default: all). Environment: MODEL_8B (a model of 8B for speeds; none: those lines are
 # skipped), STORIES (a small model to compare texts with; default: the one that comes with greta), STORIES260K (a model
-# whose texts must not differ at all; default: ../shared/models/stories260K-f32.gguf beside the repository, if it is
+# whose texts must not differ at all; default: ../shared/models/stories260K-f32.gguf next to the repository, if it is
 # there), SEED (of the random inputs; default: a new one each time), LIMIT (seconds for a step; default: 120), OUT_FOLDER
 # (where tables and logs of self-test, audit, transfers, audit-cost and memcheck are kept; default: nowhere).
 #
@@ -236,7 +236,7 @@ hip_test hip-fault gpu_fault_test overrun@op=add,layer=3
 # ---- Without enough, or none at all -------------------------------------------------------------
 used_mib() { nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -i "${device##*:}" 2>/dev/null | head -1; }
 # memory_back BEFORE: does the GPU use no more than that many MiB again (others may use some: 64 more)? It may take it a
-# moment. Says what it saw in $memory; where nobody tells how much is used, nothing is asked for.
+# moment. Says what it saw in $memory; where it is not known how much is used, nothing is asked for.
 memory_back()
 {
     local after=

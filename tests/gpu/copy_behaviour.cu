@@ -120,7 +120,7 @@ static void report(const char *what, int form, int source, int target, const cha
     fflush(stdout);
 }
 
-/* Work of the stream before the call, and marks behind it and behind the call. */
+/* Work of the stream before the call, and marks after that work and after the call. */
 struct probe {
     cudaStream_t stream;
     cudaEvent_t before;

@@ -100,7 +100,7 @@ APART static void copy_unordered(struct work *work, int wait)
     check(hipStreamSynchronize(work->other), "sync");
 }
 
-/* What is next behind this program does not depend on who watches it. */
+/* The next library after this program does not depend on who watches it. */
 static void check_next(void)
 {
     hipError_t (*linked)(void **, size_t) = hipMalloc;

@@ -126,7 +126,7 @@ static const struct {
     { "trap", DEFECT_TRAP, true, HYPOTHESIS_BAD_POINTER, "gather", 2 },
     { "fault", DEFECT_FAULT, true, HYPOTHESIS_KERNEL_FAULT, "poke", 2 },
 #ifndef RACES_ARE_REPORTED /* ThreadSanitizer finds the planted ones too */
-    /* The stray launch is behind what its stream had waited for: the next one races with it. */
+    /* The stray launch comes after what its stream had waited for: the next one races with it. */
     { "race", DEFECT_RACE, false, HYPOTHESIS_MISSING_SYNC, "add", 3 },
     { "no-wait", DEFECT_NO_WAIT, false, HYPOTHESIS_MISSING_SYNC, "add", 2 },
 #endif

@@ -7,8 +7,8 @@
 
 enum graph_defect { GRAPH_CLEAN, GRAPH_TRAP, GRAPH_FAULT, GRAPH_STALE };
 
-/* Records a gather and an add as layers 1 and 2, replays them for some steps; the index is wrong,
- * the memory is gone, or a buffer is made anew, before the replay of that step. */
+/* Records a gather and an add as layers 1 and 2, replays them for some steps; before the
+ * replay of that step the index is wrong, the memory is gone, or a buffer is made again. */
 static void run_graph(struct bench *bench, enum graph_defect defect, int32_t defect_step)
 {
     struct error *err = &bench->err, unused;
@@ -101,8 +101,8 @@ static void graphs_are_followed(void **state)
     }
 }
 
-/* The ring has forgotten the buffers and the recording of the graph, and nobody read along: the
- * tables of the file still know. */
+/* The ring has forgotten the buffers and the recording of the graph, and there was no live analysis:
+ * the tables of the file still know. */
 static void tables_outlive_the_ring(void **state)
 {
     struct bench bench;

@@ -66,7 +66,7 @@ static void scene_run(struct scene *scene)
     }
 }
 
-/* The analysis of the thread that ran beside, and the one of the file. */
+/* The analysis of the thread that ran along, and the one of the file. */
 static void scene_close(struct scene *scene, const char *plan_text, struct analyzer **ret_live,
                         struct analyzer **ret_dead)
 {

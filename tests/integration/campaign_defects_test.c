@@ -15,7 +15,7 @@
  * same as the file of the dead process. After a fault the next checked call sees it, and which one
  * that is depends on who is faster: where it was seen is left out of those reports, but for defects
  * with attempts, where one of them must have the expected report as a whole. With GRETA_BLESS=1 the
- * expected reports are written anew: read the difference before you believe it. */
+ * expected reports are written again: read the difference before you believe it. */
 #include "test.h"
 
 #include "campaign/self_test.h"
@@ -103,7 +103,7 @@ static bool ends_with(const struct text *text, const char *words)
 }
 
 /* Copies with what differs from run to run replaced by #: event numbers, places in the source,
- * hashes, waits. What lies beside a faulting address is up to the system, and left out. */
+ * hashes, waits. What lies next to a faulting address is up to the system, and left out. */
 static void mask(const char *text, struct text *out)
 {
     for (const char *at = text; *at;) {

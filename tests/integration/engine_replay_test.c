@@ -1,5 +1,5 @@
 /* engine_replay_test.c - steps that decode on a GPU are replays: each is one event of the same
- * graph, whose epoch counts them, and nothing is recorded or launched anew. The device is the first
+ * graph, whose epoch counts them, and nothing is recorded or launched again. The device is the first
  * argument. */
 #include "ops_lab.h"
 
@@ -9,7 +9,7 @@
 #define SEQUENCES 3u
 #define VOCABULARY 320u
 
-/* What was told since it was cleared; of calls, their ends. Under its lock. */
+/* Events since it was cleared; for calls, their ends. Under its lock. */
 struct told {
     pthread_mutex_t lock;
     uint32_t begin_count, end_count, destroy_count; /* of graphs */
@@ -146,7 +146,7 @@ static void test_one_by_one(void **state)
 }
 
 /* With a step queued before the ids of the one before are known there are two graphs, whose logits
- * go to different places, in turns; and one launch beside each replay, which chooses. */
+ * go to different places, in turns; and one launch next to each replay, which chooses. */
 static void test_ahead(void **state)
 {
     (void)state;

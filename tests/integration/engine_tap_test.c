@@ -340,7 +340,7 @@ static void test_parse(void **state)
     assert_int_equal(choice.head, 2);
 }
 
-/* Of a healthy model nothing is found, and the sequence goes on as if nothing had been. */
+/* Nothing is found in a healthy model, and the sequence goes on as if nothing had been. */
 static void test_find_nothing(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* engine_test.c - whole models: logits against float64 for every architecture and kind of type, the
- * same bits however tokens are batched, sequences that fork and rewind, limits that are told. */
+ * same bits however tokens are batched, sequences that fork and rewind, limits that are reported. */
 #include "test.h"
 
 #include "engine_scene.h"
@@ -174,7 +174,7 @@ static void test_batch_composition(void **state)
     assert_true(alone && row);
     run_chunks(&scene, 0, TOKENS, alone);
     engine_rewind(scene.engine, 0, 0);
-    /* One token of each sequence, interleaved; the third lags behind. */
+    /* One token of each sequence, interleaved; the third is one late. */
     for (size_t t = 0; t < TOKENS; t++) {
         struct engine_token tokens[3] = { { ids[t], 2, true },
                                           { ids[t], 0, true },

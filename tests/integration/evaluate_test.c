@@ -304,7 +304,7 @@ static void test_refusals(void **state)
     struct evaluate_result result = scene_run(scene, &options);
     assert_int_equal(result.chunk_count, 2);
 
-    /* Interrupted: nothing is left under the name, nor beside it. */
+    /* Interrupted: nothing is left under the name, nor next to it. */
     uint64_t total = 0;
     struct progress progress = { stop_at_once, &total };
     struct temp_path other = temp_folder_path(&scene->folder, "other");

@@ -2,7 +2,7 @@
  * the frozen numbers say.
  *
  *     event_layout_test           compares the document below GRETA_SOURCE
- *     event_layout_test --write   writes its section anew */
+ *     event_layout_test --write   writes its section again */
 #include "base/text.h"
 #include "event/flight_layout.h"
 

@@ -1,5 +1,5 @@
 /* gpu_engine_test.c - whole models on a GPU against the host device: logits of a prompt and of
- * single tokens behind it, and of several sequences at once; two runs give the same bits.
+ * single tokens after it, and of several sequences at once; two runs give the same bits.
  *
  *     gpu_engine_test DEVICE [SHAPE]      SHAPE: of a known model, with two of its layers */
 #include "ops_lab.h"
@@ -33,7 +33,7 @@ static void open_device(struct run *run, const char *device)
     CHECK_OK(ops_load(&run->ops, run->device, CPU_PATH_COUNT, &run->err), &run->err);
 }
 
-/* Nothing is left on it, nothing was written beside a buffer, no index was past its bound. */
+/* Nothing is left on it, nothing was written next to a buffer, no index was past its bound. */
 static void close_device(struct run *run)
 {
     assert_int_equal(device_used_bytes(run->device), 0);
@@ -41,7 +41,7 @@ static void close_device(struct run *run)
     lab_watch_check(&run->watch);
 }
 
-/* Logits of the prompt's last token and of STEPS tokens behind it; what they are is fixed. */
+/* Logits of the prompt's last token and of STEPS tokens after it; what they are is fixed. */
 static void run_model(const char *device, const struct gguf_file *file,
                       const struct model_report *report, enum dtype kv_dtype, float *logits)
 {
@@ -218,7 +218,7 @@ static void test_models(void **state)
 
 /* ---- Uploads -------------------------------------------------------------------------------- */
 
-/* So many rows that the output is uploaded in several runs of them, the last one short. */
+/* Enough rows for the output to be uploaded in several runs of them, the last one short. */
 #define LONG_VOCABULARY 36000u
 #define BLOCKS 8u /* of Q8_0 that become one of Q8_0_X8: 2 bytes of scale and 32 levels each */
 
@@ -248,7 +248,7 @@ static void check_repacked(const struct gguf_tensor *tensor, const uint8_t *foun
     }
 }
 
-/* Weights are on the device as they are in the file, laid out anew where the device likes that, and
+/* Weights are on the device as they are in the file, or in the layout that the device prefers, and
  * may not be written; progress counts them up to the end. */
 static bool note_progress(void *context, uint64_t done, uint64_t total)
 {

@@ -28,7 +28,7 @@
 
 static const char *plan_text, *log_kind;
 
-/* What was told, beside the lab's own; and to a file, to be analysed. */
+/* An observer in addition to the lab's own; it also writes a file, to be analysed. */
 struct watch {
     struct lab *lab;
     struct event_observer recorder;
@@ -184,7 +184,7 @@ static void open_with_plan(struct scene *scene)
     LAB_OK(lab, device_stream_create(lab->device, DEVICE_HERE, &lab->target.stream, &lab->err));
 }
 
-/* True if there is a runtime that tells, and it told. */
+/* True if there is a runtime that reports faults, and it reported one. */
 static bool tell_of_fault(void)
 {
     void *library = dlopen("libhsa-runtime64.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -284,7 +284,7 @@ static void test_fault(void **state)
     assert_true(launch + strlen("add, ") == first);
     if (told)
         check_contains("the address", lab->err.text,
-                       "address 0x7f0012345000 (of the page, told by the runtime: a write to "
+                       "address 0x7f0012345000 (of the page, reported by the runtime: a write to "
                        "memory to be read)");
     else if (log_kind)
         check_logged(&scene);

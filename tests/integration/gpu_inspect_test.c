@@ -9,7 +9,7 @@
 
 #define SLOT_BYTES 65536u
 
-/* What was told; under its lock. */
+/* Events so far; under its lock. */
 struct watch {
     pthread_mutex_t lock;
     uint64_t hashes, scans, bad_scans, canaries;
@@ -192,7 +192,7 @@ static void test_scans(void **state)
     check_scan(20000, 3, true);
 }
 
-/* More launches than can wait to be told of: none is forgotten. */
+/* More launches than can wait to be reported: none is forgotten. */
 static void test_many_launches(void **state)
 {
     (void)state;
@@ -271,7 +271,7 @@ static void test_zones(void **state)
     check_canary("underrun@op=add,layer=1", WIDTH_LIMIT, -1);
 }
 
-/* Further away than what is looked at behind a launch: found when the buffer goes. */
+/* Further away than what is looked at after a launch: found when the buffer goes. */
 static void test_far_damage(void **state)
 {
     (void)state;
@@ -356,7 +356,7 @@ static void replay(struct replays *replays)
                                     &lab->err));
 }
 
-/* A GPU sweeps once at the end; from the first alarm on, it looks behind every launch. */
+/* A GPU sweeps once at the end; from the first alarm on, it looks after every launch. */
 static void test_replays(void **state)
 {
     (void)state;
@@ -365,7 +365,7 @@ static void test_replays(void **state)
     struct lab *lab = &replays.scene.lab;
     const struct watch *watch = &replays.scene.watch;
     uint64_t swept = lab_is_host() ? REPLAY_LAUNCHES : 1;
-    /* Two at once: the first is told before the second may use its slots. */
+    /* Two at once: the first is reported before the second may use its slots. */
     replay(&replays);
     replay(&replays);
     wait_for(&replays.scene);
@@ -391,7 +391,7 @@ static void test_replays(void **state)
     close_replays(&replays);
 }
 
-/* Bytes beside a buffer of a graph, overwritten by hand where this process can. */
+/* Bytes next to a buffer of a graph, overwritten by hand where this process can. */
 static void test_canary_of_replay(void **state)
 {
     (void)state;
@@ -404,7 +404,7 @@ static void test_canary_of_replay(void **state)
         uint64_t address = replays.scene.watch.scan.accesses[0].address;
         ((uint8_t *)(uintptr_t)address)[REPLAY_WIDTH * sizeof(float) + 1] = 0;
         replay(&replays);
-        replay(&replays); /* put back: told once */
+        replay(&replays); /* put back: reported once */
         wait_for(&replays.scene);
         assert_int_equal(replays.scene.watch.canaries, 1);
         assert_int_equal(replays.scene.watch.canary.canary.damaged_bytes, 1);
@@ -416,7 +416,7 @@ static void test_canary_of_replay(void **state)
     close_replays(&replays);
 }
 
-/* A stream that goes before its graph, with a replay nobody waited for. */
+/* A stream that goes before its graph, with a replay that was not waited for. */
 static void test_stream_before_graph(void **state)
 {
     (void)state;

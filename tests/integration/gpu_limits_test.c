@@ -5,7 +5,7 @@
 
 #include "inject/inject.h"
 
-/* Of the emulated driver; a real one does not look. */
+/* The emulated driver's memory; a real one does not look. */
 #define FAKE_MEMORY_MIB "64"
 #define CHUNKS 8u
 
@@ -131,8 +131,8 @@ static void check_part(struct lab *lab, struct device_buffer buffer, uint8_t wan
         assert_int_equal(found[i], wanted);
 }
 
-/* Buffers out of one allocation hold zeros and do not touch each other; more than was reserved is
- * had as always. */
+/* Buffers out of one allocation hold zeros and do not touch each other; more than was reserved
+ * is allocated as always. */
 static void check_parts(bool watched)
 {
     struct lab lab;
@@ -163,8 +163,8 @@ static void check_parts(bool watched)
     lab_close(&lab);
 }
 
-/* The allocation is given back with its last buffer, and with the device; one that cannot be had
- * harms nobody; where somebody watches there is none. */
+/* The allocation is given back with its last buffer, and with the device; one that fails does
+ * no harm; with an observer there is none. */
 static void check_room(bool watched)
 {
     struct lab lab;
@@ -174,7 +174,7 @@ static void check_room(bool watched)
     uint64_t eighth = device_info(lab.device)->memory_bytes / CHUNKS;
     device_reserve(lab.device, UINT64_MAX / 2);
     device_reserve(lab.device, 5 * eighth);
-    /* Does not fit what is reserved, nor what is left beside that. */
+    /* Fits neither what is reserved nor what is left of the rest. */
     enum status status = device_buffer_create(lab.device, 6 * eighth, "large", DEVICE_HERE, &buffer,
                                               &lab.err);
     assert_int_equal(status, watched ? STATUS_OK : STATUS_NO_MEMORY);
@@ -204,8 +204,8 @@ static void test_reserve(void **state)
 
 /* ---- Addresses ------------------------------------------------------------------------------ */
 
-/* Memory is given back behind the ledger's back; the copy that meets it fails, and whoever uses the
- * buffer next is refused, with what the runtime says. */
+/* Memory is given back without the ledger; the copy that meets it fails, and the next call that uses
+ * the buffer is refused, with what the runtime says. */
 static void check_vanished(bool guards)
 {
     struct lab lab;

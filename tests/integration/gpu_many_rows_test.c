@@ -1,6 +1,6 @@
-/* gpu_many_rows_test.c - what a GPU does in other ways for many tokens than for a few, but for
- * products (gpu_many_test.c): rows packed as halves, against the same rows and those of the host;
- * attention on matrix units, against sums of f64. Outputs are poisoned first, guards stand beside
+/* gpu_many_rows_test.c - what a GPU does in other ways for many tokens than for a few, except
+ * matmul (gpu_many_test.c): rows packed as halves, against the same rows and those of the host;
+ * attention on matrix units, against sums of f64. Outputs are poisoned first, guards stand next to
  * every operand, and two runs give the same bits. The device is the first argument. */
 #include "ops_both.h"
 
@@ -278,7 +278,7 @@ static void test_attention(void **state)
 }
 
 /* Tokens that are each of another sequence, or nearly: few slots and many, fewer than warps, one
- * past a warp's, groups that fill no product. */
+ * past a warp's, groups that fill no tile. */
 static void test_attention_apart(void **state)
 {
     (void)state;

@@ -1,11 +1,11 @@
-/* gpu_many_test.c - products of many tokens, which a GPU does on matrix units, over rows packed as
- * halves or quants. Against sums of f64; outputs are poisoned first, guards stand beside every
+/* gpu_many_test.c - matmul of many tokens, which a GPU does on matrix units, over rows packed as
+ * halves or quants. Against sums of f64; outputs are poisoned first, guards stand next to every
  * operand, and two runs give the same bits. The device is the first argument. */
 #include "ops_weights.h"
 
 static struct lab gpu;
 
-/* ---- Products ------------------------------------------------------------------------------- */
+/* ---- Matmul --------------------------------------------------------------------------------- */
 
 struct product {
     enum dtype dtype;
@@ -83,7 +83,7 @@ static void check_product(const struct product *p)
         double error = 0;
         for (size_t i = t * p->rows; i < (t + 1) * p->rows; i++)
             error += ((double)out[i] - wanted[i]) * ((double)out[i] - wanted[i]);
-        error /= powers[t]; /* of products, not of sums, which may be near 0 */
+        error /= powers[t]; /* of the terms, not of their sums, which may be near 0 */
         if (!(error < tolerance))
             fail_msg("%s: token %zu: normalised error %g", name, t, error);
     }

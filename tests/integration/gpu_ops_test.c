@@ -1,5 +1,5 @@
 /* gpu_ops_test.c - every op on a GPU against the host, on the same fresh numbers, with poisoned
- * outputs and guards beside every operand. The device is the first argument. */
+ * outputs and guards next to every operand. The device is the first argument. */
 #include "ops_both.h"
 #include "ops_weights.h"
 
@@ -147,8 +147,8 @@ static void test_packing(void **state)
     free(values);
 }
 
-/* Levels of blocks of every size there is: each power of two, by any number, the largest below it,
- * one; and what has no levels. */
+/* Quants of blocks of every size there is: each power of two, by any number, the largest below it,
+ * one; and what has no quants. */
 static void test_packing_of_any_size(void **state)
 {
     (void)state;
@@ -413,7 +413,7 @@ static void test_graph(void **state)
     free(values);
 }
 
-/* More than one piece of an upload, and not a multiple of one. */
+/* More than one chunk of an upload, and not a multiple of one. */
 static void test_upload(void **state)
 {
     (void)state;

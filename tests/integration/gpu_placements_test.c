@@ -7,8 +7,8 @@
  * the candidates, and the only one left in a run that waits after each launch. What an unrecorded
  * run would print is held to the same. Prints how often one launch was named.
  *
- * Each placement is a process of its own, since a context that faulted cannot be used again; on the
- * emulated driver it is told to be adverse (tests/fake_gpu/adverse.h). */
+ * Each placement is a process of its own, since a context that faulted cannot be used again; the
+ * emulated driver runs as an adverse one there (tests/fake_gpu/adverse.h). */
 #include "test.h"
 
 #include "analyze/analyze.h"

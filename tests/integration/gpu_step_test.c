@@ -1,9 +1,9 @@
 /* gpu_step_test.c - rope, kv_append and attention of one token, which in a graph of a GPU are one
  * kernel, against the same launches one by one. The device is the first argument.
  *
- * Everything is done with guards, where an access past them is a fault and a write before or behind
- * a buffer a canary, which an observer is told of, as of traps. (A graph in which damage was found
- * is looked at behind every launch from then on, and none are joined: the test has failed by then.)
+ * Everything is done with guards, where an access past them is a fault and a write before or after
+ * a buffer a canary, which an observer hears of, as of traps. (A graph in which damage was found is
+ * looked at after every launch from then on, and none are joined: the test has failed by then.)
  * Shapes also without guards, where nothing is looked at. */
 #include "ops_lab.h"
 
@@ -210,7 +210,7 @@ static void check_shape(const struct shape_row *shape)
         { 0, 0, 0 },
         { 0, last, last },
         { 0, last, last / 2 },             /* the new row among the others */
-        { last / 2, last / 3, last },      /* behind them */
+        { last / 2, last / 3, last },      /* after them */
         { last / 2, last / 3, last / 4 },  /* before them */
         { last, 0, last },                 /* the last alone */
         { 0, last < 111 ? last : 111, 0 }, /* one chunk, and one past it */
@@ -247,7 +247,7 @@ static void check_shape(const struct shape_row *shape)
     drop_step(&steps[1]);
 }
 
-/* Of the emulated driver: how often a kernel was given to a graph. NULL: a real one. */
+/* How often a kernel was given to a graph of the emulated driver. NULL: the driver is a real one. */
 static uint64_t (*find_captured(void))(const char *name)
 {
     uint64_t (*captured)(const char *name) = NULL;
@@ -275,7 +275,7 @@ static void test_shapes(void **state)
         assert_true(captured("attention_step") > before); /* else nothing of it was tested */
 }
 
-/* What is not rotated stays as it is, whatever stands beside it. */
+/* What is not rotated stays as it is, whatever stands next to it. */
 static void test_not_finite(void **state)
 {
     (void)state;

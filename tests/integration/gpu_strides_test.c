@@ -14,7 +14,7 @@ struct apart {
     uint64_t width, rows, gap;
 };
 
-/* Before the first row, between rows and behind the last one are `gap` values of poison. values
+/* Before the first row, between rows and after the last one are `gap` values of poison. values
  * NULL: poison in the rows too. */
 static struct apart make_apart(enum ops_op op, const char *operand, uint64_t width, uint64_t rows,
                                uint64_t gap, const float *values)
@@ -163,9 +163,9 @@ static void check_packing(uint64_t tokens, uint64_t gap, enum dtype weights)
     free(values);
 }
 
-/* ---- Products ------------------------------------------------------------------------------- */
+/* ---- Matmul --------------------------------------------------------------------------------- */
 
-/* One product and three, against sums of f64. */
+/* One matmul and a group of three, against sums of f64. */
 static void check_product(enum dtype dtype, uint64_t tokens, uint64_t gap)
 {
     enum { ROWS = 34 };

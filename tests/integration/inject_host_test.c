@@ -96,7 +96,7 @@ static void check_row(size_t row, struct scene *scene)
         event = caused_by(recorder, EVENT_CANARY, id);
         if (!event || event->accesses[0].buffer_index != scene->x.buffer.index ||
             event->canary.damaged_bytes != 1 || event->scope.layer != PLANTED_LAYER)
-            fail_msg("%s: no damaged canary of x behind that launch", name);
+            fail_msg("%s: no damaged canary of x after that launch", name);
         assert_int_equal(count_kind(recorder, EVENT_CANARY), 1);
         break;
     case SIGN_HASH:
@@ -166,7 +166,7 @@ static void test_parse(void **state)
     } bad[] = {
         { "", "expected one of" },
         { "nothing", "bad-index" },
-        { "bad-index@", "behind '@'" },
+        { "bad-index@", "'@', found nothing" },
         { "bad-index@layer", "KEY=VALUE" },
         { "bad-index@layer=", "KEY=VALUE" },
         { "bad-index@layer=x", "whole number" },

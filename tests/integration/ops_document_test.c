@@ -1,7 +1,7 @@
 /* ops_document_test.c - docs/ops.md says what the contract rows and kernel tables say.
  *
  *     ops_document_test FILE           compares
- *     ops_document_test --write FILE   writes it anew */
+ *     ops_document_test --write FILE   writes it again */
 #include "base/text.h"
 #include "ops/gpu/gpu.h"
 #include "ops/gpu/packing.h"
@@ -39,7 +39,7 @@ static bool has_kernel(enum cpu_path path, const char *op)
     return false;
 }
 
-/* Of every vendor: plans and sources are the same. Which chips there is code for is the build's. */
+/* The same for every vendor, as are its plans and sources. The build knows which chips have code. */
 static bool has_plan(const char *op)
 {
     const struct device_gpu_image *image = gpu_kernels_image();
@@ -80,7 +80,7 @@ static void add_backends(struct text *out)
     }
 }
 
-/* Of a row that fits every type's blocks, on a chip that has matrix units. */
+/* The width of a row that fits every type's blocks, on a chip that has matrix units. */
 #define GPU_K 2048u
 #define GPU_MANY 64u
 

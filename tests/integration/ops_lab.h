@@ -1,6 +1,5 @@
-/* ops_lab.h - for tests of ops through a device: rows of floats in and out, and numbers that
- * can be had again.
- */
+/* ops_lab.h - for tests of ops through a device: rows of floats in and out, and random
+ * numbers that can be repeated. */
 #ifndef GRETA_TESTS_OPS_LAB_H
 #define GRETA_TESTS_OPS_LAB_H
 
@@ -19,8 +18,8 @@
 #include <string.h>
 #include <time.h>
 
-/* What no launch may do, counted: bytes beside a buffer that something wrote, illegal accesses, and
- * indices past their bounds. */
+/* What no launch may do, counted: bytes next to a buffer that something wrote, illegal accesses,
+ * and indices past their bounds. */
 struct lab_watch {
     uint64_t canary_count, fault_count, trap_count; /* atomic: any thread tells */
 };
@@ -30,8 +29,8 @@ static inline void lab_watch_notify(void *context, const struct event *event)
     struct lab_watch *watch = context;
     if (event->kind == EVENT_CANARY) {
         __atomic_fetch_add(&watch->canary_count, 1, __ATOMIC_RELAXED);
-        printf("canary: %llu bytes beside a buffer of %llu bytes (%s) are damaged, the first at "
-               "byte %lld; seen behind: %s\n",
+        printf("canary: %llu bytes next to a buffer of %llu bytes (%s) are damaged, the first at "
+               "byte %lld; seen after: %s\n",
                (unsigned long long)event->canary.damaged_bytes,
                (unsigned long long)event->canary.buffer_bytes, event->scope.tensor,
                (long long)event->canary.offset, event->op[0] ? event->op : "its life");
@@ -42,7 +41,7 @@ static inline void lab_watch_notify(void *context, const struct event *event)
     }
 }
 
-/* Of whole models, where none of it is expected. */
+/* For whole models, where none of it is expected. */
 static inline void lab_watch_check(const struct lab_watch *watch)
 {
     if (watch->canary_count || watch->fault_count || watch->trap_count)
@@ -57,7 +56,7 @@ struct lab {
     struct ops_target target;
     struct error err;
     uint64_t random;
-    uint64_t trap_count; /* told so far */
+    uint64_t trap_count; /* so far */
     struct event last_trap;
     uint64_t last_launch_id;
     pthread_mutex_t lock;
@@ -116,7 +115,7 @@ static inline bool lab_choose(int argument_count, char **arguments)
 }
 #define LAB_SKIPPED 77
 
-/* Of tests that are only for what the first argument names. */
+/* For tests that are only for what the first argument names. */
 static inline bool lab_choose_named(int argument_count, char **arguments)
 {
     if (argument_count < 2)
@@ -124,8 +123,8 @@ static inline bool lab_choose_named(int argument_count, char **arguments)
     return argument_count >= 2 && lab_choose(argument_count, arguments);
 }
 
-/* Of the numbers a test draws: new ones each time, unless GRETA_TEST_SEED says which. Printed, so
- * that a run can be had again. */
+/* The seed of the numbers a test draws: a new one each time, unless GRETA_TEST_SEED gives it. It is
+ * printed, so that a run can be repeated. */
 static inline uint64_t lab_seed(void)
 {
     static uint64_t seed;
@@ -157,7 +156,7 @@ static inline void lab_open_with(struct lab *lab, enum cpu_path path,
              &lab->err);
 }
 
-/* Guards stand beside every operand: reading or writing past them is a fault; writing into what
+/* Guards stand next to every operand: reading or writing past them is a fault; writing into what
  * alignment leaves over before them is a canary, for which the test fails (lab_check). Reading an
  * operand that is no more is a fault too: freed addresses are not used again soon. */
 static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread_count)
@@ -170,13 +169,13 @@ static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread
     lab_open_with(lab, path, &options);
 }
 
-/* Nothing beside a buffer was written, as far as is known by now: of launches that were waited for,
+/* Nothing next to a buffer was written, as far as is known by now: of launches that were waited for,
  * and of buffers that were destroyed. */
 static inline void lab_check(const struct lab *lab)
 {
     uint64_t count = __atomic_load_n(&lab->watch.canary_count, __ATOMIC_RELAXED);
     if (count)
-        fail_msg("expected nothing to be written beside buffers, found %llu canaries damaged",
+        fail_msg("expected nothing to be written next to buffers, found %llu canaries damaged",
                  (unsigned long long)count);
 }
 
@@ -194,7 +193,7 @@ static inline void lab_close(struct lab *lab)
     pthread_mutex_destroy(&lab->lock);
     free(lab->buffers);
     if (lab->watch.canary_count) {
-        print_error("expected nothing to be written beside buffers, found %llu canaries damaged\n",
+        print_error("expected nothing to be written next to buffers, found %llu canaries damaged\n",
                     (unsigned long long)lab->watch.canary_count);
         exit(EXIT_FAILURE);
     }

@@ -1,4 +1,4 @@
-/* ops_matmul_test.c - the matrix product through a device, for every weight type and path: right
+/* ops_matmul_test.c - matmul through a device, for every weight type and path: right
  * within the rounding of its activations, and the same bits however it is cut. */
 #include "ops_weights.h"
 
@@ -153,7 +153,7 @@ static void test_every_type_and_path(void **state)
     }
 }
 
-/* What a product in a launch of several gives, against the same alone: the same bits, but for
+/* What a matmul in a launch of several gives, against the same alone: the same bits, but for
  * several tokens on a GPU, which cuts k, and takes a kernel, by what there is in all. */
 static void check_grouped(const float *grouped, const float *separate, size_t count, bool bits)
 {
@@ -163,8 +163,8 @@ static void check_grouped(const float *grouped, const float *separate, size_t co
         wanted[i] = (double)separate[i];
     if (bits)
         assert_memory_equal(grouped, separate, count * sizeof(float));
-    /* 2,048 products in another order: their rounding is of the sum of magnitudes, 0.25 each,
-     * beside which a result of about 15 is small. */
+    /* 2,048 terms in another order: their rounding is of the sum of magnitudes, 0.25 each, compared
+     * with which a result of about 15 is small. */
     check_close("grouped", grouped, wanted, count, 2e-5);
     free(wanted);
 }

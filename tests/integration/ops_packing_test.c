@@ -107,12 +107,12 @@ static void test_packing(void **state)
         lab_open(&lab, (enum cpu_path)path, 3);
         for (size_t i = 0; i < COUNT_OF(weight_types); i++) {
             enum dtype weights = weight_types[i];
-            check_swiglu(&lab, weights, 256, 1);  /* in one piece */
-            check_swiglu(&lab, weights, 2816, 1); /* the last piece is shorter */
+            check_swiglu(&lab, weights, 256, 1);  /* in one chunk */
+            check_swiglu(&lab, weights, 2816, 1); /* the last chunk is shorter */
             check_swiglu(&lab, weights, 1280, 4);
             check_swiglu(&lab, weights, 1280, 6); /* whole rows again */
             check_attention(&lab, weights, 64, 2, 4, 1);
-            check_attention(&lab, weights, 64, 4, 7, 3); /* pieces end inside a group of blocks */
+            check_attention(&lab, weights, 64, 4, 7, 3); /* chunks end inside a group of blocks */
             check_attention(&lab, weights, 32, 1, 8, 2);
             check_attention(&lab, weights, 16, 16, 1, 3); /* inside a block: packed afterwards */
         }

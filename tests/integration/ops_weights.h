@@ -1,4 +1,4 @@
-/* ops_weights.h - for tests of products: which types a contract allows, and weights of each. */
+/* ops_weights.h - for tests of matmul: which types a contract allows, and weights of each. */
 #ifndef GRETA_TESTS_OPS_WEIGHTS_H
 #define GRETA_TESTS_OPS_WEIGHTS_H
 

@@ -16,7 +16,7 @@
 struct loaded {
     char name[96];
     enum dtype dtype;
-    double *values; /* rows one behind the other; NULL if the file has none */
+    double *values; /* rows one after the other; NULL if the file has none */
 };
 
 /* A model and how it is run. */

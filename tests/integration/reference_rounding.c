@@ -17,7 +17,7 @@ static double choose(double x, double level, double witnessed)
     return fabs(x - middle) < TIE * apart ? witnessed : level;
 }
 
-/* ---- Rows for products ---------------------------------------------------------------------- */
+/* ---- Rows for matmul ------------------------------------------------------------------------ */
 
 static float largest_of(const double *x)
 {

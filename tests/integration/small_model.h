@@ -10,7 +10,7 @@
 
 #define SMALL_MODEL_VOCABULARY 320u
 
-/* Of this test. */
+/* The model of this test. */
 static struct {
     struct temp_folder folder;
     struct gguf_file *file;

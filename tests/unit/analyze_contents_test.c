@@ -1,5 +1,5 @@
-/* Hypotheses on what memory holds and on what does not come back: reads of what nobody wrote,
- * canaries, hashes of transfers and results, values that are not finite, hangs. */
+/* Hypotheses on what memory holds and on what does not come back: reads of what was never
+ * written, canaries, hashes of transfers and results, values that are not finite, hangs. */
 #include "analyze_model.h"
 
 /* ---- Contents ------------------------------------------------------------------------------- */
@@ -240,7 +240,7 @@ static void nan_twice_is_found_twice(void **state)
     script_close(&script);
 }
 
-/* NaN that comes of a trap told later: linked when the trap is known. */
+/* NaN that comes of a trap reported later: linked when the trap is known. */
 static void nan_follows_from_a_trap(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* analyze_fixture.h - events by hand: a script that writes what a device would have told. */
+/* analyze_fixture.h - events by hand: a script that writes what a device would have reported. */
 #ifndef GRETA_TESTS_ANALYZE_FIXTURE_H
 #define GRETA_TESTS_ANALYZE_FIXTURE_H
 
@@ -241,7 +241,7 @@ static inline void script_set_remark(struct event *event, uint64_t expected, uin
     }
 }
 
-/* Something told about an earlier call. */
+/* A remark on an earlier call. */
 static inline uint64_t script_remark(struct script *script, enum event_kind kind, uint64_t cause,
                                      uint8_t operand, uint64_t expected, uint64_t found,
                                      uint64_t host_address)

@@ -128,7 +128,7 @@ static void frees(void **state)
     nothing(&script);
     begin(&script);
     copy(&script, A, A, B, 0);
-    release(&script, B, A, EVENT_STREAM_ORDERED); /* behind it in the same stream */
+    release(&script, B, A, EVENT_STREAM_ORDERED); /* after it in the same stream */
     nothing(&script);
     begin(&script);
     uint64_t work = copy(&script, A, A, B, 0);
@@ -247,7 +247,7 @@ static void rewritten_source(void **state)
     }
 }
 
-/* Launches since the last wait, up to the call that was told. */
+/* Launches since the last wait, up to the call that reported the fault. */
 static void a_fault_leaves_a_window(void **state)
 {
     (void)state;

@@ -20,7 +20,7 @@ static void clean_run_has_no_finding(void **state)
     assert_int_equal(analysis->root, -1);
     assert_int_equal(analysis->iteration_count, 20);
     assert_int_equal(analysis->coverage[HYPOTHESIS_NON_DETERMINISM].checked, 19);
-    /* Nobody hashed transfers or scanned outputs: those detectors did not run. */
+    /* No transfer was hashed and no output scanned: those detectors did not run. */
     assert_false(analysis->coverage[HYPOTHESIS_SILENT_CORRUPTION].ran);
     assert_false(analysis->coverage[HYPOTHESIS_NUMERIC].ran);
     assert_true(analysis->coverage[HYPOTHESIS_MISSING_SYNC].ran);
@@ -187,7 +187,7 @@ static void fault_is_named_where_it_was_and_where_it_was_seen(void **state)
     redeem.scope = (struct event_scope){ -1, -1, "" };
     redeem.outcome = EVENT_FAILED;
     redeem.cause_id = redeem.id + 1;
-    script_add(&script, &redeem); /* began before the fault was told */
+    script_add(&script, &redeem); /* began before the fault was reported */
     script_remark(&script, EVENT_FAULT, launch, EVENT_NO_OPERAND, 0, 1,
                   BUFFER_ADDRESS(Y) + BUFFER_BYTES + 8);
     /* After that everything is refused and freed without a wait: no findings of their own. */
@@ -388,7 +388,7 @@ static void slot_of_a_copy_in_rewritten(void **state)
     (void)state;
     static const struct {
         uint16_t generation; /* of the second copy; the first has 5 */
-        bool completions;    /* are told at all */
+        bool completions;    /* are reported at all */
         bool completed;      /* the first copy was */
         bool found;
     } rows[] = {

@@ -65,7 +65,7 @@ static void neighbourhood_of_an_address(void **state)
     ledger_release(&ledger);
 }
 
-/* Of several that were there, the one that went last. */
+/* The one that went last is named, if several were there. */
 static void newest_freed_is_named(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* analyze_live_test.c - the thread that analyses behind the writers: what it does where it cannot
- * follow. All events are there before it starts, so that nothing depends on who is faster. */
+/* analyze_live_test.c - the thread that analyses what the writers record: what it does where it
+ * cannot follow. All events are there before it starts, so that nothing depends on who is faster. */
 #include "test.h"
 
 #include "analyze/analyze.h"
@@ -120,7 +120,7 @@ static void test_hole(void **state)
     assert_int_equal(stop(&scene), 1);
 }
 
-/* At the end nobody waits: open calls are how the process ended, holes are lost. */
+/* At the end there is no wait: open calls are how the process ended, holes are lost. */
 static void test_end(void **state)
 {
     (void)state;

@@ -291,7 +291,7 @@ static void waiting_for_another_stream_is_not_enough(void **state)
     end(&script, HYPOTHESIS_USE_AFTER_FREE, use, destroyed);
 }
 
-/* Two threads: the place of a buffer is given anew before its destruction is told. */
+/* Two threads: the place of a buffer is given again before its destruction is reported. */
 static void late_destruction_spares_the_successor(void **state)
 {
     (void)state;
@@ -432,7 +432,7 @@ static void what_does_not_fit_is_counted(void **state)
 }
 
 /* What was lost may have been the wait, the completion or the release: no claims across it. What
- * comes behind is looked at as ever. */
+ * comes later is looked at as ever. */
 static void nothing_is_claimed_across_a_loss(void **state)
 {
     (void)state;

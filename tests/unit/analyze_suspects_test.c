@@ -231,7 +231,7 @@ static void a_mark_not_known_to_be_passed_excludes_nothing(void **state)
     CHECK_SEVERAL(&scene, add, norm);
 }
 
-/* A mark that is recorded anew: the wait was for its place at that time. */
+/* A mark that is recorded again: the wait was for its place at that time. */
 static void a_mark_counts_where_it_was_when_it_was_waited_for(void **state)
 {
     (void)state;

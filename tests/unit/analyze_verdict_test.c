@@ -238,7 +238,7 @@ static void only_equal_iterations_count(void **state)
         { 18, VERDICT_NOT_SEEN, 3.0 / 19 },
         { 19, VERDICT_REFUTED, 0.15 },
         { 29, VERDICT_REFUTED, 0.1 },
-        { 1000, VERDICT_REFUTED, 3.0 / 200 }, /* rounds beside the iterations are not iterations */
+        { 1000, VERDICT_REFUTED, 3.0 / 200 }, /* rounds are not iterations */
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct audit audit;

@@ -110,7 +110,7 @@ static void test_sentencepiece(void **state)
     }
 }
 
-/* A piece is reached by joining two others, the later one has the lower score. */
+/* A token is reached by joining two others; the later one has the lower score. */
 static void test_sentencepiece_scores_fall(void **state)
 {
     (void)state;

@@ -17,10 +17,10 @@
 
 #define KEPT_LIMIT 4096
 
-/* Keeps ends of calls, in the order they were told. */
+/* Keeps ends of calls, in the order they were reported. */
 struct recorder {
     pthread_mutex_t lock;
-    size_t count; /* all that were told */
+    size_t count; /* all that were reported */
     struct event events[KEPT_LIMIT];
 };
 

@@ -53,7 +53,7 @@ static void test_transfers(void **state)
                                                   { .kind = DEVICE_COMMAND_INSPECT } };
             if (is_written(commands, 3) != rows[i].overlaps)
                 fail_msg("row %zu, kind %d: expected %d", i, (int)kinds[k], rows[i].overlaps);
-            assert_false(is_written(commands, 1)); /* what comes behind does not count */
+            assert_false(is_written(commands, 1)); /* what comes later does not count */
         }
     struct device_command out = { .kind = DEVICE_COMMAND_COPY_OUT,
                                   .source = { FIRST, 32, 3, 64 },

@@ -1,6 +1,5 @@
-/* device_hip_fault_test.c - faults as the runtime below HIP tells them: with a library that plays
- * it (tests/fake_gpu/fake_hsa.c), whose folder is the argument; without it, that it cannot be had.
- */
+/* device_hip_fault_test.c - faults as the runtime below HIP reports them: with a library that plays
+ * it (tests/fake_gpu/fake_hsa.c), whose folder is the argument; without it, that it is missing. */
 #include "test.h"
 
 #include "device/hip/hip_fault.h"

@@ -1,5 +1,5 @@
 /* device_host_audit_test.c - what the device tells an audit beyond its calls: iterations, hashes of
- * transfers, values that are not finite, canaries behind each launch, whose a trap or fault is. */
+ * transfers, values that are not finite, canaries after each launch, whose a trap or fault is. */
 #include "device_fixture.h"
 
 #include "device/device_impl.h"
@@ -128,7 +128,7 @@ static void test_verify(void **state)
     float values[1500], back[1500];
     for (size_t i = 0; i < COUNT_OF(values); i++)
         values[i] = (float)i;
-    copy_in(&fixture, &x, values, sizeof(values)); /* in two pieces */
+    copy_in(&fixture, &x, values, sizeof(values)); /* in two chunks */
     CHECK_OK(device_copy_within(fixture.device, fixture.stream, &y, &x, DEVICE_HERE, &fixture.err),
              &fixture.err);
     CHECK_OK(device_read(fixture.device, fixture.stream, &y, back, DEVICE_HERE, &fixture.err),
@@ -141,7 +141,7 @@ static void test_verify(void **state)
     check_hash(&fixture, 2, "copy-within", 6000, device_digest(values, 6000, 1, 6000));
     check_hash(&fixture, 3, "copy-out", 4096, first);
     check_hash(&fixture, 4, "copy-out", 1904, second);
-    /* Each piece is an event, through a slot: the same one where the first was done with it. */
+    /* Each chunk is an event, through a slot: the same one where the first was done with it. */
     const struct event *in = nth(&fixture, EVENT_COPY_IN, 0);
     const struct event *next = nth(&fixture, EVENT_COPY_IN, 1);
     assert_int_equal(next->cause_id, in->id);
@@ -255,7 +255,7 @@ static void test_op_hashes(void **state)
             give(&fixture, &add);
     }
     sync(&fixture);
-    /* Of each run the launches 0 and 2: x is read and written. */
+    /* Launches 0 and 2 of each run: x is read and written. */
     for (size_t i = 0; i < 8; i++) {
         const struct event *hash = nth(&fixture, EVENT_OP_HASH, i);
         assert_non_null(hash);
@@ -334,7 +334,7 @@ static void test_trap_is_named(void **state)
             CHECK_OK(device_graph_end(fixture.device, fixture.stream, DEVICE_HERE, &graph, err),
                      err);
             device_scope_set(fixture.device, fixture.stream, NULL);
-            /* So many calls later that the launch is forgotten but for the graph. */
+            /* Enough calls later for the launch to be forgotten but for the graph. */
             for (int i = 0; i < 5000; i++)
                 device_run_begin(fixture.device, 0, 0);
             struct device_launch add = launch_add(x, &(struct add_params){ 1 });

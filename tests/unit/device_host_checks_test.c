@@ -158,7 +158,7 @@ static void test_contracts(void **state)
         check_contains(rows[i].wanted.name, fixture.err.text, rows[i].launch.contract->name);
     }
     struct device_contract unknown = add_contract;
-    unknown.name = "nobody";
+    unknown.name = "unheard_of";
     struct device_launch launch = { &unknown, &params, { x }, 1, 1 };
     CHECK_FAILS(device_launch(fixture.device, fixture.stream, &launch, DEVICE_HERE, &fixture.err),
                 STATUS_UNSUPPORTED, &fixture.err);

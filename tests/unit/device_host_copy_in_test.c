@@ -1,5 +1,5 @@
 /* device_host_copy_in_test.c - copies in of more than a staging slot: filled by several threads,
- * queued in order, each piece an event; slots belong to one copy at a time. */
+ * queued in order, each chunk an event; slots belong to one copy at a time. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "device_fixture.h"
 
@@ -38,7 +38,7 @@ static void check_bytes(struct fixture *fixture, const struct device_view *view,
     free(found);
 }
 
-/* The pieces follow each other without a gap, all but the last as large as a slot; the first is the
+/* The chunks follow each other without a gap, all but the last as large as a slot; the first is the
  * cause of the rest. */
 static void check_pieces(struct fixture *fixture, uint64_t bytes, uint64_t slot_bytes)
 {
@@ -81,7 +81,7 @@ static enum status read_source(void *context, uint64_t at, void *target, uint64_
     return STATUS_OK;
 }
 
-/* From memory, or by a reader: the same pieces, the same bytes. */
+/* From memory, or by a reader: the same chunks, the same bytes. */
 static void check_copy(uint32_t slots, uint64_t slot_bytes, uint64_t count, bool by_reader)
 {
     struct fixture fixture;
@@ -169,7 +169,7 @@ static void test_rows_apart(void **state)
 
 static void check_slots(struct fixture *fixture, const struct device_view *view, uint32_t slots);
 
-/* What the reader says is what the caller is told; all slots are there afterwards. */
+/* The caller gets the reader's error; all slots are there afterwards. */
 static void test_reader_fails(void **state)
 {
     (void)state;
@@ -226,8 +226,8 @@ static void *send(void *argument)
     return NULL;
 }
 
-/* Fewer slots than senders: nobody takes a slot that another one is filling, and nobody is sent
- * away because of that. */
+/* Fewer slots than senders: none takes a slot that another one is filling, and none is sent away
+ * because of that. */
 static void test_senders_share_slots(void **state)
 {
     (void)state;
@@ -269,7 +269,7 @@ static void test_senders_share_slots(void **state)
 
 /* ---- What goes wrong ------------------------------------------------------------------------ */
 
-/* Every slot is there afterwards: as many tickets can be had. */
+/* Every slot is there afterwards: as many tickets are given out. */
 static void check_slots(struct fixture *fixture, const struct device_view *view, uint32_t slots)
 {
     struct device_ticket tickets[16];

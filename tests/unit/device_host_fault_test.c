@@ -49,7 +49,7 @@ static void test_guard_pages(void **state)
             fail_msg("%s: %s", rows[i].name, status_name(status));
         const struct event *fault = recorder_last(&fixture.recorder, EVENT_FAULT);
         if ((fault != NULL) != rows[i].faults)
-            fail_msg("%s: %s", rows[i].name, fault ? "a fault was told" : "no fault was told");
+            fail_msg("%s: %s", rows[i].name, fault ? "a fault was reported" : "no fault was reported");
         const struct event *launch = recorder_last(&fixture.recorder, EVENT_LAUNCH);
         if (fault) {
             assert_int_equal(fault->cause_id, launch->id);
@@ -261,7 +261,7 @@ static void test_traps(void **state)
     fixture_close(&fixture);
 }
 
-/* A fault outside a kernel is nobody's of ours: it goes where it would have gone without us. */
+/* A fault outside a kernel is not ours: it goes where it would have gone without us. */
 static void test_chains(void **state)
 {
     (void)state;
@@ -271,7 +271,7 @@ static void test_chains(void **state)
         struct fixture fixture;
         signal(SIGSEGV, SIG_DFL);
         fixture_open(&fixture, (struct device_options){ 0 });
-        /* Whoever was there before the device (a sanitizer, or nobody) gets it. */
+        /* It goes to the handler from before the device (a sanitizer's, or none). */
         fclose(stderr);
         volatile uint8_t *nowhere = (volatile uint8_t *)(uintptr_t)(volatile uintptr_t){ 64 };
         *nowhere = 1;

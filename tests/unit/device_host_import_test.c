@@ -63,7 +63,7 @@ static void test_whose_bytes(void **state)
                 source[i] += 1;
             check_values(&fixture, view, copied ? 1 : 2);
             destroy(&fixture, view);
-            assert_false(device_buffer_is_copy(fixture.device, view.buffer)); /* it is nobody now */
+            assert_false(device_buffer_is_copy(fixture.device, view.buffer)); /* it is gone now */
             free(source);
         }
         fixture_close(&fixture);

@@ -90,7 +90,7 @@ static void test_copy_in_reads_its_source(void **state)
     for (size_t i = 0; i < COUNT_OF(values); i++)
         values[i] = 7;
     give_gate(&fixture, fixture.stream, NULL, &gate);
-    open_gate(&gate); /* 16 pieces through 16 slots: may wait for the stream */
+    open_gate(&gate); /* 16 chunks through 16 slots: may wait for the stream */
     CHECK_OK(device_copy_in(fixture.device, fixture.stream, &x, values, sizeof(values), DEVICE_HERE,
                             &fixture.err),
              &fixture.err);

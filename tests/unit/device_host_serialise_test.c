@@ -1,5 +1,5 @@
 /* device_host_serialise_test.c - a device that waits after every call: a fault shows at the call
- * that made it, and every wait is told, so that what comes later is ordered by it. */
+ * that made it, and every wait is reported, so that what comes later is ordered by it. */
 #include "device_fixture.h"
 
 static void test_waits_are_told(void **state)

@@ -1,5 +1,5 @@
 /* device_host_tiles_test.c - every tile of a launch is done once, whether its kernel takes tiles or
- * runs of them, by any number of threads, also behind a tile that faults, also while workers go
+ * runs of them, by any number of threads, also after a tile that faults, also while workers go
  * from the launches of one stream to those of another. */
 #include "device_fixture.h"
 
@@ -110,7 +110,7 @@ static void test_fault_in_a_run(void **state)
 }
 
 /* Two streams launch as fast as they can, so that workers often come to a launch that is just over;
- * long enough that the numbers of their launches begin anew. */
+ * long enough that the numbers of their launches begin again. */
 #define TURNS 20000u
 #define TURN_TILES 9u
 

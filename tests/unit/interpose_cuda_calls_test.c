@@ -1,5 +1,5 @@
 /* interpose_cuda_calls_test.c - calls of the CUDA driver as events: which are looked at, what is
- * told of those that fail, streams and waits, and contexts that go. */
+ * recorded of those that fail, streams and waits, and contexts that go. */
 #include "interpose_cuda.h"
 
 /* ---- Which calls ---------------------------------------------------------------------------- */

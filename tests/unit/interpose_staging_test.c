@@ -1,5 +1,5 @@
-/* interpose_staging_test.c - pinned memory that changes while a copy from it is queued: told where
- * the program did not know the copy was done, and not where it may change rightly. */
+/* interpose_staging_test.c - pinned memory that changes while a copy from it is queued: reported
+ * where the program did not know the copy was done, and not where it may change rightly. */
 #include "test.h"
 
 #include "event/flight.h"

@@ -9,8 +9,8 @@ static const struct params_swiglu no_packing;
 
 /* ---- swiglu --------------------------------------------------------------------------------- */
 
-/* exp is within 1.05 units in the last place (2.1 * 2^-24); x e, 1 + e, the quotient and the
- * product with up round once each (4 * 2^-24); e's error enters the denominator with the opposite
+/* exp is within 1.05 units in the last place (2.1 * 2^-24); x e, 1 + e, the quotient and its
+ * multiple by up round once each (4 * 2^-24); e's error enters the denominator with the opposite
  * sign and at most half its size. A subnormal e is off by at most one smallest unit, times |x| <
  * 104. */
 static double swiglu_allowed(double expected, double up)

@@ -109,8 +109,8 @@ struct slot_weight {
 };
 
 /* In units u = 2^-24. Roundings are independent, so n of them add up like the square root of n. The
- * score: a lane takes head_dim / 8 products at most and 4 more sums, each of which rounds a partial
- * sum of at most, and mostly half of, sum |q k|. The difference to the maximum rounds once, exp is
+ * score: a lane takes head_dim / 8 multiply-adds at most and 4 more sums, each of which rounds a
+ * partial sum of at most, and mostly half of, sum |q k|. The difference to the maximum rounds once, exp is
  * within 2.1, the quotient rounds once. Sums of weights and of weighted values: 256 + count / 256
  * roundings at most, of partial sums a quarter as large as the whole or less. Weights below the
  * smallest float are 0. Worst found: half of what this allows. */

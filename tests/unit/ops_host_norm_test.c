@@ -32,7 +32,7 @@ static double mean_of_squares(const float *x, uint64_t width)
     return sum / (double)width;
 }
 
-/* The scale and the two products round once each: 3 * 2^-24, and a little for the f64 sums. */
+/* The scale and the two multiplications round once each: 3 * 2^-24, and a little for the f64 sums. */
 static void check_normalised(const struct rig *rig, uint64_t row, const float *x,
                              const float *weight, const float *out, uint64_t width, float epsilon)
 {

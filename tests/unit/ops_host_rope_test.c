@@ -177,7 +177,7 @@ static bool find_pair(const struct rotation *rotation, uint64_t i, uint64_t *k, 
     return true;
 }
 
-/* Both products and their sum round once each. */
+/* Both multiplications and their sum round once each. */
 static void check_head(const struct rig *rig, const struct rotation *rotation, uint64_t token,
                        const float *before, const float *after, const float *table)
 {

@@ -190,7 +190,7 @@ static bool occurs(const char *text, const char *words, size_t length)
     return false;
 }
 
-/* The pieces of an English word between its arguments and code; those that Spanish has too (No,
+/* The parts of an English phrase between its arguments and code; those that Spanish has too (No,
  * Total, Commit, SHA-256) say nothing. */
 static void check_absent(const char *text, const char *english, const char *spanish)
 {

@@ -291,7 +291,7 @@ static void fill_ring(struct flight *flight, uint64_t count)
         specimen_tell(flight, specimen_event(clock_ns(), id, EVENT_LAUNCH, "matmul"));
 }
 
-/* However many events: pieces of bounded size; the sink's error comes back and ends it. */
+/* However many events: chunks of bounded size; the sink's error comes back and ends it. */
 static void test_sink(void **state)
 {
     (void)state;

@@ -94,7 +94,7 @@ static void surfacing_is_said_only_where_it_is_known(void **state)
                    "D2H de logits, paso 3");
 }
 
-/* Of several launches none is named as the one that did it. */
+/* None of several launches is named as the one that did it. */
 static void candidates_are_a_set(void **state)
 {
     (void)state;

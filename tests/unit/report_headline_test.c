@@ -29,7 +29,7 @@ static void check_headline(const struct report_facts *facts, const char *english
     text_release(&text);
 }
 
-/* Facts with a verdict and no finding behind it. */
+/* Facts with a verdict and no finding that supports it. */
 static void settle(struct report_specimen *specimen, enum audit_outcome outcome, double bound)
 {
     struct audit_verdict *verdict = &specimen->facts.verdict;

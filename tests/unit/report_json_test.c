@@ -240,7 +240,7 @@ static void test_sarif_uri(void **state)
     free(specimen);
 }
 
-/* Of a foreign program: a runtime without debug information, called by a program that has some. */
+/* A foreign program: a runtime without debug information, called by a program that has some. */
 static size_t three_callers(void *context, size_t analysis, uint32_t stack_index,
                             struct report_frame *ret_frames, size_t capacity)
 {

@@ -96,7 +96,7 @@ static void find_address(struct gpu_device *gpu, struct device_fault *fault, cha
     fault->note = note;
     if (runtime->fault_find(runtime->self, &fault->address, reason, sizeof(reason))) {
         fault->address_known = EVENT_ADDRESS_RUNTIME;
-        snprintf(note, note_bytes, "of the page, told by the runtime: %s", reason);
+        snprintf(note, note_bytes, "of the page, reported by the runtime: %s", reason);
     } else if (gpu_log_find(&gpu->log, &logged, note, note_bytes)) {
         fault->address_known = EVENT_ADDRESS_KERNEL_LOG;
         fault->address = logged.address;

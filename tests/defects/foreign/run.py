@@ -8,7 +8,7 @@ audit's summary against NAME.expect:
     certainty: direct                       direct: CONFIRMED; possible: never CONFIRMED
     cause: cuMemcpyDtoH in copy_back        the call: how its name begins, a function of its stack
     other: cuMemFree in give_back           the other side, likewise (optional)
-    also: leak                              what else may be confirmed beside it (optional)
+    also: leak                              what else may be confirmed as well (optional)
     options: --narrow                       of greta trace (optional)
 
 A clean program (clean/) must have been seen, must print and return what it does without tracing,

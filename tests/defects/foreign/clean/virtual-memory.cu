@@ -1,5 +1,5 @@
-/* Clean: an address range that grows, piece by piece, through the driver's virtual memory calls,
- * with copies across the border of two pieces; unmapped after a wait and mapped again. */
+/* Clean: an address range that grows, chunk by chunk, through the driver's virtual memory calls,
+ * with copies across the border of two chunks. It is unmapped after a wait and mapped again. */
 #include "../foreign.h"
 
 #include <cuda.h>
