@@ -521,6 +521,26 @@ static void a_refusal_after_the_candidates_is_no_root(void **state)
     script_close(&scene.script);
 }
 
+/* The runtime does not know the operand's memory any more: the launch that is refused is a symptom.
+ */
+static void memory_that_is_gone_has_no_culprit(void **state)
+{
+    (void)state;
+    struct script script;
+    script_open(&script, AUDIT_GUARD);
+    script_buffer(&script, A, "buffer", true);
+    script_refuse(&script, script_launch_event(&script, FIRST, "matmul"), EVENT_CHECK_POINTER, 0,
+                  64, 0);
+    const struct analysis *analysis = script_finish(&script, NULL);
+    const struct finding *finding = find_finding(analysis, HYPOTHESIS_BAD_POINTER);
+    assert_non_null(finding);
+    assert_int_equal(finding->certainty, FINDING_DIRECT);
+    assert_int_equal(finding->attribution, FINDING_SEEN_AT);
+    assert_int_equal(analysis->root, -1);
+    assert_int_equal(analysis->defect, 0);
+    script_close(&script);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -546,6 +566,7 @@ int main(void)
         cmocka_unit_test(candidates_that_are_not_kept_are_counted),
         cmocka_unit_test(freed_memory_has_candidates_as_well),
         cmocka_unit_test(a_refusal_after_the_candidates_is_no_root),
+        cmocka_unit_test(memory_that_is_gone_has_no_culprit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,9 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         draft.certainty = FINDING_POSSIBLE;
         finding_set_reason(&draft, REASON_STREAM_ACCEPTED);
     }
+    /* The view fits its buffer, and the buffer lives: its memory went away before this call. */
+    if (!foreign && event->check == EVENT_CHECK_POINTER)
+        draft.attribution = FINDING_SEEN_AT;
     finding_add(analyzer, &draft);
 }
 
