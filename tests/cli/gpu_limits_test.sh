@@ -41,6 +41,15 @@ expect_stderr "illegal memory access"
 expect_stderr "rope, layer 1, step 2"
 expect_nothing_left
 
+# Memory vanishes under a kernel that is still queued. The next launch that would use it is checked before the fault has
+# surfaced: the fault is the finding, not that launch.
+vanished=(--inject memory-vanished@op=swiglu,layer=0,step=1)
+FAKE_GPU_LATE=1 expect_exit 1 "${run[@]}" "${vanished[@]}" --audit guard --flight gone.flight
+expect_stderr "kernel-fault: one of "
+expect_stderr "candidates: swiglu, tensor ffn_swiglu, layer 0, step 1"
+! has_text bad-pointer "$captured/err" || fail "expected no finding about the launch after it"
+expect_nothing_left
+
 # A driver that cannot map memory into ranges: guards are canaries. They find a byte after a buffer and one before it,
 # and name the launch; a clean run has no finding.
 export FAKE_GPU_NO_RANGES=1

@@ -142,15 +142,29 @@ static int pending_fault(struct gpu_device *gpu)
     return 0;
 }
 
+/* Reports the fault, unless an earlier call has: from then on the device is lost. */
+static void lose_device(struct gpu_device *gpu, int fault)
+{
+    if (gpu->page)
+        gpu_show_crumbs(gpu);
+    if (!device_is_lost(&gpu->device))
+        report(gpu, fault);
+}
+
+bool gpu_find_fault(struct gpu_device *gpu)
+{
+    int fault = pending_fault(gpu);
+    if (fault)
+        lose_device(gpu, fault);
+    return fault != 0;
+}
+
 enum status gpu_failed(struct gpu_device *gpu, int code, const char *what, struct error *err)
 {
     bool no_memory = gpu->runtime.is_no_memory(code);
     int fault = gpu->runtime.is_fault(code) ? code : no_memory ? 0 : pending_fault(gpu);
     if (fault) {
-        if (gpu->page)
-            gpu_show_crumbs(gpu);
-        if (!device_is_lost(&gpu->device))
-            report(gpu, fault);
+        lose_device(gpu, fault);
         return device_set_lost(&gpu->device, what, err);
     }
     enum status status = no_memory ? STATUS_NO_MEMORY : STATUS_UNSUPPORTED;

@@ -145,6 +145,9 @@ enum status gpu_failed(struct gpu_device *gpu, int code, const char *what, struc
             return gpu_failed((gpu), gpu_try_code, (what), (err));                                 \
     } while (0)
 
+/* Waits for all streams. True if a kernel queued earlier has faulted: reported, the device lost. */
+bool gpu_find_fault(struct gpu_device *gpu);
+
 /* Describes what may have been running: a launch, or "one of N launches: ..." (gpu_running.c). */
 void gpu_describe_running(struct gpu_device *gpu, char *words, size_t bytes);
 /* Copies what the kernels wrote to the observer's crumb page: after a wait, or during one. */

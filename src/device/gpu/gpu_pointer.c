@@ -49,6 +49,10 @@ void gpu_memory_ask(struct device *device, uint64_t address, uint64_t bytes,
         return;
     gpu_enter(gpu);
     ret_facts->asked = ask(gpu, address, bytes, &ret_facts->bytes, &words);
+    /* A kernel queued earlier may have met the missing memory already. Then its fault is the first
+     * symptom, and the call that asks now ends with the lost device. */
+    if (ret_facts->asked && ret_facts->bytes < bytes)
+        ret_facts->asked = !gpu_find_fault(gpu);
     snprintf(ret_facts->words, sizeof(ret_facts->words), "%s",
              ret_facts->bytes < bytes && words ? words : "");
 }
