@@ -88,7 +88,7 @@ struct analysis {
     bool device_lost;
     bool closed;              /* the process ended in order */
     struct run_ending ending; /* as far as the events and the file tell */
-    /* Of the direct findings that follow from no other, in happens-before order; -1: none. */
+    /* Indices of direct findings that follow from no other, in happens-before order; -1: none. */
     int32_t root;   /* the first with a culprit */
     int32_t defect; /* the first at all */
     char device[FLIGHT_TEXT_BYTES], command[FLIGHT_TEXT_BYTES];
@@ -100,7 +100,7 @@ struct analyze_options {
     uint64_t (*clock)(void *context); /* of a live analysis; NULL: clock_ns. For tests */
     void *clock_context;
     uint32_t finding_limit; /* 0: 256 */
-    /* Who wants to see every event as it is taken in; notify NULL: nobody. */
+    /* Receives every event as it is taken in; notify NULL: there is no such observer. */
     struct event_observer observer;
     /* Whether memory that was made by that call stack of a foreign program is kept by a caching
      * allocator, which is no leak; NULL: none is. */
@@ -139,8 +139,8 @@ MUST_CHECK enum status analyze_flight(const char *path, const struct analyze_opt
 
 /* ---- Analysis while it happens -------------------------------------------------------------- */
 
-/* A thread that reads the flight file of its own process behind the writers, so that the ring may
- * forget what was analysed, and checkpoints. Sees a hang while it lasts. */
+/* A thread that follows the writers through the flight file of its own process, so that the ring
+ * may forget what was analysed, and writes checkpoints. Sees a hang while it lasts. */
 struct analyze_live;
 
 MUST_CHECK enum status analyze_live_start(struct flight *flight, const char *path,

@@ -134,7 +134,7 @@ struct analyzer {
     /* At the end. */
     const struct crumb_page *crumbs; /* crumb_page_count of them; NULL: there are none */
     uint64_t now_ns;
-    bool process_dead; /* not closed in order, and nobody runs any more */
+    bool process_dead; /* it is gone, and the recording was not closed in order */
 };
 
 /* Adds to coverage, unless the events were counted before. */
@@ -143,7 +143,7 @@ void analyze_count(struct analyzer *analyzer, enum hypothesis hypothesis, uint64
 /* Tells every hypothesis. */
 void analyze_work(struct analyzer *analyzer, const struct work *work);
 void analyze_conflict(struct analyzer *analyzer, const struct conflict *conflict);
-/* Of pages that lie one after the other, the device's; NULL if there is none. */
+/* The device's page. crumbs: the pages of all devices, one after the other. NULL if it has none. */
 static inline const struct crumb_page *analyze_page(const struct analyzer *analyzer,
                                                     const struct crumb_page *crumbs,
                                                     uint16_t device_index)
@@ -161,7 +161,7 @@ static inline bool analyze_is_lost(const struct analyzer *analyzer, const struct
  * seen to move either (crumb_watch.h); also while the process runs. */
 void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
                    const struct event *pending, uint64_t now_ns);
-/* Of a foreign program: memory that this call stack made was given back. */
+/* Memory that this call stack of a foreign program allocated was freed. */
 void analyze_note_freed(struct analyzer *analyzer, uint32_t stack_index);
 /* Records that were gone before they could be read. */
 void analyze_lost(struct analyzer *analyzer, uint64_t count);
@@ -174,7 +174,8 @@ static inline bool event_is_work(uint8_t kind)
     return event_is_copy(kind) || kind == EVENT_LAUNCH;
 }
 
-/* A check said no: before the call, or of a foreign program beside it. */
+/* A check failed: before the call, which was refused; in a foreign program while the call went on
+ * regardless. */
 static inline bool event_is_violation(const struct event *event)
 {
     if (event->outcome == EVENT_REFUSED)
@@ -186,7 +187,7 @@ static inline bool event_is_violation(const struct event *event)
     return event->kind != EVENT_BUFFER_DESTROY || event->outcome != EVENT_DONE;
 }
 
-/* The device is lost, and this call was told so. */
+/* The device is lost, and this call returned that. */
 static inline bool event_is_lost(const struct event *event)
 {
     return event->check == EVENT_CHECK_LOST &&
@@ -210,15 +211,16 @@ struct finding finding_of_refusal(const struct analyzer *analyzer, enum hypothes
                                   const struct event *event);
 void finding_add_refusal(struct analyzer *analyzer, enum hypothesis hypothesis,
                          const struct event *event);
-/* Of a foreign program: is what a conflict rests on certain? Says why not. */
+/* For a foreign program: makes the finding only possible, with the reason, where what the conflict
+ * rests on is not certain. */
 void finding_weigh(const struct analyzer *analyzer, const struct conflict *conflict,
                    struct finding *finding);
 /* Two accesses without order: the later one is the cause. */
 void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
                           const struct conflict *conflict);
-/* In order of order_id, and the root among them. */
 /* Fills in what the contracts call the operands that findings name. */
 void finding_name_operands(struct analyzer *analyzer);
+/* Sorts the findings by order_id and finds the root among them. */
 MUST_CHECK enum status finding_sort(struct analyzer *analyzer, struct error *err);
 
 static inline void finding_set_reason(struct finding *finding, enum finding_reason reason)
@@ -241,7 +243,7 @@ struct analyze_place place_of_remark(const struct analyzer *analyzer, const stru
 /* What a stream entered last. */
 struct analyze_place place_of_crumb(const struct analyzer *analyzer,
                                     const struct crumb_stream *crumbs);
-/* Of a wait: the copy whose bytes it waits for, where it is one; else itself. */
+/* The copy whose bytes the wait is for; the wait itself where it is for something else. */
 struct analyze_place place_of_wait(const struct analyzer *analyzer, const struct event *event);
 /* The call with that id, or the node of the replay with that id; NULL if it is forgotten. */
 const struct event *analyze_find_call(const struct analyzer *analyzer, uint64_t event_id,

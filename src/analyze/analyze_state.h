@@ -22,14 +22,15 @@ struct work {
     const struct vclock *clock; /* what happened before it, itself included */
 };
 
-/* Who touched a byte, small enough to keep per range. stream TOUCH_NOBODY: nobody that matters. */
+/* The call that touched a byte, small enough to keep for each range. stream TOUCH_NONE: none that
+ * matters. */
 struct touch {
     uint64_t event_id; /* of the call or the replay */
     uint64_t tick;
     uint32_t node;
     uint8_t stream /* its place */, kind, operand, mode;
 };
-#define TOUCH_NOBODY 255u
+#define TOUCH_NONE 255u
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
@@ -109,7 +110,7 @@ struct history_entry {
     uint64_t iteration;
     bool scanned, scanned_bad; /* its outputs were looked at; some were not finite */
     uint16_t scanned_operands; /* which of them: bit for each */
-    /* Of a launch whose operands are hashed (op_hashes.c). */
+    /* For a launch whose operands are hashed (op_hashes.c). */
     uint64_t op_key;                       /* 0: not known yet */
     uint16_t inputs_hashed, inputs_differ; /* bit for each operand */
     uint32_t run_launch;                   /* which launch of its run, from 1 */
@@ -189,7 +190,7 @@ struct stream_state {
     uint64_t waited_id;     /* of the last work that somebody waited for */
     uint64_t completed_id;  /* of the last work that the device said is done, before any fault */
     bool legacy, blocking;  /* of a foreign program: streams that wait for one another */
-    bool hidden;            /* order that nobody sees goes through it */
+    bool hidden;            /* the program orders work through it in a way that is not seen */
     uint64_t gate_tick;     /* of its last kernel that the host may hold back; 0: none */
 };
 
@@ -212,7 +213,8 @@ struct mark_state {
     struct vclock clock;
 };
 
-/* FILLING: of a copy in; it is over when its completion is told, or unseen. */
+/* FILLING: for a copy in. It is over when its completion is reported, or at a moment that is not
+ * seen. */
 enum ticket_use { TICKET_FREE, TICKET_LANDING, TICKET_HELD, TICKET_FILLING };
 
 struct ticket_state {
@@ -236,11 +238,11 @@ struct order {
     struct ticket_state *tickets;
     struct idmap ticket_map;
     uint32_t mark_count, ticket_count;
-    bool completions;     /* are told: the first was seen */
+    bool completions;     /* are reported: the first was seen */
     uint64_t sync_serial; /* of all threads' waits */
-    /* Of a foreign program: work that the host may know to be done in a way that is not seen. What
+    /* Work that the host of a foreign program may know to be done in a way that is not seen. What
      * rests on its not being done is only possible. */
-    struct vclock told;
+    struct vclock maybe_known;
     /* Everything that comes is ordered after `floor`: waits that were over well before now. */
     struct vclock floor, filling, waiting;
     uint64_t filling_ns, waiting_ns; /* end of the last wait in each; 0: empty */
@@ -289,14 +291,14 @@ void order_wait_for_all(struct order *order, struct thread_state *thread, uint64
 /* Work (order_work.c): a copy, fill or launch that did not fail, and the replay of a graph. */
 void order_work(struct analyzer *analyzer, const struct event *event);
 void order_replay(struct analyzer *analyzer, const struct event *event);
-/* Of a foreign program: from here on the host may know that this work of the stream is done. */
+/* From here on the host of a foreign program may know that the work the clock covers is done. */
 void order_tell(struct order *order, const struct vclock *clock);
-/* Of a foreign program: the stream's work up to `tick` comes after a kernel that the host may hold
- * back, and that is not known to be done. clock: what the host waited for. */
+/* True if the stream's work up to `tick` comes after a kernel of a foreign program that the host
+ * may hold back, and that is not known to be done. clock: what the host waited for. */
 bool order_held_back(const struct order *order, uint32_t place, uint64_t tick,
                      const struct vclock *clock);
-/* Of a foreign program: a legacy default stream comes after all blocking streams' work before it,
- * and they after its. flags: of the event. */
+/* In a foreign program work of a legacy default stream comes after the work that blocking streams
+ * were given before, and their later work comes after it. flags: of the event. */
 void order_join_default_streams(struct order *order, struct stream_state *stream, uint32_t flags);
 
 /* Memory (order_buffers.c). */
@@ -305,10 +307,10 @@ void order_buffer_destroy(struct analyzer *analyzer, const struct event *event,
                           struct thread_state *thread);
 
 enum conflict_kind {
-    CONFLICT_UNORDERED, /* two pieces of work, at least one writes */
+    CONFLICT_UNORDERED, /* two calls touch a byte without order, at least one writes */
     CONFLICT_FREED,     /* work not done when its buffer is destroyed */
     CONFLICT_UNWRITTEN, /* read before anybody wrote */
-    CONFLICT_ABANDONED, /* a stream is destroyed with work nobody waited for; entry NULL */
+    CONFLICT_ABANDONED, /* a stream is destroyed while no one has waited for its work; entry NULL */
 };
 
 struct conflict {
@@ -321,7 +323,8 @@ struct conflict {
     uint64_t start, bytes; /* the range, as addresses */
 };
 
-/* One access of a piece of work. `writes`: first all reads of a launch, then its writes. */
+/* One access of the work: its read, or with `writes` its write. First come all reads of a launch,
+ * then its writes. */
 void shadow_access(struct analyzer *analyzer, const struct work *work,
                    const struct event_access *access, struct ledger_entry *entry, bool writes);
 /* True if the copy the slot was last used for is not known to be over, or its bytes are held. */

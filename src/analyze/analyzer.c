@@ -115,7 +115,7 @@ void analyze_conflict(struct analyzer *analyzer, const struct conflict *conflict
     }
 }
 
-/* Things told about an earlier call, not calls. */
+/* Reports about an earlier call, not calls. */
 static bool is_remark(uint8_t kind)
 {
     return kind == EVENT_COMPLETION || kind == EVENT_TRAP || kind == EVENT_FAULT ||
@@ -246,7 +246,7 @@ enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *
     for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct hypothesis_detector *detector = hypothesis_detector((enum hypothesis)i);
         result->coverage[i].ran = result->level >= detector->info.level;
-        /* Of a call whose record was lost, what belongs to it may still be there. */
+        /* A call's record may be lost while a check that belongs to it is still there. */
         if (result->coverage[i].total < result->coverage[i].checked)
             result->coverage[i].total = result->coverage[i].checked;
         if (detector->finish)

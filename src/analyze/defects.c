@@ -248,7 +248,7 @@ struct finding_miss finding_miss(const struct finding *finding)
 {
     uint64_t address = finding->near.address, begin = finding->expected, bytes = finding->found;
     struct finding_miss miss = { .side = MISS_UNKNOWN };
-    /* Of several launches it would be an operand of one of them. */
+    /* With several candidates it would be an operand of only one of them. */
     if (finding->hypothesis != HYPOTHESIS_KERNEL_FAULT || finding->candidate_count > 1 ||
         !finding->near.known || !begin || !bytes || address - begin < bytes)
         return miss;

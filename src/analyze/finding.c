@@ -11,15 +11,15 @@
 
 struct finding finding_draft(enum hypothesis hypothesis, enum finding_certainty certainty)
 {
-    static const struct analyze_place nobody = { .scope = { -1, -1, "" },
-                                                 .stream_index = EVENT_NO_STREAM,
-                                                 .operand = EVENT_NO_OPERAND };
+    static const struct analyze_place nowhere = { .scope = { -1, -1, "" },
+                                                  .stream_index = EVENT_NO_STREAM,
+                                                  .operand = EVENT_NO_OPERAND };
     struct finding draft = { .hypothesis = hypothesis,
                              .certainty = certainty,
-                             .cause = nobody,
-                             .other = nobody,
-                             .seen = nobody,
-                             .moved = nobody,
+                             .cause = nowhere,
+                             .other = nowhere,
+                             .seen = nowhere,
+                             .moved = nowhere,
                              .consequence_of = -1 };
     return draft;
 }
@@ -112,7 +112,7 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
         reason = kernel ? REASON_KERNEL_ACCESS : REASON_ROW_GAPS;
     else if (conflict->kind == CONFLICT_FREED && (event->flags & EVENT_MAY_WAIT))
         reason = REASON_MAY_WAIT;
-    else if (vclock_covers(&analyzer->order.told, earlier->stream, earlier->tick))
+    else if (vclock_covers(&analyzer->order.maybe_known, earlier->stream, earlier->tick))
         reason = REASON_UNSEEN_ORDER;
     else if (is_held_back(analyzer, conflict))
         reason = REASON_HELD_BACK;
@@ -186,7 +186,7 @@ static int32_t find_origin(const struct analyzer *analyzer, const struct finding
     return origin;
 }
 
-/* Traps are told late: what is known already may follow from what is new. */
+/* Traps are reported late: an earlier finding may follow from the one that was just added. */
 static void relink(struct analyzer *analyzer, size_t added)
 {
     struct analysis *result = &analyzer->result;
@@ -214,7 +214,7 @@ static bool is_alike(const struct finding *a, const struct finding *b)
            (a->cause.op[0] || strcmp(a->cause.scope.tensor, b->cause.scope.tensor) == 0);
 }
 
-/* Of two findings that are alike the one that says more is kept. */
+/* If two findings are alike, the one that says more is kept. */
 static int weight_of(const struct finding *finding)
 {
     return finding_is_culprit(finding) ? 2 : finding->certainty == FINDING_DIRECT;

@@ -30,7 +30,7 @@ enum hypothesis {
 
 /* ---- Findings ------------------------------------------------------------------------------- */
 
-/* A call as a finding names it. event_id 0: nobody. */
+/* A call as a finding names it. event_id 0: none. */
 struct analyze_place {
     uint64_t event_id;
     uint64_t time_ns; /* when it was called, on the event clock */
@@ -41,10 +41,10 @@ struct analyze_place {
     uint32_t line;
     uint32_t stream_index, thread_index;
     uint16_t device_index; /* as struct event has it: which device stream and buffer are of */
-    uint16_t epoch;     /* of a graph's replay; 0 outside */
-    uint32_t node;      /* launch within the graph, from 1; 0 outside */
-    uint64_t iteration; /* of the workload; 0 before the first */
-    /* Of a foreign program: op is the runtime's function, or the kernel. */
+    uint16_t epoch;        /* of a graph's replay; 0 outside */
+    uint32_t node;         /* launch within the graph, from 1; 0 outside */
+    uint64_t iteration;    /* of the workload; 0 before the first */
+    /* For a foreign program op is the runtime's function, or the kernel. */
     bool foreign;
     uint32_t stack_index, name_index; /* as struct event has them */
     uint64_t ordinal;                 /* of a launch: launch number in its process, from 1 */
@@ -58,7 +58,7 @@ struct analyze_place {
     char buffer[EVENT_TENSOR_BYTES]; /* its name */
 };
 
-/* A buffer beside an address. */
+/* A buffer that holds an address or is near it. */
 struct analyze_neighbour {
     uint64_t address, bytes;
     uint64_t created_id, destroyed_id; /* destroyed_id 0: alive */
@@ -147,8 +147,9 @@ struct finding {
     struct analyze_place moved; /* of a hang: what was seen to move last on the device; */
     uint64_t moved_ago_ns;      /* how long before; both 0 where nothing was seen to */
     uint8_t check;              /* enum event_check that said no, or 0 */
-    /* Its numbers, or bytes, hashes, counts, as the hypothesis says. Of a kernel fault: address and
-     * bytes of the buffer of the operand that the fault's address is held against; 0: of none. */
+    /* Its numbers, or bytes, hashes, counts, as the hypothesis says. For a kernel fault: address
+     * and bytes of the buffer of the operand that the fault's address is compared with; 0: there is
+     * none. */
     uint64_t expected, found;
     struct analyze_neighbourhood near;
     /* Launches that may have done it, the likeliest first, which is the cause; 1: it was that one;

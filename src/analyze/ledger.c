@@ -34,7 +34,7 @@ struct ledger_entry *ledger_find(const struct ledger *ledger, uint16_t device_in
     return place == IDMAP_NONE ? NULL : &ledger->live[place];
 }
 
-/* A place nobody has; IDMAP_NONE if there is no room. As many places can be free as there are. */
+/* A place that is not in use; IDMAP_NONE if there is no room. All places can be free at once. */
 static uint32_t take_place(struct ledger *ledger)
 {
     if (ledger->free_count)
@@ -122,7 +122,8 @@ const struct ledger_entry *ledger_find_generation(const struct ledger *ledger,
 
 /* ---- Around an address ---------------------------------------------------------------------- */
 
-/* From the entry's nearest byte to the address: negative before it, positive behind, 0 inside. */
+/* From the entry's nearest byte to the address: negative before the entry, positive after it, 0
+ * inside. */
 static int64_t distance_to(const struct ledger_entry *entry, uint64_t address)
 {
     uint64_t apart = 0;

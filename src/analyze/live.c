@@ -1,4 +1,4 @@
-/* live.c - a thread that reads the flight file behind the writers, so that the ring may forget
+/* live.c - a thread that follows the writers through the flight file, so that the ring may forget
  * what was analysed.
  *
  * Events are taken in the order of their ids, each when its call has ended: a wait that lasts holds
@@ -133,7 +133,8 @@ static bool makes_calls(struct analyze_live *live)
     return false;
 }
 
-/* All that can be had; returns how many. At the end calls that are open are taken as they are. */
+/* Takes all events that are available; returns how many. At the end calls that are open are taken
+ * as they are. */
 static uint64_t drain(struct analyze_live *live, bool ending)
 {
     struct event event;

@@ -1,9 +1,9 @@
-/* op_hashes.c - operands of launches, hashed in stream order, held against the same ones of an
+/* op_hashes.c - operands of launches, hashed in stream order, compared with the same ones of an
  * earlier equal iteration: the first op whose inputs agree and whose output does not is the one
  * that made the difference.
  *
- * Each digest is compared when it is told. Inputs are told before outputs, so that what is known of
- * a launch's inputs is there when its first output comes. */
+ * Each digest is compared when it is reported. Inputs are reported before outputs, so that what is
+ * known of a launch's inputs is there when its first output comes. */
 #include "analyze/analyze_impl.h"
 
 #include <stdlib.h>
@@ -181,7 +181,7 @@ static uint64_t writer_of(const struct analyzer *analyzer, const struct event *c
     return 0;
 }
 
-/* The digests of a copy's source are told while the host waits for the copy: after the event of
+/* The digests of a copy's source are reported while the host waits for the copy: after the event of
  * the wait, which has an earlier id. What a difference follows from is known when the iteration is
  * over. */
 bool op_hashes_hold(struct analyzer *analyzer, const struct finding *draft,

@@ -256,8 +256,8 @@ void order_wait_for_all(struct order *order, struct thread_state *thread, uint64
     }
 }
 
-/* Waits, completions and releases may be among what was lost: whatever comes behind it is taken as
- * after all that was before, so that nothing is claimed of the two. */
+/* Waits, completions and releases may be among the lost events: whatever comes later is taken as
+ * ordered after everything before the gap, so that no conflict across it is claimed. */
 void order_forget(struct order *order)
 {
     struct vclock all = { 0 };
@@ -293,8 +293,8 @@ void order_sync(struct order *order, const struct event *event, struct thread_st
         stream->waited_id = stream->last_id;
 }
 
-/* A foreign runtime's streams go without waiting: their work goes on, and nobody can wait for the
- * stream any more. */
+/* Destroying a stream of a foreign runtime does not wait: its work goes on, and the stream can no
+ * longer be waited for. */
 static void abandon_stream(struct analyzer *analyzer, const struct event *event,
                            const struct thread_state *thread)
 {
@@ -302,7 +302,7 @@ static void abandon_stream(struct analyzer *analyzer, const struct event *event,
     uint32_t index = order_place_of(order, event);
     const struct stream_state *stream = order_stream_at(order, index);
     uint32_t count = order->mark_count < MARK_LIMIT ? order->mark_count : MARK_LIMIT;
-    /* A mark that was recorded behind the work stands for it: that can still be waited for. */
+    /* A mark that was recorded after the work can still be waited for instead. */
     for (uint32_t i = 0; stream && i < count; i++)
         if (order->marks[i].stream == index && order->marks[i].last_id == stream->last_id)
             return;

@@ -29,18 +29,18 @@ void order_buffer_create(struct analyzer *analyzer, const struct event *event)
     struct ledger_entry *old = ledger_find(&analyzer->ledger, event->device_index,
                                            range->buffer_index);
     if (old && old->created_id == event->id)
-        return; /* a file's table told of it already */
+        return; /* the file's table of allocations named it before */
     if (old && old->shadow.count)
         order->interval_count -= old->shadow.count - 1;
     struct ledger_entry *added = ledger_add(&analyzer->ledger, &entry);
-    /* Of an import the event names the memory it came from. */
+    /* Imported host memory has contents already; fresh memory has none. */
     if (added && !shadow_init(&added->shadow, range->bytes,
                               event->buffer.imported_address != 0 || entry.foreign))
         analyzer->ledger.forgotten++;
 }
 
-/* Of a foreign program: what a free is ordered after. In stream order it is a piece of the stream's
- * work; else it comes after what its thread had waited for. */
+/* What a free is ordered after. In a foreign program it may be work of a stream (stream-ordered
+ * memory); else it comes after what its thread had waited for. */
 static const struct vclock *clock_of_free(struct order *order, const struct event *event,
                                           const struct thread_state *thread)
 {
@@ -63,7 +63,7 @@ void order_buffer_destroy(struct analyzer *analyzer, const struct event *event,
         return;
     struct ledger_entry *entry = ledger_find(&analyzer->ledger, event->device_index,
                                              event->accesses[0].buffer_index);
-    /* Another thread may have had its place already, and told so first. */
+    /* Another thread may have got the same place since, and its event may have come first. */
     if (!entry || entry->generation != event->accesses[0].generation)
         return;
     /* On a lost device nothing runs any more. A free that waits for the device is in order. */

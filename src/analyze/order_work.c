@@ -1,9 +1,9 @@
 /* order_work.c - work in its order: when it comes in its stream, what it touches, which work a
  * replay stands for.
  *
- * Each piece of work is a tick of its stream's clock, which covers then what its thread had waited
- * for. Hypotheses are told of it before its accesses; its reads come before its writes. Work that
- * is recorded is no tick: it is kept, and done with each replay. */
+ * Each call that is work is a tick of its stream's clock, which then covers what its thread had
+ * waited for. Hypotheses see it before its accesses; its reads come before its writes. Work that is
+ * recorded into a graph is no tick: it is kept, and done with each replay. */
 #include "analyze/analyze_impl.h"
 
 void order_join_default_streams(struct order *order, struct stream_state *stream, uint32_t flags)
@@ -22,7 +22,7 @@ void order_join_default_streams(struct order *order, struct stream_state *stream
 
 void order_tell(struct order *order, const struct vclock *clock)
 {
-    vclock_join(&order->told, clock);
+    vclock_join(&order->maybe_known, clock);
 }
 
 /* Copies of a flag are seen whole; of more bytes none promises which arrives last, so that who
@@ -46,7 +46,7 @@ bool order_held_back(const struct order *order, uint32_t place, uint64_t tick,
     const struct stream_state *stream = order_stream_at(order, place);
     for (uint32_t i = 0; stream && i < VCLOCK_STREAM_LIMIT; i++) {
         uint64_t gate = order->streams[i].gate_tick;
-        /* Of another stream: where this one has waited for it. */
+        /* Another stream's kernel comes before this work if this stream has waited for it. */
         bool before = i == place ? gate <= tick : vclock_covers(&stream->clock, i, gate);
         if (gate && before && !vclock_covers(clock, i, gate))
             return true;

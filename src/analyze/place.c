@@ -51,7 +51,7 @@ struct analyze_place place_of_event(const struct analyzer *analyzer, const struc
         place.ordinal = event->graph.ordinal;
     memcpy(place.op, event->op, sizeof(place.op));
     memcpy(place.file, event->file, sizeof(place.file));
-    /* Of a copy, fill or buffer there is but one range that can be meant. */
+    /* A copy, a fill and a buffer have only one range that can be meant. */
     if (event->access_count && event->kind != EVENT_LAUNCH)
         place_set_access(analyzer, &place, &event->accesses[0]);
     return place;
@@ -122,9 +122,9 @@ const struct event *analyze_find_call(const struct analyzer *analyzer, uint64_t 
     return graph && node <= graph->count ? &graph->records[node - 1] : NULL;
 }
 
-/* ---- What is told about a call -------------------------------------------------------------- */
+/* ---- What is reported about a call ---------------------------------------------------------- */
 
-/* Which node of the replayed graph is meant: by its id where that is told, else by name. */
+/* Which node of the replayed graph is meant: by its id where that is given, else by name. */
 static uint32_t find_node(const struct graph *graph, const struct event *event)
 {
     uint64_t node_id = event->kind == EVENT_FAULT ? event->fault.node_id : 0;

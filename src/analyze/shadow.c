@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one buffer: a search and a move of so many stay cheap. */
+/* Maximum for one buffer: searching and moving that many is still cheap. */
 #define INTERVAL_LIMIT 4096u
 
-static const struct touch nobody = { .stream = TOUCH_NOBODY };
+static const struct touch untouched = { .stream = TOUCH_NONE };
 
 bool shadow_init(struct shadow *shadow, uint64_t bytes, bool written)
 {
@@ -26,7 +26,7 @@ bool shadow_init(struct shadow *shadow, uint64_t bytes, bool written)
         return false;
     shadow->capacity = shadow->count = 1;
     shadow->intervals[0] =
-        (struct shadow_interval){ .end = bytes, .write = nobody, .written = written };
+        (struct shadow_interval){ .end = bytes, .write = untouched, .written = written };
     return true;
 }
 
@@ -96,9 +96,9 @@ static bool same_state(const struct shadow_interval *a, const struct shadow_inte
 /* Drops what can collide with nothing any more. */
 static void settle(const struct order *order, struct shadow_interval *interval)
 {
-    if (interval->write.stream != TOUCH_NOBODY &&
+    if (interval->write.stream != TOUCH_NONE &&
         vclock_covers(&order->floor, interval->write.stream, interval->write.tick))
-        interval->write = nobody;
+        interval->write = untouched;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < interval->read_count; i++)
         if (!vclock_covers(&order->floor, interval->reads[i].stream, interval->reads[i].tick))
@@ -106,7 +106,7 @@ static void settle(const struct order *order, struct shadow_interval *interval)
     interval->read_count = (uint8_t)kept;
 }
 
-/* Melts equal neighbours among [first, last], and with those beside. */
+/* Merges equal neighbours among [first - 1, last + 1]. */
 static void melt(struct order *order, struct shadow *shadow, uint32_t first, uint32_t last)
 {
     if (first > 0)
@@ -138,20 +138,21 @@ struct probe {
     const struct work *work;
     const struct event_access *access;
     const struct ledger_entry *entry;
-    bool told[CONFLICT_ABANDONED][2]; /* one of a kind is enough, a certain and a possible one */
+    bool reported[CONFLICT_ABANDONED]
+                 [2]; /* one of a kind is enough, a certain and a possible one */
 };
 
 static void tell(struct probe *probe, enum conflict_kind kind, const struct touch *earlier,
                  uint64_t start, uint64_t end)
 {
     bool maybe = earlier && ((earlier->mode | probe->access->mode) & EVENT_MAYBE);
-    if (probe->told[kind][maybe])
+    if (probe->reported[kind][maybe])
         return;
-    probe->told[kind][maybe] = true;
+    probe->reported[kind][maybe] = true;
     struct conflict conflict = { .kind = kind,
                                  .work = probe->work,
                                  .event = probe->work->event,
-                                 .earlier = earlier ? *earlier : nobody,
+                                 .earlier = earlier ? *earlier : untouched,
                                  .access = probe->access,
                                  .entry = probe->entry,
                                  .start = probe->entry->address + start,
@@ -161,7 +162,7 @@ static void tell(struct probe *probe, enum conflict_kind kind, const struct touc
 
 static bool unordered(const struct work *work, const struct touch *earlier)
 {
-    return earlier->stream != TOUCH_NOBODY && earlier->stream != work->stream &&
+    return earlier->stream != TOUCH_NONE && earlier->stream != work->stream &&
            !vclock_covers(work->clock, earlier->stream, earlier->tick);
 }
 
@@ -228,7 +229,7 @@ void shadow_access(struct analyzer *analyzer, const struct work *work,
             note_read(order, interval, &touch);
             continue;
         }
-        interval->write = exact ? touch : nobody;
+        interval->write = exact ? touch : untouched;
         interval->read_count = 0;
         interval->written = true;
     }
@@ -240,17 +241,17 @@ void shadow_destroy_check(struct analyzer *analyzer, const struct event *event,
 {
     struct conflict conflict = { .kind = CONFLICT_FREED,
                                  .event = event,
-                                 .earlier = nobody,
+                                 .earlier = untouched,
                                  .access = event->access_count ? &event->accesses[0] : NULL,
                                  .entry = entry };
-    /* Of several the one given last: had it been waited for, most would have been. */
+    /* Report the call that was given last: a wait for it would have covered most of the others. */
     for (uint32_t i = 0; i < entry->shadow.count; i++) {
         const struct shadow_interval *interval = &entry->shadow.intervals[i];
         for (uint32_t j = 0; j <= interval->read_count; j++) {
             const struct touch *touch = j ? &interval->reads[j - 1] : &interval->write;
-            if (touch->stream == TOUCH_NOBODY || vclock_covers(clock, touch->stream, touch->tick))
+            if (touch->stream == TOUCH_NONE || vclock_covers(clock, touch->stream, touch->tick))
                 continue;
-            if (conflict.earlier.stream != TOUCH_NOBODY &&
+            if (conflict.earlier.stream != TOUCH_NONE &&
                 touch->event_id <= conflict.earlier.event_id)
                 continue;
             conflict.earlier = *touch;
@@ -258,6 +259,6 @@ void shadow_destroy_check(struct analyzer *analyzer, const struct event *event,
             conflict.bytes = interval->end - interval->start;
         }
     }
-    if (conflict.earlier.stream != TOUCH_NOBODY)
+    if (conflict.earlier.stream != TOUCH_NONE)
         analyze_conflict(analyzer, &conflict);
 }

@@ -1,4 +1,4 @@
-/* suspects.c - which launches may have made an illegal access that nobody caught.
+/* suspects.c - which launches may have made an illegal access that was not caught in one of them.
  *
  * Evidence excludes; what is left are the suspects. A launch is excluded
  * - when the host waited for it, or for something that comes after it: a stream, a mark, a ticket;

@@ -59,7 +59,7 @@ void order_ticket_end(struct order *order, const struct event *event, struct thr
     ticket->use = redeem ? TICKET_HELD : TICKET_FREE;
 }
 
-/* Told before the slot of a copy in can be taken again. */
+/* A completion is reported before the slot of the copy in can be taken again. */
 void order_copy_completed(struct analyzer *analyzer, const struct event *event)
 {
     struct stream_state *stream = order_stream(&analyzer->order, event);

@@ -1,6 +1,6 @@
 /* vclock.h - vector clocks: for every stream, how much of its work happened before.
  *
- * A piece of work is (stream, tick), ticks counting from 1. It happened before whatever has a clock
+ * Each call that is work has a stream and a tick, from 1. It happened before whatever has a clock
  * that covers it. Host threads and marks have clocks too, but do no work of their own that could
  * collide: they only carry what they waited for. */
 #ifndef GRETA_ANALYZE_VCLOCK_H

@@ -53,7 +53,8 @@ static bool has_forgotten_work(const struct analyzer *analyzer)
     return false;
 }
 
-/* Of many candidates the first ones and the last one are kept, the others are counted. */
+/* If there are too many candidates, the first ones and the last one are kept and the others are
+ * counted. */
 static void add_candidate(const struct analyzer *analyzer, const struct event *event,
                           struct finding *draft)
 {

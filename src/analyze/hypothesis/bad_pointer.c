@@ -17,7 +17,7 @@ static bool is_refusal(const struct event *event)
     case EVENT_CHECK_DIRECTION:
         return true;
     case EVENT_CHECK_HANDLE:
-        /* Of a launch without an operand: there is no such kernel, a matter of the contract. */
+        /* A launch refused for no operand's handle names no kernel: a matter of the contract. */
         return event->kind != EVENT_STREAM_CREATE && event->kind != EVENT_MODULE_LOAD &&
                !(event->kind == EVENT_LAUNCH && event->operand == EVENT_NO_OPERAND &&
                  !(event->flags & EVENT_FOREIGN));
@@ -26,7 +26,7 @@ static bool is_refusal(const struct event *event)
     }
 }
 
-/* A trap is told where the host waited next; that is where it was seen. */
+/* A trap is reported where the host waited next; that is where it was seen. */
 static void on_trap(struct analyzer *analyzer, const struct event *event)
 {
     struct finding draft = finding_draft(HYPOTHESIS_BAD_POINTER, FINDING_DIRECT);

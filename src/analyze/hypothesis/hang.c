@@ -104,7 +104,7 @@ void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
     for (size_t i = 0; i < analyzer->result.finding_count; i++) {
         const struct finding *known = &analyzer->result.findings[i];
         if (known->hypothesis == HYPOTHESIS_HANG && known->order_id == pending->id)
-            return; /* told already */
+            return; /* found before */
     }
     struct finding draft = finding_draft(HYPOTHESIS_HANG, FINDING_DIRECT);
     order_take_place(&analyzer->order, pending->device_index, pending->stream_index);

@@ -14,8 +14,8 @@ static int32_t find_first(const struct analyzer *analyzer, uint16_t device_index
     return -1;
 }
 
-/* The operand in which, or beside which, the address lies; else the one it misses by a multiple of
- * 2^32, the fewest times. */
+/* The operand that the address lies in or next to; else the one that it misses by the smallest
+ * multiple of 2^32. */
 static void name_operand(const struct analyzer *analyzer, struct finding *draft)
 {
     const struct event *event = analyze_find_call(analyzer, draft->cause.event_id,
@@ -139,7 +139,8 @@ static void on_finish(struct analyzer *analyzer)
         if (loss->unplaced_fault.id)
             on_fault(analyzer, &loss->unplaced_fault, &loss->unplaced_near);
     }
-    /* Died after the fault and before anybody was told: where the process waited. */
+    /* The process may have died after the fault and before a call returned it: it surfaced where
+     * the process waited. */
     for (size_t i = 0; i < analyzer->result.finding_count; i++) {
         struct finding *finding = &analyzer->result.findings[i];
         if (finding->hypothesis != HYPOTHESIS_KERNEL_FAULT || finding->seen.event_id != 0)

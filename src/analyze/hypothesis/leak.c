@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* So many of one call stack are no setup any more. */
+/* Minimum number of allocations by one call stack that setting up does not explain. */
 #define LEAK_LEAST 8u
 
 static void on_event(struct analyzer *analyzer, const struct event *event)

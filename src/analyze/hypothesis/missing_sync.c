@@ -51,7 +51,7 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
         on_hash(analyzer, event);
 }
 
-/* A stream was destroyed, and nobody waited for its work. */
+/* A stream was destroyed, and no one had waited for its work. */
 static void on_abandoned(struct analyzer *analyzer, const struct conflict *conflict)
 {
     struct finding draft = finding_draft(HYPOTHESIS_MISSING_SYNC, FINDING_POSSIBLE);

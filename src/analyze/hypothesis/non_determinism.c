@@ -107,7 +107,7 @@ static void on_finish(struct analyzer *analyzer)
     op_hashes_flush(analyzer);
     struct hypothesis_coverage *coverage = &analyzer->result.coverage[HYPOTHESIS_NON_DETERMINISM];
     if (!coverage->checked && !analyzer->results.count)
-        coverage->ran = false; /* nobody asked for hashes of results, or there were no results */
+        coverage->ran = false; /* hashes of results were not asked for, or there were no results */
 }
 
 const struct hypothesis_detector detector_non_determinism = {

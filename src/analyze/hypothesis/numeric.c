@@ -66,7 +66,7 @@ static struct finding draft_of(const struct analyzer *analyzer, const struct ana
     const struct history_entry *writers[FINDING_CANDIDATE_LIMIT - 1];
     struct finding draft = finding_draft(HYPOTHESIS_NUMERIC, FINDING_DIRECT);
     draft.cause = *place;
-    /* Of a replay the nodes before are not in the history. */
+    /* Earlier nodes of a replay are not in the history. */
     uint32_t count = launch && !place->node
                          ? flow_unscanned_writers(analyzer, launch, writers, COUNT_OF(writers))
                          : UINT32_MAX;

@@ -63,7 +63,7 @@ static void on_finish(struct analyzer *analyzer)
 {
     struct hypothesis_coverage *coverage = &analyzer->result.coverage[HYPOTHESIS_SILENT_CORRUPTION];
     if (coverage->total && !coverage->checked)
-        coverage->ran = false; /* nobody asked for hashes */
+        coverage->ran = false; /* hashes were not asked for */
 }
 
 const struct hypothesis_detector detector_silent_corruption = {

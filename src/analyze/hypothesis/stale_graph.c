@@ -64,7 +64,7 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
 {
     if (event->kind != EVENT_GRAPH_REPLAY || event->check == EVENT_CHECK_LOST)
         return;
-    /* Of a foreign program's graph that was changed unseen nothing is known. */
+    /* Nothing is known of a foreign program's graph that was changed unseen. */
     bool unknown = (event->flags & EVENT_FOREIGN) && event->cause_id == 0;
     analyze_count(analyzer, HYPOTHESIS_STALE_GRAPH, !unknown, 1);
     if (unknown)
