@@ -13,7 +13,7 @@
 #define MARK_LIMIT 4096u
 #define GRAPH_LIMIT 1024u
 
-/* So many together fill memory faster than a link empties it. */
+/* Number of threads that together fill memory faster than a link empties it. */
 #define COPIER_THREADS 15u
 
 #define SLOT_COUNT_DEFAULT 16u

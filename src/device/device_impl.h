@@ -57,7 +57,7 @@ struct device_inspection {
     uint8_t part;                 /* digests: which of the check's three */
     struct transfer_check *check; /* of the common layer; NULL for an operand of a launch */
     struct event_access access;   /* what is inspected, for events */
-    uint64_t buffer_bytes;        /* of a canary: what it stands beside */
+    uint64_t buffer_bytes;        /* of a canary: size of the buffer that it is next to */
     bool swept; /* of a canary: all were checked after the work before, and it ran alone */
 };
 
@@ -223,7 +223,7 @@ struct device_tamper {
 
 /* ---- The common part of a device ------------------------------------------------------------ */
 
-/* The objects behind handles. Allocated in full at open, so that slots never move. */
+/* The objects that handles name. Allocated in full at open, so that slots never move. */
 struct device_slot_table {
     void *slots; /* owned; slot 0 is never used */
     size_t slot_bytes;

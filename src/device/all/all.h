@@ -22,7 +22,7 @@ struct all_entry {
 size_t all_list(const struct device_gpu_image *image, struct all_entry *ret_entries);
 
 /* "host", "cuda:N", "hip:N", or "auto": the first GPU that opens, else the host. STATUS_USAGE for
- * another name, STATUS_NOT_FOUND or STATUS_UNSUPPORTED with the reason for one that cannot be had.
+ * another name, STATUS_NOT_FOUND or STATUS_UNSUPPORTED with the reason for one that does not open.
  */
 MUST_CHECK enum status all_open(const char *name, const struct device_options *options,
                                 struct device **ret_device, struct error *err);

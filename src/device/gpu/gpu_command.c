@@ -18,7 +18,7 @@ static void fill_operand(const struct device_host_operand *from, struct gpu_oper
                                 .dtype = (uint32_t)from->dtype };
 }
 
-/* What all kernels of a launch are told. */
+/* What all kernels of a launch are given. */
 static struct gpu_call make_call(const struct gpu_device *gpu, const struct gpu_stream *stream,
                                  const struct device_command *command, uint64_t node)
 {

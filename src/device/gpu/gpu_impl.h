@@ -276,8 +276,8 @@ int gpu_inspect_graph_add(struct gpu_device *gpu, struct gpu_graph_inspections *
                           const struct device_command *command);
 int gpu_inspect_graph_flush(struct gpu_device *gpu, struct gpu_graph_inspections *graph);
 int gpu_inspect_graph_end(struct gpu_device *gpu, struct gpu_graph_inspections *graph);
-/* Whether inspections are made behind the commands they are of; else at the graph's end, or there
- * are none. */
+/* True if each inspection follows the command it belongs to; else they are at the graph's end, or
+ * there are none. */
 bool gpu_inspect_graph_is_exact(const struct gpu_graph_inspections *graph);
 /* A sweep found something: from now on it is worth knowing where. */
 bool gpu_inspect_graph_is_alarmed(const struct gpu_graph_inspections *graph);
@@ -301,7 +301,7 @@ enum status gpu_completions_create(struct gpu_device *gpu, struct error *err);
 void gpu_completions_destroy(struct gpu_device *gpu); /* after the streams */
 /* Tells the observer once what the stream was given so far is done. */
 void gpu_completions_add(struct gpu_device *gpu, struct gpu_stream *stream, uint64_t event_id);
-/* Returns when all that was added is told. */
+/* Returns when all that was added is reported. */
 void gpu_completions_drain(struct gpu_device *gpu);
 
 #endif

@@ -40,7 +40,7 @@ struct gpu_graph_inspections {
     bool sweep, gathering;
     bool alarmed;        /* atomic; a sweep found something */
     uint64_t pending_id; /* the replay that was not collected yet; 0: none */
-    uint64_t clean_id;   /* the replay whose sweep found nothing and was not told yet; 0: none */
+    uint64_t clean_id;   /* the replay whose sweep found nothing, to be reported; 0: none */
 };
 
 /* ---- Groups --------------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ bool gpu_inspect_groups_init(struct gpu_device *gpu, uint32_t count, uint32_t re
 void gpu_inspect_groups_release(struct gpu_device *gpu, struct gpu_inspect_groups *groups);
 
 void gpu_inspect_group_add(struct gpu_inspect_group *group, const struct device_command *command);
-/* Of GPU_OPERAND_LIMIT regions: no room for what one more command may need. */
+/* True if there is no room for GPU_OPERAND_LIMIT more regions, which one command may need. */
 bool gpu_inspect_group_is_full(const struct gpu_inspect_group *group);
 /* Regions [first, first + count) of the group, in one kernel. A code of the runtime. */
 int gpu_inspect_group_launch(struct gpu_device *gpu, const struct gpu_stream *stream,

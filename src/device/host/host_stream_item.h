@@ -57,8 +57,8 @@ struct host_stream {
     uint64_t given_seen;                      /* as many were given, at least; its thread's own */
     uint64_t announced; /* the item last announced to the pool; its thread's own */
     /* Whoever waits for its thread writes these. */
-    _Alignas(HOST_LINE_BYTES) uint64_t awaited; /* atomic: somebody sleeps until `taken` is this;
-                                                   UINT64_MAX: nobody */
+    _Alignas(HOST_LINE_BYTES) uint64_t awaited; /* atomic: a thread sleeps until `taken` is this;
+                                                   UINT64_MAX: none does */
     struct host_word taken_word;
 };
 
