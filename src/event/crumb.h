@@ -19,7 +19,7 @@
 /* What crumbs prove. In every order a launch that has left its crumb began after all work that the
  * stream was given before it had ended. */
 enum crumb_order {
-    CRUMB_ORDER_UNKNOWN = 0, /* of a file from before this was told; taken as CRUMB_ORDER_EARLY */
+    CRUMB_ORDER_UNKNOWN = 0, /* in a file older than this field; taken as CRUMB_ORDER_EARLY */
     /* A launch leaves its crumb before anything else of it runs, and `finished` is stored as soon
      * as it has ended: entered and not finished means that the stream is inside it. */
     CRUMB_ORDER_EXACT = 1,
@@ -33,7 +33,7 @@ enum crumb_order {
     CRUMB_ORDER_COUNT
 };
 
-/* So many launches of a graph may be done by one kernel, which leaves one crumb. */
+/* Maximum number of launches of a graph that one kernel does, leaving one crumb. */
 #define CRUMB_JOIN_LIMIT 3u
 
 struct crumb_stream {
@@ -43,7 +43,7 @@ struct crumb_stream {
     uint64_t unused[5]; /* a cache line for each stream */
 };
 
-/* A kernel met an index past its bound, skipped the access and told here. */
+/* A kernel met an index past its bound, skipped the access and stored this. */
 struct crumb_trap {
     uint64_t launch_id;
     uint64_t index;

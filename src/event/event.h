@@ -2,12 +2,12 @@
  *
  * The device layer reports every call, refusal, completion, trap and fault to one observer. A
  * flight file, live analysis and a foreign program seen by interposition all produce and consume
- * this same stream; nothing above needs to know who is listening.
+ * this same stream; nothing above needs to know which of them is the observer.
  *
- * A call is told twice: at its beginning, before anything reaches the device (so that the evidence
- * is there if the process dies in it), and at its end, with the outcome. Things that are not calls
- * (a trap, a fault, a completion) are told once, as ends. Events of one device have ids that only
- * grow; begin and end of a call share one.
+ * A call is reported twice: at its beginning, before anything reaches the device (so that the
+ * evidence is there if the process dies in it), and at its end, with the outcome. Things that are
+ * not calls (a trap, a fault, a completion) are reported once, as ends. Events of one device have
+ * ids that only grow; begin and end of a call share one.
  *
  * Every number below is in flight files and is frozen (event/numbers.def): it never changes, and is
  * never given to anything else. New values come last. */
@@ -140,8 +140,8 @@ enum event_error_domain event_error_domain_of(const char *device_kind);
 
 /* ---- The event ------------------------------------------------------------------------------ */
 
-/* EVENT_MAYBE, beside EVENT_UPDATE: a foreign kernel was given the pointer; what it does with it,
- * and how far from it, is not known. */
+/* EVENT_MAYBE, set together with EVENT_UPDATE: a foreign kernel was given the pointer; what it does
+ * with it, and how far from it, is not known. */
 enum event_access_mode { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_UPDATE = 3, EVENT_MAYBE = 4 };
 
 /* A range of device memory that a call may touch. Addresses are shown, never usable. */
@@ -154,8 +154,8 @@ struct event_access {
     uint8_t operand;     /* position in the op's list */
 };
 
-/* In a mode beside EVENT_UPDATE: rows that indices choose are written, nothing is read, and what is
- * not chosen stays as it was. */
+/* Set in a mode together with EVENT_UPDATE: rows that indices choose are written, nothing is read,
+ * and what is not chosen stays as it was. */
 #define EVENT_SCATTERED 8
 
 /* The most operands an op can have. */

@@ -16,7 +16,8 @@ struct event_fan {
 /* One that has no notify is left out; at most EVENT_FAN_LIMIT others. */
 void event_fan_add(struct event_fan *fan, struct event_observer observer);
 
-/* What to give to the device: nobody, the only one, or the fan. Borrows the fan. */
+/* The observer to give to the device: none (notify NULL), the only one added, or the fan. Borrows
+ * the fan. */
 struct event_observer event_fan_observer(struct event_fan *fan);
 
 #endif

@@ -57,8 +57,8 @@ uint64_t *flight_event_ids(struct flight *flight);
 void flight_checkpoint(struct flight *flight, uint64_t analysed_id, const void *bytes,
                        size_t count);
 
-/* An existing file, written to by another process: for flight_peek, flight_crumbs and
- * flight_checkpoint behind it. flight_close lets go of it and does not mark it closed. */
+/* An existing file that another process writes: for flight_peek, flight_crumbs and
+ * flight_checkpoint while it does. flight_close lets go of it and does not mark it closed. */
 MUST_CHECK enum status flight_attach(const char *path, struct flight **ret_flight,
                                      struct error *err);
 
@@ -71,11 +71,11 @@ enum flight_state {
     FLIGHT_GONE /* a later event took its place */
 };
 
-/* The event with that id as it stands now: for a thread that reads behind the writers, takes no
- * lock and never holds one up. Fills *ret_event for FLIGHT_OPEN and FLIGHT_WHOLE. */
+/* The event with that id as it stands now, for a thread that follows the writers: takes no lock and
+ * never holds one up. Fills *ret_event for FLIGHT_OPEN and FLIGHT_WHOLE. */
 enum flight_state flight_peek(const struct flight *flight, uint64_t id, struct event *ret_event);
-/* Has the pages of the next `count` events from id on ready to be written: for the thread that
- * reads behind, so that none of the writers waits for them. */
+/* Makes the pages of the next `count` events from id on ready to be written. The thread that
+ * follows the writers calls it, so that none of them waits for a page. */
 void flight_prepare(const struct flight *flight, uint64_t id, uint32_t count);
 /* Events the ring holds. */
 uint32_t flight_record_count(const struct flight *flight);

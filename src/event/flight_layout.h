@@ -34,13 +34,13 @@ struct flight_header {
     uint64_t checksum;
 };
 
-/* Behind the header, in its page; changes while the process runs. */
+/* After the header, in its page; changes while the process runs. */
 struct flight_counters {
     uint64_t closed;
     uint64_t dropped_count;
     uint64_t allocation_used; /* entries of the table ever used */
     uint64_t graph_used;
-    /* Of a foreign program. */
+    /* For a foreign program. */
     uint64_t stack_used, name_used, module_used;
     uint64_t observed_ns; /* spent in observing its calls */
     uint64_t observed_count;
@@ -49,7 +49,7 @@ struct flight_counters {
 };
 #define FLIGHT_COUNTERS_OFFSET 2048u
 
-/* Device number i is the i-th, behind the counters. A checksum of 0: none was opened. */
+/* Device number i is the i-th, after the counters. A checksum of 0: none was opened. */
 struct flight_device_entry {
     struct flight_device device;
     uint64_t checksum;

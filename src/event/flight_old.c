@@ -3,7 +3,7 @@
  *
  * Both had the same areas in the same places with records and entries of the same sizes, so a copy
  * of the file is converted in place: header, records and allocations, with new checksums. What does
- * not pass its checksum stays behind as a record that does not pass the new one either. Version 2
+ * not pass its checksum becomes a record that does not pass the new one either. Version 2
  * did not say whose number a code is; the byte was 0. */
 #include "event/flight_layout.h"
 
