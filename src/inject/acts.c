@@ -183,7 +183,7 @@ void inject_act_lose_mark(struct inject *inject)
     pthread_mutex_unlock(&inject->lock);
 }
 
-/* ---- Behind the call ------------------------------------------------------------------------ */
+/* ---- After the call ------------------------------------------------------------------------- */
 
 static void want_slot_again(struct inject *inject, bool again)
 {

@@ -80,7 +80,8 @@ static void end_under_way(struct inject *inject)
 
 /* ---- Graphs --------------------------------------------------------------------------------- */
 
-/* A launch that is recorded and that the plan means: its buffer will be made anew. */
+/* If the launch that is recorded is the planned one, its buffer will be replaced before a replay.
+ */
 static void arm_graph(struct inject *inject, const struct device_tampered *call)
 {
     pthread_mutex_lock(&inject->lock);
@@ -101,7 +102,7 @@ static void arm_graph(struct inject *inject, const struct device_tampered *call)
     pthread_mutex_unlock(&inject->lock);
 }
 
-/* The buffer was too small, say: a larger one takes its place, and nobody thinks of the graph. */
+/* Does what a caller does that needs a larger buffer and forgets that a graph names the old one. */
 static void resize_graph_buffer(struct inject *inject, const struct device_tampered *call)
 {
     pthread_mutex_lock(&inject->lock);

@@ -112,7 +112,7 @@ static enum status check_op(const struct inject_plan *plan, const struct inject_
     return refuse(&list, "op", plan->op, ", or a call such as copy-in and copy-out", err);
 }
 
-/* Of the op that is named, or that the fault is about; without one, of any. */
+/* The operand must be one of the op that the plan names or the fault is about; else of any op. */
 static enum status check_operand(const struct inject_plan *plan, const struct inject_stage *stage,
                                  struct error *err)
 {

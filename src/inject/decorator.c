@@ -127,7 +127,7 @@ static enum status mark_record(struct device *device, void *stream, void *mark, 
 {
     struct inject *inject = of(device);
     pthread_mutex_lock(&inject->lock);
-    /* The first mark behind the copy is the one its ticket waits for. */
+    /* The first mark after the copy is the one its ticket waits for. */
     if (inject->landing && inject->landing_stream == stream && !inject->landing_mark)
         inject->landing_mark = mark;
     bool held = inject_hold_mark(inject, INJECT_HELD_RECORD, stream, mark);

@@ -78,7 +78,7 @@ struct inject_plan {
     char tensor[EVENT_TENSOR_BYTES]; /* label of the scope; of a double free: name of the buffer */
 };
 
-/* "NAME@layer=L,step=S,run=R,op=OP,operand=X,tensor=T,ms=N", everything behind NAME optional. */
+/* "NAME@layer=L,step=S,run=R,op=OP,operand=X,tensor=T,ms=N", everything after NAME optional. */
 MUST_CHECK enum status inject_parse(const char *text, struct inject_plan *ret_plan,
                                     struct error *err);
 
@@ -104,7 +104,7 @@ MUST_CHECK enum status inject_check(const struct inject_plan *plan,
 
 /* A call. */
 struct inject_place {
-    uint64_t event_id; /* 0: it was never made, or nobody listened */
+    uint64_t event_id; /* 0: it was never made, or there was no observer */
     struct event_scope scope;
     char op[EVENT_OP_BYTES]; /* as in a plan */
     char operand[EVENT_OP_BYTES];
@@ -116,7 +116,7 @@ struct inject_place {
 struct inject_record {
     bool planted;
     struct inject_place place;
-    /* The call that suffers, where that is another one: the first behind a wait that was left out,
+    /* The call that suffers, where that is another one: the first after a wait that was left out,
      * the next of the stream whose launch went elsewhere, the recorded launch of a stale graph.
      * op "" where there is none (yet). */
     struct inject_place victim;

@@ -21,10 +21,10 @@ struct inject_row {
 
 const struct inject_row *inject_row(enum inject_fault fault);
 
-/* Memory the device has, so that a fault can give it back behind everybody's back. */
+/* Memory the device has, so that a fault can free it without its owner's knowledge. */
 struct inject_memory {
     struct device_memory memory;
-    bool gone; /* given back by us; the owner does not know */
+    bool gone; /* freed by the fault; the owner does not know */
 };
 
 #define INJECT_MEMORY_LIMIT 65536u
@@ -46,7 +46,7 @@ struct inject {
     pthread_mutex_t lock; /* guards everything below; never held while the device is called */
     struct inject_record record;
 
-    /* Of the call that carries the fault, from before to after. */
+    /* The call that carries the fault, from before it until after it. */
     bool under_way;
     pthread_t thread; /* that makes it */
     bool acting;      /* what comes now is our own doing */
@@ -54,9 +54,9 @@ struct inject {
     /* What the caller has. */
     char (*names)[EVENT_TENSOR_BYTES]; /* by buffer index */
     struct device_ticket ticket;       /* to be released too early, or twice */
-    uint32_t victim_stream;            /* whose next call suffers; 0: nobody's */
+    uint32_t victim_stream;            /* whose next call suffers; 0: of none */
     bool capturing;                    /* a graph is recorded */
-    struct device_buffer graph_buffer; /* to be made anew; index 0: none yet */
+    struct device_buffer graph_buffer; /* to be replaced; index 0: none yet */
     struct device_stream other;        /* our own */
     struct device_mark mark;           /* on the caller's stream */
     bool slots_again;                  /* the last staging slot is given to `thread` once more */
@@ -116,7 +116,7 @@ bool inject_act_copy(struct inject *inject, struct device_tampered *call);
 void inject_act_lose_mark(struct inject *inject);
 /* The next call on this stream suffers. */
 void inject_act_watch(struct inject *inject, struct device_stream stream);
-/* Behind the call: the second use of a slot, the second copy. */
+/* After the call: the second use of a slot, the second copy. */
 void inject_act_rewrite_slot(struct inject *inject, const struct device_tampered *call);
 void inject_act_overlap(struct inject *inject, const struct device_tampered *call);
 

@@ -1,5 +1,6 @@
-/* machine.c - defects of the machine: commands spoilt behind the checks. Device memory is changed
- * only by commands and methods of the device itself, so that this works on any backend. */
+/* machine.c - defects of the machine: commands spoilt after the checks have passed them. Device
+ * memory is changed only by commands and methods of the device itself, so that this works on any
+ * backend. */
 #include "inject/inject_impl.h"
 
 #include <stdlib.h>
@@ -58,7 +59,8 @@ static int32_t bound_of(const struct device_command *command, const char *name)
     return WRONG_INDEX;
 }
 
-/* The launch reads its indices from memory of ours, where all are wrong: nobody else sees them. */
+/* The launch reads its indices from memory of our own, where all are wrong: no other call sees
+ * them. */
 static enum status spoil_index(struct inject *inject, struct device_host_operand *operand,
                                int32_t index, struct error *err)
 {
@@ -115,9 +117,9 @@ static enum status spoil_launch(struct inject *inject, const struct device_comma
     case INJECT_WRONG_OUTPUT: /* the same, 195.3 as F32, which no activation is */
         if (!dtype_row_bytes(chosen->dtype, chosen->shape.dims[0], &row_bytes))
             row_bytes = 0;
-        spoilt->commands[spoilt->count++] =
-            fill(command, address, row_bytes < 32 ? row_bytes : 32,
-                 inject->plan.fault == INJECT_WRONG_OUTPUT ? 0x43 : 0x3C);
+        spoilt->commands[spoilt->count++] = fill(command, address, row_bytes < 32 ? row_bytes : 32,
+                                                 inject->plan.fault == INJECT_WRONG_OUTPUT ? 0x43
+                                                                                           : 0x3C);
         break;
     default:
         break;
@@ -151,7 +153,7 @@ static void spoil_copy(struct inject *inject, void *stream, const struct device_
         inject->landing_stream = stream;
         inject->landing_mark = NULL;
         break;
-    case INJECT_SHORT_COPY: /* the slot is ours until the copy runs: nobody else writes it now */
+    case INJECT_SHORT_COPY: /* until the copy runs nothing else writes the slot */
         memset(command->staging, STALE_BYTE, (size_t)bytes);
         halve(&spoilt->commands[0].source);
         break;

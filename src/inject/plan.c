@@ -98,7 +98,7 @@ enum status inject_parse(const char *text, struct inject_plan *ret_plan, struct 
     TRY(find_fault(text, length, &plan.fault, err));
     const char *at = text[length] ? text + length + 1 : text + length;
     if (text[length] && !*at)
-        return error_set(err, STATUS_USAGE, "inject: expected KEY=VALUE behind '@', found nothing");
+        return error_set(err, STATUS_USAGE, "inject: expected KEY=VALUE after '@', found nothing");
     while (*at) {
         char pair[128];
         size_t pair_length = strcspn(at, ",");
