@@ -298,7 +298,7 @@ enum status campaign_archive_remove(const char *artifacts, const struct campaign
     if (folder < 0)
         return error_set_os(err, errno, "%s: cannot open its folder", audit->id);
     enum status status = folder_lock_take_in(&lock, folder, audit->id, err);
-    /* It may have been begun anew since it was listed. */
+    /* It may have been resumed since it was listed. */
     if (!status && audit->state == CAMPAIGN_FINISHED && !archive_is_complete(folder))
         status = error_set(err, STATUS_BUSY, "%s: expected it to be finished, found that it is not",
                            audit->id);

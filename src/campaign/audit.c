@@ -169,7 +169,7 @@ static void check_baseline(const struct audit *audit)
         note(audit, WORD_NOTE_OTHER_WORKLOAD, audit->comparison.summary.id);
 }
 
-/* The audits of the folder that this one is in, which a resumed one was not told. */
+/* Earlier audits in the folder that this one is in. A resumed audit knows only that folder. */
 static void open_history(struct audit *audit)
 {
     char artifacts[FILES_PATH_BYTES];
@@ -347,7 +347,7 @@ static enum status find_out_more(struct audit *audit, struct error *err)
             &audit->interventions, err));
     }
     if (options->ablate_d2h) {
-        /* Of the row that went wrong, or of the last, which is usually under stress. */
+        /* The job of the row that went wrong, or of the last row, which is usually under stress. */
         struct job base = audit_row_job(audit, row ? &row->plan
                                                    : &audit->matrix.rows[audit->matrix.count - 1]);
         if (base.level == AUDIT_OFF)

@@ -332,8 +332,8 @@ enum status audit_report(struct audit *audit, struct campaign_result *result, st
     };
     memcpy(facts.self_test, audit->self_test, sizeof(facts.self_test));
     decide(audit, &analyses, &facts.verdict);
-    /* An op that gives another result than the host from the same inputs is what is wrong; of a
-     * product, so may be the op that packed its input. */
+    /* An op that gives another result than the host from the same inputs is what is wrong. For a
+     * matmul it may also be the op that packed its input. */
     if (facts.compare && facts.compare->first && facts.verdict.outcome != AUDIT_ROOT_CAUSE)
         facts.verdict.outcome = report_compare_is_ambiguous(facts.compare->first)
                                     ? AUDIT_DEFECT_SEEN

@@ -91,7 +91,7 @@ static void pack_recording(const struct audit *audit, struct audit_row *row, con
     char packed[FILES_PATH_BYTES];
     struct error unused;
     const char *name = row->plan.label;
-    /* Of a planted fault that was not found all there is matters. */
+    /* If a planted fault was not found, every event may say why. */
     bool clean = row->analyzer && !went_wrong(row) && !audit->options.inject;
     if (strcmp(path + strlen(path) - strlen(FLIGHT_PACKED_SUFFIX), FLIGHT_PACKED_SUFFIX) == 0 ||
         files_join(packed, &unused, audit->folder, "run/%s.flight" FLIGHT_PACKED_SUFFIX, name) ||

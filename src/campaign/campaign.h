@@ -22,7 +22,7 @@ void campaign_level_options(enum audit_level level, struct device_options *optio
 
 /* ---- The worker ----------------------------------------------------------------------------- */
 
-/* The command that children are started with, behind the program's name; its operand is a job. Not
+/* The command that children are started with, after the program's name; its operand is a job. Not
  * for people. */
 #define CAMPAIGN_WORKER_COMMAND "audit-worker"
 
@@ -31,7 +31,7 @@ MUST_CHECK enum status campaign_worker(const char *job_path, bool *ret_failed, s
 
 /* ---- What to audit -------------------------------------------------------------------------- */
 
-/* Who watches a long audit. Entries may be NULL. */
+/* What a caller that watches a long audit receives. Entries may be NULL. */
 struct campaign_watcher {
     /* stage: "row B (audit)"; borrowed for the call. False: stop now, and leave a record that can
      * be resumed. */
@@ -206,7 +206,7 @@ MUST_CHECK enum status campaign_compare(const struct campaign_options *options, 
 struct trace_options {
     const char *const *arguments;   /* of the program, its name first; ends in NULL */
     const char *const *environment; /* ends in NULL; the program gets it, with ours over it */
-    const char *program;            /* a path of the running greta: libraries are beside it */
+    const char *program;            /* a path of the running greta: libraries are next to it */
     const char *temporary_folder;
     const char *version, *commit, *command, *author; /* as in campaign_options */
     const char *artifacts;                           /* NULL: nothing is kept */
@@ -220,7 +220,7 @@ struct trace_options {
     bool set_user_id;         /* filled by campaign_trace */
 };
 
-/* Signals that are the program's: to be caught, or ignored, by who calls campaign_trace. */
+/* Signals that are the program's: the caller of campaign_trace catches or ignores them. */
 #define TRACE_SIGNAL_COUNT 6
 extern const int trace_signals[TRACE_SIGNAL_COUNT];
 

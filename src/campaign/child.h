@@ -35,8 +35,8 @@ struct child_outcome {
     bool interrupted;
     bool out_of_memory; /* the kernel killed it */
     int exit_code, signal;
-    uint32_t done;        /* iterations of the job's main workload */
-    uint32_t errors;      /* of them those in which it failed, or the streams workload beside it */
+    uint32_t done;   /* iterations of the job's main workload */
+    uint32_t errors; /* of them those in which it failed, or the streams workload run with it */
     uint32_t failed_last; /* the iteration counted last as failed, from 1 */
     uint32_t
         streams_done; /* rounds of the streams workload; its errors are among the iterations' */
@@ -79,7 +79,7 @@ void child_ending_words(const struct child_outcome *outcome, char ret_words[CHIL
 void child_outcome_release(struct child_outcome *outcome);
 
 /* Runs a job to its end. job->results, flight and auditor_pid are set here from the label; with
- * job->flight NULL nothing is recorded. progress is told iterations done. Fails only where the
+ * job->flight NULL nothing is recorded. progress receives the iterations done. Fails only where the
  * child could not be started or watched, and with STATUS_INTERRUPTED. */
 MUST_CHECK enum status child_run(const struct child_setup *setup, struct job *job,
                                  const struct progress *progress, struct child_outcome *ret_outcome,

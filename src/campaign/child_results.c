@@ -1,5 +1,5 @@
-/* child_results.c - the lines a worker told, as an outcome. The worker may have died in any of
- * them. */
+/* child_results.c - the lines a worker wrote, as an outcome. The worker may have died within any
+ * line. */
 #include "campaign/child.h"
 
 #include "base/array.h"

@@ -1,5 +1,4 @@
-/* compare.h - an audit beside earlier ones: the baseline it is held against, and how the diagnosis
- * evolved. */
+/* compare.h - an audit compared with earlier ones: the baseline, and how the diagnosis evolved. */
 #ifndef GRETA_CAMPAIGN_COMPARE_H
 #define GRETA_CAMPAIGN_COMPARE_H
 

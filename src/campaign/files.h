@@ -23,7 +23,7 @@ MUST_CHECK enum status files_make_folder(const char *path, struct error *err);
 #define FILES_SHA256_TEXT_BYTES 65
 MUST_CHECK enum status files_sha256(const char *path, char ret_hex[FILES_SHA256_TEXT_BYTES],
                                     struct error *err);
-/* Of bytes in memory. */
+/* The same for bytes in memory. */
 MUST_CHECK enum status files_sha256_of(const void *bytes, size_t count,
                                        char ret_hex[FILES_SHA256_TEXT_BYTES], struct error *err);
 

@@ -9,7 +9,7 @@
 
 /* A report that lists more is not read. The newest are kept. */
 #define HISTORY_LIMIT 20u
-/* Of one summary, and of all together: what is past that is left out. */
+/* Bytes of one summary and number of summaries that are read; the rest is left out. */
 #define SUMMARY_LIMIT_BYTES ((uint64_t)64 << 20)
 #define SUMMARIES_LIMIT 1000u
 
@@ -20,7 +20,8 @@ struct gathering {
     const char *own_id, *workload;
 };
 
-/* Of another model, workload or device, not finished, or damaged: no part of this diagnosis. */
+/* False if the audit is no part of this diagnosis: it has another model, workload or device, is
+ * not finished or is damaged. */
 static bool belongs(const struct gathering *gathering, const struct archive_folder *folder,
                     const struct report_summary *summary)
 {

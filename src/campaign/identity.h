@@ -12,7 +12,7 @@ struct identity {
     char key[FILES_SHA256_TEXT_BYTES]; /* of binary and device: what a self-test is good for */
 };
 
-/* Opens the device for a moment: a device that is not there is told before anything is made. */
+/* Opens the device for a moment, so that a missing device is reported before anything is made. */
 MUST_CHECK enum status identity_find(const struct campaign_options *options,
                                      struct identity *ret_identity, struct error *err);
 
@@ -30,13 +30,12 @@ void audit_model_close(struct audit_model *model);
 struct job audit_job(const struct campaign_options *options, const struct audit_model *model,
                      const char *label);
 
-/* Of model, device and everything that decides what is run: audits with the same one can be held
- * side by side. Not of seed, threads, level and matrix, which say how it is looked at. */
+/* A hash of model, device and everything that decides what is run: audits with the same key can be
+ * compared. It leaves out seed, threads, level and matrix, which say how the run is looked at. */
 MUST_CHECK enum status audit_workload_key(const struct campaign_options *options,
                                           const struct audit_model *model,
                                           const struct identity *identity,
-                                          char ret_hex[FILES_SHA256_TEXT_BYTES],
-                                          struct error *err);
+                                          char ret_hex[FILES_SHA256_TEXT_BYTES], struct error *err);
 
 /* A folder of our own below the temporary one, with run/ in it; removed with all it holds. */
 MUST_CHECK enum status temporary_open(const struct campaign_options *options,

@@ -1,5 +1,5 @@
-/* intervene.h - reruns with one thing changed, each beside a run without the change: what makes the
- * fault go away, and come back. */
+/* intervene.h - reruns with one thing changed, each paired with a run without the change: what
+ * makes the fault go away, and come back. */
 #ifndef GRETA_CAMPAIGN_INTERVENE_H
 #define GRETA_CAMPAIGN_INTERVENE_H
 

@@ -1,5 +1,4 @@
-/* job.h - what a worker is told to do, and how it is told: one JSON file, written by the auditor,
- * read by the child. */
+/* job.h - what a worker has to do: one JSON file, written by the auditor, read by the child. */
 #ifndef GRETA_CAMPAIGN_JOB_H
 #define GRETA_CAMPAIGN_JOB_H
 
@@ -25,13 +24,13 @@ struct job_range {
     uint64_t least, most;
 };
 
-/* Drawn anew for each iteration from the seed and the iteration's number; see stress.c. */
+/* Drawn for each iteration from the seed and the iteration's number; see stress.c. */
 struct job_stress {
     bool on;
-    struct job_range streams;        /* noise streams beside the engine's own */
+    struct job_range streams;        /* noise streams next to the engine's own */
     struct job_range chunk;          /* prompt tokens of a batch */
     struct job_range delay_us;       /* longest pause of the host between calls */
-    struct job_range pressure_bytes; /* device memory taken beside the workload */
+    struct job_range pressure_bytes; /* device memory taken during the workload */
     struct job_range repeat;         /* times the prompt is written, which sets the context's use */
 };
 
@@ -69,7 +68,7 @@ struct job {
     uint64_t auditor_pid;   /* the worker ends when this process does */
     struct job_stress stress;
     struct job_search search;
-    bool serialise;     /* wait after every piece of work */
+    bool serialise;     /* wait after every call that queues work */
     bool single_stream; /* JOB_STREAMS on one stream */
     bool pageable;      /* staging that is not pinned */
     bool large_copies;  /* of transfers: only their speed, by size, up to the link's */

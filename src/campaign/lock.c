@@ -79,7 +79,7 @@ static uint64_t holder_of(int file)
 {
     struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
     bool held = fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-    /* Of another machine that shares the folder the number is -1. */
+    /* If the holder is on another machine that shares the folder, the number is -1. */
     return !held ? 0 : lock.l_pid > 0 ? (uint64_t)lock.l_pid : UINT64_MAX;
 }
 

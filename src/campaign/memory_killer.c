@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the kernel log as many records are read at most: it may be written to while we read. */
+/* Most records read from the kernel log, which may be written to while it is read. */
 #define LOG_RECORD_LIMIT 65536u
 
 static bool read_text(const char *path, char *text, size_t capacity)

@@ -9,7 +9,8 @@
 
 /* Processes of our control group killed so far; 0 where that is not counted. */
 uint64_t memory_killer_count(void);
-/* Of a child that was killed: was it that? before: memory_killer_count() when it was started. */
+/* True if the kernel killed this child for want of memory. before: memory_killer_count() when the
+ * child was started. */
 bool memory_killer_took(pid_t pid, uint64_t before);
 
 /* "oom_kill" of the text of a memory.events file; 0: it is not in it. */

@@ -77,8 +77,8 @@ static enum status narrow(struct ladder *ladder, struct search_look look, struct
     return STATUS_OK;
 }
 
-/* Of some ops none differs, and the results do: what made it came after the last that was hashed.
- * The results stand for an op behind all others. */
+/* If the results differ and none of the hashed ops does, the difference was made after the last op
+ * that was hashed. The results count as an op after all others. */
 static bool is_after_last(const struct search_try *try, struct search_look *look)
 {
     uint32_t every = try->how.hash.every;

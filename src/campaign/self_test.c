@@ -335,8 +335,8 @@ static bool is_first(const char *list, const char *name)
     return strlen(name) == length && strncmp(list, name, length) == 0;
 }
 
-/* The list behind its first name; NULL: that was the last. */
-static const char *behind_first(const char *list)
+/* The list without its first name; NULL: that was the last. */
+static const char *without_first(const char *list)
 {
     const char *comma = strchr(list, ',');
     return comma ? comma + 1 : NULL;
@@ -345,14 +345,14 @@ static const char *behind_first(const char *list)
 static bool is_wanted(const char *faults, const char *name)
 {
     bool wanted = !faults;
-    for (const char *at = faults; at && !wanted; at = behind_first(at))
+    for (const char *at = faults; at && !wanted; at = without_first(at))
         wanted = is_first(at, name);
     return wanted;
 }
 
 enum status campaign_check_faults(const char *faults, struct error *err)
 {
-    for (const char *at = faults; at; at = behind_first(at)) {
+    for (const char *at = faults; at; at = without_first(at)) {
         size_t i = 0;
         while (i < self_test_row_count && !is_first(at, self_test_rows[i].fault))
             i++;

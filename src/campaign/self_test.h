@@ -16,15 +16,16 @@ enum self_test_needs {
     /* It shows as an access to memory that guards took away. Where guards are canaries alone there
      * is no such access (device_info.guards_fault): the row is not planted, and says so. */
     SELF_TEST_FAULTING_GUARDS = 2,
-    /* One run shows where it surfaces, not what did it: a finding that claims a culprit is wrong. */
+    /* One run shows where it surfaces, not what did it: a finding that claims a culprit is wrong.
+     */
     SELF_TEST_ONLY_SEEN = 4,
-    /* Of JOB_BUSY: launches of graphs. */
+    /* JOB_BUSY only: graphs are launched as well. */
     SELF_TEST_REPLAYS = 8,
     /* The op that made it is found as a search finds it: with every op's operands hashed and
      * scanned (search.h). */
     SELF_TEST_SEARCHED = 16,
 };
-/* Of JOB_BUSY: how many streams, beside the bits above. */
+/* JOB_BUSY only: how many streams, stored above these bits. */
 #define SELF_TEST_STREAMS(count) ((count) << 8)
 #define SELF_TEST_STREAM_COUNT(needs) ((needs) >> 8)
 
@@ -72,8 +73,8 @@ void self_test_set_place(const struct self_test_row *row, struct analyze_place *
  */
 void self_test_save(const struct campaign_options *options, const struct identity *identity,
                     const struct self_test *test);
-/* The kept results: what was planted and found, and the states; no culprits. False if there are none
- * for this binary and device. Release with self_test_release. */
+/* The kept results: what was planted and found, and the states; no culprits. False if there are
+ * none for this binary and device. Release with self_test_release. */
 bool self_test_load(const struct campaign_options *options, const struct identity *identity,
                     struct self_test *ret_test);
 

@@ -41,7 +41,7 @@ struct shadow {
     size_t weight_count, weight_capacity;
     const struct gguf_file *file;
     struct packed_rows packed[PACKED_LIMIT];
-    /* Of the launch that runs. */
+    /* For the launch that runs. */
     struct device_view views[DEVICE_OPERAND_LIMIT]; /* on the host */
     bool comparable;
     uint8_t *bytes[2]; /* of an operand: the device's, the host's */
@@ -129,7 +129,7 @@ static struct packed_rows *find_packed(struct shadow *shadow, const struct devic
     return NULL;
 }
 
-/* The rows a product reads, as they were before they were packed; in the mirror `plain`. The packed
+/* The rows a matmul reads, as they were before they were packed; in the mirror `plain`. The packed
  * operand becomes scratch, large enough for any format: no one needs more than F32 rows and a
  * little for each block. */
 static enum status mirror_packed(struct shadow *shadow, const struct device_launch *launch,
@@ -201,10 +201,10 @@ static enum status remember_rows(struct shadow *shadow, const struct ops_target 
             rows = &shadow->packed[i];
     uint64_t bytes;
     if (!rows || !dense_bytes(&launch->operands[plain], &bytes))
-        return STATUS_OK; /* the product that reads them is not compared, and counted */
+        return STATUS_OK; /* the matmul that reads them is counted as not compared */
     float *values = malloc((size_t)bytes);
     if (!values)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the rows of a product");
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the rows of a matmul");
     free(rows->values);
     *rows = (struct packed_rows){ launch->operands[packed].buffer.index,
                                   launch->operands[plain].shape, values, op };
@@ -212,7 +212,7 @@ static enum status remember_rows(struct shadow *shadow, const struct ops_target 
                        DEVICE_HERE, err);
 }
 
-/* Of a product the weights' type, of an op that writes a cache the cache's. */
+/* The type of a matmul's weights, or of the cache that an op writes; F32 for all others. */
 static enum dtype dtype_of(enum ops_op op, const struct shadow *shadow, uint8_t operand)
 {
     if (op == OPS_MATMUL)

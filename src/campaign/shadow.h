@@ -4,7 +4,8 @@
  * Looks at each launch through ops_watch: before it, what it reads is copied out; after it, what it
  * wrote. The host's portable kernels compute the same from the same inputs, so that an error does
  * not travel: an op that is right on wrong inputs is right. Weights are the file's own, in the
- * file's layout; rows that a product reads packed are those they were packed from.
+ * file's layout; packed rows that a matmul reads are replaced by the rows
+ * they were packed from.
  *
  * Runs op by op and waits at each one. One thread. */
 #ifndef GRETA_CAMPAIGN_SHADOW_H
@@ -31,7 +32,7 @@ struct shadow_place {
     double error;        /* |device - host| relative to the largest of the row */
 };
 
-/* An op; a product by the type of its weights. */
+/* An op; a matmul has a row for each type of weights. */
 struct shadow_row {
     enum ops_op op;
     enum dtype dtype; /* of the weights, or of the cache; DTYPE_F32 of others */

@@ -1,5 +1,5 @@
 /* stress.h - what an iteration under stress is like: drawn from the row's seed and its number
- * alone, so that any iteration can be had again. */
+ * alone, so that any iteration can be repeated. */
 #ifndef GRETA_CAMPAIGN_STRESS_H
 #define GRETA_CAMPAIGN_STRESS_H
 
@@ -9,7 +9,7 @@ struct stress_draw {
     uint32_t streams;        /* noise streams */
     uint32_t chunk;          /* prompt tokens of a batch; 0: as many as fit */
     uint32_t delay_us;       /* longest pause between calls; 0: none */
-    uint64_t pressure_bytes; /* taken beside the workload */
+    uint64_t pressure_bytes; /* taken during the workload */
     uint32_t repeat;         /* times the prompt is written; at least 1 */
 };
 

@@ -1,5 +1,5 @@
 /* work_busy.c - several streams that are all given work and order nothing among each other: when
- * one of them faults, the others have launches that nobody has waited for.
+ * one of them faults, the others have launches that nothing has waited for.
  *
  * A round, on each stream: total += one (layer 0), gated = silu(total) * one (layer 1),
  * total += gated (layer 2); the last two as a graph, where the job says so. Only then is each

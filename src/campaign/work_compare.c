@@ -1,5 +1,5 @@
 /* work_compare.c - a model on the prompt once, op by op, and every op once more on the host
- * (shadow.h). Told at the end: a line for each op, and one for the first that is outside. */
+ * (shadow.h). Written at the end: a line for each op, and one for the first that is outside. */
 #include "campaign/worker.h"
 
 #include "campaign/shadow.h"

@@ -2,7 +2,7 @@
  * once, then every iteration writes the same number of tokens from an empty context.
  *
  * Under stress an iteration also differs in how the prompt is cut into batches, how long it is,
- * pauses between tokens, memory taken beside it, and work of other streams on memory of their own;
+ * pauses between tokens, memory taken meanwhile, and work of other streams on memory of their own;
  * none of that may change what the model writes. */
 #include "campaign/worker.h"
 
@@ -33,7 +33,7 @@ struct work_infer {
     struct engine *engine;
     struct noise noise[NOISE_STREAM_LIMIT];
     uint32_t noise_count;
-    /* Of the iteration that runs. */
+    /* For the iteration that runs. */
     struct stress_draw draw;
     uint64_t random;
     uint64_t text_hash;

@@ -1,5 +1,5 @@
 /* work_streams.c - a small workload of what an engine with one stream never does: three streams
- * ordered by marks, a graph that is replayed and, after a resize, recorded anew, many tickets held
+ * ordered by marks, a graph that is replayed and, after a resize, recorded again, many tickets held
  * at a time, copies on two streams, buffers that come and go, rows of odd length.
  *
  * A round, on the streams compute, second and copy:
@@ -7,7 +7,7 @@
  *     copy:    table, rows in --arrived--> compute: picked = table[rows]; best = argmax(picked)
  *     compute: --picked--> second: total = 0; total += picked; replay { echo = 0; echo += picked;
  *                                  total += echo; shadow = total }
- *     second:  --totalled--> copy: shadow out in pieces (half of them on second), best out
+ *     second:  --totalled--> copy: shadow out in parts (half of them on second), best out
  *
  * Every value is a small whole number, so results are exact on any device and are compared with
  * what the host computes. Everything is ordered by marks alone: leaving one out is a race. */
@@ -24,7 +24,7 @@
 #define WIDTH_LEAST 33u
 #define WIDTH_STEPS 5u     /* widths cycle through so many odd numbers, one per resize */
 #define RESIZE_INTERVAL 4u /* rounds between resizes */
-#define PIECES (WORKER_SLOT_COUNT - 2)
+#define PARTS (WORKER_SLOT_COUNT - 2)
 
 struct work_streams {
     struct worker *worker;
@@ -216,31 +216,31 @@ static enum status redeem(struct work_streams *work, struct device_ticket ticket
     return compare(what, expected, landed, (size_t)bytes, err);
 }
 
-/* Piece i of the shadow: all but the last of equal, odd length. */
-static struct device_view piece_of(const struct work_streams *work, uint32_t i, uint64_t *ret_at)
+/* Part i of the shadow: all but the last have equal, odd lengths. */
+static struct device_view part_of(const struct work_streams *work, uint32_t i, uint64_t *ret_at)
 {
-    uint64_t values = (uint64_t)work->width * PICKED_ROWS, each = values / PIECES;
-    uint64_t count = i + 1 == PIECES ? values - each * (PIECES - 1) : each;
-    struct device_view piece = work->shadow;
-    piece.shape = shape_make(1, &count);
-    piece.offset_bytes = i * each * sizeof(float);
+    uint64_t values = (uint64_t)work->width * PICKED_ROWS, each = values / PARTS;
+    uint64_t count = i + 1 == PARTS ? values - each * (PARTS - 1) : each;
+    struct device_view part = work->shadow;
+    part.shape = shape_make(1, &count);
+    part.offset_bytes = i * each * sizeof(float);
     *ret_at = i * each;
-    return piece;
+    return part;
 }
 
 static enum status copy_results_out(struct work_streams *work, struct error *err)
 {
     struct device *device = work->device;
-    struct device_ticket tickets[PIECES + 1];
+    struct device_ticket tickets[PARTS + 1];
     uint32_t held = 0;
     enum status status;
     label(work, work->copy, STEP_OUT, "streams.shadow");
     label(work, work->second, STEP_OUT, "streams.shadow");
     status = device_mark_wait(device, work->copy, work->totalled, DEVICE_HERE, err);
-    for (uint32_t i = 0; i < PIECES && !status; i++) {
+    for (uint32_t i = 0; i < PARTS && !status; i++) {
         uint64_t at;
-        struct device_view piece = piece_of(work, i, &at);
-        status = device_copy_out(device, i % 2 ? work->second : work->copy, &piece, DEVICE_HERE,
+        struct device_view part = part_of(work, i, &at);
+        status = device_copy_out(device, i % 2 ? work->second : work->copy, &part, DEVICE_HERE,
                                  &tickets[held], err);
         held += !status;
     }
@@ -254,7 +254,7 @@ static enum status copy_results_out(struct work_streams *work, struct error *err
     }
     for (uint32_t i = 0; i < held && !status; i++) {
         uint64_t at, bytes;
-        if (i == PIECES) {
+        if (i == PARTS) {
             int32_t best[PICKED_ROWS];
             for (uint32_t r = 0; r < PICKED_ROWS; r++) {
                 const float *row = work->host_expected + r * work->width;
@@ -266,8 +266,8 @@ static enum status copy_results_out(struct work_streams *work, struct error *err
             status = redeem(work, tickets[i], "streams.best", best, sizeof(best), err);
             continue;
         }
-        struct device_view piece = piece_of(work, i, &at);
-        bytes = piece.shape.dims[0] * sizeof(float);
+        struct device_view part = part_of(work, i, &at);
+        bytes = part.shape.dims[0] * sizeof(float);
         status = redeem(work, tickets[i], "streams.shadow", work->host_expected + at, bytes, err);
     }
     for (uint32_t i = 0; i < held; i++)

@@ -76,7 +76,7 @@ enum status work_tensors_check(struct worker *worker, const struct engine *engin
     enum status status = engine_weights_visit(engine, check_weight, &check, err);
     if (check.repacked && !check.mismatches)
         snprintf(check.first, sizeof(check.first),
-                 "%llu tensors are laid out anew on this device and were not compared",
+                 "%llu tensors are repacked on this device and were not compared",
                  (unsigned long long)check.repacked);
     worker_tell(worker,
                 json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:s}", "kind", "transfer", "path",

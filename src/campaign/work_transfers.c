@@ -1,5 +1,5 @@
 /* work_transfers.c - every direction a copy can have, in sizes around pages and staging slots,
- * alone and beside a running kernel; the bytes are compared on the host, and the device hashes both
+ * alone and during a kernel; the bytes are compared on the host, and the device hashes both
  * ends where the level says so. How the staging memory is made and how copies are ordered is the
  * device's, so that a child covers one of each. */
 #include "campaign/worker.h"
@@ -46,9 +46,9 @@ _Static_assert(COUNT_OF(direction_names) == DIRECTION_COUNT + 1, "every directio
 struct transfers {
     struct worker *worker;
     struct device *device;
-    struct device_stream stream, beside;
+    struct device_stream stream, kernel_stream;
     struct device_buffer from, to;
-    struct device_view busy, busy_other; /* what the kernel beside works on */
+    struct device_view busy, busy_other; /* what the concurrent kernel works on */
     uint8_t *sent, *back;                /* LARGEST_BYTES each */
     uint64_t random;
 };
@@ -71,7 +71,7 @@ static void make_bytes(struct transfers *transfers, uint64_t count)
 /* Some launches on the other stream, so that the copy does not have the device for itself. */
 static enum status keep_busy(struct transfers *transfers, struct error *err)
 {
-    struct ops_target target = { &transfers->worker->ops, transfers->beside, DEVICE_HERE };
+    struct ops_target target = { &transfers->worker->ops, transfers->kernel_stream, DEVICE_HERE };
     for (int i = 0; i < 4; i++)
         TRY(ops_add(&target, &transfers->busy, &transfers->busy_other, err));
     return STATUS_OK;
@@ -135,7 +135,7 @@ static void tell_path(struct transfers *transfers, const char *path, const struc
                           "ms", (double)tally->ns / 1e6, "timed", timed, "counted", counted));
 }
 
-static enum status run_path(struct transfers *transfers, enum direction direction, bool beside,
+static enum status run_path(struct transfers *transfers, enum direction direction, bool with_kernel,
                             struct error *err)
 {
     const struct job *job = transfers->worker->job;
@@ -145,7 +145,7 @@ static enum status run_path(struct transfers *transfers, enum direction directio
     struct event_scope scope = { .step = (int32_t)transfers->worker->run_number, .layer = -1 };
     snprintf(path, sizeof(path), "%s/%s/%s%s", direction_names[direction],
              job->pageable ? "pageable" : "pinned", device_d2h_mode_name(job->d2h_mode),
-             beside ? "/kernel" : "");
+             with_kernel ? "/kernel" : "");
     event_set_text(scope.tensor, sizeof(scope.tensor), path);
     device_scope_set(transfers->device, transfers->stream, &scope);
     enum status status = worker_run_begin(transfers->worker, &run, err);
@@ -156,7 +156,7 @@ static enum status run_path(struct transfers *transfers, enum direction directio
         uint64_t count = job->level == AUDIT_OFF ? LARGEST_BYTES : sizes[i % COUNT_OF(sizes)];
         /* Byte offsets of every alignment. */
         uint64_t offset = stress_random(&transfers->random) % 64;
-        if (beside)
+        if (with_kernel)
             status = keep_busy(transfers, err);
         if (!status)
             status = copy_once(transfers, direction, offset, count, &tally, err);
@@ -177,7 +177,7 @@ static enum status make_busy(struct transfers *transfers, struct device_view *re
     TRY(device_buffer_create(transfers->device, dims[0] * dims[1] * sizeof(float), "transfers.busy",
                              DEVICE_HERE, &view.buffer, err));
     *ret_view = view;
-    return device_fill(transfers->device, transfers->beside, &view, 0, DEVICE_HERE, err);
+    return device_fill(transfers->device, transfers->kernel_stream, &view, 0, DEVICE_HERE, err);
 }
 
 static enum status open_parts(struct transfers *transfers, struct error *err)
@@ -190,7 +190,7 @@ static enum status open_parts(struct transfers *transfers, struct error *err)
     if (!transfers->sent || !transfers->back)
         return error_set(err, STATUS_NO_MEMORY, "no memory for copies of %" PRIu64 " bytes", most);
     TRY(device_stream_create(device, DEVICE_HERE, &transfers->stream, err));
-    TRY(device_stream_create(device, DEVICE_HERE, &transfers->beside, err));
+    TRY(device_stream_create(device, DEVICE_HERE, &transfers->kernel_stream, err));
     TRY(device_buffer_create(device, room, "transfers.from", DEVICE_HERE, &transfers->from, err));
     TRY(device_buffer_create(device, room, "transfers.to", DEVICE_HERE, &transfers->to, err));
     TRY(make_busy(transfers, &transfers->busy, err));
@@ -199,7 +199,7 @@ static enum status open_parts(struct transfers *transfers, struct error *err)
 
 static void close_parts(struct transfers *transfers)
 {
-    const struct device_stream streams[] = { transfers->stream, transfers->beside };
+    const struct device_stream streams[] = { transfers->stream, transfers->kernel_stream };
     const struct device_buffer buffers[] = { transfers->from, transfers->to, transfers->busy.buffer,
                                              transfers->busy_other.buffer };
     for (size_t i = 0; i < COUNT_OF(streams); i++)
@@ -295,7 +295,7 @@ static enum status run_size(struct transfers *transfers, enum direction directio
              : job->pageable ? "pageable"
                              : "pinned",
              text_bytes(count, words),
-             !import && direction != COPY_WITHIN && count == LARGE_BYTES ? " in pieces" : "");
+             !import && direction != COPY_WITHIN && count == LARGE_BYTES ? " in parts" : "");
     make_bytes(transfers, count);
     enum status status = worker_run_begin(transfers->worker, &run, err);
     struct device_view view = bytes_of(transfers->from, 0, count);

@@ -1,7 +1,7 @@
 /* worker.c - the child that runs a workload: opens the device as the level asks, records to the
- * flight file, follows it with live analysis, plants the fault it is told to, runs the iterations
- * and tells of each as a line of JSON. Whatever happens to it, the auditor has the lines and the
- * flight file. */
+ * flight file, follows it with live analysis, plants the fault that the job names, runs the
+ * iterations and writes a line of JSON for each. Whatever happens to it, the auditor has the lines
+ * and the flight file. */
 #include "campaign/worker.h"
 
 #include "base/clock.h"
@@ -151,14 +151,14 @@ void worker_run_end(struct worker *worker, const struct worker_run *run, enum st
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* What the worker holds beside the workloads. */
+/* What the worker holds next to the workloads. */
 struct recording {
     struct flight *flight;
     struct analyze_live *live;
     struct inject *inject;
 };
 
-/* A run goes on without a recording that cannot be had; the report says what is missing. */
+/* A run goes on if there can be no recording; the report says what is missing. */
 static void open_flight(struct worker *worker, struct recording *recording)
 {
     const struct job *job = worker->job;

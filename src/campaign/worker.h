@@ -13,7 +13,7 @@
 /* Slots of staging memory every worker has; the streams workload holds most of them at a time. */
 #define WORKER_SLOT_COUNT 16u
 
-/* What the device was asked to do, counted as it is told. */
+/* What the device was asked to do, counted as events arrive. */
 struct worker_counts {
     uint64_t launches, copies_out, copy_out_bytes; /* atomic */
 };
@@ -64,7 +64,7 @@ MUST_CHECK enum status work_infer_open(struct worker *worker, struct work_infer 
 void work_infer_close(struct work_infer *work); /* NULL is fine */
 /* Every weight's bytes on the device against the file. */
 MUST_CHECK enum status work_infer_check_weights(struct work_infer *work, struct error *err);
-/* One iteration; a failure is told and returned, STATUS_LOST ends the row. */
+/* One iteration; a failure is written as a line and returned, STATUS_LOST ends the row. */
 MUST_CHECK enum status work_infer_run(struct work_infer *work, uint32_t iteration,
                                       struct error *err);
 /* work_compare.c: a model once, every op once more on the host. */
@@ -98,7 +98,7 @@ void work_busy_close(struct work_busy *work); /* NULL is fine */
 MUST_CHECK enum status work_busy_run(struct work_busy *work, uint32_t iteration, struct error *err);
 
 /* work_transfers.c: every copy path. */
-/* Of a staging slot where large copies are timed: what is much larger than it goes in pieces. */
+/* Bytes of a staging slot where large copies are timed; a much larger copy goes in parts. */
 #define WORK_TRANSFERS_SLOT_BYTES ((uint64_t)16 << 20)
 MUST_CHECK enum status work_transfers_run(struct worker *worker, struct error *err);
 

@@ -35,7 +35,7 @@ void trace_result_release(struct trace_result *result)
 
 /* ---- Libraries ------------------------------------------------------------------------------ */
 
-/* Where greta was built or installed: beside it, or where the install rules put them. */
+/* Looks next to greta, as in its build folder, and where the install rules put the libraries. */
 static bool find_library(const char *program_folder, const char *name,
                          char ret_path[FILES_PATH_BYTES])
 {
@@ -69,7 +69,7 @@ static enum status find_libraries(struct trace *trace, struct error *err)
     if (cuda || hip)
         return STATUS_OK;
     return error_set(err, STATUS_NOT_FOUND,
-                     "expected libgreta_trace_cuda.so or libgreta_trace_hip.so beside greta or in "
+                     "expected libgreta_trace_cuda.so or libgreta_trace_hip.so next to greta or in "
                      "%s/../%s, found neither",
                      program, GRETA_LIBRARY_FOLDER);
 }

@@ -95,7 +95,7 @@ void trace_pack_recordings(struct trace *trace);
 void trace_process_release(struct trace_process *process);
 /* Whether the stack belongs to a caching allocator or a library that keeps its memory. */
 bool trace_is_cached(void *process, uint32_t stack_index);
-/* Who called, the innermost first, without the runtime's own functions; returns how many. */
+/* The callers, innermost first, without the runtime's own functions; returns how many. */
 size_t trace_stack(struct trace *trace, const struct trace_process *process, uint32_t stack_index,
                    struct report_frame *ret_frames, size_t capacity);
 /* A kernel's full name as it was written; false: not known. */

@@ -92,7 +92,7 @@ void trace_figures_join(struct trace_figures *sum, const struct trace_figures *m
     sum->wait_ns += more->wait_ns;
     sum->allocations += more->allocations;
     sum->frees += more->frees;
-    /* Of several processes: what they had at most, each. */
+    /* The peaks of several processes are added, although they need not have met. */
     sum->device_bytes += more->device_bytes;
     sum->pinned_bytes += more->pinned_bytes;
     sum->device_peak += more->device_peak;

@@ -1,5 +1,5 @@
 /* trace_follow.c - the recordings of a traced program: found as its processes make them, analysed
- * from outside while they are written, and what they say of who called. */
+ * from outside while they are written, and what they say about the callers. */
 #include "campaign/trace/trace.h"
 
 #include "base/clock.h"
@@ -181,7 +181,7 @@ void trace_process_release(struct trace_process *process)
     analyzer_destroy(process->analyzer);
 }
 
-/* ---- Who called ----------------------------------------------------------------------------- */
+/* ---- Callers -------------------------------------------------------------------------------- */
 
 static bool find_module(const struct flight_reader *reader, uint64_t address,
                         struct flight_module *ret)
@@ -210,7 +210,7 @@ static bool is_runtime(const char *path)
     return has_prefix(path, files, COUNT_OF(files));
 }
 
-/* Who keeps memory until the process ends, and gives it out again itself. */
+/* True for a library that keeps memory until the process ends and hands it out again itself. */
 static bool is_cache(const char *path)
 {
     static const char *const files[] = { "libc10_cuda",   "libc10_hip",  "libtorch_cuda",
@@ -259,7 +259,7 @@ size_t trace_stack(struct trace *trace, const struct trace_process *process, uin
         const char *slash = strrchr(module.path, '/');
         *frame = (struct report_frame){ .offset = frames[i] - module.bias };
         event_set_text(frame->file, sizeof(frame->file), slash ? slash + 1 : module.path);
-        /* The return address is behind the call, which may be a function's last instruction. */
+        /* The return address follows the call, which may be a function's last instruction. */
         uint64_t call = frame->offset - 1;
         if (symbols_find(trace->symbols, module.path, call, name, sizeof(name), &frame->offset)) {
             frame->offset++;

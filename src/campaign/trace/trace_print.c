@@ -103,7 +103,7 @@ static void add_findings(struct trace *trace, const struct trace_listed *listed,
 
 /* ---- How it went ---------------------------------------------------------------------------- */
 
-/* Memory that caching allocators keep is one piece to us. */
+/* greta sees what a caching allocator keeps, but not how the program divides it. */
 static void add_caches(const struct trace *trace, struct text *text)
 {
     uint64_t count = 0;

@@ -23,8 +23,8 @@ static void collect(const struct trace *trace, struct trace_listed *listed)
 
 /* ---- The verdict ---------------------------------------------------------------------------- */
 
-/* What a trace asks; the rest is for greta's own audits. Of kernels nothing is seen but pointers:
- * small overruns and uses of freed memory inside them stay undecided, found or not. */
+/* What a trace asks; the rest is for greta's own audits. A trace sees only a kernel's pointers:
+ * small overruns and uses of freed memory inside kernels stay undecided, found or not. */
 static bool is_asked(enum hypothesis hypothesis)
 {
     switch (hypothesis) {
@@ -75,7 +75,7 @@ static void decide(const struct trace *trace, const struct trace_listed *listed,
         ret_verdict->outcome = AUDIT_INCONCLUSIVE;
 }
 
-/* ---- Who called, for the reports ------------------------------------------------------------- */
+/* ---- Callers, for the reports ---------------------------------------------------------------- */
 
 struct callers {
     struct trace *trace;
@@ -114,8 +114,7 @@ static enum trace_blindness blindness_of(const struct trace *trace,
     return trace->options->set_user_id ? TRACE_BLIND_OTHER_USER : TRACE_BLIND_NO_CALL;
 }
 
-/* Of the program itself how it was seen to end; of processes it started, what the recording says.
- */
+/* The program itself was seen to end; for processes that it started, the recording says how. */
 static struct run_ending ending_of(const struct trace *trace, const struct trace_process *process,
                                    const struct analysis *analysis)
 {

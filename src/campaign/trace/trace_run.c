@@ -111,7 +111,8 @@ static enum status make_environment(const struct trace *trace, const char *narro
 
 /* ---- The program ---------------------------------------------------------------------------- */
 
-/* A rerun has nothing to say that was not said: its output goes beside its recordings. */
+/* A rerun prints what the user has seen already: its output goes to a file next to its recordings.
+ */
 static void redirect(const struct trace *trace, posix_spawn_file_actions_t *actions, char *path)
 {
     struct error unused;

@@ -1,7 +1,7 @@
-/* trace_self_test.c - is the instrument itself sound? Calls with one thing wrong each are told
- * through the same door that the libraries use, recorded and analysed by the same code; each must
- * be found, and a program with nothing wrong must give nothing. No device is needed: what is not
- * tested here is whether the runtime tells its calls. */
+/* trace_self_test.c - is the instrument itself sound? Calls with one thing wrong each are passed
+ * in through the same door that the libraries use, recorded and analysed by the same code; each
+ * must be found, and a program with nothing wrong must give nothing. No device is needed: what is
+ * not tested here is whether the runtime reports its calls. */
 #include "campaign/trace/trace.h"
 
 #include "interpose/interpose.h"
