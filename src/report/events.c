@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Handed on when there is this much: large enough to be cheap, small beside any file. */
+/* Text is handed on once this much has gathered: enough to be cheap, little for any file. */
 #define FLUSH_BYTES 65536u
 
 uint64_t events_since(const struct flight_info *info, uint64_t time_ns)

@@ -13,7 +13,7 @@ uint64_t events_since(const struct flight_info *info, uint64_t time_ns);
 uint64_t events_duration(const struct event *event);
 bool events_match(const struct flight_info *info, const struct report_filter *filter,
                   const struct event *event);
-/* Told once, as an end: a completion, trap, fault, ... */
+/* False for what happens once, without a beginning: a completion, trap, fault, ... */
 bool events_is_call(const struct event *event);
 /* Work that a stream does. */
 bool events_is_stream_work(const struct event *event);

@@ -74,7 +74,7 @@ static const struct event *find_recent(const struct events_chrome *chrome, uint6
                : NULL;
 }
 
-/* ---- Pieces --------------------------------------------------------------------------------- */
+/* ---- Parts of an entry ---------------------------------------------------------------------- */
 
 static void begin_entry(struct events_chrome *chrome, struct text *out)
 {

@@ -268,7 +268,7 @@ static void add_part(struct text *text, enum report_language language, enum word
 
 void facts_call(const struct analyze_place *place, enum report_language language, struct text *text)
 {
-    /* Of a foreign program the function says which call it was. */
+    /* In a foreign program the function says which call it was. */
     if (place->foreign && place->op[0])
         text_add_printable(text, text_view_of(place->op), REPORT_NAME_LIMIT);
     else

@@ -10,7 +10,7 @@
 const struct finding *facts_finding(const struct report_facts *facts, int32_t analysis,
                                     int32_t finding);
 const struct finding *facts_root(const struct report_facts *facts);
-/* Of DEFECT_SEEN: what shows it; NULL: no finding does. */
+/* For DEFECT_SEEN the finding that shows the defect; NULL: no finding does. */
 const struct finding *facts_seen(const struct report_facts *facts);
 /* The finding the report is about: the root cause, else what shows the defect. NULL: none. */
 const struct finding *facts_told(const struct report_facts *facts);

@@ -16,7 +16,7 @@ static void tell_number(const struct telling *telling, enum clause clause, uint6
     tell_clause(&of, clause, text);
 }
 
-/* Who did it: "rope, layer 2, step 3", or that it was one of several. */
+/* The culprit: "rope, layer 2, step 3", or that it was one of several. */
 static void tell_subject(const struct telling *telling, struct text *text)
 {
     const struct finding *finding = telling->finding;

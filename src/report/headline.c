@@ -56,7 +56,7 @@ static const struct report_row *find_unrecorded(const struct report_facts *facts
     return NULL;
 }
 
-/* Of a planted fault that nothing shows, that is the news. */
+/* A planted fault that nothing shows comes first. */
 static enum word inconclusive_word(const struct report_facts *facts, uint64_t open_count)
 {
     enum facts_planted planted = facts_planted(facts);

@@ -22,8 +22,8 @@ struct report_identity {
     const char *command; /* as typed */
     const char *binary_sha256, *model_sha256; /* hex; NULL: none, or not computed */
     const char *model_path, *model_name;      /* NULL: none */
-    /* Of model, device and everything that decides what is run: audits with the same one belong to
-     * one history. NULL: none. */
+    /* Hash of model, device and everything that decides what is run: audits with the same one
+     * belong to one history. NULL: none. */
     const char *workload_sha256;
     const char *device_kind, *device_name, *device_driver;
     uint64_t device_memory_bytes;
@@ -65,7 +65,7 @@ struct report_row {
 struct report_intervention {
     const char *changed;                   /* slug: "serialised", "single-stream", "guards", ... */
     uint32_t runs, faults;                 /* with the change */
-    uint32_t control_runs, control_faults; /* without it, beside it */
+    uint32_t control_runs, control_faults; /* without it, run in turn */
     bool flips;                            /* outcome changes both ways */
     const char *proves[REPORT_LANGUAGE_COUNT];         /* what follows */
     const char *does_not_prove[REPORT_LANGUAGE_COUNT]; /* what does not */
@@ -101,7 +101,7 @@ struct report_search {
 /* An op of a device held against the host's: its launch with the largest error. */
 struct report_compare_row {
     const char *op;
-    const char *type; /* of a product's weights, of a cache */
+    const char *type; /* of a matmul's weights, of a cache */
     const char *operand, *tensor, *file;
     const char *packed_by; /* op that packed the input, which is not compared; "" or NULL: none */
     uint32_t line;
@@ -142,7 +142,7 @@ struct report_planted {
 
 /* A copy path of --transfers. */
 struct report_transfer {
-    const char *path; /* "D2H pinned async, beside a kernel" */
+    const char *path; /* "D2H/pinned/async/kernel": while a kernel runs */
     uint64_t copies, bytes, mismatches;
     double gigabytes_per_second; /* 0: not measured */
     const char *note;            /* NULL */
@@ -170,7 +170,7 @@ struct report_timing {
     double before, now;
 };
 
-/* Who made the calls of a foreign program. */
+/* A function that led to a call of a foreign program. */
 struct report_frame {
     char function[200]; /* "" where only the file is known */
     char file[200];     /* without its folder; "" */
@@ -180,7 +180,7 @@ struct report_frame {
 };
 struct report_callers {
     /* Fills at most capacity frames of the stack with that number (struct analyze_place), the
-     * innermost first; returns how many. NULL: nobody knows. */
+     * innermost first; returns how many. NULL: not known. */
     size_t (*stack)(void *context, size_t analysis, uint32_t stack_index,
                     struct report_frame *ret_frames, size_t capacity);
     /* The kernel's full name; false: not known. */

@@ -82,7 +82,7 @@ static bool is_of_c_library(const struct report_frame *frame)
            strncmp(frame->file, "libpthread.so", 13) == 0;
 }
 
-/* Of a foreign call: the innermost caller whose source line is known. */
+/* For a foreign call: the innermost caller whose source line is known. */
 static void put_caller(struct text *out, json_t *location, const struct report_facts *facts,
                        size_t analysis, const struct analyze_place *place)
 {

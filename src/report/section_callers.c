@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* More than these make a report nobody reads; summary.json has them all. */
+/* A report with more is too long to read; summary.json has them all. */
 #define SHOWN_LIMIT 32u
 
 static void print_frames(struct doc *doc, const struct report_facts *facts, size_t analysis,

@@ -1,4 +1,4 @@
-/* section_stage.c - where exactly it happened: the calls, the bytes, what lies beside them; and
+/* section_stage.c - where exactly it happened: the calls, the bytes, the blocks next to them; and
  * everything else that was found. */
 #include "report/sections.h"
 
@@ -153,7 +153,7 @@ static void print_stage_table(struct doc *doc, const struct finding *root)
     doc_table_end(doc);
 }
 
-/* True if it is near enough to be told. */
+/* True if the neighbour is near enough to be printed. */
 static bool print_neighbour(struct doc *doc, enum word word, const struct analyze_neighbour *one)
 {
     char address[24], bytes[TEXT_BYTES_CAPACITY], distance[24];

@@ -26,7 +26,7 @@ static enum doc_tone outcome_tone(enum audit_outcome outcome)
                                                                          : DOC_OPEN;
 }
 
-/* What follows is not of a healthy program: nobody must take it for one. */
+/* A banner, so that a planted fault is not taken for a real one. */
 static void print_planted(struct doc *doc, const struct report_facts *facts)
 {
     if (!facts->inject)
@@ -92,7 +92,8 @@ static void print_outcome(struct doc *doc, const struct report_facts *facts)
     case AUDIT_ROOT_CAUSE: {
         const struct finding *root = facts_root(facts);
         doc_words(doc, WORD_SUMMARY_ROOT_CAUSE,
-                  root ? report_hypothesis_words(root->hypothesis)->title[doc->language] : "-", NULL);
+                  root ? report_hypothesis_words(root->hypothesis)->title[doc->language] : "-",
+                  NULL);
         break;
     }
     case AUDIT_NOT_REPRODUCED:

@@ -97,7 +97,7 @@ static json_t *miss_json(struct text *out, const struct finding *finding)
 
 /* ---- A finding ------------------------------------------------------------------------------ */
 
-/* Of a foreign program: the kernel's full name, and who called. */
+/* For a foreign program: the kernel's full name, and the callers. */
 static void put_callers(struct text *out, const struct report_facts *facts, size_t analysis,
                         json_t *finding, const char *key, const struct analyze_place *place)
 {
