@@ -1,5 +1,5 @@
 /* analyze_foreign_test.c - calls of foreign programs: what their runtimes order and what they do
- * not, what rests on a kernel's pointers, what a fault leaves open, what leaks. */
+ * not, what rests on a kernel's pointers, graphs with memory that was freed. */
 #include "analyze_foreign.h"
 
 #include "analyze/analyze_impl.h"
@@ -164,8 +164,7 @@ static void streams_go_without_waiting(void **state)
     nothing(&script);
 }
 
-/* ---- Graphs, sources, faults, leaks -----------------------------------------------------------
- */
+/* ---- Graphs and sources --------------------------------------------------------------------- */
 
 static void graphs_with_freed_memory(void **state)
 {
@@ -247,161 +246,6 @@ static void rewritten_source(void **state)
     }
 }
 
-/* Launches since the last wait, up to the call that reported the fault. */
-static void a_fault_leaves_a_window(void **state)
-{
-    (void)state;
-    struct script script;
-    begin(&script);
-    kernel(&script, A, A);
-    call(&script, EVENT_STREAM_SYNC, A, 0, 0);
-    uint64_t first = kernel(&script, A, A);
-    uint64_t second = kernel(&script, B, B);
-    struct event told = script_event(&script, EVENT_STREAM_SYNC);
-    told.flags = EVENT_FOREIGN;
-    told.stream_index = A;
-    told.outcome = EVENT_FAILED;
-    told.check = EVENT_CHECK_LOST;
-    told.code = 700;
-    uint64_t seen = script_add(&script, &told);
-    call(&script, EVENT_FAULT, EVENT_NO_STREAM, 0, 0);
-    const struct analysis *analysis = script_finish(&script, NULL);
-    assert_int_equal(analysis->finding_count, 1);
-    const struct finding *finding = &analysis->findings[0];
-    assert_int_equal(finding->hypothesis, HYPOTHESIS_KERNEL_FAULT);
-    assert_int_equal(finding->certainty, FINDING_POSSIBLE);
-    assert_int_equal(finding->candidate_count, 2);
-    assert_int_equal(finding->candidates[0].event_id, first);
-    assert_int_equal(finding->candidates[1].event_id, second);
-    assert_int_equal(finding->seen.event_id, seen);
-    script_close(&script);
-}
-
-/* One launch since the last wait is the culprit, unless something else may have run as well. */
-enum window_extra {
-    WINDOW_ONE_LAUNCH,
-    WINDOW_LOST_RECORDS,
-    WINDOW_CALL_NOT_RETURNED, /* a second launch, whose call had not returned */
-    WINDOW_COPY_OF_FREED,     /* a copy out of memory that was freed meanwhile */
-    WINDOW_COPY,              /* a copy of live memory: it touches what it declares */
-    WINDOW_EXTRA_COUNT
-};
-
-static void a_window_of_one_launch(void **state)
-{
-    (void)state;
-    static const struct {
-        enum finding_certainty certainty;
-        uint32_t candidate_count;
-    } wanted[WINDOW_EXTRA_COUNT] = {
-        [WINDOW_ONE_LAUNCH] = { FINDING_DIRECT, 1 },
-        [WINDOW_LOST_RECORDS] = { FINDING_POSSIBLE, 1 },
-        [WINDOW_CALL_NOT_RETURNED] = { FINDING_POSSIBLE, 2 },
-        [WINDOW_COPY_OF_FREED] = { FINDING_POSSIBLE, 2 },
-        [WINDOW_COPY] = { FINDING_DIRECT, 1 },
-    };
-    for (int extra = 0; extra < WINDOW_EXTRA_COUNT; extra++) {
-        struct script script;
-        begin(&script);
-        kernel(&script, A, A);
-        call(&script, EVENT_STREAM_SYNC, A, 0, 0);
-        uint64_t culprit = kernel(&script, A, A);
-        if (extra == WINDOW_LOST_RECORDS)
-            analyze_lost(script.analyzer, 1);
-        if (extra == WINDOW_CALL_NOT_RETURNED) {
-            struct event pending = kernel_event(&script, B, B);
-            pending.phase = EVENT_BEGIN;
-            pending.outcome = EVENT_PENDING;
-            script_add(&script, &pending);
-        }
-        if (extra == WINDOW_COPY || extra == WINDOW_COPY_OF_FREED)
-            copy(&script, B, B, C, 0);
-        if (extra == WINDOW_COPY_OF_FREED) {
-            struct event freed = script_event(&script, EVENT_BUFFER_DESTROY);
-            freed.flags = EVENT_FOREIGN;
-            freed.access_count = 1;
-            freed.accesses[0] = script_access(B, 0, BUFFER_BYTES, 0, 0);
-            script_add(&script, &freed);
-        }
-        call(&script, EVENT_FAULT, EVENT_NO_STREAM, 0, 0);
-        const struct analysis *analysis = script_finish(&script, NULL);
-        const struct finding *finding = find_finding(analysis, HYPOTHESIS_KERNEL_FAULT);
-        if (!finding || finding->certainty != wanted[extra].certainty ||
-            finding->candidate_count != wanted[extra].candidate_count ||
-            finding->cause.event_id != culprit ||
-            finding_is_culprit(finding) != (wanted[extra].certainty == FINDING_DIRECT))
-            fail_msg("row %d: certainty %d, %u candidates", extra,
-                     finding ? (int)finding->certainty : -1,
-                     finding ? finding->candidate_count : 0);
-        script_close(&script);
-    }
-}
-
-/* What a program does with memory that it takes at one place. */
-enum leak_use { LEAK_UNUSED, LEAK_ONCE, LEAK_AT_THE_END };
-
-struct leak_row {
-    const char *name;
-    unsigned made, freed;
-    bool launches; /* between the allocations */
-    enum leak_use use;
-    bool closed; /* the process ended in order */
-    bool found;
-};
-
-static size_t leaks(const struct leak_row *row)
-{
-    struct script script;
-    struct flight_info info = { .closed = row->closed };
-    script_open(&script, AUDIT_LOG);
-    for (uint32_t i = 1; i <= row->made; i++) {
-        struct event event = script_event(&script, EVENT_BUFFER_CREATE);
-        event.flags = EVENT_FOREIGN;
-        event.buffer.bytes = 100;
-        event.stack_index = 4;
-        event.access_count = 1;
-        event.accesses[0] = script_access(i, 0, 100, 0, 0);
-        script_add(&script, &event);
-        if (row->launches)
-            kernel(&script, A, row->use == LEAK_ONCE ? i : 0);
-        if (i <= row->freed)
-            release(&script, i, EVENT_NO_STREAM, EVENT_SYNCHRONOUS);
-    }
-    for (uint32_t i = 1; row->use == LEAK_AT_THE_END && i <= row->made; i++)
-        kernel(&script, A, i);
-    CHECK_OK(analyzer_finish(script.analyzer, NULL, &info, script.ns, &script.err), &script.err);
-    const struct analysis *analysis = analyzer_result(script.analyzer);
-    size_t count = analysis->finding_count;
-    if (count) {
-        assert_int_equal(analysis->findings[0].hypothesis, HYPOTHESIS_LEAK);
-        assert_int_equal(analysis->findings[0].certainty, FINDING_POSSIBLE);
-        assert_int_equal(analysis->findings[0].expected, row->made);
-        assert_int_equal(analysis->findings[0].found, 100 * row->made);
-    }
-    script_close(&script);
-    return count;
-}
-
-/* Never more than possible: a pointer that is not seen may still lead there. */
-static void a_leak_grows(void **state)
-{
-    (void)state;
-    static const struct leak_row rows[] = {
-        { "scratch of every round", 8, 0, true, LEAK_ONCE, true, true },
-        { "taken and forgotten", 8, 0, true, LEAK_UNUSED, true, true },
-        { "too few", 7, 0, true, LEAK_ONCE, true, false },
-        { "gives back: it may keep some", 20, 1, true, LEAK_ONCE, true, false },
-        { "died", 20, 0, true, LEAK_ONCE, false, false },
-        { "weights, made before the work", 20, 0, false, LEAK_AT_THE_END, true, false },
-        { "weights, used in ways not seen", 20, 0, false, LEAK_UNUSED, true, false },
-        { "weights, converted one by one", 20, 0, true, LEAK_AT_THE_END, true, false },
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        if (leaks(&rows[i]) != rows[i].found)
-            fail_msg("%s", rows[i].name);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,9 +261,6 @@ int main(void)
         cmocka_unit_test(graphs_with_freed_memory),
         cmocka_unit_test(graphs_with_memory_taken_again),
         cmocka_unit_test(rewritten_source),
-        cmocka_unit_test(a_fault_leaves_a_window),
-        cmocka_unit_test(a_window_of_one_launch),
-        cmocka_unit_test(a_leak_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
