@@ -152,7 +152,9 @@ static void step(struct bench *bench)
              ops_kv_append(target, &bench->k, &bench->v, &bench->slots, &w[KEYS], &w[VALUES], err));
         MUST(bench,
              ops_attention(target, &bench->q, &w[KEYS], &w[VALUES], &bench->starts,
-                           &bench->positions, &bench->a, &query, head_dim, scale, false, err));
+                           &bench->positions, &bench->a, &query,
+                           &(struct ops_attention_settings){ .head_dim = head_dim, .scale = scale },
+                           err));
         MUST(bench, ops_matmul(target, &w[O], &bench->packed_query, NULL, &bench->o, err));
         MUST(bench,
              ops_rms_norm(target, &bench->x, &bench->o, &w[NORM2], &bench->h, &width, 1e-5f, err));

@@ -121,9 +121,11 @@ static enum status attend(struct pass *pass, int32_t index)
     label(pass, index, "attention", DEVICE_HERE);
     struct device_view packed;
     struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
+    struct ops_attention_settings settings = { .head_dim = config->head_dim,
+                                               .scale = config->attention_scale,
+                                               .together = engine->same_sequence };
     TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
-                      &pass->positions, &pass->attn_out, &packing, config->head_dim,
-                      config->attention_scale, engine->same_sequence, pass->err));
+                      &pass->positions, &pass->attn_out, &packing, &settings, pass->err));
     TRY(reach(pass, ENGINE_ATTENDED, index));
     label(pass, index, "attn_output", DEVICE_HERE);
     TRY(multiply_one(pass, &pass->attn_out, true, &weights[MODEL_ATTN_OUTPUT],

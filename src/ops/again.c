@@ -113,9 +113,13 @@ enum status ops_run_again(const struct ops_target *target, enum ops_op op, const
         return ops_kv_append(target, &o[KV_APPEND_K], &o[KV_APPEND_V], &o[KV_APPEND_SLOTS],
                              &o[KV_APPEND_KEYS], &o[KV_APPEND_VALUES], err);
     case OPS_ATTENTION:
-        return ops_attention(target, &o[ATTENTION_Q], &o[ATTENTION_KEYS], &o[ATTENTION_VALUES],
-                             &o[ATTENTION_STARTS], &o[ATTENTION_POSITIONS], &o[ATTENTION_OUT], NULL,
-                             attention->head_dim, attention->scale, attention->together != 0, err);
+        return ops_attention(
+            target, &o[ATTENTION_Q], &o[ATTENTION_KEYS], &o[ATTENTION_VALUES], &o[ATTENTION_STARTS],
+            &o[ATTENTION_POSITIONS], &o[ATTENTION_OUT], NULL,
+            &(struct ops_attention_settings){ .head_dim = attention->head_dim,
+                                              .scale = attention->scale,
+                                              .together = attention->together != 0 },
+            err);
     case OPS_SWIGLU:
         return ops_swiglu(target, &o[SWIGLU_GATE], &o[SWIGLU_UP], &o[SWIGLU_OUT], NULL, err);
     case OPS_ADD:

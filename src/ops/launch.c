@@ -304,15 +304,17 @@ enum status ops_attention(const struct ops_target *target, const struct device_v
                           const struct device_view *keys, const struct device_view *values,
                           const struct device_view *starts, const struct device_view *positions,
                           const struct device_view *out, const struct ops_packing *packing,
-                          uint32_t head_dim, float scale, bool together, struct error *err)
+                          const struct ops_attention_settings *settings, struct error *err)
 {
     uint64_t width = q->shape.dims[0], kv_dim = keys->shape.dims[0];
-    uint64_t kv_heads = head_dim ? kv_dim / head_dim : 0; /* 0: refused */
-    struct params_attention params = { .head_dim = head_dim, .scale = scale, .together = together };
+    uint64_t kv_heads = settings->head_dim ? kv_dim / settings->head_dim : 0; /* 0: refused */
+    struct params_attention params = { .head_dim = settings->head_dim,
+                                       .scale = settings->scale,
+                                       .together = settings->together };
     const struct device_view *packed = NULL;
     if (packing) {
         params.packing = packing_params(target->ops, packing->weight_dtype, q);
-        uint64_t group_width = kv_dim ? width / kv_dim * head_dim : 0;
+        uint64_t group_width = kv_dim ? width / kv_dim * settings->head_dim : 0;
         if (target->ops->backend->attention_packs(params.packing.format, group_width))
             packed = packing->packed;
     }

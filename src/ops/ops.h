@@ -71,7 +71,7 @@ struct ops {
     enum cpu_path host_path; /* on the host */
     bool on_gpu;
     const struct ops_backend *backend; /* static */
-    const struct ops_watch *watch; /* may be NULL; set by the owner before the first launch */
+    const struct ops_watch *watch;     /* may be NULL; set by the owner before the first launch */
 };
 
 /* The ops of a host without a device: they answer how much memory is needed, and launch nothing. */
@@ -142,7 +142,7 @@ enum dtype ops_weight_dtype(const struct ops *ops, enum dtype dtype, uint64_t k)
 
 /* target = source, repacked. Both [k, rows]. */
 MUST_CHECK enum status ops_repack(const struct ops_target *target, const struct device_view *source,
-                                 const struct device_view *repacked, struct error *err);
+                                  const struct device_view *repacked, struct error *err);
 
 /* ---- Matmul --------------------------------------------------------------------------------- */
 
@@ -209,16 +209,23 @@ MUST_CHECK enum status ops_kv_append(const struct ops_target *target, const stru
                                      const struct device_view *keys,
                                      const struct device_view *values, struct error *err);
 
+struct ops_attention_settings {
+    uint32_t head_dim;
+    float scale; /* of q.k before the softmax */
+    /* Most neighbours in the batch are of one sequence; only the speed depends on it, and on a GPU
+     * the order of sums. */
+    bool together;
+};
+
 /* For each token t and head: softmax(scale * q.k) v over cache slots starts[t] .. starts[t] +
  * positions[t]. q, out [head_dim * heads, tokens]; starts, positions I32 [tokens]. packing may be
- * NULL. together: most neighbours in the batch are of one sequence; only the speed depends on it,
- * and on a GPU the order of sums. */
+ * NULL. */
 MUST_CHECK enum status
 ops_attention(const struct ops_target *target, const struct device_view *q,
               const struct device_view *keys, const struct device_view *values,
               const struct device_view *starts, const struct device_view *positions,
-              const struct device_view *out, const struct ops_packing *packing, uint32_t head_dim,
-              float scale, bool together, struct error *err);
+              const struct device_view *out, const struct ops_packing *packing,
+              const struct ops_attention_settings *settings, struct error *err);
 
 /* ---- Choosing ------------------------------------------------------------------------------- */
 

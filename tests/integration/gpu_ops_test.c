@@ -343,9 +343,11 @@ static void check_attention(enum dtype key_dtype, enum dtype value_dtype, uint64
                           &lab->err));
     compare(name, keys, 0);
     compare(name, values, 0);
-    BOTH_OK(ops_attention(&lab->target, &q[side], &keys[side], &values[side], &start[side],
-                          &position[side], &out[side], NULL, (uint32_t)head_dim, 0.3f, false,
-                          &lab->err));
+    BOTH_OK(ops_attention(
+        &lab->target, &q[side], &keys[side], &values[side], &start[side], &position[side],
+        &out[side], NULL,
+        &(struct ops_attention_settings){ .head_dim = (uint32_t)head_dim, .scale = 0.3f },
+        &lab->err));
     compare(name, out, 1e-5);
     struct device_view *all[] = { k, v, list, keys, values, q, start, position, out };
     for (size_t i = 0; i < COUNT_OF(all); i++)

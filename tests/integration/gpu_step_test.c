@@ -110,7 +110,9 @@ static void launch_step(struct step *step)
     step->launch_ids[1] = gpu.last_launch_id;
     LAB_OK(&gpu,
            ops_attention(&gpu.target, &step->q, &step->keys, &step->values, &step->starts,
-                         &step->positions, &step->out, &packing, head_dim, 0.3f, false, &gpu.err));
+                         &step->positions, &step->out, &packing,
+                         &(struct ops_attention_settings){ .head_dim = head_dim, .scale = 0.3f },
+                         &gpu.err));
     step->launch_ids[2] = gpu.last_launch_id;
 }
 
@@ -247,7 +249,8 @@ static void check_shape(const struct shape_row *shape)
     drop_step(&steps[1]);
 }
 
-/* How often a kernel was given to a graph of the emulated driver. NULL: the driver is a real one. */
+/* How often a kernel was given to a graph of the emulated driver. NULL: the driver is a real one.
+ */
 static uint64_t (*find_captured(void))(const char *name)
 {
     uint64_t (*captured)(const char *name) = NULL;

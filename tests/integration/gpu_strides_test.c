@@ -257,7 +257,9 @@ static void check_attention(uint64_t tokens, uint64_t gap, uint64_t head, bool t
     compare("kv_append", keys, 0);
     compare("kv_append, values", cached, 0);
     BOTH_OK(ops_attention(&lab->target, &q.views[side], &keys[side], &cached[side], &starts[side],
-                          &positions[side], &out.views[side], NULL, (uint32_t)head, 0.2f, together,
+                          &positions[side], &out.views[side], NULL,
+                          &(struct ops_attention_settings){
+                              .head_dim = (uint32_t)head, .scale = 0.2f, .together = together },
                           &lab->err));
     check_apart("attention", &out, tokens > 8 ? 2e-3 : 1e-5); /* on matrix units: halves */
     struct apart *all[] = { &q, &k, &v, &out };

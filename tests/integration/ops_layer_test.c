@@ -207,8 +207,11 @@ static void run(struct lab *lab, const struct layer *layer, struct memory *memor
     }
     LAB_OK(lab, ops_rope(target, &q, &k, &position, &memory->rope, HEAD_DIM, layer->adjacent, err));
     LAB_OK(lab, ops_kv_append(target, &k, &v, &slot, &memory->keys, &memory->values, err));
-    LAB_OK(lab, ops_attention(target, &q, &memory->keys, &memory->values, &start, &position, &a,
-                              NULL, HEAD_DIM, scale, count > 1, err));
+    LAB_OK(lab,
+           ops_attention(target, &q, &memory->keys, &memory->values, &start, &position, &a, NULL,
+                         &(struct ops_attention_settings){
+                             .head_dim = HEAD_DIM, .scale = scale, .together = count > 1 },
+                         err));
     multiply(lab, &layer->o, &a, &o);
     LAB_OK(lab, ops_rms_norm(target, &x, &o, &layer->ffn_norm.view, &h, NULL, EPSILON, err));
     multiply(lab, &layer->gate, &h, &gate);
@@ -328,8 +331,9 @@ static void test_traps(void **state)
     lab_put(&lab, &bad, (int32_t[]){ SLOTS });
     struct device_view q = lab_view(&lab, DTYPE_F32, HEAD_DIM * KV_HEADS, 1);
     struct device_view one_head = memory.keys, one_value = memory.values;
-    LAB_OK(&lab, ops_attention(target, &q, &one_head, &one_value, &bad, &zero, &q, NULL, HEAD_DIM,
-                               1, false, err));
+    LAB_OK(&lab, ops_attention(target, &q, &one_head, &one_value, &bad, &zero, &q, NULL,
+                               &(struct ops_attention_settings){ .head_dim = HEAD_DIM, .scale = 1 },
+                               err));
     LAB_OK(&lab, device_stream_sync(lab.device, lab.target.stream, DEVICE_HERE, err));
     assert_true(lab.trap_count >= 1);
     lab_close(&lab);

@@ -84,10 +84,11 @@ static void check_attention(struct lab *lab, enum dtype weights, uint32_t head_d
     struct rows fused = new_rows(lab, weights, width, tokens);
     struct rows apart = new_rows(lab, weights, width, tokens);
     struct ops_packing packing = { &fused.packed, weights };
+    struct ops_attention_settings settings = { .head_dim = head_dim, .scale = 0.1f };
     LAB_OK(lab, ops_attention(&lab->target, &q, &keys, &cached, &start, &position, &fused.plain,
-                              &packing, head_dim, 0.1f, false, &lab->err));
+                              &packing, &settings, &lab->err));
     LAB_OK(lab, ops_attention(&lab->target, &q, &keys, &cached, &start, &position, &apart.plain,
-                              NULL, head_dim, 0.1f, false, &lab->err));
+                              NULL, &settings, &lab->err));
     check_same(lab, "attention", &fused, &apart, weights);
     drop_rows(lab, &fused);
     drop_rows(lab, &apart);
