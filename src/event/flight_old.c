@@ -3,35 +3,15 @@
  *
  * Both had the same areas in the same places with records and entries of the same sizes, so a copy
  * of the file is converted in place: header, records and allocations, with new checksums. What does
- * not pass its checksum becomes a record that does not pass the new one either. Version 2
- * did not say whose number a code is; the byte was 0. */
+ * not pass its checksum becomes a record that does not pass the new one either. Version 2 did not
+ * say whose number a code is; the byte was 0. */
+#include "event/flight_old.h"
 #include "event/flight_layout.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- What they were ------------------------------------------------------------------------- */
-
-struct old_event {
-    uint64_t id, cause_id, begin_ns;
-    uint64_t object, bytes, host_address;
-    uint32_t stream_index, thread_index;
-    uint8_t kind, access_count;
-    uint16_t epoch;
-    uint32_t line;
-    struct event_scope scope;
-    char op[EVENT_OP_BYTES];
-    char file[EVENT_FILE_BYTES];
-    uint16_t flags;
-    uint8_t begin_check, begin_operand;
-    uint32_t stack_index, name_index;
-    struct event_access accesses[EVENT_ACCESS_LIMIT];
-    uint64_t end_ns, expected, found;
-    int32_t code;
-    uint8_t phase_and_domain; /* halves of the byte */
-    uint8_t outcome, check, operand;
-};
-_Static_assert(sizeof(struct old_event) == 496, "as it was written");
 
 struct old_record {
     uint64_t state;
@@ -60,195 +40,12 @@ struct old_header {
     uint64_t checksum;
 };
 
-/* Only the launch's domain is left to find out: version 3 says "the runtime's". */
 struct conversion {
     uint8_t *bytes;
     struct old_header header;
     struct flight_plan plan;
-    enum event_error_domain runtime;
+    struct flight_old_file file;
 };
-
-/* ---- Events --------------------------------------------------------------------------------- */
-
-static uint32_t cut_index(uint64_t index)
-{
-    return index <= UINT32_MAX ? (uint32_t)index : 0;
-}
-
-static void set_copy(const struct old_event *old, struct event_copy *copy)
-{
-    bool own_transfer = (old->kind == EVENT_COPY_IN || old->kind == EVENT_COPY_OUT) &&
-                        !(old->flags & EVENT_FOREIGN);
-    bool asked = own_transfer && old->check == EVENT_CHECK_NONE;
-    *copy = (struct event_copy){ .bytes = old->bytes,
-                                 .host_address = old->host_address,
-                                 .graph_id = own_transfer ? 0 : old->object,
-                                 .ticket = own_transfer ? cut_index(old->object) : 0,
-                                 .generation = own_transfer ? old->epoch : 0 };
-    if (asked && old->expected <= EVENT_STATE_ERROR && old->found <= EVENT_STATE_ERROR) {
-        copy->state_before = (uint8_t)old->expected;
-        copy->state_after = (uint8_t)old->found;
-    }
-}
-
-static void set_buffer(const struct old_event *old, struct event_buffer *buffer)
-{
-    bool foreign = (old->flags & EVENT_FOREIGN) != 0;
-    bool filled = old->kind == EVENT_BUFFER_CREATE && old->check == EVENT_CHECK_NONE;
-    *buffer = (struct event_buffer){ .bytes = old->bytes,
-                                     .imported_address = old->host_address,
-                                     .graph_id = foreign ? old->object : 0,
-                                     .buffer_index = foreign ? 0 : cut_index(old->object),
-                                     .fill_byte = filled ? (uint8_t)old->expected : 0 };
-}
-
-static void set_ticket(const struct old_event *old, struct event_ticket *ticket)
-{
-    bool checked = old->check != EVENT_CHECK_NONE;
-    *ticket = (struct event_ticket){ .bytes = old->bytes,
-                                     .host_address = old->host_address,
-                                     .hash = checked ? 0 : old->expected,
-                                     .ticket = cut_index(old->object),
-                                     .generation = old->epoch,
-                                     .waited = !checked && old->found == 1 };
-}
-
-/* Findings of the device: what `expected` and `found` meant, by kind. */
-static void set_observation(const struct old_event *old, struct event *event)
-{
-    switch (old->kind) {
-    case EVENT_TRAP:
-        event->trap = (struct event_trap){ .index = old->found, .bound = old->expected };
-        break;
-    case EVENT_FAULT:
-        event->fault = (struct event_fault){ .address = old->host_address,
-                                             .node_id = old->object,
-                                             .address_known = old->found < EVENT_ADDRESS_COUNT
-                                                                  ? (uint8_t)old->found
-                                                                  : EVENT_ADDRESS_UNKNOWN };
-        break;
-    case EVENT_CANARY:
-        event->canary = (struct event_canary){ .address = old->host_address,
-                                               .offset = (int64_t)old->found,
-                                               .damaged_bytes = old->bytes,
-                                               .buffer_bytes = old->expected };
-        break;
-    case EVENT_RUN:
-        event->run = (struct event_run){ .iteration = old->object, .key = old->found };
-        break;
-    case EVENT_TRANSFER_HASH:
-        event->transfer = (struct event_transfer_hash){ .source_before = old->expected,
-                                                        .source_after = old->host_address,
-                                                        .destination = old->found,
-                                                        .bytes = old->bytes };
-        break;
-    case EVENT_SCAN:
-        event->scan = (struct event_scan){ .value_count = old->expected,
-                                           .bad_count = old->found,
-                                           .first_bad = old->host_address };
-        break;
-    case EVENT_SOURCE_CHANGED:
-        event->source_change = (struct event_source_change){ .address = old->host_address,
-                                                             .bytes = old->bytes,
-                                                             .digest_before = old->expected,
-                                                             .digest_now = old->found };
-        break;
-    case EVENT_OP_HASH:
-        event->op_hash = (struct event_op_hash){ .digest = old->found,
-                                                 .when = old->accesses[0].mode };
-        break;
-    default:
-        break;
-    }
-}
-
-/* The kind of device that an event of its opening names. */
-static enum event_error_domain domain_of_kind(const struct old_event *old)
-{
-    char kind[EVENT_OP_BYTES];
-    memcpy(kind, old->op, sizeof(kind));
-    kind[sizeof(kind) - 1] = '\0';
-    return event_error_domain_of(kind);
-}
-
-static void set_payload(const struct old_event *old, struct event *event)
-{
-    switch (event_payload_of((enum event_kind)old->kind)) {
-    case EVENT_PAYLOAD_BUFFER:
-        set_buffer(old, &event->buffer);
-        break;
-    case EVENT_PAYLOAD_MARK:
-        event->mark.mark = old->object;
-        break;
-    case EVENT_PAYLOAD_COPY:
-        set_copy(old, &event->copy);
-        break;
-    case EVENT_PAYLOAD_MODULE:
-        event->module.kernel_count = old->object;
-        break;
-    case EVENT_PAYLOAD_LAUNCH:
-        event->launch = (struct event_launch){ .graph_id = old->object,
-                                               .ordinal = old->bytes,
-                                               .name_index = old->name_index };
-        break;
-    case EVENT_PAYLOAD_GRAPH:
-        event->graph = (struct event_graph){ .handle = old->object,
-                                             .ordinal = old->bytes,
-                                             .epoch = old->epoch };
-        break;
-    case EVENT_PAYLOAD_TICKET:
-        set_ticket(old, &event->ticket);
-        break;
-    case EVENT_PAYLOAD_CALL:
-        event->call.handle = old->object;
-        break;
-    case EVENT_PAYLOAD_DEVICE:
-        event->device.domain = (uint8_t)domain_of_kind(old);
-        break;
-    default:
-        set_observation(old, event);
-        break;
-    }
-}
-
-static uint8_t domain_of(const struct conversion *conversion, const struct old_event *old)
-{
-    uint8_t domain = old->phase_and_domain >> 4;
-    if (domain == EVENT_ERROR_RUNTIME)
-        return (uint8_t)conversion->runtime;
-    return domain <= EVENT_ERROR_RUNTIME ? domain : EVENT_ERROR_DOMAIN_COUNT; /* is refused */
-}
-
-static void convert_event(const struct conversion *conversion, const struct old_event *old,
-                          struct event *ret)
-{
-    bool checked = old->check != EVENT_CHECK_NONE;
-    *ret = (struct event){ .id = old->id,
-                           .cause_id = old->cause_id,
-                           .begin_ns = old->begin_ns,
-                           .process_id = (uint32_t)conversion->header.pid,
-                           .thread_index = old->thread_index,
-                           .stream_index = old->stream_index,
-                           .kind = old->kind,
-                           .access_count = old->access_count,
-                           .scope = old->scope,
-                           .flags = old->flags,
-                           .stack_index = old->stack_index,
-                           .line = old->line <= UINT16_MAX ? (uint16_t)old->line : UINT16_MAX,
-                           .check = old->check,
-                           .operand = old->operand,
-                           .expected = checked ? old->expected : 0,
-                           .found = checked ? old->found : 0,
-                           .end_ns = old->end_ns,
-                           .code = old->code,
-                           .domain = domain_of(conversion, old),
-                           .phase = old->phase_and_domain & 15u,
-                           .outcome = old->outcome };
-    memcpy(ret->op, old->op, sizeof(ret->op));
-    memcpy(ret->file, old->file, sizeof(ret->file));
-    memcpy(ret->accesses, old->accesses, sizeof(ret->accesses));
-    set_payload(old, ret);
-}
 
 /* ---- Records -------------------------------------------------------------------------------- */
 
@@ -273,7 +70,7 @@ static void convert_record(const struct conversion *conversion, uint8_t *place)
             old.event.operand = old.event.begin_check ? old.event.begin_operand : EVENT_NO_OPERAND;
             old.event.expected = old.event.found = 0;
         }
-        convert_event(conversion, &old.event, &record.event);
+        record.event = flight_old_event(&conversion->file, &old.event);
         record.begin_checksum = flight_begin_checksum(&record.event);
         record.end_checksum = old.end_checksum ? flight_end_checksum(&record.event) : 0;
     }
@@ -312,15 +109,15 @@ static const struct old_record *ring_record(const struct conversion *conversion,
 static void find_runtime(struct conversion *conversion)
 {
     const char *device = conversion->header.device; /* of a foreign program: whose runtime it was */
-    conversion->runtime = strncmp(device, "CUDA", sizeof("CUDA")) == 0 ? EVENT_ERROR_CUDA
-                          : strncmp(device, "AMD", sizeof("AMD")) == 0 ? EVENT_ERROR_HIP
-                                                                       : EVENT_ERROR_RUNTIME;
+    conversion->file.runtime = strncmp(device, "CUDA", sizeof("CUDA")) == 0 ? EVENT_ERROR_CUDA
+                               : strncmp(device, "AMD", sizeof("AMD")) == 0 ? EVENT_ERROR_HIP
+                                                                            : EVENT_ERROR_RUNTIME;
     for (uint32_t i = 0; i < conversion->header.record_count; i++) {
         const struct old_record *record = ring_record(conversion, i);
         if (record->event.kind != EVENT_DEVICE_OPEN || !is_whole(record))
             continue;
-        if (domain_of_kind(&record->event))
-            conversion->runtime = domain_of_kind(&record->event);
+        if (flight_old_domain(&record->event))
+            conversion->file.runtime = flight_old_domain(&record->event);
     }
 }
 
@@ -421,6 +218,7 @@ enum status flight_convert_old(const void *bytes, uint64_t size, const char *nam
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory to convert version %u", name,
                          conversion.header.version);
     memcpy(conversion.bytes, bytes, (size_t)conversion.plan.file_bytes);
+    conversion.file.process_id = (uint32_t)conversion.header.pid;
     find_runtime(&conversion);
     convert_all(&conversion);
     *ret_bytes = conversion.bytes;
