@@ -1,34 +1,15 @@
-/* flight_reader.c - see flight.h. The file comes from a process that may have died at any point, or
- * from anybody: offsets are computed, never taken from it; records are copied out, checked against
- * their checksums and made safe before anyone sees them. The file may still be written to: a record
- * that changes under the copy fails its checksum and counts as damaged. */
-#include "event/flight_layout.h"
+/* flight_reader.c - opens a flight file and reads its records: see flight.h.
+ *
+ * The file comes from a process that may have died at any point, or from anyone at all: offsets are
+ * computed, never taken from it; records are copied out, checked against their checksums and made
+ * safe before a caller sees them. The file may still be written to: a record that changes under the
+ * copy fails its checksum and counts as damaged. */
+#include "event/flight_reader.h"
 
-#include "base/mapfile.h"
-
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct flight_reader {
-    struct mapfile map; /* of a file that is not compressed */
-    uint8_t *owned;     /* what a compressed or converted one holds; NULL */
-    const uint8_t *data;
-    uint64_t size;
-    uint32_t version;            /* of the file, before it was converted */
-    struct flight_header header; /* a copy that passed the checks */
-    struct flight_plan plan;
-    struct flight_info info;
-    struct flight_allocation *allocations; /* owned */
-    size_t allocation_count;
-};
-
 /* ---- Records -------------------------------------------------------------------------------- */
-
-static void end_text(char *field, size_t bytes)
-{
-    field[bytes - 1] = '\0';
-}
 
 /* The record may change while it is copied: its checksums tell, so the race is one by design.
  * Volatile: each word is read once, and by no function that a sanitizer watches. */
@@ -66,9 +47,9 @@ bool flight_record_load(const struct flight_record *source, uint64_t id, struct 
         event->domain >= EVENT_ERROR_DOMAIN_COUNT || event->device_index >= FLIGHT_DEVICE_LIMIT ||
         event->access_count > EVENT_ACCESS_LIMIT)
         return false;
-    end_text(event->op, sizeof(event->op));
-    end_text(event->file, sizeof(event->file));
-    end_text(event->scope.tensor, sizeof(event->scope.tensor));
+    flight_end_text(event->op, sizeof(event->op));
+    flight_end_text(event->file, sizeof(event->file));
+    flight_end_text(event->scope.tensor, sizeof(event->scope.tensor));
     *ret = *event;
     return true;
 }
@@ -140,130 +121,6 @@ bool flight_graph_launch(const struct flight_reader *reader, size_t index, struc
     return state != 0 && flight_record_load(&records[index], state, ret_event);
 }
 
-/* ---- Tables --------------------------------------------------------------------------------- */
-
-static enum status read_allocations(struct flight_reader *reader, const char *name,
-                                    struct error *err)
-{
-    const struct flight_entry *entries =
-        (const struct flight_entry *)(reader->data + reader->plan.allocation_offset);
-    size_t limit = reader->header.allocation_count;
-    size_t whole = 0;
-    for (size_t i = 0; i < limit; i++)
-        whole += entries[i].checksum != 0;
-    reader->allocations = calloc(whole + 1, sizeof(*reader->allocations));
-    if (!reader->allocations)
-        return error_set(err, STATUS_NO_MEMORY, "%s: no memory for %zu allocations", name, whole);
-    for (size_t i = 0; i < limit && reader->allocation_count < whole; i++) {
-        struct flight_entry entry = entries[i];
-        if (entry.checksum == 0)
-            continue;
-        if (entry.checksum != flight_entry_checksum(&entry.allocation)) {
-            reader->info.damaged_count++;
-            continue;
-        }
-        end_text(entry.allocation.name, sizeof(entry.allocation.name));
-        reader->allocations[reader->allocation_count++] = entry.allocation;
-    }
-    return STATUS_OK;
-}
-
-size_t flight_allocation_count(const struct flight_reader *reader)
-{
-    return reader->allocation_count;
-}
-
-const struct flight_allocation *flight_allocation_at(const struct flight_reader *reader,
-                                                     size_t index)
-{
-    ASSERT(index < reader->allocation_count);
-    return &reader->allocations[index];
-}
-
-static const struct flight_checkpoint_slot *newest_checkpoint(const struct flight_reader *reader)
-{
-    const struct flight_checkpoint_slot *slots =
-        (const struct flight_checkpoint_slot *)(reader->data + reader->plan.checkpoint_offset);
-    const struct flight_checkpoint_slot *newest = NULL;
-    for (size_t i = 0; i < 2; i++) {
-        const struct flight_checkpoint_slot *slot = &slots[i];
-        if (slot->checksum == 0 || slot->sequence == 0 || slot->count > FLIGHT_CHECKPOINT_BYTES ||
-            slot->checksum != flight_checkpoint_checksum(slot))
-            continue;
-        if (!newest || slot->sequence > newest->sequence)
-            newest = slot;
-    }
-    return newest;
-}
-
-bool flight_last_checkpoint(const struct flight_reader *reader, const void **ret_bytes,
-                            size_t *ret_count)
-{
-    const struct flight_checkpoint_slot *slot = newest_checkpoint(reader);
-    if (!slot)
-        return false;
-    *ret_bytes = slot->bytes;
-    *ret_count = (size_t)slot->count;
-    return true;
-}
-
-/* ---- Where foreign calls come from ---------------------------------------------------------- */
-
-/* The entry's bytes, copied; false if there is no such entry, or not a whole one. */
-static bool copy_entry(const struct flight_reader *reader, uint64_t offset, size_t index,
-                       size_t limit, size_t bytes, void *ret)
-{
-    if (reader->header.call_tables != 1 || index >= limit)
-        return false;
-    memcpy(ret, reader->data + offset + index * bytes, bytes);
-    uint64_t checksum;
-    memcpy(&checksum, (const uint8_t *)ret + bytes - sizeof(checksum), sizeof(checksum));
-    return checksum != 0 && checksum == flight_table_checksum(ret, bytes - sizeof(checksum));
-}
-
-bool flight_stack(const struct flight_reader *reader, uint32_t number,
-                  uint64_t ret_frames[FLIGHT_STACK_FRAMES], size_t *ret_count)
-{
-    struct flight_stack stack;
-    if (number == 0 || !copy_entry(reader, reader->plan.stack_offset, number - 1,
-                                   FLIGHT_STACK_COUNT, sizeof(stack), &stack))
-        return false;
-    *ret_count = stack.count < FLIGHT_STACK_FRAMES ? stack.count : FLIGHT_STACK_FRAMES;
-    memcpy(ret_frames, stack.frames, sizeof(stack.frames));
-    return true;
-}
-
-bool flight_name(const struct flight_reader *reader, uint32_t number,
-                 char ret_text[FLIGHT_NAME_BYTES])
-{
-    struct flight_name name;
-    if (number == 0 || !copy_entry(reader, reader->plan.name_offset, number - 1, FLIGHT_NAME_COUNT,
-                                   sizeof(name), &name))
-        return false;
-    end_text(name.text, sizeof(name.text));
-    memcpy(ret_text, name.text, sizeof(name.text));
-    return true;
-}
-
-bool flight_module_at(const struct flight_reader *reader, size_t index,
-                      struct flight_module *ret_module)
-{
-    struct flight_module_entry entry;
-    uint64_t used;
-    memcpy(&used,
-           reader->data + FLIGHT_COUNTERS_OFFSET + offsetof(struct flight_counters, module_used),
-           sizeof(used));
-    if (reader->header.call_tables != 1 || index >= used || index >= FLIGHT_MODULE_COUNT)
-        return false;
-    *ret_module = (struct flight_module){ 0 };
-    if (copy_entry(reader, reader->plan.module_offset, index, FLIGHT_MODULE_COUNT, sizeof(entry),
-                   &entry)) {
-        end_text(entry.module.path, sizeof(entry.module.path));
-        *ret_module = entry.module;
-    }
-    return true;
-}
-
 /* ---- Opening -------------------------------------------------------------------------------- */
 
 static void fill_info(struct flight_reader *reader)
@@ -271,7 +128,7 @@ static void fill_info(struct flight_reader *reader)
     const struct flight_header *header = &reader->header;
     struct flight_counters counters;
     memcpy(&counters, reader->data + FLIGHT_COUNTERS_OFFSET, sizeof(counters));
-    const struct flight_checkpoint_slot *slot = newest_checkpoint(reader);
+    const struct flight_checkpoint_slot *slot = flight_newest_checkpoint(reader);
     struct flight_info *info = &reader->info;
     *info = (struct flight_info){ .version = reader->version,
                                   .device_count = header->device_count,
@@ -286,8 +143,8 @@ static void fill_info(struct flight_reader *reader)
                                   .observed_count = counters.observed_count };
     memcpy(info->device, header->device, sizeof(info->device));
     memcpy(info->command, header->command, sizeof(info->command));
-    end_text(info->device, sizeof(info->device));
-    end_text(info->command, sizeof(info->command));
+    flight_end_text(info->device, sizeof(info->device));
+    flight_end_text(info->command, sizeof(info->command));
 }
 
 /* A file of an earlier version becomes one of this. */
@@ -315,7 +172,7 @@ static enum status read_all(struct flight_reader *reader, const char *name, stru
         reader->version = reader->header.version;
     fill_info(reader);
     survey_ring(reader);
-    return read_allocations(reader, name, err);
+    return flight_read_allocations(reader, name, err);
 }
 
 static enum status create(struct flight_reader **ret, struct error *err)
@@ -400,21 +257,4 @@ const struct crumb_page *flight_reader_device_crumbs(const struct flight_reader 
     if (device_index >= reader->header.device_count)
         return NULL;
     return flight_reader_crumbs(reader) + device_index;
-}
-
-bool flight_device_at(const struct flight_reader *reader, uint32_t device_index,
-                      struct flight_device *ret_device)
-{
-    struct flight_device_entry entry;
-    if (device_index >= reader->header.device_count)
-        return false;
-    memcpy(&entry, reader->data + FLIGHT_DEVICES_OFFSET + device_index * sizeof(entry),
-           sizeof(entry));
-    if (entry.checksum == 0 ||
-        entry.checksum != flight_table_checksum(&entry.device, sizeof(entry.device)))
-        return false;
-    end_text(entry.device.kind, sizeof(entry.device.kind));
-    end_text(entry.device.name, sizeof(entry.device.name));
-    *ret_device = entry.device;
-    return true;
 }
