@@ -296,7 +296,8 @@ uint32_t flow_unscanned_writers(const struct analyzer *analyzer, const struct ev
 
 /* ---- Saving --------------------------------------------------------------------------------- */
 
-/* Findings and counters of a checkpoint; false, and nothing changed, if it makes no sense. */
+/* restore.c: findings and counters of a checkpoint; false, and nothing changed, if it makes no
+ * sense. */
 bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count);
 /* Reads all that a flight file knows into a fresh analyzer and finishes it. */
 MUST_CHECK enum status analyze_reader(struct analyzer *analyzer, const struct flight_reader *reader,
