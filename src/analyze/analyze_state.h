@@ -265,6 +265,8 @@ void order_forget(struct order *order);
 struct ticket_state *order_ticket(const struct order *order, uint16_t device_index,
                                   uint32_t ticket);
 struct mark_state *order_mark(const struct order *order, uint16_t device_index, uint64_t object);
+/* The mark, made if need be: in a new place, or in that of the oldest one. */
+struct mark_state *order_take_mark(struct order *order, uint16_t device_index, uint64_t object);
 /* The thread's wait is over: it is after what the clock covers. */
 void order_thread_waited(struct order *order, struct thread_state *thread,
                          const struct vclock *clock, uint64_t end_ns);
