@@ -218,6 +218,13 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
 /* Two accesses without order: the later one is the cause. */
 void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
                           const struct conflict *conflict);
+/* consequence.c. The index of the finding that this one follows from; -1: none is known. */
+int32_t finding_origin(const struct analyzer *analyzer, const struct finding *finding);
+/* True if `from`, or what it follows from and so on, is `target`, which must not follow from `from`
+ * then. from: -1 for none. */
+bool finding_leads_to(const struct analysis *result, int32_t from, size_t target);
+/* Traps are reported late: links earlier findings that follow from the one that was just added. */
+void finding_relink(struct analyzer *analyzer, size_t added);
 /* Fills in what the contracts call the operands that findings name. */
 void finding_name_operands(struct analyzer *analyzer);
 /* Sorts the findings by order_id and finds the root among them. */

@@ -264,9 +264,6 @@ void order_event(struct analyzer *analyzer, const struct event *event);
 void order_forget(struct order *order);
 struct ticket_state *order_ticket(const struct order *order, uint16_t device_index,
                                   uint32_t ticket);
-struct mark_state *order_mark(const struct order *order, uint16_t device_index, uint64_t object);
-/* The mark, made if need be: in a new place, or in that of the oldest one. */
-struct mark_state *order_take_mark(struct order *order, uint16_t device_index, uint64_t object);
 /* The thread's wait is over: it is after what the clock covers. */
 void order_thread_waited(struct order *order, struct thread_state *thread,
                          const struct vclock *clock, uint64_t end_ns);
@@ -274,7 +271,13 @@ void order_thread_waited(struct order *order, struct thread_state *thread,
 void order_ticket_start(struct order *order, const struct event *event);
 void order_ticket_end(struct order *order, const struct event *event, struct thread_state *thread);
 void order_copy_completed(struct analyzer *analyzer, const struct event *event);
-/* Streams of all devices share one list, and a stream's place in it is its place in every clock. A
+/* The host waits for a stream, or for all of them. */
+void order_sync(struct order *order, const struct event *event, struct thread_state *thread);
+void order_wait_for_all(struct order *order, struct thread_state *thread, uint64_t end_ns);
+
+/* Places (order_places.c).
+ *
+ * Streams of all devices share one list, and a stream's place in it is its place in every clock. A
  * device's only streams have their own index as place. */
 #define NO_STREAM_PLACE VCLOCK_STREAM_LIMIT
 /* NO_STREAM_PLACE if it has none. */
@@ -286,9 +289,10 @@ void order_take_place(struct order *order, uint16_t device_index, uint32_t strea
 struct stream_state *order_stream_at(const struct order *order, uint32_t place);
 struct stream_state *order_stream(const struct order *order, const struct event *event);
 struct thread_state *order_thread(struct order *order, uint32_t thread_index);
-/* The host waits for a stream, or for all of them. */
-void order_sync(struct order *order, const struct event *event, struct thread_state *thread);
-void order_wait_for_all(struct order *order, struct thread_state *thread, uint64_t end_ns);
+/* NULL if it was never recorded. */
+struct mark_state *order_mark(const struct order *order, uint16_t device_index, uint64_t object);
+/* The mark, made if need be: in a new place, or in that of the oldest one. */
+struct mark_state *order_take_mark(struct order *order, uint16_t device_index, uint64_t object);
 
 /* Work (order_work.c): a copy, fill or launch that did not fail, and the replay of a graph. */
 void order_work(struct analyzer *analyzer, const struct event *event);

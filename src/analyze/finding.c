@@ -1,13 +1,10 @@
-/* finding.c - findings: kept once and counted, linked to what they follow from, in order. */
+/* finding.c - findings: drafted, kept once and counted, and put in order. */
 #include "analyze/analyze_impl.h"
 
 #include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* After a new finding so many of the later ones are asked again what they follow from. */
-#define RELINK_LIMIT 16u
 
 struct finding finding_draft(enum hypothesis hypothesis, enum finding_certainty certainty)
 {
@@ -122,86 +119,6 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
     finding_set_reason(finding, reason);
 }
 
-/* ---- Consequences --------------------------------------------------------------------------- */
-
-/* Bytes that are wrong, or gone, for whoever uses them later. */
-static bool spoils_bytes(enum hypothesis hypothesis)
-{
-    switch (hypothesis) {
-    case HYPOTHESIS_USE_AFTER_FREE:
-    case HYPOTHESIS_MISSING_SYNC:
-    case HYPOTHESIS_STAGING_REUSE:
-    case HYPOTHESIS_OVERLAPPING_COPIES:
-    case HYPOTHESIS_UNINITIALISED_READ:
-    case HYPOTHESIS_SILENT_CORRUPTION:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* What can come of wrong bytes; the others are wrong by themselves. */
-static bool may_follow(enum hypothesis hypothesis)
-{
-    switch (hypothesis) {
-    case HYPOTHESIS_BAD_POINTER:
-    case HYPOTHESIS_KERNEL_FAULT:
-    case HYPOTHESIS_RUNTIME_DEFECT:
-    case HYPOTHESIS_NON_DETERMINISM:
-    case HYPOTHESIS_HANG:
-    case HYPOTHESIS_NUMERIC:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Whether what `from` follows from, and so on, is `target`: it must not follow from that then. */
-static bool leads_to(const struct analysis *result, int32_t from, size_t target)
-{
-    for (size_t hops = 0; from >= 0 && hops <= result->finding_count; hops++) {
-        if ((size_t)from == target)
-            return true;
-        from = result->findings[from].consequence_of;
-    }
-    return from >= 0; /* a circle */
-}
-
-static int32_t find_origin(const struct analyzer *analyzer, const struct finding *finding)
-{
-    if (!may_follow(finding->hypothesis) || finding->check || finding->cause.event_id == 0)
-        return -1;
-    for (size_t i = 0; i < analyzer->result.finding_count; i++) {
-        const struct finding *other = &analyzer->result.findings[i];
-        if (other != finding && other->cause.event_id == finding->cause.event_id &&
-            other->cause.node == finding->cause.node && spoils_bytes(other->hypothesis))
-            return (int32_t)i;
-    }
-    int32_t origin = flow_origin(analyzer, finding->cause.event_id);
-    if (origin >= 0 && (&analyzer->result.findings[origin] == finding ||
-                        analyzer->result.findings[origin].consequence_of >= 0))
-        origin = analyzer->result.findings[origin].consequence_of;
-    if (origin >= 0 && &analyzer->result.findings[origin] == finding)
-        return -1;
-    return origin;
-}
-
-/* Traps are reported late: an earlier finding may follow from the one that was just added. */
-static void relink(struct analyzer *analyzer, size_t added)
-{
-    struct analysis *result = &analyzer->result;
-    size_t first = result->finding_count > RELINK_LIMIT ? result->finding_count - RELINK_LIMIT : 0;
-    for (size_t i = first; i < result->finding_count; i++) {
-        struct finding *finding = &result->findings[i];
-        if (i == added || finding->consequence_of >= 0 ||
-            finding->order_id < result->findings[added].order_id)
-            continue;
-        int32_t origin = find_origin(analyzer, finding);
-        if (origin == (int32_t)added && !leads_to(result, origin, i))
-            finding->consequence_of = origin;
-    }
-}
-
 /* ---- Adding --------------------------------------------------------------------------------- */
 
 static bool is_alike(const struct finding *a, const struct finding *b)
@@ -263,10 +180,10 @@ int32_t finding_add(struct analyzer *analyzer, const struct finding *draft)
     if (!finding->order_id)
         finding->order_id = finding->cause.event_id;
     if (finding->consequence_of < 0)
-        finding->consequence_of = find_origin(analyzer, finding);
-    if (leads_to(result, finding->consequence_of, added))
+        finding->consequence_of = finding_origin(analyzer, finding);
+    if (finding_leads_to(result, finding->consequence_of, added))
         finding->consequence_of = -1;
-    relink(analyzer, added);
+    finding_relink(analyzer, added);
     return (int32_t)added;
 }
 
@@ -328,7 +245,7 @@ enum status finding_sort(struct analyzer *analyzer, struct error *err)
     size_t count = result->finding_count;
     /* A checkpoint from elsewhere may hold circles. */
     for (size_t i = 0; i < count; i++)
-        if (leads_to(result, result->findings[i].consequence_of, i))
+        if (finding_leads_to(result, result->findings[i].consequence_of, i))
             result->findings[i].consequence_of = -1;
     result->root = result->defect = -1;
     struct place_of_finding *order = calloc(count + 1, sizeof(*order));
