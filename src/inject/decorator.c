@@ -10,15 +10,7 @@ static struct inject *of(struct device *device)
     return device->decorator;
 }
 
-/* ---- Memory: known, so that it can be given back early -------------------------------------- */
-
-static void note_memory(struct inject *inject, const struct device_memory *memory)
-{
-    pthread_mutex_lock(&inject->lock);
-    if (inject->memory_count < INJECT_MEMORY_LIMIT)
-        inject->memories[inject->memory_count++] = (struct inject_memory){ *memory, false };
-    pthread_mutex_unlock(&inject->lock);
-}
+/* ---- Memory --------------------------------------------------------------------------------- */
 
 static void memory_reserve(struct device *device, uint64_t bytes)
 {
@@ -29,7 +21,7 @@ static enum status memory_create(struct device *device, uint64_t bytes,
                                  struct device_memory *ret_memory, struct error *err)
 {
     TRY(of(device)->real->memory_create(device, bytes, ret_memory, err));
-    note_memory(of(device), ret_memory);
+    inject_memory_note(of(device), ret_memory);
     return STATUS_OK;
 }
 
@@ -37,38 +29,14 @@ static enum status memory_import(struct device *device, const void *bytes, uint6
                                  struct device_memory *ret_memory, struct error *err)
 {
     TRY(of(device)->real->memory_import(device, bytes, count, ret_memory, err));
-    note_memory(of(device), ret_memory);
+    inject_memory_note(of(device), ret_memory);
     return STATUS_OK;
-}
-
-/* The entry of a memory; the newest, since addresses come back. NULL if it was not noted. */
-static struct inject_memory *find_entry(struct inject *inject, const struct device_memory *memory)
-{
-    for (size_t i = inject->memory_count; i > 0; i--)
-        if (inject->memories[i - 1].memory.impl == memory->impl &&
-            inject->memories[i - 1].memory.address == memory->address)
-            return &inject->memories[i - 1];
-    return NULL;
-}
-
-static bool is_gone(struct inject *inject, const struct device_memory *memory)
-{
-    pthread_mutex_lock(&inject->lock);
-    const struct inject_memory *entry = find_entry(inject, memory);
-    bool gone = entry && entry->gone;
-    pthread_mutex_unlock(&inject->lock);
-    return gone;
 }
 
 static void memory_destroy(struct device *device, struct device_memory *memory)
 {
     struct inject *inject = of(device);
-    bool gone = is_gone(inject, memory);
-    pthread_mutex_lock(&inject->lock);
-    struct inject_memory *entry = find_entry(inject, memory);
-    if (entry)
-        *entry = inject->memories[--inject->memory_count];
-    pthread_mutex_unlock(&inject->lock);
+    bool gone = inject_memory_forget(inject, memory);
     if (!gone)
         inject->real->memory_destroy(device, memory);
 }
@@ -76,7 +44,7 @@ static void memory_destroy(struct device *device, struct device_memory *memory)
 static uint64_t memory_damage(struct device *device, const struct device_memory *memory,
                               int64_t *ret_offset)
 {
-    return is_gone(of(device), memory)
+    return inject_memory_is_gone(of(device), memory)
                ? 0
                : of(device)->real->memory_damage(device, memory, ret_offset);
 }
@@ -88,20 +56,6 @@ static void memory_ask(struct device *device, uint64_t address, uint64_t bytes,
 }
 
 /* ---- Work ----------------------------------------------------------------------------------- */
-
-/* The owner does not know that it is gone. */
-static enum status vanish(struct inject *inject, void *stream, struct inject_memory *memory,
-                          struct error *err)
-{
-    /* What was queued before may still use it; the defect to plant is that this launch does. */
-    TRY(inject->real->stream_sync(inject->device, stream, err));
-    pthread_mutex_lock(&inject->lock);
-    memory->gone = true;
-    struct device_memory copy = memory->memory;
-    pthread_mutex_unlock(&inject->lock);
-    inject->real->memory_destroy(inject->device, &copy);
-    return STATUS_OK;
-}
 
 static enum status submit(struct device *device, void *stream, const struct device_command *command,
                           struct error *err)
@@ -117,7 +71,7 @@ static enum status submit(struct device *device, void *stream, const struct devi
     if (!spoilt.hit)
         return inject->real->submit(device, stream, command, err);
     if (spoilt.vanishes)
-        TRY(vanish(inject, stream, spoilt.vanishes, err));
+        TRY(inject_memory_vanish(inject, stream, spoilt.vanishes, err));
     for (size_t i = 0; i < spoilt.count; i++)
         TRY(inject->real->submit(device, stream, &spoilt.commands[i], err));
     return STATUS_OK;
@@ -178,18 +132,9 @@ static enum status stream_sync(struct device *device, void *stream, struct error
     return inject->real->stream_sync(device, stream, err);
 }
 
-/* Nothing is kept back or lost any more. */
-static void let_go(struct inject *inject)
-{
-    pthread_mutex_lock(&inject->lock);
-    inject_hold_release(inject);
-    inject_hold_flush(inject);
-    pthread_mutex_unlock(&inject->lock);
-}
-
 static void stream_destroy(struct device *device, void *stream)
 {
-    let_go(of(device));
+    inject_release(of(device));
     of(device)->real->stream_destroy(device, stream);
 }
 
@@ -200,7 +145,7 @@ static void mark_destroy(struct device *device, void *mark)
     bool pending = inject_hold_pending(inject, mark);
     pthread_mutex_unlock(&inject->lock);
     if (pending)
-        let_go(inject);
+        inject_release(inject);
     inject->real->mark_destroy(device, mark);
 }
 
@@ -216,17 +161,6 @@ static enum status graph_replay(struct device *device, void *stream, void *graph
 
 /* ---- What passes through -------------------------------------------------------------------- */
 
-static void release(struct inject *inject)
-{
-    pthread_mutex_destroy(&inject->lock);
-    pthread_cond_destroy(&inject->released);
-    free(inject->held);
-    free(inject->index_values);
-    free(inject->names);
-    free(inject->memories);
-    free(inject);
-}
-
 static void close_device(struct device *device)
 {
     struct inject *inject = of(device);
@@ -237,7 +171,7 @@ static void close_device(struct device *device)
     device->tamper = (struct device_tamper){ 0 };
     if (inject->indices.impl)
         real->memory_destroy(device, &inject->indices);
-    release(inject);
+    inject_free(inject);
     real->close(device);
     free(recorded); /* a graph had it */
 }
@@ -324,7 +258,7 @@ static enum status module_load(struct device *device, const struct device_module
     return of(device)->real->module_load(device, module, index, err);
 }
 
-static const struct device_methods inject_methods = {
+const struct device_methods inject_methods = {
     .kind = "inject",
     .close = close_device,
     .module_load = module_load,
@@ -352,41 +286,3 @@ static const struct device_methods inject_methods = {
     .graph_replay = graph_replay,
     .graph_destroy = graph_destroy,
 };
-
-enum status inject_install(struct device *device, const struct inject_plan *plan,
-                           struct inject **ret_inject, struct error *err)
-{
-    ASSERT(!device->decorator);
-    struct inject *inject = calloc(1, sizeof(*inject));
-    if (!inject)
-        return error_set(err, STATUS_NO_MEMORY, "no memory to plant a fault");
-    pthread_mutex_init(&inject->lock, NULL);
-    pthread_cond_init(&inject->released, NULL);
-    inject->memories = calloc(INJECT_MEMORY_LIMIT, sizeof(*inject->memories));
-    inject->names = calloc(INJECT_MEMORY_LIMIT, sizeof(*inject->names));
-    if (!inject->memories || !inject->names) {
-        release(inject);
-        return error_set(err, STATUS_NO_MEMORY, "no memory to plant a fault");
-    }
-    inject->device = device;
-    inject->real = device->methods;
-    /* Nearly all faults are planted in calls; what is replayed makes none. */
-    device->info.replay_pays = false;
-    inject->plan = *plan;
-    device->decorator = inject;
-    device->methods = &inject_methods;
-    device->tamper = (struct device_tamper){ inject_before, inject_after, inject_take_again,
-                                             inject };
-    *ret_inject = inject;
-    return STATUS_OK;
-}
-
-const struct inject_record *inject_record(const struct inject *inject)
-{
-    return &inject->record;
-}
-
-void inject_release(struct inject *inject)
-{
-    let_go(inject);
-}

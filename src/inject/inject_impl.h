@@ -131,7 +131,24 @@ struct inject_spoilt {
 };
 enum status inject_spoil(struct inject *inject, void *stream, const struct device_command *command,
                          struct inject_spoilt *ret_spoilt, struct error *err);
+
+/* memory.c: without the lock, but for inject_find_memory. */
+void inject_memory_note(struct inject *inject, const struct device_memory *memory);
+/* The fault freed it. */
+bool inject_memory_is_gone(struct inject *inject, const struct device_memory *memory);
+/* The owner gives it back; true if the fault freed it before. */
+bool inject_memory_forget(struct inject *inject, const struct device_memory *memory);
+/* Frees it when the stream is idle. The owner does not know. */
+enum status inject_memory_vanish(struct inject *inject, void *stream, struct inject_memory *memory,
+                                 struct error *err);
+/* The memory that holds the address, or NULL. */
 struct inject_memory *inject_find_memory(struct inject *inject, uint64_t address);
+
+/* decorator.c: stands before the device's own methods. */
+extern const struct device_methods inject_methods;
+
+/* install.c */
+void inject_free(struct inject *inject);
 
 /* hold.c: with the lock held. */
 

@@ -15,17 +15,6 @@
 
 /* ---- Launches ------------------------------------------------------------------------------- */
 
-struct inject_memory *inject_find_memory(struct inject *inject, uint64_t address)
-{
-    for (size_t i = 0; i < inject->memory_count; i++) {
-        struct inject_memory *memory = &inject->memories[i];
-        if (!memory->gone && address >= memory->memory.address &&
-            address - memory->memory.address < memory->memory.bytes)
-            return memory;
-    }
-    return NULL;
-}
-
 /* A fill of device memory as part of the same call. */
 static struct device_command fill(const struct device_command *like, uint64_t address,
                                   uint64_t bytes, uint8_t byte)
