@@ -10,60 +10,16 @@
  * the weights and for one raw buffer for each lane.
  *
  * The first failure ends all lanes and is returned to the caller. */
-#include "engine/engine_impl.h"
+#include "engine/upload.h"
 
 #include "base/parallel.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
-/* More do not read faster than memory lets them. */
-#define LANE_LIMIT 12u
 /* Minimum weight bytes per lane. */
 #define LANE_BYTES ((uint64_t)4 << 20)
 /* What a lane takes at a time: one copy. */
 #define CHUNK_BYTES ((uint64_t)2 << 20)
-
-/* A tensor to upload. */
-struct load {
-    const struct gguf_tensor *tensor;
-    struct event_scope scope;
-    struct device_view view;
-    uint64_t row_bytes; /* in the file */
-};
-
-struct chunk {
-    struct load load;
-    uint64_t at, bytes; /* within the tensor */
-};
-
-struct lane {
-    struct engine_upload *upload;
-    pthread_t thread;
-    bool started; /* the thread must be joined */
-    struct device_stream stream;
-    struct device_buffer raw; /* rows to repack */
-    struct device_mark filled, read;
-    bool raw_used; /* `read` was recorded after the last use of raw */
-};
-
-struct engine_upload {
-    struct engine *engine;
-    const struct gguf_file *file;
-    uint64_t raw_bytes; /* of each raw buffer; 0: none is needed */
-    struct lane lanes[LANE_LIMIT];
-    uint32_t lane_count;        /* the first one is the caller's */
-    pthread_mutex_t repack_lock; /* for the engine's stream: scope, wait and launch go together */
-    pthread_mutex_t lock;       /* guards the rest */
-    pthread_cond_t changed;     /* a tensor was added, or the upload ends */
-    struct load *loads;         /* owned */
-    size_t limit, count;
-    size_t next;      /* the load whose chunk is taken next, */
-    uint64_t next_at; /* and where that chunk begins */
-    uint64_t done_bytes;
-    bool complete; /* no tensor will be added */
-    struct error failure;
-};
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
@@ -170,16 +126,16 @@ void engine_upload_destroy(struct engine_upload *upload)
     struct device *device = upload->engine->device;
     fail(upload, &given_up); /* lanes that still work end now */
     join_lanes(upload);
-    bool laid_out = false;
+    bool repacked = false;
     for (uint32_t i = 0; i < upload->lane_count; i++) {
         struct lane *lane = &upload->lanes[i];
-        laid_out = laid_out || lane->raw_used;
+        repacked = repacked || lane->raw_used;
         /* Waits for the stream's copies. */
         if (lane->stream.index)
             device_stream_destroy(device, lane->stream, DEVICE_HERE);
     }
     /* The engine's stream may still read the raw buffers. */
-    if (laid_out) { /* fails on a lost device, where nothing runs any more */
+    if (repacked) { /* fails on a lost device, where nothing runs any more */
         enum status status = device_stream_sync(device, upload->engine->stream, DEVICE_HERE,
                                                 &unused);
         (void)status;
@@ -195,73 +151,6 @@ void engine_upload_destroy(struct engine_upload *upload)
 
 /* ---- Chunks --------------------------------------------------------------------------------- */
 
-struct reading {
-    const struct gguf_file *file;
-    const struct chunk *chunk;
-};
-
-static enum status read_chunk(void *context, uint64_t at, void *target, uint64_t bytes,
-                              struct error *err)
-{
-    const struct reading *reading = context;
-    const struct chunk *chunk = reading->chunk;
-    ASSERT(at <= chunk->bytes &&
-           bytes <= chunk->bytes - at); /* the device checks before it reads */
-    return gguf_tensor_read(reading->file, chunk->load.tensor, chunk->at + at, target, bytes, err);
-}
-
-static enum status copy(const struct lane *lane, const struct chunk *chunk,
-                        struct device_buffer target, uint64_t target_at, struct error *err)
-{
-    struct reading reading = { lane->upload->file, chunk };
-    struct device_reader reader = { read_chunk, &reading };
-    struct device_view view = { .buffer = target,
-                                .dtype = DTYPE_I8,
-                                .shape = shape_make(1, &chunk->bytes),
-                                .offset_bytes = target_at };
-    return device_copy_in_read(lane->upload->engine->device, lane->stream, &view, &reader,
-                               chunk->bytes, DEVICE_HERE, err);
-}
-
-/* Repacks the rows in the raw buffer on the engine's stream. Called with repack_lock held. */
-static enum status lay_out(const struct lane *lane, const struct chunk *chunk, struct error *err)
-{
-    struct engine *engine = lane->upload->engine;
-    const struct load *load = &chunk->load;
-    struct ops_target on = { engine->ops, engine->stream, DEVICE_HERE };
-    uint64_t dims[] = { load->view.shape.dims[0], chunk->bytes / load->row_bytes };
-    struct device_view source = { .buffer = lane->raw,
-                                  .dtype = load->tensor->dtype,
-                                  .shape = shape_make(2, dims) };
-    struct device_view part = load->view;
-    part.shape = source.shape;
-    part.offset_bytes = chunk->at;
-    device_scope_set(engine->device, engine->stream, &load->scope);
-    TRY(device_mark_wait(engine->device, engine->stream, lane->filled, DEVICE_HERE, err));
-    TRY(ops_repack(&on, &source, &part, err));
-    return device_mark_record(engine->device, engine->stream, lane->read, DEVICE_HERE, err);
-}
-
-static enum status repack(struct lane *lane, const struct chunk *chunk, struct error *err)
-{
-    struct engine_upload *upload = lane->upload;
-    struct device *device = upload->engine->device;
-    if (lane->raw_used)
-        TRY(device_mark_wait(device, lane->stream, lane->read, DEVICE_HERE, err));
-    TRY(copy(lane, chunk, lane->raw, 0, err));
-    TRY(device_mark_record(device, lane->stream, lane->filled, DEVICE_HERE, err));
-    pthread_mutex_lock(&upload->repack_lock);
-    enum status status = lay_out(lane, chunk, err);
-    pthread_mutex_unlock(&upload->repack_lock);
-    lane->raw_used = true;
-    return status;
-}
-
-static bool is_laid_out(const struct load *load)
-{
-    return load->view.dtype != load->tensor->dtype;
-}
-
 /* Takes the next chunk in order, waiting until there is one. False: all are taken. */
 static bool take_chunk(struct engine_upload *upload, struct chunk *ret_chunk)
 {
@@ -272,7 +161,7 @@ static bool take_chunk(struct engine_upload *upload, struct chunk *ret_chunk)
     if (!upload->failure.status && upload->next < upload->count) {
         const struct load *load = &upload->loads[upload->next];
         uint64_t left = load->tensor->bytes - upload->next_at, most = CHUNK_BYTES;
-        if (is_laid_out(load)) /* whole rows */
+        if (load_is_repacked(load)) /* whole rows */
             most = upload->raw_bytes / load->row_bytes * load->row_bytes;
         *ret_chunk = (struct chunk){ *load, upload->next_at, left < most ? left : most };
         upload->next_at += ret_chunk->bytes;
@@ -291,14 +180,7 @@ static bool take_chunk(struct engine_upload *upload, struct chunk *ret_chunk)
 static enum status load_chunk(struct lane *lane, const struct chunk *chunk, struct error *err)
 {
     struct engine_upload *upload = lane->upload;
-    device_scope_set(upload->engine->device, lane->stream, &chunk->load.scope);
-    if (chunk->at == 0) /* not earlier: a file may be larger than memory */
-        gguf_tensor_ahead(upload->file, chunk->load.tensor);
-    enum status status = is_laid_out(&chunk->load)
-                             ? repack(lane, chunk, err)
-                             : copy(lane, chunk, chunk->load.view.buffer, chunk->at, err);
-    if (status)
-        return error_wrap(err, "%s", chunk->load.scope.tensor);
+    TRY(engine_upload_chunk(lane, chunk, err));
     pthread_mutex_lock(&upload->lock);
     upload->done_bytes += chunk->bytes;
     pthread_mutex_unlock(&upload->lock);
