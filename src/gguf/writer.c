@@ -4,42 +4,14 @@
  * the order of the directory, the last one padded too: some readers accept nothing else. The
  * directory needs all sizes, so tensors are declared before the first byte is written; their data
  * is streamed and never held. */
-#include "gguf/gguf_impl.h"
+#include "gguf/writer.h"
 
 #include "base/array.h"
-#include "base/outfile.h"
 #include "base/size.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct pending_entry {
-    struct text key;
-    struct text value; /* type and value, as in the file */
-};
-
-struct pending_tensor {
-    struct text name;
-    enum dtype dtype;
-    struct shape shape;
-    uint64_t bytes;
-    uint64_t offset_bytes; /* from the start of the data */
-};
-
-struct gguf_writer {
-    struct pending_entry *entries; /* owned */
-    size_t entry_count, entry_capacity;
-    struct pending_tensor *tensors; /* owned */
-    size_t tensor_count, tensor_capacity;
-    uint64_t data_bytes; /* of all tensors, padded */
-    uint64_t size_bytes; /* of the file, once data has begun */
-    struct outfile out;
-    bool begun;
-    bool failed;           /* out of memory */
-    size_t current_tensor; /* being appended */
-    uint64_t current_bytes;
-};
 
 enum status gguf_writer_create(struct gguf_writer **ret_writer, struct error *err)
 {
@@ -65,129 +37,6 @@ void gguf_writer_destroy(struct gguf_writer *writer)
     free(writer->tensors);
     outfile_release(&writer->out);
     free(writer);
-}
-
-/* ---- Little-endian bytes into text ---------------------------------------------------------- */
-
-static void add_number(struct text *text, uint64_t value, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        char byte = (char)(value >> (8 * i) & 0xFF);
-        text_add_bytes(text, &byte, 1);
-    }
-}
-
-void gguf_add_string(struct text *text, struct text_view string)
-{
-    add_number(text, string.length, 8);
-    text_add_bytes(text, string.bytes, string.length);
-}
-
-/* ---- Metadata ------------------------------------------------------------------------------- */
-
-/* The value text of a key, emptied; NULL without memory. */
-static struct text *entry_value(struct gguf_writer *writer, struct text_view key)
-{
-    ASSERT(!writer->begun);
-    for (size_t i = 0; i < writer->entry_count; i++) {
-        struct pending_entry *entry = &writer->entries[i];
-        if (text_view_equal(key, (struct text_view){ text_get(&entry->key), entry->key.length })) {
-            text_clear(&entry->value);
-            return &entry->value;
-        }
-    }
-    struct pending_entry *entries = array_reserve(
-        writer->entries, writer->entry_count, &writer->entry_capacity, sizeof(*writer->entries));
-    if (!entries) {
-        writer->failed = true;
-        return NULL;
-    }
-    writer->entries = entries;
-    struct pending_entry *entry = &writer->entries[writer->entry_count++];
-    text_init(&entry->key);
-    text_init(&entry->value);
-    text_add_bytes(&entry->key, key.bytes, key.length);
-    return &entry->value;
-}
-
-static void put_number(struct gguf_writer *writer, const char *key, enum gguf_type type,
-                       uint64_t bits)
-{
-    struct text *value = entry_value(writer, text_view_of(key));
-    if (!value)
-        return;
-    add_number(value, type, 4);
-    add_number(value, bits, gguf_type_bytes(type));
-}
-
-void gguf_writer_put_u32(struct gguf_writer *writer, const char *key, uint32_t value)
-{
-    put_number(writer, key, GGUF_U32, value);
-}
-
-void gguf_writer_put_f32(struct gguf_writer *writer, const char *key, float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    put_number(writer, key, GGUF_F32, bits);
-}
-
-void gguf_writer_put_flag(struct gguf_writer *writer, const char *key, bool value)
-{
-    put_number(writer, key, GGUF_BOOL, value);
-}
-
-void gguf_writer_put_text(struct gguf_writer *writer, const char *key, const char *value)
-{
-    struct text *text = entry_value(writer, text_view_of(key));
-    if (!text)
-        return;
-    add_number(text, GGUF_STRING, 4);
-    gguf_add_string(text, text_view_of(value));
-}
-
-void gguf_writer_put_value(struct gguf_writer *writer, struct text_view key,
-                           const struct gguf_value *value)
-{
-    struct text *text = entry_value(writer, key);
-    if (!text)
-        return;
-    add_number(text, value->type, 4);
-    if (value->type == GGUF_ARRAY) {
-        add_number(text, value->element_type, 4);
-        add_number(text, value->count, 8);
-    }
-    text_add_bytes(text, value->data, (size_t)value->bytes);
-}
-
-static struct text *put_array_header(struct gguf_writer *writer, const char *key,
-                                     enum gguf_type element_type, uint64_t count)
-{
-    struct text *text = entry_value(writer, text_view_of(key));
-    if (!text)
-        return NULL;
-    add_number(text, GGUF_ARRAY, 4);
-    add_number(text, element_type, 4);
-    add_number(text, count, 8);
-    return text;
-}
-
-void gguf_writer_put_array(struct gguf_writer *writer, const char *key, enum gguf_type element_type,
-                           const void *elements, uint64_t count)
-{
-    ASSERT(gguf_type_bytes(element_type) != 0);
-    struct text *text = put_array_header(writer, key, element_type, count);
-    if (text)
-        text_add_bytes(text, elements, (size_t)(count * gguf_type_bytes(element_type)));
-}
-
-void gguf_writer_put_strings(struct gguf_writer *writer, const char *key,
-                             const struct text *strings, uint64_t count)
-{
-    struct text *text = put_array_header(writer, key, GGUF_STRING, count);
-    writer->failed = writer->failed || strings->failed;
-    if (text)
-        text_add_bytes(text, text_get(strings), strings->length);
 }
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
@@ -270,9 +119,9 @@ static enum status refuse_duplicate_names(const struct gguf_writer *writer, stru
 static void build_head(const struct gguf_writer *writer, struct text *head)
 {
     text_add_bytes(head, "GGUF", 4);
-    add_number(head, 3, 4);
-    add_number(head, writer->tensor_count, 8);
-    add_number(head, writer->entry_count, 8);
+    gguf_add_number(head, 3, 4);
+    gguf_add_number(head, writer->tensor_count, 8);
+    gguf_add_number(head, writer->entry_count, 8);
     for (size_t i = 0; i < writer->entry_count; i++) {
         const struct pending_entry *entry = &writer->entries[i];
         gguf_add_string(head, (struct text_view){ text_get(&entry->key), entry->key.length });
@@ -283,11 +132,11 @@ static void build_head(const struct gguf_writer *writer, struct text *head)
         const struct pending_tensor *tensor = &writer->tensors[i];
         uint32_t rank = written_rank(&tensor->shape);
         gguf_add_string(head, (struct text_view){ text_get(&tensor->name), tensor->name.length });
-        add_number(head, rank, 4);
+        gguf_add_number(head, rank, 4);
         for (uint32_t d = 0; d < rank; d++)
-            add_number(head, tensor->shape.dims[d], 8);
-        add_number(head, dtype_info(tensor->dtype)->file_id, 4);
-        add_number(head, tensor->offset_bytes, 8);
+            gguf_add_number(head, tensor->shape.dims[d], 8);
+        gguf_add_number(head, dtype_info(tensor->dtype)->file_id, 4);
+        gguf_add_number(head, tensor->offset_bytes, 8);
     }
     uint64_t padded;
     if (size_align_up(head->length, GGUF_ALIGNMENT_DEFAULT, &padded))
