@@ -32,8 +32,14 @@ struct gguf_file {
     size_t tensor_count;
 };
 
+#define GGUF_SHOWN_NAME_BYTES 96 /* of a name in a message */
+
 /* reader.c: header, metadata and tensor directory of shard->data. */
 MUST_CHECK enum status gguf_read_shard(struct gguf_shard *shard, struct error *err);
+
+/* directory.c: shard->tensors, from where `in` stands. */
+MUST_CHECK enum status gguf_read_directory(struct bytes *in, struct gguf_shard *shard,
+                                           struct error *err);
 
 /* Size of one element in the file; 0 for strings and arrays. */
 uint32_t gguf_type_bytes(enum gguf_type type);

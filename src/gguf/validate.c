@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define SHOWN_NAME_BYTES 96
-
 /* Errors about a tensor name file, byte, tensor and field, as the reader's errors do. */
 #define tensor_fail(shard, tensor, err, ...)                                                       \
     (describe_tensor((shard), (tensor), (err), error_set((err), STATUS_BAD_FILE, __VA_ARGS__)))
@@ -18,7 +16,7 @@
 static enum status describe_tensor(const struct gguf_shard *shard, const struct gguf_tensor *tensor,
                                    struct error *err, enum status status)
 {
-    char shown[SHOWN_NAME_BYTES];
+    char shown[GGUF_SHOWN_NAME_BYTES];
     /* The offset is the last field of an entry, so its place follows from that of the name. */
     uint64_t entry_end = (uint64_t)((const uint8_t *)tensor->name.bytes - shard->data) +
                          tensor->name.length + 4 + 8 * (uint64_t)tensor->shape.rank + 4;
@@ -67,7 +65,7 @@ static enum status check_overlaps(const struct gguf_shard *shard, struct error *
     enum status status = STATUS_OK;
     for (size_t i = 1; i < count && !status; i++) {
         const struct gguf_tensor *before = sorted[i - 1];
-        char shown[SHOWN_NAME_BYTES];
+        char shown[GGUF_SHOWN_NAME_BYTES];
         if (sorted[i]->offset_bytes < before->offset_bytes + before->bytes)
             status = tensor_fail(shard, sorted[i], err,
                                  "expected at least %" PRIu64
@@ -115,7 +113,7 @@ enum status gguf_index_entries(struct gguf_shard *shard, const struct gguf_entry
     for (size_t i = 1; i < count; i++) {
         if (by_key(&index[i - 1], &index[i]) != 0)
             continue;
-        char shown[SHOWN_NAME_BYTES];
+        char shown[GGUF_SHOWN_NAME_BYTES];
         uint64_t first = (uint64_t)(index[i - 1] - shard->entries);
         uint64_t second = (uint64_t)(index[i] - shard->entries);
         uint64_t later = first > second ? first : second;
@@ -175,7 +173,7 @@ enum status gguf_index_tensors(struct gguf_file *file, struct error *err)
             continue;
         const struct gguf_tensor *first = a < b ? a : b, *later = a < b ? b : a;
         const struct gguf_shard *shard = &file->shards[later->shard_index];
-        char shown[SHOWN_NAME_BYTES];
+        char shown[GGUF_SHOWN_NAME_BYTES];
         return error_set(err, STATUS_BAD_FILE,
                          "%s: byte %" PRIu64
                          ": tensor name: expected a new name, found '%s' again (first in %s)",
