@@ -3,131 +3,12 @@
  * Every number is checked against a range before it is used. A missing or absurd key is a problem
  * in the report and makes the configuration unknown. Reading goes on, so that one run reports
  * everything that is wrong. */
-#include "model/model_impl.h"
+#include "model/keys.h"
 
 #include "base/size.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-/* The reader of one file's keys; `{arch}.` is put in front of each. */
-struct keys {
-    const struct gguf_file *file;
-    struct model_report *report;
-    const char *arch;
-    bool complete; /* false once a needed key could not be read */
-};
-
-static const char *full_key(const struct keys *keys, const char *key, char *buffer, size_t bytes)
-{
-    snprintf(buffer, bytes, "%s.%s", keys->arch, key);
-    return buffer;
-}
-
-static void problem_from_error(struct keys *keys, const struct error *err)
-{
-    model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN, "%s; convert the model again",
-                      err->text);
-    keys->complete = false;
-}
-
-/* Some files give one number per layer. That is accepted if all are equal. */
-static bool uniform_array(struct keys *keys, const char *key, const struct gguf_value *value,
-                          uint64_t *ret)
-{
-    uint64_t first = 0;
-    for (uint64_t i = 0; i < value->count; i++) {
-        uint64_t number;
-        if (!gguf_value_u64(value, i, &number)) {
-            model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
-                              "%s: expected whole numbers, found an array of %s; convert the model "
-                              "again",
-                              key, gguf_type_name(value->element_type));
-            return false;
-        }
-        if (i == 0)
-            first = number;
-        if (number != first) {
-            model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
-                              "%s: expected one value for all layers, found %" PRIu64
-                              " for layer 0 and %" PRIu64 " for layer %" PRIu64
-                              "; greta cannot run models whose layers differ",
-                              key, first, number, i);
-            return false;
-        }
-    }
-    if (value->count == 0) {
-        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
-                          "%s: expected one value per layer, found an empty array; convert the "
-                          "model again",
-                          key);
-        return false;
-    }
-    *ret = first;
-    return true;
-}
-
-/* Reads an integer in [least, most]. If the key is absent: fallback, or a problem if fallback is
- * NULL. */
-static uint32_t whole(struct keys *keys, const char *short_key, uint32_t least, uint32_t most,
-                      const uint32_t *fallback)
-{
-    char key[128];
-    full_key(keys, short_key, key, sizeof(key));
-    const struct gguf_value *value = gguf_find(keys->file, key);
-    if (!value && fallback)
-        return *fallback;
-    uint64_t number = 0;
-    if (value && value->type == GGUF_ARRAY) {
-        if (!uniform_array(keys, key, value, &number)) {
-            keys->complete = false;
-            return least;
-        }
-    } else {
-        struct error err;
-        if (gguf_get_u64(keys->file, key, &number, &err)) {
-            problem_from_error(keys, &err);
-            return least;
-        }
-    }
-    if (number < least || number > most) {
-        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
-                          "%s: expected %" PRIu32 " to %" PRIu32 ", found %" PRIu64
-                          "; the file is damaged, get or convert it again",
-                          key, least, most, number);
-        keys->complete = false;
-        return least;
-    }
-    return (uint32_t)number;
-}
-
-/* Reads a finite number in (above, most]. If the key is absent: fallback, or a problem if that is
- * NAN. */
-static float real(struct keys *keys, const char *short_key, double above, double most,
-                  float fallback)
-{
-    char key[128];
-    full_key(keys, short_key, key, sizeof(key));
-    if (!gguf_find(keys->file, key) && !isnan(fallback))
-        return fallback;
-    double number;
-    struct error err;
-    if (gguf_get_f64(keys->file, key, &number, &err)) {
-        problem_from_error(keys, &err);
-        return 1.0f;
-    }
-    if (!(number > above && number <= most)) {
-        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
-                          "%s: expected a number above %g and at most %g, found %g; the file is "
-                          "damaged, get or convert it again",
-                          key, above, most, number);
-        keys->complete = false;
-        return 1.0f;
-    }
-    return (float)number;
-}
 
 /* ---- Features that would silently give wrong results ---------------------------------------- */
 
@@ -142,7 +23,7 @@ static bool is_zero(const struct gguf_value *value, double *ret_number)
 }
 
 /* Keys that must be absent or zero: the engine has no code for what they switch on. */
-static void refuse_features(struct keys *keys)
+static void refuse_features(struct model_keys *keys)
 {
     static const struct {
         const char *key, *what;
@@ -155,7 +36,7 @@ static void refuse_features(struct keys *keys)
     };
     for (size_t i = 0; i < COUNT_OF(features); i++) {
         char key[128];
-        full_key(keys, features[i].key, key, sizeof(key));
+        model_keys_full(keys, features[i].key, key, sizeof(key));
         const struct gguf_value *value = gguf_find(keys->file, key);
         double number;
         if (!value || is_zero(value, &number))
@@ -170,11 +51,11 @@ static void refuse_features(struct keys *keys)
 
 /* ---- Heads ---------------------------------------------------------------------------------- */
 
-static void read_heads(struct keys *keys, struct model_config *config)
+static void read_heads(struct model_keys *keys, struct model_config *config)
 {
-    config->head_count = whole(keys, "attention.head_count", 1, MODEL_HEAD_LIMIT, NULL);
-    config->head_count_kv = whole(keys, "attention.head_count_kv", 1, MODEL_HEAD_LIMIT,
-                                  &config->head_count);
+    config->head_count = model_keys_whole(keys, "attention.head_count", 1, MODEL_HEAD_LIMIT, NULL);
+    config->head_count_kv = model_keys_whole(keys, "attention.head_count_kv", 1, MODEL_HEAD_LIMIT,
+                                             &config->head_count);
     if (config->head_count % config->head_count_kv) {
         model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
                           "%s.attention.head_count_kv: expected a divisor of head_count %" PRIu32
@@ -183,9 +64,10 @@ static void read_heads(struct keys *keys, struct model_config *config)
         keys->complete = false;
     }
     uint32_t derived = config->embedding_length / config->head_count;
-    config->head_dim = whole(keys, "attention.key_length", 1, MODEL_HEAD_LIMIT, &derived);
-    uint32_t value_length = whole(keys, "attention.value_length", 1, MODEL_HEAD_LIMIT,
-                                  &config->head_dim);
+    config->head_dim = model_keys_whole(keys, "attention.key_length", 1, MODEL_HEAD_LIMIT,
+                                        &derived);
+    uint32_t value_length = model_keys_whole(keys, "attention.value_length", 1, MODEL_HEAD_LIMIT,
+                                             &config->head_dim);
     if (value_length != config->head_dim) {
         model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
                           "%s.attention.value_length: expected the key_length %" PRIu32
@@ -203,7 +85,7 @@ static void read_heads(struct keys *keys, struct model_config *config)
                                                : "; greta cannot run such models");
         keys->complete = false;
     }
-    double scale = real(keys, "attention.scale", 0, 1e6, 0.0f);
+    double scale = model_keys_real(keys, "attention.scale", 0, 1e6, 0.0f);
     config->attention_scale = scale > 0
                                   ? (float)scale
                                   : 1.0f / sqrtf((float)(config->head_dim ? config->head_dim : 1));
@@ -224,24 +106,24 @@ const char *model_rope_scaling_name(enum model_rope_scaling scaling)
     return scaling_names[scaling];
 }
 
-static void read_scaling(struct keys *keys, struct model_config *config)
+static void read_scaling(struct model_keys *keys, struct model_config *config)
 {
     struct model_rope *rope = &config->rope;
     /* The old key means linear scaling; if both are there, the newer one counts. */
-    float old_factor = real(keys, "rope.scale_linear", -1e-30, 1e6, 1.0f);
-    rope->scaling_factor = real(keys, "rope.scaling.factor", -1e-30, 1e6, old_factor);
+    float old_factor = model_keys_real(keys, "rope.scale_linear", -1e-30, 1e6, 1.0f);
+    rope->scaling_factor = model_keys_real(keys, "rope.scaling.factor", -1e-30, 1e6, old_factor);
     if (rope->scaling_factor == 0.0f)
         rope->scaling_factor = 1.0f; /* some files write 0 for no scaling */
     rope->scaling = rope->scaling_factor != 1.0f ? MODEL_ROPE_SCALING_LINEAR
                                                  : MODEL_ROPE_SCALING_NONE;
     char key[128];
-    full_key(keys, "rope.scaling.type", key, sizeof(key));
+    model_keys_full(keys, "rope.scaling.type", key, sizeof(key));
     if (!gguf_find(keys->file, key))
         return;
     struct text_view type;
     struct error err;
     if (gguf_get_text(keys->file, key, &type, &err)) {
-        problem_from_error(keys, &err);
+        model_keys_problem(keys, &err);
         return;
     }
     for (size_t i = 0; i < MODEL_ROPE_SCALING_COUNT; i++) {
@@ -258,28 +140,32 @@ static void read_scaling(struct keys *keys, struct model_config *config)
     keys->complete = false;
 }
 
-static void read_rope(struct keys *keys, struct model_config *config)
+static void read_rope(struct model_keys *keys, struct model_config *config)
 {
     const struct model_arch_info *info = model_arch_info(config->arch);
     struct model_rope *rope = &config->rope;
     rope->kind = info->rope_kind;
-    rope->dimension_count = whole(keys, "rope.dimension_count", 1, MODEL_HEAD_LIMIT,
-                                  &config->head_dim);
-    rope->base = real(keys, "rope.freq_base", 0, 1e12, 10000.0f);
+    rope->dimension_count = model_keys_whole(keys, "rope.dimension_count", 1, MODEL_HEAD_LIMIT,
+                                             &config->head_dim);
+    rope->base = model_keys_real(keys, "rope.freq_base", 0, 1e12, 10000.0f);
     read_scaling(keys, config);
     if (rope->scaling == MODEL_ROPE_SCALING_NONE)
         rope->scaling_factor = 1.0f;
-    rope->original_context_length = whole(keys, "rope.scaling.original_context_length", 1,
-                                          MODEL_CONTEXT_LIMIT, &config->context_length);
+    rope->original_context_length = model_keys_whole(keys, "rope.scaling.original_context_length",
+                                                     1, MODEL_CONTEXT_LIMIT,
+                                                     &config->context_length);
     /* Two names for one thing; the first is the general one. */
-    float yarn_attention_factor = real(keys, "rope.scaling.yarn_attn_factor", 0, 1e6, 1.0f);
-    rope->attention_factor = real(keys, "rope.scaling.attn_factor", 0, 1e6, yarn_attention_factor);
+    float yarn_attention_factor = model_keys_real(keys, "rope.scaling.yarn_attn_factor", 0, 1e6,
+                                                  1.0f);
+    rope->attention_factor = model_keys_real(keys, "rope.scaling.attn_factor", 0, 1e6,
+                                             yarn_attention_factor);
     float ext_default = rope->scaling == MODEL_ROPE_SCALING_YARN ? 1.0f : 0.0f;
-    float ext = real(keys, "rope.scaling.yarn_ext_factor", -1e6, 1e6, -1.0f);
+    float ext = model_keys_real(keys, "rope.scaling.yarn_ext_factor", -1e6, 1e6, -1.0f);
     rope->yarn_ext_factor = ext < 0 ? ext_default : ext; /* negative: automatic */
-    rope->yarn_beta_fast = real(keys, "rope.scaling.yarn_beta_fast", 0, 1e6, 32.0f);
-    rope->yarn_beta_slow = real(keys, "rope.scaling.yarn_beta_slow", 0, 1e6, 1.0f);
-    rope->yarn_log_multiplier = real(keys, "rope.scaling.yarn_log_multiplier", -1e6, 1e6, 0.0f);
+    rope->yarn_beta_fast = model_keys_real(keys, "rope.scaling.yarn_beta_fast", 0, 1e6, 32.0f);
+    rope->yarn_beta_slow = model_keys_real(keys, "rope.scaling.yarn_beta_slow", 0, 1e6, 1.0f);
+    rope->yarn_log_multiplier = model_keys_real(keys, "rope.scaling.yarn_log_multiplier", -1e6, 1e6,
+                                                0.0f);
 
     uint32_t most = config->head_dim;
     bool wrong = info->rope_covers_head ? rope->dimension_count != most
@@ -299,7 +185,7 @@ static void read_rope(struct keys *keys, struct model_config *config)
 /* ---- Vocabulary size ------------------------------------------------------------------------ */
 
 /* The number of tokens of the tokenizer; without one, what the key or the embedding says. */
-static void read_vocab_size(struct keys *keys, struct model_config *config)
+static void read_vocab_size(struct model_keys *keys, struct model_config *config)
 {
     const struct gguf_value *tokens = gguf_find(keys->file, "tokenizer.ggml.tokens");
     const struct gguf_tensor *embedding = gguf_tensor_find(keys->file, "token_embd.weight");
@@ -307,7 +193,7 @@ static void read_vocab_size(struct keys *keys, struct model_config *config)
         tokens = NULL; /* reported by the vocabulary check */
     uint64_t count = tokens ? tokens->count : embedding ? embedding->shape.dims[1] : 0;
     uint32_t fallback = count > MODEL_VOCAB_LIMIT ? MODEL_VOCAB_LIMIT + 1 : (uint32_t)count;
-    config->vocab_size = whole(keys, "vocab_size", 1, MODEL_VOCAB_LIMIT, &fallback);
+    config->vocab_size = model_keys_whole(keys, "vocab_size", 1, MODEL_VOCAB_LIMIT, &fallback);
     if (config->vocab_size == 0 || config->vocab_size > MODEL_VOCAB_LIMIT) {
         model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
                           "vocabulary: expected 1 to %u tokens, found %" PRIu64
@@ -343,13 +229,16 @@ void model_config_read(const struct gguf_file *file, struct model_report *report
     if (!read_arch(file, report))
         return;
     struct model_config *config = &report->config;
-    struct keys keys = { file, report, model_arch_info(config->arch)->name, true };
-    config->context_length = whole(&keys, "context_length", 1, MODEL_CONTEXT_LIMIT, NULL);
-    config->embedding_length = whole(&keys, "embedding_length", 1, MODEL_WIDTH_LIMIT, NULL);
-    config->block_count = whole(&keys, "block_count", 1, MODEL_BLOCK_LIMIT, NULL);
-    config->feed_forward_length = whole(&keys, "feed_forward_length", 1, MODEL_WIDTH_LIMIT, NULL);
+    struct model_keys keys = { file, report, model_arch_info(config->arch)->name, true };
+    config->context_length = model_keys_whole(&keys, "context_length", 1, MODEL_CONTEXT_LIMIT,
+                                              NULL);
+    config->embedding_length = model_keys_whole(&keys, "embedding_length", 1, MODEL_WIDTH_LIMIT,
+                                                NULL);
+    config->block_count = model_keys_whole(&keys, "block_count", 1, MODEL_BLOCK_LIMIT, NULL);
+    config->feed_forward_length = model_keys_whole(&keys, "feed_forward_length", 1,
+                                                   MODEL_WIDTH_LIMIT, NULL);
     read_heads(&keys, config);
-    config->rms_epsilon = real(&keys, "attention.layer_norm_rms_epsilon", 0, 1, NAN);
+    config->rms_epsilon = model_keys_real(&keys, "attention.layer_norm_rms_epsilon", 0, 1, NAN);
     read_rope(&keys, config);
     read_vocab_size(&keys, config);
     refuse_features(&keys);

@@ -1,0 +1,32 @@
+/* keys.h - numbers of one file's metadata, checked against a range. What is wrong with one is a
+ * problem in the report; reading goes on with a value in range. */
+#ifndef GRETA_MODEL_KEYS_H
+#define GRETA_MODEL_KEYS_H
+
+#include "model/model_impl.h"
+
+struct model_keys {
+    const struct gguf_file *file;
+    struct model_report *report;
+    const char *arch;
+    bool complete; /* false once a needed key could not be read */
+};
+
+/* "{arch}.key", in the buffer. */
+const char *model_keys_full(const struct model_keys *keys, const char *key, char *buffer,
+                            size_t bytes);
+
+/* A needed key could not be read: err says why. */
+void model_keys_problem(struct model_keys *keys, const struct error *err);
+
+/* Reads an integer in [least, most]. If the key is absent: fallback, or a problem if fallback is
+ * NULL. */
+uint32_t model_keys_whole(struct model_keys *keys, const char *short_key, uint32_t least,
+                          uint32_t most, const uint32_t *fallback);
+
+/* Reads a finite number in (above, most]. If the key is absent: fallback, or a problem if that is
+ * NAN. */
+float model_keys_real(struct model_keys *keys, const char *short_key, double above, double most,
+                      float fallback);
+
+#endif
