@@ -1,11 +1,11 @@
-/* params.h - what kernels are told beside their operands. Fixed size, no pointers: the same bytes
+/* params.h - what kernels are given besides their operands. Fixed size, no pointers: the same bytes
  * go to a GPU. */
 #ifndef GRETA_OPS_PARAMS_H
 #define GRETA_OPS_PARAMS_H
 
 #include <stdint.h>
 
-/* How rows are packed for a matrix product; of ops that give packed rows beside plain ones. */
+/* How rows are packed for a matmul, for ops that give packed rows as well as plain ones. */
 struct params_act_pack {
     uint32_t format;           /* the backend's number for it */
     uint32_t packed_row_bytes; /* what that format needs for k values */
@@ -27,7 +27,7 @@ struct params_matmul {
     uint32_t packed_row_bytes;
 };
 
-/* Of matmul_group: a product is cut on its own; its tiles follow those of the one before. */
+/* matmul_group: each matmul is cut on its own; its tiles follow those of the one before. */
 struct params_matmul_group {
     struct params_matmul parts[3];
 };

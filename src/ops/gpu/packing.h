@@ -2,10 +2,10 @@
 #ifndef GRETA_OPS_GPU_PACKING_H
 #define GRETA_OPS_GPU_PACKING_H
 
-/* Of a few tokens (kernels/pack.h). */
+/* For one token and small batches (kernels/pack.h). */
 #define PACK_F32 0u
 #define PACK_QUANTS 1u
-/* Of many, for matrix units (kernels/pack_rows.c). */
+/* For large batches, on matrix units (kernels/pack_rows.c). */
 #define PACK_F16 2u
 #define PACK_BF16 3u
 /* PACK_F16 with every 32 values in the order that lanes multiply them in (kernels/lane_quants.h).

@@ -1,6 +1,6 @@
 /* plan.c - how each op is done on a GPU: which kernel, how many blocks, how much shared memory. The
- * kernels' files say what a block does. Attention is in plan_attention.c, products in plan_matmul.c
- * and what it names. */
+ * kernels' files say what a block does. Attention is in plan_attention.c, matmuls are in
+ * plan_matmul.c and the files it names. */
 #include "ops/gpu/gpu.h"
 
 #include "ops/contract.h"
@@ -128,7 +128,7 @@ static uint32_t plan_rms_norm(const struct device_gpu_request *request,
         steps[0].shared_bytes = WARP * sizeof(float);
         return 1;
     }
-    /* By four, each thread has two fours: the block finds room beside one of a matrix product. */
+    /* By four, each thread has two fours: so small a block shares an SM with one of a matmul. */
     uint64_t threads = divide_up(width_of(x), by_four ? 8 * WARP : WARP) * WARP;
     uint32_t most = request->chip->thread_limit;
     steps[0] = step_of(by_four ? KERNEL_rms_norm_by_four : KERNEL_rms_norm, rows_of(x), 1,

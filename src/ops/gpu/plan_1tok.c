@@ -1,4 +1,4 @@
-/* plan_1tok.c - how products with one token are cut for matmul_1tok.c. */
+/* plan_1tok.c - how matmuls of one token are cut for matmul_1tok.c. */
 #include "ops/gpu/gpu.h"
 
 #include "ops/gpu/packing.h"
@@ -60,14 +60,14 @@ static uint64_t most_of_block(const struct device_host_operand *weights, uint32_
     return most;
 }
 
-/* How many blocks do a product. A product by itself does not take all processors if it need not: on
- * the others the next one begins, and asks for its weights meanwhile.
+/* The number of blocks of a matmul. A single matmul leaves SMs free where it can: the next one
+ * begins there and prefetches its weights meanwhile.
  *
- * Attention's output, with gate and up behind it, is short: half of the processors do it where
- * their rings hold it before its activations are there, two thirds where they hold most of it. And
- * no more blocks than are needed for the longest to have no more rows: that is down, whose 4,096
- * rows are 32 for each of 128 blocks. Not where parts are multiplied together: behind q, k and v
- * comes attention, which has no weights; gate and up keep all processors busy. */
+ * Attention's output, which gate and up follow, is short: half of the SMs do it if their rings hold
+ * its weights before its activations are there, two thirds if they hold most of them. A matmul also
+ * has no more blocks than it takes for the longest to have no more rows: down has 4,096 rows, which
+ * are 32 for each of 128 blocks. Parts that are multiplied together take all SMs: attention, which
+ * follows q, k and v, has no weights to prefetch; gate and up keep all SMs busy. */
 static uint64_t one_blocks(const struct device_gpu_chip *chip, uint64_t groups, uint32_t parts,
                            uint64_t members, uint64_t slots)
 {
@@ -126,9 +126,9 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
                            .members = (uint32_t)members,
                            .blocks = (uint32_t)blocks,
                            .waited = ONE_STAGES - 1 };
-    /* Gate and up begin behind a short product, on half of the processors when their activations
-     * are nearly there: these need not wait for all of the ring, and q, k and v neither. Measured
-     * for Q4_K, also beside others; Q8_0 loses by it where rows are short. */
+    /* Gate and up follow a short matmul and begin on the SMs it leaves free, when their activations
+     * are nearly there: they need not wait for all of the ring, and neither need q, k and v. This
+     * was measured for Q4_K, alone and with other types; Q8_0 loses by it where rows are short. */
     if (parts > 1 && has_q4_k)
         cut.waited = ONE_WAITED_FEW;
     uint64_t each = divide_up(groups, blocks);

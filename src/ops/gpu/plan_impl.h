@@ -90,7 +90,7 @@ static inline bool is_aligned(const struct device_host_operand *operand)
     return ((uint64_t)(uintptr_t)operand->data | operand->row_stride_bytes) % 16 == 0;
 }
 
-/* Where the operands of a group of products stand in the launch. */
+/* Where the operands of a group of matmuls stand in the launch. */
 struct group_places {
     uint8_t packed, weights, biases, outs;
     uint32_t count;
@@ -124,9 +124,9 @@ static inline bool pack_is_halves(uint32_t format)
 
 /* plan_large_batch.c: products of tokens packed as halves. */
 bool plan_is_many(enum dtype weight_dtype, uint64_t k, uint64_t tokens);
-uint32_t plan_large_batch_products(const struct device_gpu_request *request,
-                                   const struct group_places *places, uint32_t format,
-                                   struct device_gpu_step *steps);
+uint32_t plan_large_batch(const struct device_gpu_request *request,
+                          const struct group_places *places, uint32_t format,
+                          struct device_gpu_step *steps);
 struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
                                     const struct group_places *places, uint32_t part,
                                     uint32_t format, uint64_t tokens);
@@ -140,12 +140,12 @@ struct device_gpu_step plan_lanes(const struct device_gpu_request *request,
                                   const struct group_places *places, uint32_t part_bits,
                                   uint64_t tokens);
 
-/* plan_1tok.c: products with one token: the step for the parts of the set, if they can all be done
- * so; returns how many steps. */
+/* plan_1tok.c: matmuls of one token: the step for the parts of the set, if they can all be done so;
+ * returns how many steps. */
 uint32_t plan_1tok(const struct device_gpu_request *request, const struct group_places *places,
                    uint32_t part_bits, struct device_gpu_step *steps);
 
-/* plan_small_batch.c: products of quants with a few tokens on matrix units: whether the chip has
+/* plan_small_batch.c: matmuls of quants and a small batch on matrix units: whether the chip has
  * them; the steps for the parts of the set, if they can all be done so, else 0. */
 bool plan_wants_few(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens);
 uint32_t plan_small_batch(const struct device_gpu_request *request,

@@ -2,16 +2,16 @@
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
 
-/* Of how many tokens: fewer are faster read by kernels for a few, more as halves that are unpacked
- * first. */
+/* The fewest and the most tokens: fewer are faster with the kernels for small batches, more with
+ * weights that are unpacked to halves first. */
 #define LANES_TOKENS_LEAST 5u
 #define LANES_TOKENS_MOST 768u
 /* Splits of k over blocks at most. */
 #define LANES_SPLITS_MOST 16u
-/* What a wave of blocks costs beside its bytes, as bytes of one block. */
+/* What a wave of blocks costs in addition to its bytes, as bytes of one block. */
 #define LANES_WAVE_BYTES 65536u
 
-/* Of one way to cut a product. */
+/* One way to cut a matmul. */
 struct lanes_cut {
     uint64_t tiles, each;             /* tiles of rows; blocks of 256 values of a share */
     uint32_t splits, shares, columns; /* columns: tokens of a tile */

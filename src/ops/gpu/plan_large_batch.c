@@ -1,5 +1,5 @@
-/* plan_large_batch.c - how products with more than a few tokens are done: on matrix units, over
- * rows packed as halves.
+/* plan_large_batch.c - how matmuls of a large batch are done: on matrix units, over rows packed as
+ * halves.
  *
  * Few enough tokens for weights to be read once: tiles that unpack them as they go (to registers,
  * plan_lanes.c, which wants rows in an order of its own, or to shared memory). Many more: tiles of
@@ -202,10 +202,10 @@ static uint32_t plan_chunks(const struct device_gpu_request *request,
 
 /* ---- All of it ------------------------------------------------------------------------------ */
 
-/* Of rows in the order of lanes: what has none is decoded. */
-static uint32_t plan_lane_products(const struct device_gpu_request *request,
-                                   const struct group_places *places, uint64_t tokens,
-                                   struct device_gpu_step *steps)
+/* For rows packed in the order of lanes; a type without a kernel for them is decoded. */
+static uint32_t plan_lane_parts(const struct device_gpu_request *request,
+                                const struct group_places *places, uint64_t tokens,
+                                struct device_gpu_step *steps)
 {
     const struct device_host_operand *weights = &request->operands[places->weights];
     uint32_t lanes = 0, count = 0;
@@ -222,14 +222,14 @@ static uint32_t plan_lane_products(const struct device_gpu_request *request,
     return count;
 }
 
-uint32_t plan_large_batch_products(const struct device_gpu_request *request,
-                                   const struct group_places *places, uint32_t format,
-                                   struct device_gpu_step *steps)
+uint32_t plan_large_batch(const struct device_gpu_request *request,
+                          const struct group_places *places, uint32_t format,
+                          struct device_gpu_step *steps)
 {
     const struct device_host_operand *weights = &request->operands[places->weights];
     uint64_t tokens = rows_of(&request->operands[places->packed]);
     if (format == PACK_LANES)
-        return plan_lane_products(request, places, tokens, steps);
+        return plan_lane_parts(request, places, tokens, steps);
     bool wide = request->chip->features & DEVICE_GPU_WARPGROUPS && tokens >= WARPGROUP_TOKENS_FROM;
     uint32_t quants = 0, halves = 0, others = 0, count = 0;
     for (uint32_t part = 0; part < places->count; part++) {
@@ -250,7 +250,7 @@ uint32_t plan_large_batch_products(const struct device_gpu_request *request,
     for (uint32_t part = 0; part < places->count; part++) {
         if (!(others >> part & 1))
             continue;
-        /* The parts behind have room for a step each. */
+        /* The parts that follow have room for a step each. */
         uint32_t room = DEVICE_GPU_STEP_LIMIT - count - places->count;
         uint32_t more = plan_chunks(request, places, part, room, steps + count);
         if (more == 0)

@@ -1,6 +1,6 @@
-/* plan_matmul.c - how matrix products are done on a GPU, and what their weights and activations are
- * laid out as for them. What streams weights for a few tokens, and what decodes them, is here; one
- * token, a few and many are in files of their own. */
+/* plan_matmul.c - how matmuls are done on a GPU, and how their weights and activations are laid out
+ * for that. The kernels that stream weights for a small batch, or decode them, are planned here;
+ * one token, small and large batches on matrix units have files of their own. */
 #include "ops/gpu/gpu.h"
 
 #include "ops/gpu/packing.h"
@@ -49,10 +49,10 @@ uint64_t gpu_packed_row_bytes(uint32_t format, uint64_t k)
     }
 }
 
-/* How a product is done. */
-enum product_way { WAY_DIRECT, WAY_RING, WAY_DECODED, WAY_COUNT };
+/* How a matmul is done. */
+enum matmul_way { WAY_DIRECT, WAY_RING, WAY_DECODED, WAY_COUNT };
 
-static enum product_way way_of(const struct device_host_operand *weights)
+static enum matmul_way way_of(const struct device_host_operand *weights)
 {
     uint64_t address = (uint64_t)(uintptr_t)weights->data, k = width_of(weights);
     if (matmul_is_direct((uint32_t)weights->dtype)) {
@@ -76,7 +76,7 @@ static uint32_t ring_warps(const struct device_gpu_chip *chip, uint32_t ring_byt
 /* Blocks of a processor: what its registers hold. */
 #define BLOCKS_MOST 3u
 
-/* Kernels for 1, 2, 4 and 8 tokens stand one behind the other in kernels.def. */
+/* Kernels for 1, 2, 4 and 8 tokens follow each other in kernels.def. */
 #define IS_IN_ORDER(kind)                                                                          \
     (KERNEL_matmul_##kind##_2 == KERNEL_matmul_##kind##_1 + 1 &&                                   \
      KERNEL_matmul_##kind##_4 == KERNEL_matmul_##kind##_1 + 2 &&                                   \
@@ -84,7 +84,7 @@ static uint32_t ring_warps(const struct device_gpu_chip *chip, uint32_t ring_byt
 _Static_assert(IS_IN_ORDER(quants) && IS_IN_ORDER(floats), "plan_streamed counts from the first");
 
 static struct device_gpu_step plan_streamed(const struct device_gpu_request *request,
-                                            const struct group_places *places, enum product_way way,
+                                            const struct group_places *places, enum matmul_way way,
                                             uint32_t part_bits, uint64_t tokens)
 {
     const struct device_host_operand *weights = &request->operands[places->weights];
@@ -155,7 +155,7 @@ uint32_t plan_cut_blocks(const struct device_host_operand *weights, uint32_t cou
         first_blocks[part] = first;
         if (bytes[part] == 0)
             continue;
-        /* Each part has a block at least, and so do those behind it. */
+        /* Each part has a block at least, and so do those that follow it. */
         parts--;
         before += bytes[part];
         uint64_t end = before * blocks / all;
@@ -166,11 +166,11 @@ uint32_t plan_cut_blocks(const struct device_host_operand *weights, uint32_t cou
     return blocks;
 }
 
-/* ---- Any product ---------------------------------------------------------------------------- */
+/* ---- Any matmul ----------------------------------------------------------------------------- */
 
 /* One step for all parts of a way, but one for each that is decoded. */
-static uint32_t plan_products(const struct device_gpu_request *request,
-                              const struct group_places *places, struct device_gpu_step *steps)
+static uint32_t plan_parts(const struct device_gpu_request *request,
+                           const struct group_places *places, struct device_gpu_step *steps)
 {
     const struct device_host_operand *weights = &request->operands[places->weights];
     uint64_t tokens = rows_of(&request->operands[places->packed]);
@@ -185,7 +185,7 @@ static uint32_t plan_products(const struct device_gpu_request *request,
     uint32_t format = gpu_pack_format(request->chip->features, weights[first].dtype,
                                       width_of(&weights[first]), tokens);
     if (format != PACK_QUANTS && format != PACK_F32)
-        return plan_large_batch_products(request, places, format, steps);
+        return plan_large_batch(request, places, format, steps);
     for (uint32_t part = 0; part < places->count; part++)
         if (weights[part].data && rows_of(&weights[part]) > 0)
             bits[way_of(&weights[part])] |= 1u << part;
@@ -194,7 +194,7 @@ static uint32_t plan_products(const struct device_gpu_request *request,
                             : plan_small_batch(request, places, bits[WAY_DIRECT], steps);
         bits[WAY_DIRECT] = count ? 0 : bits[WAY_DIRECT];
     }
-    for (enum product_way way = WAY_DIRECT; way <= WAY_RING; way++)
+    for (enum matmul_way way = WAY_DIRECT; way <= WAY_RING; way++)
         if (bits[way])
             steps[count++] = plan_streamed(request, places, way, bits[way], tokens);
     for (uint32_t part = 0; part < places->count; part++)
@@ -216,10 +216,10 @@ static const struct group_places group_places = { .packed = MATMUL_GROUP_PACKED,
 
 uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    return plan_products(request, &single_places, steps);
+    return plan_parts(request, &single_places, steps);
 }
 
 uint32_t plan_matmul_group(const struct device_gpu_request *request, struct device_gpu_step *steps)
 {
-    return plan_products(request, &group_places, steps);
+    return plan_parts(request, &group_places, steps);
 }

@@ -14,7 +14,7 @@
 /* The longest row that can be cut so. */
 #define FEW_K_MOST (FEW_SHARES_MOST * FEW_WARPS_MOST * FEW_BLOCKS * 256)
 
-/* Of one way to cut a product. */
+/* One way to cut a matmul. */
 struct few_cut {
     uint64_t members, blocks, slots, shares, ranges;
     uint64_t cost; /* blocks of 256 columns that a warp has, of 16 rows each */
@@ -31,7 +31,7 @@ struct few_set {
 bool plan_wants_few(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens)
 {
     uint64_t least = weight_dtype == DTYPE_Q8_0_X8 ? FEW_TOKENS_LEAST_Q8_0 : FEW_TOKENS_LEAST;
-    return features & DEVICE_GPU_WARPGROUPS && few_pieces((uint32_t)weight_dtype) && k > 0 &&
+    return features & DEVICE_GPU_WARPGROUPS && few_segments((uint32_t)weight_dtype) && k > 0 &&
            k % 256 == 0 && k <= FEW_K_MOST && tokens >= least && tokens <= FEW_TOKENS;
 }
 

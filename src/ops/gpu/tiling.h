@@ -1,4 +1,4 @@
-/* tiling.h - how matrix products and attention are cut; shared by the plans and the kernels. */
+/* tiling.h - how matmuls and attention are cut; shared by the plans and the kernels. */
 #ifndef GRETA_OPS_GPU_TILING_H
 #define GRETA_OPS_GPU_TILING_H
 
@@ -20,8 +20,8 @@
 /* Tokens at a time where weights are decoded one by one. */
 #define DECODED_TOKENS 4u
 
-/* Of products on sm_90a's matrix units: tokens and rows of weights of a block, and the ring of
- * stages, each 64 values of k of both. */
+/* Matmuls on sm_90a's matrix units: tokens and rows of weights of a block, and the ring of stages,
+ * each 64 values of k of both. */
 #define WARPGROUP_TOKENS 128u
 #define WARPGROUP_WEIGHTS 256u
 #define WARPGROUP_STAGES 4u
@@ -31,8 +31,8 @@
 #define UNPACK_UNIT(dtype)                                                                         \
     ((dtype) == DTYPE_Q6_K_X8 ? 32 : (dtype) == DTYPE_Q4_K || (dtype) == DTYPE_Q8_0_X8 ? 16 : 8)
 
-/* Of products on the matrix units all chips have: tokens of a tile, bytes of 64 values of k of
- * them, and how many of those are in the ring. */
+/* Matmuls on the matrix units all chips have: tokens of a tile, bytes of 64 values of k of them,
+ * and how many of those are in the ring. */
 #define TILE_THREADS 256u
 #define TILE_TOKENS_WIDE 64u
 #define TILE_ACT_BYTES (TILE_TOKENS_WIDE * 128u)
@@ -57,7 +57,7 @@ static inline uint32_t tile_raw_bytes(uint32_t dtype)
     }
 }
 
-/* Of products whose weights stay in registers (matmul_lanes.c): threads and warpgroups of a block,
+/* Matmuls whose weights stay in registers (matmul_lanes.c): threads and warpgroups of a block,
  * rows of a warpgroup, tokens of a tile (two kinds of kernels); bytes of the tokens' factors and a
  * flag. */
 #define LANES_THREADS 512u
@@ -110,15 +110,15 @@ static inline uint32_t lanes_shared_bytes(uint32_t dtype, uint32_t tokens)
 #define ATTENTION_THREADS 256u
 #define ATTENTION_WARPS (ATTENTION_THREADS / WARP)
 
-/* Shared memory of that: scores of a chunk, then maxima, sums and factors, for each head; behind
- * them each warp's totals. */
+/* Shared memory of that: scores of a chunk, then maxima, sums and factors, for each head; then each
+ * warp's totals. */
 #define ATTENTION_HEADS_MOST 4u
 static inline uint32_t attention_shared_floats(uint32_t heads, uint32_t head_dim)
 {
     return heads * ATTENTION_CHUNK + 3 * ATTENTION_HEADS_MOST + ATTENTION_WARPS * heads * head_dim;
 }
 
-/* Of attention of tokens that are each of another sequence: query heads that share a kv head, at
+/* Attention of tokens that are each of another sequence: query heads that share a kv head, at
  * most, and shared memory of a warp: maximum and sum of each head, and its totals. */
 #define APART_GROUP_MOST 8u
 static inline uint32_t apart_warp_floats(uint32_t head_dim)
@@ -126,12 +126,12 @@ static inline uint32_t apart_warp_floats(uint32_t head_dim)
     return 2 * APART_GROUP_MOST + APART_GROUP_MOST * head_dim;
 }
 
-/* Of attention on matrix units: rows (tokens times heads that share a kv head) of a block, and
+/* Attention on matrix units: rows (tokens times heads that share a kv head) of a block, and
  * slots of the cache it takes at a time. */
 #define ATTENTION_ROWS 128u
 #define ATTENTION_SLOTS 64u
 
-/* Of attention as one kernel with what comes before it: values of a head and heads of a kv head, at
+/* Attention as one kernel with what comes before it: values of a head and heads of a kv head, at
  * most, and shared memory: queries and the key, what each warp has, the new key and value. */
 #define STEP_HEAD_MOST 128u
 #define STEP_GROUP_MOST 8u
@@ -163,7 +163,7 @@ static inline uint32_t matmul_direct_bytes(uint32_t dtype)
     }
 }
 
-/* Of types that go through the other ring: weights of a chunk of a row, whose bytes are a multiple
+/* For types that go through the other ring: weights of a chunk of a row, whose bytes are a multiple
  * of 16 and about a thousand; 0 for others. */
 static inline uint32_t matmul_chunk_weights(uint32_t dtype)
 {
@@ -238,8 +238,8 @@ static inline uint32_t one_rows(uint32_t dtype)
 /* Sums of a warp, a token's apart by one more than rows: no two in one bank. */
 #define FEW_SUMS_APART (FEW_ROWS + 1)
 #define FEW_SUMS_BYTES (FEW_TOKENS * FEW_SUMS_APART * 4)
-/* Pieces of 16 bytes of a row's block of 256 columns; 0 for types that are done otherwise. */
-static inline uint32_t few_pieces(uint32_t dtype)
+/* Segments of 16 bytes of a row's block of 256 columns; 0 for types that are done otherwise. */
+static inline uint32_t few_segments(uint32_t dtype)
 {
     return dtype == DTYPE_Q5_K ? 0 : tile_raw_bytes(dtype) / 16;
 }
@@ -247,7 +247,7 @@ static inline uint32_t few_pieces(uint32_t dtype)
 /* Bytes between rows in a stage: eight rows meet different banks. */
 static inline uint32_t few_row_bytes(uint32_t dtype)
 {
-    return dtype == DTYPE_Q6_K_X8 ? 240 : 16 * few_pieces(dtype);
+    return dtype == DTYPE_Q6_K_X8 ? 240 : 16 * few_segments(dtype);
 }
 
 /* Blocks of 16 rows in a warp's ring, all but one on their way. */
@@ -272,7 +272,7 @@ static inline uint32_t few_scales_bytes(uint32_t dtype)
     return FEW_BLOCKS * 8 * FEW_TOKENS * few_scale_floats(dtype) * 4;
 }
 
-/* Sets of a warp's sums: with two nobody waits until those before are added up. */
+/* Sets of a warp's sums: with two, no warp waits until the sums before are added up. */
 static inline uint32_t few_sum_sets(uint32_t dtype)
 {
     return dtype == DTYPE_Q8_0_X8 ? 1 : 2;

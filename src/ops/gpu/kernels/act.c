@@ -41,7 +41,7 @@ KERNEL(act_pack)
                value);
 }
 
-/* Attention's own packing, behind it: its rows are whole only when all its blocks are done. */
+/* Packs attention's rows in a kernel after it: they are whole only when all its blocks are done. */
 KERNEL(attention_pack)
 {
     ENTER(call);

@@ -1,14 +1,14 @@
 /* attention.c - attention over the cache, in shares of attention_share.h.
  *
  * A block does up to `heads` query heads, as its kernel is made for. Eight lanes share a cache row,
- * each with `pieces` pieces of eight values. Slots are taken in chunks of ATTENTION_CHUNK with a
+ * each with `eights` groups of eight values. Slots are taken in chunks of ATTENTION_CHUNK with a
  * running maximum. */
 #include "ops/gpu/kernels/attention_share.h"
 #include "tensor/dtype.h"
 
 #define PART_SLOTS 128u
 #define ROW_LANES 8u
-#define PIECES_MOST 8
+#define EIGHTS_MOST 8
 #define ROWS_AT_ONCE (ATTENTION_THREADS / ROW_LANES)
 _Static_assert(ROWS_AT_ONCE == SHARE_ROUND, "parts have whole rounds");
 
@@ -66,8 +66,8 @@ struct places {
 };
 
 INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
-                        const struct places *places, uint32_t heads, uint32_t pieces,
-                        uint32_t dtype, float q[ATTENTION_HEADS_MOST][8 * PIECES_MOST],
+                        const struct places *places, uint32_t heads, uint32_t eights,
+                        uint32_t dtype, float q[ATTENTION_HEADS_MOST][8 * EIGHTS_MOST],
                         uint64_t first, uint64_t end)
 {
     const struct params_attention *params = (const void *)call->params;
@@ -82,7 +82,7 @@ INLINE void score_chunk(const struct gpu_call *call, const struct share *share,
         for (uint32_t h = 0; h < heads; h++)
             dots[h] = 0;
         UNROLL
-        for (uint32_t p = 0; p < pieces; p++) {
+        for (uint32_t p = 0; p < eights; p++) {
             uint32_t at = 8 * (lane + ROW_LANES * p);
             float values[8];
             if (at < share->head_dim) {
@@ -132,8 +132,8 @@ INLINE void weigh_chunk(const struct places *places, uint32_t heads, uint32_t co
 }
 
 INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
-                         const struct places *places, uint32_t heads, uint32_t pieces,
-                         uint32_t dtype, float totals[ATTENTION_HEADS_MOST][8 * PIECES_MOST],
+                         const struct places *places, uint32_t heads, uint32_t eights,
+                         uint32_t dtype, float totals[ATTENTION_HEADS_MOST][8 * EIGHTS_MOST],
                          uint64_t first, uint64_t end)
 {
     const struct gpu_operand *values_of = &call->operands[ATTENTION_VALUES];
@@ -144,13 +144,13 @@ INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
     for (uint32_t h = 0; h < heads; h++) {
         float factor = places->factors[h];
         UNROLL
-        for (uint32_t i = 0; i < 8 * pieces; i++)
+        for (uint32_t i = 0; i < 8 * eights; i++)
             totals[h][i] *= factor;
     }
     for (uint64_t slot = first + thread_index() / ROW_LANES; slot < end; slot += ROWS_AT_ONCE) {
         const GLOBAL uint8_t *row = row_at(values_of, share->start + slot);
         UNROLL
-        for (uint32_t p = 0; p < pieces; p++) {
+        for (uint32_t p = 0; p < eights; p++) {
             uint32_t at = 8 * (lane + ROW_LANES * p);
             float values[8];
             if (at < share->head_dim) {
@@ -169,13 +169,13 @@ INLINE void gather_chunk(const struct gpu_call *call, const struct share *share,
 
 /* The sums of all rows' lanes, to places->totals of each warp. */
 INLINE void store_totals(const struct share *share, const struct places *places, uint32_t heads,
-                         uint32_t pieces, float totals[ATTENTION_HEADS_MOST][8 * PIECES_MOST])
+                         uint32_t eights, float totals[ATTENTION_HEADS_MOST][8 * EIGHTS_MOST])
 {
     uint32_t lane = thread_index() % ROW_LANES;
     UNROLL
     for (uint32_t h = 0; h < heads; h++) {
         UNROLL
-        for (uint32_t i = 0; i < 8 * pieces; i++) {
+        for (uint32_t i = 0; i < 8 * eights; i++) {
             float sum = totals[h][i];
             sum += warp_swap_float(sum, 8);
             sum += warp_swap_float(sum, 16);
@@ -229,14 +229,14 @@ INLINE struct places make_places(uint32_t heads)
 
 /* q: what this thread needs of the queries. */
 INLINE void attend_share(const struct gpu_call *call, const struct share *share,
-                         const struct places *places, uint32_t heads, uint32_t pieces,
-                         uint32_t dtype, float q[ATTENTION_HEADS_MOST][8 * PIECES_MOST])
+                         const struct places *places, uint32_t heads, uint32_t eights,
+                         uint32_t dtype, float q[ATTENTION_HEADS_MOST][8 * EIGHTS_MOST])
 {
-    float totals[ATTENTION_HEADS_MOST][8 * PIECES_MOST];
+    float totals[ATTENTION_HEADS_MOST][8 * EIGHTS_MOST];
     UNROLL
     for (uint32_t h = 0; h < heads; h++) {
         UNROLL
-        for (uint32_t i = 0; i < 8 * pieces; i++)
+        for (uint32_t i = 0; i < 8 * eights; i++)
             totals[h][i] = 0;
     }
     if (thread_index() < heads) {
@@ -246,19 +246,19 @@ INLINE void attend_share(const struct gpu_call *call, const struct share *share,
     block_sync();
     for (uint64_t first = share->first; first < share->end; first += ATTENTION_CHUNK) {
         uint64_t end = first + ATTENTION_CHUNK < share->end ? first + ATTENTION_CHUNK : share->end;
-        score_chunk(call, share, places, heads, pieces, dtype, q, first, end);
+        score_chunk(call, share, places, heads, eights, dtype, q, first, end);
         block_sync();
         weigh_chunk(places, heads, (uint32_t)(end - first));
         block_sync();
-        gather_chunk(call, share, places, heads, pieces, dtype, totals, first, end);
+        gather_chunk(call, share, places, heads, eights, dtype, totals, first, end);
         block_sync();
     }
-    store_totals(share, places, heads, pieces, totals);
+    store_totals(share, places, heads, eights, totals);
     block_sync();
     finish(call, share, places, heads);
 }
 
-INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces, uint32_t dtype)
+INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t eights, uint32_t dtype)
 {
     struct share share;
     if (!find_share(call, heads, PART_SLOTS, &share)) {
@@ -270,23 +270,23 @@ INLINE void attend(const struct gpu_call *call, uint32_t heads, uint32_t pieces,
     if (share.part >= share.parts)
         return;
     struct places places = make_places(heads);
-    float q[ATTENTION_HEADS_MOST][8 * PIECES_MOST];
+    float q[ATTENTION_HEADS_MOST][8 * EIGHTS_MOST];
     const GLOBAL float *queries = row_f32(&call->operands[ATTENTION_Q], share.token);
     UNROLL
     for (uint32_t h = 0; h < heads; h++) {
         UNROLL
-        for (uint32_t i = 0; i < 8 * pieces; i++) {
+        for (uint32_t i = 0; i < 8 * eights; i++) {
             uint32_t at = 8 * (thread_index() % ROW_LANES + ROW_LANES * (i / 8)) + i % 8;
             q[h][i] = h < share.heads && at < share.head_dim
                           ? queries[(share.first_head + h) * share.head_dim + at]
                           : 0.0f;
         }
     }
-    attend_share(call, &share, &places, heads, pieces, dtype, q);
+    attend_share(call, &share, &places, heads, eights, dtype, q);
 }
 
 /* head_dim up to 128: four heads at a time, or one; up to 512: one. Short code matters: it is
- * fetched anew for every launch. */
+ * fetched again for every launch. */
 KERNEL(attention_4_heads_f16)
 {
     ENTER(call);

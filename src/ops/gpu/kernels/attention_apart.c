@@ -3,14 +3,15 @@
  * share a kv head.
  *
  * A block does one token and one kv head: x counts kv heads, y tokens. Its warps take 16 slots at a
- * time in turn, straight from memory to registers: keys as the rows of a product with the queries,
- * values as those of a product with the weights. Each keeps a running maximum, in powers of two,
+ * time in turn, straight from memory to registers: keys as the rows of a matmul with the queries,
+ * values as those of a matmul with the weights. Each keeps a running maximum, in powers of two,
  * and its own totals; at the end they meet in shared memory.
  *
- * Both products have heads as their columns: slots times queries, then values (rows and columns
- * exchanged) times weights. Of every 32 values of a head lane l takes the eight from 8 * (l % 4)
- * on, of query head l / 4 and of the keys of slots l / 4 and l / 4 + 8; of values those from 8 * (l
- * / 4) on of every 64, of four slots. Scores and totals it has of heads 2 (l % 4) and the next.
+ * Both matmuls have heads as their columns: slots times queries, then values (rows and columns
+ * exchanged) times weights. From every 32 values of a head lane l takes the eight from 8 * (l % 4)
+ * on, of query head l / 4 and of the keys of slots l / 4 and l / 4 + 8. From every 64 of the cached
+ * values it takes those from 8 * (l / 4) on, of four slots. It has the scores and totals of heads
+ * 2 (l % 4) and the next.
  *
  * Order of a sum: 16 slots as the matrix unit adds them, those of a warp in their order, then the
  * warps. It depends on the token's position and on how many warps a block has.
@@ -62,8 +63,8 @@ INLINE bool find_apart(const struct gpu_call *call, struct apart_share *share)
     return false;
 }
 
-/* Scaled for powers of two. Columns of heads that are not there are those of the last; nobody looks
- * at them. */
+/* Scaled for powers of two. Columns of heads that are not there are those of the last head; their
+ * results are not used. */
 INLINE void load_apart_queries(const struct gpu_call *call, const struct apart_share *share,
                                uint32_t head_dim, uint32_t queries[APART_HEAD_MOST / 32][4])
 {
@@ -348,7 +349,7 @@ KERNEL(attention_apart_64)
 
 #else
 
-/* Never planned on chips whose sums do not lie as the rows of the next product. */
+/* Never planned on chips whose sums do not lie as the rows of the next matmul. */
 KERNEL(attention_apart_128)
 {
     ENTER(call);

@@ -21,7 +21,7 @@
 /* A block's share of the work. */
 struct share {
     uint32_t head_dim, kv_head, first_head, heads; /* heads: what there is of them */
-    uint64_t start, first, end;                    /* slots [first, end) behind start */
+    uint64_t start, first, end;                    /* slots [first, end), counted from start */
     uint32_t token, part, parts, counter;
 };
 
@@ -51,7 +51,7 @@ INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, uint64_
     if (start >= keys->rows || position >= keys->rows - start)
         return false;
     uint64_t count = position + 1;
-    /* Of few slots, fewer parts: to join them costs more than to read them. */
+    /* Few slots have fewer parts: joining parts would cost more than reading the slots. */
     uint64_t worth = (count + part_slots - 1) / part_slots;
     share->parts = worth < parts ? (uint32_t)worth : parts;
     uint64_t each = (count + share->parts - 1) / share->parts;

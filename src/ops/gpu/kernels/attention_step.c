@@ -4,8 +4,8 @@
  * A block does a head and a part of the slots (attention_share.h). All but the queries, the new key
  * and the new value is known before the kernel that makes those has ended: the first rows of the
  * cache are in registers by then, and the angles. (Unless the call says wait_first.) What is left
- * then is one load, a product with what is there, and one meeting of the block's warps: each weighs
- * the rows it has by itself.
+ * then is one load, a dot product with each row that is there, and one meeting of the block's
+ * warps: each weighs the rows it has by itself.
  *
  * The block rotates the queries of its kv head and the new key itself, and takes the new key and
  * value from its own memory, as the cache would have them; so no block waits for another's. One
@@ -59,7 +59,7 @@ INLINE floats2 step_rotate(const struct step_pair *pair, floats2 x)
     return pair->turned ? turned : x;
 }
 
-/* 0: the position is behind the table. */
+/* 0: the position is past the end of the table. */
 INLINE const GLOBAL float *step_find_angles(const struct gpu_call *call)
 {
     const struct gpu_operand *table = &call->operands[ATTENTION_STEP_TABLE];
@@ -85,7 +85,7 @@ INLINE void step_finish(const struct gpu_call *call, const struct share *share,
         total = __builtin_fmaf(factor, places->totals[t * STEP_HEAD_MOST + d], total);
     }
     if (share->parts == 1) {
-        /* Of 1 and more: the largest score weighs that. */
+        /* sum is at least 1: the largest score has weight 1. */
         float inverse = reciprocal_fast(sum);
         inverse = __builtin_fmaf(inverse, __builtin_fmaf(-sum, inverse, 1.0f), inverse);
         store_out(call, share, d, total * inverse);

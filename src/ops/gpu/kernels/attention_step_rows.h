@@ -1,4 +1,4 @@
-/* attention_step_rows.h - what threads of attention_step.c do with rows of the cache: pieces of
+/* attention_step_rows.h - what threads of attention_step.c do with rows of the cache: eights of
  * keys and values in registers, scores, and sums of values with their weights. */
 #ifndef GRETA_OPS_GPU_KERNELS_ATTENTION_STEP_ROWS_H
 #define GRETA_OPS_GPU_KERNELS_ATTENTION_STEP_ROWS_H
@@ -7,7 +7,7 @@
 #include "ops/gpu/tiling.h"
 #include "ops/params.h"
 
-/* Lanes of a row of the cache, each with a piece of eight values. */
+/* Lanes of a row of the cache, each with eight values. */
 #define STEP_LANES 16u
 /* Rows of a pass over the block's threads, and passes of a chunk: what a thread's registers hold of
  * keys and values at a time. */
@@ -18,7 +18,7 @@ _Static_assert(STEP_LANES * 8 >= STEP_HEAD_MOST, "a row");
 
 /* What a thread has of a chunk, of keys or values. */
 struct step_rows {
-    words4 pieces[STEP_ROWS];
+    words4 eights[STEP_ROWS];
 };
 
 /* Shared memory. */
@@ -65,8 +65,8 @@ INLINE uint32_t step_at(void)
     return 8 * (thread_index() % STEP_LANES);
 }
 
-/* A thread's pieces of the rows of a chunk. Zeros of rows past the end, and of the new row, which
- * step_take_new puts in its place. */
+/* A thread's eight values of each row of a chunk: zeros for rows past the end, and for the new row,
+ * which step_take_new puts in its place. */
 INLINE void step_fetch(const struct gpu_operand *cache, uint32_t head_dim,
                        const struct step_slots *slots, uint32_t first, struct step_rows *rows)
 {
@@ -76,23 +76,23 @@ INLINE void step_fetch(const struct gpu_operand *cache, uint32_t head_dim,
     UNROLL
     for (uint32_t r = 0; r < STEP_ROWS; r++) {
         bool there = slot < slots->end && slot != slots->fresh && step_at() < head_dim;
-        rows->pieces[r] = load_if(there, row);
+        rows->eights[r] = load_if(there, row);
         row += STEP_ROWS_AT_ONCE * stride_bytes;
         slot += STEP_ROWS_AT_ONCE;
     }
 }
 
-INLINE float step_half(words4 piece, uint32_t i)
+INLINE float step_half(words4 eight, uint32_t i)
 {
-    return f16_value((uint16_t)(piece[i / 2] >> (16 * (i % 2))));
+    return f16_value((uint16_t)(eight[i / 2] >> (16 * (i % 2))));
 }
 
-INLINE float step_dot(const float q[8], words4 piece)
+INLINE float step_dot(const float q[8], words4 eight)
 {
     float sum = 0;
     UNROLL
     for (uint32_t i = 0; i < 8; i++)
-        sum = __builtin_fmaf(q[i], step_half(piece, i), sum);
+        sum = __builtin_fmaf(q[i], step_half(eight, i), sum);
     return sum;
 }
 
@@ -116,9 +116,9 @@ INLINE void step_take_new(const struct step_places *places, uint32_t head_dim,
     UNROLL
     for (uint32_t r = 0; r < STEP_ROWS; r++) {
         bool here = distance == r * STEP_ROWS_AT_ONCE;
-        load_shared_if(here, (const SHARED uint8_t *)(places->key + step_at()), &keys->pieces[r]);
+        load_shared_if(here, (const SHARED uint8_t *)(places->key + step_at()), &keys->eights[r]);
         load_shared_if(here, (const SHARED uint8_t *)(places->value + step_at()),
-                       &values->pieces[r]);
+                       &values->eights[r]);
     }
 }
 
@@ -130,7 +130,7 @@ INLINE void step_score(const struct gpu_call *call, const float q[8],
     const struct params_attention *params = (const void *)call->params;
     UNROLL
     for (uint32_t r = 0; r < STEP_ROWS; r++)
-        scores[r] = step_dot(q, keys->pieces[r]);
+        scores[r] = step_dot(q, keys->eights[r]);
     UNROLL
     for (uint32_t r = 0; r < STEP_ROWS; r++)
         scores[r] = warp_sum(scores[r], STEP_LANES) * params->scale;
@@ -164,12 +164,12 @@ INLINE float step_raise(float largest, struct step_sums *sums)
     return base;
 }
 
-INLINE void step_add_row(float weight, words4 piece, struct step_sums *sums)
+INLINE void step_add_row(float weight, words4 eight, struct step_sums *sums)
 {
     sums->sum += weight;
     UNROLL
     for (uint32_t i = 0; i < 8; i++)
-        sums->totals[i] = __builtin_fmaf(weight, step_half(piece, i), sums->totals[i]);
+        sums->totals[i] = __builtin_fmaf(weight, step_half(eight, i), sums->totals[i]);
 }
 
 INLINE void step_add(const struct step_rows *values, const float scores[STEP_ROWS],
@@ -182,7 +182,7 @@ INLINE void step_add(const struct step_rows *values, const float scores[STEP_ROW
     float base = step_raise(largest, sums);
     UNROLL
     for (uint32_t r = 0; r < STEP_ROWS; r++)
-        step_add_row(exp_value(scores[r] - base), values->pieces[r], sums);
+        step_add_row(exp_value(scores[r] - base), values->eights[r], sums);
 }
 
 /* Both rows of the warp together, to its place. */

@@ -77,7 +77,7 @@ INLINE void enter_rows(const struct gpu_call *call, const struct attention_tile 
     }
 }
 
-/* The next sequence of the tile behind the token `from`: its start and how many slots its tokens
+/* The next sequence of the tile, from the token `from` on: its start and how many slots its tokens
  * see. Returns the token, or tokens where there is none. */
 INLINE uint32_t find_sequence(const struct gpu_call *call, struct attention_tile *tile,
                               uint32_t from)
@@ -105,30 +105,30 @@ INLINE uint32_t find_sequence(const struct gpu_call *call, struct attention_tile
     return tile->tokens;
 }
 
-/* Queries as halves, scaled for powers of two, to their panels in shared memory: behind the ring of
- * keys and values. */
+/* Queries as halves, scaled for powers of two, to their panels in shared memory, which follow the
+ * ring of keys and values. */
 INLINE void load_queries(const struct gpu_call *call, const struct attention_tile *tile,
                          uint32_t head_dim)
 {
     const struct params_attention *params = (const void *)call->params;
     const struct gpu_operand *queries = &call->operands[ATTENTION_Q];
     SHARED uint8_t *memory = shared_memory() + RING_BYTES(head_dim);
-    const uint32_t pieces = head_dim / 8;
+    const uint32_t segments = head_dim / 8;
     float factor = params->scale * 1.4426950408889634f;
-    for (uint32_t i = thread_index(); i < ATTENTION_ROWS * pieces; i += TILE_WARPS * WARP) {
-        uint32_t row = i / pieces, piece = i % pieces, token = row / tile->group;
+    for (uint32_t i = thread_index(); i < ATTENTION_ROWS * segments; i += TILE_WARPS * WARP) {
+        uint32_t row = i / segments, segment = i % segments, token = row / tile->group;
         words4 halves = { 0, 0, 0, 0 };
         if (token < tile->tokens) {
             uint32_t head = tile->kv_head * tile->group + row % tile->group;
             const GLOBAL float *q = row_f32(queries, tile->first_token + token) + head * head_dim +
-                                    8 * piece;
+                                    8 * segment;
             UNROLL
             for (uint32_t n = 0; n < 4; n++)
                 halves[n] = f16_bits(q[2 * n] * factor) | (uint32_t)f16_bits(q[2 * n + 1] * factor)
                                                               << 16;
         }
-        *(SHARED words4 *)(memory + piece / 8 * ATTENTION_ROWS * PANEL_ROW_BYTES +
-                           panel_piece(row, piece % 8)) = halves;
+        *(SHARED words4 *)(memory + segment / 8 * ATTENTION_ROWS * PANEL_ROW_BYTES +
+                           panel_segment(row, segment % 8)) = halves;
     }
 }
 
@@ -137,15 +137,16 @@ INLINE void load_queries(const struct gpu_call *call, const struct attention_til
 INLINE void copy_slots(const struct gpu_operand *cache, const struct attention_tile *tile,
                        uint32_t head_dim, uint64_t first, SHARED uint8_t *target)
 {
-    const uint32_t pieces = head_dim / 8;
-    uint32_t piece = thread_index() % pieces;
-    SHARED uint8_t *panel = target + piece / 8 * ATTENTION_SLOTS * PANEL_ROW_BYTES;
+    const uint32_t segments = head_dim / 8;
+    uint32_t segment = thread_index() % segments;
+    SHARED uint8_t *panel = target + segment / 8 * ATTENTION_SLOTS * PANEL_ROW_BYTES;
     UNROLL
-    for (uint32_t i = 0; i < ATTENTION_SLOTS * pieces; i += TILE_WARPS * WARP) {
-        uint32_t row = (i + thread_index()) / pieces;
+    for (uint32_t i = 0; i < ATTENTION_SLOTS * segments; i += TILE_WARPS * WARP) {
+        uint32_t row = (i + thread_index()) / segments;
         uint64_t slot = first + row < tile->end ? first + row : tile->end - 1;
-        copy_async(panel + panel_piece(row, piece % 8),
-                   row_at(cache, tile->start + slot) + (tile->kv_head * head_dim + 8 * piece) * 2);
+        copy_async(panel + panel_segment(row, segment % 8),
+                   row_at(cache, tile->start + slot) +
+                       (tile->kv_head * head_dim + 8 * segment) * 2);
     }
 }
 
@@ -240,7 +241,7 @@ INLINE void gather_slots(const SHARED uint8_t *values, uint32_t head_dim,
     for (uint32_t s = 0; s < SLOT_BLOCKS; s++) {
         struct matrix_rows weights;
         UNROLL
-        for (uint32_t w = 0; w < 4; w++) /* sums lie as the rows of a product do */
+        for (uint32_t w = 0; w < 4; w++) /* sums lie as the rows of a matmul do */
             weights.words[w] = two_halves(scores[s].values[2 * w], scores[s].values[2 * w + 1]);
         UNROLL
         for (uint32_t d = 0; d < head_dim / 16; d++) {
@@ -332,7 +333,7 @@ INLINE void attend_tile(const struct gpu_call *call, uint32_t head_dim)
             state.totals[d].values[i] = 0;
     }
     enter_rows(call, &tile, state.rows);
-    load_queries(call, &tile, head_dim); /* seen behind the first barrier */
+    load_queries(call, &tile, head_dim); /* seen after the first barrier */
     for (uint32_t t = find_sequence(call, &tile, 0); t < tile.tokens;
          t = find_sequence(call, &tile, t + 1))
         attend_sequence(call, &tile, head_dim, &state);
@@ -352,7 +353,7 @@ KERNEL(attention_tiles_64)
 
 #else
 
-/* Never planned on chips whose sums do not lie as the rows of the next product. */
+/* Never planned on chips whose sums do not lie as the rows of the next matmul. */
 KERNEL(attention_tiles_128)
 {
     ENTER(call);

@@ -10,7 +10,7 @@
 
 #if HAS_WARP_MATRIX
 
-/* Of 256 columns, as matrix_quants.h wants them. */
+/* Activations of 256 columns, as matrix_quants.h wants them. */
 struct few_acts {
     words2 quants[8]; /* of each 32 columns */
     words2 high, low; /* Q4_K: sums of quants, scaled, as two floats of 11 bits that make them */
@@ -27,8 +27,8 @@ INLINE const SHARED float *few_scales(uint32_t dtype, const SHARED float *scales
     return scales + (j * FEW_TOKENS + 2 * (lane_index() % 4)) * few_scale_floats(dtype);
 }
 
-/* 144 bytes a row: d and dmin, scales and mins, 128 bytes of nibbles. Scales become floats behind
- * 2^23 as in matmul_1tok_dot.h, for activations as large as there. */
+/* 144 bytes a row: d and dmin, scales and mins, 128 bytes of nibbles. Scales become floats in the
+ * low bits of 2^23 as in matmul_1tok_dot.h, for activations as large as there. */
 INLINE void few_add_q4_k(const SHARED uint8_t *stage, const struct few_acts *acts,
                          const SHARED float *scales, struct few_sums *sums)
 {

@@ -21,7 +21,7 @@ INLINE uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Of all threads; thread 0 has it. Shared: two words for each warp. */
+/* Joins what all threads have seen; thread 0 has the result. Shared: two words for each warp. */
 INLINE struct seen block_join(struct seen mine)
 {
     SHARED uint64_t *parts = (SHARED uint64_t *)shared_memory();
@@ -49,7 +49,7 @@ INLINE GLOBAL uint8_t *region_row(const struct gpu_region *region, uint64_t row)
     return (GLOBAL uint8_t *)(region->address + row * region->row_stride_bytes);
 }
 
-/* Word `index` of the rows laid end to end; behind the last byte stand zeros. */
+/* Word `index` of the rows laid end to end; zeros follow the last byte. */
 INLINE uint64_t word_at(const struct gpu_region *region, uint64_t index, uint64_t bytes)
 {
     uint64_t at = index * 8;

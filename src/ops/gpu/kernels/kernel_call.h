@@ -90,7 +90,7 @@ INLINE GLOBAL float *row_f32(const struct gpu_operand *operand, uint64_t row)
 {
     return (GLOBAL float *)row_at(operand, row);
 }
-/* A product's sum, with the row's bias where there is one. */
+/* A dot product, with the row's bias where there is one. */
 INLINE void store_product(const struct gpu_operand *bias, const struct gpu_operand *out,
                           uint64_t token, uint32_t row, float sum)
 {

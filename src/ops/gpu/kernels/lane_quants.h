@@ -1,13 +1,13 @@
 /* lane_quants.h - quants of quantised weights as halves in the registers that warpgroups multiply
  * from: a warp's 16 rows, 256 values of k of each as they lie in shared memory, 32 at a time.
  *
- * Lane l has rows l / 4 and l / 4 + 8. Of every 32 values it takes the eight from 8 * (l % 4) on,
- * which lie together in all types. What the matrix unit calls column 16 j + 8 h + 2 c + b of them
- * is value 8 c + 4 j + h + 2 b, so that bytes of a word two apart become a pair of halves:
+ * Lane l has rows l / 4 and l / 4 + 8. From every 32 values it takes the eight from 8 * (l % 4)
+ * on, which lie together in all types. What the matrix unit calls column 16 j + 8 h + 2 c + b of
+ * them is value 8 c + 4 j + h + 2 b, so that bytes of a word two apart become a pair of halves:
  * activations are packed in that order (PACK_LANES).
  *
  * Bytes of 16 rows: the quants, rows 32 bytes further apart than they are long, so that four rows
- * of a column meet different banks; behind them what else the type has, part by part. */
+ * of a column meet different banks; then what else the type has, part by part. */
 #ifndef GRETA_OPS_GPU_KERNELS_LANE_QUANTS_H
 #define GRETA_OPS_GPU_KERNELS_LANE_QUANTS_H
 
@@ -15,13 +15,13 @@
 #include "ops/gpu/kernels/tile_quants.h"
 #include "ops/gpu/tiling.h"
 
-/* Where the parts behind the quants begin. */
+/* Where the parts that follow the quants begin. */
 #define LANE_QUANTS_APART(dtype) ((dtype) == DTYPE_Q8_0_X8 ? 288u : 160u)
-#define LANE_BEHIND(dtype) (16 * LANE_QUANTS_APART(dtype))
+#define LANE_QUANTS_END(dtype) (16 * LANE_QUANTS_APART(dtype))
 #define LANE_TOPS_APART 96u
 /* Q4_K and Q5_K: heads, then fifth bits. Q6_K: scales, then d, then upper bits. Q8_0: scales. */
-#define LANE_Q6_TOPS (LANE_BEHIND(DTYPE_Q6_K_X8) + 512)
-#define LANE_FIFTHS (LANE_BEHIND(DTYPE_Q5_K) + 256)
+#define LANE_Q6_TOPS (LANE_QUANTS_END(DTYPE_Q6_K_X8) + 512)
+#define LANE_FIFTHS (LANE_QUANTS_END(DTYPE_Q5_K) + 256)
 
 /* ---- From memory ---------------------------------------------------------------------------- */
 
@@ -33,26 +33,26 @@ struct lane_rows {
 
 /* In how many copies of each lane 256 values of all 16 rows come: quants, at_once rows of them at a
  * time, then the rest. */
-INLINE uint32_t lane_quant_pieces(uint32_t dtype)
+INLINE uint32_t lane_quant_copies(uint32_t dtype)
 {
     return dtype == DTYPE_Q8_0_X8 ? 8 : 4;
 }
-INLINE uint32_t lane_pieces(uint32_t dtype)
+INLINE uint32_t lane_copies(uint32_t dtype)
 {
-    return lane_quant_pieces(dtype) + (dtype == DTYPE_Q6_K_X8 ? 3 : dtype == DTYPE_Q5_K ? 2 : 1);
+    return lane_quant_copies(dtype) + (dtype == DTYPE_Q6_K_X8 ? 3 : dtype == DTYPE_Q5_K ? 2 : 1);
 }
 
 /* Asks for one of them. */
-INLINE void copy_lane_piece(uint32_t dtype, const struct lane_rows *rows, uint32_t block,
-                            uint32_t piece, SHARED uint8_t *target)
+INLINE void copy_lane_bytes(uint32_t dtype, const struct lane_rows *rows, uint32_t block,
+                            uint32_t copy, SHARED uint8_t *target)
 {
-    const uint32_t quant_pieces = lane_quant_pieces(dtype), at_once = 16 / quant_pieces;
+    const uint32_t quant_copies = lane_quant_copies(dtype), at_once = 16 / quant_copies;
     const uint32_t across = WARP / at_once; /* lanes of a row, 16 bytes each */
     uint32_t lane = lane_index(), in = block % 8, stride = rows->stride_bytes;
     uint32_t at = rows->first_bytes +
                   (dtype == DTYPE_Q6_K_X8 ? block / 8 * 1680 : block * tile_raw_bytes(dtype));
-    if (piece < quant_pieces) {
-        uint32_t row = lane / across + piece * at_once;
+    if (copy < quant_copies) {
+        uint32_t row = lane / across + copy * at_once;
         uint32_t quants = dtype == DTYPE_Q4_K      ? 16
                           : dtype == DTYPE_Q5_K    ? 48
                           : dtype == DTYPE_Q6_K_X8 ? in * 128
@@ -61,20 +61,20 @@ INLINE void copy_lane_piece(uint32_t dtype, const struct lane_rows *rows, uint32
                         rows->weights + (at + quants + row * stride + lane % across * 16));
         return;
     }
-    piece -= quant_pieces;
-    target += LANE_BEHIND(dtype);
+    copy -= quant_copies;
+    target += LANE_QUANTS_END(dtype);
     uint32_t head = at + lane % 16 * stride;
-    if (piece == 0 && dtype == DTYPE_Q6_K_X8)
+    if (copy == 0 && dtype == DTYPE_Q6_K_X8)
         copy_async_kept(target + lane * 16,
                         rows->weights + (head + (lane < 16 ? 1536 + in * 16 : 1664)));
-    else if (piece == 0 && lane < 16)
+    else if (copy == 0 && lane < 16)
         copy_async_kept(target + lane * 16,
                         rows->weights + (head + (dtype == DTYPE_Q8_0_X8 ? 256 : 0)));
-    else if (piece > 0 && dtype == DTYPE_Q6_K_X8) {
-        uint32_t row = lane / 4 + 8 * (piece - 1);
+    else if (copy > 0 && dtype == DTYPE_Q6_K_X8) {
+        uint32_t row = lane / 4 + 8 * (copy - 1);
         copy_async_kept(target + 512 + row * LANE_TOPS_APART + lane % 4 * 16,
                         rows->weights + (at + 1024 + in * 64 + row * stride + lane % 4 * 16));
-    } else if (piece > 0) /* Q5_K */
+    } else if (copy > 0) /* Q5_K */
         copy_async_kept(target + 256 + lane * 16,
                         rows->weights + (at + 16 + lane / 2 * stride + lane % 2 * 16));
 }
@@ -91,7 +91,7 @@ INLINE struct lane_scales load_lane_scales(uint32_t dtype, const SHARED uint8_t 
 {
     struct lane_scales held = { { 0, 0 } };
     uint32_t c = lane_index() % 4;
-    raw += LANE_BEHIND(dtype) + row * 16;
+    raw += LANE_QUANTS_END(dtype) + row * 16;
     if (dtype == DTYPE_Q4_K || dtype == DTYPE_Q5_K) {
         words4 head = *(const SHARED words4 *)raw;
         uint32_t scales, mins;
@@ -116,7 +116,7 @@ INLINE struct lane_scales load_lane_scales(uint32_t dtype, const SHARED uint8_t 
 
 /* ---- Quants --------------------------------------------------------------------------------- */
 
-/* Of one of the lane's rows, 64 values: scales, what is taken off, quants a byte each. */
+/* 64 values of one of the lane's rows: scales, what is taken off, quants a byte each. */
 struct lane_quarter {
     uint32_t scales, mins;
     words2 bytes[2], top;
@@ -129,7 +129,8 @@ INLINE struct lane_quarter load_lane_quarter(uint32_t dtype, const SHARED uint8_
     uint32_t quad = lane_index() & 28u, c = lane_index() % 4;
     const SHARED uint8_t *quants = raw + row * LANE_QUANTS_APART(dtype) + c * 8;
     if (dtype == DTYPE_Q8_0_X8) {
-        quarter.scales = *(const SHARED uint32_t *)(raw + LANE_BEHIND(dtype) + row * 16 + 4 * q);
+        quarter.scales = *(const SHARED uint32_t *)(raw + LANE_QUANTS_END(dtype) + row * 16 +
+                                                    4 * q);
         quarter.bytes[0] = *(const SHARED words2 *)(quants + 64 * q);
         quarter.bytes[1] = *(const SHARED words2 *)(quants + 64 * q + 32);
     } else if (dtype == DTYPE_Q6_K_X8) {

@@ -71,7 +71,7 @@ INLINE void advance_lanes(struct lanes_place *place, uint32_t step)
 }
 
 /* The blocks of 256 values that share `which` of the split has, *ret_count of them. Where k ends
- * before the share these are none, and the range is of one block whose sums nobody uses. */
+ * before the share these are none, and the range is of one block whose sums are not used. */
 INLINE struct lanes_place find_lanes_blocks(const struct gpu_call *call,
                                             const struct lanes_share *share, uint32_t which,
                                             uint32_t *ret_count)

@@ -27,7 +27,7 @@ struct way {
 
 /* A chunk of the rows of a group. */
 struct place {
-    uint32_t group, at, left; /* weights behind, bytes of the rows ahead */
+    uint32_t group, at, left; /* at: weights done; left: bytes of the rows still to do */
     const GLOBAL uint8_t *rows[ROWS];
 };
 

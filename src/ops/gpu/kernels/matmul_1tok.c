@@ -1,17 +1,17 @@
-/* matmul_1tok.c - products of weights with one row of activations: decoding one sequence.
+/* matmul_1tok.c - GEMV, weights times one row of activations: decoding one sequence.
  *
  * A warp owns a slice of columns, keeps their activations in registers for the whole kernel, and
  * takes its slice of one row of weights after the other; the warps of a row (its members) each
  * have a slice. Weights come through a ring of the warp's own in shared memory, 16 bytes a lane:
  * what is on its way takes no registers. It is asked for before the kernel that makes the
- * activations has ended, as much as the ring holds: weights do not change. It is asked for one
- * group after the other, each when the one before it is there: whatever the kernels before this one
- * still read stands in line behind what all processors have asked for, and 19 MB are 4 us of
- * memory's time. A block is small enough that the next kernel's block fits beside it, and fills its
- * ring while this one still computes.
+ * activations has ended, as much as the ring holds: weights do not change. It is prefetched one
+ * group after the other, each when the one before it is there: what the kernels before this one
+ * still read would have to wait for all that the SMs have prefetched, and 19 MB are 4 us of
+ * memory's time. A block is small enough that the next kernel's block fits on the same SM, and
+ * fills its ring while this one still computes.
  *
  * A block does neighbouring rows. What its warps sum up for each of them lies in shared memory
- * until all are done; so nobody waits for anybody on the way.
+ * until all are done; so no warp waits for another on the way.
  *
  * Order of a sum: a lane adds its units in increasing order, the lanes are added by halves, then
  * the slices in increasing order. It depends on the type and k alone.
@@ -64,7 +64,8 @@ INLINE void one_add(const struct one_work *work, uint32_t dtype, const SHARED ui
         sums[r] = one_dot(dtype, stage + r * one_slice_bytes(dtype), left, acts);
 }
 
-/* Where the lane's sum of a group's row goes. Of two rows, half of the lanes add up each. */
+/* Where the lane's sum of a group's row goes. If there are two rows, half of the lanes add up each.
+ */
 INLINE SHARED float *one_find_sum(const struct one_work *work, uint32_t group, uint32_t rows)
 {
     uint32_t row = lane_index() / (WARP / rows);

@@ -1,5 +1,5 @@
 /* matmul_1tok_dot.h - what a lane of matmul_1tok.c does with its slice: activations to registers,
- * and the product with a slice of a row in shared memory, for each type. */
+ * and their dot product with a slice of a row in shared memory, for each type. */
 #ifndef GRETA_OPS_GPU_KERNELS_MATMUL_1TOK_DOT_H
 #define GRETA_OPS_GPU_KERNELS_MATMUL_1TOK_DOT_H
 
@@ -14,8 +14,9 @@ struct one_acts {
     words4 words[8];
     floats4 scales;
     floats4 below; /* of Q4_K: what 2^23 too much in a scale or min amounts to */
-    /* Of Q6_K: what a group's sum of products begins with. Weights are stored 32 too large, so that
-     * much of each activation comes off the bits of 1.5 * 2^23, behind which sums become floats. */
+    /* Q6_K: what a group's dot product begins with. It is the bits of 1.5 * 2^23, in whose low
+     * bits a sum becomes a float, less 32 times the activations: weights are stored 32 too large.
+     */
     int32_t excess[4];
 };
 

@@ -21,7 +21,7 @@ INLINE void walk_halves(const struct gpu_call *call, const struct tile_share *sh
     const GLOBAL uint8_t *tokens = row_at(packed, share->first_token) + 2 * share->first_k;
     uint32_t steps = share->k / PANEL_K, start = share->tile * 4 % steps;
     for (uint32_t s = 0; s < steps + TILE_HALF_STAGES - 1; s++) {
-        /* The stage that was multiplied last is free behind the barrier. */
+        /* The stage that was multiplied last is free after the barrier. */
         if (s >= TILE_HALF_STAGES - 1) {
             copy_wait(TILE_HALF_STAGES - 2);
             block_sync();

@@ -7,14 +7,14 @@
  * memory at the end. Bytes of weights go through a ring of each warp's own, 256 values of k of its
  * 16 rows at a time, and become halves in registers (lane_quants.h); activations through a ring of
  * the block, 64 values of k of two panels at a time. So weights are read once, activations once for
- * every tile, and only activations pass a barrier of the block. While a product runs, the next
- * quarter of 256 values is unpacked.
+ * every tile, and only activations pass a barrier of the block. While the matrix units work, the
+ * next quarter of 256 values is unpacked.
  *
  * Order of a sum: k in steps of 16 values in the order of lane_quants.h, each as the matrix unit
  * adds it, accumulated in f32, in blocks of 256 from one on that depends on the tile and around to
  * it; then the two shares of a block; then the splits in their order. It depends on type and k, on
- * the row, on the chip's number of processors, and on how many rows and tokens the product has, by
- * the number of splits and shares; not on what the other tokens are.
+ * the row, on the chip's number of SMs, and on how many rows and tokens the matmul has, by the
+ * number of splits and shares; not on what the other tokens are.
  *
  * Operands: those of matmul_group, packed as PACK_LANES. Arguments: struct matmul_lanes_args.
  * x counts splits, then
@@ -29,10 +29,10 @@
 /* A thread copies 16 bytes of a token's row, of both panels, or of one where half the threads fill
  * it. */
 _Static_assert(LANES_THREADS == LANES_TOKENS * 8 && LANES_THREADS == 2 * LANES_TOKENS_FEW * 8,
-               "pieces of a panel for all threads, or for half of them");
+               "segments of a panel for all threads, or for half of them");
 
 struct lanes_tokens {
-    const GLOBAL uint8_t *mine;   /* the thread's piece of its row */
+    const GLOBAL uint8_t *mine;   /* the thread's segment of its row */
     bool there;                   /* else the row is none, and what is multiplied is not stored */
     uint32_t target;              /* in a panel */
     struct lanes_place panels[2]; /* bytes of a row, of the stage to ask for next */
@@ -44,12 +44,12 @@ INLINE struct lanes_tokens find_lanes_tokens(const struct gpu_call *call,
                                              const struct lanes_share *share)
 {
     const struct gpu_operand *packed = &call->operands[MATMUL_GROUP_PACKED];
-    uint32_t row = thread_index() / 8 % share->columns, piece = thread_index() % 8;
+    uint32_t row = thread_index() / 8 % share->columns, segment = thread_index() % 8;
     bool two = share->shares == 2;
     struct lanes_tokens tokens = { .step = two ? 128 : 256 };
     tokens.there = row < share->tokens;
-    tokens.mine = row_at(packed, share->first_token + (tokens.there ? row : 0)) + 16 * piece;
-    tokens.target = panel_piece(row, piece);
+    tokens.mine = row_at(packed, share->first_token + (tokens.there ? row : 0)) + 16 * segment;
+    tokens.target = panel_segment(row, segment);
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
         uint32_t unused, behind = two ? 0 : 128 * n;
@@ -82,8 +82,8 @@ INLINE void ask_lanes_block(uint32_t dtype, const struct lanes_share *share,
     if (walk->asked >= share->blocks)
         return;
     UNROLL
-    for (uint32_t piece = part; piece < lane_pieces(dtype); piece += parts)
-        copy_lane_piece(dtype, &walk->rows, walk->blocks.at, piece, walk->ring + walk->raw.at);
+    for (uint32_t copy = part; copy < lane_copies(dtype); copy += parts)
+        copy_lane_bytes(dtype, &walk->rows, walk->blocks.at, copy, walk->ring + walk->raw.at);
     if (part < parts - 1)
         return;
     walk->asked++;
@@ -161,7 +161,7 @@ INLINE void begin_lanes(const struct gpu_call *call, uint32_t dtype, struct lane
                                   2 * share->weights->width);
 }
 
-/* Of both rows of a lane. */
+/* The scales of both rows of a lane. */
 INLINE void load_lanes_scales(uint32_t dtype, const SHARED uint8_t *raw, uint32_t in_eight,
                               struct lane_scales scales[2])
 {
@@ -193,9 +193,9 @@ INLINE void load_lanes_first(uint32_t dtype, const struct lanes_walk *walk,
     load_lanes_quarters(dtype, raw, 0, unpacking->scales, unpacking->quarters);
 }
 
-/* Of a block of 256 values. What is multiplied next is loaded before it is waited for; `more`: so
- * is the next block's beginning, whose bytes came a stage ago. Copies are asked for behind that, a
- * few at a time: many at once would keep the loads waiting. */
+/* Multiplies a block of 256 values. What is multiplied next is loaded before the wait; `more`: so
+ * is the next block's beginning, whose bytes came a stage ago. Copies are queued after that, a few
+ * at a time: many at once would keep the loads waiting. */
 INLINE void multiply_lanes_block(uint32_t dtype, const struct lanes_share *share,
                                  struct lanes_walk *walk, bool more,
                                  struct lanes_unpacking *unpacking, uint32_t words[2][8],

@@ -1,6 +1,6 @@
 /* matmul_quant_tiles.c - tiles of quants (Q4_K, Q5_K, Q6_K_X8, Q8_0_X8): bytes of 256 values of k
  * of each row pass through a ring in shared memory; while the matrix units work on 64 values of k,
- * the next 64 become halves in a panel beside it. Operands and order of a sum: tile_products.h. */
+ * the next 64 become halves in a second panel. Operands and order of a sum: tile_products.h. */
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/tile_products.h"
 #include "ops/gpu/kernels/tile_quants.h"
@@ -11,19 +11,19 @@
 INLINE void copy_raw(const struct tile_share *share, uint32_t dtype, uint32_t tile_rows,
                      uint32_t block, SHARED uint8_t *stage)
 {
-    const uint32_t row_bytes = tile_raw_bytes(dtype), pieces = row_bytes / 16;
-    for (uint32_t i = thread_index(); i < tile_rows * pieces; i += TILE_THREADS) {
-        uint32_t row = i / pieces, piece = i % pieces;
+    const uint32_t row_bytes = tile_raw_bytes(dtype), segments = row_bytes / 16;
+    for (uint32_t i = thread_index(); i < tile_rows * segments; i += TILE_THREADS) {
+        uint32_t row = i / segments, segment = i % segments;
         uint32_t from = row < share->rows ? row : share->rows - 1;
-        uint32_t at = block * row_bytes + piece * 16;
+        uint32_t at = block * row_bytes + segment * 16;
         if (dtype == DTYPE_Q6_K_X8) {
             uint32_t in = block % 8;
-            at = block / 8 * 1680 + (piece < 8    ? 128 * in + 16 * piece
-                                     : piece < 12 ? 1024 + 64 * in + 16 * (piece - 8)
-                                     : piece < 13 ? 1536 + 16 * in
-                                                  : 1664);
+            at = block / 8 * 1680 + (segment < 8    ? 128 * in + 16 * segment
+                                     : segment < 12 ? 1024 + 64 * in + 16 * (segment - 8)
+                                     : segment < 13 ? 1536 + 16 * in
+                                                    : 1664);
         }
-        copy_async(stage + row * row_bytes + piece * 16,
+        copy_async(stage + row * row_bytes + segment * 16,
                    row_at(share->weights, share->first_row + from) + at);
     }
 }
@@ -48,7 +48,7 @@ INLINE void clear_quant_sums(struct quant_sums *sums)
 #endif
 }
 
-/* Before the barrier behind which panels are multiplied. */
+/* Called before the barrier after which panels are multiplied. */
 INLINE void publish_panels(uint32_t tile_rows)
 {
 #if HAS_WARPGROUPS

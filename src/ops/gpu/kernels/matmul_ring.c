@@ -1,8 +1,8 @@
-/* matmul_ring.c - the same products for types whose blocks have no alignment: Q8_0, Q4_0 and Q6_K
- * as they are in a file.
+/* matmul_ring.c - as matmul.c, for types whose blocks have no alignment: Q8_0, Q4_0 and Q6_K as
+ * they are in a file.
  *
  * A warp takes a few rows of weights at a time and streams their bytes, 16 at a time, through a
- * ring of its own in shared memory, from where any two bytes can be had. Order of a sum and
+ * ring of its own in shared memory, where any two bytes can be read. Order of a sum and
  * operands as in matmul.c. Arguments: struct matmul_ring_args. */
 #include "ops/gpu/kernels/decode.h"
 #include "ops/gpu/kernels/kernel_call.h"
@@ -94,8 +94,8 @@ struct ring_work {
     uint32_t last;              /* token */
 };
 
-/* A token's packed row; those behind the last token have its. It is found again each time: there
- * are no registers for eight. */
+/* A token's packed row; tokens past the last have the last one's. It is found again each time:
+ * there are no registers for eight. */
 INLINE const GLOBAL uint8_t *ring_acts(const struct ring_work *work, uint32_t t)
 {
     uint32_t last = not_known(work->last);

@@ -5,7 +5,7 @@
  * before the kernel that makes the activations has ended; one block a processor. A warp owns one or
  * two blocks of 256 columns and keeps their activations in registers for the whole
  * kernel; it takes 16 rows at a time. The warps of a row (its members) add up in shared memory what
- * they have, in their order, behind each 16 rows. Rows too long for the warps of a block are cut
+ * they have, in their order, after each 16 rows. Rows too long for the warps of a block are cut
  * into shares of k, each a block of its own; the last of them to be done adds all up.
  *
  * Order of a sum: blocks of a warp in increasing order, then warps, then shares; within a block by
@@ -38,36 +38,36 @@ struct few_work {
 
 /* ---- Weights to the ring -------------------------------------------------------------------- */
 
-/* Where a piece of a row's block is, in bytes of the row: the map of matmul_quant_tiles.c's
+/* Where a segment of a row's block is, in bytes of the row: the map of matmul_quant_tiles.c's
  * copy_raw. One text for both would change the instructions that are made of either. */
-INLINE uint32_t few_piece_at(uint32_t dtype, uint32_t block, uint32_t piece)
+INLINE uint32_t few_segment_at(uint32_t dtype, uint32_t block, uint32_t segment)
 {
     if (dtype != DTYPE_Q6_K_X8)
-        return (block * few_pieces(dtype) + piece) * 16;
+        return (block * few_segments(dtype) + segment) * 16;
     uint32_t eight = block / 8 * 1680, of = block % 8;
-    return piece < 8    ? eight + of * 128 + piece * 16
-           : piece < 12 ? eight + 1024 + of * 64 + (piece - 8) * 16
-           : piece < 13 ? eight + 1536 + of * 16
-                        : eight + 1664;
+    return segment < 8    ? eight + of * 128 + segment * 16
+           : segment < 12 ? eight + 1024 + of * 64 + (segment - 8) * 16
+           : segment < 13 ? eight + 1536 + of * 16
+                          : eight + 1664;
 }
 
-/* The pieces of 16 rows one behind the other, so that neighbouring lanes copy neighbours. */
+/* The segments of 16 rows one after the other, so that neighbouring lanes copy neighbours. */
 INLINE void few_fetch(const struct few_work *work, uint32_t dtype, uint32_t group, uint32_t block,
                       SHARED uint8_t *stage)
 {
     uint32_t before, part = part_of_group(work->counts, group, &before);
     const struct gpu_operand *weights = &work->call->operands[MATMUL_GROUP_WEIGHTS + part];
-    const uint32_t pieces = few_pieces(dtype), all = FEW_ROWS * pieces;
+    const uint32_t segments = few_segments(dtype), all = FEW_ROWS * segments;
     uint32_t first = (group - before) * FEW_ROWS, last = (uint32_t)weights->rows - 1 - first;
     uint32_t stride = (uint32_t)weights->row_stride_bytes;
     const GLOBAL uint8_t *rows = row_at(weights, first);
     UNROLL
     for (uint32_t i = 0; i < all; i += WARP) {
-        uint32_t which = i + lane_index(), r = which / pieces, piece = which % pieces;
+        uint32_t which = i + lane_index(), r = which / segments, segment = which % segments;
         /* A row that is not there is read as the last. */
-        uint32_t from = (r < last ? r : last) * stride + few_piece_at(dtype, block, piece);
+        uint32_t from = (r < last ? r : last) * stride + few_segment_at(dtype, block, segment);
         if (which < all)
-            copy_async_once(stage + r * few_row_bytes(dtype) + piece * 16, rows + from);
+            copy_async_once(stage + r * few_row_bytes(dtype) + segment * 16, rows + from);
     }
 }
 

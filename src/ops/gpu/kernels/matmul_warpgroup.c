@@ -51,14 +51,15 @@ INLINE void find_sources(const struct gpu_call *call, const struct warpgroup_til
 {
     const struct gpu_operand *packed = &call->operands[MATMUL_WARPGROUP_PACKED],
                              *weights = &call->operands[MATMUL_WARPGROUP_WEIGHTS];
-    uint32_t row = thread_index() / 8, piece = thread_index() % 8 * 16;
+    uint32_t row = thread_index() / 8, segment = thread_index() % 8 * 16;
     const struct matmul_warpgroup_args *args = matmul_warpgroup_args_of(call);
     bool unpacked = args->unpacked;
     uint32_t stride = unpacked ? 2 * (uint32_t)weights->width : (uint32_t)weights->row_stride_bytes;
     uint64_t first = unpacked ? call->workspace + GPU_COUNTER_BYTES
                               : weights->address + (uint64_t)args->first_row * stride;
-    sources->tokens = row_at(packed, tile->first_token) + piece;
-    sources->weights = (const GLOBAL uint8_t *)(first + (uint64_t)tile->first_row * stride) + piece;
+    sources->tokens = row_at(packed, tile->first_token) + segment;
+    sources->weights = (const GLOBAL uint8_t *)(first + (uint64_t)tile->first_row * stride) +
+                       segment;
     UNROLL
     for (uint32_t i = 0; i < TOKEN_COPIES; i++) {
         uint32_t token = row + i * ROWS_A_COPY;

@@ -2,8 +2,8 @@
  * halves (f16 or bf16), by MATRIX_LANES neighbouring threads together: a warp on NVIDIA
  * (mma.sync), a wide wave on AMD (MFMA).
  *
- * Rows come from panels in shared memory: rows of 128 bytes, whose 16-byte pieces are exchanged by
- * piece ^ (row % 8), so that eight rows of a column of pieces meet different banks. */
+ * Rows come from panels in shared memory: rows of 128 bytes, whose 16-byte segments are exchanged
+ * by segment ^ (row % 8), so that eight rows of a column of segments meet different banks. */
 #ifndef GRETA_OPS_GPU_KERNELS_MATRIX_H
 #define GRETA_OPS_GPU_KERNELS_MATRIX_H
 
@@ -12,10 +12,10 @@
 #define PANEL_ROW_BYTES 128u
 #define PANEL_K 64u
 
-/* Where piece `piece` of a row of a panel is. */
-INLINE uint32_t panel_piece(uint32_t row, uint32_t piece)
+/* Where segment `segment` of a row of a panel is. */
+INLINE uint32_t panel_segment(uint32_t row, uint32_t segment)
 {
-    return row * PANEL_ROW_BYTES + (piece ^ row % 8) * 16;
+    return row * PANEL_ROW_BYTES + (segment ^ row % 8) * 16;
 }
 
 /* Threads that multiply together, and of 16 rows of 16 halves (in words) and 16 x 16 sums the part
@@ -54,13 +54,13 @@ INLINE uint32_t matrix_column(uint32_t i)
     (void)i;
     return matrix_lane() % 16;
 }
-/* Rows from `row` on, values of k from 8 * piece on. */
-INLINE struct matrix_rows matrix_load(const SHARED uint8_t *panel, uint32_t row, uint32_t piece)
+/* Rows from `row` on, values of k from 8 * segment on. */
+INLINE struct matrix_rows matrix_load(const SHARED uint8_t *panel, uint32_t row, uint32_t segment)
 {
     struct matrix_rows rows;
     uint32_t lane = matrix_lane();
     words2 words = *(const SHARED words2 *)(panel +
-                                            panel_piece(row + lane % 16, piece + lane / 32) +
+                                            panel_segment(row + lane % 16, segment + lane / 32) +
                                             lane / 16 % 2 * 8);
     rows.words[0] = words[0];
     rows.words[1] = words[1];
@@ -100,11 +100,11 @@ INLINE uint32_t matrix_column(uint32_t i)
 
 #if !IS_EMULATED
 
-INLINE struct matrix_rows matrix_load(const SHARED uint8_t *panel, uint32_t row, uint32_t piece)
+INLINE struct matrix_rows matrix_load(const SHARED uint8_t *panel, uint32_t row, uint32_t segment)
 {
     struct matrix_rows rows;
     uint32_t lane = lane_index();
-    const SHARED uint8_t *at = panel + panel_piece(row + lane % 16, piece + lane / 16);
+    const SHARED uint8_t *at = panel + panel_segment(row + lane % 16, segment + lane / 16);
     __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(rows.words[0]), "=r"(rows.words[1]), "=r"(rows.words[2]),
                        "=r"(rows.words[3])
@@ -113,15 +113,15 @@ INLINE struct matrix_rows matrix_load(const SHARED uint8_t *panel, uint32_t row,
     return rows;
 }
 
-/* The same of columns: 16 of them from 8 * piece on, whose k are the rows of the panel from `row`
- * on. */
+/* The same of columns: 16 of them from 8 * segment on, whose k are the rows of the panel from
+ * `row` on. */
 INLINE struct matrix_rows matrix_load_turned(const SHARED uint8_t *panel, uint32_t row,
-                                             uint32_t piece)
+                                             uint32_t segment)
 {
     struct matrix_rows rows;
     uint32_t lane = lane_index();
-    const SHARED uint8_t *at = panel +
-                               panel_piece(row + lane / 16 * 8 + lane % 8, piece + lane / 8 % 2);
+    const SHARED uint8_t *at = panel + panel_segment(row + lane / 16 * 8 + lane % 8,
+                                                     segment + lane / 8 % 2);
     __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(rows.words[0]), "=r"(rows.words[1]), "=r"(rows.words[2]),
                        "=r"(rows.words[3])
@@ -173,18 +173,19 @@ INLINE uint32_t matrix_turned(uint32_t word)
 #else
 
 /* As NVIDIA's lanes hold them. */
-INLINE struct matrix_rows matrix_load(const SHARED uint8_t *panel, uint32_t row, uint32_t piece)
+INLINE struct matrix_rows matrix_load(const SHARED uint8_t *panel, uint32_t row, uint32_t segment)
 {
     struct matrix_rows rows;
     uint32_t lane = lane_index();
     for (uint32_t w = 0; w < 4; w++)
         memcpy(&rows.words[w],
-               panel + panel_piece(row + lane / 4 + 8 * (w % 2), piece + w / 2) + lane % 4 * 4, 4);
+               panel + panel_segment(row + lane / 4 + 8 * (w % 2), segment + w / 2) + lane % 4 * 4,
+               4);
     emulator_warp_sync();
     return rows;
 }
 INLINE struct matrix_rows matrix_load_turned(const SHARED uint8_t *panel, uint32_t row,
-                                             uint32_t piece)
+                                             uint32_t segment)
 {
     struct matrix_rows rows;
     uint32_t lane = lane_index();
@@ -192,7 +193,7 @@ INLINE struct matrix_rows matrix_load_turned(const SHARED uint8_t *panel, uint32
         uint16_t pair[2];
         for (uint32_t i = 0; i < 2; i++)
             memcpy(&pair[i],
-                   panel + panel_piece(row + 8 * (w / 2) + 2 * (lane % 4) + i, piece + w % 2) +
+                   panel + panel_segment(row + 8 * (w / 2) + 2 * (lane % 4) + i, segment + w % 2) +
                        lane / 4 * 2,
                    2);
         rows.words[w] = pair[0] | (uint32_t)pair[1] << 16;

@@ -11,8 +11,8 @@
 
 #if HAS_WARP_MATRIX
 
-/* What every sum of quants begins with: behind 1.5 * 2^23 a whole number below 2^22 is bits of a
- * float. */
+/* What every sum of quants begins with: the bits of 1.5 * 2^23, in whose low bits a whole number
+ * below 2^22 makes a float. */
 #define QUANTS_NONE 0x4B400000u
 
 INLINE float quants_sum(uint32_t sum)
@@ -63,8 +63,8 @@ INLINE words4 quants_multiply_half(words2 a, uint32_t b)
 }
 
 /* Sums += 16 rows times 8 rows of 8 floats, of which the unit reads the first 11 bits. A lane has
- * of rows lane / 4 and lane / 4 + 8 (words 0 and 1) value lane % 4, in 2 and 3 the fourth behind
- * it; of the other rows, row lane / 4, the same two. */
+ * of rows lane / 4 and lane / 4 + 8 value lane % 4 (words 0 and 1) and value lane % 4 + 4 (words 2
+ * and 3); of the other rows, row lane / 4, the same two. */
 INLINE void quants_add_products(float sums[4], words4 a, words2 b)
 {
     __asm__("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
@@ -88,14 +88,14 @@ INLINE words4 quants_load(const SHARED uint8_t *rows, uint32_t row_bytes)
     return words;
 }
 
-INLINE words4 emulated_quants(const uint32_t mine[8], uint32_t pieces, bool is_unsigned)
+INLINE words4 emulated_quants(const uint32_t mine[8], uint32_t sixteens, bool is_unsigned)
 {
     uint32_t all[WARP][8];
     words4 sums;
     emulator_warp_gather(mine, all);
     for (uint32_t i = 0; i < 4; i++) {
         int32_t sum = (int32_t)QUANTS_NONE;
-        for (uint32_t n = 0; n < 4 * pieces; n++) {
+        for (uint32_t n = 0; n < 4 * sixteens; n++) {
             uint32_t a = all[lane_index() / 4 * 4 + n % 4][i / 2 + n / 4 * 2];
             uint32_t b = all[(2 * (lane_index() % 4) + i % 2) * 4 + n % 4][4 + n / 4];
             sum = is_unsigned ? dot4_unsigned(a, b, sum) : dot4(a, b, sum);

@@ -1,4 +1,4 @@
-/* pack.h - rows of activations as matrix products want them.
+/* pack.h - rows of activations as matmuls want them.
  *
  * PACK_F32: the row. PACK_QUANTS: k signed bytes, then for each 32 of them {scale, scale * sum of
  * the quants} as two floats; k is a multiple of 32. quant = x / scale to nearest even, scale =
@@ -135,7 +135,7 @@ INLINE void pack_four(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, uint6
     pack_store(packed, k, i, quants, pair);
 }
 
-/* Packs `count` fours of each thread of the block, the next of a thread behind the block's: their
+/* Packs `count` fours of each thread, a thread's next four after those of the whole block: their
  * work is mixed. largest: of each four's 32. */
 INLINE void pack_fours(uint32_t format, GLOBAL uint8_t *packed, uint64_t k, const floats4 *values,
                        const uint32_t *largest, uint32_t count)

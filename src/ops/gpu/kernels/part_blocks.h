@@ -1,11 +1,11 @@
-/* part_blocks.h - which part of a product a block does, of up to three that are multiplied together
- *. */
+/* part_blocks.h - which part of a matmul_group a block does: up to three are multiplied together.
+ */
 #ifndef GRETA_OPS_GPU_KERNELS_PART_BLOCKS_H
 #define GRETA_OPS_GPU_KERNELS_PART_BLOCKS_H
 
 #include "ops/gpu/kernels/portable.h"
 
-/* Blocks that do a product, or some parts of it. */
+/* Blocks that do all parts, or some of them. */
 struct part_blocks {
     uint32_t part_bits;
     uint32_t index, count; /* of the block, of all of them */

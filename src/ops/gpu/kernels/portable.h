@@ -10,7 +10,7 @@
  * HAS_F16          the compiler has the type _Float16
  * HAS_WHOLE_WARP   one instruction for the largest, or the sum, of a whole warp
  * HAS_SHORTCUTS    instructions of its own for what others do in several
- * HAS_WARP_MATRIX  matrix units of a warp, whose sums lie as the rows of the next product (else
+ * HAS_WARP_MATRIX  matrix units of a warp, whose sums lie as the rows of the next matmul (else
  *                  those of a wide wave, whose sums do not)
  * HAS_WARPGROUPS   matrix units of four warps together (sm_90a) */
 #ifndef GRETA_OPS_GPU_KERNELS_PORTABLE_H
@@ -111,7 +111,7 @@ INLINE uint16_t f16_bits(float value)
 }
 #endif
 
-/* Of a magnitude: of larger ones larger, of a NaN larger than of infinity. */
+/* Bits that order as magnitudes do: larger for larger ones, above those of infinity for a NaN. */
 INLINE uint32_t magnitude_bits(float value)
 {
     return bits_of(value) & 0x7FFFFFFFu;

@@ -30,7 +30,7 @@ INLINE uint32_t thread_index(void)
 }
 INLINE uint32_t thread_count(void)
 {
-    /* Of the dispatch packet; every grid here is whole blocks. */
+    /* The block size in the dispatch packet; every grid here is whole blocks. */
     return ((const __attribute__((address_space(4))) uint16_t *)__builtin_amdgcn_dispatch_ptr())[2];
 }
 INLINE uint32_t block_x(void)

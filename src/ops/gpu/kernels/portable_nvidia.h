@@ -176,8 +176,8 @@ INLINE void prefetch(const GLOBAL void *at)
     __asm__ volatile("prefetch.global.L2 [%0];" ::"l"(at) : "memory");
 }
 
-/* 16 bytes of global memory, at a multiple of 16, where they are wanted; else zeros. It stays where
- * it stands: what it reads is on its way while the code behind it goes on. */
+/* 16 bytes of global memory, at a multiple of 16, where they are wanted; else zeros. The compiler
+ * does not move it: what it reads is on its way while the code after it goes on. */
 INLINE words4 load_if(bool wanted, const GLOBAL uint8_t *at)
 {
     uint32_t a, b, c, d;
@@ -287,7 +287,7 @@ INLINE uint32_t half_twice(uint32_t pair, bool second)
     return word;
 }
 
-/* Of both f16 of a word: (value - base) * scale - min, the difference exact where it is a whole
+/* For both f16 of a word: (value - base) * scale - min, the difference exact where it is a whole
  * number; every operand a pair. */
 INLINE uint32_t scale_halves(uint32_t values, uint32_t base, uint32_t scale, uint32_t min)
 {

@@ -1,5 +1,5 @@
-/* repack.c - weights of Q8_0 and Q6_K laid out anew, so that their blocks lie at multiples of 16
- * bytes: eight blocks become one, their quants side by side, then their scales (tensor/dtype.h). A
+/* repack.c - stores weights of Q8_0 and Q6_K again, with blocks at multiples of 16 bytes:
+ * eight blocks become one, their quants side by side, then their scales (tensor/dtype.h). A
  * thread for each two bytes of a row: x counts them, y the rows. */
 #include "ops/gpu/kernels/kernel_call.h"
 #include "tensor/dtype.h"

@@ -48,7 +48,7 @@ INLINE double exp_double(double x)
     return sum * double_of((uint64_t)(1023 + (int64_t)n) << 52);
 }
 
-/* |x| < 1e9: what is left of quarter turns, by a product in two parts. */
+/* |x| < 1e9. Quarter turns are taken off by multiply-adds with pi / 2 in two parts. */
 INLINE void sine_cosine(double x, double *sine, double *cosine)
 {
     double n = __builtin_rint(x * 0.63661977236758134308);

@@ -1,13 +1,13 @@
-/* tile_products.h - products with more than a few rows of activations on the matrix units every
- * chip has, as matmul_quant_tiles.c and matmul_half_tiles.c do them: what a block's tile is,
- * products of panels, what becomes of the sums.
+/* tile_products.h - matmuls of large batches on the matrix units every chip has, as
+ * matmul_quant_tiles.c and matmul_half_tiles.c do them: what a block's tile is, products of panels,
+ * what becomes of the sums.
  *
  * A block does TILE_TOKENS_WIDE tokens times `tile_rows` rows of weights, over all of k or a part
  * of it (a split). Each weight is read once for TILE_TOKENS_WIDE tokens.
  *
  * Order of a sum: k in steps of 16, each as the matrix unit adds it, accumulated in f32, from a
  * place on that depends on the tile and around to it; then the splits in their order. It depends on
- * type and k, on the row, and on how many rows and tokens the product has, by the number of splits.
+ * type and k, on the row, and on how many rows and tokens the matmul has, by the number of splits.
  *
  * Operands: those of matmul_group, packed as PACK_F16, or PACK_BF16 for BF16. Arguments: struct
  * matmul_tiles_args. x counts splits, then tiles of rows of all parts; y tiles of tokens. */
@@ -21,7 +21,7 @@
 #include "tensor/dtype.h"
 
 #define TILE_WAVES (TILE_THREADS / MATRIX_LANES)
-/* How waves share a tile: rows in pieces of 32 (or 64 where waves are few), then tokens. */
+/* How waves share a tile: 32 rows each (or 64 where waves are few), then tokens. */
 #define WAVE_ROWS_OF(tile_rows) ((tile_rows) == 128 && TILE_WAVES == 4 ? 64u : 32u)
 #define WAVE_TOKENS_OF(tile_rows)                                                                  \
     (TILE_TOKENS_WIDE * (tile_rows) / WAVE_ROWS_OF(tile_rows) / TILE_WAVES)
@@ -95,14 +95,14 @@ INLINE void multiply_panels(bool is_bf16, uint32_t tile_rows, const SHARED uint8
                             const SHARED uint8_t *rows, struct tile_sums *sums)
 {
     UNROLL
-    for (uint32_t piece = 0; piece < 8; piece += 2) {
+    for (uint32_t segment = 0; segment < 8; segment += 2) {
         struct matrix_rows a[WAVE_TOKEN_BLOCKS_MOST];
         UNROLL
         for (uint32_t t = 0; t < WAVE_TOKENS_OF(tile_rows) / 16; t++)
-            a[t] = matrix_load(tokens, wave_token(tile_rows) + 16 * t, piece);
+            a[t] = matrix_load(tokens, wave_token(tile_rows) + 16 * t, segment);
         UNROLL
         for (uint32_t r = 0; r < WAVE_ROWS_OF(tile_rows) / 16; r++) {
-            struct matrix_rows b = matrix_load(rows, wave_row(tile_rows) + 16 * r, piece);
+            struct matrix_rows b = matrix_load(rows, wave_row(tile_rows) + 16 * r, segment);
             UNROLL
             for (uint32_t t = 0; t < WAVE_TOKENS_OF(tile_rows) / 16; t++)
                 matrix_multiply(is_bf16, &sums->values[t][r], &a[t], &b);
@@ -125,7 +125,7 @@ INLINE void store_result(const struct gpu_call *call, const struct tile_share *s
     row_f32(share->out, token)[row] = sum;
 }
 
-/* Sums of a tile in the workspace, one split behind the other. */
+/* Sums of a tile in the workspace, one split after the other. */
 INLINE GLOBAL float *split_at(const struct gpu_call *call, const struct tile_share *share,
                               uint32_t tile_rows, uint32_t split)
 {
@@ -155,7 +155,7 @@ INLINE void join_splits(const struct gpu_call *call, const struct tile_share *sh
         uint32_t token = 4 * i / tile_rows, row = 4 * i % tile_rows;
         floats4 sum = { 0 }, parts[JOINED_AT_ONCE];
         for (uint32_t split = 0; split < args->splits; split += JOINED_AT_ONCE) {
-            /* Asked for together: one after the other would take longer than the product. */
+            /* Loaded together: one after the other would take longer than the matmul. */
             UNROLL
             for (uint32_t n = 0; n < JOINED_AT_ONCE; n++)
                 parts[n] = first[i + apart * (split + n < args->splits ? split + n : split)];
@@ -212,9 +212,10 @@ INLINE void copy_panel(SHARED uint8_t *panel, const GLOBAL uint8_t *first, uint6
 {
     UNROLL
     for (uint32_t i = 0; i < rows; i += TILE_THREADS / 8) {
-        uint32_t row = i + thread_index() / 8, piece = thread_index() % 8;
+        uint32_t row = i + thread_index() / 8, segment = thread_index() % 8;
         uint32_t from = row < there ? row : there - 1;
-        copy_async(panel + panel_piece(row, piece), first + from * stride_bytes + at + piece * 16);
+        copy_async(panel + panel_segment(row, segment),
+                   first + from * stride_bytes + at + segment * 16);
     }
 }
 

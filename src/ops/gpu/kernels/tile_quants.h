@@ -7,9 +7,9 @@
 #include "ops/gpu/kernels/matrix.h"
 #include "ops/gpu/tiling.h"
 
-/* Eight quants of one byte each, scaled, to a piece of a panel: (quant - base) * scale - min.
+/* Eight quants of one byte each, scaled, to a segment of a panel: (quant - base) * scale - min.
  * Quants become f16 as the digits of 1024 and something. */
-INLINE void store_quants(SHARED uint8_t *panel, uint32_t row, uint32_t piece, words2 quants,
+INLINE void store_quants(SHARED uint8_t *panel, uint32_t row, uint32_t segment, words2 quants,
                          float base, float scale, float min)
 {
     uint32_t bases = two_halves(1024.0f + base, 1024.0f + base);
@@ -24,7 +24,7 @@ INLINE void store_quants(SHARED uint8_t *panel, uint32_t row, uint32_t piece, wo
         halves[2 * i] = (even & 0xFFFFu) | odd << 16;
         halves[2 * i + 1] = even >> 16 | (odd & 0xFFFF0000u);
     }
-    *(SHARED words4 *)(panel + panel_piece(row, piece)) = halves;
+    *(SHARED words4 *)(panel + panel_segment(row, segment)) = halves;
 }
 
 /* Low or high nibbles of eight bytes, with the bits above them. */

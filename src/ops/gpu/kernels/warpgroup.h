@@ -2,9 +2,9 @@
  * rows, both of 64 halves, straight from shared memory; and the same for the emulator. Other chips
  * have none of it (HAS_WARPGROUPS).
  *
- * A panel in shared memory has rows of 128 bytes; the 16-byte pieces of row r are exchanged by
- * piece ^ (r % 8), so that eight rows of a column of pieces meet different banks. It begins at a
- * multiple of 1024 bytes. */
+ * A panel in shared memory has rows of 128 bytes; the 16-byte segments of row r are exchanged by
+ * segment ^ (r % 8), so that eight rows of a column of segments meet different banks. It begins at
+ * a multiple of 1024 bytes. */
 #ifndef GRETA_OPS_GPU_KERNELS_WARPGROUP_H
 #define GRETA_OPS_GPU_KERNELS_WARPGROUP_H
 
@@ -18,8 +18,8 @@
 
 #if HAS_WARPGROUPS && !IS_EMULATED
 
-/* Where a panel is, for the matrix unit: address, rows in eights 1024 bytes apart, pieces exchanged
- * over 128 bytes. */
+/* Where a panel is, for the matrix unit: address, rows in eights 1024 bytes apart, segments
+ * exchanged over 128 bytes. */
 INLINE uint64_t panel_place(const SHARED uint8_t *panel)
 {
     uint64_t address = (uint32_t)(uintptr_t)panel;
@@ -83,8 +83,8 @@ INLINE void warpgroup_multiply_few(float sums[WARPGROUP_FEW_SUMS], const SHARED 
 }
 /* The same over 32 halves with a in registers: words[4 * s + i] is row 16 * warp + lane / 4 + 8 *
  * (i % 2), columns 16 * s + 8 * (i / 2) + 2 * (lane % 4) and the next. They stay as they are until
- * the product has been waited for. b: as warpgroup_place gives it, of a panel, or 64 bytes further
- * in it. Sums: row as those of a, column of b. */
+ * warpgroup_wait has waited for the multiplication. b: as warpgroup_place gives it, of a panel, or
+ * 64 bytes further in it. Sums: row as those of a, column of b. */
 #define WARPGROUP_PLACE_BYTES 16u /* that one more is further */
 INLINE uint64_t warpgroup_place(const SHARED uint8_t *panel)
 {
@@ -122,10 +122,10 @@ INLINE void warpgroup_multiply_held_32(float sums[WARPGROUP_FEW_SUMS], const uin
           "l"(b)
         : "memory");
 }
-/* Waits until at most `pending` products are under way. */
+/* Waits until at most `pending` multiplications are under way. */
 #define warpgroup_wait(pending)                                                                    \
     __asm__ volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory")
-/* What this thread stored to shared memory is seen by the matrix units, behind the next barrier. */
+/* What this thread stored to shared memory is seen by the matrix units after the next barrier. */
 INLINE void warpgroup_publish(void)
 {
     __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -140,8 +140,8 @@ INLINE float half_at(bool is_bf16, const uint8_t *panel, uint32_t row, uint32_t 
     return is_bf16 ? float_of((uint32_t)bits << 16) : f16_value(bits);
 }
 
-/* A product is done when it is waited for, from what its operands are then; if that is not what
- * they were when it began, they were changed under way. */
+/* The emulator multiplies when the result is waited for, from the operands as they are then; if
+ * they differ from those it began with, they were changed under way. */
 struct emulated_product {
     struct emulator_product base;
     float *sums;
