@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "campaign/campaign.h"
+#include "campaign/worker_lines.h"
 #include "device/all/all.h"
 #include "inject/inject.h"
 #include "report/report.h"
@@ -19,135 +20,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-
-#define BEAT_NS UINT64_C(500000000)
-
-/* ---- Telling -------------------------------------------------------------------------------- */
-
-void worker_tell(struct worker *worker, json_t *line)
-{
-    char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-    json_decref(line);
-    size_t length = text ? strlen(text) : 0;
-    if (text) {
-        text[length] = '\n'; /* in one write, so that a line is there or not */
-        if (write(worker->results, text, length + 1) != (ssize_t)length + 1)
-            __atomic_store_n(&worker->silent, true, __ATOMIC_RELAXED);
-    }
-    free(text);
-    __atomic_store_n(&worker->beat_ns, clock_ns(), __ATOMIC_RELAXED);
-}
-
-void worker_log(struct worker *worker, const char *format, ...)
-{
-    char line[1024];
-    if (worker->log < 0)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(line, sizeof(line) - 1, format, arguments);
-    va_end(arguments);
-    size_t count = length < 0 ? 0 : (size_t)length;
-    if (count > sizeof(line) - 2)
-        count = sizeof(line) - 2;
-    line[count++] = '\n';
-    if (write(worker->log, line, count) != (ssize_t)count)
-        __atomic_store_n(&worker->silent, true, __ATOMIC_RELAXED);
-}
-
-static bool is_beat_due(const struct worker *worker)
-{
-    uint64_t due_ns = worker->job->hang_limit_ns / 4;
-    if (due_ns == 0 || due_ns > BEAT_NS)
-        due_ns = BEAT_NS;
-    return clock_ns() - __atomic_load_n(&worker->beat_ns, __ATOMIC_RELAXED) >= due_ns;
-}
-
-void worker_beat(struct worker *worker)
-{
-    if (is_beat_due(worker))
-        worker_tell(worker, json_pack("{s:s}", "kind", "beat"));
-}
-
-/* Called by the pulse's thread: something moved. */
-static bool on_pulse(void *context, const struct pulse_watch *watch, bool on_device)
-{
-    struct worker *worker = context;
-    const struct crumb_watch *crumbs = &watch->crumbs;
-    if (!is_beat_due(worker))
-        return false;
-    json_t *line = json_pack("{s:s, s:s}", "kind", "beat", "phase", on_device ? "device" : "host");
-    if (line && crumbs->moved_ns) {
-        json_object_set_new(line, "stream", json_integer(crumbs->moved_stream));
-        json_object_set_new(line, "launch",
-                            json_integer((json_int_t)crumbs->seen[crumbs->moved_stream].entered));
-    }
-    worker_tell(worker, line);
-    return true;
-}
-
-void worker_ready(struct worker *worker)
-{
-    worker_tell(worker, json_pack("{s:s}", "kind", "ready"));
-    pulse_set_phase(worker->pulse, true);
-}
-
-/* Ends of calls only: begin and end of one are one. */
-static void count_event(void *context, const struct event *event)
-{
-    struct worker_counts *counts = context;
-    if (event->phase != EVENT_END || event->outcome != EVENT_DONE)
-        return;
-    if (event->kind == EVENT_LAUNCH)
-        __atomic_add_fetch(&counts->launches, 1, __ATOMIC_RELAXED);
-    if (event->kind == EVENT_COPY_OUT) {
-        __atomic_add_fetch(&counts->copies_out, 1, __ATOMIC_RELAXED);
-        __atomic_add_fetch(&counts->copy_out_bytes, event->copy.bytes, __ATOMIC_RELAXED);
-    }
-}
-
-static uint64_t counted(const uint64_t *count)
-{
-    return __atomic_load_n(count, __ATOMIC_RELAXED);
-}
-
-/* A destroy that was refused, which device_check also reports, is a finding and ends nothing. */
-static enum status check_lost(const struct worker *worker, struct error *err)
-{
-    enum status status = device_check(worker->device, err);
-    return status == STATUS_LOST ? status : STATUS_OK;
-}
-
-enum status worker_run_begin(struct worker *worker, struct worker_run *run, struct error *err)
-{
-    worker->run_number++;
-    run->begin_ns = clock_ns();
-    device_run_begin(worker->device, worker->run_number, run->key);
-    return check_lost(worker, err);
-}
-
-void worker_run_end(struct worker *worker, const struct worker_run *run, enum status status,
-                    const struct error *err)
-{
-    char result[20];
-    const struct worker_counts *counts = &worker->counts;
-    snprintf(result, sizeof(result), "%016" PRIx64, run->result);
-    worker_log(worker, "run %" PRIu64 " %s: %s%s, %.3f ms, %" PRIu64 " tokens, result %s",
-               worker->run_number, run->work, status ? "FAILED: " : "OK", status ? err->text : "",
-               (double)(clock_ns() - run->begin_ns) / 1e6, run->tokens, result);
-    worker_tell(
-        worker,
-        json_pack("{s:s, s:s, s:I, s:f, s:s?, s:s?, s:I, s:I, s:f, s:f, s:s, s:I, s:I, s:I}",
-                  "kind", "run", "work", run->work, "number", (json_int_t)worker->run_number, "ms",
-                  (double)(clock_ns() - run->begin_ns) / 1e6, "status",
-                  status ? status_name(status) : NULL, "error", status ? err->text : NULL, "tokens",
-                  (json_int_t)run->tokens, "prompt_tokens", (json_int_t)run->prompt_tokens,
-                  "prompt_ms", (double)run->prompt_ns / 1e6, "decode_ms",
-                  (double)run->decode_ns / 1e6, "result", result, "launches",
-                  (json_int_t)counted(&counts->launches), "copies_out",
-                  (json_int_t)counted(&counts->copies_out), "copy_out_bytes",
-                  (json_int_t)counted(&counts->copy_out_bytes)));
-}
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
@@ -199,7 +71,7 @@ static enum status open_device(struct worker *worker, struct recording *recordin
     open_flight(worker, recording);
     if (recording->flight) {
         event_fan_add(&worker->fan, flight_observer(recording->flight));
-        event_fan_add(&worker->fan, (struct event_observer){ count_event, &worker->counts });
+        event_fan_add(&worker->fan, (struct event_observer){ worker_count_event, &worker->counts });
         options.observer = event_fan_observer(&worker->fan);
         options.crumbs = flight_crumbs(recording->flight);
     }
@@ -270,7 +142,7 @@ static enum status run_iterations(struct worker *worker, uint32_t *ret_failed, s
             one = one ? one : other;
         }
         *ret_failed += one != STATUS_OK;
-        if (check_lost(worker, err)) /* nothing more can run here */
+        if (worker_check_lost(worker, err)) /* nothing more can run here */
             break;
     }
     work_streams_close(streams);
@@ -285,7 +157,7 @@ static enum status run_busy(struct worker *worker, uint32_t *ret_failed, struct 
     worker_ready(worker);
     for (uint32_t i = 0; i < worker->job->iterations; i++) {
         *ret_failed += work_busy_run(busy, i, err) != STATUS_OK;
-        if (check_lost(worker, err))
+        if (worker_check_lost(worker, err))
             break;
     }
     work_busy_close(busy);
@@ -372,7 +244,7 @@ static enum status run_job(const struct job *job, bool *ret_failed, struct error
         return error_set_os(err, errno, "cannot write to %s", job->results);
     worker.log = job->log ? open(job->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
     worker.pulse = pulse_start(job->hang_limit_ns ? job->hang_limit_ns : JOB_HANG_DEFAULT_NS,
-                               (struct pulse_listener){ on_pulse, &worker });
+                               (struct pulse_listener){ worker_on_pulse, &worker });
     enum status status = open_device(&worker, &recording, err);
     if (!status)
         status = start_live(&worker, &recording, err);
