@@ -1,25 +1,13 @@
-/* audit.c - an audit from its options to its verdict: identity, self-test, rows, transfers,
+/* audit.c - an audit from its beginning (audit_begin.c) to its verdict: self-test, rows, transfers,
  * interventions, report. After every row the folder holds a valid record of what is known so far.
  */
-#define _XOPEN_SOURCE 700 /* realpath */
 #include "campaign/audit.h"
 
 #include "campaign/archive.h"
-#include "campaign/stress.h"
-#include "campaign/worker.h"
-#include "engine/engine.h"
-#include "gguf/gguf.h"
-#include "inject/inject.h"
-#include "report/words.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 /* Copies of each path that every audit makes, hashed at both ends: one of each size. */
 #define QUICK_COPIES 16u
@@ -37,218 +25,6 @@ void campaign_result_release(struct campaign_result *result)
     text_release(&result->json);
 }
 
-/* ---- Where and when ------------------------------------------------------------------------- */
-
-static enum status make_folder(struct audit *audit, struct error *err)
-{
-    time_t now = time(NULL);
-    struct tm utc;
-    uint16_t random = (uint16_t)getpid();
-    char day[16], run[FILES_PATH_BYTES];
-    if (!gmtime_r(&now, &utc))
-        return error_set(err, STATUS_IO, "cannot tell the time");
-    /* Two audits of one second are two audits. */
-    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        random = (uint16_t)getpid();
-    strftime(audit->date, sizeof(audit->date), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    strftime(day, sizeof(day), "%Y-%m-%d", &utc);
-    size_t length = strftime(audit->id, sizeof(audit->id), "%Y%m%d-%H%M%S", &utc);
-    snprintf(audit->id + length, sizeof(audit->id) - length, "-%04x", random);
-    TRY(files_join(audit->folder, err, audit->options.artifacts, "%s/%s", day, audit->id));
-    TRY(files_join(run, err, audit->folder, "run"));
-    return files_make_folder(run, err);
-}
-
-/* Variables that change what a runtime or greta does. */
-static bool matters(const char *variable)
-{
-    static const char *const prefixes[] = { "GRETA_", "GCORE_", "HIP_",  "HSA_",   "AMD_",
-                                            "ROCR_",  "ROCM_",  "CUDA_", "NVIDIA_" };
-    for (size_t i = 0; i < COUNT_OF(prefixes); i++)
-        if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    return false;
-}
-
-static enum status set_environment(struct audit *audit, struct error *err)
-{
-    size_t count = 0;
-    if (audit->options.locked)
-        audit->environment = lock_environment_join(audit->options.environment);
-    const char *const *all = audit->options.locked ? audit->environment
-                                                   : audit->options.environment;
-    while (all && all[count])
-        count++;
-    audit->recorded = calloc(count + 1, sizeof(*audit->recorded));
-    if (!all || !audit->recorded)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the environment");
-    for (size_t i = 0; i < count; i++)
-        if (matters(all[i]))
-            audit->recorded[audit->recorded_count++] = all[i];
-    audit->setup = (struct child_setup){ audit->options.program, all, audit->folder, true };
-    return STATUS_OK;
-}
-
-/* ---- Beginning ------------------------------------------------------------------------------ */
-
-/* Evidence of two binaries or devices must not be mixed. */
-static enum status check_same(const struct audit *audit, struct error *err)
-{
-    const char *key = json_string_value(json_object_get(audit->state, "device_key"));
-    if (key && strcmp(key, audit->identity.key) == 0)
-        return STATUS_OK;
-    return error_set(err, STATUS_REFUSED,
-                     "--resume: expected the binary and the device the audit was begun with, found "
-                     "others; begin a new audit");
-}
-
-/* Rows that were finished before. */
-static enum status load_rows(struct audit *audit, struct error *err)
-{
-    const json_t *finished = json_object_get(audit->state, "finished");
-    for (size_t i = 0; i < json_array_size(finished); i++) {
-        const json_t *one = json_array_get(finished, i);
-        const char *label = json_string_value(json_object_get(one, "label"));
-        for (size_t r = 0; label && r < audit->matrix.count; r++) {
-            struct audit_row *row = &audit->rows[r];
-            if (row->finished || strcmp(row->plan.label, label) != 0)
-                continue;
-            row->outcome.exit_code = (int)json_integer_value(json_object_get(one, "exit_code"));
-            row->outcome.signal = (int)json_integer_value(json_object_get(one, "signal"));
-            row->outcome.hung = json_is_true(json_object_get(one, "hung"));
-            row->outcome.out_of_memory = json_is_true(json_object_get(one, "out_of_memory"));
-            row->outcome.stopped_by = (int)json_integer_value(json_object_get(one, "stopped_by"));
-            row->outcome.still_ns = (uint64_t)json_integer_value(json_object_get(one, "still_ns"));
-            TRY(audit_load_row(audit, row, err));
-        }
-    }
-    return STATUS_OK;
-}
-
-/* A line for people, in the language they asked for. */
-static void note(const struct audit *audit, enum word word, const char *what)
-{
-    const struct campaign_watcher *watcher = &audit->options.watcher;
-    struct text line;
-    if (!watcher->note)
-        return;
-    text_init(&line);
-    words_add(&line, audit->options.language, word, what, NULL);
-    watcher->note(watcher->context, text_get(&line));
-    text_release(&line);
-}
-
-/* The audit to compare with, where it really is: `last` points elsewhere when this one is finished
- * or resumed. None yet is a first run; one that is damaged is an error. */
-static enum status open_baseline(struct audit *audit, struct error *err)
-{
-    const char *named = audit->options.baseline;
-    struct stat info;
-    if (!named)
-        return STATUS_OK;
-    if (lstat(named, &info) != 0 && errno == ENOENT) {
-        note(audit, WORD_NOTE_FIRST_AUDIT, named);
-        audit->options.baseline = NULL;
-        return STATUS_OK;
-    }
-    audit->baseline = realpath(named, NULL);
-    if (!audit->baseline)
-        return error_set_os(err, errno,
-                            "%s: cannot find the audit to compare with; name another, or remove a "
-                            "link that points nowhere",
-                            named);
-    audit->options.baseline = audit->baseline;
-    return comparison_open(&audit->comparison, audit->baseline, err);
-}
-
-/* Findings and timings of something else say little: the reader must know. */
-static void check_baseline(const struct audit *audit)
-{
-    const char *other = audit->comparison.open ? audit->comparison.summary.workload_sha256 : NULL;
-    if (other && strcmp(other, audit->workload) != 0)
-        note(audit, WORD_NOTE_OTHER_WORKLOAD, audit->comparison.summary.id);
-}
-
-/* Earlier audits in the folder that this one is in. A resumed audit knows only that folder. */
-static void open_history(struct audit *audit)
-{
-    char artifacts[FILES_PATH_BYTES];
-    struct error unused;
-    if (!files_join(artifacts, &unused, audit->folder, "../.."))
-        history_open(&audit->history, artifacts, audit->id, audit->workload);
-}
-
-/* The most steps that a prompt takes: it has at most a token for each byte and one before them, and
- * is read in chunks; under stress in chunks of any size, and repeated. */
-static uint64_t prompt_steps(const struct job *job)
-{
-    uint64_t tokens = strlen(job->prompt) + 1;
-    if (job->stress.on)
-        return tokens * job->stress.repeat.most;
-    uint64_t chunk = job->batch ? job->batch : engine_batch_default(false);
-    chunk = job->chunk && job->chunk < chunk ? job->chunk : chunk;
-    return (tokens + chunk - 1) / chunk;
-}
-
-static struct campaign_extent extent_of(const struct audit *audit)
-{
-    struct campaign_extent extent = { .streams = true, .step_limit = work_streams_step_count };
-    for (size_t i = 0; i < audit->matrix.count; i++) {
-        struct job job = audit_row_job(audit, &audit->matrix.rows[i]);
-        uint64_t steps = prompt_steps(&job) + job.token_limit;
-        uint64_t runs = 2 * (uint64_t)job.iterations; /* with a round of streams after each */
-        extent.step_limit = steps > extent.step_limit ? steps : extent.step_limit;
-        extent.run_count = runs > extent.run_count ? runs : extent.run_count;
-    }
-    return extent;
-}
-
-static enum status check_inject(const struct audit *audit, struct error *err)
-{
-    struct campaign_extent extent = extent_of(audit);
-    struct gguf_file *file;
-    struct error unused;
-    if (gguf_open(audit->model.path, &file, &unused))
-        return STATUS_OK; /* the row says why it cannot run */
-    enum status status = campaign_check_inject(audit->options.inject, file, &extent, err);
-    gguf_close(file);
-    return status;
-}
-
-static enum status begin(struct audit *audit, struct error *err)
-{
-    if (audit->options.resume)
-        TRY(audit_load_state(audit, audit->options.resume, err));
-    struct inject_plan plan;
-    if (audit->options.inject)
-        TRY(inject_parse(audit->options.inject, &plan, err)); /* the cheap checks first */
-    TRY(matrix_parse(audit->options.matrix, &audit->matrix, err));
-    for (size_t i = 0; i < audit->matrix.count; i++)
-        audit->rows[i].plan = audit->matrix.rows[i];
-    TRY(open_baseline(audit, err));
-    TRY(identity_find(&audit->options, &audit->identity, err));
-    if (audit->options.compare_host)
-        TRY(compare_host_check(&audit->identity, err));
-    if (audit->options.locked)
-        TRY(device_lock_take(&audit->lock, audit->options.runtime_folder, &audit->identity, err));
-    TRY(audit_model_open(&audit->options, &audit->model, err));
-    if (audit->options.inject)
-        TRY(check_inject(audit, err));
-    if (audit->state)
-        TRY(check_same(audit, err));
-    else
-        TRY(make_folder(audit, err));
-    TRY(folder_lock_take(&audit->folder_lock, audit->folder, err));
-    TRY(set_environment(audit, err));
-    if (audit->state)
-        TRY(load_rows(audit, err));
-    TRY(audit_save_state(audit, false, err));
-    TRY(audit_workload_key(&audit->options, &audit->model, &audit->identity, audit->workload, err));
-    check_baseline(audit);
-    open_history(audit);
-    return STATUS_OK;
-}
-
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
 static enum status ensure_self_test(struct audit *audit, struct error *err)
@@ -261,7 +37,7 @@ static enum status ensure_self_test(struct audit *audit, struct error *err)
         memcpy(audit->self_test, audit->test.states, sizeof(audit->self_test));
         return STATUS_OK;
     }
-    note(audit, WORD_NOTE_SELF_TEST, "");
+    audit_note(audit, WORD_NOTE_SELF_TEST, "");
     TRY(self_test_run(options, &audit->identity, &audit->test, err));
     self_test_save(options, &audit->identity, &audit->test);
     memcpy(audit->self_test, audit->test.states, sizeof(audit->self_test));
@@ -421,7 +197,7 @@ enum status campaign_audit(const struct campaign_options *options, struct campai
     audit->options = *options;
     audit->lock.file = -1;
     audit->folder_lock = (struct folder_lock){ -1, -1 };
-    enum status status = begin(audit, err);
+    enum status status = audit_begin(audit, err);
     if (!status)
         status = run_parts(audit, result, err);
     if (audit->folder[0])

@@ -11,6 +11,7 @@
 #include "campaign/search.h"
 #include "campaign/self_test.h"
 #include "campaign/transfers.h"
+#include "report/words.h"
 
 #define AUDIT_ID_BYTES CAMPAIGN_ID_BYTES
 #define AUDIT_DATE_BYTES 32
@@ -58,6 +59,12 @@ struct audit {
     struct history history;
     bool partial;
 };
+
+/* audit_begin.c: from the options to the first run. Also after an error the audit can be released.
+ */
+MUST_CHECK enum status audit_begin(struct audit *audit, struct error *err);
+/* A line for people, in the language they asked for. */
+void audit_note(const struct audit *audit, enum word word, const char *what);
 
 /* audit_rows.c */
 

@@ -71,7 +71,7 @@ class Environment(unittest.TestCase):
         table = re.search(r"lock_environment\[\] = \{(.*?)\};", read("src/campaign/lock.c"), re.DOTALL).group(1)
         for setting in re.findall(r'"([A-Z0-9_]+=[0-9]+)"', table):
             self.assertIn(f"`{setting}`", read("docs/environment.md"))
-        prefixes = re.search(r"prefixes\[\] = \{(.*?)\};", read("src/campaign/audit.c"), re.DOTALL).group(1)
+        prefixes = re.search(r"prefixes\[\] = \{(.*?)\};", read("src/campaign/audit_begin.c"), re.DOTALL).group(1)
         for prefix in re.findall(r'"([A-Z]+_)"', prefixes):
             self.assertIn(f"`{prefix}`", read("docs/environment.md"))
 
