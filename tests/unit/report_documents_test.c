@@ -21,14 +21,6 @@ static void print(print_function printer, const struct report_facts *facts,
     assert_false(text->failed);
 }
 
-static struct report_specimen *create(bool empty)
-{
-    struct report_specimen *specimen = malloc(sizeof(*specimen));
-    assert_non_null(specimen);
-    (empty ? specimen_init_empty : specimen_init)(specimen);
-    return specimen;
-}
-
 /* ---- Everything is there -------------------------------------------------------------------- */
 
 /* Values that stand in the facts once each: a report without one of them has forgotten a field. */
@@ -109,7 +101,7 @@ static const char *const sentences[REPORT_LANGUAGE_COUNT][7] = {
 
 static void check_complete(print_function printer, enum report_language language)
 {
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     struct text text;
     print(printer, &specimen->facts, language, &text);
     for (size_t i = 0; i < COUNT_OF(values); i++)
@@ -153,7 +145,7 @@ static void test_html_complete(void **state)
 static void test_outcomes(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(true);
+    struct report_specimen *specimen = specimen_create(true);
     for (int language = 0; language < REPORT_LANGUAGE_COUNT; language++)
         for (int i = 0; i < AUDIT_OUTCOME_COUNT; i++) {
             struct text text;
@@ -293,7 +285,7 @@ static void test_spanish_only(void **state)
 {
     (void)state;
     for (int outcome = 0; outcome < AUDIT_OUTCOME_COUNT; outcome++) {
-        struct report_specimen *specimen = create(false);
+        struct report_specimen *specimen = specimen_create(false);
         struct text text;
         remove_quotes(specimen);
         specimen->facts.verdict.outcome = (enum audit_outcome)outcome;
@@ -317,7 +309,7 @@ static void test_english_is_noticed(void **state)
     (void)state;
     assert_true(occurs("dice: Next steps.", "Next steps", 10));
     assert_false(occurs("informes", "form", 4));
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     struct text text;
     print(report_markdown, &specimen->facts, REPORT_ENGLISH, &text);
     size_t present = 0;
@@ -350,7 +342,7 @@ static void check_utf8(const char *text, size_t length)
 static void test_hostile_markdown(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     struct text text;
     print(report_markdown, &specimen->facts, REPORT_ENGLISH, &text);
     check_no_control(text_get(&text));
@@ -381,7 +373,7 @@ static void test_hostile_markdown(void **state)
 static void test_hostile_html(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     struct text text;
     print(report_html, &specimen->facts, REPORT_ENGLISH, &text);
     check_no_control(text_get(&text));
@@ -399,7 +391,7 @@ static void test_hostile_html(void **state)
 static void test_hostile_terminal(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     struct text text;
     event_set_text(specimen->findings[0].cause.op, EVENT_OP_BYTES, "\x1b[2J\n" HOSTILE_BYTES);
     specimen->planted[0].fault = HOSTILE_LINE;

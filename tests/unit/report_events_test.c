@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "base/text.h"
-#include "report_facts.h"
+#include "report_recording.h"
 #include "temp_folder.h"
 
 #include <jansson.h>

@@ -8,14 +8,6 @@
 
 #include <stdlib.h>
 
-static struct report_specimen *create(void)
-{
-    struct report_specimen *specimen = malloc(sizeof(*specimen));
-    assert_non_null(specimen);
-    specimen_init(specimen);
-    return specimen;
-}
-
 static void check_headline(const struct report_facts *facts, const char *english,
                            const char *spanish)
 {
@@ -43,7 +35,7 @@ static void settle(struct report_specimen *specimen, enum audit_outcome outcome,
 static void test_without_finding(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create();
+    struct report_specimen *specimen = specimen_create(false);
     settle(specimen, AUDIT_CLEAN, 0.015);
     specimen->facts.verdict.iterations = 200;
     check_headline(&specimen->facts,
@@ -95,7 +87,7 @@ static void test_without_finding(void **state)
 static void test_row_that_ended(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create();
+    struct report_specimen *specimen = specimen_create(false);
     const struct report_row rows[] = {
         { .label = "A", .planned = 50, .done = 50 },
         { .label = "B", .planned = 50, .done = 7, .crashed = true, .ending = { ENDING_KILLED, 9 } },
@@ -129,7 +121,7 @@ static void test_row_that_ended(void **state)
 static void test_op_unlike_the_host(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create();
+    struct report_specimen *specimen = specimen_create(false);
     const struct report_compare_row row = {
         .op = "attention",
         .type = "F32",
@@ -167,7 +159,7 @@ static void test_op_unlike_the_host(void **state)
 static void test_is_the_first_line(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create();
+    struct report_specimen *specimen = specimen_create(false);
     struct text headline, words, line;
     text_init(&headline);
     text_init(&words);
@@ -205,7 +197,7 @@ static void test_is_the_first_line(void **state)
 static void test_symptom(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create();
+    struct report_specimen *specimen = specimen_create(false);
     struct audit_verdict *verdict = &specimen->facts.verdict;
     settle(specimen, AUDIT_DEFECT_SEEN, 0);
     verdict->seen_analysis = 1;
@@ -215,7 +207,8 @@ static void test_symptom(void **state)
     struct text text;
     text_init(&text);
     report_headline(&specimen->facts, REPORT_ENGLISH, &text);
-    check_contains("english", text_get(&text), "; this is where it was seen, and its cause is not known");
+    check_contains("english", text_get(&text),
+                   "; this is where it was seen, and its cause is not known");
     text_clear(&text);
     report_headline(&specimen->facts, REPORT_SPANISH, &text);
     check_contains("spanish", text_get(&text), "; aquí se vio, y no se conoce su causa");
@@ -238,7 +231,7 @@ static void test_symptom(void **state)
 static void test_unknown_facts_vanish(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create();
+    struct report_specimen *specimen = specimen_create(false);
     struct text text;
     text_init(&text);
     report_html(&specimen->facts, REPORT_ENGLISH, &text);
@@ -255,7 +248,7 @@ static void test_unknown_facts_vanish(void **state)
 static void test_planted_fault_is_announced(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create();
+    struct report_specimen *specimen = specimen_create(false);
     struct text text;
     text_init(&text);
     specimen->facts.inject = NULL;
@@ -276,7 +269,7 @@ static void test_planted_fault_is_announced(void **state)
 static void test_total(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create();
+    struct report_specimen *specimen = specimen_create(false);
     struct text text;
     specimen->facts.row_count = 2; /* A passed; B has a finding and no error */
     text_init(&text);
@@ -293,7 +286,7 @@ static void test_total(void **state)
 static void test_links_name_no_scheme(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create();
+    struct report_specimen *specimen = specimen_create(false);
     struct text text;
     text_init(&text);
     escape_uri(&text, "run/A b.log");

@@ -9,14 +9,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-static struct report_specimen *create(bool empty)
-{
-    struct report_specimen *specimen = malloc(sizeof(*specimen));
-    assert_non_null(specimen);
-    (empty ? specimen_init_empty : specimen_init)(specimen);
-    return specimen;
-}
-
 static json_t *parse(void (*print)(const struct report_facts *facts, struct text *text),
                      const struct report_facts *facts)
 {
@@ -45,7 +37,7 @@ static const char *text_at(const json_t *object, const char *key)
 static void test_summary(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     json_t *root = parse(report_summary_json, &specimen->facts);
     assert_string_equal(text_at(root, "schema"), "greta-audit-summary");
     assert_string_equal(text_at(root, "outcome"), "ROOT_CAUSE");
@@ -88,7 +80,7 @@ static json_t *first_finding(const struct report_specimen *specimen, json_t **re
 static void test_findings_are_data(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     struct finding *finding = &specimen->findings[0];
     json_t *root;
     *finding = (struct finding){
@@ -139,7 +131,7 @@ static void test_findings_are_data(void **state)
 static void test_manifest(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     json_t *root = parse(report_manifest_json, &specimen->facts);
     /* 2^64-1 does not fit a JSON integer here: it must not change. */
     assert_string_equal(text_at(root, "seed"), "18446744073709551615");
@@ -158,7 +150,7 @@ static void test_manifest(void **state)
 static void test_empty(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(true);
+    struct report_specimen *specimen = specimen_create(true);
     json_decref(parse(report_summary_json, &specimen->facts));
     json_decref(parse(report_manifest_json, &specimen->facts));
     json_decref(parse(report_sarif, &specimen->facts));
@@ -169,7 +161,7 @@ static void test_empty(void **state)
 static void test_self_test(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     json_t *root = parse(report_self_test_json, &specimen->facts);
     assert_string_equal(text_at(root, "device"), "AMD EPYC 9B14");
     json_t *planted = json_object_get(root, "planted"), *first = json_array_get(planted, 0);
@@ -200,7 +192,7 @@ static size_t count_kind(const json_t *results, const char *kind)
 static void test_sarif(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     json_t *root = parse(report_sarif, &specimen->facts);
     json_t *run = json_array_get(json_object_get(root, "runs"), 0);
     json_t *results = json_object_get(run, "results");
@@ -227,7 +219,7 @@ static void test_sarif(void **state)
 static void test_sarif_uri(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     event_set_text(specimen->findings[0].cause.file, EVENT_FILE_BYTES, "a b/<c>:\xff.c");
     json_t *root = parse(report_sarif, &specimen->facts);
     json_t *run = json_array_get(json_object_get(root, "runs"), 0);
@@ -259,7 +251,7 @@ static size_t three_callers(void *context, size_t analysis, uint32_t stack_index
 static void test_sarif_caller(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     struct analyze_place *cause = &specimen->findings[0].cause;
     cause->file[0] = '\0';
     cause->foreign = true;
@@ -282,7 +274,7 @@ static void test_sarif_caller(void **state)
 static void test_sarif_without_finding(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(true);
+    struct report_specimen *specimen = specimen_create(true);
     specimen->facts.verdict.hypotheses[HYPOTHESIS_MISSING_SYNC].verdict = VERDICT_CONFIRMED;
     json_t *root = parse(report_sarif, &specimen->facts);
     json_t *run = json_array_get(json_object_get(root, "runs"), 0);
@@ -294,7 +286,7 @@ static void test_sarif_without_finding(void **state)
 static void test_junit(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     struct text text;
     text_init(&text);
     report_junit(&specimen->facts, &text);
@@ -322,7 +314,7 @@ static void test_junit(void **state)
 static void test_severity(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(true);
+    struct report_specimen *specimen = specimen_create(true);
     struct report_facts *facts = &specimen->facts;
     assert_int_equal(report_severity(facts), REPORT_SEVERITY_MEDIUM);
     facts->verdict.outcome = AUDIT_CLEAN;
@@ -346,7 +338,7 @@ static void test_severity(void **state)
 static void test_figures(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     struct report_figure figures[16];
     size_t count = report_figures(specimen->rows, 2, figures, COUNT_OF(figures));
     assert_int_equal(count, 6);

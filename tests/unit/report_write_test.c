@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "report_facts.h"
+#include "report_recording.h"
 #include "temp_folder.h"
 
 #include <stdlib.h>
@@ -15,19 +16,11 @@ static const char *const names[] = { "manifest.json",  "summary.json", "report.e
                                      "report.es.md",   "report.html",  "timeline.json",
                                      "findings.sarif", "junit.xml" };
 
-static struct report_specimen *create(bool empty)
-{
-    struct report_specimen *specimen = malloc(sizeof(*specimen));
-    assert_non_null(specimen);
-    (empty ? specimen_init_empty : specimen_init)(specimen);
-    return specimen;
-}
-
 static void test_all_files(void **state)
 {
     (void)state;
     struct temp_folder folder, recording;
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     struct error err;
     temp_folder_init(&folder);
     temp_folder_init(&recording);
@@ -62,7 +55,7 @@ static void test_no_recording(void **state)
     static const char *const paths[] = { NULL, "/nonexistent/flight", "/dev/null" };
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
         struct temp_folder folder;
-        struct report_specimen *specimen = create(i == 0);
+        struct report_specimen *specimen = specimen_create(i == 0);
         struct error err;
         struct text text;
         temp_folder_init(&folder);
@@ -80,7 +73,7 @@ static void test_no_recording(void **state)
 static void test_no_folder(void **state)
 {
     (void)state;
-    struct report_specimen *specimen = create(true);
+    struct report_specimen *specimen = specimen_create(true);
     struct error err;
     CHECK_FAILS(report_write(&specimen->facts, "/nonexistent/folder", REPORT_ENGLISH, &err),
                 STATUS_NOT_FOUND, &err);
@@ -89,7 +82,7 @@ static void test_no_folder(void **state)
 
 static int write_specimen(const char *folder)
 {
-    struct report_specimen *specimen = create(false);
+    struct report_specimen *specimen = specimen_create(false);
     struct error err;
     char path[1024];
     for (int i = 0; i < 2; i++) {
