@@ -11,7 +11,7 @@ set(untrusted_tests
     "unit/tensor_(npy|shape)_test"
     "unit/(event|gguf|interpose|model|tokenizer)_.*"
     "unit/(analyze_foreign|analyze_foreign_fault|analyze_foreign_leak|analyze_save|analyze_unseen_order|campaign_archive|campaign_files|campaign_matrix|convert_quantize)_test"
-    "unit/(device_gpu_log|evaluate_recording|report_json|report_summary|tap_folder)_test"
+    "unit/(device_gpu_log|evaluate_recording|report_json|report_sarif|report_summary|tap_folder)_test"
     "fuzz/.*"
     "cli/(absurd_models|flight|inspect|quantize|tokenize)_test")
 

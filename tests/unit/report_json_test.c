@@ -1,36 +1,9 @@
-/* report_json_test.c - documents for programs: JSON that parses and says what the facts say, SARIF
- * and JUnit with the right kinds, whatever the names hold. The files as a whole are held against
- * their schema by tests/tools/report_files_test.py. */
-#include "test.h"
+/* report_json_test.c - summary and manifest: JSON that parses and says what the facts say, whatever
+ * the names hold. The files as a whole are held against their schema by
+ * tests/tools/report_files_test.py. */
+#include "report_json.h"
 
-#include "base/text.h"
-#include "report_facts.h"
-
-#include <jansson.h>
 #include <stdlib.h>
-
-static json_t *parse(void (*print)(const struct report_facts *facts, struct text *text),
-                     const struct report_facts *facts)
-{
-    struct text text;
-    json_error_t problem;
-    text_init(&text);
-    print(facts, &text);
-    assert_false(text.failed);
-    json_t *root = json_loads(text_get(&text), JSON_REJECT_DUPLICATES, &problem);
-    if (!root)
-        fail_msg("line %d: %s", problem.line, problem.text);
-    text_release(&text);
-    return root;
-}
-
-static const char *text_at(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    if (!text)
-        fail_msg("%s: expected text", key);
-    return text;
-}
 
 /* ---- Summary and manifest ------------------------------------------------------------------- */
 
@@ -38,34 +11,34 @@ static void test_summary(void **state)
 {
     (void)state;
     struct report_specimen *specimen = specimen_create(false);
-    json_t *root = parse(report_summary_json, &specimen->facts);
-    assert_string_equal(text_at(root, "schema"), "greta-audit-summary");
-    assert_string_equal(text_at(root, "outcome"), "ROOT_CAUSE");
-    assert_string_equal(text_at(root, "severity"), "critical");
+    json_t *root = parse_report(report_summary_json, &specimen->facts);
+    assert_string_equal(json_text_at(root, "schema"), "greta-audit-summary");
+    assert_string_equal(json_text_at(root, "outcome"), "ROOT_CAUSE");
+    assert_string_equal(json_text_at(root, "severity"), "critical");
     json_t *cause = json_object_get(root, "root_cause");
-    assert_string_equal(text_at(cause, "hypothesis"), "kernel-fault");
+    assert_string_equal(json_text_at(cause, "hypothesis"), "kernel-fault");
     json_t *hypotheses = json_object_get(root, "hypotheses");
     assert_int_equal(json_array_size(hypotheses), HYPOTHESIS_COUNT);
     /* In the order of rank. */
-    assert_string_equal(text_at(json_array_get(hypotheses, 0), "slug"), "kernel-fault");
-    assert_string_equal(text_at(json_array_get(hypotheses, 1), "slug"), "silent-corruption");
+    assert_string_equal(json_text_at(json_array_get(hypotheses, 0), "slug"), "kernel-fault");
+    assert_string_equal(json_text_at(json_array_get(hypotheses, 1), "slug"), "silent-corruption");
     json_t *findings = json_object_get(root, "findings");
     assert_int_equal(json_array_size(findings), 3);
     json_t *first = json_array_get(findings, 0);
     assert_true(json_is_true(json_object_get(first, "root")));
-    assert_string_equal(text_at(first, "row"), "C");
-    assert_string_equal(text_at(first, "key"),
+    assert_string_equal(json_text_at(first, "row"), "C");
+    assert_string_equal(json_text_at(first, "key"),
                         "rope[1] layer=17 step=3 tensor=blk.17.q check=view-end");
-    assert_string_equal(text_at(json_object_get(first, "cause"), "address"), "0x7f0000300010");
+    assert_string_equal(json_text_at(json_object_get(first, "cause"), "address"), "0x7f0000300010");
     assert_true(json_is_null(json_object_get(json_array_get(findings, 1), "seen")));
     assert_int_equal(
         json_integer_value(json_object_get(json_array_get(findings, 1), "consequence_of")), 0);
     json_t *rows = json_object_get(root, "rows");
     assert_int_equal(json_array_size(rows), 4);
-    assert_string_equal(text_at(json_array_get(rows, 2), "result"), "crashed");
-    assert_string_equal(text_at(json_array_get(rows, 3), "result"), "interrupted");
+    assert_string_equal(json_text_at(json_array_get(rows, 2), "result"), "crashed");
+    assert_string_equal(json_text_at(json_array_get(rows, 3), "result"), "interrupted");
     json_t *figures = json_object_get(root, "figures");
-    assert_string_equal(text_at(json_array_get(figures, 0), "what"), "A latency_median_ms");
+    assert_string_equal(json_text_at(json_array_get(figures, 0), "what"), "A latency_median_ms");
     json_decref(root);
     free(specimen);
 }
@@ -73,7 +46,7 @@ static void test_summary(void **state)
 /* What a sentence says, as data: the kind of defect, its numbers, why it is only possible. */
 static json_t *first_finding(const struct report_specimen *specimen, json_t **ret_root)
 {
-    *ret_root = parse(report_summary_json, &specimen->facts);
+    *ret_root = parse_report(report_summary_json, &specimen->facts);
     return json_array_get(json_object_get(*ret_root, "findings"), 0);
 }
 
@@ -87,7 +60,7 @@ static void test_findings_are_data(void **state)
         .hypothesis = HYPOTHESIS_BAD_POINTER, .expected = 1024, .found = 5000, .consequence_of = -1
     };
     json_t *first = first_finding(specimen, &root);
-    assert_string_equal(text_at(first, "defect"), "index-past-bound");
+    assert_string_equal(json_text_at(first, "defect"), "index-past-bound");
     json_t *parameters = json_object_get(first, "parameters");
     assert_int_equal(json_object_size(parameters), 2);
     assert_int_equal(json_integer_value(json_object_get(parameters, "bound")), 1024);
@@ -103,9 +76,10 @@ static void test_findings_are_data(void **state)
                                  .found = 0x10,
                                  .consequence_of = -1 };
     first = first_finding(specimen, &root);
-    assert_string_equal(text_at(json_object_get(first, "parameters"), "buffer_address"), "0x1000");
+    assert_string_equal(json_text_at(json_object_get(first, "parameters"), "buffer_address"),
+                        "0x1000");
     json_t *miss = json_object_get(first, "miss");
-    assert_string_equal(text_at(miss, "side"), "past-end");
+    assert_string_equal(json_text_at(miss, "side"), "past-end");
     assert_int_equal(json_integer_value(json_object_get(miss, "bytes")), 1);
     json_decref(root);
 
@@ -113,8 +87,8 @@ static void test_findings_are_data(void **state)
     finding->candidate_count = 2;
     finding->reason = REASON_NEAR_ADDRESS;
     first = first_finding(specimen, &root);
-    assert_string_equal(text_at(first, "reason_name"), "near-address");
-    assert_string_equal(text_at(first, "ranking"), "near-address");
+    assert_string_equal(json_text_at(first, "reason_name"), "near-address");
+    assert_string_equal(json_text_at(first, "ranking"), "near-address");
     /* It would be an operand of one of them. */
     assert_true(json_is_null(json_object_get(first, "miss")));
     json_decref(root);
@@ -122,8 +96,8 @@ static void test_findings_are_data(void **state)
     finding->hypothesis = HYPOTHESIS_SILENT_CORRUPTION;
     finding->reason = REASON_CANARY_WINDOW;
     first = first_finding(specimen, &root);
-    assert_string_equal(text_at(first, "defect"), "write-outside-buffer");
-    assert_string_equal(text_at(first, "ranking"), "near-damage");
+    assert_string_equal(json_text_at(first, "defect"), "write-outside-buffer");
+    assert_string_equal(json_text_at(first, "ranking"), "near-damage");
     json_decref(root);
     free(specimen);
 }
@@ -132,17 +106,17 @@ static void test_manifest(void **state)
 {
     (void)state;
     struct report_specimen *specimen = specimen_create(false);
-    json_t *root = parse(report_manifest_json, &specimen->facts);
+    json_t *root = parse_report(report_manifest_json, &specimen->facts);
     /* 2^64-1 does not fit a JSON integer here: it must not change. */
-    assert_string_equal(text_at(root, "seed"), "18446744073709551615");
-    assert_string_equal(text_at(json_object_get(root, "greta"), "binary_sha256"), "5a5a5a");
-    assert_string_equal(text_at(json_object_get(root, "model"), "sha256"), "c3c3c3");
+    assert_string_equal(json_text_at(root, "seed"), "18446744073709551615");
+    assert_string_equal(json_text_at(json_object_get(root, "greta"), "binary_sha256"), "5a5a5a");
+    assert_string_equal(json_text_at(json_object_get(root, "model"), "sha256"), "c3c3c3");
     json_t *rows = json_object_get(root, "rows");
-    assert_string_equal(text_at(json_array_get(rows, 0), "log_sha256"), "aa11");
+    assert_string_equal(json_text_at(json_array_get(rows, 0), "log_sha256"), "aa11");
     /* Parameters are JSON where they can be, else they are kept as text. */
     json_t *parameters = json_object_get(json_array_get(rows, 2), "parameters");
     assert_int_equal(json_integer_value(json_object_get(parameters, "streams")), 3);
-    assert_string_equal(text_at(json_array_get(rows, 3), "parameters"), "not JSON");
+    assert_string_equal(json_text_at(json_array_get(rows, 3), "parameters"), "not JSON");
     json_decref(root);
     free(specimen);
 }
@@ -151,10 +125,10 @@ static void test_empty(void **state)
 {
     (void)state;
     struct report_specimen *specimen = specimen_create(true);
-    json_decref(parse(report_summary_json, &specimen->facts));
-    json_decref(parse(report_manifest_json, &specimen->facts));
-    json_decref(parse(report_sarif, &specimen->facts));
-    json_decref(parse(report_self_test_json, &specimen->facts));
+    json_decref(parse_report(report_summary_json, &specimen->facts));
+    json_decref(parse_report(report_manifest_json, &specimen->facts));
+    json_decref(parse_report(report_sarif, &specimen->facts));
+    json_decref(parse_report(report_self_test_json, &specimen->facts));
     free(specimen);
 }
 
@@ -162,150 +136,19 @@ static void test_self_test(void **state)
 {
     (void)state;
     struct report_specimen *specimen = specimen_create(false);
-    json_t *root = parse(report_self_test_json, &specimen->facts);
-    assert_string_equal(text_at(root, "device"), "AMD EPYC 9B14");
+    json_t *root = parse_report(report_self_test_json, &specimen->facts);
+    assert_string_equal(json_text_at(root, "device"), "AMD EPYC 9B14");
     json_t *planted = json_object_get(root, "planted"), *first = json_array_get(planted, 0);
     assert_int_equal(json_array_size(planted), 4);
-    assert_string_equal(text_at(first, "fault"), "wrong-position");
-    assert_string_equal(text_at(first, "hypothesis"), "bad-pointer");
+    assert_string_equal(json_text_at(first, "fault"), "wrong-position");
+    assert_string_equal(json_text_at(first, "hypothesis"), "bad-pointer");
     assert_true(json_is_true(json_object_get(first, "detected")));
     assert_true(json_is_true(json_object_get(first, "culprit_ok")));
-    assert_string_equal(text_at(json_object_get(first, "culprit"), "op"), "rope");
+    assert_string_equal(json_text_at(json_object_get(first, "culprit"), "op"), "rope");
     assert_true(json_is_false(json_object_get(json_array_get(planted, 1), "detected")));
     assert_true(json_is_false(json_object_get(json_array_get(planted, 1), "absent")));
     assert_true(json_is_true(json_object_get(json_array_get(planted, 3), "absent")));
     json_decref(root);
-    free(specimen);
-}
-
-/* ---- SARIF and JUnit ------------------------------------------------------------------------ */
-
-static size_t count_kind(const json_t *results, const char *kind)
-{
-    size_t i, count = 0;
-    json_t *result;
-    json_array_foreach (results, i, result)
-        count += strcmp(text_at(result, "kind"), kind) == 0;
-    return count;
-}
-
-static void test_sarif(void **state)
-{
-    (void)state;
-    struct report_specimen *specimen = specimen_create(false);
-    json_t *root = parse(report_sarif, &specimen->facts);
-    json_t *run = json_array_get(json_object_get(root, "runs"), 0);
-    json_t *results = json_object_get(run, "results");
-    /* Two direct findings; three hypotheses refuted, one excluded; the possible finding and
-     * the ten hypotheses that stayed open. */
-    assert_int_equal(count_kind(results, "fail"), 2);
-    assert_int_equal(count_kind(results, "pass"), 3);
-    assert_int_equal(count_kind(results, "notApplicable"), 1);
-    assert_int_equal(count_kind(results, "open"), 11);
-    json_t *first = json_array_get(results, 0);
-    json_t *location = json_array_get(json_object_get(first, "locations"), 0);
-    json_t *physical = json_object_get(location, "physicalLocation");
-    assert_string_equal(text_at(json_object_get(physical, "artifactLocation"), "uri"),
-                        "engine/forward.c");
-    assert_int_equal(
-        json_integer_value(json_object_get(json_object_get(physical, "region"), "startLine")), 120);
-    json_t *logical = json_object_get(location, "logicalLocations");
-    assert_int_equal(json_array_size(logical), 4); /* op, layer, step, tensor */
-    json_decref(root);
-    free(specimen);
-}
-
-/* A file name from outside is a URI all the same. */
-static void test_sarif_uri(void **state)
-{
-    (void)state;
-    struct report_specimen *specimen = specimen_create(false);
-    event_set_text(specimen->findings[0].cause.file, EVENT_FILE_BYTES, "a b/<c>:\xff.c");
-    json_t *root = parse(report_sarif, &specimen->facts);
-    json_t *run = json_array_get(json_object_get(root, "runs"), 0);
-    json_t *first = json_array_get(json_object_get(run, "results"), 0);
-    json_t *location = json_array_get(json_object_get(first, "locations"), 0);
-    json_t *artifact = json_object_get(json_object_get(location, "physicalLocation"),
-                                       "artifactLocation");
-    assert_string_equal(text_at(artifact, "uri"), "a%20b/%3Cc%3E%3A%FF.c");
-    json_decref(root);
-    free(specimen);
-}
-
-/* A foreign program: a runtime without debug information, called by a program that has some. */
-static size_t three_callers(void *context, size_t analysis, uint32_t stack_index,
-                            struct report_frame *ret_frames, size_t capacity)
-{
-    (void)context;
-    (void)analysis;
-    assert_int_equal(stack_index, 3);
-    assert_true(capacity >= 3);
-    ret_frames[0] = (struct report_frame){ .function = "cudaFree", .file = "app", .offset = 8 };
-    ret_frames[1] = (struct report_frame){ .file = "libc.so.6", .source = "start.c", .line = 58 };
-    ret_frames[2] = (struct report_frame){
-        .function = "give_back", .file = "app", .source = "/a b/app.cu", .line = 31
-    };
-    return 3;
-}
-
-static void test_sarif_caller(void **state)
-{
-    (void)state;
-    struct report_specimen *specimen = specimen_create(false);
-    struct analyze_place *cause = &specimen->findings[0].cause;
-    cause->file[0] = '\0';
-    cause->foreign = true;
-    cause->stack_index = 3;
-    specimen->facts.callers.stack = three_callers;
-    json_t *root = parse(report_sarif, &specimen->facts);
-    json_t *run = json_array_get(json_object_get(root, "runs"), 0);
-    json_t *first = json_array_get(json_object_get(run, "results"), 0);
-    json_t *location = json_array_get(json_object_get(first, "locations"), 0);
-    json_t *physical = json_object_get(location, "physicalLocation");
-    assert_string_equal(text_at(json_object_get(physical, "artifactLocation"), "uri"),
-                        "file:///a%20b/app.cu");
-    assert_int_equal(
-        json_integer_value(json_object_get(json_object_get(physical, "region"), "startLine")), 31);
-    json_decref(root);
-    free(specimen);
-}
-
-/* A confirmed hypothesis without a finding (an intervention proved it) is a failure too. */
-static void test_sarif_without_finding(void **state)
-{
-    (void)state;
-    struct report_specimen *specimen = specimen_create(true);
-    specimen->facts.verdict.hypotheses[HYPOTHESIS_MISSING_SYNC].verdict = VERDICT_CONFIRMED;
-    json_t *root = parse(report_sarif, &specimen->facts);
-    json_t *run = json_array_get(json_object_get(root, "runs"), 0);
-    assert_int_equal(count_kind(json_object_get(run, "results"), "fail"), 1);
-    json_decref(root);
-    free(specimen);
-}
-
-static void test_junit(void **state)
-{
-    (void)state;
-    struct report_specimen *specimen = specimen_create(false);
-    struct text text;
-    text_init(&text);
-    report_junit(&specimen->facts, &text);
-    /* 4 rows, 15 hypotheses, 4 planted; failures: 2 confirmed, 2 planted; error: the crash;
-     * skipped: 1 interrupted row, 9 inconclusive and 1 that cannot be planted. */
-    check_contains("junit", text_get(&text),
-                   "tests=\"24\" failures=\"4\" errors=\"1\" skipped=\"12\"");
-    check_contains("junit", text_get(&text), "&lt;script&gt;");
-    assert_null(strstr(text_get(&text), "<script"));
-    text_release(&text);
-    /* A row in which nothing failed and something was found has not passed. */
-    specimen->clean.finding_count = 1;
-    specimen->clean.findings = specimen->findings;
-    text_init(&text);
-    report_junit(&specimen->facts, &text);
-    check_contains("junit", text_get(&text),
-                   "tests=\"24\" failures=\"5\" errors=\"1\" skipped=\"12\"");
-    check_contains("junit", text_get(&text), "findings: 50 of 50 iterations, 0 errors, 1 finding");
-    text_release(&text);
     free(specimen);
 }
 
@@ -352,17 +195,9 @@ static void test_figures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_findings_are_data),
-        cmocka_unit_test(test_manifest),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_self_test),
-        cmocka_unit_test(test_sarif),
-        cmocka_unit_test(test_sarif_without_finding),
-        cmocka_unit_test(test_sarif_uri),
-        cmocka_unit_test(test_sarif_caller),
-        cmocka_unit_test(test_junit),
-        cmocka_unit_test(test_severity),
+        cmocka_unit_test(test_summary),   cmocka_unit_test(test_findings_are_data),
+        cmocka_unit_test(test_manifest),  cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_self_test), cmocka_unit_test(test_severity),
         cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
