@@ -1,51 +1,8 @@
-/* report_events_test.c - events of a flight file as text, JSON lines and a timeline: filters, the
- * sink, hostile names, damaged files. */
-#include "test.h"
+/* report_events_test.c - events of a flight file as text and JSON lines: filters, the sink, hostile
+ * names, damaged files. */
+#include "report_events.h"
 
-#include "base/text.h"
-#include "report_recording.h"
-#include "temp_folder.h"
-
-#include <jansson.h>
 #include <stdlib.h>
-
-struct capture {
-    struct text text;
-    size_t calls, largest;
-    size_t fail_at; /* which call fails; 0: none */
-};
-
-static enum status keep(void *context, const char *bytes, size_t count, struct error *err)
-{
-    struct capture *capture = context;
-    if (++capture->calls == capture->fail_at)
-        return error_set(err, STATUS_IO, "no room");
-    if (count > capture->largest)
-        capture->largest = count;
-    text_add_bytes(&capture->text, bytes, count);
-    return STATUS_OK;
-}
-
-static const struct report_filter everything = { .stream = -1, .layer = -1, .step = -1 };
-
-static void print(const struct flight_reader *reader, const struct report_filter *filter,
-                  enum report_event_format format, struct capture *capture)
-{
-    struct report_sink sink = { keep, capture };
-    struct error err;
-    *capture = (struct capture){ 0 };
-    CHECK_OK(report_events(reader, filter, format, &sink, &err), &err);
-    assert_false(capture->text.failed);
-}
-
-static struct flight_reader *open_specimen(const struct temp_folder *folder)
-{
-    struct flight_reader *reader;
-    struct error err;
-    specimen_flight(temp_folder_path(folder, "flight").text);
-    CHECK_OK(flight_open(temp_folder_path(folder, "flight").text, &reader, &err), &err);
-    return reader;
-}
 
 static size_t count_lines(const char *text)
 {
@@ -70,7 +27,7 @@ static void test_text(void **state)
     struct capture capture;
     temp_folder_init(&folder);
     struct flight_reader *reader = open_specimen(&folder);
-    print(reader, &everything, REPORT_EVENT_TEXT, &capture);
+    print_events(reader, &everything, REPORT_EVENT_TEXT, &capture);
     assert_int_equal(count_lines(text_get(&capture.text)), 100);
     check_printable(text_get(&capture.text));
     check_contains("text", text_get(&capture.text), "refused by lost expected 0 found 0");
@@ -90,7 +47,7 @@ static void test_json_lines(void **state)
     struct capture capture;
     temp_folder_init(&folder);
     struct flight_reader *reader = open_specimen(&folder);
-    print(reader, &everything, REPORT_EVENT_JSONL, &capture);
+    print_events(reader, &everything, REPORT_EVENT_JSONL, &capture);
     size_t count = 0;
     for (char *line = capture.text.bytes, *end; (end = strchr(line, '\n')) != NULL;
          line = end + 1) {
@@ -136,149 +93,12 @@ static void test_filters(void **state)
     struct flight_reader *reader = open_specimen(&folder);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct capture capture;
-        print(reader, &rows[i].filter, REPORT_EVENT_TEXT, &capture);
+        print_events(reader, &rows[i].filter, REPORT_EVENT_TEXT, &capture);
         size_t count = count_lines(text_get(&capture.text));
         if (count != rows[i].count)
             fail_msg("%s: expected %zu lines, found %zu", rows[i].name, rows[i].count, count);
         text_release(&capture.text);
     }
-    flight_reader_close(reader);
-    temp_folder_release(&folder);
-}
-
-/* ---- Timeline ------------------------------------------------------------------------------- */
-
-static const char *text_at(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-static size_t count_entries(const json_t *entries, const char *phase, int process, const char *name)
-{
-    size_t i, count = 0;
-    json_t *entry;
-    json_array_foreach (entries, i, entry)
-        count += strcmp(text_at(entry, "ph"), phase) == 0 &&
-                 (!process || json_integer_value(json_object_get(entry, "pid")) == process) &&
-                 (!name || strcmp(text_at(entry, "name"), name) == 0);
-    return count;
-}
-
-static json_t *parse_timeline(const struct capture *capture)
-{
-    json_error_t problem;
-    json_t *root = json_loads(text_get(&capture->text), JSON_REJECT_DUPLICATES, &problem);
-    if (!root)
-        fail_msg("line %d: %s", problem.line, problem.text);
-    return root;
-}
-
-static void test_timeline(void **state)
-{
-    (void)state;
-    struct temp_folder folder;
-    struct capture capture;
-    temp_folder_init(&folder);
-    struct flight_reader *reader = open_specimen(&folder);
-    print(reader, &everything, REPORT_EVENT_CHROME, &capture);
-    json_t *root = parse_timeline(&capture), *entries = json_object_get(root, "traceEvents");
-    /* 100 events less 8 completions are calls of the host; every launch that was completed is a
-     * slice of its stream. */
-    assert_int_equal(count_entries(entries, "X", 1, NULL), 92);
-    assert_int_equal(count_entries(entries, "X", 2, NULL), 8);
-    assert_int_equal(count_entries(entries, "f", 2, "work"), 8);
-    assert_true(count_entries(entries, "s", 1, "work") >= 8);
-    /* Marks and tickets: an arrow for each that was recorded or copied before. */
-    assert_int_equal(count_entries(entries, "f", 1, "mark"), 8);
-    assert_int_equal(count_entries(entries, "f", 1, "ticket"), 8);
-    /* The crumbs say where stream 1 stopped. */
-    assert_int_equal(count_entries(entries, "i", 2, "entered, not finished"), 1);
-    assert_int_equal(count_entries(entries, "M", 0, "thread_name"), 4);
-    json_decref(root);
-    text_release(&capture.text);
-    flight_reader_close(reader);
-    temp_folder_release(&folder);
-}
-
-/* Without completions the call itself is drawn, and says so. */
-static void test_timeline_of_calls(void **state)
-{
-    (void)state;
-    struct temp_folder folder;
-    struct capture capture;
-    struct flight *flight;
-    struct flight_reader *reader;
-    struct error err;
-    struct flight_options options = { .record_count = 16, .device = "d", .command = "c" };
-    temp_folder_init(&folder);
-    CHECK_OK(flight_create(temp_folder_path(&folder, "flight").text, &options, &flight, &err),
-             &err);
-    uint64_t start_ns = clock_ns();
-    for (uint64_t id = 1; id <= 5; id++)
-        specimen_tell(flight, specimen_event(start_ns, id, EVENT_LAUNCH, "rope"));
-    flight_close(flight);
-    CHECK_OK(flight_open(temp_folder_path(&folder, "flight").text, &reader, &err), &err);
-    print(reader, &everything, REPORT_EVENT_CHROME, &capture);
-    json_t *root = parse_timeline(&capture), *entries = json_object_get(root, "traceEvents");
-    assert_int_equal(count_entries(entries, "X", 2, "rope"), 5);
-    check_contains("note", text_get(&capture.text), "completions were not recorded");
-    json_decref(root);
-    text_release(&capture.text);
-    flight_reader_close(reader);
-    temp_folder_release(&folder);
-}
-
-static json_t *find_slice(const json_t *entries, int process, const char *name)
-{
-    size_t i;
-    json_t *entry;
-    json_array_foreach (entries, i, entry)
-        if (strcmp(text_at(entry, "ph"), "X") == 0 && strcmp(text_at(entry, "name"), name) == 0 &&
-            json_integer_value(json_object_get(entry, "pid")) == process)
-            return entry;
-    fail_msg("no slice %s", name);
-    return NULL;
-}
-
-/* Two launches queued at once: the second begins when the first has ended, not when it was asked
- * for. */
-static void test_timeline_of_a_queue(void **state)
-{
-    (void)state;
-    struct temp_folder folder;
-    struct capture capture;
-    struct flight *flight;
-    struct flight_reader *reader;
-    struct error err;
-    struct flight_options options = { .record_count = 16, .device = "d", .command = "c" };
-    temp_folder_init(&folder);
-    CHECK_OK(flight_create(temp_folder_path(&folder, "flight").text, &options, &flight, &err),
-             &err);
-    uint64_t start_ns = clock_ns();
-    for (uint64_t id = 1; id <= 4; id++) {
-        struct event event = specimen_event(start_ns, id, id < 3 ? EVENT_LAUNCH : EVENT_COMPLETION,
-                                            id == 1 ? "first" : "second");
-        event.stream_index = 0;
-        event.cause_id = id < 3 ? 0 : id - 2;
-        if (id >= 3) {
-            event.begin_ns = start_ns + id * 1000000;
-            event.end_ns = event.begin_ns;
-        }
-        specimen_tell(flight, event);
-    }
-    flight_close(flight);
-    CHECK_OK(flight_open(temp_folder_path(&folder, "flight").text, &reader, &err), &err);
-    print(reader, &everything, REPORT_EVENT_CHROME, &capture);
-    json_t *root = parse_timeline(&capture), *entries = json_object_get(root, "traceEvents");
-    json_t *first = find_slice(entries, 2, "first"), *second = find_slice(entries, 2, "second");
-    double first_end = json_number_value(json_object_get(first, "ts")) +
-                       json_number_value(json_object_get(first, "dur"));
-    assert_true(json_number_value(json_object_get(second, "ts")) > first_end - 0.01);
-    assert_true(json_number_value(json_object_get(second, "ts")) < first_end + 0.01);
-    assert_true(json_number_value(json_object_get(second, "dur")) > 999.0);
-    json_decref(root);
-    text_release(&capture.text);
     flight_reader_close(reader);
     temp_folder_release(&folder);
 }
@@ -308,8 +128,8 @@ static void test_sink(void **state)
     flight_close(flight);
     CHECK_OK(flight_open(temp_folder_path(&folder, "flight").text, &reader, &err), &err);
     for (int format = REPORT_EVENT_TEXT; format <= REPORT_EVENT_CHROME; format++) {
-        struct report_sink sink = { keep, &capture };
-        print(reader, &everything, (enum report_event_format)format, &capture);
+        struct report_sink sink = { capture_keep, &capture };
+        print_events(reader, &everything, (enum report_event_format)format, &capture);
         assert_true(capture.calls > 5);
         assert_true(capture.largest < 80000);
         text_release(&capture.text);
@@ -327,7 +147,8 @@ static void test_sink(void **state)
 /* ---- Damage --------------------------------------------------------------------------------- */
 
 /* A file with bytes changed at random either does not open, or prints: whole records only, no
- * control characters, valid JSON. Checksums keep most of it out; what they let through must hold.
+ * control characters, valid JSON. Checksums capture_keep most of it out; what they let through must
+ * hold.
  */
 static void test_damaged(void **state)
 {
@@ -354,10 +175,10 @@ static void test_damaged(void **state)
         struct error err;
         CHECK_OK(flight_open_memory(copy, bytes.length, "damaged", &reader, &err), &err);
         struct capture capture;
-        print(reader, &everything, REPORT_EVENT_TEXT, &capture);
+        print_events(reader, &everything, REPORT_EVENT_TEXT, &capture);
         check_printable(text_get(&capture.text));
         text_release(&capture.text);
-        print(reader, &everything, REPORT_EVENT_CHROME, &capture);
+        print_events(reader, &everything, REPORT_EVENT_CHROME, &capture);
         json_decref(parse_timeline(&capture));
         text_release(&capture.text);
         flight_reader_close(reader);
@@ -370,13 +191,8 @@ static void test_damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_json_lines),
-        cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_timeline_of_calls),
-        cmocka_unit_test(test_timeline_of_a_queue),
-        cmocka_unit_test(test_sink),
+        cmocka_unit_test(test_text),    cmocka_unit_test(test_json_lines),
+        cmocka_unit_test(test_filters), cmocka_unit_test(test_sink),
         cmocka_unit_test(test_damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
