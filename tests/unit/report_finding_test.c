@@ -1,62 +1,23 @@
-/* Findings in words: who did what, with the numbers, and where it surfaced; in both languages. */
-#include "analyze_model.h"
-
-#include "report/finding.h"
+/* report_finding_test.c - findings in words: who did what, with the numbers, and where it surfaced;
+ * in both languages. */
+#include "report_finding.h"
 
 #include <stdio.h>
 
-static struct analyze_place place(enum event_kind kind, const char *op, const char *tensor,
-                                  const char *buffer, uint8_t operand)
+static struct analyze_place copy_place(uint64_t event_id, uint64_t time_ns)
 {
-    struct analyze_place one = { .event_id = 10,
-                                 .time_ns = 1000000,
-                                 .kind = (uint8_t)kind,
-                                 .scope = { 3, kind == EVENT_LAUNCH ? 2 : -1, "" },
-                                 .stream_index = 1,
-                                 .line = 7,
-                                 .operand = operand,
-                                 .mode = EVENT_READ,
-                                 .bytes = 1 };
-    event_set_text(one.op, sizeof(one.op), op);
-    event_set_text(one.scope.tensor, sizeof(one.scope.tensor), tensor);
-    event_set_text(one.buffer, sizeof(one.buffer), buffer);
-    event_set_text(one.file, sizeof(one.file), "forward.c");
-    return one;
-}
-
-static struct analyze_place rope(void)
-{
-    struct analyze_place one = place(EVENT_LAUNCH, "rope", "rope_qk", "indices", 1);
-    event_set_text(one.operand_name, sizeof(one.operand_name), "positions");
-    return one;
-}
-
-static struct analyze_place copy(uint64_t event_id, uint64_t time_ns)
-{
-    struct analyze_place one = place(EVENT_COPY_OUT, "", "logits", "logits", 0);
+    struct analyze_place one = place_of(EVENT_COPY_OUT, "", "logits", "logits", 0);
     one.event_id = event_id;
     one.time_ns = time_ns;
     return one;
-}
-
-static void check_headline(const struct finding *finding, const char *english, const char *spanish)
-{
-    struct text text;
-    text_init(&text);
-    report_finding_headline(finding, REPORT_ENGLISH, &text);
-    assert_string_equal(text_get(&text), english);
-    text_clear(&text);
-    report_finding_headline(finding, REPORT_SPANISH, &text);
-    assert_string_equal(text_get(&text), spanish);
-    text_release(&text);
 }
 
 static void headline_says_who_did_what_and_where_it_surfaced(void **state)
 {
     (void)state;
     struct finding finding = { .hypothesis = HYPOTHESIS_BAD_POINTER,
-                               .cause = rope(),
-                               .seen = copy(20, 1300000),
+                               .cause = rope_place(),
+                               .seen = copy_place(20, 1300000),
                                .expected = 1024,
                                .found = 2139062143,
                                .count = 6 };
@@ -82,11 +43,11 @@ static void headline_says_who_did_what_and_where_it_surfaced(void **state)
 static void surfacing_is_said_only_where_it_is_known(void **state)
 {
     (void)state;
-    struct finding finding = { .hypothesis = HYPOTHESIS_KERNEL_FAULT, .cause = rope() };
+    struct finding finding = { .hypothesis = HYPOTHESIS_KERNEL_FAULT, .cause = rope_place() };
     finding.seen = finding.cause;
     check_headline(&finding, "rope, layer 2, step 3 made an illegal memory access",
                    "rope, capa 2, paso 3 hizo un acceso ilegal a memoria");
-    finding.seen = copy(20, 0);
+    finding.seen = copy_place(20, 0);
     check_headline(&finding,
                    "rope, layer 2, step 3 made an illegal memory access; surfaced at the D2H copy "
                    "of logits, step 3",
@@ -100,11 +61,11 @@ static void candidates_are_a_set(void **state)
     (void)state;
     struct finding finding = { .hypothesis = HYPOTHESIS_KERNEL_FAULT,
                                .certainty = FINDING_POSSIBLE,
-                               .cause = rope(),
+                               .cause = rope_place(),
                                .candidate_count = 4,
                                .near = { .known = true, .address = 0x1000 } };
     for (uint32_t i = 0; i < 4; i++) {
-        finding.candidates[i] = rope();
+        finding.candidates[i] = rope_place();
         finding.candidates[i].scope.layer = (int32_t)i;
     }
     check_headline(&finding,
@@ -128,7 +89,7 @@ static void numbers_agree_with_their_nouns(void **state)
     (void)state;
     struct finding finding = { .hypothesis = HYPOTHESIS_SIZE_MISMATCH,
                                .check = EVENT_CHECK_VIEW_END,
-                               .cause = copy(10, 1),
+                               .cause = copy_place(10, 1),
                                .expected = 1,
                                .found = 2 };
     check_headline(&finding,
@@ -136,10 +97,9 @@ static void numbers_agree_with_their_nouns(void **state)
                    "(refused by the check view-end)",
                    "copia D2H de logits, paso 3 pidió el byte 2 del búfer logits, que tiene 1 byte "
                    "(rechazado por la comprobación view-end)");
-    finding = (struct finding){ .hypothesis = HYPOTHESIS_LEAK,
-                                .cause = copy(10, 1),
-                                .expected = 1,
-                                .found = 1 };
+    finding = (struct finding){
+        .hypothesis = HYPOTHESIS_LEAK, .cause = copy_place(10, 1), .expected = 1, .found = 1
+    };
     check_headline(&finding,
                    "D2H copy of logits, step 3: 1 allocation of this call, 1 byte, was alive when "
                    "the process ended, and none was ever freed",
@@ -198,7 +158,7 @@ static void every_hypothesis_has_its_numbers(void **state)
         const struct sentence *row = &rows[i];
         struct finding finding = { .hypothesis = row->hypothesis,
                                    .check = row->check,
-                                   .cause = row->copies ? copy(10, 1) : rope(),
+                                   .cause = row->copies ? copy_place(10, 1) : rope_place(),
                                    .expected = row->expected,
                                    .found = row->found };
         char english[400], spanish[400];
@@ -211,8 +171,8 @@ static void every_hypothesis_has_its_numbers(void **state)
         check_headline(&finding, english, spanish);
     }
     struct finding unordered = { .hypothesis = HYPOTHESIS_MISSING_SYNC,
-                                 .cause = rope(),
-                                 .other = copy(9, 1) };
+                                 .cause = rope_place(),
+                                 .other = copy_place(9, 1) };
     check_headline(
         &unordered,
         "rope, layer 2, step 3 read 1 byte of operand positions (buffer indices); nothing "
@@ -220,124 +180,6 @@ static void every_hypothesis_has_its_numbers(void **state)
         "rope, capa 2, paso 3 leyó 1 byte del operando positions (búfer indices); nada asegura "
         "que ocurra tras el acceso hecho por la copia D2H de logits, paso 3");
 }
-
-/* ---- Where a fault missed -------------------------------------------------------------------- */
-
-/* One launch of two operands, WEIGHTS and Y, that faults at the address. */
-static void check_miss(uint64_t address, const char *buffer, const char *english,
-                       const char *spanish)
-{
-    struct script script;
-    struct text text;
-    begin(&script, AUDIT_LOG);
-    struct event rope = script_launch_event(&script, MAIN, "rope");
-    script_operand(&rope, WEIGHTS, 0, BUFFER_BYTES, EVENT_READ);
-    script_operand(&rope, Y, 0, 64, EVENT_UPDATE);
-    uint64_t launch = script_add(&script, &rope);
-    script_remark(&script, EVENT_FAULT, launch, EVENT_NO_OPERAND, 0, 1, address);
-    const struct analysis *analysis = script_finish(&script, NULL);
-    CHECK_FINDING(analysis, HYPOTHESIS_KERNEL_FAULT, launch);
-    const struct finding *finding = find_finding(analysis, HYPOTHESIS_KERNEL_FAULT);
-    assert_string_equal(finding->cause.buffer, buffer);
-    assert_int_equal(finding->cause.address, address);
-    text_init(&text);
-    report_finding_describe(finding, REPORT_ENGLISH, &text);
-    check_contains("english", text_get(&text), english);
-    text_clear(&text);
-    report_finding_describe(finding, REPORT_SPANISH, &text);
-    check_contains("spanish", text_get(&text), spanish);
-    text_release(&text);
-    script_close(&script);
-}
-
-/* The address is held against every operand, not against the nearest memory alone. */
-static void fault_tells_which_operand_it_missed(void **state)
-{
-    (void)state;
-    check_miss(BUFFER_ADDRESS(Y) + 100 - (UINT64_C(1) << 32), "y",
-               "access, 2^32 bytes below operand 1 (buffer y): an offset that wrapped at 32 bits?",
-               "2^32 bytes por debajo del operando 1 (búfer y): ¿un desplazamiento");
-    check_miss(BUFFER_ADDRESS(WEIGHTS) + BUFFER_BYTES - 1 + (UINT64_C(3) << 32), "blk.weight",
-               "access, 3 x 2^32 bytes above operand 0 (buffer blk.weight): an offset that wrapped",
-               "3 x 2^32 bytes por encima del operando 0 (búfer blk.weight)");
-    check_miss(BUFFER_ADDRESS(Y) + BUFFER_BYTES, "y",
-               "access, 1 byte past the end of operand 1 (buffer y);",
-               "1 byte más allá del final del operando 1 (búfer y);");
-    check_miss(BUFFER_ADDRESS(WEIGHTS) - 5, "blk.weight",
-               "access, 5 bytes before the start of operand 0 (buffer blk.weight);",
-               "5 bytes antes del inicio del operando 0 (búfer blk.weight);");
-    /* Too far for a wrap: no operand is blamed for it. */
-    check_miss(BUFFER_ADDRESS(Y) + (UINT64_C(1) << 44), "", "illegal memory access; address",
-               "acceso ilegal a memoria; dirección");
-}
-
-/* ---- Names of operands ---------------------------------------------------------------------- */
-
-static const char *name_of_operand(const char *op, uint8_t operand)
-{
-    return strcmp(op, "rope") == 0 && operand == 1 ? "positions" : NULL;
-}
-
-/* Contracts name operands; whoever has the events analysed gives the names. */
-static void operands_get_their_names(void **state)
-{
-    (void)state;
-    for (int known = 0; known < 2; known++) {
-        struct script script = { .layer = 2, .step = 3, .tensor = "", .ns = 1000 };
-        struct analyze_options options = { .level = AUDIT_LOG,
-                                           .operand_name = known ? name_of_operand : NULL };
-        CHECK_OK(analyzer_create(&options, &script.analyzer, &script.err), &script.err);
-        script_buffer(&script, 3, "y", true);
-        script_call(&script, EVENT_STREAM_CREATE, 1, 0);
-        struct event launch = script_launch_event(&script, 1, "rope");
-        script_operand(&launch, 3, 0, 64, EVENT_UPDATE);
-        script_operand(&launch, 3, 64, 64, EVENT_READ);
-        uint64_t id = script_add(&script, &launch);
-        script_remark(&script, EVENT_TRAP, id, 1, 1024, 5000, 0);
-        const struct analysis *analysis = script_finish(&script, NULL);
-        assert_int_equal(analysis->root, 0);
-        assert_string_equal(analysis->findings[0].cause.operand_name, known ? "positions" : "");
-        check_headline(&analysis->findings[0],
-                       known ? "rope, layer 2, step 3 read index 5000 (bound 1024) from operand "
-                               "positions (buffer y)"
-                             : "rope, layer 2, step 3 read index 5000 (bound 1024) from operand 1 "
-                               "(buffer y)",
-                       known
-                           ? "rope, capa 2, paso 3 leyó el índice 5000 (límite 1024) del operando "
-                             "positions (búfer y)"
-                           : "rope, capa 2, paso 3 leyó el índice 5000 (límite 1024) del operando "
-                             "1 (búfer y)");
-        script_close(&script);
-    }
-}
-
-/* ---- Neighbours ----------------------------------------------------------------------------- */
-
-/* A buffer far from the address says nothing about it. */
-static void far_neighbours_are_not_named(void **state)
-{
-    (void)state;
-    struct finding finding = { .hypothesis = HYPOTHESIS_KERNEL_FAULT,
-                               .cause = rope(),
-                               .near = { .known = true,
-                                         .address = 4096,
-                                         .before = { .bytes = 1, .distance = 1, .name = "close" },
-                                         .after = { .bytes = 1,
-                                                    .distance = -(int64_t)ANALYZE_NEAR_BYTES - 1,
-                                                    .name = "distant" } } };
-    struct text text;
-    text_init(&text);
-    report_finding_describe(&finding, REPORT_ENGLISH, &text);
-    check_contains("near", text_get(&text), "past the end of close by 1 byte");
-    assert_null(strstr(text_get(&text), "distant"));
-    finding.near.after.distance++;
-    text_clear(&text);
-    report_finding_describe(&finding, REPORT_ENGLISH, &text);
-    check_contains("near", text_get(&text), "before the start of distant by 4194304 bytes");
-    text_release(&text);
-}
-
-/* ---- All words ------------------------------------------------------------------------------- */
 
 /* Every hypothesis has all its words, and no sentence of one language has words of the other. */
 static void words_are_complete(void **state)
@@ -392,8 +234,8 @@ static void hang_says_what_moved_last(void **state)
     (void)state;
     struct text text;
     struct finding finding = { .hypothesis = HYPOTHESIS_HANG,
-                               .cause = copy(10, 1),
-                               .moved = rope(),
+                               .cause = copy_place(10, 1),
+                               .moved = rope_place(),
                                .moved_ago_ns = 31500000000,
                                .expected = 30000000000,
                                .found = 30250000000,
@@ -428,9 +270,6 @@ int main(void)
         cmocka_unit_test(candidates_are_a_set),
         cmocka_unit_test(every_hypothesis_has_its_numbers),
         cmocka_unit_test(numbers_agree_with_their_nouns),
-        cmocka_unit_test(fault_tells_which_operand_it_missed),
-        cmocka_unit_test(operands_get_their_names),
-        cmocka_unit_test(far_neighbours_are_not_named),
         cmocka_unit_test(words_are_complete),
         cmocka_unit_test(every_reason_has_words),
         cmocka_unit_test(hang_says_what_moved_last),
