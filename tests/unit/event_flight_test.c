@@ -1,68 +1,15 @@
 /* event_flight_test.c - what is written to a flight file is there afterwards: after a close, after
- * kill -9 in the middle of a call, after the ring has wrapped, with several writers at once.
- * Nothing but an older flight file makes way for one. */
-#define _GNU_SOURCE /* RUSAGE_THREAD */
-#include "test.h"
+ * kill -9 in the middle of a call, after the ring has wrapped, with several writers at once. */
+#include "event_flight.h"
 
 #include "base/clock.h"
-#include "event/fan.h"
-#include "event/flight.h"
-#include "event/flight_layout.h"
-#include "temp_folder.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct event make_event(uint64_t id, enum event_kind kind, enum event_phase phase)
-{
-    struct event event = { .id = id,
-                           .kind = (uint8_t)kind,
-                           .phase = (uint8_t)phase,
-                           .outcome = phase == EVENT_END ? EVENT_DONE : EVENT_PENDING,
-                           .begin_ns = 1000 + id,
-                           .end_ns = phase == EVENT_END ? 2000 + id : 0,
-                           .stack_index = (uint32_t)(7 * id),
-                           .scope = { .step = (int32_t)id, .layer = 3 },
-                           .access_count = 2 };
-    event.accesses[1] = (struct event_access){ .address = 0x1000 * id, .bytes = 64 };
-    event_set_text(event.op, sizeof(event.op), "rope");
-    event_set_text(event.scope.tensor, sizeof(event.scope.tensor), "q");
-    return event;
-}
-
-static void tell(struct flight *flight, const struct event *event)
-{
-    struct event_observer observer = flight_observer(flight);
-    observer.notify(observer.context, event);
-}
-
-static void tell_call(struct flight *flight, uint64_t id, enum event_kind kind)
-{
-    struct event event = make_event(id, kind, EVENT_BEGIN);
-    tell(flight, &event);
-    event = make_event(id, kind, EVENT_END);
-    tell(flight, &event);
-}
-
-static struct flight *create(const struct temp_folder *folder, uint32_t record_count)
-{
-    struct flight_options options = { .record_count = record_count,
-                                      .allocation_count = 4,
-                                      .graph_record_count = 4,
-                                      .device = "a device",
-                                      .command = "a command" };
-    struct flight *flight;
-    struct error err;
-    CHECK_OK(flight_create(temp_folder_path(folder, "flight").text, &options, &flight, &err), &err);
-    return flight;
-}
-
-static struct flight_reader *open_reader(const struct temp_folder *folder)
+static struct flight_reader *open_flight(const struct temp_folder *folder)
 {
     struct flight_reader *reader;
     struct error err;
@@ -75,14 +22,14 @@ static void test_round_trip(void **state)
     (void)state;
     struct temp_folder folder;
     temp_folder_init(&folder);
-    struct flight *flight = create(&folder, 16);
+    struct flight *flight = create_flight(&folder, 16);
     for (uint64_t id = 1; id <= 5; id++)
-        tell_call(flight, id, EVENT_LAUNCH);
+        flight_tell_call(flight, id, EVENT_LAUNCH);
     struct event pending = make_event(6, EVENT_COPY_OUT, EVENT_BEGIN);
-    tell(flight, &pending);
+    flight_tell(flight, &pending);
     flight_close(flight);
 
-    struct flight_reader *reader = open_reader(&folder);
+    struct flight_reader *reader = open_flight(&folder);
     const struct flight_info *info = flight_info(reader);
     assert_true(info->closed);
     assert_string_equal(info->device, "a device");
@@ -110,12 +57,12 @@ static void test_wrapped_ring(void **state)
     (void)state;
     struct temp_folder folder;
     temp_folder_init(&folder);
-    struct flight *flight = create(&folder, 8);
+    struct flight *flight = create_flight(&folder, 8);
     for (uint64_t id = 1; id <= 30; id++)
-        tell_call(flight, id, EVENT_LAUNCH);
+        flight_tell_call(flight, id, EVENT_LAUNCH);
     flight_checkpoint(flight, 20, "seen", 4);
     flight_close(flight);
-    struct flight_reader *reader = open_reader(&folder);
+    struct flight_reader *reader = open_flight(&folder);
     const struct flight_info *info = flight_info(reader);
     assert_int_equal(info->first_id, 23);
     assert_int_equal(info->last_id, 30);
@@ -130,57 +77,21 @@ static void test_wrapped_ring(void **state)
     temp_folder_release(&folder);
 }
 
-/* Pages are made ready, and nothing in them changes: not what was written, nor what comes. The
- * pages that are ready cost their writers no fault. */
-static void test_prepared(void **state)
-{
-    (void)state;
-    enum { RECORDS = 64 }; /* eight pages */
-    struct temp_folder folder;
-    struct event found;
-    struct rusage before, after;
-    temp_folder_init(&folder);
-    struct flight *flight = create(&folder, RECORDS);
-    for (uint64_t id = 1; id <= 5; id++)
-        tell_call(flight, id, EVENT_LAUNCH);
-    flight_prepare(flight, 6, RECORDS - 6);
-    flight_prepare(flight, 40, RECORDS); /* to the end of the ring and on from its start */
-    flight_prepare(flight, 3, 0);
-    flight_prepare(flight, UINT64_MAX - 1, 8);
-    flight_prepare(flight, 1, RECORDS + 1); /* more than there are: nothing */
-    for (uint64_t id = 1; id <= 5; id++) {
-        assert_int_equal(flight_peek(flight, id, &found), FLIGHT_WHOLE);
-        struct event told = make_event(id, EVENT_LAUNCH, EVENT_END);
-        assert_memory_equal(&found, &told, sizeof(found));
-    }
-    assert_int_equal(flight_peek(flight, 6, &found), FLIGHT_ABSENT);
-    getrusage(RUSAGE_THREAD, &before);
-    for (uint64_t id = 6; id < 6 + RECORDS; id++)
-        tell_call(flight, id, EVENT_LAUNCH);
-    getrusage(RUSAGE_THREAD, &after);
-    /* Where the system can have pages ready at all: one or two are the reader's own. */
-    print_message("%ld faults for %d records\n", after.ru_minflt - before.ru_minflt, RECORDS);
-    for (uint64_t id = 6; id < 6 + RECORDS; id++)
-        assert_int_equal(flight_peek(flight, id, &found), FLIGHT_WHOLE);
-    flight_close(flight);
-    temp_folder_release(&folder);
-}
-
 /* The end of a call whose record was taken by a later event must not damage that event. */
 static void test_late_end(void **state)
 {
     (void)state;
     struct temp_folder folder;
     temp_folder_init(&folder);
-    struct flight *flight = create(&folder, 8);
+    struct flight *flight = create_flight(&folder, 8);
     struct event slow = make_event(1, EVENT_COPY_OUT, EVENT_BEGIN);
-    tell(flight, &slow);
+    flight_tell(flight, &slow);
     for (uint64_t id = 2; id <= 9; id++)
-        tell_call(flight, id, EVENT_LAUNCH);
+        flight_tell_call(flight, id, EVENT_LAUNCH);
     slow = make_event(1, EVENT_COPY_OUT, EVENT_END);
-    tell(flight, &slow);
+    flight_tell(flight, &slow);
     flight_close(flight);
-    struct flight_reader *reader = open_reader(&folder);
+    struct flight_reader *reader = open_flight(&folder);
     assert_int_equal(flight_info(reader)->damaged_count, 0);
     assert_int_equal(flight_info(reader)->dropped_count, 1);
     assert_int_equal(flight_info(reader)->last_id, 9);
@@ -194,16 +105,16 @@ static void test_known_at_the_end(void **state)
     (void)state;
     struct temp_folder folder;
     temp_folder_init(&folder);
-    struct flight *flight = create(&folder, 8);
+    struct flight *flight = create_flight(&folder, 8);
     struct event event = make_event(1, EVENT_BUFFER_CREATE, EVENT_BEGIN), found;
     event.access_count = 0;
-    tell(flight, &event);
+    flight_tell(flight, &event);
     struct event end = make_event(1, EVENT_BUFFER_CREATE, EVENT_END);
     end.access_count = 1;
     end.accesses[0] = (struct event_access){ .address = 0x5000, .bytes = 77, .buffer_index = 3 };
-    tell(flight, &end);
+    flight_tell(flight, &end);
     flight_close(flight);
-    struct flight_reader *reader = open_reader(&folder);
+    struct flight_reader *reader = open_flight(&folder);
     uint64_t next = 0;
     assert_int_equal(flight_info(reader)->damaged_count, 0);
     assert_true(flight_next(reader, &next, &found));
@@ -230,27 +141,27 @@ static void test_allocations(void **state)
     (void)state;
     struct temp_folder folder;
     temp_folder_init(&folder);
-    struct flight *flight = create(&folder, 64);
+    struct flight *flight = create_flight(&folder, 64);
     /* Four places: 1 and 2 are destroyed, so 5 and 6 take them; 7 finds none. */
     uint64_t id = 1;
     for (uint32_t index = 1; index <= 4; index++) {
         struct event event = buffer_event(id++, EVENT_BUFFER_CREATE, index, 1);
-        tell(flight, &event);
+        flight_tell(flight, &event);
     }
     for (uint32_t index = 1; index <= 2; index++) {
         struct event event = buffer_event(id++, EVENT_BUFFER_DESTROY, index, 1);
-        tell(flight, &event);
+        flight_tell(flight, &event);
     }
     for (uint32_t index = 5; index <= 7; index++) {
         struct event event = buffer_event(id++, EVENT_BUFFER_CREATE, index, 1);
-        tell(flight, &event);
+        flight_tell(flight, &event);
     }
     struct event graph_launch = make_event(id++, EVENT_LAUNCH, EVENT_END);
     graph_launch.launch.graph_id = 77;
-    tell(flight, &graph_launch);
+    flight_tell(flight, &graph_launch);
     flight_close(flight);
 
-    struct flight_reader *reader = open_reader(&folder);
+    struct flight_reader *reader = open_flight(&folder);
     assert_int_equal(flight_allocation_count(reader), 4);
     assert_int_equal(flight_info(reader)->dropped_count, 1);
     uint32_t seen = 0;
@@ -281,10 +192,10 @@ static void test_kill(void **state)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        struct flight *flight = create(&folder, 4096);
+        struct flight *flight = create_flight(&folder, 4096);
         crumb_enter(&flight_crumbs(flight)->streams[1], 99);
         for (uint64_t id = 1;; id++) {
-            tell_call(flight, id, EVENT_LAUNCH);
+            flight_tell_call(flight, id, EVENT_LAUNCH);
             if (id == 20000 && write(ready[1], "x", 1) != 1)
                 _exit(1);
         }
@@ -295,7 +206,7 @@ static void test_kill(void **state)
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
-    struct flight_reader *reader = open_reader(&folder);
+    struct flight_reader *reader = open_flight(&folder);
     const struct flight_info *info = flight_info(reader);
     assert_false(info->closed);
     assert_true(info->last_id >= 20000);
@@ -318,8 +229,8 @@ static void *write_many(void *argument)
 {
     struct writer *writer = argument;
     for (uint64_t i = 0; i < writer->count; i++)
-        tell_call(writer->flight, __atomic_add_fetch(writer->next_id, 1, __ATOMIC_RELAXED),
-                  EVENT_LAUNCH);
+        flight_tell_call(writer->flight, __atomic_add_fetch(writer->next_id, 1, __ATOMIC_RELAXED),
+                         EVENT_LAUNCH);
     return NULL;
 }
 
@@ -328,7 +239,7 @@ static void test_several_writers(void **state)
     (void)state;
     struct temp_folder folder;
     temp_folder_init(&folder);
-    struct flight *flight = create(&folder, 1024);
+    struct flight *flight = create_flight(&folder, 1024);
     uint64_t next_id = 0;
     struct writer writer = { flight, &next_id, 20000 };
     pthread_t threads[4];
@@ -340,72 +251,12 @@ static void test_several_writers(void **state)
     double seconds = (double)(clock_ns() - start_ns) / 1e9;
     print_message("%.2f million events a second\n", 80000 / seconds / 1e6);
     flight_close(flight);
-    struct flight_reader *reader = open_reader(&folder);
+    struct flight_reader *reader = open_flight(&folder);
     const struct flight_info *info = flight_info(reader);
     assert_int_equal(info->last_id, 80000);
     /* A writer pushed aside for a whole ring drops its event; none is torn. */
     assert_true(info->damaged_count <= info->dropped_count);
     flight_reader_close(reader);
-    temp_folder_release(&folder);
-}
-
-static void test_cannot_create(void **state)
-{
-    (void)state;
-    struct temp_folder folder;
-    temp_folder_init(&folder);
-    struct flight_options options = { 0 };
-    struct flight *flight;
-    struct error err;
-    assert_int_not_equal(flight_create("/nowhere/at/all", &options, &flight, &err), STATUS_OK);
-    check_contains("missing folder", err.text, "/nowhere/at/all");
-    /* No room: a limit on file size stands for a full disk. */
-    struct rlimit before, small = { 1 << 20, 1 << 20 };
-    getrlimit(RLIMIT_FSIZE, &before);
-    small.rlim_max = before.rlim_max;
-    signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &small);
-    enum status status = flight_create(temp_folder_path(&folder, "large").text, &options, &flight,
-                                       &err);
-    setrlimit(RLIMIT_FSIZE, &before);
-    assert_int_not_equal(status, STATUS_OK);
-    check_contains("no room", err.text, "cannot allocate");
-    assert_false(temp_folder_has(&folder, "large"));
-    temp_folder_release(&folder);
-}
-
-/* What is there under the name goes only if it is a flight file, an empty file or a link. */
-static void test_what_is_there(void **state)
-{
-    (void)state;
-    struct temp_folder folder;
-    temp_folder_init(&folder);
-    struct flight_options options = { .record_count = 16 };
-    struct flight *flight;
-    struct error err;
-    struct temp_path path = temp_folder_path(&folder, "flight");
-    temp_folder_write(&folder, "flight", "", 0);
-    for (int i = 0; i < 2; i++) { /* over an empty file, then over a flight file */
-        CHECK_OK(flight_create(path.text, &options, &flight, &err), &err);
-        flight_close(flight);
-    }
-    temp_folder_write(&folder, "other", "precious", 8);
-    assert_int_equal(unlink(path.text), 0);
-    assert_int_equal(symlink(temp_folder_path(&folder, "other").text, path.text), 0);
-    CHECK_OK(flight_create(path.text, &options, &flight, &err), &err);
-    flight_close(flight);
-    assert_int_equal(
-        flight_create(temp_folder_path(&folder, "other").text, &options, &flight, &err),
-        STATUS_EXISTS);
-    check_contains("another file", err.text, "older flight file, found another file");
-    struct text kept = { 0 };
-    temp_folder_read(&folder, "other", &kept);
-    assert_string_equal(text_get(&kept), "precious");
-    text_release(&kept);
-    assert_int_equal(mkfifo(temp_folder_path(&folder, "pipe").text, 0600), 0);
-    assert_int_equal(flight_create(temp_folder_path(&folder, "pipe").text, &options, &flight, &err),
-                     STATUS_EXISTS);
-    assert_true(temp_folder_has(&folder, "pipe"));
     temp_folder_release(&folder);
 }
 
@@ -433,36 +284,17 @@ static void test_fan(void **state)
     assert_int_equal(second, 34);
 }
 
-/* Whatever the umask: a recording holds a command line and addresses. */
-static void test_permissions(void **state)
-{
-    (void)state;
-    struct temp_folder folder;
-    struct stat info;
-    temp_folder_init(&folder);
-    mode_t old = umask(0);
-    flight_close(create(&folder, 4));
-    umask(old);
-    assert_int_equal(stat(temp_folder_path(&folder, "flight").text, &info), 0);
-    assert_int_equal(info.st_mode & 07777, 0600);
-    temp_folder_release(&folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_wrapped_ring),
-        cmocka_unit_test(test_prepared),
         cmocka_unit_test(test_late_end),
         cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_kill),
         cmocka_unit_test(test_several_writers),
-        cmocka_unit_test(test_cannot_create),
         cmocka_unit_test(test_known_at_the_end),
-        cmocka_unit_test(test_what_is_there),
         cmocka_unit_test(test_fan),
-        cmocka_unit_test(test_permissions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
