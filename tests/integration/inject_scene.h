@@ -160,7 +160,7 @@ static inline bool is_right(const struct scene *scene, int step, int layer)
 
 /* ---- Events --------------------------------------------------------------------------------- */
 
-static const struct event *event_by_id(struct recorder *recorder, uint64_t id)
+static inline const struct event *event_by_id(struct recorder *recorder, uint64_t id)
 {
     for (size_t i = 0, kept = recorder_kept(recorder); id && i < kept; i++)
         if (recorder->events[i].id == id)
@@ -176,7 +176,7 @@ static inline size_t count_kind(struct recorder *recorder, enum event_kind kind)
     return count;
 }
 
-static const struct event *first_refusal(struct recorder *recorder)
+static inline const struct event *first_refusal(struct recorder *recorder)
 {
     for (size_t i = 0, kept = recorder_kept(recorder); i < kept; i++)
         if (recorder->events[i].outcome == EVENT_REFUSED)
@@ -185,7 +185,8 @@ static const struct event *first_refusal(struct recorder *recorder)
 }
 
 /* An event of a kind with that cause, or NULL. */
-static const struct event *caused_by(struct recorder *recorder, enum event_kind kind, uint64_t id)
+static inline const struct event *caused_by(struct recorder *recorder, enum event_kind kind,
+                                            uint64_t id)
 {
     for (size_t i = 0, kept = recorder_kept(recorder); id && i < kept; i++)
         if (recorder->events[i].kind == kind && recorder->events[i].cause_id == id)
