@@ -84,7 +84,7 @@ file(GLOB cuda_trace_sources CONFIGURE_DEPENDS src/interpose/cuda/*.c)
 add_library(greta_test_trace_cuda STATIC ${cuda_trace_sources})
 target_link_libraries(greta_test_trace_cuda PUBLIC greta_interpose ${CMAKE_DL_LIBS}
                       PRIVATE greta_warnings)
-foreach(subject calls contexts memory graphs)
+foreach(subject calls contexts memory copies graphs)
     set(name interpose_cuda_${subject}_test)
     target_link_libraries(${name} PRIVATE greta_test_trace_cuda)
     set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
