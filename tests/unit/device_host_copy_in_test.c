@@ -1,42 +1,6 @@
 /* device_host_copy_in_test.c - copies in of more than a staging slot: filled by several threads,
  * queued in order, each chunk an event; slots belong to one copy at a time. */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include "device_fixture.h"
-
-#include <stdlib.h>
-#include <sys/mman.h>
-
-#define SLOT ((uint64_t)1 << 20) /* what shares of the work is at least half of it */
-
-static uint8_t *make_bytes(uint64_t count, uint32_t seed)
-{
-    uint8_t *bytes = malloc(count);
-    assert_non_null(bytes);
-    for (uint64_t i = 0; i < count; i++)
-        bytes[i] = (uint8_t)((i + seed) * 2654435761u >> 9);
-    return bytes;
-}
-
-static struct device_view make_view(struct fixture *fixture, uint64_t bytes)
-{
-    struct device_view view = { .dtype = DTYPE_I8, .shape = shape_make(1, &bytes) };
-    CHECK_OK(device_buffer_create(fixture->device, bytes, "target", DEVICE_HERE, &view.buffer,
-                                  &fixture->err),
-             &fixture->err);
-    return view;
-}
-
-static void check_bytes(struct fixture *fixture, const struct device_view *view,
-                        const uint8_t *wanted)
-{
-    uint64_t bytes = view->shape.dims[0];
-    uint8_t *found = malloc(bytes);
-    assert_non_null(found);
-    CHECK_OK(device_read(fixture->device, fixture->stream, view, found, DEVICE_HERE, &fixture->err),
-             &fixture->err);
-    assert_memory_equal(found, wanted, bytes);
-    free(found);
-}
+#include "device_copy_in.h"
 
 /* The chunks follow each other without a gap, all but the last as large as a slot; the first is the
  * cause of the rest. */
@@ -58,27 +22,6 @@ static void check_pieces(struct fixture *fixture, uint64_t bytes, uint64_t slot_
         first_id = first_id ? first_id : event->id;
     }
     assert_int_equal(told, bytes);
-}
-
-/* Bytes that somebody reads. */
-struct source {
-    const uint8_t *bytes;
-    uint64_t next;     /* what is asked for follows what was */
-    uint64_t fails_at; /* from here on nothing can be read */
-    uint32_t calls;
-};
-
-static enum status read_source(void *context, uint64_t at, void *target, uint64_t bytes,
-                               struct error *err)
-{
-    struct source *source = context;
-    source->calls++;
-    assert_int_equal(at, source->next);
-    source->next = at + bytes;
-    if (at + bytes > source->fails_at)
-        return error_set(err, STATUS_IO, "the disk is gone");
-    memcpy(target, source->bytes + at, bytes);
-    return STATUS_OK;
 }
 
 /* From memory, or by a reader: the same chunks, the same bytes. */
@@ -165,47 +108,6 @@ static void test_rows_apart(void **state)
     fixture_close(&fixture);
 }
 
-/* ---- Bytes that somebody reads -------------------------------------------------------------- */
-
-static void check_slots(struct fixture *fixture, const struct device_view *view, uint32_t slots);
-
-/* The caller gets the reader's error; all slots are there afterwards. */
-static void test_reader_fails(void **state)
-{
-    (void)state;
-    struct fixture fixture;
-    uint64_t count = 6 * SLOT;
-    fixture_open(&fixture,
-                 (struct device_options){ .staging_slot_count = 4, .staging_slot_bytes = SLOT });
-    struct device_view view = make_view(&fixture, count);
-    uint8_t *bytes = make_bytes(count, 3);
-    for (uint64_t good = 0; good <= 6; good++) {
-        struct source source = { .bytes = bytes, .fails_at = good * SLOT };
-        struct device_reader reader = { read_source, &source };
-        enum status status = device_copy_in_read(fixture.device, fixture.stream, &view, &reader,
-                                                 count, DEVICE_HERE, &fixture.err);
-        assert_int_equal(status, good < 6 ? STATUS_IO : STATUS_OK);
-        assert_int_equal(source.calls, good < 6 ? good + 1 : 6);
-        const struct event *last = recorder_last(&fixture.recorder, EVENT_COPY_IN);
-        assert_int_equal(last->outcome, status ? EVENT_FAILED : EVENT_DONE);
-        if (status)
-            check_contains("the message", fixture.err.text, "the disk is gone");
-        check_slots(&fixture, &view, 4);
-    }
-    check_bytes(&fixture, &view, bytes);
-    /* A copy that is refused is not read. */
-    struct source source = { .bytes = bytes, .fails_at = UINT64_MAX };
-    struct device_reader reader = { read_source, &source };
-    CHECK_FAILS(device_copy_in_read(fixture.device, fixture.stream, &view, &reader, count - 1,
-                                    DEVICE_HERE, &fixture.err),
-                STATUS_REFUSED, &fixture.err);
-    assert_int_equal(source.calls, 0);
-    free(bytes);
-    fixture_close(&fixture);
-}
-
-/* ---- Several threads ------------------------------------------------------------------------ */
-
 struct sender {
     struct fixture *fixture;
     struct device_stream stream;
@@ -267,85 +169,6 @@ static void test_senders_share_slots(void **state)
     }
 }
 
-/* ---- What goes wrong ------------------------------------------------------------------------ */
-
-/* Every slot is there afterwards: as many tickets are given out. */
-static void check_slots(struct fixture *fixture, const struct device_view *view, uint32_t slots)
-{
-    struct device_ticket tickets[16];
-    struct device_view some = *view;
-    some.shape.dims[0] = 16;
-    for (uint32_t i = 0; i < slots; i++)
-        CHECK_OK(device_copy_out(fixture->device, fixture->stream, &some, DEVICE_HERE, &tickets[i],
-                                 &fixture->err),
-                 &fixture->err);
-    CHECK_FAILS(device_copy_out(fixture->device, fixture->stream, &some, DEVICE_HERE, &tickets[0],
-                                &fixture->err),
-                STATUS_BUSY, &fixture->err);
-    uint8_t byte[16] = { 0 };
-    CHECK_FAILS(device_copy_in(fixture->device, fixture->stream, &some, byte, 16, DEVICE_HERE,
-                               &fixture->err),
-                STATUS_BUSY, &fixture->err);
-    for (uint32_t i = 0; i < slots; i++)
-        device_ticket_release(fixture->device, tickets[i], DEVICE_HERE);
-}
-
-/* Memory that ends before the copy does, as a mapped file that was cut. */
-static void test_unreadable(void **state)
-{
-    (void)state;
-    struct fixture fixture;
-    uint64_t count = 12 * SLOT;
-    fixture_open(&fixture, (struct device_options){ .staging_slot_count = 8 });
-    struct device_view view = make_view(&fixture, count);
-    uint8_t *bytes = mmap(NULL, count, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(bytes != MAP_FAILED);
-    assert_int_equal(mprotect(bytes + 6 * SLOT, SLOT, PROT_NONE), 0);
-    for (int i = 0; i < 3; i++) {
-        CHECK_FAILS(device_copy_in(fixture.device, fixture.stream, &view, bytes, count, DEVICE_HERE,
-                                   &fixture.err),
-                    STATUS_IO, &fixture.err);
-        check_contains("the message", fixture.err.text, "is their file still whole?");
-        const struct event *last = recorder_last(&fixture.recorder, EVENT_COPY_IN);
-        assert_int_equal(last->outcome, EVENT_FAILED);
-        check_slots(&fixture, &view, 8);
-    }
-    munmap(bytes, count);
-    bytes = make_bytes(count, 1);
-    CHECK_OK(device_copy_in(fixture.device, fixture.stream, &view, bytes, count, DEVICE_HERE,
-                            &fixture.err),
-             &fixture.err);
-    check_bytes(&fixture, &view, bytes);
-    free(bytes);
-    fixture_close(&fixture);
-}
-
-/* With all but one slot held by tickets a large copy goes through the one that is left. */
-static void test_tickets_hold_slots(void **state)
-{
-    (void)state;
-    struct fixture fixture;
-    uint64_t count = 4 * SLOT + 1;
-    struct device_ticket tickets[3];
-    fixture_open(&fixture, (struct device_options){ .staging_slot_count = 4 });
-    struct device_view view = make_view(&fixture, count), some = view;
-    some.shape.dims[0] = 16;
-    for (uint32_t i = 0; i < COUNT_OF(tickets); i++)
-        CHECK_OK(device_copy_out(fixture.device, fixture.stream, &some, DEVICE_HERE, &tickets[i],
-                                 &fixture.err),
-                 &fixture.err);
-    uint8_t *bytes = make_bytes(count, 5);
-    CHECK_OK(device_copy_in(fixture.device, fixture.stream, &view, bytes, count, DEVICE_HERE,
-                            &fixture.err),
-             &fixture.err);
-    for (uint32_t i = 0; i < COUNT_OF(tickets); i++)
-        device_ticket_release(fixture.device, tickets[i], DEVICE_HERE);
-    check_bytes(&fixture, &view, bytes);
-    check_slots(&fixture, &view, 4);
-    free(bytes);
-    fixture_close(&fixture);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,9 +176,6 @@ int main(void)
         cmocka_unit_test(test_large_slots),
         cmocka_unit_test(test_rows_apart),
         cmocka_unit_test(test_senders_share_slots),
-        cmocka_unit_test(test_reader_fails),
-        cmocka_unit_test(test_unreadable),
-        cmocka_unit_test(test_tickets_hold_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
