@@ -82,7 +82,7 @@ if(greta_kernel_count GREATER 0)
             # under AddressSanitizer: tests/cli generate on the same driver.)
             if(group STREQUAL "fake_gpu" AND
                ((GRETA_SANITIZE AND name MATCHES "^(gpu_strides|gpu_group|gpu_step|ops_matmul)_") OR
-                (GRETA_SANITIZE MATCHES "address" AND name MATCHES "^(engine_ahead|session|session_failure|session_prompt)_test$")))
+                (GRETA_SANITIZE MATCHES "address" AND name MATCHES "^(engine_ahead|session(_ahead|_failure|_prompt)?)_test$")))
                 set_tests_properties(${group}/${name} PROPERTIES LABELS long)
             endif()
             set_tests_properties(${group}/${name} PROPERTIES TIMEOUT ${greta_test_timeout})
@@ -109,7 +109,8 @@ if(greta_kernel_count GREATER 0)
     endfunction()
     foreach(name gpu_ops_test gpu_strides_test gpu_step_test gpu_group_test gpu_many_test gpu_many_rows_test
                  gpu_inspect_test gpu_limits_test gpu_engine_test engine_ahead_test engine_replay_test session_test
-                 session_failure_test session_prompt_test ops_matmul_test ops_layer_test device_lost_test analyze_devices_test)
+                 session_ahead_test session_failure_test session_prompt_test ops_matmul_test ops_layer_test
+                 device_lost_test analyze_devices_test)
         greta_gpu_test(${name} ${name})
     endforeach()
     # The same on an emulated GPU of another kind: the environment says of which.
@@ -139,8 +140,8 @@ if(greta_kernel_count GREATER 0)
                                  PROPERTIES LABELS long)
         endforeach()
         set_tests_properties(fake_hip/gpu_engine_test fake_hip/gpu_strides_test fake_hip/ops_matmul_test
-                             fake_hip/engine_ahead_test fake_hip/session_test fake_hip/session_failure_test
-                             fake_hip/session_prompt_test fake_gpu/gpu_many_rows_older_test
+                             fake_hip/engine_ahead_test fake_hip/session_test fake_hip/session_ahead_test
+                             fake_hip/session_failure_test fake_hip/session_prompt_test fake_gpu/gpu_many_rows_older_test
                              PROPERTIES LABELS long)
     endif()
     foreach(fault wild-pointer memory-vanished overrun)

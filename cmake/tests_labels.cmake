@@ -10,7 +10,7 @@ set(untrusted_tests
     "unit/base_(bytes|compress|lines|mapfile|symbols|text)_test"
     "unit/tensor_(npy|shape)_test"
     "unit/(event|gguf|interpose|model|tokenizer)_.*"
-    "unit/(analyze_foreign|analyze_foreign_fault|analyze_foreign_leak|analyze_save|analyze_unseen_order|campaign_archive|campaign_files|campaign_matrix|convert_quantize)_test"
+    "unit/(analyze_foreign(_fault|_leak)?|analyze_save|analyze_unseen_order|campaign_archive|campaign_files|campaign_matrix|convert_quantize)_test"
     "unit/(device_gpu_log|evaluate_recording|report_json|report_sarif|report_summary|tap_folder)_test"
     "fuzz/.*"
     "cli/(absurd_models|flight|inspect|quantize|tokenize)_test")
@@ -27,7 +27,7 @@ set(full_tests
 # These begin first, so that none of them is what a core waits for at the end.
 set(slow_tests
     "cli/(audit|audit_archive|audit_compare|audit_ends|audit_transfers|eval|gpu_limits|trace)_test"
-    "fake_gpu/(engine_ahead|gpu_engine|gpu_many|gpu_many_older|ops_matmul)_test"
+    "fake_gpu/(engine_ahead|session_ahead|gpu_engine|gpu_many|gpu_many_older|ops_matmul)_test"
     "source/kernel_metadata")
 
 list(JOIN untrusted_tests "|" untrusted_tests)

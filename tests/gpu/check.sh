@@ -105,6 +105,7 @@ run_test limits gpu_limits_test
 run_test models gpu_engine_test
 run_test models-8b-width gpu_engine_test llama3-8b
 run_test ahead engine_ahead_test
+run_test ahead-session session_ahead_test
 run_test replays engine_replay_test
 
 wanted same-text && {

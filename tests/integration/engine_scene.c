@@ -5,6 +5,9 @@
 
 #include "device/host/host.h"
 
+#include <math.h>
+#include <stdio.h>
+
 struct model_shape scene_shape(enum model_arch arch)
 {
     struct model_shape shape = *model_shape_find("tiny");
@@ -62,4 +65,26 @@ void scene_end(struct scene *scene)
 {
     gguf_close(scene->file);
     temp_folder_release(&scene->folder);
+}
+
+void scene_poke(struct scene *scene, uint64_t at, const void *bytes, size_t count)
+{
+    struct temp_path path = temp_folder_path(&scene->folder, "model.gguf");
+    gguf_close(scene->file);
+    FILE *file = fopen(path.text, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+    CHECK_OK(gguf_open(path.text, &scene->file, &scene->err), &scene->err);
+    model_check(scene->file, NULL, &scene->report);
+}
+
+void scene_poke_nan(struct scene *scene, const char *name, uint32_t id)
+{
+    const struct gguf_tensor *table = gguf_tensor_find(scene->file, name);
+    float value = NAN;
+    assert_non_null(table);
+    uint64_t row_bytes = table->bytes / scene->report.config.vocab_size;
+    scene_poke(scene, table->offset_bytes + id * row_bytes, &value, sizeof(value));
 }

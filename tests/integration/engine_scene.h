@@ -23,6 +23,13 @@ struct model_shape scene_shape(enum model_arch arch);
 void scene_write(struct scene *scene, const struct model_shape *shape, enum convert_type type);
 void scene_end(struct scene *scene);
 
+/* Writes into the model's file and reads it again, before there is an engine. */
+void scene_poke(struct scene *scene, uint64_t at, const void *bytes, size_t count);
+
+/* In token_embd.weight: makes the logits of a token and of all tokens after it NaN; in
+ * output.weight: the token's own logit, always. */
+void scene_poke_nan(struct scene *scene, const char *name, uint32_t id);
+
 /* An engine on the host device, with guards and poison; scene_stop closes it and checks that
  * nothing is left on the device. */
 void scene_start(struct scene *scene, enum cpu_path path, uint32_t threads,

@@ -60,25 +60,6 @@ static void test_refusals(void **state)
     stage_end(&stage);
 }
 
-/* Writes into the model's file: a token after which logits are NaN. */
-static void poke_nan(struct stage *stage, uint32_t id)
-{
-    struct scene *scene = &stage->scene;
-    const struct gguf_tensor *table = gguf_tensor_find(scene->file, "token_embd.weight");
-    struct temp_path path = temp_folder_path(&scene->folder, "model.gguf");
-    float value = NAN;
-    assert_non_null(table);
-    uint64_t at = table->offset_bytes + id * (table->bytes / VOCABULARY);
-    gguf_close(scene->file);
-    FILE *file = fopen(path.text, "r+b");
-    assert_non_null(file);
-    assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
-    assert_int_equal(fwrite(&value, sizeof(value), 1, file), 1);
-    assert_int_equal(fclose(file), 0);
-    CHECK_OK(gguf_open(path.text, &scene->file, &scene->err), &scene->err);
-    model_check(scene->file, NULL, &scene->report);
-}
-
 /* Logits that are not finite end the request whose they are, and say why; the others go on. */
 static void test_one_fails(void **state)
 {
@@ -90,7 +71,7 @@ static void test_one_fails(void **state)
     struct written alone[2];
     struct stage stage;
     stage_write_model(&stage);
-    poke_nan(&stage, 8); /* in the prompt of request 2 */
+    scene_poke_nan(&stage.scene, "token_embd.weight", 8); /* in the prompt of request 2 */
     stage_open(&stage, &options);
     write_alone(&stage, requests, 2, alone);
     stage_open_session(&stage, NULL);
