@@ -1,59 +1,9 @@
 /* evaluate_test.c - perplexity, bits per byte and divergences of small models against the same
- * worked out from float64 logits; the same result however the work is cut; bases that do not fit.
- */
-#include "test.h"
-
-#include "convert/convert.h"
-#include "device/host/host.h"
-#include "evaluate/evaluate.h"
-#include "reference_model.h"
-#include "temp_folder.h"
+ * worked out from float64 logits; the same result however the work is cut. */
+#include "evaluate_scene.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define VOCAB 320u
-#define CONTEXT 16u
-#define SCORED 7u /* tokens 9 to 15 */
-#define CHUNKS 3u
-#define TOKENS (CHUNKS * CONTEXT + 5u) /* what is left over is not used */
-
-/* A model in a file, its tokenizer, a text, and what the reference says about it. */
-struct scene {
-    struct temp_folder folder;
-    struct gguf_file *file;
-    struct model_report report;
-    struct tokenizer *tokenizer;
-    struct device *device;
-    struct ops ops;
-    struct engine *engine;
-    uint32_t ids[TOKENS];
-    double logits[CHUNKS][CONTEXT][VOCAB]; /* of the reference */
-    struct error err;
-};
-
-static void scene_begin(struct scene *scene, enum model_arch arch, enum convert_type type)
-{
-    struct model_shape shape = *model_shape_find("tiny");
-    shape.arch = arch;
-    shape.block_count = 2;
-    shape.feed_forward_length = 512;
-    shape.vocab_size = VOCAB;
-    shape.context_length = 64;
-    *scene = (struct scene){ 0 };
-    temp_folder_init(&scene->folder);
-    struct temp_path path = temp_folder_path(&scene->folder, "model.gguf");
-    struct convert_synth request = { .shape = shape, .type = type, .seed = 9, .path = path.text };
-    uint64_t bytes;
-    CHECK_OK(convert_synth(&request, NULL, &bytes, &scene->err), &scene->err);
-    CHECK_OK(gguf_open(path.text, &scene->file, &scene->err), &scene->err);
-    model_check(scene->file, NULL, &scene->report);
-    assert_false(model_report_refuses(&scene->report, false));
-    CHECK_OK(tokenizer_create(scene->file, &scene->tokenizer, &scene->err), &scene->err);
-    for (uint32_t i = 0, id = 5; i < TOKENS; i++)
-        scene->ids[i] = (id = (id * 1103515245u + 12345u) & 0x7FFFFFFFu) % VOCAB;
-}
 
 static void scene_refer(struct scene *scene)
 {
@@ -66,43 +16,6 @@ static void scene_refer(struct scene *scene)
         reference_logits(scene->file, &scene->report.config, NULL, ids, CONTEXT,
                          scene->logits[chunk][0]);
     }
-}
-
-static void scene_start(struct scene *scene, uint32_t threads, uint32_t batch, uint32_t rows)
-{
-    struct device_options device_options = { .guards = true,
-                                             .poison = true,
-                                             .thread_count = threads };
-    struct engine_options options = {
-        .context = CONTEXT, .batch_limit = batch, .logits_limit = rows, .kv_dtype = DTYPE_F32
-    };
-    CHECK_OK(host_device_open(&device_options, &scene->device, &scene->err), &scene->err);
-    CHECK_OK(ops_load(&scene->ops, scene->device, CPU_PATH_COUNT, &scene->err), &scene->err);
-    CHECK_OK(engine_open(&scene->ops, scene->file, &scene->report, &options, &scene->engine,
-                         &scene->err),
-             &scene->err);
-}
-
-static void scene_stop(struct scene *scene)
-{
-    engine_close(scene->engine);
-    device_close(scene->device);
-}
-
-static void scene_end(struct scene *scene)
-{
-    tokenizer_destroy(scene->tokenizer);
-    gguf_close(scene->file);
-    temp_folder_release(&scene->folder);
-}
-
-static struct evaluate_result scene_run(struct scene *scene, const struct evaluate_options *options)
-{
-    struct evaluate_result result;
-    CHECK_OK(evaluate_run(scene->engine, scene->tokenizer, scene->ids, TOKENS, options, &result,
-                          &scene->err),
-             &scene->err);
-    return result;
 }
 
 static void check_near(const char *what, double found, double wanted, double tolerance)
@@ -121,8 +34,6 @@ static double log_probability(const struct scene *scene, unsigned chunk, unsigne
         sum += exp(row[i] - row[id]);
     return -log(sum);
 }
-
-/* ---- Tests ---------------------------------------------------------------------------------- */
 
 static void check_against_reference(enum model_arch arch)
 {
@@ -284,91 +195,12 @@ static void test_divergence(void **state)
     free(other);
 }
 
-static bool stop_at_once(void *context, uint64_t done, uint64_t total)
-{
-    *(uint64_t *)context = total;
-    return done < 1;
-}
-
-static void test_refusals(void **state)
-{
-    (void)state;
-    struct scene *scene = malloc(sizeof(*scene));
-    assert_non_null(scene);
-    scene_begin(scene, MODEL_ARCH_LLAMA, CONVERT_Q8_0);
-    scene_start(scene, 1, 0, SCORED);
-    struct temp_path path = temp_folder_path(&scene->folder, "logits");
-    struct evaluate_options options = { .context = CONTEXT,
-                                        .chunk_limit = 2,
-                                        .save_path = path.text };
-    struct evaluate_result result = scene_run(scene, &options);
-    assert_int_equal(result.chunk_count, 2);
-
-    /* Interrupted: nothing is left under the name, nor next to it. */
-    uint64_t total = 0;
-    struct progress progress = { stop_at_once, &total };
-    struct temp_path other = temp_folder_path(&scene->folder, "other");
-    options = (struct evaluate_options){ .context = CONTEXT,
-                                         .save_path = other.text,
-                                         .progress = &progress };
-    CHECK_FAILS(evaluate_run(scene->engine, scene->tokenizer, scene->ids, TOKENS, &options, &result,
-                             &scene->err),
-                STATUS_INTERRUPTED, &scene->err);
-    assert_int_equal(total, CHUNKS);
-    assert_int_equal(temp_folder_count(&scene->folder), 2);
-
-    options = (struct evaluate_options){ .context = CONTEXT };
-    CHECK_FAILS(evaluate_run(scene->engine, scene->tokenizer, scene->ids, CONTEXT - 1, &options,
-                             &result, &scene->err),
-                STATUS_USAGE, &scene->err);
-    check_contains("short", scene->err.text, "at least a chunk of 16 tokens, found 15");
-
-    CHECK_OK(evaluate_recording_open(path.text, &options.base, &scene->err), &scene->err);
-    CHECK_FAILS(evaluate_run(scene->engine, scene->tokenizer, scene->ids, TOKENS, &options, &result,
-                             &scene->err),
-                STATUS_USAGE, &scene->err);
-    check_contains("chunks", scene->err.text, "3 chunks as the text's, found 2");
-    options.chunk_limit = 2;
-    scene_run(scene, &options);
-    scene->ids[CONTEXT + 3] ^= 1;
-    CHECK_FAILS(evaluate_run(scene->engine, scene->tokenizer, scene->ids, TOKENS, &options, &result,
-                             &scene->err),
-                STATUS_USAGE, &scene->err);
-    check_contains("tokens", scene->err.text, "the tokens of this text, found others");
-    scene->ids[CONTEXT + 3] ^= 1;
-    options.context = CONTEXT - 1;
-    CHECK_FAILS(evaluate_run(scene->engine, scene->tokenizer, scene->ids, TOKENS, &options, &result,
-                             &scene->err),
-                STATUS_USAGE, &scene->err);
-    check_contains("context", scene->err.text, "chunks of 15 tokens, found 16");
-    evaluate_recording_close(options.base);
-
-    /* A base with a logit that is not a number, in the last row. */
-    struct text bytes;
-    text_init(&bytes);
-    temp_folder_read(&scene->folder, "logits", &bytes);
-    memset(bytes.bytes + bytes.length - 8, 0xFF, 4);
-    temp_folder_write(&scene->folder, "logits", bytes.bytes, bytes.length);
-    text_release(&bytes);
-    options = (struct evaluate_options){ .context = CONTEXT, .chunk_limit = 2 };
-    CHECK_OK(evaluate_recording_open(path.text, &options.base, &scene->err), &scene->err);
-    CHECK_FAILS(evaluate_run(scene->engine, scene->tokenizer, scene->ids, TOKENS, &options, &result,
-                             &scene->err),
-                STATUS_REFUSED, &scene->err);
-    check_contains("NaN", scene->err.text, "scored token 13");
-    evaluate_recording_close(options.base);
-    scene_stop(scene);
-    scene_end(scene);
-    free(scene);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_reference),
         cmocka_unit_test(test_same_however_cut),
         cmocka_unit_test(test_divergence),
-        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
