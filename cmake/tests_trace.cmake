@@ -32,14 +32,20 @@ if(NOT GRETA_SANITIZE AND NOT GRETA_FUZZ)
         target_link_libraries(greta_fake_hip_${version} PRIVATE greta_warnings)
     endforeach()
     target_compile_definitions(greta_fake_hip_old PRIVATE FAKE_HIP_OLD)
-    add_executable(hip_calls_test tests/fake_trace/hip_calls_test.c)
-    target_include_directories(hip_calls_test PRIVATE src tests/fake_trace)
-    target_link_libraries(hip_calls_test PRIVATE greta_fake_hip_now greta_event greta_test_support
-                          greta_warnings)
-    add_dependencies(hip_calls_test greta_fake_hip_old greta_trace_hip)
-    foreach(version now old)
-        add_test(NAME trace/hip_calls_${version} COMMAND hip_calls_test ${version})
-        set_tests_properties(trace/hip_calls_${version} PROPERTIES TIMEOUT 60 ENVIRONMENT
+    foreach(name hip_calls_test hip_work_test)
+        add_executable(${name} tests/fake_trace/${name}.c)
+        target_include_directories(${name} PRIVATE src tests/fake_trace)
+        target_link_libraries(${name} PRIVATE greta_fake_hip_now greta_event greta_test_support
+                              greta_warnings)
+        add_dependencies(${name} greta_fake_hip_old greta_trace_hip)
+    endforeach()
+    foreach(row "hip_calls_now;hip_calls_test;now" "hip_calls_old;hip_calls_test;old"
+                "hip_work_now;hip_work_test;now")
+        list(GET row 0 name)
+        list(GET row 1 program)
+        list(GET row 2 version)
+        add_test(NAME trace/${name} COMMAND ${program} ${version})
+        set_tests_properties(trace/${name} PROPERTIES TIMEOUT 60 ENVIRONMENT
             "LD_PRELOAD=$<TARGET_FILE:greta_trace_hip>;LD_LIBRARY_PATH=$<TARGET_FILE_DIR:greta_fake_hip_${version}>")
     endforeach()
 endif()
