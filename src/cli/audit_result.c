@@ -118,9 +118,10 @@ json_t *audit_result_json(const struct audit_result *result)
     json_t *findings = json_array();
     for (size_t i = 0; findings && i < analysis->finding_count; i++)
         json_array_append_new(findings, finding_json(analysis, i));
-    return json_pack(
-        "{s:s, s:o, s:I, s:I, s:I, s:o}", "level", audit_level_name(result->level), "recording",
-        text_json(result->recording), "events", (json_int_t)analysis->event_count, "not_analysed",
-        (json_int_t)unseen_events(analysis), "finding_count",
-        (json_int_t)(analysis->finding_count + analysis->findings_dropped), "findings", findings);
+    return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o}", "level", audit_level_name(result->level),
+                     "recording", text_json(result->recording), "events",
+                     (json_int_t)analysis->event_count, "not_analysed",
+                     (json_int_t)unseen_events(analysis), "finding_count",
+                     (json_int_t)analysis->finding_count + (json_int_t)analysis->findings_dropped,
+                     "findings", findings);
 }

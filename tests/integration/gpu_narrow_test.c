@@ -7,6 +7,7 @@
  * Its own program is the worker: a faulted context cannot be used again in its process. */
 #include "test.h"
 
+#include "campaign/identity.h"
 #include "campaign/narrow.h"
 #include "campaign/self_test.h"
 
@@ -63,11 +64,10 @@ static void open_scene(struct scene *scene)
 
 static void close_scene(struct scene *scene)
 {
-    char command[128];
-    snprintf(command, sizeof(command), "rm -r %s", scene->folder);
     narrowing_release(&scene->narrowing);
     analyzer_destroy(scene->analyzer);
-    assert_int_equal(system(command), 0);
+    temporary_close(scene->folder);
+    assert_int_equal(access(scene->folder, F_OK), -1);
 }
 
 static void narrow_with(struct scene *scene, const char *inject)

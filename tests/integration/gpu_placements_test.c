@@ -245,7 +245,7 @@ static int run_child(const struct placement *place, const char *flight_path, boo
     struct flight_options recording = { .record_count = 4096, .command = "placement" };
     struct flight *flight;
     struct inject_plan plan;
-    struct inject *inject;
+    struct inject *inject = NULL; /* until one is installed */
     struct error err = { 0 };
     enum status status = flight_create(flight_path, &recording, &flight, &err);
     if (status)
@@ -267,7 +267,7 @@ static int run_child(const struct placement *place, const char *flight_path, boo
         status = ops_load(&stage.ops, stage.device, CPU_PATH_COUNT, &err);
     if (!status)
         status = run_stage(&stage, &err);
-    bool planted = stage.device && inject_record(inject)->planted;
+    bool planted = inject && inject_record(inject)->planted;
     printf("%s\n", status ? err.text : "no error");
     fflush(stdout);
     device_close(stage.device);

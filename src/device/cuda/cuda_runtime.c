@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Dependent launches, which the kernels are written for, came with this version. */
 #define DRIVER_MINIMUM 12000
@@ -128,11 +129,13 @@ static int ask_pointer(void *self, uint64_t address, struct gpu_pointer *ret_poi
 static bool code_fits(void *self, const struct device_gpu_code *code)
 {
     const struct runtime *cuda = self;
-    int here = attribute(cuda, CUDA_MAJOR) * 10 + attribute(cuda, CUDA_MINOR), made_for = 0;
-    int length = 0;
-    if (sscanf(code->chip, "sm_%d%n", &made_for, &length) != 1)
+    int here = attribute(cuda, CUDA_MAJOR) * 10 + attribute(cuda, CUDA_MINOR);
+    static const char prefix[] = "sm_";
+    if (strncmp(code->chip, prefix, sizeof(prefix) - 1) != 0)
         return false;
-    return code->chip[length] ? here == made_for : here >= made_for;
+    char *suffix;
+    long made_for = strtol(code->chip + sizeof(prefix) - 1, &suffix, 10);
+    return *suffix ? here == made_for : here >= made_for;
 }
 
 /* A processor changes how much of its cache is shared memory only when it is idle. Kernels that all

@@ -53,8 +53,8 @@ static uint32_t join_attention(const struct device_gpu_request *requests,
                               1u << ATTENTION_STARTS | 1u << ATTENTION_POSITIONS |
                               1u << ATTENTION_STEP_SLOTS | 1u << ATTENTION_STEP_TABLE;
     steps[0].params_of = 2;
-    for (uint8_t i = 0; i < ATTENTION_OPERAND_COUNT; i++)
-        steps[0].operands[i] = attention + i;
+    for (uint32_t i = 0; i < ATTENTION_OPERAND_COUNT; i++)
+        steps[0].operands[i] = (uint8_t)(attention + i);
     steps[0].operands[ATTENTION_STEP_K] = append + KV_APPEND_K;
     steps[0].operands[ATTENTION_STEP_V] = append + KV_APPEND_V;
     steps[0].operands[ATTENTION_STEP_SLOTS] = append + KV_APPEND_SLOTS;

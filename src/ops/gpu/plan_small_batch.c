@@ -44,9 +44,9 @@ static struct few_cut cut_few(const struct device_gpu_chip *chip, const struct f
     cut.members = divide_up(all, cut.shares);
     cut.slots = FEW_WARPS_MOST / cut.members;
     cut.ranges = chip->processor_count / cut.shares;
-    cut.ranges = cut.ranges < 1 ? 1 : cut.ranges;
     uint64_t most = divide_up(set->groups, cut.slots);
     cut.ranges = most < cut.ranges ? most : cut.ranges;
+    cut.ranges = cut.ranges < 1 ? 1 : cut.ranges;
     cut.cost = divide_up(divide_up(set->groups, cut.ranges), cut.slots) * blocks;
     return cut;
 }
@@ -92,7 +92,7 @@ static bool collect_set(const struct device_gpu_request *request, const struct g
         set.first = part;
     }
     *ret_set = set;
-    return true;
+    return set.k > 0 && set.groups > 0;
 }
 
 static bool plan_set(const struct device_gpu_request *request, const struct group_places *places,
