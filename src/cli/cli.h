@@ -175,6 +175,11 @@ MUST_CHECK enum status cli_parse(const struct cli_command *command, int argument
 /* Copies name number `index` of an option's names; false when there are no more. */
 bool cli_option_name(const struct cli_option *option, size_t index, char *name, size_t name_bytes);
 
+/* Does the option's target differ from its default? The same text at another address counts as
+ * different: it was given. */
+bool cli_option_changed(const struct cli_option *option, const void *settings,
+                        const void *defaults);
+
 /* The word of a space-separated list that is nearest to `word`, if it is near enough; otherwise
  * NULL. The result is copied to buffer. */
 const char *cli_nearest(const char *word, const char *list, char *buffer, size_t buffer_bytes);

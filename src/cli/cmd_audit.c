@@ -17,7 +17,7 @@ struct settings {
     uint64_t seed;
     uint32_t copies, repeats, hang_limit;
     bool locked, json, self_test, transfers, no_self_test, no_interventions, no_search;
-    struct audit_archive_settings archive;
+    struct audit_archive_settings archive; /* the last field: see check_archive_flags */
 };
 
 static const struct settings defaults = { .matrix = CAMPAIGN_MATRIX_DEFAULT,
@@ -204,15 +204,20 @@ static enum status fill_options(const struct cli_invocation *invocation, struct 
  * --artifacts, --json and the flags of prune. */
 static enum status check_archive_flags(const struct settings *settings, struct error *err)
 {
-    struct settings rest = *settings;
-    rest.artifacts = defaults.artifacts;
-    rest.json = defaults.json;
-    rest.archive = defaults.archive;
-    if (memcmp(&rest, &defaults, sizeof(rest)) == 0)
-        return STATUS_OK;
-    return error_set(err, STATUS_USAGE,
-                     "list, show and prune: expected --artifacts, --json, --keep, --older, "
-                     "--unfinished or --dry-run, found a flag for running an audit");
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
+        const struct cli_option *option = &options[i];
+        bool is_theirs = option->offset == AT(artifacts) || option->offset == AT(json) ||
+                         option->offset >= AT(archive);
+        if (is_theirs || !cli_option_changed(option, settings, &defaults))
+            continue;
+        char name[32] = "";
+        cli_option_name(option, 0, name, sizeof(name));
+        return error_set(err, STATUS_USAGE,
+                         "list, show and prune: expected --artifacts, --json, --keep, --older, "
+                         "--unfinished or --dry-run, found %s, a flag for running an audit",
+                         name);
+    }
+    return STATUS_OK;
 }
 
 static enum cli_exit run_archive(const struct cli_invocation *invocation)

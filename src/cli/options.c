@@ -218,6 +218,21 @@ static enum status store(const struct cli_option *option, const char *name, cons
     return STATUS_OK;
 }
 
+bool cli_option_changed(const struct cli_option *option, const void *settings, const void *defaults)
+{
+    static const size_t value_bytes[] = {
+        [CLI_FLAG] = sizeof(bool),
+        [CLI_TEXT] = sizeof(const char *),
+        [CLI_U32] = sizeof(uint32_t),
+        [CLI_U64] = sizeof(uint64_t),
+        [CLI_I32] = sizeof(int32_t),
+        [CLI_F32] = sizeof(float),
+        [CLI_TEXT_LIST] = sizeof(struct cli_text_list),
+    };
+    return memcmp((const char *)settings + option->offset, (const char *)defaults + option->offset,
+                  value_bytes[option->kind]) != 0;
+}
+
 /* ---- The whole line ------------------------------------------------------------------------- */
 
 static const struct cli_option *find_option(const struct cli_option *options, size_t count,

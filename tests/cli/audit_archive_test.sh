@@ -20,7 +20,7 @@ expect_one_line_error "expected --keep N, --older DAYS or --unfinished"
 expect_exit 2 "$GRETA" audit list --keep 3
 expect_one_line_error "are for prune"
 expect_exit 2 "$GRETA" audit list --matrix B:audit:1
-expect_one_line_error "found a flag for running an audit"
+expect_one_line_error "found --matrix, a flag for running an audit"
 expect_exit 2 "$GRETA" audit list something
 expect_exit 2 "$GRETA" audit show one two
 expect_one_line_error "'two'"
