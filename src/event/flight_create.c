@@ -28,29 +28,15 @@ static void fill_header(struct flight_header *header, const struct flight_option
 {
     struct timespec wall;
     clock_gettime(CLOCK_REALTIME, &wall);
-    *header = (struct flight_header){
-        .version = FLIGHT_VERSION,
-        .header_bytes = FLIGHT_HEADER_BYTES,
-        .record_bytes = sizeof(struct flight_record),
-        .event_bytes = sizeof(struct event),
-        .allocation_bytes = sizeof(struct flight_entry),
-        .checkpoint_bytes = sizeof(struct flight_checkpoint_slot),
-        .record_count = options->record_count,
-        .allocation_count = options->allocation_count,
-        .graph_record_count = options->graph_record_count,
-        .call_tables = options->call_tables ? 1 : 0,
-        .device_count = options->device_count,
-        .crumb_offset = plan->crumb_offset,
-        .checkpoint_offset = plan->checkpoint_offset,
-        .allocation_offset = plan->allocation_offset,
-        .graph_offset = plan->graph_offset,
-        .ring_offset = plan->ring_offset,
-        .file_bytes = plan->file_bytes,
-        .pid = (uint64_t)getpid(),
-        .start_wall_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec,
-        .start_clock_ns = clock_ns(),
-    };
-    memcpy(header->magic, FLIGHT_MAGIC, sizeof(header->magic));
+    *header = flight_header_of(plan);
+    header->record_count = options->record_count;
+    header->allocation_count = options->allocation_count;
+    header->graph_record_count = options->graph_record_count;
+    header->call_tables = options->call_tables ? 1 : 0;
+    header->device_count = options->device_count;
+    header->pid = (uint64_t)getpid();
+    header->start_wall_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+    header->start_clock_ns = clock_ns();
     event_set_text(header->device, sizeof(header->device), options->device ? options->device : "");
     event_set_text(header->command, sizeof(header->command),
                    options->command ? options->command : "");

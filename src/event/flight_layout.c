@@ -1,6 +1,7 @@
 /* flight_layout.c - sizes and checksums of a flight file. */
 #include "event/flight_layout.h"
 
+#include <string.h>
 #include <xxhash.h>
 
 static uint64_t next_page(uint64_t offset)
@@ -32,6 +33,26 @@ struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_cou
     plan.file_bytes = next_page(plan.ring_offset +
                                 (uint64_t)record_count * sizeof(struct flight_record));
     return plan;
+}
+
+struct flight_header flight_header_of(const struct flight_plan *plan)
+{
+    struct flight_header header = {
+        .version = FLIGHT_VERSION,
+        .header_bytes = FLIGHT_HEADER_BYTES,
+        .record_bytes = sizeof(struct flight_record),
+        .event_bytes = sizeof(struct event),
+        .allocation_bytes = sizeof(struct flight_entry),
+        .checkpoint_bytes = sizeof(struct flight_checkpoint_slot),
+        .crumb_offset = plan->crumb_offset,
+        .checkpoint_offset = plan->checkpoint_offset,
+        .allocation_offset = plan->allocation_offset,
+        .graph_offset = plan->graph_offset,
+        .ring_offset = plan->ring_offset,
+        .file_bytes = plan->file_bytes,
+    };
+    memcpy(header.magic, FLIGHT_MAGIC, sizeof(header.magic));
+    return header;
 }
 
 /* Never 0, which means "nothing here". */

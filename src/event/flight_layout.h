@@ -114,6 +114,10 @@ struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_cou
                                   uint32_t graph_record_count, bool call_tables,
                                   uint32_t device_count);
 
+/* A header of the current version: magic, sizes and offsets. Counts, process, times, names and the
+ * checksum are the caller's to fill. */
+struct flight_header flight_header_of(const struct flight_plan *plan);
+
 /* The writer: file, and what stands where in it. */
 struct flight {
     uint8_t *data; /* the mapping */

@@ -125,27 +125,15 @@ static void convert_header(const struct conversion *conversion)
 {
     const struct old_header *old = &conversion->header;
     const struct flight_plan *plan = &conversion->plan;
-    struct flight_header header = { .version = FLIGHT_VERSION,
-                                    .header_bytes = FLIGHT_HEADER_BYTES,
-                                    .record_bytes = sizeof(struct flight_record),
-                                    .event_bytes = sizeof(struct event),
-                                    .allocation_bytes = sizeof(struct flight_entry),
-                                    .checkpoint_bytes = sizeof(struct flight_checkpoint_slot),
-                                    .record_count = old->record_count,
-                                    .allocation_count = old->allocation_count,
-                                    .graph_record_count = old->graph_record_count,
-                                    .call_tables = old->call_tables,
-                                    .device_count = 1,
-                                    .crumb_offset = plan->crumb_offset,
-                                    .checkpoint_offset = plan->checkpoint_offset,
-                                    .allocation_offset = plan->allocation_offset,
-                                    .graph_offset = plan->graph_offset,
-                                    .ring_offset = plan->ring_offset,
-                                    .file_bytes = plan->file_bytes,
-                                    .pid = old->pid,
-                                    .start_wall_ns = old->start_wall_ns,
-                                    .start_clock_ns = old->start_clock_ns };
-    memcpy(header.magic, FLIGHT_MAGIC, sizeof(header.magic));
+    struct flight_header header = flight_header_of(plan);
+    header.record_count = old->record_count;
+    header.allocation_count = old->allocation_count;
+    header.graph_record_count = old->graph_record_count;
+    header.call_tables = old->call_tables;
+    header.device_count = 1;
+    header.pid = old->pid;
+    header.start_wall_ns = old->start_wall_ns;
+    header.start_clock_ns = old->start_clock_ns;
     memcpy(header.device, old->device, sizeof(header.device));
     memcpy(header.command, old->command, sizeof(header.command));
     header.checksum = flight_header_checksum(&header);
