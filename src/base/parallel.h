@@ -1,6 +1,6 @@
 /* parallel.h - work that is cut into independent parts and done by several threads.
  *
- * Meant for bulk work of milliseconds and more (quantising, hashing): threads are started and
+ * Meant for bulk work of milliseconds and more (quantizing, hashing): threads are started and
  * joined in the call. Parts are taken in order, one at a time, so uneven parts and a busy core cost
  * little. Results must not depend on which thread did which part. */
 #ifndef GRETA_BASE_PARALLEL_H

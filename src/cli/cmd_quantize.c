@@ -39,7 +39,7 @@ static enum status report(const struct settings *settings, const char *path,
     emit_bytes(emit, "output_bytes", result->output_bytes);
     emit_count(emit, "converted", result->converted_count);
     emit_count(emit, "copied", result->copied_count);
-    emit_count(emit, "requantised", result->requantised_count);
+    emit_count(emit, "requantized", result->requantized_count);
     emit_real(emit, "seconds", seconds);
     enum status status = emit_finish(emit, stdout, err);
     emit_destroy(emit);
@@ -77,12 +77,12 @@ static enum cli_exit run_quantize(const struct cli_invocation *invocation)
     cli_progress_end(&progress);
     double seconds = (double)(clock_ns() - start_ns) / 1e9;
     gguf_close(input);
-    if (!status && result.requantised_count)
+    if (!status && result.requantized_count)
         cli_warn(
             invocation,
-            "%zu tensors were quantised before and lost precision twice; start from F32, F16 or "
+            "%zu tensors were quantized before and lost precision twice; start from F32, F16 or "
             "BF16 for better quality",
-            result.requantised_count);
+            result.requantized_count);
     if (!status)
         status = report(settings, request.path, &result, seconds, &err);
     return status ? cli_fail(invocation, &err) : CLI_EXIT_OK;

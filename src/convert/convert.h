@@ -40,7 +40,7 @@ struct convert_synth {
 
 /* Writes a model of exactly that shape with gaussian weights, scaled so that activations stay
  * finite at any depth, and a working tokenizer (all bytes, some words). Weights are drawn block by
- * block from pools that are quantised once, so the disk is the limit. STATUS_USAGE if the numbers
+ * block from pools that are quantized once, so the disk is the limit. STATUS_USAGE if the numbers
  * do not make a model. */
 MUST_CHECK enum status convert_synth(const struct convert_synth *request,
                                      const struct progress *progress, uint64_t *ret_bytes,
@@ -61,7 +61,7 @@ struct convert_quantize_result {
     uint64_t output_bytes;
     size_t converted_count; /* tensors; the others were copied */
     size_t copied_count;
-    size_t requantised_count; /* of these, tensors that had been quantised before and lose precision
+    size_t requantized_count; /* of these, tensors that had been quantized before and lose precision
                                  twice */
 };
 

@@ -59,7 +59,7 @@ static bool ends_with(struct text_view name, const char *end)
     return name.length >= length && memcmp(name.bytes + name.length - length, end, length) == 0;
 }
 
-bool convert_is_quantised(struct text_view name, const struct shape *shape)
+bool convert_is_quantized(struct text_view name, const struct shape *shape)
 {
     bool matrix = shape->dims[1] * shape->dims[2] * shape->dims[3] > 1 && shape->rank > 1;
     return matrix && ends_with(name, "weight") && !ends_with(name, "_norm.weight") &&

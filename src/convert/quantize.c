@@ -151,7 +151,7 @@ static uint32_t layer_count_of(const struct gguf_file *file)
  * everything else keeps its type. */
 static enum dtype target_dtype(const struct convert_mix *mix, const struct gguf_tensor *tensor)
 {
-    if (convert_is_quantised(tensor->name, &tensor->shape))
+    if (convert_is_quantized(tensor->name, &tensor->shape))
         return convert_dtype(mix, tensor->name, &tensor->shape);
     if (tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16)
         return DTYPE_F32;
@@ -182,7 +182,7 @@ static enum status plan_tensor(const struct convert_quantize *request,
                          text_printable(tensor->name, shown, sizeof(shown)),
                          dtype_name(tensor->dtype));
     result->converted_count++;
-    result->requantised_count += is_block_type(tensor->dtype) && is_block_type(ret_step->dtype);
+    result->requantized_count += is_block_type(tensor->dtype) && is_block_type(ret_step->dtype);
     return STATUS_OK;
 }
 

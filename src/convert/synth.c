@@ -4,7 +4,7 @@
  * the magnitude of its input. The two that write into the residual stream have 1/sqrt(2 layers) of
  * that, so that the magnitude of the stream does not grow with depth.
  *
- * Quantising billions of values would take minutes. So a pool of blocks is quantised once for each
+ * Quantizing billions of values would take minutes. So a pool of blocks is quantized once for each
  * type and deviation, and tensors are drawn from it block by block: 16 blocks out of 4,096 make a
  * row that no other row equals. If rows are too short for that, every block is made for itself.
  * Everything follows from the seed by integer arithmetic, on any machine. */

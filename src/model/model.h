@@ -115,7 +115,7 @@ struct model_tensor {
     char name[MODEL_TENSOR_NAME_BYTES];
     struct shape shape;
     enum model_presence presence;
-    bool is_matrix; /* a weight matrix, which may be quantised; else F32 */
+    bool is_matrix; /* a weight matrix, which may be quantized; else F32 */
 };
 
 bool model_role_is_per_layer(enum model_role role);

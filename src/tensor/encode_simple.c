@@ -1,6 +1,6 @@
 /* encode_simple.c - plain element types, and the blocks of 32 values with linear quants.
  *
- * Rounding is that of the usual quantisers, so that files are equal byte for byte: quants are
+ * Rounding is that of the usual quantizers, so that files are equal byte for byte: quants are
  * computed with the f32 scale, before it is rounded to f16. Two cases differ: a scale too large for
  * f16 becomes the largest f16, and quants then saturate; and if the inverse of a scale overflows it
  * counts as 0, because such a scale is 0 in f16. */

@@ -4,7 +4,7 @@ source "$(dirname "$0")/lib.sh"
 text=$GRETA_SOURCE/tests/data/held_out_stories.txt
 [ -e "$GRETA_BUILD/fake_gpu/libcuda.so.1" ] || exit 77
 
-# The mean divergence of the GPU's predictions from the host's. Both quantise activations, each in
+# The mean divergence of the GPU's predictions from the host's. Both quantize activations, each in
 # its way, and that is all they may differ by: ten times what was seen.
 for row in f32:0.000000001 f16:0.00003 bf16:0.00003 q8_0:0.0001 q6_k:0.0001 q5_k_m:0.0002 \
     q4_k_m:0.0003 q4_0:0.0001; do

@@ -12,7 +12,7 @@ for type in f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k Q4_K q5_k; do
     rm -f out.gguf
 done
 expect_exit 0 "$GRETA" quantize f16.gguf q4.gguf q4_k_m --json
-expect_json 'j["converted"] == 16 and j["copied"] == 5 and j["requantised"] == 0'
+expect_json 'j["converted"] == 16 and j["copied"] == 5 and j["requantized"] == 0'
 expect_json 'j["output_bytes"] == __import__("os").path.getsize("q4.gguf")'
 expect_json 'j["input_bytes"] == __import__("os").path.getsize("f16.gguf")'
 expect_exit 0 "$GRETA" inspect --json q4.gguf
@@ -31,7 +31,7 @@ expect_exit 0 "$GRETA" inspect --hash --check "$captured/manifest" same.gguf
 rm -f one.gguf same.gguf
 
 expect_exit 0 "$GRETA" quantize q4.gguf twice.gguf q8_0
-expect_stderr "warning: 16 tensors were quantised before"
+expect_stderr "warning: 16 tensors were quantized before"
 rm -f twice.gguf
 
 # ---- Refusals ----------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ wanted taps && {
     rm -rf taps-host taps-gpu
     infer host.txt "${tapped[@]}" --tap-out taps-host --device host && infer gpu.txt "${tapped[@]}" --tap-out taps-gpu --device "$device"
     code=$?
-    # The activations of a Q8_0 model are quantised on each side: 1e-3 is ten times what that makes.
+    # The activations of a Q8_0 model are quantized on each side: 1e-3 is ten times what that makes.
     [ $code -ne 0 ] || { limited "$greta" diff-taps taps-host taps-gpu --tolerance 1e-3; code=$?; }
     [ $code -eq 0 ] && line taps ok "8 tokens: $(awk '/^compared/ { print $2 }' out) tensors as on the host" ||
         line taps FAILED "exit $code: $(head -12 out | tr -s ' ' | tr '\n' ';' | cut -c 1-300) $(tail -1 err)"

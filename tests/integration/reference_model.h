@@ -15,7 +15,7 @@
  * comes after it. So values that lie within a hundredth of a level of such a tie are rounded as the
  * implementation did, which its rows tell (witness); all others by the formula alone. */
 struct reference_rounding {
-    bool q8_rows;   /* rows that meet quantised weights: blocks of 32 levels with an f32 scale */
+    bool q8_rows;   /* rows that meet quantized weights: blocks of 32 levels with an f32 scale */
     bool bf16_rows; /* rows that meet BF16 weights: to BF16 */
     enum dtype kv;  /* keys and values as the cache keeps them; F32: exact */
     /* Rows of that name and layer (-1: none) the implementation had, all tokens; NULL: not known.

@@ -139,13 +139,13 @@ static void test_types(void **state)
     }
 }
 
-static void test_what_is_quantised(void **state)
+static void test_what_is_quantized(void **state)
 {
     (void)state;
     static const struct {
         const char *tensor;
         struct shape shape;
-        bool quantised;
+        bool quantized;
     } rows[] = {
         { "token_embd.weight", { 2, { 64, 8, 1, 1 } }, true },
         { "blk.0.ffn_up_exps.weight", { 3, { 64, 8, 4, 1 } }, true },
@@ -162,7 +162,7 @@ static void test_what_is_quantised(void **state)
         { "w", { 2, { 64, 8, 1, 1 } }, false },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (convert_is_quantised(text_view_of(rows[i].tensor), &rows[i].shape) != rows[i].quantised)
+        if (convert_is_quantized(text_view_of(rows[i].tensor), &rows[i].shape) != rows[i].quantized)
             fail_msg("%s", rows[i].tensor);
 }
 
@@ -190,7 +190,7 @@ static uint64_t model_bytes(const struct model_shape *shape, enum convert_type t
                 continue;
             struct text_view name = text_view_of(planned.name);
             /* The plan and the mix agree on what a matrix is. */
-            assert_int_equal(planned.is_matrix, convert_is_quantised(name, &planned.shape));
+            assert_int_equal(planned.is_matrix, convert_is_quantized(name, &planned.shape));
             enum dtype dtype = planned.is_matrix ? convert_dtype(&mix, name, &planned.shape)
                                                  : DTYPE_F32;
             uint64_t bytes;
@@ -230,7 +230,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_upgraded_layers),
         cmocka_unit_test(test_types),
-        cmocka_unit_test(test_what_is_quantised),
+        cmocka_unit_test(test_what_is_quantized),
         cmocka_unit_test(test_sizes_of_whole_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,7 @@ static void test_every_type(void **state)
         struct gguf_file *output = open_model(&folder, name);
         assert_int_equal(result.input_bytes, gguf_size_bytes(input));
         assert_int_equal(result.output_bytes, gguf_size_bytes(output));
-        assert_int_equal(result.requantised_count, 0);
+        assert_int_equal(result.requantized_count, 0);
         assert_int_equal(result.converted_count, rows[i].type == CONVERT_F32 ? 0 : 2 + 2 * 7);
         assert_int_equal(result.converted_count + result.copied_count, gguf_tensor_count(input));
         assert_int_equal(gguf_tensor_find(output, "blk.0.ffn_up.weight")->dtype, rows[i].dtype);
@@ -174,7 +174,7 @@ static void test_threads_do_not_matter(void **state)
     temp_folder_release(&folder);
 }
 
-static void test_requantised(void **state)
+static void test_requantized(void **state)
 {
     (void)state;
     static const struct input_tensor tensors[] = {
@@ -184,7 +184,7 @@ static void test_requantised(void **state)
     };
     static const struct {
         enum convert_type type;
-        size_t converted, copied, requantised;
+        size_t converted, copied, requantized;
     } rows[] = { { CONVERT_Q6_K, 3, 0, 2 }, { CONVERT_Q8_0, 2, 1, 1 }, { CONVERT_F16, 2, 1, 0 } };
     struct temp_folder folder;
     struct convert_quantize_result result;
@@ -196,7 +196,7 @@ static void test_requantised(void **state)
         CHECK_OK(quantize(&folder, input, name, rows[i].type, 0, &result, &err), &err);
         assert_int_equal(result.converted_count, rows[i].converted);
         assert_int_equal(result.copied_count, rows[i].copied);
-        assert_int_equal(result.requantised_count, rows[i].requantised);
+        assert_int_equal(result.requantized_count, rows[i].requantized);
     }
     gguf_close(input);
     temp_folder_release(&folder);
@@ -208,7 +208,7 @@ int main(void)
         cmocka_unit_test(test_every_type),
         cmocka_unit_test(test_vectors_and_metadata),
         cmocka_unit_test(test_threads_do_not_matter),
-        cmocka_unit_test(test_requantised),
+        cmocka_unit_test(test_requantized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

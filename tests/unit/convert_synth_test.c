@@ -85,7 +85,7 @@ static void check_gaussian(const char *what, const struct gguf_tensor *tensor,
         largest = fabs(from_mean) > largest ? fabs(from_mean) : largest;
     }
     free(values);
-    /* Short vectors have a wider spread: 4 sigma of each statistic, and what quantising adds. */
+    /* Short vectors have a wider spread: 4 sigma of each statistic, and what quantizing adds. */
     double root = sqrt((double)count);
     double share = (double)within / (double)count;
     if (fabs(sum / (double)count) > 0.02 + 4 / root ||

@@ -50,7 +50,7 @@ static void test_allowed_variants(void **state)
           { PUT_VECTOR("blk.0.attn_q.bias", DTYPE_F32, 64),
             PUT_VECTOR("blk.1.attn_q.bias", DTYPE_F32, 64) } },
         { "output bias", MODEL_ARCH_QWEN2, { PUT_VECTOR("output.bias", DTYPE_F32, 8) } },
-        { "quantised", MODEL_ARCH_LLAMA, { PUT_MATRIX("token_embd.weight", DTYPE_Q8_0, 64, 8) } },
+        { "quantized", MODEL_ARCH_LLAMA, { PUT_MATRIX("token_embd.weight", DTYPE_Q8_0, 64, 8) } },
         { "norm as a column",
           MODEL_ARCH_LLAMA,
           { PUT_MATRIX("output_norm.weight", DTYPE_F32, 64, 1) } },

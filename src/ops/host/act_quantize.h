@@ -1,4 +1,4 @@
-/* act_quantize.h - the scale of a block of activations, for the files that quantise them. */
+/* act_quantize.h - the scale of a block of activations, for the files that quantize them. */
 #ifndef GRETA_OPS_HOST_ACT_QUANTIZE_H
 #define GRETA_OPS_HOST_ACT_QUANTIZE_H
 
@@ -27,7 +27,7 @@ ALWAYS_INLINE float float_of(uint32_t bits)
     return value;
 }
 
-/* How a block is quantised: quant = value * factor, rounded; if it is not usable, all quants are 0.
+/* How a block is quantized: quant = value * factor, rounded; if it is not usable, all quants are 0.
  */
 struct act_range {
     bool usable;

@@ -19,7 +19,7 @@
  * when it begins: below some 64 weight rows per call that shows. many_rows unpacks 16 weight rows
  * at a time for all activation rows of the call: below some 64 of those that shows.
  *
- * NaN and infinity: a quantised block of 32 activations that holds one makes every output of that
+ * NaN and infinity: a quantized block of 32 activations that holds one makes every output of that
  * row NaN. Plain formats follow IEEE arithmetic. Which NaN it is, is not part of the contract. */
 #ifndef GRETA_OPS_HOST_MATMUL_H
 #define GRETA_OPS_HOST_MATMUL_H

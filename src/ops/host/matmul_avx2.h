@@ -1,6 +1,6 @@
 /* matmul_avx2.h - what the AVX2 kernels share.
  *
- * Order of the quantised AVX2 kernels: that of AVX-512 (matmul_avx512.h), and so its bits.
+ * Order of the quantized AVX2 kernels: that of AVX-512 (matmul_avx512.h), and so its bits.
  *
  * Few rows: one weight row after the other, eight blocks at a time, which follow each other in
  * memory; lane = block (matmul_avx2_few.h). Many rows: 16 weight rows unpacked to a panel; lane =

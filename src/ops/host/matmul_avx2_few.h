@@ -1,4 +1,4 @@
-/* matmul_avx2_few.h - few rows of quantised weights on AVX2: a weight row is read once, from its
+/* matmul_avx2_few.h - few rows of quantized weights on AVX2: a weight row is read once, from its
  * beginning to its end, a group of eight blocks of 32 at a time, and multiplied with one activation
  * row. Lane = block of the group; blocks 0-3 and 4-7 are the four classes of two turns.
  *

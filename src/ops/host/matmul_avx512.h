@@ -1,6 +1,6 @@
-/* matmul_avx512.h - what the AVX-512 kernels of the quantised formats share.
+/* matmul_avx512.h - what the AVX-512 kernels of the quantized formats share.
  *
- * Order of every quantised AVX-512 kernel. The integer dot product of a block of 32 (Q6_K: of its
+ * Order of every quantized AVX-512 kernel. The integer dot product of a block of 32 (Q6_K: of its
  * two halves) is exact. Block b belongs to class b mod 4; each class has one f32 accumulator, which
  * takes the class's blocks in order, by one fused multiply-add each (two with mins):
  *     Q8_0 Q4_0   sum = fma(dot * d, act scale, sum)

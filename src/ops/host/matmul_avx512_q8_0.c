@@ -9,7 +9,7 @@
 #if defined(__x86_64__)
 
 #define Q8_0_GROUP_BYTES (4 * Q8_0_BYTES)
-/* The least work per byte of all quantised formats: more lines have to be in flight. */
+/* The least work per byte of all quantized formats: more lines have to be in flight. */
 #define Q8_0_STREAMS 4
 
 /* A group of 4 blocks of activations. Quants: block c in 128-bit part c. Others: in lanes 4 c to

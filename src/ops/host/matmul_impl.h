@@ -14,7 +14,7 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-/* Values per quantised block; blocks, and values, that the AVX-512 kernels take in one step. */
+/* Values per quantized block; blocks, and values, that the AVX-512 kernels take in one step. */
 #define ACT_BLOCK 32
 #define ACT_GROUP_BLOCKS 4
 #define ACT_GROUP 128

@@ -1,4 +1,4 @@
-/* matmul_panel.h - many rows of quantised weights, on AVX2 and AVX-512: 16 weight rows are unpacked
+/* matmul_panel.h - many rows of quantized weights, on AVX2 and AVX-512: 16 weight rows are unpacked
  * once, then multiplied with every activation row.
  *
  * A panel has the blocks of 16 rows in the order in which they are visited: class 0 (blocks 0, 4,

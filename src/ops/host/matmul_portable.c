@@ -1,6 +1,6 @@
 /* matmul_portable.c - the reference path, in plain C.
  *
- * Order of the quantised kernels: the integer dot product of each block of 32 is exact; one f32
+ * Order of the quantized kernels: the integer dot product of each block of 32 is exact; one f32
  * accumulator takes the blocks in order, for each: weight scale * dot, rounded; times activation
  * scale, rounded; added, rounded. Q4_K and Q5_K then take min * scaled sum away in the same manner.
  * Q6_K adds (scale of the first 16 * their dot) and (scale of the second 16 * theirs) first.

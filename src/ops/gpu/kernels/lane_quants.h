@@ -1,4 +1,4 @@
-/* lane_quants.h - quants of quantised weights as halves in the registers that warpgroups multiply
+/* lane_quants.h - quants of quantized weights as halves in the registers that warpgroups multiply
  * from: a warp's 16 rows, 256 values of k of each as they lie in shared memory, 32 at a time.
  *
  * Lane l has rows l / 4 and l / 4 + 8. From every 32 values it takes the eight from 8 * (l % 4)

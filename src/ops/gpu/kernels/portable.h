@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Kernels are written for warps of 32 neighbouring threads, because quantised weights and packed
+/* Kernels are written for warps of 32 neighbouring threads, because quantized weights and packed
  * activations come in blocks of 32 values: a lane for each. A warp is a whole wave on NVIDIA, half
  * of one of AMD's wide waves: its threads run together everywhere. All of them take the same path
  * around warp operations. */

@@ -1,4 +1,4 @@
-/* tile_quants.h - quants of quantised weights as halves: 256 values of a row as they lie in shared
+/* tile_quants.h - quants of quantized weights as halves: 256 values of a row as they lie in shared
  * memory (tile_raw_bytes), 64 of them at a time to a row of a panel. */
 #ifndef GRETA_OPS_GPU_KERNELS_TILE_QUANTS_H
 #define GRETA_OPS_GPU_KERNELS_TILE_QUANTS_H
