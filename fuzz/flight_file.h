@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The file is zero otherwise; the checksum is not set. */
-static inline void flight_file_begin(uint8_t *file, const struct flight_plan *plan,
+static inline void flight_file_begin(uint8_t *file, const struct flight_layout *layout,
                                      uint32_t record_count, uint32_t allocation_count,
                                      uint32_t graph_record_count, bool call_tables)
 {
@@ -23,8 +23,8 @@ static inline void flight_file_begin(uint8_t *file, const struct flight_plan *pl
                                       .graph_record_count = graph_record_count,
                                       .call_tables = call_tables ? 1 : 0,
                                       .device_count = 1,
-                                      .ring_offset = plan->ring_offset,
-                                      .file_bytes = plan->file_bytes };
+                                      .ring_offset = layout->ring_offset,
+                                      .file_bytes = layout->file_bytes };
     memcpy(header->magic, FLIGHT_MAGIC, sizeof(header->magic));
 }
 

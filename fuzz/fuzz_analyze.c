@@ -203,17 +203,17 @@ static void put_record(struct flight_record *record, const struct event *event)
     record->end_checksum = event->phase == EVENT_END ? flight_end_checksum(&record->event) : 0;
 }
 
-static void fill_file(uint8_t *file, const struct flight_plan *plan, const uint8_t *data,
+static void fill_file(uint8_t *file, const struct flight_layout *layout, const uint8_t *data,
                       size_t count, uint8_t what)
 {
     struct flight_header *header = (struct flight_header *)file;
-    flight_file_begin(file, plan, RECORDS, ALLOCATIONS, GRAPH_RECORDS, (what & FOREIGN) != 0);
+    flight_file_begin(file, layout, RECORDS, ALLOCATIONS, GRAPH_RECORDS, (what & FOREIGN) != 0);
     header->checksum = flight_header_checksum(header);
     ((struct flight_counters *)(file + FLIGHT_COUNTERS_OFFSET))->closed = (what & CLOSED) != 0;
     uint64_t first = what & OLD_IDS ? 1000 : 1;
-    struct flight_record *ring = (struct flight_record *)(file + plan->ring_offset);
-    struct flight_record *graphs = (struct flight_record *)(file + plan->graph_offset);
-    struct flight_entry *entries = (struct flight_entry *)(file + plan->allocation_offset);
+    struct flight_record *ring = (struct flight_record *)(file + layout->ring_offset);
+    struct flight_record *graphs = (struct flight_record *)(file + layout->graph_offset);
+    struct flight_entry *entries = (struct flight_entry *)(file + layout->allocation_offset);
     for (size_t i = 0; i < count; i++) {
         struct event event = make_event(data, i, first + i, what);
         put_record(&ring[event.id % RECORDS], &event);
@@ -233,7 +233,7 @@ static void fill_file(uint8_t *file, const struct flight_plan *plan, const uint8
         entries[i].checksum = flight_entry_checksum(&entries[i].allocation);
     }
     struct flight_checkpoint_slot *slot =
-        (struct flight_checkpoint_slot *)(file + plan->checkpoint_offset);
+        (struct flight_checkpoint_slot *)(file + layout->checkpoint_offset);
     slot->sequence = 1;
     slot->analysed_id = first + count / 2;
     slot->count = count * input_bytes(what) < sizeof(slot->bytes) ? count * input_bytes(what) : 0;
@@ -248,16 +248,16 @@ static void fill_file(uint8_t *file, const struct flight_plan *plan, const uint8
 static void read_file(const uint8_t *data, size_t count, uint8_t what,
                       const struct crumb_page *crumbs)
 {
-    struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS,
-                                             (what & FOREIGN) != 0, 1);
-    uint8_t *file = calloc(1, (size_t)plan.file_bytes);
+    struct flight_layout layout = flight_layout_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS,
+                                                   (what & FOREIGN) != 0, 1);
+    uint8_t *file = calloc(1, (size_t)layout.file_bytes);
     struct analyzer *analyzer = create();
     struct flight_reader *reader;
     struct error err;
     if (file && analyzer) {
-        fill_file(file, &plan, data, count, what);
-        memcpy(file + plan.crumb_offset, crumbs, sizeof(*crumbs));
-        require(!flight_open_memory(file, plan.file_bytes, "fuzz", &reader, &err), "it opens");
+        fill_file(file, &layout, data, count, what);
+        memcpy(file + layout.crumb_offset, crumbs, sizeof(*crumbs));
+        require(!flight_open_memory(file, layout.file_bytes, "fuzz", &reader, &err), "it opens");
         require(!analyze_reader(analyzer, reader, &err), "any file of events can be analysed");
         check_result(analyzer, (what & DESCRIBE) != 0);
         flight_reader_close(reader);

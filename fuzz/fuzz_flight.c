@@ -45,20 +45,20 @@ struct call_tables {
     struct flight_module_entry *modules;
 };
 
-static struct call_tables tables_of(uint8_t *file, const struct flight_plan *plan)
+static struct call_tables tables_of(uint8_t *file, const struct flight_layout *layout)
 {
     return (struct call_tables){
-        .stacks = (struct flight_stack *)(file + plan->stack_offset),
-        .names = (struct flight_name *)(file + plan->name_offset),
-        .modules = (struct flight_module_entry *)(file + plan->module_offset),
+        .stacks = (struct flight_stack *)(file + layout->stack_offset),
+        .names = (struct flight_name *)(file + layout->name_offset),
+        .modules = (struct flight_module_entry *)(file + layout->module_offset),
     };
 }
 
-static void make_calls(uint8_t *file, const struct flight_plan *plan)
+static void make_calls(uint8_t *file, const struct flight_layout *layout)
 {
     struct flight_counters *counters = (struct flight_counters *)(file + FLIGHT_COUNTERS_OFFSET);
-    struct call_tables tables = tables_of(file, plan);
-    struct flight_record *ring = (struct flight_record *)(file + plan->ring_offset);
+    struct call_tables tables = tables_of(file, layout);
+    struct flight_record *ring = (struct flight_record *)(file + layout->ring_offset);
     counters->stack_used = counters->name_used = counters->module_used = CALL_ENTRIES;
     counters->observed_ns = 5000;
     counters->observed_count = RECORDS;
@@ -80,20 +80,20 @@ static void make_calls(uint8_t *file, const struct flight_plan *plan)
     }
 }
 
-static void make_good(uint8_t *file, const struct flight_plan *plan, bool foreign)
+static void make_good(uint8_t *file, const struct flight_layout *layout, bool foreign)
 {
-    flight_file_begin(file, plan, RECORDS, ALLOCATIONS, GRAPH_RECORDS, foreign);
-    struct flight_record *ring = (struct flight_record *)(file + plan->ring_offset);
+    flight_file_begin(file, layout, RECORDS, ALLOCATIONS, GRAPH_RECORDS, foreign);
+    struct flight_record *ring = (struct flight_record *)(file + layout->ring_offset);
     for (uint64_t id = 3; id < 3 + RECORDS; id++) {
         struct flight_record *record = &ring[id % RECORDS];
         record->event = (struct event){ .id = id, .phase = EVENT_END, .outcome = EVENT_DONE };
         record->end_checksum = 1;
     }
-    struct flight_entry *entries = (struct flight_entry *)(file + plan->allocation_offset);
+    struct flight_entry *entries = (struct flight_entry *)(file + layout->allocation_offset);
     entries[0].allocation = (struct flight_allocation){ .address = 4096, .bytes = 64 };
     entries[0].checksum = 1;
     struct flight_checkpoint_slot *slots =
-        (struct flight_checkpoint_slot *)(file + plan->checkpoint_offset);
+        (struct flight_checkpoint_slot *)(file + layout->checkpoint_offset);
     slots[0].sequence = 2;
     slots[0].count = 16;
     slots[0].checksum = 1;
@@ -108,9 +108,9 @@ static void fix_records(struct flight_record *records, size_t count)
     }
 }
 
-static void fix_calls(uint8_t *file, const struct flight_plan *plan)
+static void fix_calls(uint8_t *file, const struct flight_layout *layout)
 {
-    struct call_tables tables = tables_of(file, plan);
+    struct call_tables tables = tables_of(file, layout);
     for (size_t i = 0; i < CALL_ENTRIES; i++) {
         tables.stacks[i].checksum = flight_table_checksum(&tables.stacks[i],
                                                           offsetof(struct flight_stack, checksum));
@@ -121,22 +121,22 @@ static void fix_calls(uint8_t *file, const struct flight_plan *plan)
     }
 }
 
-static void fix(uint8_t *file, const struct flight_plan *plan, uint8_t what)
+static void fix(uint8_t *file, const struct flight_layout *layout, uint8_t what)
 {
     struct flight_header *header = (struct flight_header *)file;
-    struct flight_entry *entries = (struct flight_entry *)(file + plan->allocation_offset);
+    struct flight_entry *entries = (struct flight_entry *)(file + layout->allocation_offset);
     struct flight_checkpoint_slot *slots =
-        (struct flight_checkpoint_slot *)(file + plan->checkpoint_offset);
+        (struct flight_checkpoint_slot *)(file + layout->checkpoint_offset);
     if (what & FIX_HEADER)
         header->checksum = flight_header_checksum(header);
     if (what & FIX_RECORDS) {
-        fix_records((struct flight_record *)(file + plan->ring_offset), RECORDS);
-        fix_records((struct flight_record *)(file + plan->graph_offset), GRAPH_RECORDS);
+        fix_records((struct flight_record *)(file + layout->ring_offset), RECORDS);
+        fix_records((struct flight_record *)(file + layout->graph_offset), GRAPH_RECORDS);
     }
     for (size_t i = 0; what & FIX_ENTRIES && i < ALLOCATIONS; i++)
         entries[i].checksum = flight_entry_checksum(&entries[i].allocation);
     if (what & FIX_ENTRIES && what & FOREIGN)
-        fix_calls(file, plan);
+        fix_calls(file, layout);
     for (size_t i = 0; what & FIX_CHECKPOINTS && i < 2; i++)
         slots[i].checksum = flight_checkpoint_checksum(&slots[i]);
 }
@@ -206,17 +206,17 @@ static void print_all(const struct flight_reader *reader, unsigned format)
 }
 
 /* Where a change goes: an offset in the file without the entries of tables that are not in use. */
-static uint64_t place_of(const struct flight_plan *plan, uint64_t offset)
+static uint64_t place_of(const struct flight_layout *layout, uint64_t offset)
 {
     const struct {
         uint64_t start, end;
     } parts[] = {
-        { 0, plan->stack_offset },
-        { plan->stack_offset, plan->stack_offset + CALL_ENTRIES * sizeof(struct flight_stack) },
-        { plan->name_offset, plan->name_offset + CALL_ENTRIES * sizeof(struct flight_name) },
-        { plan->module_offset,
-          plan->module_offset + CALL_ENTRIES * sizeof(struct flight_module_entry) },
-        { plan->ring_offset, plan->file_bytes },
+        { 0, layout->stack_offset },
+        { layout->stack_offset, layout->stack_offset + CALL_ENTRIES * sizeof(struct flight_stack) },
+        { layout->name_offset, layout->name_offset + CALL_ENTRIES * sizeof(struct flight_name) },
+        { layout->module_offset,
+          layout->module_offset + CALL_ENTRIES * sizeof(struct flight_module_entry) },
+        { layout->ring_offset, layout->file_bytes },
     };
     uint64_t whole = 0;
     size_t count = sizeof(parts) / sizeof(parts[0]);
@@ -236,22 +236,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     bool foreign = (data[0] & FOREIGN) != 0;
-    struct flight_plan plan = flight_plan_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS, foreign, 1);
-    uint8_t *file = calloc(1, (size_t)plan.file_bytes);
+    struct flight_layout layout = flight_layout_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS, foreign, 1);
+    uint8_t *file = calloc(1, (size_t)layout.file_bytes);
     if (!file)
         return 0;
-    make_good(file, &plan, foreign);
+    make_good(file, &layout, foreign);
     if (foreign)
-        make_calls(file, &plan);
-    fix(file, &plan, foreign ? 0xFF : 0xFF & ~FOREIGN);
-    uint64_t length = plan.file_bytes;
+        make_calls(file, &layout);
+    fix(file, &layout, foreign ? 0xFF : 0xFF & ~FOREIGN);
+    uint64_t length = layout.file_bytes;
     for (size_t at = 1; at + 5 <= size; at += 5) {
         uint64_t offset = bytes_load_u32(data + at);
-        file[foreign ? place_of(&plan, offset) : offset % plan.file_bytes] = data[at + 4];
+        file[foreign ? place_of(&layout, offset) : offset % layout.file_bytes] = data[at + 4];
     }
-    fix(file, &plan, data[0]);
+    fix(file, &layout, data[0]);
     if (data[0] & CUT && size >= 6)
-        length = bytes_load_u32(data + 1) % (plan.file_bytes + 1);
+        length = bytes_load_u32(data + 1) % (layout.file_bytes + 1);
     struct flight_reader *reader;
     struct error err;
     if (flight_open_memory(file, length, "fuzz", &reader, &err))

@@ -1,4 +1,4 @@
-/* fuzz_inject.c - any bytes as the plan of a planted fault, as --inject has it. What is accepted
+/* fuzz_inject.c - any bytes as the spec of a planted fault, as --inject has it. What is accepted
  * must hold what was read: every text ended, every number in its range. */
 #include "inject/inject.h"
 
@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct inject_plan plan;
+    struct inject_spec spec;
     struct inject_stage stage = { .layer_count = 4, .step_limit = 10, .run_count = 8 };
     struct error err;
     char *text = malloc(size + 1);
@@ -17,14 +17,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(text, data, size);
     text[size] = '\0';
-    if (!inject_parse(text, &plan, &err)) {
-        ASSERT((unsigned)plan.fault < INJECT_FAULT_COUNT);
-        ASSERT(plan.layer >= -1 && plan.step >= -1 && plan.run >= -1);
-        ASSERT(memchr(plan.op, 0, sizeof(plan.op)) &&
-               memchr(plan.operand, 0, sizeof(plan.operand)) &&
-               memchr(plan.tensor, 0, sizeof(plan.tensor)));
-        if (!inject_check(&plan, &stage, &err))
-            ASSERT(plan.layer < 4 && plan.step < 10 && plan.run != 0 && plan.run <= 8);
+    if (!inject_parse(text, &spec, &err)) {
+        ASSERT((unsigned)spec.fault < INJECT_FAULT_COUNT);
+        ASSERT(spec.layer >= -1 && spec.step >= -1 && spec.run >= -1);
+        ASSERT(memchr(spec.op, 0, sizeof(spec.op)) &&
+               memchr(spec.operand, 0, sizeof(spec.operand)) &&
+               memchr(spec.tensor, 0, sizeof(spec.tensor)));
+        if (!inject_check(&spec, &stage, &err))
+            ASSERT(spec.layer < 4 && spec.step < 10 && spec.run != 0 && spec.run <= 8);
     }
     free(text);
     return 0;

@@ -99,7 +99,7 @@ static enum status search_cause(struct audit *audit, const struct audit_row *row
     if (!row || !row->analyzer || audit->options.no_search ||
         !search_is_wanted(analyzer_result(row->analyzer), &hypothesis, &iteration))
         return STATUS_OK;
-    struct job base = audit_row_job(audit, &row->plan);
+    struct job base = audit_row_job(audit, &row->settings);
     return search_run(&audit->options, &audit->setup, &base, hypothesis, iteration, &audit->search,
                       err);
 }
@@ -110,7 +110,7 @@ static enum status find_out_more(struct audit *audit, struct error *err)
     const struct audit_row *row = find_faulty(audit);
     TRY(search_cause(audit, row, err));
     if (row && !options->no_interventions) {
-        struct job base = audit_row_job(audit, &row->plan);
+        struct job base = audit_row_job(audit, &row->settings);
         TRY(narrow(audit, row, &base, err));
         const struct analyzer *analyzer = audit->narrowing.analyzer ? audit->narrowing.analyzer
                                                                     : row->analyzer;
@@ -124,7 +124,7 @@ static enum status find_out_more(struct audit *audit, struct error *err)
     }
     if (options->ablate_d2h) {
         /* The job of the row that went wrong, or of the last row, which is usually under stress. */
-        struct job base = audit_row_job(audit, row ? &row->plan
+        struct job base = audit_row_job(audit, row ? &row->settings
                                                    : &audit->matrix.rows[audit->matrix.count - 1]);
         if (base.level == AUDIT_OFF)
             base.level = options->level;

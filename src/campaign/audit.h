@@ -18,7 +18,7 @@
 
 /* A row of the matrix and what came of it. */
 struct audit_row {
-    struct matrix_row plan;
+    struct matrix_row settings;
     bool finished; /* ended, however; false: still to be run */
     struct child_outcome outcome;
     struct analyzer *analyzer;  /* NULL: nothing was recorded */

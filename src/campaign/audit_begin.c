@@ -91,7 +91,7 @@ static enum status load_rows(struct audit *audit, struct error *err)
         const char *label = json_string_value(json_object_get(one, "label"));
         for (size_t r = 0; label && r < audit->matrix.count; r++) {
             struct audit_row *row = &audit->rows[r];
-            if (row->finished || strcmp(row->plan.label, label) != 0)
+            if (row->finished || strcmp(row->settings.label, label) != 0)
                 continue;
             row->outcome.exit_code = (int)json_integer_value(json_object_get(one, "exit_code"));
             row->outcome.signal = (int)json_integer_value(json_object_get(one, "signal"));
@@ -198,12 +198,12 @@ enum status audit_begin(struct audit *audit, struct error *err)
 {
     if (audit->options.resume)
         TRY(audit_load_state(audit, audit->options.resume, err));
-    struct inject_plan plan;
+    struct inject_spec spec;
     if (audit->options.inject)
-        TRY(inject_parse(audit->options.inject, &plan, err)); /* the cheap checks first */
+        TRY(inject_parse(audit->options.inject, &spec, err)); /* the cheap checks first */
     TRY(matrix_parse(audit->options.matrix, &audit->matrix, err));
     for (size_t i = 0; i < audit->matrix.count; i++)
-        audit->rows[i].plan = audit->matrix.rows[i];
+        audit->rows[i].settings = audit->matrix.rows[i];
     TRY(open_baseline(audit, err));
     TRY(identity_find(&audit->options, &audit->identity, err));
     if (audit->options.compare_host)

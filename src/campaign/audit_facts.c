@@ -51,7 +51,7 @@ static bool has_unrecorded(const struct audit *audit)
     bool any = false;
     for (size_t i = 0; i < audit->matrix.count; i++) {
         const struct audit_row *row = &audit->rows[i];
-        if (row->finished && row->plan.mode != REPORT_BARE && !row->analyzer)
+        if (row->finished && row->settings.mode != REPORT_BARE && !row->analyzer)
             return true;
         any = any || row->analyzer;
     }
@@ -89,7 +89,7 @@ static uint64_t count_equal(const struct audit *audit)
     uint64_t equal = 0, stressed = 0;
     for (size_t i = 0; i < audit->matrix.count; i++) {
         const struct audit_row *row = &audit->rows[i];
-        if (row->analyzer && row->plan.mode == REPORT_STRESS)
+        if (row->analyzer && row->settings.mode == REPORT_STRESS)
             stressed += row->outcome.done;
         else if (row->analyzer)
             equal += row->outcome.done;
@@ -173,22 +173,22 @@ static const char *missing_of(const struct audit_row *row)
     if (row->outcome.missing[0])
         return row->outcome.missing;
     if (is_unfired(row))
-        return "no call fitted the plan of --inject: the fault was never planted";
+        return "no call fitted the fault of --inject: the fault was never planted";
     return or_null(row->analysis_missing);
 }
 
 static struct report_row row_facts(const struct audit *audit, const struct audit_row *row)
 {
     const struct child_outcome *outcome = &row->outcome;
-    struct job job = audit_row_job(audit, &row->plan);
+    struct job job = audit_row_job(audit, &row->settings);
     const char *error = outcome->error[0]    ? outcome->error
                         : outcome->failed[0] ? outcome->failed
                                              : NULL;
     return (struct report_row){
-        .label = row->plan.label,
-        .mode = row->plan.mode,
+        .label = row->settings.label,
+        .mode = row->settings.mode,
         .level = job.level,
-        .planned = row->plan.iterations,
+        .planned = row->settings.iterations,
         .done = outcome->done,
         .errors = outcome->errors,
         .crashed = row->finished && !outcome->ended && !outcome->hung && !outcome->interrupted,

@@ -75,12 +75,12 @@ static void hash_file(const struct audit *audit, const char *relative,
 static enum status find_recording(const struct audit *audit, struct audit_row *row,
                                   char ret_path[FILES_PATH_BYTES], struct error *err)
 {
-    snprintf(row->flight, sizeof(row->flight), "run/%s.flight", row->plan.label);
+    snprintf(row->flight, sizeof(row->flight), "run/%s.flight", row->settings.label);
     TRY(files_join(ret_path, err, audit->folder, "%s", row->flight));
     if (access(ret_path, F_OK) == 0)
         return STATUS_OK;
     snprintf(row->flight, sizeof(row->flight), "run/%s.flight" FLIGHT_PACKED_SUFFIX,
-             row->plan.label);
+             row->settings.label);
     return files_join(ret_path, err, audit->folder, "%s", row->flight);
 }
 
@@ -90,7 +90,7 @@ static void pack_recording(const struct audit *audit, struct audit_row *row, con
 {
     char packed[FILES_PATH_BYTES];
     struct error unused;
-    const char *name = row->plan.label;
+    const char *name = row->settings.label;
     /* If a planted fault was not found, every event may say why. */
     bool clean = row->analyzer && !went_wrong(row) && !audit->options.inject;
     if (strcmp(path + strlen(path) - strlen(FLIGHT_PACKED_SUFFIX), FLIGHT_PACKED_SUFFIX) == 0 ||
@@ -103,13 +103,13 @@ static void pack_recording(const struct audit *audit, struct audit_row *row, con
 
 static enum status analyse_row(const struct audit *audit, struct audit_row *row, struct error *err)
 {
-    struct job job = audit_row_job(audit, &row->plan);
+    struct job job = audit_row_job(audit, &row->settings);
     struct analyze_options options = { .level = job.level,
                                        .hang_limit_ns = job.hang_limit_ns,
                                        .operand_name = ops_operand_name };
     char flight[FILES_PATH_BYTES];
     struct error second;
-    snprintf(row->log, sizeof(row->log), "run/%s.log", row->plan.label);
+    snprintf(row->log, sizeof(row->log), "run/%s.log", row->settings.label);
     if (job.level != AUDIT_OFF && !row->outcome.missing[0]) {
         TRY(find_recording(audit, row, flight, err));
         if (analyze_flight(flight, &options, &row->analyzer, &second)) {
@@ -171,10 +171,11 @@ static void tell(const struct audit *audit, const struct audit_row *row)
     }
     size_t found = row->analyzer ? analyzer_result(row->analyzer)->finding_count : 0;
     text_init(&line);
-    words_add(&line, audit->options.language, WORD_NOTE_ROW, row->plan.label,
-              report_row_mode_name(row->plan.mode), words_number(outcome->done, done),
-              words_number(row->plan.iterations, planned), words_number(outcome->errors, errors),
-              words_number(found, findings), text_get(&ending), NULL);
+    words_add(&line, audit->options.language, WORD_NOTE_ROW, row->settings.label,
+              report_row_mode_name(row->settings.mode), words_number(outcome->done, done),
+              words_number(row->settings.iterations, planned),
+              words_number(outcome->errors, errors), words_number(found, findings),
+              text_get(&ending), NULL);
     watcher->note(watcher->context, text_get(&line));
     text_release(&ending);
     text_release(&line);
@@ -182,14 +183,14 @@ static void tell(const struct audit *audit, const struct audit_row *row)
 
 enum status audit_run_row(struct audit *audit, struct audit_row *row, struct error *err)
 {
-    struct job job = audit_row_job(audit, &row->plan);
+    struct job job = audit_row_job(audit, &row->settings);
     struct row_watch watch = { .watcher = &audit->options.watcher };
     struct progress progress = { on_step, &watch };
     char flight[FILES_PATH_BYTES], packed[FILES_PATH_BYTES];
-    snprintf(watch.stage, sizeof(watch.stage), "%s (%s)", row->plan.label,
-             report_row_mode_name(row->plan.mode));
-    TRY(child_path(audit->folder, row->plan.label, "flight", flight, err));
-    TRY(child_path(audit->folder, row->plan.label, "flight" FLIGHT_PACKED_SUFFIX, packed, err));
+    snprintf(watch.stage, sizeof(watch.stage), "%s (%s)", row->settings.label,
+             report_row_mode_name(row->settings.mode));
+    TRY(child_path(audit->folder, row->settings.label, "flight", flight, err));
+    TRY(child_path(audit->folder, row->settings.label, "flight" FLIGHT_PACKED_SUFFIX, packed, err));
     unlink(packed); /* of an earlier try */
     if (job.level != AUDIT_OFF)
         job.flight = flight;
@@ -206,7 +207,7 @@ enum status audit_run_row(struct audit *audit, struct audit_row *row, struct err
 enum status audit_load_row(struct audit *audit, struct audit_row *row, struct error *err)
 {
     char results[FILES_PATH_BYTES];
-    TRY(child_path(audit->folder, row->plan.label, "results.jsonl", results, err));
+    TRY(child_path(audit->folder, row->settings.label, "results.jsonl", results, err));
     TRY(child_read_results(results, &row->outcome, err));
     child_note_hang(&row->outcome);
     TRY(analyse_row(audit, row, err));

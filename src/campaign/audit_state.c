@@ -12,7 +12,7 @@ static json_t *rows_json(const struct audit *audit)
         const struct audit_row *row = &audit->rows[i];
         if (row->finished)
             json_array_append_new(
-                rows, json_pack("{s:s, s:i, s:i, s:b, s:b, s:i, s:I}", "label", row->plan.label,
+                rows, json_pack("{s:s, s:i, s:i, s:b, s:b, s:i, s:I}", "label", row->settings.label,
                                 "exit_code", row->outcome.exit_code, "signal", row->outcome.signal,
                                 "hung", row->outcome.hung, "out_of_memory",
                                 row->outcome.out_of_memory, "stopped_by", row->outcome.stopped_by,

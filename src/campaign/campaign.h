@@ -93,7 +93,7 @@ struct campaign_extent {
     bool streams;        /* the streams workload runs too */
 };
 struct gguf_file;
-/* STATUS_USAGE, with what there is, where a plan as --inject has it names an op, operand, layer,
+/* STATUS_USAGE, with what there is, where a fault as --inject has it names an op, operand, layer,
  * step, run or tensor that a run of the model does not have. */
 MUST_CHECK enum status campaign_check_inject(const char *inject, const struct gguf_file *file,
                                              const struct campaign_extent *extent,

@@ -27,8 +27,8 @@ enum status campaign_check_inject(const char *inject, const struct gguf_file *fi
 {
     const struct device_contract *contracts[OPS_COUNT];
     struct model_report report;
-    struct inject_plan plan;
-    TRY(inject_parse(inject, &plan, err));
+    struct inject_spec spec;
+    TRY(inject_parse(inject, &spec, err));
     model_check(file, NULL, &report);
     for (int i = 0; i < OPS_COUNT; i++)
         contracts[i] = ops_contract((enum ops_op)i);
@@ -46,5 +46,5 @@ enum status campaign_check_inject(const char *inject, const struct gguf_file *fi
         .run_count = extent->run_count,
         .no_runs = extent->run_count == 0,
     };
-    return inject_check(&plan, &stage, err);
+    return inject_check(&spec, &stage, err);
 }

@@ -90,7 +90,8 @@ static const struct change changes[] = {
     { "chunking", cut_prompt, VERDICT_PROOF_NONE, WORD_CHUNKING_FLIPS, WORD_CHUNKING_STAYS,
       WORD_CHUNKING_NOT_FLIPS, WORD_CHUNKING_NOT_STAYS },
     { "injected-removed", remove_fault,
-      /* The plan is what goes wrong; which hypothesis describes it is for the findings to show. */
+      /* The planted fault is what goes wrong; which hypothesis describes it is for the findings to
+         show. */
       VERDICT_PROOF_DEFECT, WORD_INJECTED_REMOVED_FLIPS, WORD_INJECTED_REMOVED_STAYS,
       WORD_INJECTED_REMOVED_NOT_FLIPS, WORD_INJECTED_REMOVED_NOT_STAYS },
 };

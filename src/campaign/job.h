@@ -49,7 +49,7 @@ struct job {
     const char *label;   /* of the row: "A", "self-test bad-index" */
     const char *device;  /* as all_open knows it */
     const char *model;   /* NULL: none */
-    const char *inject;  /* a plan; NULL: none */
+    const char *inject;  /* a fault as --inject has it; NULL: none */
     const char *flight;  /* file to record to; NULL: none */
     const char *results; /* lines for the auditor */
     const char *log;     /* the same for people */

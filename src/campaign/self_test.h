@@ -32,7 +32,7 @@ enum self_test_needs {
 /* A fault, where it is planted, and what must be found. */
 struct self_test_row {
     const char *fault; /* slug */
-    const char *plan;  /* as inject_parse reads it */
+    const char *spec;  /* as inject_parse reads it */
     unsigned work;     /* enum job_work */
     enum audit_level level;
     enum hypothesis hypothesis;

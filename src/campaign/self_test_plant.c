@@ -120,7 +120,7 @@ static void describe_miss(const struct child_outcome *outcome, const struct anal
     if (outcome->failed[0])
         snprintf(note, note_bytes, "could not run: %.120s", outcome->failed);
     else if (outcome->planted.told && !outcome->planted.planted)
-        snprintf(note, note_bytes, "no call fits the plan: nothing was planted");
+        snprintf(note, note_bytes, "no call fits the fault: nothing was planted");
     else if (!analysis)
         snprintf(note, note_bytes, "no flight file to analyse");
     else if (!analysis->findings || !analysis->finding_count)
@@ -219,7 +219,7 @@ enum status self_test_plant(struct self_test_bench *bench, const struct self_tes
     struct job job = self_test_job(bench->options->device, bench->model.path, row->fault);
     struct child_outcome outcome;
     struct analyzer *analyzer;
-    job.inject = row->plan;
+    job.inject = row->spec;
     job.level = row->level;
     job.work = row->work;
     job.busy_streams = SELF_TEST_STREAM_COUNT(row->needs);

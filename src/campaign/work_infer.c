@@ -87,7 +87,7 @@ static enum status open_engine(struct work_infer *work, struct error *err)
                               ? work->report.config.context_length
                               : CONTEXT_LIMIT;
     TRY(engine_open(&work->worker->ops, work->file, &work->report, &options, &work->engine, err));
-    uint32_t context = engine_plan(work->engine)->options.context;
+    uint32_t context = engine_budget(work->engine)->options.context;
     if (work->prompt.count >= context)
         return error_set(err, STATUS_LIMIT,
                          "prompt: expected fewer tokens than the context of %u, found %zu", context,
@@ -240,7 +240,7 @@ static uint64_t key_of(const struct work_infer *work, size_t prompt_count)
 /* The prompt, written as often as the draw says and the context allows; the caller's. */
 static uint32_t *repeat_prompt(const struct work_infer *work, size_t *ret_count)
 {
-    size_t room = engine_plan(work->engine)->options.context / 2;
+    size_t room = engine_budget(work->engine)->options.context / 2;
     size_t times = work->draw.repeat;
     while (times > 1 && times * work->prompt.count > room)
         times--;

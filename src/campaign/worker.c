@@ -75,12 +75,12 @@ static enum status open_device(struct worker *worker, struct recording *recordin
         options.observer = event_fan_observer(&worker->fan);
         options.crumbs = flight_crumbs(recording->flight);
     }
-    struct inject_plan plan;
+    struct inject_spec spec;
     if (job->inject)
-        TRY(inject_parse(job->inject, &plan, err));
+        TRY(inject_parse(job->inject, &spec, err));
     TRY(all_open(job->device, &options, &worker->device, err));
     if (job->inject)
-        TRY(inject_install(worker->device, &plan, &recording->inject, err));
+        TRY(inject_install(worker->device, &spec, &recording->inject, err));
     /* From here on the device's methods stay as they are: another thread may call them. */
     if (recording->flight && worker->pulse) /* whose looks bring it up to date */
         crumb_set_late(flight_crumbs(recording->flight), false);
@@ -171,7 +171,7 @@ static void tell_planted(struct worker *worker, const struct inject *inject)
     const struct inject_record *record = inject_record(inject);
     const struct inject_place *place = &record->place;
     if (!record->planted)
-        worker_log(worker, "no call fitted the fault's plan: it was never planted");
+        worker_log(worker, "no call fitted the fault: it was never planted");
     worker_tell(worker,
                 json_pack("{s:s, s:b, s:I, s:s, s:s, s:i, s:i, s:s, s:I, s:s}", "kind", "planted",
                           "planted", record->planted, "event_id", (json_int_t)place->event_id, "op",

@@ -13,7 +13,7 @@
 
 enum status bench_measure_init(struct bench_measure *measure, struct error *err)
 {
-    uint32_t context = engine_plan(measure->engine)->options.context;
+    uint32_t context = engine_budget(measure->engine)->options.context;
     measure->ids = calloc(context, sizeof(*measure->ids));
     return measure->ids ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory to measure");
 }
@@ -64,7 +64,7 @@ static enum status run_test(struct bench_measure *measure, struct session *sessi
 static enum status run_runs(struct bench_measure *measure, struct session *session,
                             const struct bench_test *test, double *samples_ns, struct error *err)
 {
-    uint32_t batch = engine_plan(measure->engine)->options.batch_limit;
+    uint32_t batch = engine_budget(measure->engine)->options.batch_limit;
     double unused;
     measure->next_id = 1;
     draw_ids(measure, 0, test->depth);

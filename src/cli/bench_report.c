@@ -46,7 +46,7 @@ static struct spread spread_of(const struct bench_result *result, double numerat
 static double tokens_of(const struct bench_result *result)
 {
     return 1e9 * ((double)result->test.prompt + (double)result->test.generate) *
-           (double)result->plan->options.sequence_limit;
+           (double)result->budget->options.sequence_limit;
 }
 
 /* "llama 1.1B Q4_K - Medium" */
@@ -105,7 +105,7 @@ static json_t *list_samples(const struct bench_result *result, double numerator)
 static json_t *make_row(const struct bench_result *result)
 {
     struct spread time = spread_of(result, 0), speed = spread_of(result, tokens_of(result));
-    const struct engine_options *options = &result->plan->options;
+    const struct engine_options *options = &result->budget->options;
     bool on_host = strcmp(result->device->kind, "host") == 0;
     const char *kv_type = dtype_name(options->kv_dtype);
     char model[96], when[32], kv_lower[16];
@@ -144,7 +144,7 @@ static void print_md(struct bench_report *report, const struct bench_result *res
     double mebibytes = (double)result->report->weight_bytes / 1048576;
     double millions = (double)result->report->parameter_count / 1e6;
     name_model(result, model, sizeof(model));
-    name_test(&result->test, result->plan->options.sequence_limit, test, sizeof(test));
+    name_test(&result->test, result->budget->options.sequence_limit, test, sizeof(test));
     snprintf(size, sizeof(size), "%.2f %s", mebibytes < 1024 ? mebibytes : mebibytes / 1024,
              mebibytes < 1024 ? "MiB" : "GiB");
     snprintf(parameters, sizeof(parameters), "%.2f %s",

@@ -15,8 +15,8 @@ struct bench_result {
     const struct gguf_file *file;
     const struct model_report *report;
     const struct device_info *device;
-    const struct engine_plan *plan;
-    uint32_t batch;   /* as requested; the engine's plan has the actual one */
+    const struct engine_budget *budget;
+    uint32_t batch;   /* as requested; the engine's budget has the actual one */
     uint32_t threads; /* in use */
     const double *samples_ns;
     uint32_t sample_count;

@@ -71,7 +71,7 @@ static const struct cli_option options[] = {
       "finish the audit in this folder; rows that are finished are not run again, other options "
       "are those it was begun with",
       NULL, true },
-    { "--inject", "PLAN", CLI_TEXT, AT(inject),
+    { "--inject", "FAULT", CLI_TEXT, AT(inject),
       "plant a fault in every row that is not bare (see greta infer --inject)", NULL,
       CLI_COMPLETES_FAULT },
     { "--seed|-s", "N", CLI_U64, AT(seed), "seed of stress and sampling (default: 1)", NULL,

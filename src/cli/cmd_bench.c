@@ -78,7 +78,7 @@ static const struct cli_option options[] = {
       false },
     { "--audit", "LEVEL", CLI_TEXT, AT(audit), CLI_AUDIT_HELP, CLI_AUDIT_LEVELS, false },
     { "--flight", "FILE", CLI_TEXT, AT(flight), CLI_FLIGHT_HELP, NULL, true },
-    { "--inject", "PLAN", CLI_TEXT, AT(inject),
+    { "--inject", "FAULT", CLI_TEXT, AT(inject),
       "plant a fault, to see what --audit reports (see greta infer --inject)", NULL,
       CLI_COMPLETES_FAULT },
     { "--audit-cost", NULL, CLI_FLAG, AT(audit_cost),
@@ -104,7 +104,7 @@ struct bench {
     char device_name[ALL_NAME_BYTES];
     struct cli_audit *audit;
     struct device *device;
-    struct inject_plan plan;
+    struct inject_spec spec;
     struct inject *inject; /* NULL: no fault is planted; ends with the device */
     bool stopped;          /* stop was called */
     struct ops ops;
@@ -147,8 +147,8 @@ static uint32_t batch_asked(const struct settings *settings)
     return settings->batch ? settings->batch : BATCH_DEFAULT;
 }
 
-/* Plans the tests and picks the device; opens nothing but the file. */
-static enum status plan_model(struct bench *bench, struct error *err)
+/* Lists the tests and picks the device; opens nothing but the file. */
+static enum status prepare_model(struct bench *bench, struct error *err)
 {
     const struct settings *settings = bench->settings;
     if (settings->sequences < 1 || settings->sequences > SEQUENCE_LIMIT)
@@ -205,13 +205,13 @@ static enum status open_model(struct bench *bench, struct error *err)
     if (settings->inject) {
         struct campaign_extent extent = { .step_limit = most_steps(bench) };
         TRY(campaign_check_inject(settings->inject, bench->file, &extent, err));
-        TRY(inject_parse(settings->inject, &bench->plan, err));
+        TRY(inject_parse(settings->inject, &bench->spec, err));
     }
     TRY(cli_audit_open(bench->invocation, settings->audit, settings->flight, bench->device_name,
                        &device_options, &bench->audit, err));
     TRY(all_open(bench->device_name, &device_options, &bench->device, err));
     if (settings->inject) {
-        TRY(inject_install(bench->device, &bench->plan, &bench->inject, err));
+        TRY(inject_install(bench->device, &bench->spec, &bench->inject, err));
         cli_warn(bench->invocation, "a fault is planted: %s", settings->inject);
     }
     TRY(ops_load(&bench->ops, bench->device, CPU_PATH_COUNT, err));
@@ -237,7 +237,7 @@ static enum status run_tests(struct bench *bench, struct bench_report *report,
                                    .file = bench->file,
                                    .report = &bench->report,
                                    .device = device_info(bench->device),
-                                   .plan = engine_plan(bench->engine),
+                                   .budget = engine_budget(bench->engine),
                                    .batch = batch_asked(settings),
                                    .threads = settings->threads ? settings->threads
                                                                 : parallel_processor_count(),
@@ -303,7 +303,7 @@ static enum status run_all(struct bench *bench, struct error *err)
     struct bench_test_texts texts = { settings->prompts, settings->generates, settings->depths,
                                       &settings->pairs };
     TRY(bench_tests_list(&texts, &bench->tests, err));
-    TRY(plan_model(bench, err));
+    TRY(prepare_model(bench, err));
     if (settings->audit_cost && (settings->audit || settings->flight || settings->inject))
         return error_set(err, STATUS_USAGE,
                          "--audit-cost: expected no --audit, --flight or --inject with it: it runs "

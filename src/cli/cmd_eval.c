@@ -281,7 +281,7 @@ static enum status print_result(const struct run *run, const struct evaluate_res
     emit_text(emit, "model", run->model);
     emit_text(emit, "text", run->invocation->operands[0]);
     emit_text(emit, "device", device_info(run->device)->kind);
-    emit_text(emit, "cache_type", dtype_name(engine_plan(run->engine)->options.kv_dtype));
+    emit_text(emit, "cache_type", dtype_name(engine_budget(run->engine)->options.kv_dtype));
     emit_count(emit, "context", run->options.context);
     emit_count(emit, "chunks", result->chunk_count);
     emit_count(emit, "scored_tokens", result->scored_tokens);

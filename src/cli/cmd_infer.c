@@ -76,7 +76,8 @@ static enum status add_requests(struct infer_run *run, const struct infer_summar
         struct session_request request = {
             .ids = ids->ids,
             .id_count = ids->count,
-            .sampling = infer_sampling(settings, summary->plan.options.context, summary->seed + i),
+            .sampling = infer_sampling(settings, summary->budget.options.context,
+                                       summary->seed + i),
             .token_limit = settings->max_tokens >= 0 ? (uint32_t)settings->max_tokens
                                                      : SESSION_NO_LIMIT,
             .stops = run->stop_texts,
@@ -184,7 +185,7 @@ static enum cli_exit run_once(const struct cli_invocation *invocation)
         return cli_fail(invocation, &err);
     }
     summary.load_ns = clock_ns() - run.start_ns;
-    summary.plan = *engine_plan(run.engine);
+    summary.budget = *engine_budget(run.engine);
     summary.results = run.results;
     summary.count = run.count;
     cli_warn_no_gpu(invocation, settings->gpu_layers, run.opening.name,

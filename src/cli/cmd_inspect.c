@@ -185,19 +185,19 @@ static void emit_tensors(struct emit *emit, const struct gguf_file *file)
 /* The memory that greta infer would take on the host, for one sequence. */
 static void emit_memory(struct emit *emit, const struct model_report *report, uint32_t context)
 {
-    struct ops ops = ops_for_planning(cpu_path_best());
+    struct ops ops = ops_for_budget(cpu_path_best());
     struct engine_options engine_options = { .context = context, .kv_dtype = DTYPE_F16 };
-    struct engine_plan plan;
+    struct engine_budget budget;
     struct error err;
     emit_object_begin(emit, "memory");
-    if (engine_plan_make(report, &ops, &engine_options, &plan, &err)) {
+    if (engine_budget_make(report, &ops, &engine_options, &budget, &err)) {
         emit_text(emit, "refused", err.text);
     } else {
-        emit_count(emit, "context", plan.options.context);
-        emit_bytes(emit, "weights", plan.weight_bytes);
-        emit_bytes(emit, "kv_cache_f16", plan.kv_bytes);
-        emit_bytes(emit, "scratch", plan.scratch_bytes);
-        emit_bytes(emit, "total", plan.total_bytes);
+        emit_count(emit, "context", budget.options.context);
+        emit_bytes(emit, "weights", budget.weight_bytes);
+        emit_bytes(emit, "kv_cache_f16", budget.kv_bytes);
+        emit_bytes(emit, "scratch", budget.scratch_bytes);
+        emit_bytes(emit, "total", budget.total_bytes);
     }
     emit_object_end(emit);
 }

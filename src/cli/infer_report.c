@@ -118,8 +118,8 @@ static void print_json(const struct infer_summary *summary, enum infer_ending en
         milliseconds(timing->decode_ns), "decode_per_second",
         rate(timing->decode_tokens, timing->decode_ns), "first_token_ms",
         milliseconds(timing->first_token_ns), "total_ms", milliseconds(summary->total_ns), "memory",
-        "weights", (json_int_t)summary->plan.weight_bytes, "kv_cache",
-        (json_int_t)summary->plan.kv_bytes, "scratch", (json_int_t)summary->plan.scratch_bytes,
+        "weights", (json_int_t)summary->budget.weight_bytes, "kv_cache",
+        (json_int_t)summary->budget.kv_bytes, "scratch", (json_int_t)summary->budget.scratch_bytes,
         "peak", (json_int_t)summary->peak_bytes, "resident_peak",
         (json_int_t)resident_peak_bytes());
     if (line && summary->count > 1)
@@ -161,8 +161,9 @@ static void print_memory(const struct infer_summary *summary)
     char weights[TEXT_BYTES_CAPACITY], kv[TEXT_BYTES_CAPACITY], scratch[TEXT_BYTES_CAPACITY];
     char resident[TEXT_BYTES_CAPACITY];
     fprintf(stderr, "Memory: weights %s, kv cache %s, scratch %s; process peak %s\n",
-            text_bytes(summary->plan.weight_bytes, weights), text_bytes(summary->plan.kv_bytes, kv),
-            text_bytes(summary->plan.scratch_bytes, scratch),
+            text_bytes(summary->budget.weight_bytes, weights),
+            text_bytes(summary->budget.kv_bytes, kv),
+            text_bytes(summary->budget.scratch_bytes, scratch),
             text_bytes(resident_peak_bytes(), resident));
 }
 

@@ -49,7 +49,7 @@ struct infer_summary {
     uint64_t seed; /* of the first prompt; the others follow */
     uint64_t load_ns, total_ns;
     uint64_t peak_bytes; /* of buffers on the device */
-    struct engine_plan plan;
+    struct engine_budget budget;
     struct cli_audit *audit; /* finished, or NULL */
     const struct infer_result *results;
     size_t count; /* of results */

@@ -96,8 +96,8 @@ static enum status check_values(struct infer_run *run, struct error *err)
 /* Memory for the whole context of a modern model would be tens of gigabytes. */
 #define CONTEXT_DEFAULT 4096u
 
-static enum status plan_engine(const struct infer_run *run, struct engine_options *options,
-                               struct error *err)
+static enum status choose_engine_options(const struct infer_run *run,
+                                         struct engine_options *options, struct error *err)
 {
     const struct infer_settings *settings = run->settings;
     uint32_t trained = run->report.config.context_length;
@@ -144,7 +144,7 @@ static bool opens_in_turn(const struct infer_run *run)
 }
 
 /* Prompts are known by now: a device in which something is planted is opened in its turn. */
-static enum status check_inject(const struct infer_run *run, struct inject_plan *ret_plan,
+static enum status check_inject(const struct infer_run *run, struct inject_spec *ret_spec,
                                 struct error *err)
 {
     const struct infer_settings *settings = run->settings;
@@ -154,7 +154,7 @@ static enum status check_inject(const struct infer_run *run, struct inject_plan 
     /* Each prompt is read in one batch or more, and written one token at a time. */
     struct campaign_extent extent = { .step_limit = written ? tokens + written * run->count : 0 };
     TRY(campaign_check_inject(settings->inject, run->file, &extent, err));
-    return inject_parse(settings->inject, ret_plan, err);
+    return inject_parse(settings->inject, ret_spec, err);
 }
 
 static enum status watch_device(struct infer_run *run, struct error *err)
@@ -162,7 +162,7 @@ static enum status watch_device(struct infer_run *run, struct error *err)
     const struct infer_settings *settings = run->settings;
     struct infer_opening *opening = &run->opening;
     if (settings->inject)
-        TRY(check_inject(run, &opening->plan, err));
+        TRY(check_inject(run, &opening->spec, err));
     return cli_audit_open(run->invocation, settings->audit, settings->flight, opening->name,
                           &opening->options, &run->audit, err);
 }
@@ -172,7 +172,7 @@ static enum status open_device(struct infer_run *run, struct error *err)
     const struct infer_opening *opening = &run->opening;
     TRY(all_open(opening->name, &opening->options, &run->device, err));
     if (run->settings->inject) {
-        TRY(inject_install(run->device, &opening->plan, &run->inject, err));
+        TRY(inject_install(run->device, &opening->spec, &run->inject, err));
         cli_warn(run->invocation, "a fault is planted: %s", run->settings->inject);
     }
     return ops_load(&run->ops, run->device, CPU_PATH_COUNT, err);
@@ -215,7 +215,7 @@ static enum status finish_opening(struct infer_run *run, struct error *err)
 static enum status open_engine(struct infer_run *run, struct error *err)
 {
     struct engine_options engine_options;
-    TRY(plan_engine(run, &engine_options, err));
+    TRY(choose_engine_options(run, &engine_options, err));
     TRY(finish_opening(run, err));
     TRY(cli_engine_open(run->invocation, &run->ops, run->file, &run->report, &engine_options,
                         &run->engine, err));
@@ -285,7 +285,7 @@ static enum status encode_prompts(struct infer_run *run, struct error *err)
 
 static enum status check_lengths(const struct infer_run *run, struct error *err)
 {
-    uint32_t context = engine_plan(run->engine)->options.context;
+    uint32_t context = engine_budget(run->engine)->options.context;
     for (size_t i = 0; i < run->texts.count; i++) {
         if (run->ids[i].count < context)
             continue;

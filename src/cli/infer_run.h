@@ -19,7 +19,7 @@
 struct infer_opening {
     char name[32];
     struct device_options options;
-    struct inject_plan plan; /* where a fault is planted */
+    struct inject_spec spec; /* where a fault is planted */
     pthread_t thread;
     bool started; /* the thread is to be joined */
     enum status status;

@@ -128,7 +128,7 @@ const struct cli_option infer_options[INFER_OPTION_COUNT] = {
       "ticket sync event plain", false },
     { "--audit", "LEVEL", CLI_TEXT, AT(audit), CLI_AUDIT_HELP, CLI_AUDIT_LEVELS, false },
     { "--flight", "FILE", CLI_TEXT, AT(flight), CLI_FLIGHT_HELP, NULL, true },
-    { "--inject", "PLAN", CLI_TEXT, AT(inject),
+    { "--inject", "FAULT", CLI_TEXT, AT(inject),
       "plant a fault: NAME@layer=L,step=S,run=R,op=OP,operand=X,tensor=T; help lists the names",
       NULL, CLI_COMPLETES_FAULT },
     { "--json", NULL, CLI_FLAG, AT(json), "a line of JSON for each token, and one at the end", NULL,

@@ -163,10 +163,10 @@ static bool is_block_type(enum dtype dtype)
     return dtype_info(dtype)->block_elements > 1;
 }
 
-static enum status plan_tensor(const struct convert_quantize *request,
-                               const struct convert_mix *mix, const struct gguf_tensor *tensor,
-                               struct step *ret_step, struct convert_quantize_result *result,
-                               struct error *err)
+static enum status prepare_tensor(const struct convert_quantize *request,
+                                  const struct convert_mix *mix, const struct gguf_tensor *tensor,
+                                  struct step *ret_step, struct convert_quantize_result *result,
+                                  struct error *err)
 {
     *ret_step = (struct step){ tensor, target_dtype(mix, tensor) };
     if (ret_step->dtype == tensor->dtype) {
@@ -199,8 +199,8 @@ static void copy_metadata(const struct convert_quantize *request, struct gguf_wr
     gguf_writer_put_u32(writer, "general.quantization_version", 2);
 }
 
-static enum status plan_all(struct work *work, struct step *steps,
-                            struct convert_quantize_result *result, struct error *err)
+static enum status prepare_all(struct work *work, struct step *steps,
+                               struct convert_quantize_result *result, struct error *err)
 {
     const struct gguf_file *input = work->request->input;
     struct convert_mix mix = { work->request->type, layer_count_of(input),
@@ -213,7 +213,7 @@ static enum status plan_all(struct work *work, struct step *steps,
             return error_set(err, STATUS_BAD_FILE, "%s: a tensor has more than 2^64 elements",
                              gguf_path(input));
         work->total_elements += element_count;
-        TRY(plan_tensor(work->request, &mix, tensor, &steps[i], result, err));
+        TRY(prepare_tensor(work->request, &mix, tensor, &steps[i], result, err));
         TRY(gguf_writer_add_tensor(work->writer, tensor->name, steps[i].dtype, &tensor->shape,
                                    err));
     }
@@ -254,7 +254,7 @@ enum status convert_quantize(const struct convert_quantize *request,
     status = gguf_writer_create(&work.writer, err);
     if (status)
         goto done;
-    status = plan_all(&work, steps, &result, err);
+    status = prepare_all(&work, steps, &result, err);
     if (status)
         goto done;
     status = run(&work, steps, err);

@@ -125,14 +125,14 @@ static void make_units(struct synthesis *synthesis, const struct pool *pool, uin
     parallel_run(unit_count, 0, fill_pool_unit, &made);
 }
 
-static enum status write_matrix(struct synthesis *synthesis, const struct model_tensor *planned,
+static enum status write_matrix(struct synthesis *synthesis, const struct model_tensor *expected,
                                 enum dtype dtype, float deviation, struct error *err)
 {
     struct pool *pool = find_pool(synthesis, dtype, deviation);
-    uint64_t state = random_seed(synthesis->request->seed, planned->name);
+    uint64_t state = random_seed(synthesis->request->seed, expected->name);
     uint64_t left;
-    ASSERT(shape_bytes(&planned->shape, dtype, &left));
-    bool anew = planned->shape.dims[0] < (uint64_t)ROW_UNITS_MIN * pool->unit_elements;
+    ASSERT(shape_bytes(&expected->shape, dtype, &left));
+    bool anew = expected->shape.dims[0] < (uint64_t)ROW_UNITS_MIN * pool->unit_elements;
     if (!anew)
         TRY(fill_pool(pool, err));
     size_t slab_units = SLAB_BYTES / pool->unit_bytes;
@@ -167,12 +167,12 @@ static float rope_divisor(const struct model_shape *shape, uint64_t pair)
 }
 
 static enum status write_vector(struct synthesis *synthesis, enum model_role role,
-                                const struct model_tensor *planned, struct error *err)
+                                const struct model_tensor *expected, struct error *err)
 {
     const struct model_shape *shape = &synthesis->request->shape;
-    uint64_t state = random_seed(synthesis->request->seed, planned->name);
+    uint64_t state = random_seed(synthesis->request->seed, expected->name);
     bool bias = role == MODEL_ATTN_Q_BIAS || role == MODEL_ATTN_K_BIAS || role == MODEL_ATTN_V_BIAS;
-    uint64_t count = planned->shape.dims[0];
+    uint64_t count = expected->shape.dims[0];
     size_t used = 0;
     for (uint64_t i = 0; i < count; i++) {
         /* Norms near one, biases near zero; neither exactly, so that leaving them out shows. */
@@ -190,12 +190,12 @@ static enum status write_vector(struct synthesis *synthesis, enum model_role rol
 }
 
 static float matrix_deviation(const struct synthesis *synthesis, enum model_role role,
-                              const struct model_tensor *planned)
+                              const struct model_tensor *expected)
 {
     /* With a separate output matrix, the embedding can have the magnitude of the stream. */
     if (role == MODEL_TOKEN_EMBD && !synthesis->config.tied_embeddings)
         return 1.0f;
-    float deviation = 1.0f / sqrtf((float)planned->shape.dims[0]);
+    float deviation = 1.0f / sqrtf((float)expected->shape.dims[0]);
     if (role == MODEL_ATTN_OUTPUT || role == MODEL_FFN_DOWN)
         deviation /= sqrtf(2.0f * (float)synthesis->config.block_count);
     return deviation;
@@ -203,7 +203,7 @@ static float matrix_deviation(const struct synthesis *synthesis, enum model_role
 
 /* Calls `visit` for every tensor of the model, in the order of the file. */
 typedef enum status (*tensor_visitor)(struct synthesis *synthesis, enum model_role role,
-                                      const struct model_tensor *planned, enum dtype dtype,
+                                      const struct model_tensor *expected, enum dtype dtype,
                                       struct error *err);
 
 static bool is_wanted(const struct synthesis *synthesis, enum model_role role,
@@ -219,13 +219,13 @@ static bool is_wanted(const struct synthesis *synthesis, enum model_role role,
 static enum status visit_role(struct synthesis *synthesis, enum model_role role, uint32_t layer,
                               tensor_visitor visit, struct error *err)
 {
-    struct model_tensor planned = model_tensor(&synthesis->config, role, layer);
-    if (!is_wanted(synthesis, role, planned.presence))
+    struct model_tensor expected = model_tensor(&synthesis->config, role, layer);
+    if (!is_wanted(synthesis, role, expected.presence))
         return STATUS_OK;
     enum dtype dtype = DTYPE_F32;
-    if (planned.is_matrix)
-        dtype = convert_dtype(&synthesis->mix, text_view_of(planned.name), &planned.shape);
-    return visit(synthesis, role, &planned, dtype, err);
+    if (expected.is_matrix)
+        dtype = convert_dtype(&synthesis->mix, text_view_of(expected.name), &expected.shape);
+    return visit(synthesis, role, &expected, dtype, err);
 }
 
 static enum status visit_all(struct synthesis *synthesis, tensor_visitor visit, struct error *err)
@@ -241,20 +241,21 @@ static enum status visit_all(struct synthesis *synthesis, tensor_visitor visit, 
 }
 
 static enum status declare(struct synthesis *synthesis, enum model_role role,
-                           const struct model_tensor *planned, enum dtype dtype, struct error *err)
+                           const struct model_tensor *expected, enum dtype dtype, struct error *err)
 {
     (void)role;
-    return gguf_writer_add_tensor(synthesis->writer, text_view_of(planned->name), dtype,
-                                  &planned->shape, err);
+    return gguf_writer_add_tensor(synthesis->writer, text_view_of(expected->name), dtype,
+                                  &expected->shape, err);
 }
 
 static enum status write_one(struct synthesis *synthesis, enum model_role role,
-                             const struct model_tensor *planned, enum dtype dtype,
+                             const struct model_tensor *expected, enum dtype dtype,
                              struct error *err)
 {
-    if (!planned->is_matrix)
-        return write_vector(synthesis, role, planned, err);
-    return write_matrix(synthesis, planned, dtype, matrix_deviation(synthesis, role, planned), err);
+    if (!expected->is_matrix)
+        return write_vector(synthesis, role, expected, err);
+    return write_matrix(synthesis, expected, dtype, matrix_deviation(synthesis, role, expected),
+                        err);
 }
 
 /* ---- Metadata ------------------------------------------------------------------------------- */

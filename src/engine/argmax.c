@@ -30,7 +30,7 @@ static struct engine_argmax_entry *oldest(struct engine *engine)
 
 enum status engine_argmax_open(struct engine *engine, struct error *err)
 {
-    uint32_t rows = engine->plan.options.logits_limit;
+    uint32_t rows = engine->budget.options.logits_limit;
     for (size_t i = 0; i < COUNT_OF(engine->argmax_entries); i++) {
         struct engine_argmax_entry *entry = &engine->argmax_entries[i];
         entry->ids = calloc(rows, sizeof(*entry->ids));
@@ -72,7 +72,7 @@ enum status engine_argmax_check_batch(const struct engine *engine,
         from_device += tokens[i].id == ENGINE_TOKEN_FROM_DEVICE;
     *ret_from_device = from_device > 0;
     if (from_device == 0 || (from_device == count && count == engine->device_id_count &&
-                             count <= engine->plan.options.sequence_limit))
+                             count <= engine->budget.options.sequence_limit))
         return STATUS_OK;
     if (from_device < count)
         return error_set(err, STATUS_USAGE,
@@ -83,7 +83,7 @@ enum status engine_argmax_check_batch(const struct engine *engine,
                      "batch: expected ENGINE_TOKEN_FROM_DEVICE for each of the %" PRIu32
                      " ids chosen from the batch before, found %zu tokens (of %" PRIu32
                      " sequences)",
-                     engine->device_id_count, count, engine->plan.options.sequence_limit);
+                     engine->device_id_count, count, engine->budget.options.sequence_limit);
 }
 
 /* The token that the device looked up for an id: 0 where there was none to choose. */
@@ -107,7 +107,7 @@ void engine_argmax_note_slots(struct engine *engine, const int32_t *slots)
 
 void engine_argmax_forget_slots(struct engine *engine, uint32_t sequence, uint32_t length)
 {
-    uint32_t context = engine->plan.options.context;
+    uint32_t context = engine->budget.options.context;
     int64_t first = (int64_t)sequence * context + length, end = (int64_t)(sequence + 1) * context;
     for (uint64_t n = engine->argmax_waited; n < engine->argmax_submitted; n++) {
         struct engine_argmax_entry *entry =
@@ -163,7 +163,7 @@ enum status engine_argmax_submit(struct engine *engine, struct error *err)
                                             count);
     struct device_view ids = engine->scratch.argmax_ids, next = engine->scratch.indices;
     ids.shape = next.shape = shape_make(1, &count);
-    ids.offset_bytes = place * engine->plan.options.logits_limit * sizeof(int32_t);
+    ids.offset_bytes = place * engine->budget.options.logits_limit * sizeof(int32_t);
     struct device_ticket ticket = { 0, 0 };
     engine->device_id_count = 0;
     TRY(ops_argmax(&target, &logits, &ids, &next, err));

@@ -47,20 +47,20 @@ static enum status check_room(const struct engine *engine, struct error *err)
 {
     uint64_t room = device_info(engine->device)->memory_bytes;
     char needed[TEXT_BYTES_CAPACITY], there[TEXT_BYTES_CAPACITY];
-    if (engine->plan.total_bytes <= room)
+    if (engine->budget.total_bytes <= room)
         return STATUS_OK;
     return error_set(
         err, STATUS_NO_MEMORY,
         "memory: expected at most the %s of the device, found a need of %s (weights, kv "
         "cache for %" PRIu32 " x %" PRIu32 " tokens, scratch); use a smaller context, fewer "
         "sequences or another type",
-        text_bytes(room, there), text_bytes(engine->plan.total_bytes, needed),
-        engine->plan.options.sequence_limit, engine->plan.options.context);
+        text_bytes(room, there), text_bytes(engine->budget.total_bytes, needed),
+        engine->budget.options.sequence_limit, engine->budget.options.context);
 }
 
 static enum status allocate(struct engine *engine, struct error *err)
 {
-    const struct engine_options *options = &engine->plan.options;
+    const struct engine_options *options = &engine->budget.options;
     engine->layers = calloc(engine->config.block_count, sizeof(*engine->layers));
     engine->lengths = calloc(options->sequence_limit, sizeof(*engine->lengths));
     engine->new_lengths = calloc(options->sequence_limit, sizeof(*engine->new_lengths));
@@ -95,10 +95,10 @@ enum status engine_open(const struct ops *ops, const struct gguf_file *file,
     engine->ops = ops;
     engine->device = ops->device;
     engine->config = report->config;
-    enum status status = engine_plan_make(report, ops, options, &engine->plan, err);
+    enum status status = engine_budget_make(report, ops, options, &engine->budget, err);
     if (!status)
         status = open_parts(engine, file, err);
-    engine->plan.options.progress = NULL; /* only for this call */
+    engine->budget.options.progress = NULL; /* only for this call */
     if (status)
         engine_close(engine);
     else
@@ -106,9 +106,9 @@ enum status engine_open(const struct ops *ops, const struct gguf_file *file,
     return status;
 }
 
-const struct engine_plan *engine_plan(const struct engine *engine)
+const struct engine_budget *engine_budget(const struct engine *engine)
 {
-    return &engine->plan;
+    return &engine->budget;
 }
 
 struct device_stream engine_stream(const struct engine *engine)
@@ -125,20 +125,20 @@ uint32_t engine_vocab_size(const struct engine *engine)
 
 uint32_t engine_length(const struct engine *engine, uint32_t sequence)
 {
-    ASSERT(sequence < engine->plan.options.sequence_limit);
+    ASSERT(sequence < engine->budget.options.sequence_limit);
     return engine->lengths[sequence];
 }
 
 void engine_rewind(struct engine *engine, uint32_t sequence, uint32_t length)
 {
-    ASSERT(sequence < engine->plan.options.sequence_limit && length <= engine->lengths[sequence]);
+    ASSERT(sequence < engine->budget.options.sequence_limit && length <= engine->lengths[sequence]);
     engine->lengths[sequence] = length;
     engine_argmax_forget_slots(engine, sequence, length);
 }
 
 void engine_restart(struct engine *engine)
 {
-    for (uint32_t i = 0; i < engine->plan.options.sequence_limit; i++)
+    for (uint32_t i = 0; i < engine->budget.options.sequence_limit; i++)
         engine_rewind(engine, i, 0);
     engine->step = 0;
 }
@@ -149,14 +149,14 @@ struct device_view engine_slots(const struct engine *engine, const struct device
     struct device_view part = engine_rows(cache, length);
     uint64_t row_bytes = 0;
     ASSERT(dtype_row_bytes(cache->dtype, cache->shape.dims[0], &row_bytes));
-    part.offset_bytes = (uint64_t)sequence * engine->plan.options.context * row_bytes;
+    part.offset_bytes = (uint64_t)sequence * engine->budget.options.context * row_bytes;
     return part;
 }
 
 enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target, struct error *err)
 {
     uint32_t length = engine_length(engine, source);
-    ASSERT(target < engine->plan.options.sequence_limit);
+    ASSERT(target < engine->budget.options.sequence_limit);
     TRY(engine_argmax_check_none(engine, "fork", err));
     for (uint32_t i = 0; source != target && length && i < engine->config.block_count; i++) {
         const struct device_view *caches[] = { &engine->layers[i].keys, &engine->layers[i].values };
@@ -166,7 +166,7 @@ enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
             TRY(device_copy_within(engine->device, engine->stream, &to, &from, DEVICE_HERE, err));
         }
     }
-    uint32_t context = engine->plan.options.context;
+    uint32_t context = engine->budget.options.context;
     memmove(engine->slot_ids + (size_t)target * context,
             engine->slot_ids + (size_t)source * context, length * sizeof(*engine->slot_ids));
     engine->lengths[target] = length;
@@ -181,7 +181,7 @@ static enum status list_batch(struct engine *engine, const struct engine_token *
                               size_t count, bool from_device, uint32_t *ret_logits,
                               struct error *err)
 {
-    const struct engine_options *options = &engine->plan.options;
+    const struct engine_options *options = &engine->budget.options;
     int32_t *ids = engine->host_indices, *positions = ids + count, *starts = positions + count;
     int32_t *slots = starts + count, *rows = slots + count;
     memcpy(engine->new_lengths, engine->lengths, options->sequence_limit * sizeof(uint32_t));
@@ -234,7 +234,7 @@ static enum status copy_indices(struct engine *engine, size_t count, uint32_t lo
 enum status engine_forward(struct engine *engine, const struct engine_token *tokens, size_t count,
                            struct error *err)
 {
-    const struct engine_options *options = &engine->plan.options;
+    const struct engine_options *options = &engine->budget.options;
     if (count == 0 || count > options->batch_limit)
         return error_set(err, STATUS_LIMIT, "batch: expected 1 to %" PRIu32 " tokens, found %zu",
                          options->batch_limit, count);

@@ -40,7 +40,7 @@ struct engine_options {
 uint32_t engine_batch_default(bool on_gpu);
 
 /* The memory an engine needs, by kind. */
-struct engine_plan {
+struct engine_budget {
     struct engine_options options; /* with every 0 replaced by its default */
     uint64_t weight_bytes;         /* as in the file */
     uint64_t kv_bytes;
@@ -49,19 +49,19 @@ struct engine_plan {
 };
 
 /* STATUS_USAGE with both numbers where options and model do not fit each other. */
-MUST_CHECK enum status engine_plan_make(const struct model_report *report, const struct ops *ops,
-                                        const struct engine_options *options,
-                                        struct engine_plan *ret_plan, struct error *err);
+MUST_CHECK enum status engine_budget_make(const struct model_report *report, const struct ops *ops,
+                                          const struct engine_options *options,
+                                          struct engine_budget *ret_budget, struct error *err);
 
 /* The report must not refuse the model (model_report_refuses). STATUS_NO_MEMORY with both numbers
- * where the plan does not fit the device. */
+ * where the budget does not fit the device. */
 MUST_CHECK enum status engine_open(const struct ops *ops, const struct gguf_file *file,
                                    const struct model_report *report,
                                    const struct engine_options *options, struct engine **ret_engine,
                                    struct error *err);
 void engine_close(struct engine *engine); /* NULL is fine */
 
-const struct engine_plan *engine_plan(const struct engine *engine);
+const struct engine_budget *engine_budget(const struct engine *engine);
 struct device_stream engine_stream(const struct engine *engine);
 uint32_t engine_vocab_size(const struct engine *engine);
 

@@ -90,7 +90,7 @@ struct engine {
     struct device_stream argmax_stream; /* copies ids out; index 0: `stream` does that */
     struct device_mark argmax_made;     /* on `stream`, after the last argmax; with argmax_stream */
     struct model_config config;
-    struct engine_plan plan;
+    struct engine_budget budget;
     struct device_view globals[MODEL_ROLE_COUNT]; /* weights that are not per layer */
     struct engine_layer *layers;                  /* block_count; owned */
     struct engine_scratch scratch;
@@ -113,7 +113,7 @@ struct engine {
     size_t next_replay;              /* the oldest is replaced */
 };
 
-/* weights.c: imports or uploads every tensor of the plan. */
+/* weights.c: imports or uploads every tensor of the table. */
 MUST_CHECK enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,
                                            struct error *err);
 

@@ -26,8 +26,8 @@ static enum status look(void *context, const struct tap_record *record, const fl
 static enum status run_again(struct engine *engine, uint32_t sequence, uint32_t length,
                              uint32_t *ret_position, struct error *err)
 {
-    uint32_t batch_limit = engine->plan.options.batch_limit;
-    const int32_t *ids = engine->slot_ids + (size_t)sequence * engine->plan.options.context;
+    uint32_t batch_limit = engine->budget.options.batch_limit;
+    const int32_t *ids = engine->slot_ids + (size_t)sequence * engine->budget.options.context;
     struct engine_token *tokens = calloc(batch_limit, sizeof(*tokens));
     if (!tokens)
         return error_set(err, STATUS_NO_MEMORY, "no memory to run a sequence again");

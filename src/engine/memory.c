@@ -1,4 +1,4 @@
-/* memory.c - how much device memory an engine needs, and allocating it: one plan, fixed when the
+/* memory.c - how much device memory an engine needs, and allocating it: one budget, fixed when the
  * engine is opened. */
 #include "engine/engine_impl.h"
 
@@ -92,7 +92,8 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
     return COUNT_OF(all);
 }
 
-/* ---- The plan ------------------------------------------------------------------------------- */
+/* ---- The budget -------------------------------------------------------------------------------
+ */
 
 static enum status fill_options(const struct model_config *config, const struct ops *ops,
                                 struct engine_options *options, struct error *err)
@@ -128,29 +129,29 @@ static enum status fill_options(const struct model_config *config, const struct 
     return STATUS_OK;
 }
 
-enum status engine_plan_make(const struct model_report *report, const struct ops *ops,
-                             const struct engine_options *options, struct engine_plan *ret_plan,
-                             struct error *err)
+enum status engine_budget_make(const struct model_report *report, const struct ops *ops,
+                               const struct engine_options *options,
+                               struct engine_budget *ret_budget, struct error *err)
 {
-    struct engine_plan plan = { .options = *options, .weight_bytes = report->weight_bytes };
-    TRY(fill_options(&report->config, ops, &plan.options, err));
-    uint64_t slots = (uint64_t)plan.options.context * plan.options.sequence_limit;
-    plan.kv_bytes = model_kv_bytes(&report->config, slots, plan.options.kv_dtype);
+    struct engine_budget budget = { .options = *options, .weight_bytes = report->weight_bytes };
+    TRY(fill_options(&report->config, ops, &budget.options, err));
+    uint64_t slots = (uint64_t)budget.options.context * budget.options.sequence_limit;
+    budget.kv_bytes = model_kv_bytes(&report->config, slots, budget.options.kv_dtype);
     struct sizes sizes = sizes_of(&report->config, ops);
     struct scratch_row rows[SCRATCH_ROWS];
-    size_t count = list_scratch(&sizes, &plan.options, rows);
+    size_t count = list_scratch(&sizes, &budget.options, rows);
     bool fits = true;
     for (size_t i = 0; i < count; i++) {
         struct shape shape = shape_make(2, (uint64_t[]){ rows[i].width, rows[i].rows });
         uint64_t bytes = 0;
         fits = fits && shape_bytes(&shape, rows[i].dtype, &bytes) &&
-               size_add(plan.scratch_bytes, bytes, &plan.scratch_bytes);
+               size_add(budget.scratch_bytes, bytes, &budget.scratch_bytes);
     }
-    fits = fits && size_add(plan.weight_bytes, plan.kv_bytes, &plan.total_bytes) &&
-           size_add(plan.total_bytes, plan.scratch_bytes, &plan.total_bytes);
+    fits = fits && size_add(budget.weight_bytes, budget.kv_bytes, &budget.total_bytes) &&
+           size_add(budget.total_bytes, budget.scratch_bytes, &budget.total_bytes);
     if (!fits)
         return error_set(err, STATUS_USAGE, "memory: expected a size below 2^64 bytes");
-    *ret_plan = plan;
+    *ret_budget = budget;
     return STATUS_OK;
 }
 
@@ -168,7 +169,7 @@ static enum status make(struct engine *engine, const char *name, enum dtype dtyp
     struct device_view view = { .dtype = dtype,
                                 .shape = shape_make(2, (uint64_t[]){ width, rows }) };
     uint64_t bytes = 0;
-    ASSERT(shape_bytes(&view.shape, dtype, &bytes)); /* planned */
+    ASSERT(shape_bytes(&view.shape, dtype, &bytes)); /* expected */
     TRY(device_buffer_create(engine->device, bytes, name, DEVICE_HERE, &view.buffer, err));
     *ret_view = view;
     return STATUS_OK;
@@ -205,7 +206,7 @@ enum status engine_clear(struct engine *engine, struct error *err)
 {
     struct sizes sizes = sizes_of(&engine->config, engine->ops);
     struct scratch_row rows[SCRATCH_ROWS];
-    size_t count = list_scratch(&sizes, &engine->plan.options, rows);
+    size_t count = list_scratch(&sizes, &engine->budget.options, rows);
     struct event_scope scope = { .step = -1, .layer = -1, .tensor = "clear" };
     device_scope_set(engine->device, engine->stream, &scope);
     for (size_t i = 0; i < count; i++) {
@@ -223,12 +224,12 @@ enum status engine_clear(struct engine *engine, struct error *err)
 
 enum status engine_make_memory(struct engine *engine, struct error *err)
 {
-    const struct engine_options *options = &engine->plan.options;
+    const struct engine_options *options = &engine->budget.options;
     struct sizes sizes = sizes_of(&engine->config, engine->ops);
     struct scratch_row rows[SCRATCH_ROWS];
     size_t count = list_scratch(&sizes, options, rows);
     uint64_t slack = engine_reserved_bytes(engine, 1) * (count + 2 * engine->config.block_count);
-    device_reserve(engine->device, engine->plan.scratch_bytes + engine->plan.kv_bytes + slack);
+    device_reserve(engine->device, engine->budget.scratch_bytes + engine->budget.kv_bytes + slack);
     for (size_t i = 0; i < count; i++) {
         struct device_view *view = (void *)((char *)&engine->scratch + rows[i].offset);
         TRY(make(engine, rows[i].name, rows[i].dtype, rows[i].width, rows[i].rows, view, err));

@@ -13,11 +13,11 @@
 struct engine_mode engine_mode_of(const struct engine *engine, const struct engine_batch *batch)
 {
     bool recordable = device_info(engine->device)->replay_pays && !engine->taps &&
-                      !engine->plan.options.eager;
+                      !engine->budget.options.eager;
     /* A graph serves every batch of its size in which each token has a sequence of its own. A
      * larger batch, or one mostly of one sequence, is a prefill: it has so much to compute that
      * replaying saves nothing. */
-    bool decodes = !batch->same_sequence && batch->tokens <= engine->plan.options.sequence_limit;
+    bool decodes = !batch->same_sequence && batch->tokens <= engine->budget.options.sequence_limit;
     return (struct engine_mode){
         .replays = recordable && decodes,
         .ahead_pays = recordable,

@@ -112,7 +112,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 /* Values of the largest tensor that can be tapped. */
 static uint64_t largest_tensor(const struct engine *engine)
 {
-    const struct engine_options *options = &engine->plan.options;
+    const struct engine_options *options = &engine->budget.options;
     const struct engine_scratch *scratch = &engine->scratch;
     uint64_t width = larger(larger(scratch->x.shape.dims[0], scratch->q.shape.dims[0]),
                             scratch->gate.shape.dims[0]);
@@ -219,7 +219,7 @@ static enum status hand_out(struct take *take, struct error *err)
 static enum status take_cache(struct take *take, const struct device_view *cache, struct error *err)
 {
     const struct engine *engine = take->engine;
-    for (uint32_t s = 0; s < engine->plan.options.sequence_limit; s++) {
+    for (uint32_t s = 0; s < engine->budget.options.sequence_limit; s++) {
         if (engine->new_lengths[s] == engine->lengths[s])
             continue;
         take->record.place.sequence = (int32_t)s;

@@ -69,7 +69,7 @@ enum status engine_upload_create(struct engine *engine, const struct gguf_file *
     upload->loads = loads;
     upload->limit = tensor_limit;
     upload->raw_bytes = raw_bytes;
-    upload->lane_count = choose_lane_count(engine->plan.weight_bytes);
+    upload->lane_count = choose_lane_count(engine->budget.weight_bytes);
     pthread_mutex_init(&upload->repack_lock, NULL);
     pthread_mutex_init(&upload->lock, NULL);
     pthread_cond_init(&upload->changed, NULL);
@@ -189,11 +189,11 @@ static enum status load_chunk(struct lane *lane, const struct chunk *chunk, stru
 
 static enum status tell(struct engine_upload *upload, struct error *err)
 {
-    const struct engine_plan *plan = &upload->engine->plan;
+    const struct engine_budget *budget = &upload->engine->budget;
     pthread_mutex_lock(&upload->lock);
     uint64_t done = upload->done_bytes;
     pthread_mutex_unlock(&upload->lock);
-    return progress_step(plan->options.progress, done, plan->weight_bytes, err);
+    return progress_step(budget->options.progress, done, budget->weight_bytes, err);
 }
 
 /* The caller's lane reports the progress of all. */

@@ -1,7 +1,7 @@
-/* weights.c - binds the tensors of a file to the model's plan. To a device with memory of its own
- * they are uploaded, in the layout it prefers (upload.c); any other device imports them where they
- * are mapped. If importing copies a tensor, its pages of the file are released at once, so at most
- * one tensor is in memory twice. */
+/* weights.c - binds the tensors of a file to the model's tensor table. To a device with memory of
+ * its own they are uploaded, in the layout it prefers (upload.c); any other device imports them
+ * where they are mapped. If importing copies a tensor, its pages of the file are released at once,
+ * so at most one tensor is in memory twice. */
 #include "engine/engine_impl.h"
 
 struct binding {
@@ -11,16 +11,16 @@ struct binding {
     uint64_t done_bytes;          /* imported */
 };
 
-/* A tensor of the plan that the file has. */
-struct planned_weight {
-    struct model_tensor planned;
+/* A tensor of the table that the file has. */
+struct found_weight {
+    struct model_tensor expected;
     const struct gguf_tensor *tensor;
     enum dtype dtype; /* on the device */
     int32_t layer;    /* -1: belongs to no layer */
     struct device_view *view;
 };
 
-typedef enum status (*weight_visitor)(struct binding *binding, const struct planned_weight *weight,
+typedef enum status (*weight_visitor)(struct binding *binding, const struct found_weight *weight,
                                       void *context, struct error *err);
 
 static enum status visit_one(struct binding *binding, enum model_role role, uint32_t layer,
@@ -28,17 +28,17 @@ static enum status visit_one(struct binding *binding, enum model_role role, uint
 {
     struct engine *engine = binding->engine;
     bool per_layer = model_role_is_per_layer(role);
-    struct planned_weight weight = { .planned = model_tensor(&engine->config, role, layer),
-                                     .layer = per_layer ? (int32_t)layer : -1,
-                                     .view = per_layer ? &engine->layers[layer].weights[role]
-                                                       : &engine->globals[role] };
-    if (weight.planned.presence != MODEL_ABSENT)
-        weight.tensor = gguf_tensor_find(binding->file, weight.planned.name);
+    struct found_weight weight = { .expected = model_tensor(&engine->config, role, layer),
+                                   .layer = per_layer ? (int32_t)layer : -1,
+                                   .view = per_layer ? &engine->layers[layer].weights[role]
+                                                     : &engine->globals[role] };
+    if (weight.expected.presence != MODEL_ABSENT)
+        weight.tensor = gguf_tensor_find(binding->file, weight.expected.name);
     if (!weight.tensor)
         return STATUS_OK; /* optional: the guard rail refuses a file that lacks another one */
     weight.dtype = weight.tensor->dtype;
     if (role != MODEL_TOKEN_EMBD) /* embed reads rows in the layout of the file */
-        weight.dtype = ops_weight_dtype(engine->ops, weight.dtype, weight.planned.shape.dims[0]);
+        weight.dtype = ops_weight_dtype(engine->ops, weight.dtype, weight.expected.shape.dims[0]);
     return visit(binding, &weight, context, err);
 }
 
@@ -61,7 +61,7 @@ struct upload_size {
     uint64_t raw_bytes; /* the most that one needs */
 };
 
-static enum status measure(struct binding *binding, const struct planned_weight *weight,
+static enum status measure(struct binding *binding, const struct found_weight *weight,
                            void *context, struct error *err)
 {
     struct upload_size *size = context;
@@ -70,33 +70,33 @@ static enum status measure(struct binding *binding, const struct planned_weight 
     size->bytes += engine_reserved_bytes(binding->engine, weight->tensor->bytes);
     if (weight->dtype == weight->tensor->dtype)
         return STATUS_OK;
-    uint64_t bytes = engine_upload_raw_bytes(weight->tensor->dtype, &weight->planned.shape);
+    uint64_t bytes = engine_upload_raw_bytes(weight->tensor->dtype, &weight->expected.shape);
     size->raw_bytes = bytes > size->raw_bytes ? bytes : size->raw_bytes;
     return STATUS_OK;
 }
 
-static enum status import(struct binding *binding, const struct planned_weight *weight,
+static enum status import(struct binding *binding, const struct found_weight *weight,
                           struct error *err)
 {
     const struct engine *engine = binding->engine;
     struct device *device = engine->device;
     ASSERT(weight->dtype == weight->tensor->dtype);
     TRY(device_buffer_import(device, weight->tensor->data, weight->tensor->bytes,
-                             weight->planned.name, DEVICE_HERE, &weight->view->buffer, err));
+                             weight->expected.name, DEVICE_HERE, &weight->view->buffer, err));
     if (device_buffer_is_copy(device, weight->view->buffer))
         gguf_tensor_drop(binding->file, weight->tensor);
     binding->done_bytes += weight->tensor->bytes;
-    return progress_step(engine->plan.options.progress, binding->done_bytes,
-                         engine->plan.weight_bytes, err);
+    return progress_step(engine->budget.options.progress, binding->done_bytes,
+                         engine->budget.weight_bytes, err);
 }
 
-static enum status bind(struct binding *binding, const struct planned_weight *weight, void *context,
+static enum status bind(struct binding *binding, const struct found_weight *weight, void *context,
                         struct error *err)
 {
     struct event_scope scope = { .step = -1, .layer = weight->layer };
     (void)context;
-    event_set_text(scope.tensor, sizeof(scope.tensor), weight->planned.name);
-    *weight->view = (struct device_view){ .dtype = weight->dtype, .shape = weight->planned.shape };
+    event_set_text(scope.tensor, sizeof(scope.tensor), weight->expected.name);
+    *weight->view = (struct device_view){ .dtype = weight->dtype, .shape = weight->expected.shape };
     if (!binding->upload)
         return import(binding, weight, err);
     return engine_upload_add(binding->upload, weight->tensor, &scope, weight->view, err);
@@ -137,10 +137,10 @@ enum status engine_weights_visit(const struct engine *engine, engine_weight_visi
         for (uint32_t layer = 0; layer < count; layer++) {
             const struct device_view *view = per_layer ? &engine->layers[layer].weights[role]
                                                        : &engine->globals[role];
-            struct model_tensor planned = model_tensor(&engine->config, (enum model_role)role,
-                                                      layer);
+            struct model_tensor expected = model_tensor(&engine->config, (enum model_role)role,
+                                                        layer);
             if (engine_has(view))
-                TRY(visit(context, planned.name, view, err));
+                TRY(visit(context, expected.name, view, err));
         }
     }
     return STATUS_OK;

@@ -191,7 +191,7 @@ static enum status start(struct evaluation *evaluation, struct engine *engine, c
                          size_t count, struct error *err)
 {
     const struct evaluate_options *options = evaluation->options;
-    const struct engine_options *limits = &engine_plan(engine)->options;
+    const struct engine_options *limits = &engine_budget(engine)->options;
     ASSERT(options->context >= EVALUATE_CONTEXT_LEAST && options->context <= limits->context);
     evaluation->chunk_count = count / options->context;
     if (evaluation->chunk_count == 0)

@@ -109,7 +109,7 @@ bool flight_is_attached(const struct flight *flight)
 enum status flight_attach(const char *path, struct flight **ret_flight, struct error *err)
 {
     struct flight_header header;
-    struct flight_plan plan;
+    struct flight_layout layout;
     struct flight *flight = calloc(1, sizeof(*flight));
     if (!flight)
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory for a flight file", path);
@@ -119,7 +119,7 @@ enum status flight_attach(const char *path, struct flight **ret_flight, struct e
                            "%s: a recording of an earlier version can be read, not written to",
                            path);
     if (!status)
-        status = flight_check_header(flight->data, flight->size, path, &header, &plan, err);
+        status = flight_check_header(flight->data, flight->size, path, &header, &layout, err);
     if (status) {
         if (flight->data)
             munmap(flight->data, (size_t)flight->size);
@@ -132,7 +132,7 @@ enum status flight_attach(const char *path, struct flight **ret_flight, struct e
     flight->graph_record_count = header.graph_record_count;
     flight->call_tables = header.call_tables == 1;
     flight->device_count = header.device_count;
-    flight_place_areas(flight, &plan);
+    flight_place_areas(flight, &layout);
     pthread_mutex_init(&flight->lock, NULL);
     *ret_flight = flight;
     return STATUS_OK;

@@ -24,11 +24,11 @@
 /* ---- Creating ------------------------------------------------------------------------------- */
 
 static void fill_header(struct flight_header *header, const struct flight_options *options,
-                        const struct flight_plan *plan)
+                        const struct flight_layout *layout)
 {
     struct timespec wall;
     clock_gettime(CLOCK_REALTIME, &wall);
-    *header = flight_header_of(plan);
+    *header = flight_header_of(layout);
     header->record_count = options->record_count;
     header->allocation_count = options->allocation_count;
     header->graph_record_count = options->graph_record_count;
@@ -126,11 +126,12 @@ enum status flight_create(const char *path, const struct flight_options *options
     struct flight *flight = calloc(1, sizeof(*flight));
     if (!flight)
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory for a flight file", path);
-    struct flight_plan plan = flight_plan_of(filled.record_count, filled.allocation_count,
-                                             filled.graph_record_count, filled.call_tables,
-                                             filled.device_count);
-    flight->size = plan.file_bytes;
-    enum status status = map_new_file(path, filled.keeps_old, plan.file_bytes, &flight->data, err);
+    struct flight_layout layout = flight_layout_of(filled.record_count, filled.allocation_count,
+                                                   filled.graph_record_count, filled.call_tables,
+                                                   filled.device_count);
+    flight->size = layout.file_bytes;
+    enum status status = map_new_file(path, filled.keeps_old, layout.file_bytes, &flight->data,
+                                      err);
     if (status) {
         free(flight);
         return status;
@@ -140,9 +141,9 @@ enum status flight_create(const char *path, const struct flight_options *options
     flight->graph_record_count = filled.graph_record_count;
     flight->call_tables = filled.call_tables;
     flight->device_count = filled.device_count;
-    flight_place_areas(flight, &plan);
+    flight_place_areas(flight, &layout);
     pthread_mutex_init(&flight->lock, NULL);
-    fill_header((struct flight_header *)flight->data, &filled, &plan);
+    fill_header((struct flight_header *)flight->data, &filled, &layout);
     *ret_flight = flight;
     return STATUS_OK;
 }

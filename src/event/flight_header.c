@@ -50,7 +50,7 @@ static enum status check_begin(const struct flight_header *header, const char *n
 }
 
 enum status flight_check_header(const void *bytes, uint64_t size, const char *name,
-                                struct flight_header *ret_header, struct flight_plan *ret_plan,
+                                struct flight_header *ret_header, struct flight_layout *ret_layout,
                                 struct error *err)
 {
     struct flight_header header;
@@ -61,18 +61,18 @@ enum status flight_check_header(const void *bytes, uint64_t size, const char *na
                          name, FLIGHT_HEADER_BYTES, size);
     memcpy(&header, bytes, sizeof(header));
     TRY(check_begin(&header, name, err));
-    struct flight_plan plan = flight_plan_of(header.record_count, header.allocation_count,
-                                             header.graph_record_count, header.call_tables == 1,
-                                             header.device_count);
-    CHECK_FIELD(&header, name, ring_offset, plan.ring_offset, err);
-    CHECK_FIELD(&header, name, file_bytes, plan.file_bytes, err);
-    if (size < plan.file_bytes)
+    struct flight_layout layout = flight_layout_of(header.record_count, header.allocation_count,
+                                                   header.graph_record_count,
+                                                   header.call_tables == 1, header.device_count);
+    CHECK_FIELD(&header, name, ring_offset, layout.ring_offset, err);
+    CHECK_FIELD(&header, name, file_bytes, layout.file_bytes, err);
+    if (size < layout.file_bytes)
         return error_set(err, STATUS_BAD_FILE,
                          "%s: byte %" PRIu64 ": expected %" PRIu64
                          " bytes in all, found the end: the file is cut short",
-                         name, size, plan.file_bytes);
+                         name, size, layout.file_bytes);
     CHECK_FIELD(&header, name, checksum, flight_header_checksum(&header), err);
     *ret_header = header;
-    *ret_plan = plan;
+    *ret_layout = layout;
     return STATUS_OK;
 }

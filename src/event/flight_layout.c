@@ -9,33 +9,33 @@ static uint64_t next_page(uint64_t offset)
     return (offset + FLIGHT_PAGE - 1) / FLIGHT_PAGE * FLIGHT_PAGE;
 }
 
-struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_count,
-                                  uint32_t graph_record_count, bool call_tables,
-                                  uint32_t device_count)
+struct flight_layout flight_layout_of(uint32_t record_count, uint32_t allocation_count,
+                                      uint32_t graph_record_count, bool call_tables,
+                                      uint32_t device_count)
 {
     /* 32-bit counts times sizes below 4 KiB: no sum here comes near 64 bits. */
-    struct flight_plan plan = { .crumb_offset = FLIGHT_HEADER_BYTES };
-    plan.checkpoint_offset = next_page(plan.crumb_offset +
-                                       (uint64_t)device_count * sizeof(struct crumb_page));
-    plan.allocation_offset = next_page(plan.checkpoint_offset +
-                                       2 * sizeof(struct flight_checkpoint_slot));
-    plan.graph_offset = next_page(plan.allocation_offset +
-                                  (uint64_t)allocation_count * sizeof(struct flight_entry));
+    struct flight_layout layout = { .crumb_offset = FLIGHT_HEADER_BYTES };
+    layout.checkpoint_offset = next_page(layout.crumb_offset +
+                                         (uint64_t)device_count * sizeof(struct crumb_page));
+    layout.allocation_offset = next_page(layout.checkpoint_offset +
+                                         2 * sizeof(struct flight_checkpoint_slot));
+    layout.graph_offset = next_page(layout.allocation_offset +
+                                    (uint64_t)allocation_count * sizeof(struct flight_entry));
     uint64_t tables = call_tables ? 1 : 0;
-    plan.stack_offset = next_page(plan.graph_offset +
-                                  (uint64_t)graph_record_count * sizeof(struct flight_record));
-    plan.name_offset = next_page(plan.stack_offset +
-                                 tables * FLIGHT_STACK_COUNT * sizeof(struct flight_stack));
-    plan.module_offset = next_page(plan.name_offset +
-                                   tables * FLIGHT_NAME_COUNT * sizeof(struct flight_name));
-    plan.ring_offset = next_page(plan.module_offset +
-                                 tables * FLIGHT_MODULE_COUNT * sizeof(struct flight_module_entry));
-    plan.file_bytes = next_page(plan.ring_offset +
-                                (uint64_t)record_count * sizeof(struct flight_record));
-    return plan;
+    layout.stack_offset = next_page(layout.graph_offset +
+                                    (uint64_t)graph_record_count * sizeof(struct flight_record));
+    layout.name_offset = next_page(layout.stack_offset +
+                                   tables * FLIGHT_STACK_COUNT * sizeof(struct flight_stack));
+    layout.module_offset = next_page(layout.name_offset +
+                                     tables * FLIGHT_NAME_COUNT * sizeof(struct flight_name));
+    layout.ring_offset = next_page(layout.module_offset + tables * FLIGHT_MODULE_COUNT *
+                                                              sizeof(struct flight_module_entry));
+    layout.file_bytes = next_page(layout.ring_offset +
+                                  (uint64_t)record_count * sizeof(struct flight_record));
+    return layout;
 }
 
-struct flight_header flight_header_of(const struct flight_plan *plan)
+struct flight_header flight_header_of(const struct flight_layout *layout)
 {
     struct flight_header header = {
         .version = FLIGHT_VERSION,
@@ -44,12 +44,12 @@ struct flight_header flight_header_of(const struct flight_plan *plan)
         .event_bytes = sizeof(struct event),
         .allocation_bytes = sizeof(struct flight_entry),
         .checkpoint_bytes = sizeof(struct flight_checkpoint_slot),
-        .crumb_offset = plan->crumb_offset,
-        .checkpoint_offset = plan->checkpoint_offset,
-        .allocation_offset = plan->allocation_offset,
-        .graph_offset = plan->graph_offset,
-        .ring_offset = plan->ring_offset,
-        .file_bytes = plan->file_bytes,
+        .crumb_offset = layout->crumb_offset,
+        .checkpoint_offset = layout->checkpoint_offset,
+        .allocation_offset = layout->allocation_offset,
+        .graph_offset = layout->graph_offset,
+        .ring_offset = layout->ring_offset,
+        .file_bytes = layout->file_bytes,
     };
     memcpy(header.magic, FLIGHT_MAGIC, sizeof(header.magic));
     return header;
@@ -93,19 +93,19 @@ uint64_t flight_table_checksum(const void *bytes, size_t count)
     return checksum64(bytes, count);
 }
 
-void flight_place_areas(struct flight *flight, const struct flight_plan *plan)
+void flight_place_areas(struct flight *flight, const struct flight_layout *layout)
 {
     uint8_t *data = flight->data;
     flight->counters = (struct flight_counters *)(data + FLIGHT_COUNTERS_OFFSET);
     flight->devices = (struct flight_device_entry *)(data + FLIGHT_DEVICES_OFFSET);
-    flight->crumbs = (struct crumb_page *)(data + plan->crumb_offset);
-    flight->checkpoints = (struct flight_checkpoint_slot *)(data + plan->checkpoint_offset);
-    flight->entries = (struct flight_entry *)(data + plan->allocation_offset);
-    flight->graph_records = (struct flight_record *)(data + plan->graph_offset);
-    flight->stacks = (struct flight_stack *)(data + plan->stack_offset);
-    flight->names = (struct flight_name *)(data + plan->name_offset);
-    flight->modules = (struct flight_module_entry *)(data + plan->module_offset);
-    flight->ring = (struct flight_record *)(data + plan->ring_offset);
+    flight->crumbs = (struct crumb_page *)(data + layout->crumb_offset);
+    flight->checkpoints = (struct flight_checkpoint_slot *)(data + layout->checkpoint_offset);
+    flight->entries = (struct flight_entry *)(data + layout->allocation_offset);
+    flight->graph_records = (struct flight_record *)(data + layout->graph_offset);
+    flight->stacks = (struct flight_stack *)(data + layout->stack_offset);
+    flight->names = (struct flight_name *)(data + layout->name_offset);
+    flight->modules = (struct flight_module_entry *)(data + layout->module_offset);
+    flight->ring = (struct flight_record *)(data + layout->ring_offset);
 }
 
 uint64_t flight_checkpoint_checksum(const struct flight_checkpoint_slot *slot)

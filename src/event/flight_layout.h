@@ -104,19 +104,19 @@ struct flight_checkpoint_slot {
 };
 
 /* Offsets and sizes of all areas follow from the counts and whether there are call tables. */
-struct flight_plan {
+struct flight_layout {
     uint64_t crumb_offset, checkpoint_offset, allocation_offset, graph_offset;
     uint64_t stack_offset, name_offset, module_offset; /* empty areas without call tables */
     uint64_t ring_offset;
     uint64_t file_bytes;
 };
-struct flight_plan flight_plan_of(uint32_t record_count, uint32_t allocation_count,
-                                  uint32_t graph_record_count, bool call_tables,
-                                  uint32_t device_count);
+struct flight_layout flight_layout_of(uint32_t record_count, uint32_t allocation_count,
+                                      uint32_t graph_record_count, bool call_tables,
+                                      uint32_t device_count);
 
 /* A header of the current version: magic, sizes and offsets. Counts, process, times, names and the
  * checksum are the caller's to fill. */
-struct flight_header flight_header_of(const struct flight_plan *plan);
+struct flight_header flight_header_of(const struct flight_layout *layout);
 
 /* The writer: file, and what stands where in it. */
 struct flight {
@@ -140,12 +140,12 @@ struct flight {
     uint64_t checkpoint_sequence;
 };
 /* Sets the pointers into the mapping. */
-void flight_place_areas(struct flight *flight, const struct flight_plan *plan);
+void flight_place_areas(struct flight *flight, const struct flight_layout *layout);
 
-/* The file's header, if it is one that this greta can read; *ret_plan: where its areas are. */
+/* The file's header, if it is one that this greta can read; *ret_layout: where its areas are. */
 MUST_CHECK enum status flight_check_header(const void *bytes, uint64_t size, const char *name,
                                            struct flight_header *ret_header,
-                                           struct flight_plan *ret_plan, struct error *err);
+                                           struct flight_layout *ret_layout, struct error *err);
 
 /* A file of an earlier version that flight_convert_old can read? */
 bool flight_is_old(const void *bytes, uint64_t size);

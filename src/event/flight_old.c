@@ -43,7 +43,7 @@ struct old_header {
 struct conversion {
     uint8_t *bytes;
     struct old_header header;
-    struct flight_plan plan;
+    struct flight_layout layout;
     struct flight_old_file file;
 };
 
@@ -102,7 +102,7 @@ static void convert_allocation(uint8_t *place)
 
 static const struct old_record *ring_record(const struct conversion *conversion, uint32_t index)
 {
-    return (const struct old_record *)(conversion->bytes + conversion->plan.ring_offset) + index;
+    return (const struct old_record *)(conversion->bytes + conversion->layout.ring_offset) + index;
 }
 
 /* The kind of device is in the event of its opening; a foreign program's file names the runtime. */
@@ -124,8 +124,8 @@ static void find_runtime(struct conversion *conversion)
 static void convert_header(const struct conversion *conversion)
 {
     const struct old_header *old = &conversion->header;
-    const struct flight_plan *plan = &conversion->plan;
-    struct flight_header header = flight_header_of(plan);
+    const struct flight_layout *layout = &conversion->layout;
+    struct flight_header header = flight_header_of(layout);
     header.record_count = old->record_count;
     header.allocation_count = old->allocation_count;
     header.graph_record_count = old->graph_record_count;
@@ -146,19 +146,19 @@ static void convert_header(const struct conversion *conversion)
 
 static void convert_all(const struct conversion *conversion)
 {
-    const struct flight_plan *plan = &conversion->plan;
+    const struct flight_layout *layout = &conversion->layout;
     const struct old_header *header = &conversion->header;
     uint8_t *bytes = conversion->bytes;
     for (uint32_t i = 0; i < header->record_count; i++)
-        convert_record(conversion, bytes + plan->ring_offset + i * sizeof(struct old_record));
+        convert_record(conversion, bytes + layout->ring_offset + i * sizeof(struct old_record));
     for (uint32_t i = 0; i < header->graph_record_count; i++)
-        convert_record(conversion, bytes + plan->graph_offset + i * sizeof(struct old_record));
+        convert_record(conversion, bytes + layout->graph_offset + i * sizeof(struct old_record));
     for (uint32_t i = 0; i < header->allocation_count; i++)
-        convert_allocation(bytes + plan->allocation_offset + i * sizeof(struct flight_entry));
+        convert_allocation(bytes + layout->allocation_offset + i * sizeof(struct flight_entry));
     convert_header(conversion);
 }
 
-/* The header, held against what its version had; *ret_plan: where its areas are. */
+/* The header, held against what its version had; *ret_layout: where its areas are. */
 static enum status check_header(const uint8_t *bytes, uint64_t size, const char *name,
                                 struct conversion *conversion, struct error *err)
 {
@@ -176,12 +176,12 @@ static enum status check_header(const uint8_t *bytes, uint64_t size, const char 
         CHECK_FIELD(record_count, 1);
     if (header->call_tables > 1)
         CHECK_FIELD(call_tables, 1);
-    conversion->plan = flight_plan_of(header->record_count, header->allocation_count,
-                                      header->graph_record_count, header->call_tables == 1, 1);
-    CHECK_FIELD(ring_offset, conversion->plan.ring_offset);
-    CHECK_FIELD(file_bytes, conversion->plan.file_bytes);
-    if (size < conversion->plan.file_bytes)
-        return flight_check_number(name, "file_bytes", (size_t)size, conversion->plan.file_bytes,
+    conversion->layout = flight_layout_of(header->record_count, header->allocation_count,
+                                          header->graph_record_count, header->call_tables == 1, 1);
+    CHECK_FIELD(ring_offset, conversion->layout.ring_offset);
+    CHECK_FIELD(file_bytes, conversion->layout.file_bytes);
+    if (size < conversion->layout.file_bytes)
+        return flight_check_number(name, "file_bytes", (size_t)size, conversion->layout.file_bytes,
                                    size, err);
     CHECK_FIELD(checksum, flight_table_checksum(header, offsetof(struct old_header, checksum)));
 #undef CHECK_FIELD
@@ -201,15 +201,15 @@ enum status flight_convert_old(const void *bytes, uint64_t size, const char *nam
 {
     struct conversion conversion = { 0 };
     TRY(check_header(bytes, size, name, &conversion, err));
-    conversion.bytes = malloc((size_t)conversion.plan.file_bytes);
+    conversion.bytes = malloc((size_t)conversion.layout.file_bytes);
     if (!conversion.bytes)
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory to convert version %u", name,
                          conversion.header.version);
-    memcpy(conversion.bytes, bytes, (size_t)conversion.plan.file_bytes);
+    memcpy(conversion.bytes, bytes, (size_t)conversion.layout.file_bytes);
     conversion.file.process_id = (uint32_t)conversion.header.pid;
     find_runtime(&conversion);
     convert_all(&conversion);
     *ret_bytes = conversion.bytes;
-    *ret_size = conversion.plan.file_bytes;
+    *ret_size = conversion.layout.file_bytes;
     return STATUS_OK;
 }

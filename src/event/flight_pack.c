@@ -46,7 +46,7 @@ struct packing {
     uint64_t size;
     uint8_t *converted; /* owned; NULL for a file of this version */
     struct flight_header header;
-    struct flight_plan plan;
+    struct flight_layout layout;
     uint64_t first_kept; /* id; 0: all are kept */
     struct compress compress;
 };
@@ -75,7 +75,7 @@ static enum status write_header(struct packing *packing, struct error *err)
 static enum status write_ring(struct packing *packing, struct error *err)
 {
     struct flight_record *chunk = malloc(CHUNK_RECORDS * sizeof(*chunk));
-    const uint8_t *ring = packing->data + packing->plan.ring_offset;
+    const uint8_t *ring = packing->data + packing->layout.ring_offset;
     uint64_t left = packing->header.record_count;
     enum status status = chunk ? STATUS_OK
                                : error_set(err, STATUS_NO_MEMORY, "no memory to pack a recording");
@@ -95,15 +95,15 @@ static enum status write_ring(struct packing *packing, struct error *err)
 
 static enum status write_all(struct packing *packing, struct error *err)
 {
-    const struct flight_plan *plan = &packing->plan;
-    uint64_t ring_end = plan->ring_offset +
+    const struct flight_layout *layout = &packing->layout;
+    uint64_t ring_end = layout->ring_offset +
                         (uint64_t)packing->header.record_count * sizeof(struct flight_record);
     TRY(write_header(packing, err));
     TRY(compress_write(&packing->compress, packing->data + FLIGHT_HEADER_BYTES,
-                       (size_t)(plan->ring_offset - FLIGHT_HEADER_BYTES), err));
+                       (size_t)(layout->ring_offset - FLIGHT_HEADER_BYTES), err));
     TRY(write_ring(packing, err));
     TRY(compress_write(&packing->compress, packing->data + ring_end,
-                       (size_t)(plan->file_bytes - ring_end), err));
+                       (size_t)(layout->file_bytes - ring_end), err));
     return compress_end(&packing->compress, err);
 }
 
@@ -112,7 +112,7 @@ static enum status write_packed(struct packing *packing, const char *path, const
 {
     struct outfile out;
     TRY(outfile_open_private(&out, packed_path, true, err));
-    enum status status = compress_begin(&packing->compress, &out, packing->plan.file_bytes, err);
+    enum status status = compress_begin(&packing->compress, &out, packing->layout.file_bytes, err);
     if (!status)
         status = write_all(packing, err);
     if (!status)
@@ -145,9 +145,9 @@ enum status flight_pack(const char *path, const char *packed_path, uint64_t keep
         packing.first_kept = first_to_keep(flight_info(reader), keep_events);
         flight_reader_close(reader);
         status = flight_check_header(packing.data, packing.size, path, &packing.header,
-                                     &packing.plan, err);
+                                     &packing.layout, err);
     }
-    if (!status && packing.plan.file_bytes > EXPANDED_LIMIT_BYTES)
+    if (!status && packing.layout.file_bytes > EXPANDED_LIMIT_BYTES)
         status = error_set(err, STATUS_LIMIT, "%s: too large to be read back compressed", path);
     if (!status)
         status = write_packed(&packing, path, packed_path, err);

@@ -57,7 +57,7 @@ bool flight_record_load(const struct flight_record *source, uint64_t id, struct 
 static const struct flight_record *record_of(const struct flight_reader *reader, uint64_t id)
 {
     const struct flight_record *ring = (const struct flight_record *)(reader->data +
-                                                                      reader->plan.ring_offset);
+                                                                      reader->layout.ring_offset);
     return &ring[id % reader->header.record_count];
 }
 
@@ -113,8 +113,8 @@ bool flight_next(const struct flight_reader *reader, uint64_t *id, struct event 
 
 bool flight_graph_launch(const struct flight_reader *reader, size_t index, struct event *ret_event)
 {
-    const struct flight_record *records = (const struct flight_record *)(reader->data +
-                                                                         reader->plan.graph_offset);
+    const struct flight_record *records =
+        (const struct flight_record *)(reader->data + reader->layout.graph_offset);
     if (index >= reader->header.graph_record_count)
         return false;
     uint64_t state = __atomic_load_n(&records[index].event.id, __ATOMIC_ACQUIRE);
@@ -167,7 +167,8 @@ static enum status convert_old(struct flight_reader *reader, const char *name, s
 static enum status read_all(struct flight_reader *reader, const char *name, struct error *err)
 {
     TRY(convert_old(reader, name, err));
-    TRY(flight_check_header(reader->data, reader->size, name, &reader->header, &reader->plan, err));
+    TRY(flight_check_header(reader->data, reader->size, name, &reader->header, &reader->layout,
+                            err));
     if (!reader->version)
         reader->version = reader->header.version;
     fill_info(reader);
@@ -248,7 +249,7 @@ const struct flight_info *flight_info(const struct flight_reader *reader)
 
 const struct crumb_page *flight_reader_crumbs(const struct flight_reader *reader)
 {
-    return (const struct crumb_page *)(reader->data + reader->plan.crumb_offset);
+    return (const struct crumb_page *)(reader->data + reader->layout.crumb_offset);
 }
 
 const struct crumb_page *flight_reader_device_crumbs(const struct flight_reader *reader,

@@ -11,7 +11,7 @@ struct flight_reader {
     uint64_t size;
     uint32_t version;            /* of the file, before it was converted */
     struct flight_header header; /* a copy that passed the checks */
-    struct flight_plan plan;
+    struct flight_layout layout;
     struct flight_info info;
     struct flight_allocation *allocations; /* owned */
     size_t allocation_count;

@@ -12,7 +12,7 @@ enum status flight_read_allocations(struct flight_reader *reader, const char *na
                                     struct error *err)
 {
     const struct flight_entry *entries =
-        (const struct flight_entry *)(reader->data + reader->plan.allocation_offset);
+        (const struct flight_entry *)(reader->data + reader->layout.allocation_offset);
     size_t limit = reader->header.allocation_count;
     size_t whole = 0;
     for (size_t i = 0; i < limit; i++)
@@ -66,7 +66,7 @@ bool flight_device_at(const struct flight_reader *reader, uint32_t device_index,
 const struct flight_checkpoint_slot *flight_newest_checkpoint(const struct flight_reader *reader)
 {
     const struct flight_checkpoint_slot *slots =
-        (const struct flight_checkpoint_slot *)(reader->data + reader->plan.checkpoint_offset);
+        (const struct flight_checkpoint_slot *)(reader->data + reader->layout.checkpoint_offset);
     const struct flight_checkpoint_slot *newest = NULL;
     for (size_t i = 0; i < 2; i++) {
         const struct flight_checkpoint_slot *slot = &slots[i];
@@ -108,7 +108,7 @@ bool flight_stack(const struct flight_reader *reader, uint32_t number,
                   uint64_t ret_frames[FLIGHT_STACK_FRAMES], size_t *ret_count)
 {
     struct flight_stack stack;
-    if (number == 0 || !copy_entry(reader, reader->plan.stack_offset, number - 1,
+    if (number == 0 || !copy_entry(reader, reader->layout.stack_offset, number - 1,
                                    FLIGHT_STACK_COUNT, sizeof(stack), &stack))
         return false;
     *ret_count = stack.count < FLIGHT_STACK_FRAMES ? stack.count : FLIGHT_STACK_FRAMES;
@@ -120,8 +120,8 @@ bool flight_name(const struct flight_reader *reader, uint32_t number,
                  char ret_text[FLIGHT_NAME_BYTES])
 {
     struct flight_name name;
-    if (number == 0 || !copy_entry(reader, reader->plan.name_offset, number - 1, FLIGHT_NAME_COUNT,
-                                   sizeof(name), &name))
+    if (number == 0 || !copy_entry(reader, reader->layout.name_offset, number - 1,
+                                   FLIGHT_NAME_COUNT, sizeof(name), &name))
         return false;
     flight_end_text(name.text, sizeof(name.text));
     memcpy(ret_text, name.text, sizeof(name.text));
@@ -139,7 +139,7 @@ bool flight_module_at(const struct flight_reader *reader, size_t index,
     if (reader->header.call_tables != 1 || index >= used || index >= FLIGHT_MODULE_COUNT)
         return false;
     *ret_module = (struct flight_module){ 0 };
-    if (copy_entry(reader, reader->plan.module_offset, index, FLIGHT_MODULE_COUNT, sizeof(entry),
+    if (copy_entry(reader, reader->layout.module_offset, index, FLIGHT_MODULE_COUNT, sizeof(entry),
                    &entry)) {
         flight_end_text(entry.module.path, sizeof(entry.module.path));
         *ret_module = entry.module;

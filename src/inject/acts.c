@@ -72,7 +72,7 @@ static void spoil_argument(struct inject *inject, struct device_launch *launch, 
 {
     struct device_view *view = &launch->operands[operand];
     uint64_t row_bytes = 0;
-    switch (inject->plan.fault) {
+    switch (inject->spec.fault) {
     case INJECT_DTYPE_MISMATCH:
         view->dtype = view->dtype == DTYPE_I64 ? DTYPE_I8 : DTYPE_I64;
         break;
@@ -120,7 +120,7 @@ static void swap_operand(struct inject *inject, struct device_view *view)
 bool inject_act_launch(struct inject *inject, struct device_tampered *call, int operand)
 {
     struct device_view *view = &call->launch->operands[operand];
-    switch (inject->plan.fault) {
+    switch (inject->spec.fault) {
     case INJECT_EARLY_FREE:
         inject_act_destroy(inject, view->buffer);
         return true;
@@ -149,7 +149,7 @@ bool inject_act_copy(struct inject *inject, struct device_tampered *call)
     struct error unused;
     uint64_t block = dtype_info(call->view->dtype)->block_elements;
     uint64_t *width = &call->view->shape.dims[0];
-    switch (inject->plan.fault) {
+    switch (inject->spec.fault) {
     case INJECT_VIEW_PAST_END: /* as a wrong count would: the buffer's bytes, not this view's */
         *width += device_buffer_bytes(inject->device, call->view->buffer) + block;
         *width -= *width % block;
@@ -224,7 +224,7 @@ void inject_act_overlap(struct inject *inject, const struct device_tampered *cal
         !dtype_row_bytes(view->dtype, view->shape.dims[0], &row_bytes) ||
         !shape_row_count(&view->shape, &rows) || rows * row_bytes == 0)
         return;
-    if (inject->plan.fault == INJECT_OVERLAPPING_D2H) {
+    if (inject->spec.fault == INJECT_OVERLAPPING_D2H) {
         struct device_ticket same;
         want_slot_again(inject, true);
         went_well(device_copy_out(device, inject->other, view, DEVICE_HERE, &same, &unused));

@@ -26,7 +26,7 @@ static int operand_of(const struct inject *inject, const struct device_launch *l
 /* A graph goes stale at its replay, a buffer is freed twice at its destruction: see below. */
 static bool call_carries(const struct inject *inject, const struct device_tampered *call)
 {
-    enum inject_fault fault = inject->plan.fault;
+    enum inject_fault fault = inject->spec.fault;
     return inject_row(fault)->where == INJECT_IN_CALL && fault != INJECT_STALE_GRAPH &&
            fault != INJECT_DOUBLE_FREE && inject_carries(fault, call->kind);
 }
@@ -137,7 +137,7 @@ static void release_early(struct inject *inject, const struct device_tampered *c
                           enum inject_fault fault)
 {
     pthread_mutex_lock(&inject->lock);
-    bool mine = inject->plan.fault == fault && !inject->acting && is_ticket(inject, call->ticket);
+    bool mine = inject->spec.fault == fault && !inject->acting && is_ticket(inject, call->ticket);
     if (mine)
         inject->ticket.index = 0;
     pthread_mutex_unlock(&inject->lock);
@@ -153,7 +153,7 @@ static void free_twice(struct inject *inject, const struct device_tampered *call
     struct event_scope scope = { -1, -1, "" };
     inject_act_name(inject, call->buffer, scope.tensor);
     pthread_mutex_lock(&inject->lock);
-    bool mine = inject->plan.fault == INJECT_DOUBLE_FREE && inject_fits(inject, call->op, &scope);
+    bool mine = inject->spec.fault == INJECT_DOUBLE_FREE && inject_fits(inject, call->op, &scope);
     if (mine)
         inject_note(inject, call->op, &scope, NULL, -1, 0);
     pthread_mutex_unlock(&inject->lock);
@@ -190,13 +190,13 @@ bool inject_before(void *context, struct device_tampered *call)
     default:
         break;
     }
-    if (inject->plan.fault == INJECT_STALE_GRAPH && call->kind == EVENT_LAUNCH)
+    if (inject->spec.fault == INJECT_STALE_GRAPH && call->kind == EVENT_LAUNCH)
         arm_graph(inject, call);
     if (!claim(inject, call, &operand))
         return true;
     begin_acting(inject);
     bool made = true;
-    if (inject->plan.fault == INJECT_LOST_WAKEUP)
+    if (inject->spec.fault == INJECT_LOST_WAKEUP)
         inject_act_lose_mark(inject);
     else if (call->kind == EVENT_LAUNCH)
         made = inject_act_launch(inject, call, operand);
@@ -217,7 +217,7 @@ bool inject_before(void *context, struct device_tampered *call)
 static void act_after(struct inject *inject, const struct device_tampered *call)
 {
     begin_acting(inject);
-    switch (inject->plan.fault) {
+    switch (inject->spec.fault) {
     case INJECT_FREE_WHILE_QUEUED:
         if (call->launch)
             inject_act_destroy(inject,

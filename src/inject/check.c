@@ -1,4 +1,4 @@
-/* check.c - a plan held against what the workload has, before anything is run: a fault that no call
+/* check.c - a spec held against what the workload has, before anything is run: a fault that no call
  * can carry would never be planted, and a clean result would say nothing. */
 #include "inject/inject_impl.h"
 
@@ -51,87 +51,87 @@ static const struct device_contract *find_contract(const struct inject_stage *st
     return NULL;
 }
 
-static bool has_operand(const struct inject_plan *plan, const struct device_contract *contract)
+static bool has_operand(const struct inject_spec *spec, const struct device_contract *contract)
 {
     bool found = false;
     for (int i = 0; i < contract->operand_count && !found; i++)
-        found = inject_operand_fits(plan, &contract->operands[i]);
+        found = inject_operand_fits(spec, &contract->operands[i]);
     return found;
 }
 
 /* The ops and calls that can carry the fault. */
-static void add_carriers(struct text *list, const struct inject_plan *plan,
+static void add_carriers(struct text *list, const struct inject_spec *spec,
                          const struct inject_stage *stage)
 {
-    struct inject_plan any = *plan;
+    struct inject_spec any = *spec;
     any.operand[0] = '\0';
-    bool launches = inject_carries(plan->fault, EVENT_LAUNCH);
+    bool launches = inject_carries(spec->fault, EVENT_LAUNCH);
     for (size_t i = 0; launches && i < stage->contract_count; i++)
         if (has_operand(&any, stage->contracts[i]))
             add_names(list, &stage->contracts[i]->name, 1);
     for (int i = 0; i < EVENT_KIND_COUNT; i++) {
         const char *name = event_kind_name((enum event_kind)i);
-        if (i != EVENT_LAUNCH && inject_carries(plan->fault, (enum event_kind)i))
+        if (i != EVENT_LAUNCH && inject_carries(spec->fault, (enum event_kind)i))
             add_names(list, &name, 1);
     }
 }
 
-static enum status refuse_op(const struct inject_plan *plan, const struct inject_stage *stage,
+static enum status refuse_op(const struct inject_spec *spec, const struct inject_stage *stage,
                              struct error *err)
 {
     struct text list;
     text_init(&list);
-    add_carriers(&list, plan, stage);
+    add_carriers(&list, spec, stage);
     enum status status = error_set(err, STATUS_USAGE,
                                    "inject: %s cannot be in %s; expected op to be one of: %s",
-                                   inject_fault_name(plan->fault), plan->op, text_get(&list));
+                                   inject_fault_name(spec->fault), spec->op, text_get(&list));
     text_release(&list);
     return status;
 }
 
-static enum status check_op(const struct inject_plan *plan, const struct inject_stage *stage,
+static enum status check_op(const struct inject_spec *spec, const struct inject_stage *stage,
                             struct error *err)
 {
     struct text list;
-    if (!plan->op[0])
+    if (!spec->op[0])
         return STATUS_OK;
-    enum event_kind kind = find_call(plan->op);
-    const struct device_contract *contract = find_contract(stage, plan->op);
+    enum event_kind kind = find_call(spec->op);
+    const struct device_contract *contract = find_contract(stage, spec->op);
     if (contract) {
-        struct inject_plan any = *plan;
-        any.operand[0] = '\0'; /* what the plan says of it is looked at by itself */
-        bool fits = inject_carries(plan->fault, EVENT_LAUNCH) &&
-                    (plan->operand[0] || has_operand(&any, contract));
-        return fits ? STATUS_OK : refuse_op(plan, stage, err);
+        struct inject_spec any = *spec;
+        any.operand[0] = '\0'; /* what the spec says of it is looked at by itself */
+        bool fits = inject_carries(spec->fault, EVENT_LAUNCH) &&
+                    (spec->operand[0] || has_operand(&any, contract));
+        return fits ? STATUS_OK : refuse_op(spec, stage, err);
     }
     if (kind != EVENT_KIND_COUNT)
-        return inject_carries(plan->fault, kind) ? STATUS_OK : refuse_op(plan, stage, err);
+        return inject_carries(spec->fault, kind) ? STATUS_OK : refuse_op(spec, stage, err);
     text_init(&list);
     for (size_t i = 0; i < stage->contract_count; i++)
         add_names(&list, &stage->contracts[i]->name, 1);
-    return refuse(&list, "op", plan->op, ", or a call such as copy-in and copy-out", err);
+    return refuse(&list, "op", spec->op, ", or a call such as copy-in and copy-out", err);
 }
 
-/* The operand must be one of the op that the plan names or the fault is about; else of any op. */
-static enum status check_operand(const struct inject_plan *plan, const struct inject_stage *stage,
+/* The operand must be one of the op that the spec names or the fault is about; else of any op. */
+static enum status check_operand(const struct inject_spec *spec, const struct inject_stage *stage,
                                  struct error *err)
 {
     struct text list;
-    const char *op = plan->op[0] ? plan->op : inject_row(plan->fault)->op;
-    if (!plan->operand[0])
+    const char *op = spec->op[0] ? spec->op : inject_row(spec->fault)->op;
+    if (!spec->operand[0])
         return STATUS_OK;
-    if (!inject_carries(plan->fault, EVENT_LAUNCH) || find_call(op) != EVENT_KIND_COUNT)
+    if (!inject_carries(spec->fault, EVENT_LAUNCH) || find_call(op) != EVENT_KIND_COUNT)
         return error_set(err, STATUS_USAGE,
                          "inject: operand: found '%s', expected none: only launches have operands, "
                          "and %s is not in one",
-                         plan->operand, inject_fault_name(plan->fault));
+                         spec->operand, inject_fault_name(spec->fault));
     text_init(&list);
     for (size_t i = 0; i < stage->contract_count; i++) {
         const struct device_contract *contract = stage->contracts[i];
         if (op[0] && strcmp(contract->name, op) != 0)
             continue;
         for (int j = 0; j < contract->operand_count; j++) {
-            if (strcmp(contract->operands[j].name, plan->operand) == 0) {
+            if (strcmp(contract->operands[j].name, spec->operand) == 0) {
                 text_release(&list);
                 return STATUS_OK;
             }
@@ -144,44 +144,44 @@ static enum status check_operand(const struct inject_plan *plan, const struct in
             err, STATUS_USAGE,
             "inject: operand: found '%s', expected an operand of an op; name the op to "
             "see which it has",
-            plan->operand);
+            spec->operand);
     }
-    return refuse(&list, "operand", plan->operand, "", err);
+    return refuse(&list, "operand", spec->operand, "", err);
 }
 
 /* Keys that say nothing of this fault, or that no call of it has. */
-static enum status check_keys(const struct inject_plan *plan, const struct inject_stage *stage,
+static enum status check_keys(const struct inject_spec *spec, const struct inject_stage *stage,
                               struct error *err)
 {
-    if (plan->limit_ms && plan->fault != INJECT_LOST_WAKEUP)
+    if (spec->limit_ms && spec->fault != INJECT_LOST_WAKEUP)
         return error_set(err, STATUS_USAGE, "inject: ms: expected with lost-wakeup, found with %s",
-                         inject_fault_name(plan->fault));
-    if (plan->fault == INJECT_DOUBLE_FREE && (plan->layer >= 0 || plan->step >= 0))
+                         inject_fault_name(spec->fault));
+    if (spec->fault == INJECT_DOUBLE_FREE && (spec->layer >= 0 || spec->step >= 0))
         return error_set(err, STATUS_USAGE,
                          "inject: double-free: expected no %s: buffers are destroyed in none",
-                         plan->layer >= 0 ? "layer" : "step");
-    if (plan->run >= 0 && stage->no_runs)
+                         spec->layer >= 0 ? "layer" : "step");
+    if (spec->run >= 0 && stage->no_runs)
         return error_set(err, STATUS_USAGE,
                          "inject: run: found %d, expected none: only an audit numbers its "
                          "iterations",
-                         (int)plan->run);
+                         (int)spec->run);
     return STATUS_OK;
 }
 
-static enum status check_tensor(const struct inject_plan *plan, const struct inject_stage *stage,
+static enum status check_tensor(const struct inject_spec *spec, const struct inject_stage *stage,
                                 struct error *err)
 {
     struct text list;
     /* A double free names a buffer, of which there are more than can be known before. */
-    if (!plan->tensor[0] || plan->fault == INJECT_DOUBLE_FREE ||
-        is_listed(stage->labels, stage->label_count, plan->tensor) ||
-        is_listed(stage->more_labels, stage->more_label_count, plan->tensor) ||
-        (stage->is_weight && stage->is_weight(stage->context, plan->tensor)))
+    if (!spec->tensor[0] || spec->fault == INJECT_DOUBLE_FREE ||
+        is_listed(stage->labels, stage->label_count, spec->tensor) ||
+        is_listed(stage->more_labels, stage->more_label_count, spec->tensor) ||
+        (stage->is_weight && stage->is_weight(stage->context, spec->tensor)))
         return STATUS_OK;
     text_init(&list);
     add_names(&list, stage->labels, stage->label_count);
     add_names(&list, stage->more_labels, stage->more_label_count);
-    return refuse(&list, "tensor", plan->tensor, stage->is_weight ? ", or a weight's name" : "",
+    return refuse(&list, "tensor", spec->tensor, stage->is_weight ? ", or a weight's name" : "",
                   err);
 }
 
@@ -195,14 +195,14 @@ static enum status check_number(const char *key, int32_t found, int32_t first, u
         key, (int)found, (int)first, (uintmax_t)count - 1 + (uintmax_t)first, (uintmax_t)count);
 }
 
-enum status inject_check(const struct inject_plan *plan, const struct inject_stage *stage,
+enum status inject_check(const struct inject_spec *spec, const struct inject_stage *stage,
                          struct error *err)
 {
-    TRY(check_op(plan, stage, err));
-    TRY(check_operand(plan, stage, err));
-    TRY(check_keys(plan, stage, err));
-    TRY(check_number("layer", plan->layer, 0, stage->layer_count, err));
-    TRY(check_number("step", plan->step, 0, stage->step_limit, err));
-    TRY(check_number("run", plan->run, 1, stage->run_count, err));
-    return check_tensor(plan, stage, err);
+    TRY(check_op(spec, stage, err));
+    TRY(check_operand(spec, stage, err));
+    TRY(check_keys(spec, stage, err));
+    TRY(check_number("layer", spec->layer, 0, stage->layer_count, err));
+    TRY(check_number("step", spec->step, 0, stage->step_limit, err));
+    TRY(check_number("run", spec->run, 1, stage->run_count, err));
+    return check_tensor(spec, stage, err);
 }

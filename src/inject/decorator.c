@@ -211,7 +211,7 @@ static enum status mark_create(struct device *device, void **ret_mark, struct er
 /* What a launch does wrong by itself it does in a graph too: at every replay. */
 static bool inject_fits_graph(const struct inject *inject)
 {
-    return inject->plan.fault == INJECT_WILD_POINTER || inject->plan.fault == INJECT_WRAPPED_OFFSET;
+    return inject->spec.fault == INJECT_WILD_POINTER || inject->spec.fault == INJECT_WRAPPED_OFFSET;
 }
 
 /* Where the fault belongs to the command at `place`: *commands become a copy with it, which is kept

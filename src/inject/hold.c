@@ -118,12 +118,12 @@ static void hang(struct inject *inject)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)inject->plan.limit_ms * 1000000u;
+    uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)inject->spec.limit_ms * 1000000u;
     until.tv_sec += (time_t)(ns / 1000000000u);
     until.tv_nsec = (long)(ns % 1000000000u);
     while (inject->lost_mark) {
         int code = 0;
-        if (inject->plan.limit_ms)
+        if (inject->spec.limit_ms)
             code = pthread_cond_timedwait(&inject->released, &inject->lock, &until);
         else
             pthread_cond_wait(&inject->released, &inject->lock);

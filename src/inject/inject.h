@@ -5,7 +5,7 @@
  * sees is what it would see of the real bug. A defect of the machine is planted in a decorator
  * before the device's methods. Everything else passes through as it is. What happens is real: a
  * kernel really reads a wrong index, memory is really gone. Off unless asked for; nothing of it is
- * in a device without a plan. docs/inject.md lists the faults. */
+ * in a device without a spec. docs/inject.md lists the faults. */
 #ifndef GRETA_INJECT_INJECT_H
 #define GRETA_INJECT_INJECT_H
 
@@ -68,7 +68,7 @@ const char *inject_fault_name(enum inject_fault fault); /* "bad-index": a stable
 const char *inject_fault_summary(enum inject_fault fault);
 
 /* Which call it is. -1 and "" mean any; the first that fits is the one. */
-struct inject_plan {
+struct inject_spec {
     enum inject_fault fault;
     int32_t layer, step;
     int32_t run;                  /* iteration of the workload (device_run_begin) */
@@ -79,10 +79,10 @@ struct inject_plan {
 };
 
 /* "NAME@layer=L,step=S,run=R,op=OP,operand=X,tensor=T,ms=N", everything after NAME optional. */
-MUST_CHECK enum status inject_parse(const char *text, struct inject_plan *ret_plan,
+MUST_CHECK enum status inject_parse(const char *text, struct inject_spec *ret_spec,
                                     struct error *err);
 
-/* What a workload has that a plan can name; all borrowed. Numbers that are 0 are not known, and
+/* What a workload has that a spec can name; all borrowed. Numbers that are 0 are not known, and
  * what is not known is not checked. */
 struct inject_stage {
     const struct device_contract *const *contracts; /* of the ops there are */
@@ -94,19 +94,19 @@ struct inject_stage {
     uint64_t layer_count;
     uint64_t step_limit; /* no iteration has more steps */
     uint64_t run_count;  /* iterations */
-    bool no_runs;        /* iterations have no numbers here: a plan cannot name one */
+    bool no_runs;        /* iterations have no numbers here: a spec cannot name one */
 };
 
-/* STATUS_USAGE, with what there is, where the plan names an op, operand, layer, step, run or tensor
+/* STATUS_USAGE, with what there is, where the spec names an op, operand, layer, step, run or tensor
  * that is not there, or puts together what no call has: its fault would never be planted. */
-MUST_CHECK enum status inject_check(const struct inject_plan *plan,
+MUST_CHECK enum status inject_check(const struct inject_spec *spec,
                                     const struct inject_stage *stage, struct error *err);
 
 /* A call. */
 struct inject_place {
     uint64_t event_id; /* 0: it was never made, or there was no observer */
     struct event_scope scope;
-    char op[EVENT_OP_BYTES]; /* as in a plan */
+    char op[EVENT_OP_BYTES]; /* as in a spec */
     char operand[EVENT_OP_BYTES];
     uint8_t operand_index; /* EVENT_NO_OPERAND: none */
     uint32_t stream_index; /* EVENT_NO_STREAM: none */
@@ -125,7 +125,7 @@ struct inject_record {
 struct inject;
 
 /* From now on; before any buffer is made. Ends with the device. The device must have no work. */
-MUST_CHECK enum status inject_install(struct device *device, const struct inject_plan *plan,
+MUST_CHECK enum status inject_install(struct device *device, const struct inject_spec *spec,
                                       struct inject **ret_inject, struct error *err);
 /* Borrowed until the device is closed; settled when no call is under way. */
 const struct inject_record *inject_record(const struct inject *inject);

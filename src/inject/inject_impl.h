@@ -15,7 +15,7 @@ enum inject_where { INJECT_IN_CALL, INJECT_IN_LAUNCH, INJECT_IN_COPY };
 struct inject_row {
     const char *name, *summary;
     enum inject_where where;
-    const char *op, *operand; /* what it is about unless the plan says otherwise; "": any */
+    const char *op, *operand; /* what it is about unless the spec says otherwise; "": any */
     const char *bound;        /* of an index: the operand whose rows it must stay below; "": none */
 };
 
@@ -41,7 +41,7 @@ struct inject_held {
 struct inject {
     struct device *device;
     const struct device_methods *real;
-    struct inject_plan plan;
+    struct inject_spec spec;
 
     pthread_mutex_t lock; /* guards everything below; never held while the device is called */
     struct inject_record record;
@@ -84,16 +84,16 @@ struct inject {
     pthread_cond_t released;
 };
 
-/* Can this kind of call carry the fault at all? Which one does is the plan's. */
+/* Can this kind of call carry the fault at all? Which one does is the spec's. */
 bool inject_carries(enum inject_fault fault, enum event_kind kind);
-/* Can the fault be in this operand: it is the one that the plan or the fault names, or suits? */
-bool inject_operand_fits(const struct inject_plan *plan, const struct device_operand_rule *rule);
-/* With the lock held: does the plan mean this call? */
+/* Can the fault be in this operand: it is the one that the spec or the fault names, or suits? */
+bool inject_operand_fits(const struct inject_spec *spec, const struct device_operand_rule *rule);
+/* With the lock held: does the spec mean this call? */
 bool inject_fits(const struct inject *inject, const char *op, const struct event_scope *scope);
 /* With the lock held: notes it as planted here. operand -1: none; contract NULL: no launch. */
 void inject_note(struct inject *inject, const char *op, const struct event_scope *scope,
                  const struct device_contract *contract, int operand, uint64_t event_id);
-/* The operand the plan or the fault names, or the first that suits and is there; -1 if none. */
+/* The operand the spec or the fault names, or the first that suits and is there; -1 if none. */
 int inject_operand(const struct inject *inject, const struct device_contract *contract,
                    const bool *present);
 

@@ -14,7 +14,7 @@ void inject_free(struct inject *inject)
     free(inject);
 }
 
-enum status inject_install(struct device *device, const struct inject_plan *plan,
+enum status inject_install(struct device *device, const struct inject_spec *spec,
                            struct inject **ret_inject, struct error *err)
 {
     ASSERT(!device->decorator);
@@ -33,7 +33,7 @@ enum status inject_install(struct device *device, const struct inject_plan *plan
     inject->real = device->methods;
     /* Nearly all faults are planted in calls; what is replayed makes none. */
     device->info.replay_pays = false;
-    inject->plan = *plan;
+    inject->spec = *spec;
     device->decorator = inject;
     device->methods = &inject_methods;
     device->tamper = (struct device_tamper){ inject_before, inject_after, inject_take_again,

@@ -68,7 +68,7 @@ static enum status spoil_index(struct inject *inject, struct device_host_operand
 static enum status spoil_launch(struct inject *inject, const struct device_command *command,
                                 int operand, struct inject_spoilt *spoilt, struct error *err)
 {
-    const char *bound = inject_row(inject->plan.fault)->bound;
+    const char *bound = inject_row(inject->spec.fault)->bound;
     struct device_host_operand *chosen = &spoilt->commands[0].operands[operand];
     uint64_t address = (uint64_t)(uintptr_t)chosen->data;
     struct inject_memory *memory = inject_find_memory(inject, address);
@@ -76,7 +76,7 @@ static enum status spoil_launch(struct inject *inject, const struct device_comma
     uint64_t end = memory ? start + memory->memory.bytes : address + operand_bytes(chosen);
     uint64_t row_bytes = 0;
     spoilt->count = 1;
-    switch (inject->plan.fault) {
+    switch (inject->spec.fault) {
     case INJECT_BAD_INDEX:
     case INJECT_ROPE_POSITION:
     case INJECT_ROPE_PAST_TABLE:
@@ -107,7 +107,7 @@ static enum status spoil_launch(struct inject *inject, const struct device_comma
         if (!dtype_row_bytes(chosen->dtype, chosen->shape.dims[0], &row_bytes))
             row_bytes = 0;
         spoilt->commands[spoilt->count++] = fill(command, address, row_bytes < 32 ? row_bytes : 32,
-                                                 inject->plan.fault == INJECT_WRONG_OUTPUT ? 0x43
+                                                 inject->spec.fault == INJECT_WRONG_OUTPUT ? 0x43
                                                                                            : 0x3C);
         break;
     default:
@@ -135,7 +135,7 @@ static void spoil_copy(struct inject *inject, void *stream, const struct device_
     uint64_t bytes = rows->row_bytes * rows->row_count, middle = bytes / 2;
     const uint8_t *staging = command->staging;
     spoilt->count = 1;
-    switch (inject->plan.fault) {
+    switch (inject->spec.fault) {
     case INJECT_FLIPPED_BIT:
         inject->landing = command->staging;
         inject->landing_bytes = bytes;
@@ -178,7 +178,7 @@ static const char *copy_op(enum device_command_kind kind)
 enum status inject_spoil(struct inject *inject, void *stream, const struct device_command *command,
                          struct inject_spoilt *ret_spoilt, struct error *err)
 {
-    enum inject_where where = inject_row(inject->plan.fault)->where;
+    enum inject_where where = inject_row(inject->spec.fault)->where;
     const char *op = copy_op(command->kind);
     ret_spoilt->hit = false;
     if (where == INJECT_IN_LAUNCH && command->kind == DEVICE_COMMAND_LAUNCH) {
@@ -193,8 +193,8 @@ enum status inject_spoil(struct inject *inject, void *stream, const struct devic
         *ret_spoilt = (struct inject_spoilt){ .hit = true, .commands = { *command } };
         return spoil_launch(inject, command, operand, ret_spoilt, err);
     }
-    /* What a copy reads can vanish too, where the plan says so. */
-    if (inject->plan.fault == INJECT_MEMORY_VANISHED && strcmp(inject->plan.op, "copy-out") == 0 &&
+    /* What a copy reads can vanish too, where the spec says so. */
+    if (inject->spec.fault == INJECT_MEMORY_VANISHED && strcmp(inject->spec.op, "copy-out") == 0 &&
         command->kind == DEVICE_COMMAND_COPY_OUT && inject_fits(inject, op, &command->scope)) {
         inject_note(inject, op, &command->scope, NULL, -1, command->event_id);
         *ret_spoilt = (struct inject_spoilt){
@@ -205,7 +205,7 @@ enum status inject_spoil(struct inject *inject, void *stream, const struct devic
         };
         return STATUS_OK;
     }
-    if (where == INJECT_IN_COPY && op[0] && strcmp(op, inject_row(inject->plan.fault)->op) == 0 &&
+    if (where == INJECT_IN_COPY && op[0] && strcmp(op, inject_row(inject->spec.fault)->op) == 0 &&
         inject_fits(inject, op, &command->scope)) {
         inject_note(inject, op, &command->scope, NULL, -1, command->event_id);
         *ret_spoilt = (struct inject_spoilt){ .hit = true, .commands = { *command } };

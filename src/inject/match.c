@@ -1,4 +1,4 @@
-/* match.c - which call a plan means, and which operand of it. Whatever takes the planter is called
+/* match.c - which call a spec means, and which operand of it. Whatever takes the planter is called
  * with its lock held. */
 #include "inject/inject_impl.h"
 
@@ -51,14 +51,14 @@ bool inject_carries(enum inject_fault fault, enum event_kind kind)
 
 bool inject_fits(const struct inject *inject, const char *op, const struct event_scope *scope)
 {
-    const struct inject_plan *plan = &inject->plan;
-    const char *wanted = plan->op[0] ? plan->op : inject_row(plan->fault)->op;
+    const struct inject_spec *spec = &inject->spec;
+    const char *wanted = spec->op[0] ? spec->op : inject_row(spec->fault)->op;
     uint64_t run = __atomic_load_n(&inject->device->iteration, __ATOMIC_RELAXED);
     return !inject->record.planted && !inject->acting && (!wanted[0] || strcmp(wanted, op) == 0) &&
-           (plan->layer < 0 || plan->layer == scope->layer) &&
-           (plan->step < 0 || plan->step == scope->step) &&
-           (plan->run < 0 || (uint64_t)plan->run == run) &&
-           (!plan->tensor[0] || strcmp(plan->tensor, scope->tensor) == 0);
+           (spec->layer < 0 || spec->layer == scope->layer) &&
+           (spec->step < 0 || spec->step == scope->step) &&
+           (spec->run < 0 || (uint64_t)spec->run == run) &&
+           (!spec->tensor[0] || strcmp(spec->tensor, scope->tensor) == 0);
 }
 
 void inject_note(struct inject *inject, const char *op, const struct event_scope *scope,
@@ -104,17 +104,17 @@ static bool suits(enum inject_fault fault, const struct device_operand_rule *rul
     }
 }
 
-bool inject_operand_fits(const struct inject_plan *plan, const struct device_operand_rule *rule)
+bool inject_operand_fits(const struct inject_spec *spec, const struct device_operand_rule *rule)
 {
-    const char *wanted = plan->operand[0] ? plan->operand : inject_row(plan->fault)->operand;
-    return wanted[0] ? strcmp(wanted, rule->name) == 0 : suits(plan->fault, rule);
+    const char *wanted = spec->operand[0] ? spec->operand : inject_row(spec->fault)->operand;
+    return wanted[0] ? strcmp(wanted, rule->name) == 0 : suits(spec->fault, rule);
 }
 
 int inject_operand(const struct inject *inject, const struct device_contract *contract,
                    const bool *present)
 {
     for (int i = 0; i < contract->operand_count; i++)
-        if (present[i] && inject_operand_fits(&inject->plan, &contract->operands[i]))
+        if (present[i] && inject_operand_fits(&inject->spec, &contract->operands[i]))
             return i;
     return -1;
 }

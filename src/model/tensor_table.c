@@ -86,15 +86,15 @@ struct model_tensor model_tensor(const struct model_config *config, enum model_r
                                  uint32_t layer)
 {
     const struct row *row = &rows[role];
-    struct model_tensor planned = { .presence = (enum model_presence)row->presence[config->arch],
-                                    .is_matrix = row->shape[1] != NOTHING };
+    struct model_tensor wanted = { .presence = (enum model_presence)row->presence[config->arch],
+                                   .is_matrix = row->shape[1] != NOTHING };
     if (row->per_layer)
-        snprintf(planned.name, sizeof(planned.name), "blk.%" PRIu32 ".%s", layer, row->name);
+        snprintf(wanted.name, sizeof(wanted.name), "blk.%" PRIu32 ".%s", layer, row->name);
     else
-        snprintf(planned.name, sizeof(planned.name), "%s", row->name);
+        snprintf(wanted.name, sizeof(wanted.name), "%s", row->name);
     uint64_t dims[2] = { extent_of(config, row->shape[0]), extent_of(config, row->shape[1]) };
-    planned.shape = shape_make(planned.is_matrix ? 2 : 1, dims);
-    return planned;
+    wanted.shape = shape_make(wanted.is_matrix ? 2 : 1, dims);
+    return wanted;
 }
 
 bool model_dtype_allowed(bool is_matrix, enum dtype dtype)
@@ -104,28 +104,28 @@ bool model_dtype_allowed(bool is_matrix, enum dtype dtype)
 
 /* ---- A file against the table --------------------------------------------------------------- */
 
-static void check_one(const struct gguf_tensor *tensor, const struct model_tensor *planned,
+static void check_one(const struct gguf_tensor *tensor, const struct model_tensor *wanted,
                       struct model_report *report)
 {
     char expected[SHAPE_TEXT_BYTES], found[SHAPE_TEXT_BYTES];
-    if (!shape_equal(&tensor->shape, &planned->shape)) {
-        bool vocabulary = planned->is_matrix && tensor->shape.dims[0] == planned->shape.dims[0] &&
-                          planned->shape.dims[1] == report->config.vocab_size &&
-                          strncmp(planned->name, "blk.", 4) != 0;
+    if (!shape_equal(&tensor->shape, &wanted->shape)) {
+        bool vocabulary = wanted->is_matrix && tensor->shape.dims[0] == wanted->shape.dims[0] &&
+                          wanted->shape.dims[1] == report->config.vocab_size &&
+                          strncmp(wanted->name, "blk.", 4) != 0;
         model_problem_add(
-            report, MODEL_PROBLEM_CANNOT_RUN, "%s: expected shape %s, found %s; %s", planned->name,
-            shape_text(&planned->shape, expected), shape_text(&tensor->shape, found),
+            report, MODEL_PROBLEM_CANNOT_RUN, "%s: expected shape %s, found %s; %s", wanted->name,
+            shape_text(&wanted->shape, expected), shape_text(&tensor->shape, found),
             vocabulary ? "vocabulary and embedding do not match, convert the model "
                          "again with its own tokenizer"
                        : "metadata and tensors do not belong together, get or convert "
                          "the model again");
     }
-    if (!model_dtype_allowed(planned->is_matrix, tensor->dtype))
+    if (!model_dtype_allowed(wanted->is_matrix, tensor->dtype))
         model_problem_add(
-            report, MODEL_PROBLEM_CANNOT_RUN, "%s: expected %s, found %s; %s", planned->name,
-            planned->is_matrix ? "a type greta can decode (F32 F16 BF16 Q8_0 Q4_0 Q4_1 "
-                                 "Q5_0 Q5_1 Q2_K to Q6_K IQ4_NL IQ4_XS MXFP4)"
-                               : "F32",
+            report, MODEL_PROBLEM_CANNOT_RUN, "%s: expected %s, found %s; %s", wanted->name,
+            wanted->is_matrix ? "a type greta can decode (F32 F16 BF16 Q8_0 Q4_0 Q4_1 "
+                                "Q5_0 Q5_1 Q2_K to Q6_K IQ4_NL IQ4_XS MXFP4)"
+                              : "F32",
             dtype_name(tensor->dtype),
             quant_can_decode(tensor->dtype) ? "greta quantize writes it as F32"
                                             : "get the model in one of these types");
@@ -139,13 +139,13 @@ static void check_optional_layers(const struct gguf_file *file, enum model_role 
     if (present_count == 0 || present_count == layers)
         return;
     for (uint32_t layer = 0; layer < layers; layer++) {
-        struct model_tensor planned = model_tensor(&report->config, role, layer);
-        if (gguf_tensor_find(file, planned.name))
+        struct model_tensor wanted = model_tensor(&report->config, role, layer);
+        if (gguf_tensor_find(file, wanted.name))
             continue;
         model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
                           "%s: expected in all %" PRIu32 " layers or in none, found in %" PRIu32
                           "; the file is incomplete, get or convert it again",
-                          planned.name, layers, present_count);
+                          wanted.name, layers, present_count);
         return;
     }
 }
@@ -157,17 +157,17 @@ static void check_role(const struct gguf_file *file, enum model_role role,
     uint32_t layers = row->per_layer ? report->config.block_count : 1;
     uint32_t present_count = 0, missing_count = 0;
     for (uint32_t layer = 0; layer < layers; layer++) {
-        struct model_tensor planned = model_tensor(&report->config, role, layer);
-        const struct gguf_tensor *tensor = gguf_tensor_find(file, planned.name);
-        if (tensor && planned.presence != MODEL_ABSENT) {
+        struct model_tensor wanted = model_tensor(&report->config, role, layer);
+        const struct gguf_tensor *tensor = gguf_tensor_find(file, wanted.name);
+        if (tensor && wanted.presence != MODEL_ABSENT) {
             present_count++;
-            check_one(tensor, &planned, report);
-        } else if (!tensor && planned.presence == MODEL_REQUIRED && missing_count++ == 0) {
+            check_one(tensor, &wanted, report);
+        } else if (!tensor && wanted.presence == MODEL_REQUIRED && missing_count++ == 0) {
             char shape[SHAPE_TEXT_BYTES];
             model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
                               "%s: expected a tensor of shape %s, found none; the file is "
                               "incomplete, get or convert it again",
-                              planned.name, shape_text(&planned.shape, shape));
+                              wanted.name, shape_text(&wanted.shape, shape));
         }
     }
     if (missing_count > 1)

@@ -10,7 +10,7 @@
 
 /* ---- Loading -------------------------------------------------------------------------------- */
 
-struct ops ops_for_planning(enum cpu_path host_path)
+struct ops ops_for_budget(enum cpu_path host_path)
 {
     return (struct ops){ .host_path = host_path, .backend = &ops_host_backend };
 }
@@ -29,7 +29,7 @@ enum status ops_load(struct ops *ops, struct device *device, enum cpu_path host_
                          "kernels: expected a path this processor has, found %s",
                          cpu_path_name(path));
     TRY(device_module_load(device, host_kernels_image(path), DEVICE_HERE, err));
-    *ops = ops_for_planning(path);
+    *ops = ops_for_budget(path);
     ops->device = device;
     return STATUS_OK;
 }

@@ -75,7 +75,7 @@ struct ops {
 };
 
 /* The ops of a host without a device: they answer how much memory is needed, and launch nothing. */
-struct ops ops_for_planning(enum cpu_path host_path);
+struct ops ops_for_budget(enum cpu_path host_path);
 
 /* Loads the best kernels of this device. host_path may be lower, for comparison; CPU_PATH_COUNT
  * means the best. STATUS_UNSUPPORTED for a path that this processor does not have. */

@@ -157,7 +157,7 @@ void report_summary_json(const struct report_facts *facts, struct text *text)
     json_put_text(text, root, "expected_fault", facts->expected_fault);
     json_t *planted = facts->inject ? json_object() : json_null();
     if (facts->inject) {
-        json_put_text(text, planted, "plan", facts->inject);
+        json_put_text(text, planted, "fault", facts->inject);
         enum facts_planted state = facts_planted(facts);
         json_put(text, planted, "fired",
                  state == FACTS_PLANTED_UNKNOWN ? json_null()

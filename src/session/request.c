@@ -15,7 +15,7 @@
 static enum status check(const struct session *session, const struct session_request *settings,
                          struct error *err)
 {
-    uint32_t context = engine_plan(session->engine)->options.context;
+    uint32_t context = engine_budget(session->engine)->options.context;
     TRY(sampler_check(&settings->sampling, err));
     if (settings->id_count == 0)
         return error_set(err, STATUS_USAGE, "prompt: expected at least one token, found none");
@@ -113,7 +113,7 @@ static enum session_reason reason_after(const struct session *session, uint32_t 
         return SESSION_END_TOKEN;
     if (request->token_count >= request->settings.token_limit)
         return SESSION_LENGTH;
-    if (length >= engine_plan(session->engine)->options.context)
+    if (length >= engine_budget(session->engine)->options.context)
         return SESSION_CONTEXT;
     return SESSION_RUNNING;
 }

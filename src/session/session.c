@@ -235,7 +235,7 @@ const struct session_timing *session_timing(const struct session *session)
 
 static enum status allocate(struct session *session, struct error *err)
 {
-    const struct engine_options *limits = &engine_plan(session->engine)->options;
+    const struct engine_options *limits = &engine_budget(session->engine)->options;
     session->sequence_count = limits->logits_limit < limits->sequence_limit
                                   ? limits->logits_limit
                                   : limits->sequence_limit;

@@ -30,7 +30,7 @@ static void add_token(struct session *session, uint32_t sequence, uint32_t id, b
 /* Adds the next chunk of a prompt, as far as the batch has room for tokens and rows. */
 static void add_chunk(struct session *session, uint32_t number)
 {
-    const struct engine_options *limits = &engine_plan(session->engine)->options;
+    const struct engine_options *limits = &engine_budget(session->engine)->options;
     const struct sequence *sequence = &session->sequences[number];
     struct request *request = sequence->request;
     uint32_t count = sequence->prompt_count, given = request->settings.prompt_logits;
@@ -117,7 +117,7 @@ static bool may_go_ahead(const struct session *session)
         if (!request || !request_wants_id(request) ||
             request->token_count + 1 >= request->settings.token_limit ||
             engine_length(session->engine, sequence) >=
-                engine_plan(session->engine)->options.context)
+                engine_budget(session->engine)->options.context)
             return false;
     }
     return !waits;

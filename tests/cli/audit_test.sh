@@ -76,7 +76,7 @@ expect_stdout "layer 2, step 3"
 faulty=$(newest)
 expect_artifacts "$faulty"
 expect_summary "j['outcome'] == 'ROOT_CAUSE' and 'rope' in json.dumps(j)"
-expect_summary "j['planted_fault'] == {'plan': 'rope-position@layer=2,step=3', 'fired': True}"
+expect_summary "j['planted_fault'] == {'fault': 'rope-position@layer=2,step=3', 'fired': True}"
 grep -q "injected-removed" "$faulty/report.en.md" || fail "expected the interventions in the report"
 grep -q "20[0-9-]*T" "$faulty/report.en.md" || fail "expected a date in the report"
 # A fault below the checks: the worker's device is lost, the audit lives on.

@@ -56,8 +56,8 @@ export FAKE_GPU_NO_RANGES=1
 expect_exit 0 "${run[@]}" --audit guard --flight zones.flight
 expect_stderr "0 findings"
 expect_nothing_left
-for plan in overrun underrun; do
-    expect_exit 1 "${run[@]}" --audit guard --flight $plan.flight --inject $plan@op=swiglu,layer=1,step=1
+for fault in overrun underrun; do
+    expect_exit 1 "${run[@]}" --audit guard --flight $fault.flight --inject $fault@op=swiglu,layer=1,step=1
     expect_stderr "STATUS=FINDINGS"
     expect_stderr "silent-corruption"
     expect_stderr "swiglu, layer 1, step 1"

@@ -158,8 +158,8 @@ wanted third-opinion && {
 }
 
 # ---- Faults -----------------------------------------------------------------------------------
-for plan in wild-pointer memory-vanished overrun; do
-    run_test "fault-$plan" gpu_fault_test "$plan@op=add,layer=3"
+for fault in wild-pointer memory-vanished overrun; do
+    run_test "fault-$fault" gpu_fault_test "$fault@op=add,layer=3"
 done
 run_test narrowing gpu_narrow_test
 # A hundred faults anywhere, each in two processes, which takes longer than other steps.

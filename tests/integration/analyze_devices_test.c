@@ -49,10 +49,10 @@ static struct device_view make_values(struct side *side, const char *name)
     return view;
 }
 
-static void open_side(struct scene *scene, uint32_t index, const char *plan)
+static void open_side(struct scene *scene, uint32_t index, const char *spec)
 {
     struct side *side = &scene->sides[index];
-    struct inject_plan parsed;
+    struct inject_spec parsed;
     struct device_options options = { .observer = flight_observer(scene->flight),
                                       .event_ids = flight_event_ids(scene->flight),
                                       .device_index = index,
@@ -61,8 +61,8 @@ static void open_side(struct scene *scene, uint32_t index, const char *plan)
                                       .thread_count = 2 };
     CHECK_OK(all_open(index ? lab_device : "host", &options, &side->device, &side->err),
              &side->err);
-    if (plan) {
-        CHECK_OK(inject_parse(plan, &parsed, &side->err), &side->err);
+    if (spec) {
+        CHECK_OK(inject_parse(spec, &parsed, &side->err), &side->err);
         CHECK_OK(inject_install(side->device, &parsed, &side->inject, &side->err), &side->err);
     }
     CHECK_OK(ops_load(&side->ops, side->device, CPU_PATH_COUNT, &side->err), &side->err);
@@ -76,7 +76,7 @@ static void open_side(struct scene *scene, uint32_t index, const char *plan)
              &side->err);
 }
 
-static void open_scene(struct scene *scene, const char *plan_of_second)
+static void open_scene(struct scene *scene, const char *spec_of_second)
 {
     struct flight_options options = { .device_count = DEVICES,
                                       .device = "two devices",
@@ -87,7 +87,7 @@ static void open_scene(struct scene *scene, const char *plan_of_second)
     scene->path = temp_folder_path(&scene->folder, "two.flight");
     CHECK_OK(flight_create(scene->path.text, &options, &scene->flight, &err), &err);
     open_side(scene, 0, NULL);
-    open_side(scene, 1, plan_of_second);
+    open_side(scene, 1, spec_of_second);
     const struct side *sides = scene->sides;
     assert_int_equal(sides[0].x.buffer.index, sides[1].x.buffer.index);
     assert_int_equal(sides[0].y.buffer.index, sides[1].y.buffer.index);

@@ -24,17 +24,17 @@ struct scene {
 };
 
 /* A machine may be so busy that nothing moves for a while: only the planted hang is to be one. */
-static struct analyze_options options_of(const char *plan_text)
+static struct analyze_options options_of(const char *spec_text)
 {
-    bool hangs = strstr(plan_text, "lost-wakeup") != NULL;
+    bool hangs = strstr(spec_text, "lost-wakeup") != NULL;
     return (struct analyze_options){ .level = AUDIT_VERIFY,
                                      .hang_limit_ns = hangs ? 200000000u : 60000000000u };
 }
 
-static void scene_open(struct scene *scene, const char *plan_text)
+static void scene_open(struct scene *scene, const char *spec_text)
 {
     struct flight_options flight_options = { .device = "host", .command = "test --audit verify" };
-    struct analyze_options options = options_of(plan_text);
+    struct analyze_options options = options_of(spec_text);
     struct error *err = &scene->planted.err;
     memset(scene, 0, sizeof(*scene));
     scene->path = temp_folder_path(&model.folder, "run.flight");
@@ -51,7 +51,7 @@ static void scene_open(struct scene *scene, const char *plan_text)
                                              .verify = true,
                                              .scan_every = 1,
                                              .thread_count = 2 };
-    planted_open(&scene->planted, &device_options, plan_text);
+    planted_open(&scene->planted, &device_options, spec_text);
 }
 
 /* Decodes STEPS tokens, RUNS times; stops at the first error. */
@@ -67,10 +67,10 @@ static void scene_run(struct scene *scene)
 }
 
 /* The analysis of the thread that ran along, and the one of the file. */
-static void scene_close(struct scene *scene, const char *plan_text, struct analyzer **ret_live,
+static void scene_close(struct scene *scene, const char *spec_text, struct analyzer **ret_live,
                         struct analyzer **ret_dead)
 {
-    struct analyze_options options = options_of(plan_text);
+    struct analyze_options options = options_of(spec_text);
     struct error err;
     engine_close(scene->planted.engine);
     if (scene->planted.inject)
@@ -82,7 +82,7 @@ static void scene_close(struct scene *scene, const char *plan_text, struct analy
     assert_int_equal(analyzer_result(*ret_live)->lost_count, 0);
 }
 
-static void show(const char *plan, const struct analysis *analysis)
+static void show(const char *spec, const struct analysis *analysis)
 {
     struct text text;
     text_init(&text);
@@ -93,14 +93,14 @@ static void show(const char *plan, const struct analysis *analysis)
         report_finding_describe(finding, REPORT_ENGLISH, &text);
         text_add(&text, "\n");
     }
-    print_message("%s\n%s", plan, text_get(&text));
+    print_message("%s\n%s", spec, text_get(&text));
     text_release(&text);
 }
 
 /* ---- Tests ---------------------------------------------------------------------------------- */
 
 static const struct {
-    const char *plan;
+    const char *spec;
     enum hypothesis hypothesis;
     const char *op; /* of the culprit; "": a copy or a buffer */
     int32_t layer, step;
@@ -157,12 +157,13 @@ static const struct {
 };
 
 /* It shows where it surfaces, and not what did it: a root would be a guess. A damaged canary may be
- * the work of any launch since it was last seen whole; the one that writes the buffer ranks first. */
+ * the work of any launch since it was last seen whole; the one that writes the buffer ranks first.
+ */
 static bool is_only_seen(size_t row)
 {
     enum hypothesis hypothesis = planted[row].hypothesis;
     return hypothesis == HYPOTHESIS_NON_DETERMINISM || hypothesis == HYPOTHESIS_HANG ||
-           strstr(planted[row].plan, "underrun");
+           strstr(planted[row].spec, "underrun");
 }
 
 static size_t check_one(size_t row, const struct analysis *analysis,
@@ -185,7 +186,7 @@ static size_t check_one(size_t row, const struct analysis *analysis,
     else if (root->cause.scope.layer != planted[row].layer ||
              root->cause.scope.step != planted[row].step)
         wrong = "another layer or step";
-    else if (strstr(planted[row].plan, "early-free") && root->cause.buffer[0] == '\0')
+    else if (strstr(planted[row].spec, "early-free") && root->cause.buffer[0] == '\0')
         wrong = "no buffer named";
     else if (planted[row].seen && root->seen.event_id == 0)
         wrong = "seen nowhere";
@@ -193,7 +194,7 @@ static size_t check_one(size_t row, const struct analysis *analysis,
              strcmp(root->seen.scope.tensor, planted[row].seen) != 0)
         wrong = "seen elsewhere";
     if (wrong) {
-        show(planted[row].plan, analysis);
+        show(planted[row].spec, analysis);
         print_message("  ^ %s\n", wrong);
     }
     return wrong != NULL;
@@ -206,13 +207,13 @@ static void planted_faults_are_found(void **state)
     size_t wrong = 0;
     for (size_t i = 0; i < COUNT_OF(planted); i++) {
         struct analyzer *live, *dead;
-        scene_open(&scene, planted[i].plan);
+        scene_open(&scene, planted[i].spec);
         scene_run(&scene);
-        scene_close(&scene, planted[i].plan, &live, &dead);
+        scene_close(&scene, planted[i].spec, &live, &dead);
         wrong += check_one(i, analyzer_result(live), &scene.record);
         wrong += check_one(i, analyzer_result(dead), &scene.record);
         if (analyzer_result(live)->finding_count != analyzer_result(dead)->finding_count) {
-            print_message("%s: live and dead differ\n", planted[i].plan);
+            print_message("%s: live and dead differ\n", planted[i].spec);
             wrong++;
         }
         analyzer_destroy(live);

@@ -2,7 +2,7 @@
  *
  * tests/defects/NAME.defect says what is planted where:
  *
- *     plan: rope-position@layer=2,step=3
+ *     fault: rope-position@layer=2,step=3
  *     work: infer              (or streams)
  *     level: log
  *     iterations: 2            (optional)
@@ -31,7 +31,7 @@
 extern char **environ;
 
 struct defect {
-    char plan[160], work[16], level[16], end[16];
+    char fault[160], work[16], level[16], end[16];
     uint32_t iterations, hang_limit_ms, attempts;
 };
 
@@ -75,7 +75,7 @@ static void read_defect(const char *path, struct defect *defect)
 {
     char text[1024], number[16];
     read_file(path, text, sizeof(text));
-    read_key(text, "plan", defect->plan, sizeof(defect->plan));
+    read_key(text, "fault", defect->fault, sizeof(defect->fault));
     read_key(text, "work", defect->work, sizeof(defect->work));
     read_key(text, "level", defect->level, sizeof(defect->level));
     read_key(text, "end", defect->end, sizeof(defect->end));
@@ -85,8 +85,8 @@ static void read_defect(const char *path, struct defect *defect)
     defect->hang_limit_ms = (uint32_t)strtoul(number, NULL, 10);
     read_key(text, "attempts", number, sizeof(number));
     defect->attempts = (uint32_t)strtoul(number, NULL, 10);
-    if (!defect->plan[0] || !defect->work[0] || !defect->level[0])
-        fail_msg("%s: expected plan, work and level", path);
+    if (!defect->fault[0] || !defect->work[0] || !defect->level[0])
+        fail_msg("%s: expected fault, work and level", path);
 }
 
 /* ---- Reports -------------------------------------------------------------------------------- */
@@ -245,7 +245,7 @@ static bool try_defect(struct bench *bench, const char *name, const struct defec
     bool killed = strcmp(defect->end, "kill") == 0;
     snprintf(flight, sizeof(flight), "%s/run/%s.flight", bench->work, name);
     job.flight = flight;
-    job.inject = defect->plan;
+    job.inject = defect->fault;
     job.work = strcmp(defect->work, "streams") == 0 ? JOB_STREAMS : JOB_INFER;
     job.kill_at_end = killed;
     job.hang_limit_ns = (uint64_t)defect->hang_limit_ms * 1000000;

@@ -134,7 +134,7 @@ static struct device_view make(struct scene *scene)
 static void open_scene(struct scene *scene)
 {
     struct lab *lab = &scene->lab;
-    struct inject_plan plan;
+    struct inject_spec spec;
     memset(scene, 0, sizeof(*scene));
     pthread_mutex_init(&lab->lock, NULL);
     lab->random = lab_seed();
@@ -142,8 +142,8 @@ static void open_scene(struct scene *scene)
                                       .guards = true,
                                       .quarantine_bytes = UINT64_C(64) << 20 };
     LAB_OK(lab, all_open(lab_device, &options, &lab->device, &lab->err));
-    LAB_OK(lab, inject_parse("wild-pointer@op=add,layer=3", &plan, &lab->err));
-    LAB_OK(lab, inject_install(lab->device, &plan, &scene->inject, &lab->err));
+    LAB_OK(lab, inject_parse("wild-pointer@op=add,layer=3", &spec, &lab->err));
+    LAB_OK(lab, inject_install(lab->device, &spec, &scene->inject, &lab->err));
     LAB_OK(lab, ops_load(&lab->ops, lab->device, CPU_PATH_COUNT, &lab->err));
     lab->target = (struct ops_target){ .ops = &lab->ops, .site = DEVICE_HERE };
     LAB_OK(lab, device_stream_create(lab->device, DEVICE_HERE, &lab->target.stream, &lab->err));

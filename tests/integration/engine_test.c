@@ -1,5 +1,6 @@
 /* engine_test.c - whole models: logits against float64 for every architecture and kind of type, the
- * same bits however tokens are batched, sequences that fork and rewind, limits that are reported. */
+ * same bits however tokens are batched, sequences that fork and rewind, limits that are reported.
+ */
 #include "test.h"
 
 #include "engine_scene.h"
@@ -244,11 +245,11 @@ static void test_limits(void **state)
     assert_int_equal(engine_length(scene.engine, 0), 0);
     CHECK_OK(engine_forward(scene.engine, tokens, 4, &scene.err), &scene.err);
     CHECK_FAILS(engine_forward(scene.engine, tokens, 1, &scene.err), STATUS_LIMIT, &scene.err);
-    struct engine_plan plan;
+    struct engine_budget budget;
     struct engine_options absurd = { .kv_dtype = DTYPE_F16,
                                      .context = 1u << 30,
                                      .sequence_limit = 9 };
-    CHECK_FAILS(engine_plan_make(&scene.report, &scene.ops, &absurd, &plan, &scene.err),
+    CHECK_FAILS(engine_budget_make(&scene.report, &scene.ops, &absurd, &budget, &scene.err),
                 STATUS_USAGE, &scene.err);
     struct engine *engine;
     struct engine_options large = { .kv_dtype = DTYPE_F32, .context = 1u << 30 };

@@ -292,7 +292,7 @@ static void test_uploads(void **state)
     progress = (struct progress){ note_progress, &done };
     CHECK_OK(engine_open(&run.ops, file, &report, &engine_options, &run.engine, &run.err),
              &run.err);
-    assert_int_equal(done, engine_plan(run.engine)->weight_bytes);
+    assert_int_equal(done, engine_budget(run.engine)->weight_bytes);
     static const char *const names[] = { "output.weight", "token_embd.weight" };
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct found_weight found = { .name = names[i] };

@@ -3,10 +3,10 @@
  * and not the call that noticed. A faulted
  * context cannot be used again in its process, so each kind of fault is a run of its own:
  *
- *     gpu_fault_test DEVICE PLAN [LOG]      PLAN as for inject_parse, of op add
+ *     gpu_fault_test DEVICE FAULT [LOG]     FAULT as for inject_parse, of op add
  *
  * LOG: the device reads a log of this test's instead of the kernel's. "mine": it has an Xid 31 of
- * this process, at the end of the buffer the plan overruns, among others; "others": none of this
+ * this process, at the end of the buffer the spec overruns, among others; "others": none of this
  * process.
  *
  * Where the emulated runtime below HIP is loaded (tests/fake_gpu/fake_hsa.c) it tells of the fault,
@@ -26,7 +26,7 @@
 #define WIDTH 4096u
 #define ROWS 64u /* so that the buffer ends where its memory does, at a page's end */
 
-static const char *plan_text, *log_kind;
+static const char *spec_text, *log_kind;
 
 /* An observer in addition to the lab's own; it also writes a file, to be analysed. */
 struct watch {
@@ -165,7 +165,7 @@ static void remove_files(const struct scene *scene)
 static void open_with_plan(struct scene *scene)
 {
     struct lab *lab = &scene->lab;
-    struct inject_plan plan;
+    struct inject_spec spec;
     memset(scene, 0, sizeof(*scene));
     pthread_mutex_init(&lab->lock, NULL);
     open_files(scene);
@@ -177,8 +177,8 @@ static void open_with_plan(struct scene *scene)
                                       .kernel_log = log_kind ? scene->log_path : NULL };
     lab->random = lab_seed();
     LAB_OK(lab, all_open(lab_device, &options, &lab->device, &lab->err));
-    LAB_OK(lab, inject_parse(plan_text, &plan, &lab->err));
-    LAB_OK(lab, inject_install(lab->device, &plan, &scene->inject, &lab->err));
+    LAB_OK(lab, inject_parse(spec_text, &spec, &lab->err));
+    LAB_OK(lab, inject_install(lab->device, &spec, &scene->inject, &lab->err));
     LAB_OK(lab, ops_load(&lab->ops, lab->device, CPU_PATH_COUNT, &lab->err));
     lab->target = (struct ops_target){ .ops = &lab->ops, .site = DEVICE_HERE };
     LAB_OK(lab, device_stream_create(lab->device, DEVICE_HERE, &lab->target.stream, &lab->err));
@@ -302,10 +302,10 @@ static void test_fault(void **state)
 int main(int argument_count, char **arguments)
 {
     if (argument_count < 3) {
-        printf("skipped: no device and plan were named\n");
+        printf("skipped: no device and spec were named\n");
         return LAB_SKIPPED;
     }
-    plan_text = arguments[2];
+    spec_text = arguments[2];
     log_kind = argument_count > 3 ? arguments[3] : NULL;
     if (!lab_choose(argument_count, arguments))
         return LAB_SKIPPED;

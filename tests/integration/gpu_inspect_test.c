@@ -45,7 +45,7 @@ struct scene {
     struct inject *inject;
 };
 
-static void open_scene(struct scene *scene, bool verify, const char *plan_text)
+static void open_scene(struct scene *scene, bool verify, const char *spec_text)
 {
     struct lab *lab = &scene->lab;
     memset(scene, 0, sizeof(*scene));
@@ -59,10 +59,10 @@ static void open_scene(struct scene *scene, bool verify, const char *plan_text)
     pthread_mutex_init(&lab->lock, NULL);
     lab->random = lab_seed();
     LAB_OK(lab, all_open(lab_device, &options, &lab->device, &lab->err));
-    if (plan_text) {
-        struct inject_plan plan;
-        LAB_OK(lab, inject_parse(plan_text, &plan, &lab->err));
-        LAB_OK(lab, inject_install(lab->device, &plan, &scene->inject, &lab->err));
+    if (spec_text) {
+        struct inject_spec spec;
+        LAB_OK(lab, inject_parse(spec_text, &spec, &lab->err));
+        LAB_OK(lab, inject_install(lab->device, &spec, &scene->inject, &lab->err));
     }
     LAB_OK(lab, ops_load(&lab->ops, lab->device, CPU_PATH_COUNT, &lab->err));
     lab->target = (struct ops_target){ .ops = &lab->ops, .site = DEVICE_HERE };
@@ -215,11 +215,11 @@ static void test_many_launches(void **state)
 
 #define WIDTH_LIMIT 128u
 
-/* Adds `width` values three times; the plan's damage is done in the second. */
-static void check_canary(const char *plan, uint64_t width, int64_t offset)
+/* Adds `width` values three times; the spec's damage is done in the second. */
+static void check_canary(const char *spec, uint64_t width, int64_t offset)
 {
     struct scene scene;
-    open_scene(&scene, false, plan);
+    open_scene(&scene, false, spec);
     struct lab *lab = &scene.lab;
     float values[WIDTH_LIMIT] = { 0 };
     struct device_view x = lab_put_new(lab, DTYPE_F32, width, 1, values);

@@ -23,7 +23,7 @@ static void notify(void *context, const struct event *event)
     }
 }
 
-static void open_lab(struct lab *lab, struct watch *watch, bool guards, const char *plan_text)
+static void open_lab(struct lab *lab, struct watch *watch, bool guards, const char *spec_text)
 {
     struct device_options options = { .observer = { notify, watch },
                                       .guards = guards,
@@ -31,15 +31,15 @@ static void open_lab(struct lab *lab, struct watch *watch, bool guards, const ch
                                       .ask_pointers = true,
                                       .staging_slot_count = 2,
                                       .staging_slot_bytes = 65536 };
-    struct inject_plan plan;
+    struct inject_spec spec;
     struct inject *inject;
     memset(lab, 0, sizeof(*lab));
     memset(watch, 0, sizeof(*watch));
     pthread_mutex_init(&lab->lock, NULL);
     LAB_OK(lab, all_open(lab_device, &options, &lab->device, &lab->err));
-    if (plan_text) {
-        LAB_OK(lab, inject_parse(plan_text, &plan, &lab->err));
-        LAB_OK(lab, inject_install(lab->device, &plan, &inject, &lab->err));
+    if (spec_text) {
+        LAB_OK(lab, inject_parse(spec_text, &spec, &lab->err));
+        LAB_OK(lab, inject_install(lab->device, &spec, &inject, &lab->err));
     }
     LAB_OK(lab, ops_load(&lab->ops, lab->device, CPU_PATH_COUNT, &lab->err));
     LAB_OK(lab, device_stream_create(lab->device, DEVICE_HERE, &lab->target.stream, &lab->err));
@@ -204,8 +204,8 @@ static void test_reserve(void **state)
 
 /* ---- Addresses ------------------------------------------------------------------------------ */
 
-/* Memory is given back without the ledger; the copy that meets it fails, and the next call that uses
- * the buffer is refused, with what the runtime says. */
+/* Memory is given back without the ledger; the copy that meets it fails, and the next call that
+ * uses the buffer is refused, with what the runtime says. */
 static void check_vanished(bool guards)
 {
     struct lab lab;

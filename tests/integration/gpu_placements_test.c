@@ -51,7 +51,7 @@ struct placement {
     uint32_t lane, launch, round; /* of the fault */
     const char *fault;
     char label[24]; /* of the launch that has it */
-    char plan[96];
+    char spec[96];
 };
 
 static uint32_t draw(uint64_t *state, uint32_t bound)
@@ -90,7 +90,7 @@ static struct placement place_fault(uint64_t seed)
     place.round = lane->replays ? 0 : draw(&state, place.round_count);
     place.fault = lane->replays ? faults[0] : faults[draw(&state, COUNT_OF(faults))];
     name_launch(place.label, sizeof(place.label), place.lane, place.launch);
-    snprintf(place.plan, sizeof(place.plan), "%s@tensor=%s,step=%" PRIu32, place.fault, place.label,
+    snprintf(place.spec, sizeof(place.spec), "%s@tensor=%s,step=%" PRIu32, place.fault, place.label,
              place.round);
     return place;
 }
@@ -244,7 +244,7 @@ static int run_child(const struct placement *place, const char *flight_path, boo
     struct stage stage = { .place = place, .random = place->seed };
     struct flight_options recording = { .record_count = 4096, .command = "placement" };
     struct flight *flight;
-    struct inject_plan plan;
+    struct inject_spec spec;
     struct inject *inject = NULL; /* until one is installed */
     struct error err = { 0 };
     enum status status = flight_create(flight_path, &recording, &flight, &err);
@@ -260,9 +260,9 @@ static int run_child(const struct placement *place, const char *flight_path, boo
                                       .serialise = serialise };
     status = all_open(device_name, &options, &stage.device, &err);
     if (!status)
-        status = inject_parse(place->plan, &plan, &err);
+        status = inject_parse(place->spec, &spec, &err);
     if (!status)
-        status = inject_install(stage.device, &plan, &inject, &err);
+        status = inject_install(stage.device, &spec, &inject, &err);
     if (!status)
         status = ops_load(&stage.ops, stage.device, CPU_PATH_COUNT, &err);
     if (!status)
@@ -357,7 +357,7 @@ static void show(const struct placement *place, const struct analysis *analysis,
     if (finding)
         report_finding_describe(finding, REPORT_ENGLISH, &words);
     print_message("seed %" PRIu64 ", %s, %" PRIu32 " streams%s: %s\n  %s\n", place->seed,
-                  place->plan, place->stream_count,
+                  place->spec, place->stream_count,
                   place->lanes[place->lane].replays ? ", replayed" : "", wrong, text_get(&words));
     text_release(&words);
 }
@@ -382,7 +382,7 @@ static bool try_run(const struct placement *place, const char *flight, bool seri
     int code = run_process(place, flight, serialise, message, sizeof(message));
     if (code != 0) {
         print_message("seed %" PRIu64 ", %s: expected a fault, found exit status %d: %s\n",
-                      place->seed, place->plan, code, message);
+                      place->seed, place->spec, code, message);
         return false;
     }
     CHECK_OK(analyze_flight(flight, &options, &analyzer, &err), &err);

@@ -17,7 +17,7 @@ struct scene {
     struct error first;
 };
 
-static void scene_open(struct scene *scene, const char *plan_text, bool guarded)
+static void scene_open(struct scene *scene, const char *spec_text, bool guarded)
 {
     memset(scene, 0, sizeof(*scene));
     pthread_mutex_init(&scene->recorder.lock, NULL);
@@ -28,7 +28,7 @@ static void scene_open(struct scene *scene, const char *plan_text, bool guarded)
                                       .hash_results = true,
                                       .scan_every = 1,
                                       .thread_count = 2 };
-    planted_open(&scene->planted, &options, plan_text);
+    planted_open(&scene->planted, &options, spec_text);
 }
 
 /* Decodes STEPS tokens; stops at the first error. */
@@ -56,7 +56,7 @@ static const struct event *first_of(struct recorder *recorder, enum event_kind k
 /* ---- Indices -------------------------------------------------------------------------------- */
 
 static const struct {
-    const char *plan, *op, *operand;
+    const char *spec, *op, *operand;
     int32_t layer, step;
     uint64_t index, bound;
 } traps[] = {
@@ -74,16 +74,16 @@ static void test_indices(void **state)
     (void)state;
     static struct scene scene;
     for (size_t i = 0; i < COUNT_OF(traps); i++) {
-        scene_open(&scene, traps[i].plan, false);
+        scene_open(&scene, traps[i].spec, false);
         scene_run(&scene);
         const struct inject_record *record = inject_record(scene.planted.inject);
         const struct event *trap = first_of(&scene.recorder, EVENT_TRAP);
         if (!record->planted || !trap)
-            fail_msg("%s: planted %d, trap %d", traps[i].plan, record->planted, trap != NULL);
+            fail_msg("%s: planted %d, trap %d", traps[i].spec, record->planted, trap != NULL);
         if (trap->cause_id != record->place.event_id || strcmp(trap->op, traps[i].op) != 0 ||
             trap->scope.layer != traps[i].layer || trap->scope.step != traps[i].step ||
             trap->trap.index != traps[i].index)
-            fail_msg("%s: trap of %s, layer %d, step %d, index %llu", traps[i].plan, trap->op,
+            fail_msg("%s: trap of %s, layer %d, step %d, index %llu", traps[i].spec, trap->op,
                      trap->scope.layer, trap->scope.step, (unsigned long long)trap->trap.index);
         assert_string_equal(record->place.operand, traps[i].operand);
         assert_int_equal(trap->operand, record->place.operand_index);

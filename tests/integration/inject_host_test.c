@@ -16,7 +16,7 @@ enum sign {
 };
 
 static const struct {
-    const char *plan;
+    const char *spec;
     enum sign sign;
     enum event_kind kind; /* of the call that is refused, or carried it */
     enum event_check check;
@@ -58,7 +58,7 @@ static void check_refusal(struct recorder *recorder, const struct inject_record 
 {
     const struct event *event = first_refusal(recorder);
     if (!event || event->kind != rows[row].kind || event->check != rows[row].check)
-        fail_msg("%s: expected a refusal by %s, found %s of %s", rows[row].plan,
+        fail_msg("%s: expected a refusal by %s, found %s of %s", rows[row].spec,
                  event_check_name(rows[row].check), event ? event_check_name(event->check) : "none",
                  event ? event_kind_name(event->kind) : "-");
     if (event->kind == EVENT_TICKET_REDEEM || event->kind == EVENT_TICKET_RELEASE)
@@ -69,7 +69,7 @@ static void check_refusal(struct recorder *recorder, const struct inject_record 
 
 static void check_row(size_t row, struct scene *scene)
 {
-    const char *name = rows[row].plan;
+    const char *name = rows[row].spec;
     struct recorder *recorder = &scene->fixture.recorder;
     const struct inject_record *record = inject_record(scene->inject);
     uint64_t id = record->place.event_id;
@@ -127,21 +127,21 @@ static void test_faults(void **state)
     (void)state;
     static struct scene scene;
     for (size_t row = 0; row < COUNT_OF(rows); row++) {
-        scene_plant(&scene, rows[row].plan);
+        scene_plant(&scene, rows[row].spec);
         check_row(row, &scene);
         fixture_close(&scene.fixture);
     }
 }
 
-/* With a plan that fits no call nothing changes. */
+/* With a spec that fits no call nothing changes. */
 static void test_passes_through(void **state)
 {
     (void)state;
     static struct scene scene;
     for (int fault = 0; fault < INJECT_FAULT_COUNT; fault++) {
-        char plan[64];
-        snprintf(plan, sizeof(plan), "%s@layer=77", inject_fault_name((enum inject_fault)fault));
-        scene_open(&scene, plan);
+        char spec[64];
+        snprintf(spec, sizeof(spec), "%s@layer=77", inject_fault_name((enum inject_fault)fault));
+        scene_open(&scene, spec);
         scene_run(&scene);
         scene_close(&scene);
         assert_int_equal(scene.first.status, STATUS_OK);
@@ -179,25 +179,25 @@ static void test_parse(void **state)
         { "bad-index@layer=1,,step=2", "KEY=VALUE" },
         { "bad-index@op=a-name-that-is-far-too-long-for-an-op", "fewer than" },
     };
-    struct inject_plan plan;
+    struct inject_spec spec;
     struct error err;
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        CHECK_FAILS(inject_parse(bad[i].text, &plan, &err), STATUS_USAGE, &err);
+        CHECK_FAILS(inject_parse(bad[i].text, &spec, &err), STATUS_USAGE, &err);
         check_contains(bad[i].text, err.text, bad[i].words);
     }
     CHECK_OK(
-        inject_parse("wild-pointer@layer=17,step=3,run=2,op=rope,operand=x,tensor=q", &plan, &err),
+        inject_parse("wild-pointer@layer=17,step=3,run=2,op=rope,operand=x,tensor=q", &spec, &err),
         &err);
-    assert_int_equal(plan.fault, INJECT_WILD_POINTER);
-    assert_int_equal(plan.layer, 17);
-    assert_int_equal(plan.step, 3);
-    assert_int_equal(plan.run, 2);
-    assert_string_equal(plan.op, "rope");
-    assert_string_equal(plan.operand, "x");
-    assert_string_equal(plan.tensor, "q");
+    assert_int_equal(spec.fault, INJECT_WILD_POINTER);
+    assert_int_equal(spec.layer, 17);
+    assert_int_equal(spec.step, 3);
+    assert_int_equal(spec.run, 2);
+    assert_string_equal(spec.op, "rope");
+    assert_string_equal(spec.operand, "x");
+    assert_string_equal(spec.tensor, "q");
     for (int fault = 0; fault < INJECT_FAULT_COUNT; fault++) {
-        CHECK_OK(inject_parse(inject_fault_name((enum inject_fault)fault), &plan, &err), &err);
-        assert_int_equal(plan.fault, fault);
+        CHECK_OK(inject_parse(inject_fault_name((enum inject_fault)fault), &spec, &err), &err);
+        assert_int_equal(spec.fault, fault);
         assert_string_not_equal(inject_fault_summary((enum inject_fault)fault), "");
     }
 }

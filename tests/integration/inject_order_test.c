@@ -55,7 +55,7 @@ static void test_skipped_wait(void **state)
     struct add_params one = { 1 };
     struct device_launch add = launch_add(scene.x, &one);
     device_scope_set(device, scene.other, &scope);
-    /* Only the gate is overtaken, which touches no memory: the race is the plan's, not a real one.
+    /* Only the gate is overtaken, which touches no memory: the race is the spec's, not a real one.
      */
     CHECK_OK(device_stream_sync(device, fixture->stream, DEVICE_HERE, err), err);
     CHECK_OK(device_launch(device, fixture->stream, &hold, DEVICE_HERE, err), err);
@@ -249,12 +249,12 @@ static void test_overlapping_copies(void **state)
 static void test_copies_in(void **state)
 {
     (void)state;
-    static const char *const plans[] = { "short-copy-in", "stale-copy-in" };
-    for (size_t i = 0; i < COUNT_OF(plans); i++) {
+    static const char *const specs[] = { "short-copy-in", "stale-copy-in" };
+    for (size_t i = 0; i < COUNT_OF(specs); i++) {
         static struct scene scene;
-        char plan[64];
-        snprintf(plan, sizeof(plan), "%s@tensor=changing", plans[i]);
-        scene_open(&scene, plan);
+        char spec[64];
+        snprintf(spec, sizeof(spec), "%s@tensor=changing", specs[i]);
+        scene_open(&scene, spec);
         struct fixture *fixture = &scene.fixture;
         struct event_scope scope = { 0, 0, "changing" };
         float ones[WIDTH];

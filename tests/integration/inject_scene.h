@@ -30,7 +30,7 @@ struct scene {
 
 static const int32_t good_index[WIDTH] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
 
-static inline void scene_open(struct scene *scene, const char *plan_text)
+static inline void scene_open(struct scene *scene, const char *spec_text)
 {
     struct device_options options = { .guards = true,
                                       .poison = true,
@@ -42,14 +42,14 @@ static inline void scene_open(struct scene *scene, const char *plan_text)
                                       .copy_completions = true,
                                       .scan_every = 1 };
     struct fixture *fixture = &scene->fixture;
-    struct inject_plan plan;
+    struct inject_spec spec;
     struct error *err = &fixture->err;
     memset(scene, 0, sizeof(*scene));
     pthread_mutex_init(&fixture->recorder.lock, NULL);
     options.observer = (struct event_observer){ recorder_notify, &fixture->recorder };
     CHECK_OK(host_device_open(&options, &fixture->device, err), err);
-    CHECK_OK(inject_parse(plan_text, &plan, err), err);
-    CHECK_OK(inject_install(fixture->device, &plan, &scene->inject, err), err);
+    CHECK_OK(inject_parse(spec_text, &spec, err), err);
+    CHECK_OK(inject_install(fixture->device, &spec, &scene->inject, err), err);
     CHECK_OK(device_module_load(fixture->device, &test_image, DEVICE_HERE, err), err);
     CHECK_OK(device_stream_create(fixture->device, DEVICE_HERE, &fixture->stream, err), err);
     CHECK_OK(device_stream_create(fixture->device, DEVICE_HERE, &scene->other, err), err);
@@ -201,12 +201,12 @@ static inline bool is_whole(const struct event *hash)
 }
 
 /* Plants at the one layer and step, runs, and gives back what was there to be given back. */
-static inline void scene_plant(struct scene *scene, const char *plan_text)
+static inline void scene_plant(struct scene *scene, const char *spec_text)
 {
-    char plan[128];
-    snprintf(plan, sizeof(plan), "%s%clayer=%d,step=%d", plan_text,
-             strchr(plan_text, '@') ? ',' : '@', PLANTED_LAYER, PLANTED_STEP);
-    scene_open(scene, plan);
+    char spec[128];
+    snprintf(spec, sizeof(spec), "%s%clayer=%d,step=%d", spec_text,
+             strchr(spec_text, '@') ? ',' : '@', PLANTED_LAYER, PLANTED_STEP);
+    scene_open(scene, spec);
     scene_run(scene);
     scene_close(scene);
 }

@@ -108,11 +108,11 @@ static void test_lost_mark(void **state)
 static void test_close_while_lost(void **state)
 {
     (void)state;
-    static const char *const plans[] = { "lost-wakeup", "lost-wakeup@op=mark-record",
+    static const char *const specs[] = { "lost-wakeup", "lost-wakeup@op=mark-record",
                                          "free-while-queued@op=add" };
-    for (size_t i = 0; i < COUNT_OF(plans); i++) {
+    for (size_t i = 0; i < COUNT_OF(specs); i++) {
         static struct scene scene;
-        scene_open(&scene, plans[i]);
+        scene_open(&scene, specs[i]);
         struct fixture *fixture = &scene.fixture;
         struct error *err = &fixture->err;
         struct device_ticket ticket;

@@ -19,18 +19,18 @@ struct planted_engine {
     float logits[SMALL_MODEL_VOCABULARY];
 };
 
-/* plan_text: as inject_parse reads it; "": nothing. */
+/* spec_text: as inject_parse reads it; "": nothing. */
 static inline void planted_open(struct planted_engine *planted,
-                                const struct device_options *options, const char *plan_text)
+                                const struct device_options *options, const char *spec_text)
 {
     struct engine_options engine_options = { .context = PLANTED_CONTEXT };
-    struct inject_plan plan;
+    struct inject_spec spec;
     struct error *err = &planted->err;
     memset(planted, 0, sizeof(*planted));
     CHECK_OK(host_device_open(options, &planted->device, err), err);
-    if (plan_text[0]) {
-        CHECK_OK(inject_parse(plan_text, &plan, err), err);
-        CHECK_OK(inject_install(planted->device, &plan, &planted->inject, err), err);
+    if (spec_text[0]) {
+        CHECK_OK(inject_parse(spec_text, &spec, err), err);
+        CHECK_OK(inject_install(planted->device, &spec, &planted->inject, err), err);
     }
     CHECK_OK(ops_load(&planted->ops, planted->device, CPU_PATH_COUNT, err), err);
     CHECK_OK(engine_open(&planted->ops, model.file, &model.report, &engine_options,

@@ -110,7 +110,7 @@ static void generate(struct scene *scene, const struct scenario *scenario, bool 
     written->timing = *session_timing(session);
     session_destroy(session);
     assert_int_equal(engine_argmax_pending(scene->engine), 0);
-    for (uint32_t i = 0; i < engine_plan(scene->engine)->options.sequence_limit; i++)
+    for (uint32_t i = 0; i < engine_budget(scene->engine)->options.sequence_limit; i++)
         written->lengths[i] = engine_length(scene->engine, i);
     tokenizer_destroy(tokenizer);
 }
@@ -134,7 +134,7 @@ static struct written check_same(struct scene *scene, const struct scenario *sce
     }
     assert_int_equal(found.timing.decode_tokens, wanted.timing.decode_tokens);
     /* Each in a sequence of its own: nothing is left of steps that should not have been. */
-    if (scenario->prompt_count <= engine_plan(scene->engine)->options.sequence_limit)
+    if (scenario->prompt_count <= engine_budget(scene->engine)->options.sequence_limit)
         assert_memory_equal(found.lengths, wanted.lengths, sizeof(found.lengths));
     release(&wanted);
     return found;

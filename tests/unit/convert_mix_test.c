@@ -189,7 +189,7 @@ static uint64_t model_bytes(const struct model_shape *shape, enum convert_type t
                 (role != MODEL_OUTPUT || shape->tied_embeddings))
                 continue;
             struct text_view name = text_view_of(planned.name);
-            /* The plan and the mix agree on what a matrix is. */
+            /* The tensor table and the mix agree on what a matrix is. */
             assert_int_equal(planned.is_matrix, convert_is_quantized(name, &planned.shape));
             enum dtype dtype = planned.is_matrix ? convert_dtype(&mix, name, &planned.shape)
                                                  : DTYPE_F32;

@@ -134,10 +134,10 @@ static void test_damaged(void **state)
     flight_close(flight);
     text_init(&bytes);
     temp_folder_read(&folder, "calls.flight", &bytes);
-    struct flight_plan plan = flight_plan_of(16, 4, 4, true, 1);
-    bytes.bytes[plan.stack_offset] ^= 1;
-    bytes.bytes[plan.name_offset + 2] ^= 1;
-    bytes.bytes[plan.module_offset + 8] ^= 1;
+    struct flight_layout layout = flight_layout_of(16, 4, 4, true, 1);
+    bytes.bytes[layout.stack_offset] ^= 1;
+    bytes.bytes[layout.name_offset + 2] ^= 1;
+    bytes.bytes[layout.module_offset + 8] ^= 1;
     struct flight_reader *reader;
     struct error err;
     CHECK_OK(flight_open_memory(bytes.bytes, bytes.length, "memory", &reader, &err), &err);

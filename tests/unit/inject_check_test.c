@@ -1,4 +1,4 @@
-/* A plan that names what a run does not have is refused, with what there is. */
+/* A spec that names what a run does not have is refused, with what there is. */
 #include "test.h"
 
 #include "device/kernel.h"
@@ -44,7 +44,7 @@ static void what_is_not_there_is_refused(void **state)
 {
     (void)state;
     static const struct {
-        const char *plan;
+        const char *spec;
         const char *says; /* NULL: fine */
     } rows[] = {
         { "bad-index", NULL },
@@ -88,13 +88,13 @@ static void what_is_not_there_is_refused(void **state)
           "tensor: found 'logit', expected one of: logits, rope_qk, streams.best, or a weight" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct inject_plan plan;
+        struct inject_spec spec;
         struct error err;
-        CHECK_OK(inject_parse(rows[i].plan, &plan, &err), &err);
-        enum status status = inject_check(&plan, &stage, &err);
+        CHECK_OK(inject_parse(rows[i].spec, &spec, &err), &err);
+        enum status status = inject_check(&spec, &stage, &err);
         assert_int_equal(status, rows[i].says ? STATUS_USAGE : STATUS_OK);
         if (rows[i].says && !strstr(err.text, rows[i].says))
-            fail_msg("%s: expected '%s', found '%s'", rows[i].plan, rows[i].says, err.text);
+            fail_msg("%s: expected '%s', found '%s'", rows[i].spec, rows[i].says, err.text);
     }
 }
 
@@ -102,22 +102,22 @@ static void what_is_not_known_is_not_checked(void **state)
 {
     (void)state;
     struct inject_stage unknown = stage;
-    struct inject_plan plan;
+    struct inject_spec spec;
     struct error err;
     unknown.layer_count = unknown.step_limit = unknown.run_count = 0;
-    CHECK_OK(inject_parse("rope-position@layer=99,step=1000,run=1000", &plan, &err), &err);
-    CHECK_OK(inject_check(&plan, &unknown, &err), &err);
+    CHECK_OK(inject_parse("rope-position@layer=99,step=1000,run=1000", &spec, &err), &err);
+    CHECK_OK(inject_check(&spec, &unknown, &err), &err);
 }
 
-/* Every fault by itself is a plan, in a stage with an op for each. */
+/* Every fault by itself is a spec, in a stage with an op for each. */
 static void every_fault_alone_is_fine(void **state)
 {
     (void)state;
     for (int fault = 0; fault < INJECT_FAULT_COUNT; fault++) {
-        struct inject_plan plan;
+        struct inject_spec spec;
         struct error err;
-        CHECK_OK(inject_parse(inject_fault_name((enum inject_fault)fault), &plan, &err), &err);
-        CHECK_OK(inject_check(&plan, &stage, &err), &err);
+        CHECK_OK(inject_parse(inject_fault_name((enum inject_fault)fault), &spec, &err), &err);
+        CHECK_OK(inject_check(&spec, &stage, &err), &err);
     }
 }
 
@@ -125,11 +125,11 @@ static void iterations_have_numbers_only_in_audits(void **state)
 {
     (void)state;
     struct inject_stage alone = stage;
-    struct inject_plan plan;
+    struct inject_spec spec;
     struct error err;
     alone.no_runs = true;
-    CHECK_OK(inject_parse("rope-position@run=1", &plan, &err), &err);
-    CHECK_FAILS(inject_check(&plan, &alone, &err), STATUS_USAGE, &err);
+    CHECK_OK(inject_parse("rope-position@run=1", &spec, &err), &err);
+    CHECK_FAILS(inject_check(&spec, &alone, &err), STATUS_USAGE, &err);
     assert_non_null(strstr(err.text, "run: found 1, expected none"));
 }
 

@@ -3,7 +3,7 @@
 
 #include "model/model_impl.h"
 
-/* ---- The plan ------------------------------------------------------------------------------- */
+/* ---- The table------------------------------------------------------------------------------ */
 
 #define A MODEL_ABSENT
 #define O MODEL_OPTIONAL
@@ -17,7 +17,7 @@ static const struct {
     const char *shape;
     bool is_matrix;
     enum model_presence presence[MODEL_ARCH_COUNT]; /* llama, qwen2, qwen3 */
-} plan[] = {
+} table[] = {
     { MODEL_TOKEN_EMBD, "token_embd.weight", "[64, 8]", true, { R, R, R } },
     { MODEL_OUTPUT_NORM, "output_norm.weight", "[64]", false, { R, R, R } },
     { MODEL_OUTPUT, "output.weight", "[64, 8]", true, { O, O, O } },
@@ -39,24 +39,24 @@ static const struct {
     { MODEL_FFN_UP, "blk.1.ffn_up.weight", "[64, 96]", true, { R, R, R } },
     { MODEL_FFN_DOWN, "blk.1.ffn_down.weight", "[96, 64]", true, { R, R, R } },
 };
-_Static_assert(COUNT_OF(plan) == MODEL_ROLE_COUNT, "every role is in the table");
+_Static_assert(COUNT_OF(table) == MODEL_ROLE_COUNT, "every role is in the table");
 
 static void test_plan(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(plan); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         for (int arch = 0; arch < MODEL_ARCH_COUNT; arch++) {
             struct model_config config = model_file_config((enum model_arch)arch);
-            struct model_tensor planned = model_tensor(&config, plan[i].role, 1);
+            struct model_tensor expected = model_tensor(&config, table[i].role, 1);
             char shape[SHAPE_TEXT_BYTES];
-            assert_string_equal(planned.name, plan[i].name);
-            assert_string_equal(shape_text(&planned.shape, shape), plan[i].shape);
-            assert_int_equal(planned.is_matrix, plan[i].is_matrix);
-            if (planned.presence != plan[i].presence[arch])
-                fail_msg("%s in %s", plan[i].name, model_arch_info((enum model_arch)arch)->name);
+            assert_string_equal(expected.name, table[i].name);
+            assert_string_equal(shape_text(&expected.shape, shape), table[i].shape);
+            assert_int_equal(expected.is_matrix, table[i].is_matrix);
+            if (expected.presence != table[i].presence[arch])
+                fail_msg("%s in %s", table[i].name, model_arch_info((enum model_arch)arch)->name);
         }
-        assert_int_equal(model_role_is_per_layer(plan[i].role),
-                         strncmp(plan[i].name, "blk.", 4) == 0);
+        assert_int_equal(model_role_is_per_layer(table[i].role),
+                         strncmp(table[i].name, "blk.", 4) == 0);
     }
 }
 
@@ -67,12 +67,12 @@ static void test_heads_wider_than_the_stream(void **state)
     struct model_config config = model_file_config(MODEL_ARCH_QWEN3);
     config.head_dim = 32;
     char shape[SHAPE_TEXT_BYTES];
-    struct model_tensor planned = model_tensor(&config, MODEL_ATTN_Q, 0);
-    assert_string_equal(shape_text(&planned.shape, shape), "[64, 128]");
-    planned = model_tensor(&config, MODEL_ATTN_OUTPUT, 0);
-    assert_string_equal(shape_text(&planned.shape, shape), "[128, 64]");
-    planned = model_tensor(&config, MODEL_FFN_GATE, UINT32_MAX);
-    assert_string_equal(planned.name, "blk.4294967295.ffn_gate.weight");
+    struct model_tensor expected = model_tensor(&config, MODEL_ATTN_Q, 0);
+    assert_string_equal(shape_text(&expected.shape, shape), "[64, 128]");
+    expected = model_tensor(&config, MODEL_ATTN_OUTPUT, 0);
+    assert_string_equal(shape_text(&expected.shape, shape), "[128, 64]");
+    expected = model_tensor(&config, MODEL_FFN_GATE, UINT32_MAX);
+    assert_string_equal(expected.name, "blk.4294967295.ffn_gate.weight");
 }
 
 static void test_types_allowed(void **state)
@@ -108,11 +108,11 @@ static uint64_t parameter_count(const struct model_shape *shape)
     uint64_t sum = 0;
     for (size_t i = 0; i < MODEL_ROLE_COUNT; i++) {
         enum model_role role = (enum model_role)i;
-        struct model_tensor planned = model_tensor(&config, role, 0);
-        bool wanted = planned.presence == MODEL_REQUIRED ||
+        struct model_tensor expected = model_tensor(&config, role, 0);
+        bool wanted = expected.presence == MODEL_REQUIRED ||
                       (role == MODEL_OUTPUT && !shape->tied_embeddings);
         uint64_t count;
-        assert_true(shape_element_count(&planned.shape, &count));
+        assert_true(shape_element_count(&expected.shape, &count));
         sum += !wanted ? 0 : model_role_is_per_layer(role) ? count * config.block_count : count;
     }
     return sum;

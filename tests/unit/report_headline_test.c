@@ -259,7 +259,7 @@ static void test_planted_fault_is_announced(void **state)
     report_html(&specimen->facts, REPORT_ENGLISH, &text);
     const char *banner = strstr(text_get(&text), "<p class=\"banner\">");
     assert_non_null(banner);
-    check_contains("plan", banner, "rope-position@layer=2&lt;b&gt;");
+    check_contains("fault", banner, "rope-position@layer=2&lt;b&gt;");
     assert_true(banner < strstr(text_get(&text), "<dl>"));
     text_release(&text);
     free(specimen);

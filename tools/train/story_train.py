@@ -77,32 +77,32 @@ def score(model, ids, context, batch, tables, exact=False):
 class Trainer:
     """One model through one phase. sources: Groups (hard labels) or Lessons (those and notes)."""
 
-    def __init__(self, model, plan, sources, held_out, settings, tables, generator):
-        self.model, self.plan, self.sources, self.held_out = model, plan, sources, held_out
+    def __init__(self, model, recipe, sources, held_out, settings, tables, generator):
+        self.model, self.recipe, self.sources, self.held_out = model, recipe, sources, held_out
         self.settings, self.tables, self.generator = settings, tables, generator
         self.hard = {}
         named = list(model.named_parameters())
         matrices = [p for name, p in named if p.ndim == 2 and name != "token_embd"]
         others = [p for name, p in named if p.ndim != 2 or name == "token_embd"]
-        decayed = [{"params": matrices, "weight_decay": plan["decay"]}]
+        decayed = [{"params": matrices, "weight_decay": recipe["decay"]}]
         self.muon = None
-        if plan["muon"]:
-            self.muon = story_optim.Muon(matrices, plan["rate"], plan["decay"])
+        if recipe["muon"]:
+            self.muon = story_optim.Muon(matrices, recipe["rate"], recipe["decay"])
             decayed = []
         self.adam = torch.optim.AdamW(decayed + [{"params": others, "weight_decay": 0.0}],
-                                      lr=plan["rate"], betas=(0.9, 0.95), fused=DEVICE == "cuda")
+                                      lr=recipe["rate"], betas=(0.9, 0.95), fused=DEVICE == "cuda")
 
     def rate(self, step, steps):
         """Warm-up, a share of the steps at full rate, then linearly to nothing."""
-        held = self.plan["hold"] * steps
+        held = self.recipe["hold"] * steps
         rate = min(1.0, (steps - step) / max(1.0, steps - held))
-        return self.plan["rate"] * rate * min(1.0, (step + 1) / self.plan["warmup"])
+        return self.recipe["rate"] * rate * min(1.0, (step + 1) / self.recipe["warmup"])
 
     def loss(self, progress):
-        counts = shares(self.plan["first"], self.plan["last"], progress, self.settings["batch"])
+        counts = shares(self.recipe["first"], self.recipe["last"], progress, self.settings["batch"])
         counts = {key: count for key, count in counts.items() if count}
         cos, sin = self.tables
-        if "hard" not in self.plan:
+        if "hard" not in self.recipe:
             rows = torch.cat([self.sources[key].take(count, self.generator)
                               for key, count in counts.items()])
             hidden = self.model.hidden(rows[:, :-1], cos, sin)
@@ -116,7 +116,7 @@ class Trainer:
 
     def hard_weights(self, counts):
         """Kept on the device: a copy in every step would make the host wait for the one before."""
-        weights = tuple(self.plan["hard"][key] for key in counts for _ in range(counts[key]))
+        weights = tuple(self.recipe["hard"][key] for key in counts for _ in range(counts[key]))
         if weights not in self.hard:
             self.hard[weights] = torch.tensor(weights, device=DEVICE)
         return self.hard[weights]

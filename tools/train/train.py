@@ -39,15 +39,15 @@ def half_precision(model):
     return copy.deepcopy(model).to(torch.bfloat16).eval()
 
 
-def synthesize(teachers, plan, prompt, generator):
+def synthesize(teachers, recipe, prompt, generator):
     """Rows of tokens that each go on after the prompt, to the end of a document and to others. Where a
     row ends in the middle of one, nothing false is learned from it: only the teachers' distribution
     is, never the next token."""
     rows = []
-    prompts = torch.tensor([prompt], device=DEVICE).expand(plan["rows"], -1)
-    for turn in range(plan["rounds"]):
+    prompts = torch.tensor([prompt], device=DEVICE).expand(recipe["rows"], -1)
+    for turn in range(recipe["rounds"]):
         ids = story_model.sample(half_precision(teachers[turn % len(teachers)]), prompts,
-                                 plan["length"], plan["temperature"], generator)
+                                 recipe["length"], recipe["temperature"], generator)
         rows += list(ids.cpu().numpy().astype(numpy.uint16))
     return rows
 
@@ -90,9 +90,9 @@ class Run:
             self.groups[key] = Group(encoded, group["begin_share"], self.window, self.random)
             say(f"{key}: {len(texts[key])} documents, {sum(map(len, texts[key])):,} bytes, "
                 f"{len(self.groups[key].ids):,} tokens")
-        plan = settings["long"]
-        stories = story_long.of_corpus([document for key in plan["of"] for document in texts[key]],
-                                       plan["least"], plan["most"])
+        recipe = settings["long"]
+        stories = story_long.of_corpus([document for key in recipe["of"] for document in texts[key]],
+                                       recipe["least"], recipe["most"])
         self.groups["long"] = Group(story_text.encode(self.tokenizer, stories), 1.0, self.window,
                                     self.random)
         say(f"long: {len(stories)} documents, {len(self.groups['long'].ids):,} tokens")
@@ -108,17 +108,17 @@ class Run:
                                   **self.settings[kind])
         return model.to(DEVICE)
 
-    def trainer(self, model, plan, sources):
-        return Trainer(model, plan, sources, self.held_out, self.settings, self.tables,
+    def trainer(self, model, recipe, sources):
+        return Trainer(model, recipe, sources, self.held_out, self.settings, self.tables,
                        self.generator)
 
     def train(self, model, phase, sources, number=0):
         """number: which of the models of the phase it is."""
-        plan = self.settings[phase]
-        trainer = self.trainer(model, plan, sources)
+        recipe = self.settings[phase]
+        trainer = self.trainer(model, recipe, sources)
         each = trainer.step_seconds()
-        parts_left = len(plan["steps"]) - number
-        steps = plan["steps"][number] or max(1, int(self.left(phase) / parts_left / each))
+        parts_left = len(recipe["steps"]) - number
+        steps = recipe["steps"][number] or max(1, int(self.left(phase) / parts_left / each))
         say(f"{phase}: {model.parameter_count():,} parameters, {each * 1e3:.1f} ms a step, "
             f"{steps} steps")
         self.log.setdefault(phase, []).append(
@@ -137,8 +137,8 @@ class Run:
         rows = story_text.cut(encoded, self.window)[:settings["batch"] + 1]
         self.teach(rows, teachers, own_ends=True)
         lesson = self.teach(rows, teachers)
-        plan = settings["student_training"]
-        self.trainer(student, plan, {key: lesson for key in plan["hard"]}).run(2, "rehearsal")
+        recipe = settings["student_training"]
+        self.trainer(student, recipe, {key: lesson for key in recipe["hard"]}).run(2, "rehearsal")
         self.export(student, "rehearsal")
 
     def train_teachers(self):
@@ -153,20 +153,20 @@ class Run:
         return Lesson(rows, teachers, self.settings["batch"], self.tables, self.generator, own_ends)
 
     def synthesize(self, phase, teachers, **changes):
-        plan = dict(self.settings[phase], **changes)
-        prompt = [story_text.END_ID] + self.tokenizer.encode(plan["prompt"]).ids
-        rows = synthesize(teachers, plan, prompt, self.generator)
+        recipe = dict(self.settings[phase], **changes)
+        prompt = [story_text.END_ID] + self.tokenizer.encode(recipe["prompt"]).ids
+        rows = synthesize(teachers, recipe, prompt, self.generator)
         say(f"{phase}: {len(rows)} rows, {sum(map(len, rows)):,} tokens")
         return rows
 
     def good(self, rows):
         """The stories in rows that are whole, and as long and as good as those of `long` should be."""
-        plan = self.settings["long_synthesis"]
+        recipe = self.settings["long_synthesis"]
         whole = story_text.documents(rows, whole=True)
         texts = self.tokenizer.decode_batch([document[1:].tolist() for document in whole])
         kept = [document for document, text in zip(whole, texts)
-                if story_long.good(text, plan["least"], plan["most"], plan["repeats"])]
-        long = sum(plan["least"] <= len(text.split()) <= plan["most"] for text in texts)
+                if story_long.good(text, recipe["least"], recipe["most"], recipe["repeats"])]
+        long = sum(recipe["least"] <= len(text.split()) <= recipe["most"] for text in texts)
         self.log["long_synthesis"] = {"whole": len(whole), "long": long, "kept": len(kept)}
         say(f"stories: {len(whole)} whole, {long} long, {len(kept)} kept")
         return kept

@@ -37,7 +37,7 @@ static size_t page_bytes(void)
 /* ---- Making --------------------------------------------------------------------------------- */
 
 /* Sizes of a mapping for bytes; false if they do not fit. */
-static bool plan_map(uint64_t bytes, bool guards, struct host_memory *memory)
+static bool size_areas(uint64_t bytes, bool guards, struct host_memory *memory)
 {
     uint64_t page = page_bytes(), pages, map;
     if (!size_align_up(bytes, page, &pages) || !size_add(pages, guards ? 2 * page : 0, &map) ||
@@ -68,7 +68,7 @@ static enum status map_memory(struct host_memory *memory, uint64_t bytes, bool g
                               struct error *err)
 {
     char words[TEXT_BYTES_CAPACITY];
-    if (!plan_map(bytes, guards, memory))
+    if (!size_areas(bytes, guards, memory))
         return error_set(err, STATUS_NO_MEMORY, "expected a size that fits memory, found %" PRIu64,
                          bytes);
     size_t guard = guards ? page_bytes() : 0;

@@ -1,4 +1,4 @@
-/* plan.c - the text form of a plan. */
+/* spec.c - the text form of a spec. */
 #include "inject/inject.h"
 
 #include <errno.h>
@@ -63,8 +63,8 @@ static enum status note_key(const char *key, uint32_t *seen, struct error *err)
                      key);
 }
 
-/* "key=value", ended by NUL. seen: a bit for each key of the plan so far. */
-static enum status set_key(struct inject_plan *plan, char *pair, uint32_t *seen, struct error *err)
+/* "key=value", ended by NUL. seen: a bit for each key of the spec so far. */
+static enum status set_key(struct inject_spec *spec, char *pair, uint32_t *seen, struct error *err)
 {
     char *equals = strchr(pair, '=');
     if (!equals || equals[1] == '\0')
@@ -73,29 +73,29 @@ static enum status set_key(struct inject_plan *plan, char *pair, uint32_t *seen,
     const char *value = equals + 1;
     TRY(note_key(pair, seen, err));
     if (strcmp(pair, "layer") == 0)
-        return set_number(pair, value, &plan->layer, err);
+        return set_number(pair, value, &spec->layer, err);
     if (strcmp(pair, "step") == 0)
-        return set_number(pair, value, &plan->step, err);
+        return set_number(pair, value, &spec->step, err);
     if (strcmp(pair, "run") == 0)
-        return set_number(pair, value, &plan->run, err);
+        return set_number(pair, value, &spec->run, err);
     if (strcmp(pair, "op") == 0)
-        return set_text(pair, value, plan->op, sizeof(plan->op), err);
+        return set_text(pair, value, spec->op, sizeof(spec->op), err);
     if (strcmp(pair, "operand") == 0)
-        return set_text(pair, value, plan->operand, sizeof(plan->operand), err);
+        return set_text(pair, value, spec->operand, sizeof(spec->operand), err);
     if (strcmp(pair, "tensor") == 0)
-        return set_text(pair, value, plan->tensor, sizeof(plan->tensor), err);
+        return set_text(pair, value, spec->tensor, sizeof(spec->tensor), err);
     int32_t limit;
     TRY(set_number(pair, value, &limit, err));
-    plan->limit_ms = (uint32_t)limit;
+    spec->limit_ms = (uint32_t)limit;
     return STATUS_OK;
 }
 
-enum status inject_parse(const char *text, struct inject_plan *ret_plan, struct error *err)
+enum status inject_parse(const char *text, struct inject_spec *ret_spec, struct error *err)
 {
-    struct inject_plan plan = { .layer = -1, .step = -1, .run = -1 };
+    struct inject_spec spec = { .layer = -1, .step = -1, .run = -1 };
     uint32_t seen = 0;
     size_t length = strcspn(text, "@");
-    TRY(find_fault(text, length, &plan.fault, err));
+    TRY(find_fault(text, length, &spec.fault, err));
     const char *at = text[length] ? text + length + 1 : text + length;
     if (text[length] && !*at)
         return error_set(err, STATUS_USAGE, "inject: expected KEY=VALUE after '@', found nothing");
@@ -107,12 +107,12 @@ enum status inject_parse(const char *text, struct inject_plan *ret_plan, struct 
                              "inject: expected a short KEY=VALUE, found '%.40s...'", at);
         memcpy(pair, at, pair_length);
         pair[pair_length] = '\0';
-        TRY(set_key(&plan, pair, &seen, err));
+        TRY(set_key(&spec, pair, &seen, err));
         at += pair_length;
         if (*at == ',' && *++at == '\0')
             return error_set(err, STATUS_USAGE,
                              "inject: expected KEY=VALUE after ',', found nothing");
     }
-    *ret_plan = plan;
+    *ret_spec = spec;
     return STATUS_OK;
 }
