@@ -163,7 +163,11 @@ void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
                    const struct event *pending, uint64_t now_ns);
 /* Memory that this call stack of a foreign program allocated was freed. */
 void analyze_note_freed(struct analyzer *analyzer, uint32_t stack_index);
-/* Records that were gone before they could be read. */
+/* Something was done that is not known: whatever rests on what was not done is taken back. */
+void analyze_forget(struct analyzer *analyzer);
+/* Events before this id are missing: torn, damaged, or overwritten. */
+void analyze_gap(struct analyzer *analyzer, uint64_t until);
+/* The same for records that were gone before they could be read; they are counted. */
 void analyze_lost(struct analyzer *analyzer, uint64_t count);
 /* Buffers and recorded launches there was no room for: what is done with them is not seen, and
  * counts as lost. */

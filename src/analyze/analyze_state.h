@@ -59,10 +59,11 @@ struct ledger_entry {
     uint64_t created_id, destroyed_id; /* 0: alive */
     uint32_t buffer_index;             /* of its device */
     uint16_t generation, device_index;
-    bool content_unknown; /* made before the first event that is known */
-    uint32_t stack_index; /* of a foreign program: who made it */
-    uint64_t used_id;     /* of the last work with it; 0: none */
-    uint64_t launches;    /* how many there were before it was made */
+    bool content_unknown; /* made before the first event that is known, or events were lost since */
+    uint64_t losses_known; /* the ledger's losses that its shadow knows of */
+    uint32_t stack_index;  /* of a foreign program: who made it */
+    uint64_t used_id;      /* of the last work with it; 0: none */
+    uint64_t launches;     /* how many there were before it was made */
     bool foreign;
     char name[EVENT_TENSOR_BYTES];
     struct shadow shadow;
@@ -77,6 +78,7 @@ struct ledger {
     struct ledger_entry *freed; /* ring of LEDGER_FREED_LIMIT */
     uint64_t freed_count;       /* ever */
     uint64_t forgotten;         /* buffers there was no room for */
+    uint64_t losses;            /* times that events were lost: anything may have been written */
 };
 
 bool ledger_init(struct ledger *ledger);
@@ -149,7 +151,8 @@ struct graph {
     uint16_t device_index;
     struct event *records;
     size_t count, capacity;
-    uint64_t missing; /* launches there was no room for */
+    bool ended; /* graph-end was seen */
+    bool gaps;  /* launches may be missing: there was no room for them, or events were lost */
 };
 
 struct graphs {
@@ -158,12 +161,21 @@ struct graphs {
     size_t record_count;
     uint64_t forgotten;
     uint64_t last_ended; /* id of the graph recorded last */
+    uint64_t lost_until; /* id of the first event after events were lost; 0: none were */
 };
 
 struct graph *graphs_find(const struct graphs *graphs, uint64_t id);
 struct graph *graphs_find_handle(struct graphs *graphs, uint16_t device_index, uint64_t handle);
 /* Adds a launch to the template, which is made if need be. */
 void graphs_record(struct graphs *graphs, uint64_t graph_id, const struct event *event);
+/* Events before this id were lost: launches of graphs that were being recorded may be among them.
+ */
+void graphs_lost(struct graphs *graphs, uint64_t until);
+/* Are there launches, and are all of them known? graph may be NULL. */
+static inline bool graph_is_whole(const struct graph *graph)
+{
+    return graph && graph->count && !graph->gaps;
+}
 /* A recorded call by its id, or NULL; *ret_node: from 1. */
 const struct event *graphs_find_record(const struct graphs *graphs, uint64_t event_id,
                                        uint32_t *ret_node, uint64_t *ret_graph);
@@ -340,6 +352,9 @@ bool order_slot_busy(const struct order *order, const struct ticket_state *ticke
 void shadow_destroy_check(struct analyzer *analyzer, const struct event *event,
                           const struct vclock *clock, const struct ledger_entry *entry);
 bool shadow_init(struct shadow *shadow, uint64_t bytes, bool written);
+/* Events were lost: anything may have been written, and no touch can collide with what comes later
+ * (order_forget). */
+void shadow_forget(struct order *order, struct shadow *shadow);
 void shadow_release(struct shadow *shadow);
 
 #endif

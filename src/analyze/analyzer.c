@@ -83,11 +83,29 @@ void analyze_count(struct analyzer *analyzer, enum hypothesis hypothesis, uint64
     analyzer->result.coverage[hypothesis].total += total;
 }
 
+void analyze_forget(struct analyzer *analyzer)
+{
+    analyzer->gap_id = analyzer->last_id ? analyzer->last_id : 1;
+    order_forget(&analyzer->order);
+    analyzer->ledger.losses++;
+}
+
+void analyze_gap(struct analyzer *analyzer, uint64_t until)
+{
+    analyze_forget(analyzer);
+    graphs_lost(&analyzer->graphs, until);
+    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++)
+        analyzer->order.streams[i].capture_id = 0;
+    /* A copy among them would shift which result is held against which, until the next run. */
+    op_hashes_flush(analyzer);
+    analyzer->op_hashes.whole = false;
+    analyzer->results.in_run = false;
+}
+
 void analyze_lost(struct analyzer *analyzer, uint64_t count)
 {
     analyzer->result.lost_count += count;
-    analyzer->gap_id = analyzer->last_id ? analyzer->last_id : 1;
-    order_forget(&analyzer->order);
+    analyze_gap(analyzer, analyzer->last_id + 1);
 }
 
 void analyze_note_freed(struct analyzer *analyzer, uint32_t stack_index)
@@ -172,6 +190,8 @@ static void note_event(struct analyzer *analyzer, const struct event *event)
 enum status analyzer_add(struct analyzer *analyzer, const struct event *event, struct error *err)
 {
     TRY(check_event(analyzer, event, err));
+    if (analyzer->last_id && event->id != analyzer->last_id + 1)
+        analyze_gap(analyzer, event->id);
     struct event safe = *event;
     safe.op[sizeof(safe.op) - 1] = '\0';
     safe.file[sizeof(safe.file) - 1] = '\0';

@@ -114,7 +114,7 @@ static bool writes_buffer(const struct search *search, const struct event *launc
 static const struct graph *graph_of(const struct search *search, const struct event *replay)
 {
     const struct graph *graph = graphs_find(&search->analyzer->graphs, replay->cause_id);
-    return graph && !graph->missing && graph->count ? graph : NULL;
+    return graph_is_whole(graph) ? graph : NULL;
 }
 
 /* Was the canary checked after this call? */

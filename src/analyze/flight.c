@@ -78,13 +78,19 @@ static enum status load_allocations(struct analyzer *analyzer, const struct flig
 static void load_graphs(struct analyzer *analyzer, const struct flight_reader *reader)
 {
     struct event event;
-    uint64_t first_id = flight_info(reader)->first_id;
-    for (size_t i = 0; flight_graph_launch(reader, i, &event); i++)
-        if (event_graph_id(&event) && event_graph_id(&event) < first_id) {
+    const struct flight_info *info = flight_info(reader);
+    bool whole = info->dropped_count == 0; /* the table had room */
+    for (size_t i = 0; i < flight_graph_launch_count(reader); i++) {
+        if (!flight_graph_launch(reader, i, &event)) {
+            whole = false;
+        } else if (event_graph_id(&event) && event_graph_id(&event) < info->first_id) {
             graphs_record(&analyzer->graphs, event_graph_id(&event), &event);
             if (event_graph_id(&event) > analyzer->graphs.last_ended)
                 analyzer->graphs.last_ended = event_graph_id(&event);
         }
+    }
+    if (!whole) /* any of them may lack a launch */
+        graphs_lost(&analyzer->graphs, info->first_id);
 }
 
 /* ---- All of it ------------------------------------------------------------------------------ */

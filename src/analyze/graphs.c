@@ -32,7 +32,9 @@ void graphs_record(struct graphs *graphs, uint64_t graph_id, const struct event 
             return;
         }
         graph = &graphs->items[graphs->count++];
-        *graph = (struct graph){ .id = graph_id, .device_index = event->device_index };
+        *graph = (struct graph){ .id = graph_id,
+                                 .device_index = event->device_index,
+                                 .gaps = graph_id < graphs->lost_until };
     }
     /* A file's table and its ring may both tell of a launch. */
     if (graph->count && graph->records[graph->count - 1].id >= event->id)
@@ -41,13 +43,20 @@ void graphs_record(struct graphs *graphs, uint64_t graph_id, const struct event 
     if (graphs->record_count < GRAPH_RECORD_LIMIT)
         records = array_reserve(graph->records, graph->count, &graph->capacity, sizeof(*records));
     if (!records) {
-        graph->missing++;
+        graph->gaps = true;
         graphs->forgotten++;
         return;
     }
     graph->records = records;
     graph->records[graph->count++] = *event;
     graphs->record_count++;
+}
+
+void graphs_lost(struct graphs *graphs, uint64_t until)
+{
+    graphs->lost_until = until;
+    for (uint32_t i = 0; i < graphs->count; i++)
+        graphs->items[i].gaps |= !graphs->items[i].ended;
 }
 
 const struct event *graphs_find_record(const struct graphs *graphs, uint64_t event_id,

@@ -65,6 +65,7 @@ struct ledger_entry *ledger_add(struct ledger *ledger, const struct ledger_entry
     }
     ASSERT(ledger->live && ledger->free_places); /* there is a place in them */
     ledger->live[place] = *entry;
+    ledger->live[place].losses_known = ledger->losses;
     if (!idmap_set(&ledger->by_index, key_of(entry->device_index, entry->buffer_index), place)) {
         ledger->live[place] = (struct ledger_entry){ 0 };
         ledger->free_places[ledger->free_count++] = place;

@@ -145,6 +145,8 @@ static void graph_event(struct analyzer *analyzer, const struct event *event)
         struct graph *graph = graphs_find(&analyzer->graphs, id);
         if (graph && event->graph.handle)
             graph->handle = event->graph.handle;
+        if (graph)
+            graph->ended = true;
         analyzer->graphs.last_ended = id;
         if (stream)
             stream->capture_id = 0;

@@ -78,6 +78,11 @@ static void do_accesses(struct analyzer *analyzer, const struct work *work, bool
         struct ledger_entry *entry = ledger_find(&analyzer->ledger, event->device_index,
                                                  access->buffer_index);
         bool known = entry && entry->generation == access->generation && entry->shadow.count;
+        if (known && entry->losses_known != analyzer->ledger.losses) {
+            entry->losses_known = analyzer->ledger.losses;
+            entry->content_unknown = true;
+            shadow_forget(&analyzer->order, &entry->shadow);
+        }
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, known, 1);
         if (!writes || access->mode == EVENT_UPDATE)
             analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, known && !entry->content_unknown,
@@ -135,21 +140,25 @@ static void do_work(struct analyzer *analyzer, const struct event *event,
 
 void order_replay(struct analyzer *analyzer, const struct event *event)
 {
+    bool foreign = (event->flags & EVENT_FOREIGN) != 0;
     struct graph *graph = graphs_find(&analyzer->graphs, event->cause_id);
-    if (!graph)
+    if (!graph && (foreign || !event->cause_id))
         graph = graphs_find_handle(&analyzer->graphs, event->device_index, event->graph.handle);
     uint64_t *budget = &analyzer->order.replay_budget;
     if (graph && graph->count > *budget)
         graph = NULL;
-    if (!graph || graph->missing || graph->count == 0) {
+    bool whole = graph_is_whole(graph);
+    if (!whole) {
         /* What it touches is not known. */
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 0, 1);
         analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, 0, 1);
     }
     struct stream_state *stream = order_stream(&analyzer->order, event);
     /* A graph of which not all is known may tell the host of anything before it. */
-    if ((event->flags & EVENT_FOREIGN) && stream && (!graph || graph->missing || !graph->count))
+    if (foreign && stream && !whole)
         order_tell(&analyzer->order, &stream->clock);
+    if (!foreign && !whole)
+        analyze_forget(analyzer);
     if ((event->flags & EVENT_MAY_TELL) && stream) /* a host function in it, or the like */
         stream->hidden = true;
     if (!graph)

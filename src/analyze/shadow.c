@@ -36,6 +36,16 @@ void shadow_release(struct shadow *shadow)
     *shadow = (struct shadow){ 0 };
 }
 
+void shadow_forget(struct order *order, struct shadow *shadow)
+{
+    uint32_t gone = shadow->count - 1;
+    uint64_t end = shadow->intervals[gone].end;
+    shadow->intervals[0] =
+        (struct shadow_interval){ .end = end, .write = untouched, .written = true };
+    shadow->count = 1;
+    order->interval_count -= gone < order->interval_count ? gone : order->interval_count;
+}
+
 /* ---- Cutting and melting -------------------------------------------------------------------- */
 
 /* The interval that holds offset, which is inside the buffer. */

@@ -224,7 +224,7 @@ static void pass_replay(struct suspects *suspects, struct walk *walk, const stru
     const struct analyzer *analyzer = suspects->analyzer;
     const struct graph *graph = graphs_find(&analyzer->graphs, replay->cause_id);
     uint32_t launches = 1, node = 0;
-    if (!graph || graph->missing || graph->count == 0) {
+    if (!graph_is_whole(graph)) {
         if (walk->reach != REACH_OVER)
             suspect(suspects, replay, 0, begun ? DEPTH_BEGUN : DEPTH_NEXT);
         return;

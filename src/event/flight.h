@@ -179,7 +179,8 @@ size_t flight_allocation_count(const struct flight_reader *reader);
 const struct flight_allocation *flight_allocation_at(const struct flight_reader *reader,
                                                      size_t index);
 /* Launches, fills and copies of graph templates, in the order they were recorded (their event's
- * object: the graph-begin). False past the end. */
+ * object: the graph-begin). False past the end, and for one that is damaged. */
+size_t flight_graph_launch_count(const struct flight_reader *reader);
 bool flight_graph_launch(const struct flight_reader *reader, size_t index, struct event *ret_event);
 
 /* By their number in an event; false, or NULL, if there is none. The name is borrowed. */

@@ -115,10 +115,32 @@ bool flight_graph_launch(const struct flight_reader *reader, size_t index, struc
 {
     const struct flight_record *records =
         (const struct flight_record *)(reader->data + reader->layout.graph_offset);
-    if (index >= reader->header.graph_record_count)
+    if (index >= reader->graph_launch_count)
         return false;
     uint64_t state = __atomic_load_n(&records[index].event.id, __ATOMIC_ACQUIRE);
     return state != 0 && flight_record_load(&records[index], state, ret_event);
+}
+
+size_t flight_graph_launch_count(const struct flight_reader *reader)
+{
+    return reader->graph_launch_count;
+}
+
+/* How many there are, by the counter or by what the table holds, and how many are damaged. */
+static void survey_graphs(struct flight_reader *reader)
+{
+    const struct flight_record *records =
+        (const struct flight_record *)(reader->data + reader->layout.graph_offset);
+    struct flight_counters counters;
+    struct event event;
+    size_t count = reader->header.graph_record_count;
+    memcpy(&counters, reader->data + FLIGHT_COUNTERS_OFFSET, sizeof(counters));
+    while (count > counters.graph_used &&
+           __atomic_load_n(&records[count - 1].event.id, __ATOMIC_ACQUIRE) == 0)
+        count--;
+    reader->graph_launch_count = count;
+    for (size_t i = 0; i < count; i++)
+        reader->info.damaged_count += !flight_graph_launch(reader, i, &event);
 }
 
 /* ---- Opening -------------------------------------------------------------------------------- */
@@ -173,6 +195,7 @@ static enum status read_all(struct flight_reader *reader, const char *name, stru
         reader->version = reader->header.version;
     fill_info(reader);
     survey_ring(reader);
+    survey_graphs(reader);
     return flight_read_allocations(reader, name, err);
 }
 

@@ -14,7 +14,7 @@ struct flight_reader {
     struct flight_layout layout;
     struct flight_info info;
     struct flight_allocation *allocations; /* owned */
-    size_t allocation_count;
+    size_t allocation_count, graph_launch_count;
 };
 
 /* Ends a fixed field of the file, which may hold anything. */

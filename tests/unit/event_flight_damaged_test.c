@@ -58,8 +58,9 @@ static size_t walk(const uint8_t *bytes, size_t size, enum status *ret_status, s
         assert_non_null(memchr(event.op, 0, sizeof(event.op)));
         count++;
     }
-    for (size_t i = 0; flight_graph_launch(reader, i, &event); i++)
-        ;
+    for (size_t i = 0; i < flight_graph_launch_count(reader); i++)
+        flight_graph_launch(reader, i, &event);
+    assert_false(flight_graph_launch(reader, flight_graph_launch_count(reader), &event));
     for (size_t i = 0; i < flight_allocation_count(reader); i++)
         assert_non_null(memchr(flight_allocation_at(reader, i)->name, 0, EVENT_TENSOR_BYTES));
     const void *checkpoint;
