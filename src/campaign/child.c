@@ -246,11 +246,32 @@ enum status child_run(const struct child_setup *setup, struct job *job,
     return status;
 }
 
-enum status child_run_again(const struct child_setup *setup, struct job *job,
-                            struct child_outcome *ret_outcome, struct error *err)
+/* The run's own iterations are not what its step counts. */
+static bool ask_watcher(void *context, uint64_t done, uint64_t total)
 {
+    const struct child_step *step = context;
+    (void)done;
+    (void)total;
+    return !step->watcher->step ||
+           step->watcher->step(step->watcher->context, step->stage, step->done, step->total);
+}
+
+enum status child_run_again(const struct child_setup *setup, struct job *job,
+                            const struct child_step *step, struct child_outcome *ret_outcome,
+                            struct error *err)
+{
+    struct child_step asked = *step;
+    struct progress progress = { ask_watcher, &asked };
     for (int left = AGAIN_LIMIT;; left--) {
-        TRY(child_run(setup, job, NULL, ret_outcome, err));
+        TRY(progress_step(&progress, 0, 0, err));
+        enum status status = child_run(setup, job, &progress, ret_outcome, err);
+        if (status == STATUS_INTERRUPTED) {
+            child_outcome_release(ret_outcome);
+            if (job->flight)
+                unlink(job->flight);
+        }
+        if (status)
+            return status;
         if (left == 0 || job->kill_at_end || !child_was_ended_from_outside(ret_outcome))
             return STATUS_OK;
         child_outcome_release(ret_outcome);

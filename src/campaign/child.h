@@ -5,6 +5,7 @@
 #define GRETA_CAMPAIGN_CHILD_H
 
 #include "base/progress.h"
+#include "campaign/campaign.h"
 #include "campaign/job.h"
 
 /* How children are started; the same for all of an audit. */
@@ -85,9 +86,18 @@ MUST_CHECK enum status child_run(const struct child_setup *setup, struct job *jo
                                  const struct progress *progress, struct child_outcome *ret_outcome,
                                  struct error *err);
 
+/* One of several runs. While it lasts its watcher is asked whether to go on, and told how many are
+ * done. */
+struct child_step {
+    const struct campaign_watcher *watcher;
+    const char *stage; /* as campaign_watcher.step has it */
+    uint64_t done, total;
+};
+
 /* The same for a run from whose outcome something is concluded: one that is ended from outside is
  * made again, twice at most. */
 MUST_CHECK enum status child_run_again(const struct child_setup *setup, struct job *job,
+                                       const struct child_step *step,
                                        struct child_outcome *ret_outcome, struct error *err);
 
 /* Reads the lines of a results file. A line cut by the end of the process is ignored. */

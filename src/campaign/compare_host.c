@@ -80,18 +80,17 @@ enum status compare_host_run(const struct campaign_options *options,
                              const struct child_setup *setup, const struct audit_model *model,
                              struct compare_host *compare, struct error *err)
 {
+    const struct child_step step = { &options->watcher, "compare", 0, 1 };
     struct job job = audit_job(options, model, "compare-host");
     struct child_outcome outcome;
     char ending[CHILD_ENDING_BYTES];
-    if (options->watcher.step && !options->watcher.step(options->watcher.context, "compare", 0, 1))
-        return error_set(err, STATUS_INTERRUPTED, "interrupted");
     job.work = JOB_COMPARE;
     job.level = AUDIT_OFF;
     job.iterations = 1;
     job.inject = options->inject;
     if (!job.token_limit || job.token_limit > TOKEN_LIMIT)
         job.token_limit = TOKEN_LIMIT;
-    TRY(child_run_again(setup, &job, &outcome, err));
+    TRY(child_run_again(setup, &job, &step, &outcome, err));
     child_ending_words(&outcome, ending);
     compare->lines = json_incref(outcome.compares);
     take_lines(compare);

@@ -115,7 +115,8 @@ struct tally {
 static enum status run_once(struct series *series, struct job job, struct tally tally,
                             struct error *err)
 {
-    const struct campaign_watcher *watcher = &series->options->watcher;
+    const struct child_step step = { &series->options->watcher, "interventions", series->done,
+                                     series->total };
     struct analyze_options options = { .level = job.level,
                                        .hang_limit_ns = job.hang_limit_ns,
                                        .operand_name = ops_operand_name };
@@ -123,15 +124,12 @@ static enum status run_once(struct series *series, struct job job, struct tally 
     struct analyzer *analyzer = NULL;
     char flight[4096];
     struct error unused;
-    if (watcher->step &&
-        !watcher->step(watcher->context, "interventions", series->done, series->total))
-        return error_set(err, STATUS_INTERRUPTED, "interrupted");
     char label[64];
     snprintf(label, sizeof(label), "rerun-%02" PRIu64 "-%s", series->done + 1, series->what);
     job.label = label;
     TRY(child_path(series->setup->folder, job.label, "flight", flight, err));
     job.flight = job.level == AUDIT_OFF ? NULL : flight;
-    TRY(child_run_again(series->setup, &job, &outcome, err));
+    TRY(child_run_again(series->setup, &job, &step, &outcome, err));
     bool cut_short = child_was_ended_from_outside(&outcome) && !outcome.errors;
     bool fault = (!outcome.ended && !cut_short) || outcome.hung || outcome.errors;
     if (job.flight && !analyze_flight(flight, &options, &analyzer, &unused)) {

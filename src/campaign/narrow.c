@@ -88,7 +88,7 @@ enum status narrow_down(const struct campaign_options *options, const struct chi
                         struct narrowing *narrowing, struct report_intervention *ret_made,
                         struct error *err)
 {
-    const struct campaign_watcher *watcher = &options->watcher;
+    const struct child_step step = { &options->watcher, "narrowing", 0, 1 };
     struct analyze_options analysis_options = { .level = base->level,
                                                 .hang_limit_ns = base->hang_limit_ns,
                                                 .operand_name = ops_operand_name };
@@ -97,13 +97,11 @@ enum status narrow_down(const struct campaign_options *options, const struct chi
     struct analyzer *analyzer = NULL;
     struct error unused;
     char flight[FILES_PATH_BYTES];
-    if (watcher->step && !watcher->step(watcher->context, "narrowing", 0, 1))
-        return error_set(err, STATUS_INTERRUPTED, "interrupted");
     TRY(child_path(setup->folder, LABEL, "flight", flight, err));
     job.label = LABEL;
     job.flight = flight;
     job.serialise = true;
-    TRY(child_run_again(setup, &job, &outcome, err));
+    TRY(child_run_again(setup, &job, &step, &outcome, err));
     child_outcome_release(&outcome);
     if (analyze_flight(flight, &analysis_options, &analyzer, &unused))
         analyzer = NULL;

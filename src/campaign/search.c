@@ -78,7 +78,7 @@ static enum status run_try(void *context, const struct search_try *try,
                            struct search_look *ret_look, struct error *err)
 {
     struct bench *bench = context;
-    const struct campaign_watcher *watcher = &bench->options->watcher;
+    const struct child_step step = { &bench->options->watcher, "search", bench->count, 0 };
     struct job job = bench->base;
     struct analyze_options options = { .level = job.level,
                                        .hang_limit_ns = job.hang_limit_ns,
@@ -86,8 +86,6 @@ static enum status run_try(void *context, const struct search_try *try,
     struct child_outcome outcome;
     char label[64], flight[FILES_PATH_BYTES];
     struct error unused;
-    if (watcher->step && !watcher->step(watcher->context, "search", bench->count, 0))
-        return error_set(err, STATUS_INTERRUPTED, "interrupted");
     snprintf(label, sizeof(label), "search-%02zu-%s", bench->count + 1, try->slug);
     job.label = label;
     job.search = try->how;
@@ -95,7 +93,7 @@ static enum status run_try(void *context, const struct search_try *try,
         job.kv_type = "f32";
     TRY(child_path(bench->setup->folder, label, "flight", flight, err));
     job.flight = flight;
-    TRY(child_run_again(bench->setup, &job, &outcome, err));
+    TRY(child_run_again(bench->setup, &job, &step, &outcome, err));
     struct analyzer **analyzer = &bench->analyzers[bench->count++];
     if (analyze_flight(flight, &options, analyzer, &unused))
         *analyzer = NULL; /* nothing to judge by: as if nothing had been seen */

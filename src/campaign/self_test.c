@@ -71,8 +71,9 @@ static void note_absent(struct report_planted *planted)
 
 static enum status run_all(struct self_test_bench *bench, struct self_test *test, struct error *err)
 {
-    const struct campaign_watcher *watcher = &bench->options->watcher;
     const char *faults = bench->options->faults;
+    bench->step = (struct child_step){ &bench->options->watcher, "self-test", 0,
+                                       self_test_row_count };
     if (!faults) {
         TRY(self_test_run_clean(bench, SELF_TEST_CLEAN_PLAIN, &test->clean_findings, err));
         TRY(self_test_run_clean(bench, SELF_TEST_CLEAN_STRESS, &test->clean_findings, err));
@@ -82,8 +83,7 @@ static enum status run_all(struct self_test_bench *bench, struct self_test *test
         const struct self_test_row *row = &self_test_rows[i];
         if (!is_wanted(faults, row->fault))
             continue;
-        if (watcher->step && !watcher->step(watcher->context, "self-test", i, self_test_row_count))
-            return error_set(err, STATUS_INTERRUPTED, "interrupted");
+        bench->step.done = i;
         size_t place = test->planted_count++;
         struct report_planted *planted = &test->planted[place];
         *planted = (struct report_planted){ .fault = row->fault,

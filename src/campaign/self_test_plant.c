@@ -73,7 +73,7 @@ static enum status run_job(struct self_test_bench *bench, struct job *job,
                                        .operand_name = ops_operand_name };
     TRY(child_path(bench->folder, job->label, "flight", flight, err));
     job->flight = flight;
-    enum status status = child_run_again(&bench->setup, job, ret_outcome, err);
+    enum status status = child_run_again(&bench->setup, job, &bench->step, ret_outcome, err);
     *ret_analyzer = NULL;
     struct error unused;
     if (!status && !job->kill_at_end && child_was_ended_from_outside(ret_outcome)) {

@@ -62,13 +62,14 @@ static enum status run_child(const struct campaign_options *options,
                              const struct child_setup *setup, struct job *job,
                              struct transfers_report *report, struct error *err)
 {
+    const struct child_step step = { &options->watcher, "transfers", report->runs_done++,
+                                     report->runs_total };
     struct analyze_options analyze = { .level = job->level, .operand_name = ops_operand_name };
     struct child_outcome outcome;
     char flight[FILES_PATH_BYTES], ending[CHILD_ENDING_BYTES];
-    (void)options;
     TRY(child_path(setup->folder, job->label, "flight", flight, err));
     job->flight = job->level == AUDIT_OFF ? NULL : flight;
-    TRY(child_run_again(setup, job, &outcome, err));
+    TRY(child_run_again(setup, job, &step, &outcome, err));
     take_lines(report, outcome.transfers);
     child_ending_words(&outcome, ending);
     const char *error = outcome.failed[0] ? outcome.failed : outcome.error;
@@ -147,13 +148,10 @@ enum status transfers_run(const struct campaign_options *options, const struct c
     static const enum device_d2h_mode modes[] = { DEVICE_D2H_TICKET, DEVICE_D2H_SYNC,
                                                   DEVICE_D2H_EVENT };
     size_t mode_count = quick ? 2 : COUNT_OF(modes);
-    uint64_t done = 0, total = 2 * mode_count * (quick ? 1 : 2) + !quick;
+    report->runs_total = 2 * mode_count * (quick ? 1 : 2) + (quick ? 0 : 3);
     for (int pageable = 0; pageable < 2; pageable++) {
         for (size_t m = 0; m < mode_count; m++) {
             for (int timed = 0; timed < (quick ? 1 : 2); timed++) {
-                if (options->watcher.step &&
-                    !options->watcher.step(options->watcher.context, "transfers", done++, total))
-                    return error_set(err, STATUS_INTERRUPTED, "interrupted");
                 TRY(run_combination(options, setup, model, copies, pageable, modes[m], timed,
                                     report, err));
             }

@@ -17,9 +17,10 @@ struct transfers_report {
     char notes[TRANSFERS_PATH_LIMIT][160];
     struct analyzer *analyzers[TRANSFERS_CHILD_LIMIT]; /* of what the children recorded; owned */
     size_t analyzer_count;
-    uint64_t copies, mismatches; /* of all paths */
-    bool failed;                 /* a child died or failed */
-    char error[512];             /* its first error; "" */
+    uint64_t copies, mismatches;    /* of all paths */
+    uint64_t runs_done, runs_total; /* for the watcher */
+    bool failed;                    /* a child died or failed */
+    char error[512];                /* its first error; "" */
 };
 
 /* quick: two ways to order copies instead of three, no timing and no weights: what every audit
