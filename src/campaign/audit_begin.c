@@ -2,6 +2,7 @@
  * identified, folder and locks taken; for one that is resumed, the rows finished before. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "campaign/audit.h"
+#include "campaign/inject_stage.h"
 
 #include "campaign/worker.h"
 #include "engine/engine.h"
@@ -12,29 +13,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 /* ---- Where and when ------------------------------------------------------------------------- */
 
+/* The id is the time of the beginning, to the 65536th of a second: ids are in the order of audits.
+ * If two begin at the same moment, one takes the next moment. */
 static enum status make_folder(struct audit *audit, struct error *err)
 {
-    time_t now = time(NULL);
+    struct timespec now;
     struct tm utc;
-    uint16_t random = (uint16_t)getpid();
-    char day[16], run[FILES_PATH_BYTES];
-    if (!gmtime_r(&now, &utc))
+    char day[16], folder[FILES_PATH_BYTES], run[FILES_PATH_BYTES];
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0 || !gmtime_r(&now.tv_sec, &utc))
         return error_set(err, STATUS_IO, "cannot tell the time");
-    /* Two audits of one second are two audits. */
-    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        random = (uint16_t)getpid();
     strftime(audit->date, sizeof(audit->date), "%Y-%m-%dT%H:%M:%SZ", &utc);
     strftime(day, sizeof(day), "%Y-%m-%d", &utc);
     size_t length = strftime(audit->id, sizeof(audit->id), "%Y%m%d-%H%M%S", &utc);
-    snprintf(audit->id + length, sizeof(audit->id) - length, "-%04x", random);
-    TRY(files_join(audit->folder, err, audit->options.artifacts, "%s/%s", day, audit->id));
+    TRY(files_join(folder, err, audit->options.artifacts, "%s", day));
+    TRY(files_make_folder(folder, err));
+    uint32_t moment = (uint32_t)((uint64_t)now.tv_nsec * 65536 / 1000000000);
+    do {
+        snprintf(audit->id + length, sizeof(audit->id) - length, "-%04x", moment % 65536);
+        TRY(files_join(audit->folder, err, folder, "%s", audit->id));
+    } while (mkdir(audit->folder, 0700) != 0 && errno == EEXIST && ++moment < 2 * 65536);
     TRY(files_join(run, err, audit->folder, "run"));
     return files_make_folder(run, err);
 }
@@ -157,24 +160,12 @@ static void open_history(struct audit *audit)
         history_open(&audit->history, artifacts, audit->id, audit->workload);
 }
 
-/* The most steps that a prompt takes: it has at most a token for each byte and one before them, and
- * is read in chunks; under stress in chunks of any size, and repeated. */
-static uint64_t prompt_steps(const struct job *job)
-{
-    uint64_t tokens = strlen(job->prompt) + 1;
-    if (job->stress.on)
-        return tokens * job->stress.repeat.most;
-    uint64_t chunk = job->batch ? job->batch : engine_batch_default(false);
-    chunk = job->chunk && job->chunk < chunk ? job->chunk : chunk;
-    return (tokens + chunk - 1) / chunk;
-}
-
 static struct campaign_extent extent_of(const struct audit *audit)
 {
     struct campaign_extent extent = { .streams = true, .step_limit = work_streams_step_count };
     for (size_t i = 0; i < audit->matrix.count; i++) {
         struct job job = audit_row_job(audit, &audit->matrix.rows[i]);
-        uint64_t steps = prompt_steps(&job) + job.token_limit;
+        uint64_t steps = inject_stage_steps(&job);
         uint64_t runs = 2 * (uint64_t)job.iterations; /* with a round of streams after each */
         extent.step_limit = steps > extent.step_limit ? steps : extent.step_limit;
         extent.run_count = runs > extent.run_count ? runs : extent.run_count;
@@ -182,16 +173,18 @@ static struct campaign_extent extent_of(const struct audit *audit)
     return extent;
 }
 
+/* Rows that are not bare, and the comparison with the host, are what a fault is planted in. */
 static enum status check_inject(const struct audit *audit, struct error *err)
 {
     struct campaign_extent extent = extent_of(audit);
-    struct gguf_file *file;
-    struct error unused;
-    if (gguf_open(audit->model.path, &file, &unused))
-        return STATUS_OK; /* the row says why it cannot run */
-    enum status status = campaign_check_inject(audit->options.inject, file, &extent, err);
-    gguf_close(file);
-    return status;
+    bool planted = audit->options.compare_host;
+    for (size_t i = 0; i < audit->matrix.count; i++)
+        planted = planted || audit->matrix.rows[i].mode != REPORT_BARE;
+    if (!planted)
+        return error_set(err, STATUS_USAGE,
+                         "--inject: expected a row that is not bare (--matrix A:audit:20), found "
+                         "bare rows only, in which nothing is planted");
+    return inject_stage_check(audit->options.inject, audit->model.path, &extent, err);
 }
 
 enum status audit_begin(struct audit *audit, struct error *err)
