@@ -91,6 +91,7 @@ struct campaign_extent {
     uint64_t step_limit; /* no iteration has more steps; 0: not known */
     uint64_t run_count;  /* iterations; 0: they are not counted */
     bool streams;        /* the streams workload runs too */
+    bool only_copies;    /* nothing but the transfers workload runs: it has no layers */
 };
 struct gguf_file;
 /* STATUS_USAGE, with what there is, where a fault as --inject has it names an op, operand, layer,
@@ -125,10 +126,11 @@ MUST_CHECK enum status campaign_self_test(const struct campaign_options *options
                                           struct text *text, bool *ret_passed, struct error *err);
 
 /* Copies on every path, hashed at both ends; and the model's tensors on the device against the
- * file. Adds a table (or JSON) to text; *ret_passed: no byte was wrong. */
+ * file. Adds a table (or JSON) to text; *ret_passed: no byte was wrong; *ret_decided: false if none
+ * was although a fault was to be planted. */
 MUST_CHECK enum status campaign_transfers(const struct campaign_options *options, uint32_t copies,
                                           bool json, struct text *text, bool *ret_passed,
-                                          struct error *err);
+                                          bool *ret_decided, struct error *err);
 
 /* ---- Audits that were made ------------------------------------------------------------------ */
 

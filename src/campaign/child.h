@@ -86,8 +86,8 @@ MUST_CHECK enum status child_run(const struct child_setup *setup, struct job *jo
                                  const struct progress *progress, struct child_outcome *ret_outcome,
                                  struct error *err);
 
-/* One of several runs. While it lasts its watcher is asked whether to go on, and told how many are
- * done. */
+/* One of several runs. While it lasts its watcher is asked whether to go on, and given the number
+ * of runs that are done. */
 struct child_step {
     const struct campaign_watcher *watcher;
     const char *stage; /* as campaign_watcher.step has it */

@@ -2,6 +2,8 @@
  * each op once more on the host; its lines are the report. */
 #include "campaign/compare_host.h"
 
+#include "campaign/inject_stage.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,20 +78,36 @@ static void take_lines(struct compare_host *compare)
     report->rows = compare->rows;
 }
 
-enum status compare_host_run(const struct campaign_options *options,
-                             const struct child_setup *setup, const struct audit_model *model,
-                             struct compare_host *compare, struct error *err)
+static struct job compare_job(const struct campaign_options *options,
+                              const struct audit_model *model)
 {
-    const struct child_step step = { &options->watcher, "compare", 0, 1 };
     struct job job = audit_job(options, model, "compare-host");
-    struct child_outcome outcome;
-    char ending[CHILD_ENDING_BYTES];
     job.work = JOB_COMPARE;
     job.level = AUDIT_OFF;
     job.iterations = 1;
     job.inject = options->inject;
     if (!job.token_limit || job.token_limit > TOKEN_LIMIT)
         job.token_limit = TOKEN_LIMIT;
+    return job;
+}
+
+static enum status check_inject(const struct campaign_options *options,
+                                const struct audit_model *model, struct error *err)
+{
+    struct job job = compare_job(options, model);
+    struct campaign_extent extent = { .step_limit = inject_stage_steps(&job) };
+    return options->inject ? inject_stage_check(options->inject, model->path, &extent, err)
+                           : STATUS_OK;
+}
+
+enum status compare_host_run(const struct campaign_options *options,
+                             const struct child_setup *setup, const struct audit_model *model,
+                             struct compare_host *compare, struct error *err)
+{
+    const struct child_step step = { &options->watcher, "compare", 0, 1 };
+    struct job job = compare_job(options, model);
+    struct child_outcome outcome;
+    char ending[CHILD_ENDING_BYTES];
     TRY(child_run_again(setup, &job, &step, &outcome, err));
     child_ending_words(&outcome, ending);
     compare->lines = json_incref(outcome.compares);
@@ -100,9 +118,13 @@ enum status compare_host_run(const struct campaign_options *options,
                                             : "";
     snprintf(compare->error, sizeof(compare->error), "%s", reason);
     compare->report.error = compare->error[0] ? compare->error : NULL;
-    compare->report.unfired = outcome.planted.told && !outcome.planted.planted;
+    compare->report.planting = (struct report_planting){ options->inject, outcome.planted.told,
+                                                         outcome.planted.planted };
+    /* What goes wrong in a run that was set up is a result. */
+    bool ran = outcome.ready && !child_was_ended_from_outside(&outcome);
     child_outcome_release(&outcome);
-    if (!compare->report.first && (compare->error[0] || !compare->report.launches))
+    bool empty = !compare->error[0] && !compare->report.launches;
+    if (!compare->report.first && (!ran || empty))
         return error_set(err, STATUS_IO, "the comparison with the host could not be made: %s",
                          compare->error[0] ? compare->error : "no op was compared");
     return STATUS_OK;
@@ -129,6 +151,8 @@ enum status campaign_compare(const struct campaign_options *options, bool json, 
     if (!status)
         status = audit_model_open(options, &model, err);
     if (!status)
+        status = check_inject(options, &model, err);
+    if (!status)
         status = temporary_open(options, folder, err);
     if (!status) {
         struct child_setup setup = { options->program, options->environment, folder, false };
@@ -136,8 +160,8 @@ enum status campaign_compare(const struct campaign_options *options, bool json, 
     }
     if (!status) {
         compare->report.device = identity.device.name;
-        *ret_passed = !compare->report.first;
-        *ret_decided = compare->report.first || !compare->report.unfired;
+        *ret_passed = !compare->report.first && !compare->report.error;
+        *ret_decided = !report_compare_is_untested(&compare->report);
         if (json)
             report_compare_json(&compare->report, text);
         else

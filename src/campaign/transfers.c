@@ -71,6 +71,8 @@ static enum status run_child(const struct campaign_options *options,
     job->flight = job->level == AUDIT_OFF ? NULL : flight;
     TRY(child_run_again(setup, job, &step, &outcome, err));
     take_lines(report, outcome.transfers);
+    report->planting.told = report->planting.told || outcome.planted.told;
+    report->planting.fired = report->planting.fired || outcome.planted.planted;
     child_ending_words(&outcome, ending);
     const char *error = outcome.failed[0] ? outcome.failed : outcome.error;
     if (!outcome.ended || outcome.failed[0] || outcome.errors) {
@@ -111,7 +113,7 @@ static enum status run_combination(const struct campaign_options *options,
     job.iterations = timed ? 3 : 6;
     job.pageable = pageable;
     job.d2h_mode = mode;
-    job.inject = options->inject;
+    job.inject = report->planting.fault;
     return run_child(options, setup, &job, report, err);
 }
 
@@ -148,6 +150,7 @@ enum status transfers_run(const struct campaign_options *options, const struct c
     static const enum device_d2h_mode modes[] = { DEVICE_D2H_TICKET, DEVICE_D2H_SYNC,
                                                   DEVICE_D2H_EVENT };
     size_t mode_count = quick ? 2 : COUNT_OF(modes);
+    report->planting.fault = quick ? NULL : options->inject; /* an audit plants in its rows */
     report->runs_total = 2 * mode_count * (quick ? 1 : 2) + (quick ? 0 : 3);
     for (int pageable = 0; pageable < 2; pageable++) {
         for (size_t m = 0; m < mode_count; m++) {

@@ -19,8 +19,9 @@ struct transfers_report {
     size_t analyzer_count;
     uint64_t copies, mismatches;    /* of all paths */
     uint64_t runs_done, runs_total; /* for the watcher */
-    bool failed;                    /* a child died or failed */
-    char error[512];                /* its first error; "" */
+    struct report_planting planting;
+    bool failed;     /* a child died or failed */
+    char error[512]; /* its first error; "" */
 };
 
 /* quick: two ways to order copies instead of three, no timing and no weights: what every audit

@@ -186,6 +186,11 @@ static enum status fill_options(const struct cli_invocation *invocation, struct 
         return error_set(err, STATUS_USAGE,
                          "expected one of --self-test, --transfers and --compare, found several; "
                          "run one after the other");
+    if (settings->self_test && settings->inject)
+        return error_set(err, STATUS_USAGE,
+                         "--self-test: expected no --inject, found '%s': it plants faults of its "
+                         "own (--faults names them)",
+                         settings->inject);
     if (settings->faults && !settings->self_test)
         return error_set(err, STATUS_USAGE, "--faults: expected --self-test with it, found none");
     if (settings->hang_limit == 0 || settings->repeats == 0 || settings->copies == 0)
@@ -300,7 +305,7 @@ static enum cli_exit run_check(const struct cli_invocation *invocation, struct w
         status = campaign_self_test(campaign, settings->json, &text, &passed, &err);
     else if (settings->transfers)
         status = campaign_transfers(campaign, settings->copies, settings->json, &text, &passed,
-                                    &err);
+                                    &decided, &err);
     else
         status = campaign_compare(campaign, settings->json, &text, &passed, &decided, &err);
     cli_progress_end(&watch->progress);

@@ -96,13 +96,20 @@ static enum status check_values(struct infer_run *run, struct error *err)
 /* Memory for the whole context of a modern model would be tens of gigabytes. */
 #define CONTEXT_DEFAULT 4096u
 
+/* Tokens of a batch; 0: the engine chooses. */
+static uint32_t batch_limit(const struct infer_settings *settings)
+{
+    uint32_t batch = settings->batch, micro_batch = settings->micro_batch;
+    return micro_batch && (!batch || micro_batch < batch) ? micro_batch : batch;
+}
+
 static enum status choose_engine_options(const struct infer_run *run,
                                          struct engine_options *options, struct error *err)
 {
     const struct infer_settings *settings = run->settings;
     uint32_t trained = run->report.config.context_length;
     *options = (struct engine_options){ .context = settings->context,
-                                        .batch_limit = settings->batch };
+                                        .batch_limit = batch_limit(settings) };
     TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type,
                        &options->kv_dtype, err));
     if (!options->context)
@@ -111,9 +118,6 @@ static enum status choose_engine_options(const struct infer_run *run,
         cli_warn(run->invocation,
                  "--ctx-size %u: the model was made for %u tokens; quality drops beyond that",
                  options->context, trained);
-    if (settings->micro_batch &&
-        (!options->batch_limit || settings->micro_batch < options->batch_limit))
-        options->batch_limit = settings->micro_batch;
     options->sequence_limit = settings->parallel < run->count ? settings->parallel
                                                               : (uint32_t)run->count;
     return STATUS_OK;
@@ -148,11 +152,13 @@ static enum status check_inject(const struct infer_run *run, struct inject_spec 
                                 struct error *err)
 {
     const struct infer_settings *settings = run->settings;
-    uint64_t tokens = 0, written = settings->max_tokens >= 0 ? (uint64_t)settings->max_tokens : 0;
+    uint64_t steps = 0, written = settings->max_tokens >= 0 ? (uint64_t)settings->max_tokens : 0;
+    uint64_t batch = batch_limit(settings) ? batch_limit(settings) : engine_batch_default(false);
+    /* Each prompt is read in one batch or more, the last of which gives the first token; each
+     * other token takes a step. */
     for (size_t i = 0; i < run->count; i++)
-        tokens += infer_prompt_ids(run, i)->count;
-    /* Each prompt is read in one batch or more, and written one token at a time. */
-    struct campaign_extent extent = { .step_limit = written ? tokens + written * run->count : 0 };
+        steps += (infer_prompt_ids(run, i)->count + batch - 1) / batch + written - 1;
+    struct campaign_extent extent = { .step_limit = written ? steps : 0 };
     TRY(campaign_check_inject(settings->inject, run->file, &extent, err));
     return inject_parse(settings->inject, ret_spec, err);
 }

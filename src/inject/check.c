@@ -172,8 +172,9 @@ static enum status check_tensor(const struct inject_spec *spec, const struct inj
                                 struct error *err)
 {
     struct text list;
+    bool known = stage->label_count || stage->more_label_count || stage->is_weight;
     /* A double free names a buffer, of which there are more than can be known before. */
-    if (!spec->tensor[0] || spec->fault == INJECT_DOUBLE_FREE ||
+    if (!spec->tensor[0] || !known || spec->fault == INJECT_DOUBLE_FREE ||
         is_listed(stage->labels, stage->label_count, spec->tensor) ||
         is_listed(stage->more_labels, stage->more_label_count, spec->tensor) ||
         (stage->is_weight && stage->is_weight(stage->context, spec->tensor)))

@@ -37,6 +37,11 @@ static const char *number_words(double value, enum report_language language, cha
                : words;
 }
 
+bool report_compare_is_untested(const struct report_compare *compare)
+{
+    return compare->planting.fault && compare->planting.told && !compare->first && !compare->error;
+}
+
 bool report_compare_is_ambiguous(const struct report_compare_row *row)
 {
     return row->packed_by && row->packed_by[0];
@@ -71,6 +76,16 @@ static void add_conclusion(const struct report_compare *compare, enum report_lan
                            struct text *text)
 {
     const struct report_compare_row *first = compare->first;
+    if (!first && compare->error) {
+        text_addf(text,
+                  say(language,
+                      "The run ended early; %" PRIu64 " launches were compared with the host until "
+                      "then, all inside their tolerance.",
+                      "La ejecución terminó antes de tiempo; hasta entonces se compararon %" PRIu64
+                      " lanzamientos con el anfitrión, todos dentro de su tolerancia."),
+                  compare->launches);
+        return;
+    }
     if (!first) {
         text_addf(text,
                   say(language,
@@ -125,8 +140,10 @@ void report_compare_table(const struct report_compare *compare, enum report_lang
                                         WORD_ERROR_MAX,  WORD_TOLERANCE, WORD_OUTSIDE,
                                         WORD_ERROR_WHERE };
     struct table table;
-    if (compare->device)
+    if (compare->device) { /* not a part of an audit, which says it itself */
+        report_planting_add(&compare->planting, language, text);
         text_addf(text, "%s\n\n", compare->device);
+    }
     table_init(&table, COUNT_OF(titles));
     for (size_t i = 0; i < COUNT_OF(titles); i++)
         table_add(&table, words_get(language, titles[i]));
@@ -144,8 +161,10 @@ void report_compare_table(const struct report_compare *compare, enum report_lang
                   compare->not_compared);
     if (compare->error)
         text_addf(text, "%s\n", compare->error);
-    if (compare->unfired)
-        text_addf(text, "%s\n", words_get(language, WORD_HEADLINE_NEVER_FIRED));
+    if (report_compare_is_untested(compare))
+        text_addf(text, "%s\n",
+                  words_get(language, compare->planting.fired ? WORD_HEADLINE_FIRED_UNSEEN
+                                                              : WORD_HEADLINE_NEVER_FIRED));
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -178,7 +197,7 @@ json_t *json_compare(struct text *out, const struct report_compare *compare)
     if (!compare)
         return json_null();
     json_t *item = json_object(), *rows = json_array();
-    json_put(out, item, "inside", json_boolean(!compare->first));
+    json_put(out, item, "inside", json_boolean(!compare->first && !compare->error));
     json_put_count(out, item, "launches", compare->launches);
     json_put_count(out, item, "not_compared", compare->not_compared);
     json_put(out, item, "first", compare->first ? row_json(out, compare->first) : json_null());
@@ -186,7 +205,7 @@ json_t *json_compare(struct text *out, const struct report_compare *compare)
         json_add(out, rows, row_json(out, &compare->rows[i]));
     json_put(out, item, "ops", rows);
     json_put_text(out, item, "error", compare->error);
-    json_put(out, item, "unfired", json_boolean(compare->unfired));
+    json_put(out, item, "planted_fault", report_planting_json(&compare->planting, out));
     return item;
 }
 

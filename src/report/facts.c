@@ -57,24 +57,16 @@ void facts_ranked(const struct report_facts *facts, enum hypothesis ret[HYPOTHES
     }
 }
 
-enum facts_planted facts_planted(const struct report_facts *facts)
+struct report_planting facts_planting(const struct report_facts *facts)
 {
-    bool told = false;
+    struct report_planting planting = { .fault = facts->inject };
+    if (facts->compare && facts->inject)
+        planting = facts->compare->planting;
     for (size_t i = 0; i < facts->row_count; i++) {
-        if (facts->rows[i].planted)
-            return FACTS_PLANTED_FIRED;
-        told = told || facts->rows[i].unfired;
+        planting.fired = planting.fired || facts->rows[i].planted;
+        planting.told = planting.told || facts->rows[i].planted || facts->rows[i].unfired;
     }
-    return told ? FACTS_PLANTED_NEVER : FACTS_PLANTED_UNKNOWN;
-}
-
-enum word facts_planted_word(const struct report_facts *facts)
-{
-    static const enum word words[] = { [FACTS_PLANTED_FIRED] = WORD_PLANTED_FIRED,
-                                       [FACTS_PLANTED_NEVER] = WORD_PLANTED_NEVER,
-                                       [FACTS_PLANTED_UNKNOWN] = WORD_PLANTED_UNKNOWN };
-    _Static_assert(COUNT_OF(words) == FACTS_PLANTED_COUNT, "every state has words");
-    return words[facts_planted(facts)];
+    return planting;
 }
 
 enum facts_row_result facts_row_result(const struct report_row *row)

@@ -42,15 +42,9 @@ enum facts_row_result {
     FACTS_ROW_INCOMPLETE,   /* fewer iterations than planned, and no word why */
     FACTS_ROW_RESULT_COUNT
 };
-/* What became of the fault that was to be planted. */
-enum facts_planted {
-    FACTS_PLANTED_FIRED,   /* in a row at least */
-    FACTS_PLANTED_NEVER,   /* every row that could say so says that it was not */
-    FACTS_PLANTED_UNKNOWN, /* a row ended before it could say */
-    FACTS_PLANTED_COUNT
-};
-enum facts_planted facts_planted(const struct report_facts *facts);
-enum word facts_planted_word(const struct report_facts *facts);
+/* What became of the fault that was to be planted: it fired if it did in one row or in the
+ * comparison with the host. */
+struct report_planting facts_planting(const struct report_facts *facts);
 
 enum facts_row_result facts_row_result(const struct report_row *row);
 const char *facts_row_result_name(enum facts_row_result result); /* "passed" */

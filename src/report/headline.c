@@ -59,10 +59,10 @@ static const struct report_row *find_unrecorded(const struct report_facts *facts
 /* A planted fault that nothing shows comes first. */
 static enum word inconclusive_word(const struct report_facts *facts, uint64_t open_count)
 {
-    enum facts_planted planted = facts_planted(facts);
-    if (facts->inject && planted == FACTS_PLANTED_NEVER)
+    struct report_planting planting = facts_planting(facts);
+    if (planting.fault && planting.told && !planting.fired)
         return WORD_HEADLINE_NEVER_FIRED;
-    if (facts->inject && planted == FACTS_PLANTED_FIRED && open_count == 0)
+    if (planting.fault && planting.fired && open_count == 0)
         return WORD_HEADLINE_FIRED_UNSEEN;
     return WORD_HEADLINE_INCONCLUSIVE;
 }

@@ -111,6 +111,19 @@ struct report_compare_row {
     uint64_t row, column;    /* of the value */
     double device_value, host_value;
 };
+/* A fault that was to be planted on purpose. */
+struct report_planting {
+    const char *fault; /* as --inject has it; NULL: none */
+    bool told, fired;  /* a run said whether it fired; it did */
+};
+/* planting.c. The banner, a line: the fault, and whether it fired. Adds nothing without a fault. */
+void report_planting_add(const struct report_planting *planting, enum report_language language,
+                         struct text *text);
+const char *report_planting_words(const struct report_planting *planting,
+                                  enum report_language language);
+/* {"fault", "fired": null if no run said so}, or null. */
+struct json_t *report_planting_json(const struct report_planting *planting, struct text *out);
+
 struct report_compare {
     const char *device; /* NULL: said elsewhere */
     const struct report_compare_row *rows;
@@ -118,7 +131,7 @@ struct report_compare {
     const struct report_compare_row *first; /* the first launch that was outside; NULL: none */
     uint64_t launches, not_compared;
     const char *error; /* why the run ended early; NULL */
-    bool unfired;      /* a fault was to be planted, and no call fitted */
+    struct report_planting planting;
 };
 
 /* A mode of --ablate d2h. */
@@ -284,6 +297,8 @@ void report_self_test_json(const struct report_facts *facts, struct text *text);
 /* greta audit --compare host. */
 void report_compare_table(const struct report_compare *compare, enum report_language language,
                           struct text *text);
+/* A fault was to be planted, and nothing shows it: whether the comparison would is not known. */
+bool report_compare_is_untested(const struct report_compare *compare);
 /* Another op may be at fault: the one that packed its input. */
 bool report_compare_is_ambiguous(const struct report_compare_row *row);
 void report_compare_json(const struct report_compare *compare, struct text *text);

@@ -29,14 +29,15 @@ static enum doc_tone outcome_tone(enum audit_outcome outcome)
 /* A banner, so that a planted fault is not taken for a real one. */
 static void print_planted(struct doc *doc, const struct report_facts *facts)
 {
-    if (!facts->inject)
+    struct report_planting planting = facts_planting(facts);
+    if (!planting.fault)
         return;
     doc_banner_begin(doc);
     doc_badge(doc, doc_word(doc, WORD_PLANTED_FAULT), DOC_BAD);
     doc_text(doc, " ");
-    doc_code(doc, facts->inject);
+    doc_code(doc, planting.fault);
     doc_text(doc, ": ");
-    doc_words(doc, facts_planted_word(facts), NULL);
+    doc_text(doc, report_planting_words(&planting, doc->language));
     doc_text(doc, ".");
     doc_banner_end(doc);
 }

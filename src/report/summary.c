@@ -155,15 +155,8 @@ void report_summary_json(const struct report_facts *facts, struct text *text)
              facts->verdict.bound > 0 ? json_real(facts->verdict.bound) : json_null());
     json_put_count(text, root, "iterations", facts->verdict.iterations);
     json_put_text(text, root, "expected_fault", facts->expected_fault);
-    json_t *planted = facts->inject ? json_object() : json_null();
-    if (facts->inject) {
-        json_put_text(text, planted, "fault", facts->inject);
-        enum facts_planted state = facts_planted(facts);
-        json_put(text, planted, "fired",
-                 state == FACTS_PLANTED_UNKNOWN ? json_null()
-                                                : json_boolean(state == FACTS_PLANTED_FIRED));
-    }
-    json_put(text, root, "planted_fault", planted);
+    struct report_planting planting = facts_planting(facts);
+    json_put(text, root, "planted_fault", report_planting_json(&planting, text));
     json_put(text, root, "root_cause",
              named_json(text, facts, facts->verdict.root_analysis, facts->verdict.root_finding));
     json_put(text, root, "defect",

@@ -71,11 +71,9 @@ void report_verdict_table(const struct report_facts *facts, enum report_language
         add_row(&table, facts, ranked[i], language);
     table_print(&table, text);
     table_release(&table);
-    if (facts->inject) {
-        text_addf(text, "\n%s: ", words_get(language, WORD_PLANTED_FAULT));
-        text_add_printable(text, text_view_of(facts->inject), SIZE_MAX);
-        text_addf(text, " (%s)\n", words_get(language, facts_planted_word(facts)));
-    }
+    struct report_planting planting = facts_planting(facts);
+    text_add(text, planting.fault ? "\n" : "");
+    report_planting_add(&planting, language, text);
     text_addf(text, "\n%s: %s\n", words_get(language, WORD_OUTCOME),
               words_outcome(language, facts->verdict.outcome));
     add_headline(facts, language, text);

@@ -37,7 +37,20 @@ expect_summary "j['outcome'] == 'DEFECT_SEEN'"
 expect_exit 4 "${compare[@]}" --inject wrong-output@op=gather_rows,step=2 -- -n 3
 expect_stdout "Not decided: the planted fault never fired"
 expect_exit 4 "${compare[@]}" --json --inject wrong-output@op=add -- -n 1
-expect_json "j['unfired'] and j['inside']"
+expect_json "j['planted_fault'] == {'fault': 'wrong-output@op=add', 'fired': False} and j['inside']"
+# One that fired and that the comparison cannot show: it is said, and nothing is called good.
+expect_exit 4 "${compare[@]}" --inject flipped-bit -- -n 2
+expect_stdout "PLANTED FAULT: flipped-bit (it was planted on purpose, and it fired)"
+expect_stdout "no detector saw it"
+# What this run does not have is refused before it begins.
+expect_exit 2 "${compare[@]}" --inject wrong-output@op=rope,layer=99 -- -n 2
+expect_one_line_error "layer: found 99, expected 0 to 1"
+expect_exit 2 "${compare[@]}" --inject wrong-output@op=rope,step=2 -- -n 2
+expect_one_line_error "step: found 2, expected 0 to 1"
+# A device fault is a result, not a check that could not be made.
+expect_exit 1 "${compare[@]}" --inject wild-pointer@op=rope,layer=1 -- -n 2
+expect_stdout "The run ended early"
+expect_stdout "illegal memory access"
 
 # Heads of 64 and 128 values go through matrix units, which round to halves: that is no error.
 "$GRETA" synth --shape qwen2-0.5b --layers 1 --vocab 300 --ffn 256 --type q8_0 --out heads.gguf >/dev/null 2>&1
