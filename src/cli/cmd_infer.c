@@ -4,6 +4,7 @@
 #include "cli/infer_run.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -163,6 +164,19 @@ static void print_setup(const struct infer_run *run)
             chosen ? info->kind : run->opening.name, info->name);
 }
 
+/* There is a text, but it is not what the model makes of the prompt. An audit's findings, which
+ * follow, name the launch. */
+static enum status refuse_trapped(const struct infer_run *run, uint64_t trap_count,
+                                  struct error *err)
+{
+    bool audited = cli_audit_answer(run->audit) != CLI_AUDIT_NOT_ASKED;
+    return error_set(err, STATUS_REFUSED,
+                     "an index was past its bound and the access was skipped (%" PRIu64 " %s): the "
+                     "text is not to be trusted%s",
+                     trap_count, text_plural(trap_count, "time", "times"),
+                     audited ? "" : " (--audit log names the launch)");
+}
+
 static enum cli_exit run_once(const struct cli_invocation *invocation)
 {
     const struct infer_settings *settings = invocation->settings;
@@ -198,13 +212,10 @@ static enum cli_exit run_once(const struct cli_invocation *invocation)
     status = generate(&run, &summary, &err);
     summary.total_ns = clock_ns() - run.start_ns;
     summary.peak_bytes = device_peak_bytes(run.device);
-    /* There is a text, but it is not what the model makes of the prompt. */
-    if (!status && device_trap_count(run.device) > 0)
-        status = error_set(&err, STATUS_REFUSED,
-                           "%" PRIu64 " times an index was past its bound and the access was "
-                           "skipped: the text is not to be trusted (--audit log names the launch)",
-                           device_trap_count(run.device));
+    uint64_t trap_count = device_trap_count(run.device);
     infer_run_stop(&run);
+    if (!status && trap_count > 0)
+        status = refuse_trapped(&run, trap_count, &err);
     summary.audit = run.audit;
     const struct error *failure = status ? &err : NULL;
     infer_print_summary(&summary, failure);

@@ -43,10 +43,11 @@ expect_stderr "STATUS=FINDINGS"
 # Failed generation stays that, with what the audit says of it.
 expect_exit 1 "${run[@]}" --inject rope-position@layer=2 --json
 expect_ending FAILED error
+expect_last "'(--audit log names the launch)' in j['error']"
 expect_exit 1 "${run[@]}" --inject rope-position@layer=2 --json --audit log
 expect_ending FAILED error
 expect_last "j['audit']['findings'][0]['cause']['op'] == 'rope' and j['audit']['findings'][0]['cause']['layer'] == 2"
-expect_last "'past its bound' in j['error']"
+expect_last "'past its bound' in j['error'] and '--audit' not in j['error']"
 
 # ---- A recording is never overwritten ----------------------------------------------------------
 rm -f ./*.flight
