@@ -32,7 +32,8 @@ static enum status set_number(const char *key, const char *value, int32_t *ret, 
     long number = strtol(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end || errno || number > INT32_MAX)
         return error_set(err, STATUS_USAGE,
-                         "inject: %s: expected a whole number from 0, found '%s'", key, value);
+                         "inject: %s: expected a whole number from 0 to %d, found '%s'", key,
+                         INT32_MAX, value);
     *ret = (int32_t)number;
     return STATUS_OK;
 }
