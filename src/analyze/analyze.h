@@ -174,6 +174,7 @@ enum verdict_missing {
     VERDICT_MISSING_LEVEL,          /* the runs were below the level it needs */
     VERDICT_MISSING_SELF_TEST,      /* none for this binary and device */
     VERDICT_MISSING_SELF_TEST_PASS, /* it failed */
+    VERDICT_MISSING_RECORDING,      /* no run of the workload was recorded */
     VERDICT_MISSING_RECORDS,        /* lost before they were analysed, or damaged */
     VERDICT_MISSING_EXERCISE,       /* the path was not taken */
     VERDICT_MISSING_EQUAL_RUNS,     /* no two equal iterations to compare */
@@ -214,6 +215,7 @@ struct verdict_input {
     uint64_t unfired_count;  /* runs in which a fault was to be planted, and never was */
     uint64_t fired_count;    /* runs in which a planted fault fired */
     uint64_t failure_count;  /* runs that failed by themselves, with no finding */
+    bool none_recorded;      /* no run of the workload was; analyses are of copies alone */
     bool fault_expected;     /* --expect-fault was given */
     bool fault_occurred;     /* and seen */
 };

@@ -80,6 +80,8 @@ static enum verdict_missing find_missing(const struct verdict_input *input,
                                          enum hypothesis hypothesis,
                                          const struct hypothesis_verdict *verdict)
 {
+    if (input->none_recorded)
+        return VERDICT_MISSING_RECORDING;
     const struct hypothesis_info *info = hypothesis_info(hypothesis);
     bool level = false, below = false, ran = false, whole = true;
     for (size_t i = 0; i < input->analysis_count; i++) {

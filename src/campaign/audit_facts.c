@@ -12,7 +12,7 @@ struct analyses {
     struct analysis narrowed;                         /* what it found, and no more */
     struct analysis transfers[TRANSFERS_CHILD_LIMIT]; /* with what they vouch for, and no more */
     struct analysis search;                           /* with what it found, and no more */
-    struct analysis unrecorded; /* stands for rows of which nothing is known */
+    struct analysis unrecorded; /* stands for rows whose recording is not there */
 };
 
 static const char *or_null(const char *text)
@@ -46,16 +46,17 @@ static struct analysis only_copies(const struct analysis *analysis)
 }
 
 /* A row that was to be recorded and was not: a verdict must not be made of the others alone. */
-static bool has_unrecorded(const struct audit *audit)
+static bool has_unrecorded(const struct audit *audit, bool *ret_any_recorded)
 {
-    bool any = false;
+    bool unrecorded = false;
+    *ret_any_recorded = false;
     for (size_t i = 0; i < audit->matrix.count; i++) {
         const struct audit_row *row = &audit->rows[i];
-        if (row->finished && row->settings.mode != REPORT_BARE && !row->analyzer)
-            return true;
-        any = any || row->analyzer;
+        *ret_any_recorded = *ret_any_recorded || row->analyzer;
+        unrecorded = unrecorded ||
+                     (row->finished && row->settings.mode != REPORT_BARE && !row->analyzer);
     }
-    return !any;
+    return unrecorded;
 }
 
 static void collect(const struct audit *audit, struct analyses *analyses)
@@ -132,7 +133,8 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
     const struct analysis *list[COUNT_OF(analyses->list) + 1];
     size_t count = analyses->count;
     memcpy(list, analyses->list, count * sizeof(*list));
-    if (has_unrecorded(audit))
+    bool any_recorded, unrecorded = has_unrecorded(audit, &any_recorded);
+    if (unrecorded)
         list[count++] = &analyses->unrecorded; /* at the end: indices stay those of the facts */
     struct verdict_input input = { .analyses = list,
                                    .analysis_count = count,
@@ -141,6 +143,7 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
                                    .iteration_count = count_equal(audit),
                                    .total_count = count_all(audit, false),
                                    .recorded_count = count_all(audit, true),
+                                   .none_recorded = !unrecorded && !any_recorded,
                                    .fault_expected = audit->options.expect_fault != NULL };
     memcpy(input.self_test, audit->self_test, sizeof(input.self_test));
     /* greta's own device gives every buffer back when it is closed. */

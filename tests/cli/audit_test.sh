@@ -59,6 +59,10 @@ grep -q "20 recorded iterations; a fault in more than 15 % of runs would have be
 expect_exit 4 "${audit[@]}" --matrix A:bare:18,B:audit:2 -- -n 2
 expect_stdout "Nothing seen in 2 recorded iterations; at least 20 are needed to call it clean"
 expect_summary "j['outcome'] == 'NOT_SEEN' and j['iterations'] == 2"
+expect_exit 4 "${audit[@]}" --matrix A:bare:1
+expect_stdout "Looked at 1040 of 1040 transfers. What is missing: no row was recorded"
+expect_summary "{h['missing'] for h in j['hypotheses'] if h['slug'] != 'leak'} == {'recording'}"
+grep -q "Repeat with a row of mode \`audit\` or" "$(newest)/report.en.md" || fail "expected what to do"
 grep -q "A. Person" "$clean/report.en.md" || fail "expected the author in the report"
 for row in A B C; do
     [ -s "$clean/run/$row.log" ] || fail "expected run/$row.log"

@@ -27,6 +27,7 @@ enum lack {
     LACK_LEVEL,
     LACK_SELF_TEST,
     LACK_SELF_TEST_PASS,
+    LACK_RECORDING,
     LACK_LOST,
     LACK_DROPPED,
     LACK_DAMAGED,
@@ -44,6 +45,7 @@ static const enum verdict_missing lack_means[] = {
     [LACK_LEVEL] = VERDICT_MISSING_LEVEL,
     [LACK_SELF_TEST] = VERDICT_MISSING_SELF_TEST,
     [LACK_SELF_TEST_PASS] = VERDICT_MISSING_SELF_TEST_PASS,
+    [LACK_RECORDING] = VERDICT_MISSING_RECORDING,
     [LACK_LOST] = VERDICT_MISSING_RECORDS,
     [LACK_DROPPED] = VERDICT_MISSING_RECORDS,
     [LACK_DAMAGED] = VERDICT_MISSING_RECORDS,
@@ -76,6 +78,9 @@ static bool take_away(struct audit *audit, enum hypothesis hypothesis, enum lack
         return true;
     case LACK_SELF_TEST_PASS:
         audit->input.self_test[hypothesis] = SELF_TEST_FAILED;
+        return true;
+    case LACK_RECORDING:
+        audit->input.none_recorded = true;
         return true;
     case LACK_LOST:
         analysis->lost_count = 1;

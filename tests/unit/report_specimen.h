@@ -174,6 +174,7 @@ static inline void specimen_verdict(struct report_specimen *s)
                                             HYPOTHESIS_USE_AFTER_FREE,
                                             HYPOTHESIS_MISSING_SYNC,
                                             HYPOTHESIS_BAD_POINTER,
+                                            HYPOTHESIS_CONTRACT_BREACH,
                                             HYPOTHESIS_OVERLAPPING_COPIES,
                                             HYPOTHESIS_STALE_GRAPH,
                                             HYPOTHESIS_RUNTIME_DEFECT,
