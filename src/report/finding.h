@@ -43,7 +43,8 @@ const char *report_missing_words(enum verdict_missing missing, enum report_langu
 struct report_hypothesis_words {
     const char *title[REPORT_LANGUAGE_COUNT];    /* "Missing synchronisation" */
     const char *detector[REPORT_LANGUAGE_COUNT]; /* how it is found, one sentence */
-    const char *unit[REPORT_LANGUAGE_COUNT];     /* what `checked` counts: "ordered accesses" */
+    const char *unit[REPORT_LANGUAGE_COUNT];     /* one of what `checked` counts: "access" */
+    const char *units[REPORT_LANGUAGE_COUNT];    /* several: "accesses" */
     const char *advice[REPORT_LANGUAGE_COUNT];   /* what to do when it is confirmed */
 };
 const struct report_hypothesis_words *report_hypothesis_words(enum hypothesis hypothesis);

@@ -198,6 +198,9 @@ void section_evidence(struct doc *doc, const struct report_facts *facts)
                                                  { WORD_VALUE, false, false } };
     const struct report_identity *identity = &facts->identity;
     char bytes[TEXT_BYTES_CAPACITY], seed[24];
+    struct text device;
+    text_init(&device);
+    sections_device(identity, doc->language, &device);
     snprintf(seed, sizeof(seed), "%" PRIu64, identity->seed);
     doc_heading(doc, 2, "evidence", WORD_SECTION_EVIDENCE);
     doc_sentence(doc, WORD_EVIDENCE_READING, NULL);
@@ -209,12 +212,14 @@ void section_evidence(struct doc *doc, const struct report_facts *facts)
     evidence_row(doc, WORD_MODEL_FILE, identity->model_path);
     evidence_row(doc, WORD_MODEL_HASH, identity->model_sha256);
     evidence_row(doc, WORD_DEVICE_KIND, identity->device_kind);
-    evidence_row(doc, WORD_DEVICE, identity->device_name);
+    evidence_row(doc, WORD_DEVICE, text_get(&device));
     evidence_row(doc, WORD_DRIVER, identity->device_driver);
     evidence_row(doc, WORD_DEVICE_MEMORY, text_bytes(identity->device_memory_bytes, bytes));
     evidence_row(doc, WORD_COMMAND, identity->command);
     evidence_row(doc, WORD_SEED, seed);
     evidence_row(doc, WORD_LOCKED, doc_word(doc, identity->locked ? WORD_YES : WORD_NO));
     doc_table_end(doc);
+    doc->out->failed = doc->out->failed || device.failed;
+    text_release(&device);
     print_environment(doc, identity);
 }

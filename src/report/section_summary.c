@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Nothing where it is not known. */
 static void add_fact(struct doc *doc, enum word label, const char *value, bool code)
@@ -17,6 +19,26 @@ static void add_fact(struct doc *doc, enum word label, const char *value, bool c
     else
         doc_text(doc, value);
     doc_fact_end(doc, label);
+}
+
+void sections_device(const struct report_identity *identity, enum report_language language,
+                     struct text *text)
+{
+    const char *name = identity->device_name ? identity->device_name : "";
+    const char *kind = identity->device_kind ? identity->device_kind : "";
+    const char *comma = strrchr(name, ',');
+    char *end, processor[128], threads[24];
+    if (strcmp(kind, "foreign") == 0) {
+        text_add(text, words_get(language, WORD_DEVICE_FOREIGN));
+        return;
+    }
+    uint64_t count = strcmp(kind, "host") == 0 && comma ? strtoull(comma + 1, &end, 10) : 0;
+    if (count == 0 || strncmp(end, " thread", strlen(" thread")) != 0) {
+        text_add(text, name);
+        return;
+    }
+    snprintf(processor, sizeof(processor), "%.*s", (int)(comma - name), name);
+    words_add(text, language, WORD_DEVICE_THREADS, processor, words_number(count, threads), NULL);
 }
 
 static enum doc_tone outcome_tone(enum audit_outcome outcome)
@@ -45,9 +67,11 @@ static void print_planted(struct doc *doc, const struct report_facts *facts)
 void section_head(struct doc *doc, const struct report_facts *facts)
 {
     const struct report_identity *identity = &facts->identity;
-    struct text headline;
+    struct text headline, device;
     text_init(&headline);
+    text_init(&device);
     report_headline(facts, doc->language, &headline);
+    sections_device(identity, doc->language, &device);
     doc->methods->heading(doc, 1, "top", text_get(&headline));
     doc->out->failed = doc->out->failed || headline.failed;
     text_release(&headline);
@@ -64,9 +88,11 @@ void section_head(struct doc *doc, const struct report_facts *facts)
     add_fact(doc, WORD_AUTHOR, identity->author, false);
     add_fact(doc, WORD_MODEL, identity->model_name ? identity->model_name : identity->model_path,
              false);
-    add_fact(doc, WORD_DEVICE, identity->device_name, false);
+    add_fact(doc, WORD_DEVICE, text_get(&device), false);
     add_fact(doc, WORD_COMMAND, identity->command, true);
     doc_facts_end(doc);
+    doc->out->failed = doc->out->failed || device.failed;
+    text_release(&device);
 }
 
 /* ---- Summary -------------------------------------------------------------------------------- */

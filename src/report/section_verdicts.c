@@ -27,8 +27,9 @@ void sections_evidence(const struct report_facts *facts, enum hypothesis hypothe
     snprintf(checked, sizeof(checked), "%" PRIu64, one->checked);
     snprintf(total, sizeof(total), "%" PRIu64, one->total);
     sections_bound(one->bound, bound);
-    const char *arguments[] = { checked, total, report_hypothesis_words(hypothesis)->unit[language],
-                                bound, trials };
+    const struct report_hypothesis_words *words = report_hypothesis_words(hypothesis);
+    const char *unit = one->total == 1 ? words->unit[language] : words->units[language];
+    const char *arguments[] = { checked, total, unit, bound, trials };
     if (one->verdict == VERDICT_EXCLUDED) {
         const char *by = one->excluded_by ? one->excluded_by : "-";
         if (strcmp(by, "device-close") == 0)

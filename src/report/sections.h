@@ -8,6 +8,9 @@
 
 /* section_summary.c */
 void section_head(struct doc *doc, const struct report_facts *facts);
+/* The device's name, in which the host counts its threads in English; adds to text. */
+void sections_device(const struct report_identity *identity, enum report_language language,
+                     struct text *text);
 void section_summary(struct doc *doc, const struct report_facts *facts);
 
 /* section_stage.c */

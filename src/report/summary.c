@@ -22,7 +22,7 @@ static json_t *hypothesis_json(struct text *out, const struct report_facts *fact
     json_put_flag(out, item, "exact", info->exact);
     json_put_count(out, item, "checked", one->checked);
     json_put_count(out, item, "total", one->total);
-    json_put_text(out, item, "unit", words->unit[REPORT_ENGLISH]);
+    json_put_text(out, item, "unit", words->units[REPORT_ENGLISH]);
     json_put_count(out, item, "trials", one->trials);
     json_put(out, item, "bound", one->bound > 0 ? json_real(one->bound) : json_null());
     json_put_text(out, item, "level", audit_level_name(info->level));

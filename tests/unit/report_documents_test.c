@@ -204,6 +204,7 @@ static void remove_quotes(struct report_specimen *specimen)
     }
     specimen->facts.identity.command = "xyz";
     specimen->facts.identity.model_name = "xyz";
+    specimen->facts.identity.device_name = "xyz, 2 threads";
     specimen->planted[1].note = "xyz";
     specimen->interventions[1].changed = "guards";
     event_set_text(specimen->findings[2].cause.op, EVENT_OP_BYTES, "xyz");
@@ -242,6 +243,7 @@ static void check_spanish(const char *text)
         check_absent(text, info->title[REPORT_ENGLISH], info->title[REPORT_SPANISH]);
         check_absent(text, info->detector[REPORT_ENGLISH], info->detector[REPORT_SPANISH]);
         check_absent(text, info->unit[REPORT_ENGLISH], info->unit[REPORT_SPANISH]);
+        check_absent(text, info->units[REPORT_ENGLISH], info->units[REPORT_SPANISH]);
         check_absent(text, info->advice[REPORT_ENGLISH], info->advice[REPORT_SPANISH]);
     }
     for (int i = 1; i < VERDICT_MISSING_COUNT; i++)

@@ -190,7 +190,7 @@ static void words_are_complete(void **state)
         const struct report_hypothesis_words *words = report_hypothesis_words((enum hypothesis)i);
         for (unsigned j = 0; j < REPORT_LANGUAGE_COUNT; j++) {
             assert_true(words->title[j][0] && words->detector[j][0]);
-            assert_true(words->unit[j][0] && words->advice[j][0]);
+            assert_true(words->unit[j][0] && words->units[j][0] && words->advice[j][0]);
         }
         assert_string_not_equal(words->title[0], words->title[1]);
         struct finding finding = { .hypothesis = (enum hypothesis)i,

@@ -3,6 +3,7 @@
 #include "device/host/host.h"
 
 #include "base/parallel.h"
+#include "base/text.h"
 #include "device/host/host_impl.h"
 
 #include <stdio.h>
@@ -138,7 +139,8 @@ static void fill_info(struct device_info *info, uint32_t thread_count, bool guar
     char processor[96];
     read_processor_name(processor, sizeof(processor));
     snprintf(info->kind, sizeof(info->kind), "host");
-    snprintf(info->name, sizeof(info->name), "%s, %u threads", processor, thread_count);
+    snprintf(info->name, sizeof(info->name), "%s, %u %s", processor, thread_count,
+             text_plural(thread_count, "thread", "threads"));
     if (uname(&system) == 0)
         snprintf(info->driver, sizeof(info->driver), "%.20s %.40s", system.sysname, system.release);
     info->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);

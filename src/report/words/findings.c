@@ -54,11 +54,12 @@ const char *report_missing_words(enum verdict_missing missing, enum report_langu
     return missing_words[missing][language];
 }
 
-#define HYPOTHESIS(name, title_en, title_es, unit_en, unit_es, detector_en, detector_es,           \
-                   advice_en, advice_es)                                                           \
+#define HYPOTHESIS(name, title_en, title_es, unit_en, units_en, unit_es, units_es, detector_en,    \
+                   detector_es, advice_en, advice_es)                                              \
     [HYPOTHESIS_##name] = { .title = { title_en, title_es },                                       \
                             .detector = { detector_en, detector_es },                              \
                             .unit = { unit_en, unit_es },                                          \
+                            .units = { units_en, units_es },                                       \
                             .advice = { advice_en, advice_es } },
 static const struct report_hypothesis_words hypotheses[] = {
 #include "report/words/hypotheses.def"
