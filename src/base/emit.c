@@ -99,7 +99,7 @@ void emit_list_end(struct emit *emit)
 /* Longer strings are cut in text: a chat template would fill the screen. */
 #define TEXT_VALUE_LIMIT 160
 
-void emit_view(struct emit *emit, const char *key, struct text_view value)
+static void add_shown(struct emit *emit, const char *key, struct text_view value, size_t limit)
 {
     json_t *whole = emit->format == EMIT_JSON ? json_stringn(value.bytes, value.length) : NULL;
     if (whole) {
@@ -108,19 +108,20 @@ void emit_view(struct emit *emit, const char *key, struct text_view value)
     }
     struct text shown;
     text_init(&shown);
-    text_add_printable(&shown, value, emit->format == EMIT_JSON ? SIZE_MAX : TEXT_VALUE_LIMIT);
+    text_add_printable(&shown, value, limit);
     emit->failed = emit->failed || shown.failed;
     add(emit, key, json_string(text_get(&shown)));
     text_release(&shown);
 }
 
+void emit_view(struct emit *emit, const char *key, struct text_view value)
+{
+    add_shown(emit, key, value, emit->format == EMIT_JSON ? SIZE_MAX : TEXT_VALUE_LIMIT);
+}
+
 void emit_text(struct emit *emit, const char *key, const char *value)
 {
-    json_t *text = json_string(value);
-    if (text)
-        add(emit, key, text);
-    else
-        emit_view(emit, key, text_view_of(value));
+    add_shown(emit, key, text_view_of(value), SIZE_MAX);
 }
 
 void emit_textf(struct emit *emit, const char *key, const char *format, ...)

@@ -28,7 +28,8 @@ void emit_object_end(struct emit *emit);
 void emit_list_begin(struct emit *emit, const char *key);
 void emit_list_end(struct emit *emit);
 
-/* Text from outside may hold any bytes; bytes that are not valid UTF-8 are shown escaped. */
+/* Text from outside may hold any bytes; in text they are shown as by text_add_printable, in JSON
+ * only those that are not valid UTF-8. emit_view cuts long text. */
 void emit_view(struct emit *emit, const char *key, struct text_view value);
 void emit_text(struct emit *emit, const char *key, const char *value);
 void emit_textf(struct emit *emit, const char *key, const char *format, ...) PRINTF_LIKE(3, 4);

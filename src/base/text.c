@@ -147,12 +147,31 @@ size_t text_utf8_length(const char *bytes, size_t available)
     return length;
 }
 
-/* C0 and C1 controls and DEL: a terminal would obey them. */
-static bool is_control(const char *bytes, size_t length)
+/* What a terminal or a browser obeys instead of showing it: text with it reads as other text. */
+static const struct {
+    uint32_t first, last;
+} obeyed[] = {
+    { 0x00, 0x1F },       /* C0 controls */
+    { 0x7F, 0x9F },       /* DEL and C1 controls */
+    { 0x061C, 0x061C },   /* Arabic letter mark */
+    { 0x200B, 0x200F },   /* zero width; marks of direction */
+    { 0x2028, 0x202E },   /* separators of lines; embeddings and overrides of direction */
+    { 0x2060, 0x206F },   /* word joiner, invisible operators, isolates of direction */
+    { 0xFEFF, 0xFEFF },   /* byte order mark */
+    { 0xE0000, 0xE007F }, /* tags */
+};
+
+/* bytes: a valid UTF-8 character of that length. */
+static bool is_obeyed(const char *bytes, size_t length)
 {
     const unsigned char *b = (const unsigned char *)bytes;
-    return (length == 1 && (b[0] < 0x20 || b[0] == 0x7F)) ||
-           (length == 2 && b[0] == 0xC2 && b[1] < 0xA0);
+    uint32_t character = length == 1 ? b[0] : b[0] & (0xFFu >> (length + 1));
+    for (size_t i = 1; i < length; i++)
+        character = character << 6 | (b[i] & 0x3Fu);
+    for (size_t i = 0; i < COUNT_OF(obeyed); i++)
+        if (character >= obeyed[i].first && character <= obeyed[i].last)
+            return true;
+    return false;
 }
 
 void text_add_printable(struct text *text, struct text_view view, size_t limit)
@@ -160,7 +179,7 @@ void text_add_printable(struct text *text, struct text_view view, size_t limit)
     size_t at = 0;
     while (at < view.length && at < limit) {
         size_t length = text_utf8_length(view.bytes + at, view.length - at);
-        if (length && !is_control(view.bytes + at, length)) {
+        if (length && !is_obeyed(view.bytes + at, length)) {
             text_add_bytes(text, view.bytes + at, length);
             at += length;
             continue;
@@ -179,7 +198,7 @@ const char *text_printable(struct text_view view, char *buffer, size_t buffer_by
     size_t at = 0;
     while (at < view.length) {
         size_t length = text_utf8_length(view.bytes + at, view.length - at);
-        bool plain = length && !is_control(view.bytes + at, length);
+        bool plain = length && !is_obeyed(view.bytes + at, length);
         size_t needed = plain ? length : 4;
         /* Always leave room for "..." and the end. */
         if (used + needed + 4 > buffer_bytes) {

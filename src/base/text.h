@@ -43,8 +43,9 @@ void text_add_fill(struct text *text, char byte, size_t count);
 /* "" if nothing was added. Borrowed until the next change. */
 const char *text_get(const struct text *text);
 
-/* Adds bytes from outside so that they are safe to show: valid UTF-8 stays; control characters and
- * invalid bytes become \xHH. After limit bytes of input it stops with "...". */
+/* Adds bytes from outside so that they are safe to show: valid UTF-8 stays; invalid bytes become
+ * \xHH, and so do characters that are obeyed rather than shown: controls, what has no width, what
+ * changes the direction of text. After limit bytes of input it stops with "...". */
 void text_add_printable(struct text *text, struct text_view view, size_t limit);
 
 /* The same into a fixed buffer, cut if necessary; returns buffer. For error messages. */

@@ -190,6 +190,13 @@ void cli_print_command_help(FILE *out, bool colour, const struct cli_command *co
 
 /* terminal.c */
 
+/* Room for the text of an error, made printable: a byte of it takes up to four. */
+#define CLI_SHOWN_BYTES (4 * ERROR_TEXT_BYTES)
+
+/* Prints a line to stderr. Here, in errors and in warnings, what a terminal would obey is shown
+ * escaped, whichever part of the text it comes in. */
+void cli_put_line(const char *line);
+
 /* Prints "greta inspect: text" to stderr and returns the exit code for the status. */
 enum cli_exit cli_fail(const struct cli_invocation *invocation, const struct error *err);
 void cli_warn(const struct cli_invocation *invocation, const char *format, ...) PRINTF_LIKE(2, 3);

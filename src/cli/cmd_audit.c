@@ -139,7 +139,7 @@ static void on_note(void *context, const char *line)
     struct watch *watch = context;
     cli_progress_end(&watch->progress);
     if (!watch->invocation->quiet)
-        fprintf(stderr, "%s\n", line);
+        cli_put_line(line);
 }
 
 /* ---- Options -------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* infer_report.c - the end of a run; see infer_report.h. */
 #include "cli/infer_report.h"
 
+#include "base/text.h"
 #include "cli/colour.h"
 
 #include <jansson.h>
@@ -172,11 +173,12 @@ static void print_status(const struct infer_summary *summary, enum infer_ending 
                          const struct error *err)
 {
     size_t count = cli_audit_finding_count(summary->audit);
-    char line[32];
+    char line[32], shown[CLI_SHOWN_BYTES];
     snprintf(line, sizeof(line), "STATUS=%s\n", endings[ending].status);
     cli_put_coloured(stderr, summary->invocation->colour_err, line);
     if (ending == INFER_FAILED)
-        fprintf(stderr, "Generation error: %s\n", err->text);
+        fprintf(stderr, "Generation error: %s\n",
+                text_printable(text_view_of(err->text), shown, sizeof(shown)));
     else if (ending == INFER_FINDINGS)
         fprintf(stderr, "Audit findings: the text was written, and the audit found %zu defect%s\n",
                 count, count == 1 ? "" : "s");

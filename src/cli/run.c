@@ -1,6 +1,7 @@
 /* run.c - from argv to a command's exit code. */
 #include "cli/cli.h"
 
+#include "base/text.h"
 #include "campaign/campaign.h"
 #include "cli/version.h"
 
@@ -111,14 +112,15 @@ done:
 
 static enum cli_exit unknown_command(const char *name)
 {
-    char list[256] = "", nearest[64];
+    char list[256] = "", nearest[64], shown[256];
     for (size_t i = 0; i < cli_command_count(); i++) {
         size_t used = strlen(list);
         snprintf(list + used, sizeof(list) - used, "%s ", cli_command_at(i)->name);
     }
     const char *hint = cli_nearest(name, list, nearest, sizeof(nearest));
-    fprintf(stderr, "greta: unknown command '%s'%s%s%s (see greta --help)\n", name,
-            hint ? "; did you mean " : "", hint ? hint : "", hint ? "?" : "");
+    fprintf(stderr, "greta: unknown command '%s'%s%s%s (see greta --help)\n",
+            text_printable(text_view_of(name), shown, sizeof(shown)), hint ? "; did you mean " : "",
+            hint ? hint : "", hint ? "?" : "");
     return CLI_EXIT_USAGE;
 }
 

@@ -51,11 +51,22 @@ void cli_finish_calls(void)
 
 /* ---- Errors and warnings -------------------------------------------------------------------- */
 
+void cli_put_line(const char *line)
+{
+    struct text shown;
+    text_init(&shown);
+    text_add_printable(&shown, text_view_of(line), SIZE_MAX);
+    fprintf(stderr, "%s\n", text_get(&shown));
+    text_release(&shown);
+}
+
 enum cli_exit cli_fail(const struct cli_invocation *invocation, const struct error *err)
 {
     bool colour = invocation->colour_err;
+    char shown[CLI_SHOWN_BYTES];
     fprintf(stderr, "%sgreta %s:%s %s\n", cli_colour_begin(colour, CLI_COLOUR_BAD),
-            invocation->command->name, cli_colour_end(colour), err->text);
+            invocation->command->name, cli_colour_end(colour),
+            text_printable(text_view_of(err->text), shown, sizeof(shown)));
     switch (err->status) {
     case STATUS_USAGE:
         return CLI_EXIT_USAGE;
@@ -71,13 +82,16 @@ enum cli_exit cli_fail(const struct cli_invocation *invocation, const struct err
 void cli_warn(const struct cli_invocation *invocation, const char *format, ...)
 {
     bool colour = invocation->colour_err;
+    struct text line;
+    va_list arguments;
+    text_init(&line);
+    va_start(arguments, format);
+    text_addf_va(&line, format, arguments);
+    va_end(arguments);
     fprintf(stderr, "greta %s: %swarning:%s ", invocation->command->name,
             cli_colour_begin(colour, CLI_COLOUR_UNSURE), cli_colour_end(colour));
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
+    cli_put_line(text_get(&line));
+    text_release(&line);
 }
 
 /* ---- Progress ------------------------------------------------------------------------------- */

@@ -133,7 +133,7 @@ plant()
     sed -i "s/$(basename "$third")/$1/" "$planted/summary.json"
 }
 plant 20200101-000000-0001
-sed -i 's/"device": "[^"]*"/"device": "\\u001b[31mred"/' "$planted/summary.json"
+sed -i 's/"device": "[^"]*"/"device": "\\u001b[31mred\\u202eder"/' "$planted/summary.json"
 plant 20200101-000000-0002
 echo '{' >"$planted/summary.json"
 plant 20200101-000000-0003
@@ -149,10 +149,12 @@ ln -s "$PWD/precious" artifacts/2020-01-02/20200102-000000-0001
 ln -s "$PWD/artifacts/2020-01-01" artifacts/2020-01-03
 ln -s "$PWD/precious" artifacts/2020-01-01/20200101-000000-0001/run/link
 expect_exit 0 "$GRETA" audit list
-expect_stdout '\x1B[31mred'
+expect_stdout '\x1B[31mred\xE2\x80\xAEder'
 expect_exit 0 "$GRETA" audit list --json
 expect_json "[a['state'] for a in j['audits']][:5] == ['finished'] + ['damaged'] * 3 + ['unfinished']"
 expect_json "len(j['audits']) == 8 and all(a['problem'] for a in j['audits'][1:4])"
+expect_exit 0 "$GRETA" audit show 20200101-000000-0001
+expect_stdout '\x1B[31mred\xE2\x80\xAEder'
 expect_exit 0 "$GRETA" audit show 20200101-000000-0003
 expect_stdout "it is a link"
 expect_exit 0 "$GRETA" audit show 20200101-000000-0005
@@ -160,6 +162,7 @@ expect_stdout "--resume"
 
 # ---- prune -------------------------------------------------------------------------------------
 expect_exit 0 "$GRETA" audit prune --older 365 --dry-run
+expect_stdout '\x1B[31mred\xE2\x80\xAEder'
 expect_stderr "would remove 1 audit, freeing"
 expect_stderr "1 unfinished audit stays"
 [ -d artifacts/2020-01-01/20200101-000000-0001 ] || fail "expected a dry run to remove nothing"

@@ -45,6 +45,15 @@ for command in $commands; do
     expect_no_stdout
 done
 
+# What the terminal would obey is shown escaped, in whichever option it comes.
+for option in "infer -p x --inject" "audit --inject" "audit --matrix" "audit --self-test --faults" "infer" "audit --compare"; do
+    # shellcheck disable=SC2086 # words on purpose
+    expect_exit 2 "$GRETA" $option $'--\e[31mx\u202e'
+    expect_one_line_error '--\x1B[31mx\xE2\x80\xAE'
+done
+expect_exit 2 "$GRETA" $'\e[31mx'
+expect_one_line_error "unknown command '\x1B[31mx'"
+
 # ---- Nowhere to write --------------------------------------------------------------------------
 if [ -e /dev/full ]; then
     for line in "--help" "--version" "help synth" "manual" "completion bash" "synth --help"; do

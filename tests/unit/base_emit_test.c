@@ -183,6 +183,7 @@ static void build_foreign(struct emit *emit)
     emit_view(emit, "escape", (struct text_view){ "\x1B[2J\n", 5 });
     emit_view(emit, "quote", (struct text_view){ "\"\\", 2 });
     emit_text(emit, "bad_text", "caf\xE9");
+    emit_textf(emit, "path", "%s/red", "\x1B[31m\xE2\x80\x8B");
 }
 
 static void test_foreign_bytes(void **state)
@@ -192,7 +193,8 @@ static void test_foreign_bytes(void **state)
                               "invalid   \\xFFz\n"
                               "escape    \\x1B[2J\\x0A\n"
                               "quote     \"\\\n"
-                              "bad text  caf\\xE9\n");
+                              "bad text  caf\\xE9\n"
+                              "path      \\x1B[31m\\xE2\\x80\\x8B/red\n");
     json_t *root = parse(build_foreign);
     json_t *nul = json_object_get(root, "nul");
     assert_int_equal(json_string_length(nul), 3);
@@ -201,6 +203,8 @@ static void test_foreign_bytes(void **state)
     assert_string_equal(json_string_value(json_object_get(root, "escape")), "\x1B[2J\n");
     assert_string_equal(json_string_value(json_object_get(root, "quote")), "\"\\");
     assert_string_equal(json_string_value(json_object_get(root, "bad_text")), "caf\\xE9");
+    assert_string_equal(json_string_value(json_object_get(root, "path")),
+                        "\x1B[31m\xE2\x80\x8B/red");
     json_decref(root);
 }
 
