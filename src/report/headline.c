@@ -47,6 +47,18 @@ static void add_ended(const struct report_row *row, bool is_defect, enum report_
     text_release(&ending);
 }
 
+/* Nothing of a traced program could be looked at. */
+static void add_unseen(const struct report_program *program, enum report_language language,
+                       struct text *text)
+{
+    struct text reason;
+    text_init(&reason);
+    program->add_reason(program->context, 0, language, &reason);
+    words_add(text, language, WORD_HEADLINE_UNSEEN, text_get(&reason), NULL);
+    text->failed = text->failed || reason.failed;
+    text_release(&reason);
+}
+
 /* The first row of which evidence could not be kept. */
 static const struct report_row *find_unrecorded(const struct report_facts *facts)
 {
@@ -118,6 +130,10 @@ void report_headline(const struct report_facts *facts, enum report_language lang
         const char *arguments[] = { unrecorded->label, unrecorded->missing };
         words_fill(text, words_get(language, WORD_HEADLINE_UNRECORDED), arguments,
                    COUNT_OF(arguments));
+        return;
+    }
+    if (facts->program && facts->program->looked_at == REPORT_LOOKED_AT_NOTHING) {
+        add_unseen(facts->program, language, text);
         return;
     }
     snprintf(done, sizeof(done), "%" PRIu64, facts->verdict.iterations);

@@ -26,6 +26,18 @@ const char *report_search_result_name(enum report_search_result result)
     return names[result];
 }
 
+const char *report_looked_at_name(enum report_looked_at looked_at)
+{
+    static const char *const names[] = {
+        [REPORT_LOOKED_AT_ALL] = "all",
+        [REPORT_LOOKED_AT_PART] = "part",
+        [REPORT_LOOKED_AT_NOTHING] = "nothing",
+    };
+    _Static_assert(COUNT_OF(names) == REPORT_LOOKED_AT_COUNT, "every answer has a name");
+    ASSERT((unsigned)looked_at < REPORT_LOOKED_AT_COUNT);
+    return names[looked_at];
+}
+
 const char *report_severity_name(enum report_severity severity)
 {
     static const char *const names[] = {

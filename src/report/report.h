@@ -9,6 +9,7 @@
 #include "analyze/analyze.h"
 #include "base/status.h"
 #include "report/finding.h"
+#include "report/program.h"
 
 /* Texts are borrowed and may be NULL where said; arrays are borrowed. */
 
@@ -233,6 +234,7 @@ struct report_facts {
     const struct report_timing *timings;
     size_t timing_count;
     struct report_callers callers;
+    const struct report_program *program; /* NULL: it was greta's own workload */
     bool partial; /* the audit was killed or interrupted: --resume finishes it */
     const char
         *flight_path; /* absolute or relative path of the file timeline.json is made of; NULL */

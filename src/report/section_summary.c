@@ -67,11 +67,14 @@ static void print_planted(struct doc *doc, const struct report_facts *facts)
 void section_head(struct doc *doc, const struct report_facts *facts)
 {
     const struct report_identity *identity = &facts->identity;
-    struct text headline, device;
+    struct text headline, device, ending;
     text_init(&headline);
     text_init(&device);
+    text_init(&ending);
     report_headline(facts, doc->language, &headline);
     sections_device(identity, doc->language, &device);
+    if (facts->program)
+        report_ending_words(facts->program->ending, doc->language, &ending);
     doc->methods->heading(doc, 1, "top", text_get(&headline));
     doc->out->failed = doc->out->failed || headline.failed;
     text_release(&headline);
@@ -90,9 +93,11 @@ void section_head(struct doc *doc, const struct report_facts *facts)
              false);
     add_fact(doc, WORD_DEVICE, text_get(&device), false);
     add_fact(doc, WORD_COMMAND, identity->command, true);
+    add_fact(doc, WORD_PROGRAM_END, text_get(&ending), false);
     doc_facts_end(doc);
-    doc->out->failed = doc->out->failed || device.failed;
+    doc->out->failed = doc->out->failed || device.failed || ending.failed;
     text_release(&device);
+    text_release(&ending);
 }
 
 /* ---- Summary -------------------------------------------------------------------------------- */

@@ -44,6 +44,57 @@ json_t *json_rows(struct text *out, const struct report_facts *facts)
     return list;
 }
 
+/* What `add` says in every language; NULL: it has nothing to say. */
+static json_t *program_words(struct text *out, const struct report_program *program, size_t index,
+                             bool (*add)(const struct report_program *program, size_t index,
+                                         enum report_language language, struct text *text))
+{
+    json_t *both = json_object();
+    bool any = true;
+    for (int i = 0; i < REPORT_LANGUAGE_COUNT; i++) {
+        struct text words;
+        text_init(&words);
+        any = add(program, index, (enum report_language)i, &words) && any;
+        json_put_text(out, both, json_language_name((enum report_language)i), text_get(&words));
+        out->failed = out->failed || words.failed;
+        text_release(&words);
+    }
+    if (any)
+        return both;
+    json_decref(both);
+    return NULL;
+}
+
+static bool add_ending(const struct report_program *program, size_t index,
+                       enum report_language language, struct text *text)
+{
+    (void)index;
+    report_ending_words(program->ending, language, text);
+    return true;
+}
+
+static bool add_reason(const struct report_program *program, size_t index,
+                       enum report_language language, struct text *text)
+{
+    return program->add_reason(program->context, index, language, text);
+}
+
+json_t *json_program(struct text *out, const struct report_program *program)
+{
+    if (!program)
+        return json_null();
+    json_t *item = json_object(), *reasons = json_array(), *reason;
+    json_put_text(out, item, "ending", run_ending_name(program->ending.kind));
+    json_put(out, item, "ending_text", program_words(out, program, 0, add_ending));
+    json_put_integer(out, item, "exit_code", program->exit_code);
+    json_put_integer(out, item, "signal", program->signal);
+    json_put_text(out, item, "looked_at", report_looked_at_name(program->looked_at));
+    for (size_t i = 0; (reason = program_words(out, program, i, add_reason)) != NULL; i++)
+        json_add(out, reasons, reason);
+    json_put(out, item, "reasons", reasons);
+    return item;
+}
+
 json_t *json_interventions(struct text *out, const struct report_facts *facts)
 {
     json_t *list = json_array();

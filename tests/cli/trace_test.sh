@@ -107,6 +107,33 @@ expect_exit 2 trace --error-exitcode 256 -- "$program"
 expect_exit 2 trace --inconclusive-exitcode 256 -- "$program"
 expect_stderr "--inconclusive-exitcode: expected 0 to 255, found 256"
 
+# The text's reason and the program's ending are in the JSON as well, on stderr and in the folder.
+# expect_program ENDING LOOKED_AT WORDS...: what the last trace with --json says of the program; the
+# words are in its reasons.
+expect_program()
+{
+    sed -n '/^{/,/^}/p' "$captured/err" >"$captured/out"
+    expect_json "(j['program']['ending'], j['program']['looked_at']) == ('$1', '$2')"
+    shift 2
+    for words in "$@"; do expect_json "any('$words' in r['en'] for r in j['program']['reasons'])"; done
+}
+# shellcheck disable=SC2016 # for the other shell
+expect_exit 137 trace --json -- bash -c 'kill -9 $$'
+expect_program killed nothing "no GPU call was seen"
+expect_json "j['program']['ending_text']['en'] == 'killed by signal 9 (SIGKILL)' and j['program']['signal'] == 9"
+expect_json "j['headline']['en'].startswith('Not decided: nothing was looked at: no GPU call was seen')"
+expect_json "j['headline']['es'].startswith('Sin decidir: no se miró nada: ')"
+# shellcheck disable=SC2016
+expect_exit 137 trace --artifacts kept -- bash -c 'kill -9 $$'
+cp kept/*/*/summary.json "$captured/out"
+expect_json "j['program']['signal'] == 9 and 'no GPU call' in j['program']['reasons'][0]['en']"
+rm -r kept
+FAKE_CUPTI_TAKEN=1 expect_exit 0 trace --json -- "$program" nothing
+expect_program exited nothing "CUPTI refused: another tool may be using it (CUPTI "
+expect_exit 7 trace --json -- "$program" nothing 7
+expect_program exited all
+expect_json "j['program']['exit_code'] == 7 and j['program']['reasons'] == []"
+
 # A gate that has looked at nothing does not pass, unless an option says which status to return.
 expect_exit 4 trace --error-exitcode 99 -- "$program" no-gpu
 expect_stderr "no GPU call was seen"

@@ -18,6 +18,25 @@ static inline void specimen_identity(struct report_identity *identity)
                                           .device_driver = "host 1" };
 }
 
+static inline bool specimen_reason(const void *context, size_t index,
+                                   enum report_language language, struct text *text)
+{
+    (void)context;
+    if (index > 0)
+        return false;
+    text_add(text, language == REPORT_SPANISH ? "falta CUPTI" : "there is no CUPTI");
+    return true;
+}
+
+/* One of which a part was looked at. */
+static inline struct report_program specimen_program(void)
+{
+    return (struct report_program){ .ending = { ENDING_KILLED, 15 },
+                                    .signal = 15,
+                                    .looked_at = REPORT_LOOKED_AT_PART,
+                                    .add_reason = specimen_reason };
+}
+
 /* Facts with everything. */
 static inline void specimen_init(struct report_specimen *s)
 {
@@ -48,6 +67,8 @@ static inline void specimen_init(struct report_specimen *s)
     s->facts.analysis_count = 2;
     s->facts.expected_fault = "an illegal memory access " HOSTILE_PIPE;
     s->facts.self_test_key = "5a5a5a host 1";
+    s->program = specimen_program();
+    s->facts.program = &s->program;
     s->facts.partial = true;
 }
 

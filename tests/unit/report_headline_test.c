@@ -117,6 +117,27 @@ static void test_row_that_ended(void **state)
     free(specimen);
 }
 
+/* A program of which nothing could be looked at: no hypothesis is at fault. */
+static void test_program_unseen(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = specimen_create(true);
+    struct report_program program = specimen_program();
+    program.looked_at = REPORT_LOOKED_AT_NOTHING;
+    specimen->facts.program = &program;
+    check_headline(&specimen->facts, "Not decided: nothing was looked at: there is no CUPTI",
+                   "Sin decidir: no se miró nada: falta CUPTI");
+    program.looked_at = REPORT_LOOKED_AT_PART;
+    check_headline(&specimen->facts, "Not decided: 16 hypotheses lack evidence",
+                   "Sin decidir: 16 hipótesis carecen de evidencia");
+    struct text text;
+    text_init(&text);
+    report_markdown(&specimen->facts, REPORT_SPANISH, &text);
+    check_contains("report", text_get(&text), "terminado por la señal 15 (SIGTERM)");
+    text_release(&text);
+    free(specimen);
+}
+
 /* An op that the host computes differently is named, whether or not a fault was planted. */
 static void test_op_unlike_the_host(void **state)
 {
@@ -306,6 +327,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_finding),
+        cmocka_unit_test(test_program_unseen),
         cmocka_unit_test(test_row_that_ended),
         cmocka_unit_test(test_op_unlike_the_host),
         cmocka_unit_test(test_is_the_first_line),

@@ -37,6 +37,15 @@ static void test_summary(void **state)
     assert_int_equal(json_array_size(rows), 4);
     assert_string_equal(json_text_at(json_array_get(rows, 2), "result"), "crashed");
     assert_string_equal(json_text_at(json_array_get(rows, 3), "result"), "interrupted");
+    json_t *program = json_object_get(root, "program");
+    assert_string_equal(json_text_at(program, "ending"), "killed");
+    assert_string_equal(json_text_at(program, "looked_at"), "part");
+    assert_string_equal(json_text_at(json_object_get(program, "ending_text"), "en"),
+                        "killed by signal 15 (SIGTERM)");
+    json_t *reasons = json_object_get(program, "reasons");
+    assert_int_equal(json_array_size(reasons), 1);
+    assert_string_equal(json_text_at(json_array_get(reasons, 0), "en"), "there is no CUPTI");
+    assert_string_equal(json_text_at(json_array_get(reasons, 0), "es"), "falta CUPTI");
     json_t *figures = json_object_get(root, "figures");
     assert_string_equal(json_text_at(json_array_get(figures, 0), "what"), "A latency_median_ms");
     json_decref(root);

@@ -30,6 +30,7 @@ struct report_specimen {
     struct report_earlier earlier[2];
     struct report_difference differences[4];
     struct report_timing timings[3];
+    struct report_program program;
     const char *environment[2];
 };
 

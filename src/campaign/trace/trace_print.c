@@ -150,7 +150,7 @@ static void add_overhead(const struct trace *trace, struct text *text)
 }
 
 /* What a library said of why it cannot record. */
-static void add_note(const struct trace *trace, struct text *text)
+static void add_note(const struct trace *trace, enum report_language language, struct text *text)
 {
     static const struct {
         const char *slug;
@@ -163,40 +163,61 @@ static void add_note(const struct trace *trace, struct text *text)
     };
     for (size_t i = 0; i < COUNT_OF(notes); i++)
         if (strcmp(trace->note, notes[i].slug) == 0)
-            text_add(text, word(trace, notes[i].words));
-    if (trace->note_detail[0]) {
-        text_add(text, " (");
-        text_add_printable(text, text_view_of(trace->note_detail), 400);
-        text_add(text, ")");
-    }
+            text_add(text, words_get(language, notes[i].words));
+    if (trace->note_detail[0])
+        text_addf(text, " (%s)", trace->note_detail);
 }
 
-static void add_blindness(const struct trace *trace, struct text *text)
+static void add_blindness(const struct trace *trace, enum report_language language,
+                          struct text *text)
 {
     static const enum word reasons[] = { [TRACE_BLIND_OTHER_USER] = WORD_TRACE_OTHER_USER,
                                          [TRACE_BLIND_NO_CALL] = WORD_TRACE_NO_CALL,
                                          [TRACE_BLIND_NO_MEMORY] = WORD_TRACE_NO_MEMORY };
-    if (trace->blind == TRACE_NOT_BLIND && !trace->note[0])
-        return;
-    text_add(text, word(trace,
-                        trace->blind == TRACE_NOT_BLIND ? WORD_TRACE_NOT_ALL : WORD_TRACE_NOTHING));
     if (trace->blind == TRACE_NOT_BLIND || trace->blind == TRACE_BLIND_NOTE)
-        add_note(trace, text);
+        add_note(trace, language, text);
     else
-        text_add(text, word(trace, reasons[trace->blind]));
-    text_add(text, "\n");
+        text_add(text, words_get(language, reasons[trace->blind]));
+}
+
+bool trace_add_reason(const void *context, size_t index, enum report_language language,
+                      struct text *text)
+{
+    const struct trace *trace = context;
+    size_t number = 0;
+    if ((trace->blind != TRACE_NOT_BLIND || trace->note[0]) && number++ == index) {
+        add_blindness(trace, language, text);
+        return true;
+    }
+    for (size_t i = 0; i < trace->process_count; i++) {
+        const struct trace_process *process = &trace->processes[i];
+        if (!process->missing[0] || number++ != index)
+            continue;
+        words_add(text, language, WORD_TRACE_NOT_ANALYSED, process->name, process->missing, NULL);
+        return true;
+    }
+    return false;
 }
 
 static void add_end(const struct trace *trace, struct text *text)
 {
+    enum report_language language = trace->options->language;
+    struct text reason;
     text_add(text, word(trace, WORD_TRACE_END));
-    report_ending_words(trace->ending, trace->options->language, text);
+    report_ending_words(trace->ending, language, text);
     text_add(text, "\n");
-    add_blindness(trace, text);
-    for (size_t i = 0; i < trace->process_count; i++)
-        if (trace->processes[i].missing[0])
-            words_add_line(text, trace->options->language, WORD_TRACE_NOT_ANALYSED,
-                           trace->processes[i].name, trace->processes[i].missing, NULL);
+    text_init(&reason);
+    for (size_t i = 0; trace_add_reason(trace, i, language, &reason); i++) {
+        bool part = trace->blind == TRACE_NOT_BLIND;
+        text_add(text, "  ");
+        if (i == 0)
+            text_add(text, word(trace, part ? WORD_TRACE_NOT_ALL : WORD_TRACE_NOTHING));
+        text_add_printable(text, text_view_of(text_get(&reason)), SIZE_MAX);
+        text_add(text, "\n");
+        text_clear(&reason);
+    }
+    text->failed = text->failed || reason.failed;
+    text_release(&reason);
 }
 
 void trace_print(struct trace *trace, const struct trace_listed *listed, enum audit_outcome outcome,

@@ -195,6 +195,23 @@ static enum status write_files(struct trace *trace, const struct trace_listed *l
     return report_write(facts, trace->folder, trace->options->language, err);
 }
 
+static struct report_program program_of(const struct trace *trace)
+{
+    struct text reason;
+    text_init(&reason);
+    bool part = trace_add_reason(trace, 0, REPORT_ENGLISH, &reason);
+    text_release(&reason);
+    return (struct report_program){ .ending = trace->ending,
+                                    .exit_code = trace->exit_code,
+                                    .signal = trace->signal,
+                                    .looked_at = trace->blind != TRACE_NOT_BLIND
+                                                     ? REPORT_LOOKED_AT_NOTHING
+                                                 : part ? REPORT_LOOKED_AT_PART
+                                                        : REPORT_LOOKED_AT_ALL,
+                                    .add_reason = trace_add_reason,
+                                    .context = trace };
+}
+
 enum status trace_report(struct trace *trace, struct trace_result *result, struct error *err)
 {
     struct trace_listed *listed = calloc(1, sizeof(*listed));
@@ -214,6 +231,8 @@ enum status trace_report(struct trace *trace, struct trace_result *result, struc
     facts.callers = (struct report_callers){ stack_of, kernel_of, &callers };
     collect(trace, listed);
     trace->blind = blindness_of(trace, listed);
+    const struct report_program program = program_of(trace);
+    facts.program = &program;
     facts.analyses = listed->list;
     facts.analysis_count = listed->count;
     trace_self_test(trace->run, facts.self_test);
