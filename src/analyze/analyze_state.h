@@ -1,5 +1,5 @@
 /* analyze_state.h - what the analysis knows at a point of the stream of events: of memory, of the
- * recent past, of graphs, and of what happened before what.
+ * recent past, and of what happened before what (of graphs: graphs.h).
  *
  * Everything here is bounded whatever the events say. What does not fit is counted, and the counts
  * keep a verdict from claiming more than was looked at. One thread at a time. */
@@ -7,6 +7,7 @@
 #define GRETA_ANALYZE_ANALYZE_STATE_H
 
 #include "analyze/analyze.h"
+#include "analyze/graphs.h"
 #include "analyze/idmap.h"
 #include "analyze/vclock.h"
 
@@ -139,48 +140,6 @@ struct history_entry *history_find(const struct history *history, uint64_t event
 uint64_t history_first(const struct history *history);
 uint64_t history_lower(const struct history *history, uint64_t event_id);
 struct history_entry *history_at(const struct history *history, uint64_t position);
-
-/* ---- Graphs --------------------------------------------------------------------------------- */
-
-#define GRAPH_LIMIT 256u
-#define GRAPH_RECORD_LIMIT 16384u /* launches of all templates together */
-
-struct graph {
-    uint64_t id;     /* of graph-begin */
-    uint64_t handle; /* its index for callers; 0 until it is known */
-    uint16_t device_index;
-    struct event *records;
-    size_t count, capacity;
-    bool ended; /* graph-end was seen */
-    bool gaps;  /* launches may be missing: there was no room for them, or events were lost */
-};
-
-struct graphs {
-    struct graph items[GRAPH_LIMIT];
-    uint32_t count;
-    size_t record_count;
-    uint64_t forgotten;
-    uint64_t last_ended; /* id of the graph recorded last */
-    uint64_t lost_until; /* id of the first event after events were lost; 0: none were */
-};
-
-struct graph *graphs_find(const struct graphs *graphs, uint64_t id);
-struct graph *graphs_find_handle(struct graphs *graphs, uint16_t device_index, uint64_t handle);
-/* Adds a launch to the template, which is made if need be. */
-void graphs_record(struct graphs *graphs, uint64_t graph_id, const struct event *event);
-/* Events before this id were lost: launches of graphs that were being recorded may be among them.
- */
-void graphs_lost(struct graphs *graphs, uint64_t until);
-/* Are there launches, and are all of them known? graph may be NULL. */
-static inline bool graph_is_whole(const struct graph *graph)
-{
-    return graph && graph->count && !graph->gaps;
-}
-/* A recorded call by its id, or NULL; *ret_node: from 1. */
-const struct event *graphs_find_record(const struct graphs *graphs, uint64_t event_id,
-                                       uint32_t *ret_node, uint64_t *ret_graph);
-void graphs_remove(struct graphs *graphs, uint16_t device_index, uint64_t handle);
-void graphs_release(struct graphs *graphs);
 
 /* ---- Order ---------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* graphs.c - templates of recorded graphs: what a replay does, launch by launch. */
-#include "analyze/analyze_impl.h"
+#include "analyze/graphs.h"
 
 #include "base/array.h"
 
