@@ -305,7 +305,7 @@ bool device_index_ok(const struct device_host_call *call, uint32_t operand, uint
 
 uint64_t device_trap_count(const struct device *device)
 {
-    return __atomic_load_n(&device->crumbs->trap_count, __ATOMIC_ACQUIRE);
+    return crumb_trap_total(device->crumbs);
 }
 
 void device_tell_traps(struct device *device)

@@ -151,4 +151,15 @@ static inline bool crumb_trap_get(const struct crumb_page *page, uint64_t place,
     return true;
 }
 
+/* Traps so far. The host counts them. A GPU that writes this page itself does not: of its traps
+ * those are counted that were kept. */
+static inline uint64_t crumb_trap_total(const struct crumb_page *page)
+{
+    uint64_t counted = __atomic_load_n(&page->trap_count, __ATOMIC_ACQUIRE), kept = 0;
+    struct crumb_trap trap;
+    while (crumb_trap_get(page, kept, &trap))
+        kept++;
+    return counted > kept ? counted : kept;
+}
+
 #endif

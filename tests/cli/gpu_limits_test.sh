@@ -50,6 +50,14 @@ expect_stderr "candidates: swiglu, tensor ffn_swiglu, layer 0, step 1"
 ! has_text bad-pointer "$captured/err" || fail "expected no finding about the launch after it"
 expect_nothing_left
 
+# An index past its bound is seen whether the GPU writes its traps into the recording or into memory of its own.
+for recorded in "" "--audit guard --flight trapped.flight"; do
+    expect_exit 1 "${run[@]}" --allow-nan --inject bad-index@op=gather_rows $recorded
+    expect_stderr "STATUS=FAILED"
+    expect_stderr "the text is not to be trusted"
+    expect_nothing_left
+done
+
 # A driver that cannot map memory into ranges: guards are canaries. They find a byte after a buffer and one before it,
 # and name the launch; a clean run has no finding.
 export FAKE_GPU_NO_RANGES=1
