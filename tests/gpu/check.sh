@@ -180,8 +180,8 @@ wanted self-test && {
     cp out "${OUT_FOLDER:-$work}/self-test.txt" 2>/dev/null
     grep -q '^clean runs:' out && missed="$(grep '^clean runs:' out); " || missed=""
     missed+=$(awk 'NR > 1 && ($3 == "no" || $4 == "no") { print $1 }' out | tr '\n' ' ')
-    [ $code -eq 0 ] && line self-test ok "$(grep '^Faults planted' out)" ||
-        line self-test FAILED "exit $code: $(grep '^Faults planted' out) missed: $missed $(last)"
+    [ $code -eq 0 ] && line self-test ok "$(grep -E ' planted, .* found' out)" ||
+        line self-test FAILED "exit $code: $(grep -E ' planted, .* found' out) missed: $missed $(last)"
 }
 wanted audit && {
     limited "$greta" audit -m "$stories" --device "$device" --matrix A:bare:5,B:audit:10,C:stress:10 --artifacts artifacts -- -n 16
