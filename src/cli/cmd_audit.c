@@ -1,8 +1,8 @@
 /* cmd_audit.c - greta audit: is the run sound, and if not, what is the cause? */
 #include "cli/audit_archive.h"
+#include "cli/audit_run.h"
 #include "cli/audit_workload.h"
 #include "cli/cli.h"
-#include "cli/colour.h"
 #include "cli/command_line.h"
 #include "cli/version.h"
 
@@ -115,36 +115,9 @@ static const struct cli_option options[] = {
     { "--json", NULL, CLI_FLAG, AT(json), "print JSON", NULL, false },
 };
 
-/* ---- Watching ------------------------------------------------------------------------------- */
-
-struct watch {
-    const struct cli_invocation *invocation;
-    struct cli_progress progress;
-    char stage[64];
-};
-
-static bool on_step(void *context, const char *stage, uint64_t done, uint64_t total)
-{
-    struct watch *watch = context;
-    if (strcmp(stage, watch->stage) != 0) {
-        cli_progress_end(&watch->progress);
-        snprintf(watch->stage, sizeof(watch->stage), "%s", stage);
-        cli_progress_begin(&watch->progress, watch->invocation, watch->stage, "");
-    }
-    return watch->progress.progress.step(watch->progress.progress.context, done, total);
-}
-
-static void on_note(void *context, const char *line)
-{
-    struct watch *watch = context;
-    cli_progress_end(&watch->progress);
-    if (!watch->invocation->quiet)
-        cli_put_line(line);
-}
-
 /* ---- Options -------------------------------------------------------------------------------- */
 
-static enum status fill_options(const struct cli_invocation *invocation, struct watch *watch,
+static enum status fill_options(const struct cli_invocation *invocation,
                                 struct audit_workload *workload, const struct text *command,
                                 struct campaign_options *ret, struct error *err)
 {
@@ -159,7 +132,6 @@ static enum status fill_options(const struct cli_invocation *invocation, struct 
         .version = GRETA_VERSION,
         .commit = GRETA_COMMIT[0] ? GRETA_COMMIT : NULL,
         .command = text_get(command),
-        .watcher = { on_step, on_note, watch },
         .device = settings->device,
         .inject = settings->inject,
         .seed = settings->seed,
@@ -238,97 +210,26 @@ static enum cli_exit run_archive(const struct cli_invocation *invocation)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static enum cli_exit exit_of(enum audit_outcome outcome)
+static enum audit_run_kind kind_of(const struct settings *settings)
 {
-    switch (outcome) {
-    case AUDIT_CLEAN:
-        return CLI_EXIT_OK;
-    case AUDIT_ROOT_CAUSE:
-    case AUDIT_DEFECT_SEEN:
-        return CLI_EXIT_FAILED;
-    default:
-        return CLI_EXIT_UNDECIDED;
-    }
-}
-
-/* Exit code of an audit that could not run: 1 would mean that the audited run is faulty. */
-static enum cli_exit fail(const struct cli_invocation *invocation, const struct error *err)
-{
-    enum cli_exit code = cli_fail(invocation, err);
-    return code == CLI_EXIT_FAILED ? CLI_EXIT_CANNOT : code;
-}
-
-static enum cli_exit run_whole(const struct cli_invocation *invocation, struct watch *watch,
-                               const struct campaign_options *campaign)
-{
-    const struct settings *settings = invocation->settings;
-    struct campaign_result result;
-    struct error err;
-    campaign_result_init(&result);
-    enum status status = campaign_audit(campaign, &result, &err);
-    cli_progress_end(&watch->progress);
-    enum cli_exit code;
-    if (status) {
-        code = fail(invocation, &err);
-        if (status == STATUS_INTERRUPTED && result.folder[0])
-            fprintf(stderr, "greta audit: what is known so far is in %s; finish it with --resume\n",
-                    result.folder);
-    } else {
-        if (settings->json)
-            fputs(text_get(&result.json), stdout);
-        else
-            cli_put_table(stdout, invocation->colour_out, text_get(&result.table));
-        fprintf(stderr, "%s/report.html\n", result.folder);
-        code = exit_of(result.outcome);
-    }
-    campaign_result_release(&result);
-    return code;
-}
-
-/* Without a matrix, --compare runs alone. */
-static bool is_compare_alone(const struct settings *settings)
-{
-    return settings->compare && settings->matrix == defaults.matrix;
-}
-
-/* The checks that print a table and pass or fail. */
-static enum cli_exit run_check(const struct cli_invocation *invocation, struct watch *watch,
-                               const struct campaign_options *campaign)
-{
-    const struct settings *settings = invocation->settings;
-    struct text text;
-    struct error err;
-    bool passed = false, decided = true;
-    text_init(&text);
-    enum status status;
     if (settings->self_test)
-        status = campaign_self_test(campaign, settings->json, &text, &passed, &err);
-    else if (settings->transfers)
-        status = campaign_transfers(campaign, settings->copies, settings->json, &text, &passed,
-                                    &decided, &err);
-    else
-        status = campaign_compare(campaign, settings->json, &text, &passed, &decided, &err);
-    cli_progress_end(&watch->progress);
-    if (!status && text.failed)
-        status = error_set(&err, STATUS_NO_MEMORY, "no memory for the table");
-    enum cli_exit code = status     ? fail(invocation, &err)
-                         : !decided ? CLI_EXIT_UNDECIDED
-                         : passed   ? CLI_EXIT_OK
-                                    : CLI_EXIT_FAILED;
-    if (!status && settings->json)
-        fputs(text_get(&text), stdout);
-    else if (!status)
-        cli_put_table(stdout, invocation->colour_out, text_get(&text));
-    text_release(&text);
-    return code;
+        return AUDIT_RUN_SELF_TEST;
+    if (settings->transfers)
+        return AUDIT_RUN_TRANSFERS;
+    /* Without a matrix, --compare runs alone. */
+    if (settings->compare && settings->matrix == defaults.matrix)
+        return AUDIT_RUN_COMPARE;
+    return AUDIT_RUN_MATRIX;
 }
 
 static enum cli_exit run_audit(const struct cli_invocation *invocation)
 {
     const struct settings *settings = invocation->settings;
-    struct watch watch = { .invocation = invocation };
+    struct audit_run run = { .invocation = invocation,
+                             .kind = kind_of(settings),
+                             .copies = settings->copies,
+                             .json = settings->json };
     struct audit_workload workload;
-    struct campaign_options campaign;
     struct text command;
     struct error err;
     enum cli_exit code;
@@ -337,12 +238,10 @@ static enum cli_exit run_audit(const struct cli_invocation *invocation)
     text_init(&command);
     audit_workload_init(&workload);
     cli_add_command_line(&command, invocation->environment);
-    if (fill_options(invocation, &watch, &workload, &command, &campaign, &err))
-        code = fail(invocation, &err);
-    else if (settings->self_test || settings->transfers || is_compare_alone(settings))
-        code = run_check(invocation, &watch, &campaign);
+    if (fill_options(invocation, &workload, &command, &run.campaign, &err))
+        code = audit_run_fail(invocation, &err);
     else
-        code = run_whole(invocation, &watch, &campaign);
+        code = audit_run(&run);
     audit_workload_release(&workload);
     text_release(&command);
     return code;
