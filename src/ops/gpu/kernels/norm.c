@@ -79,6 +79,26 @@ KERNEL(rms_norm)
 /* The same where rows can be read 16 bytes at a time: four values a thread and step. */
 #define KEPT_FOURS 2
 
+/* Stores the values that do not fit into registers; they are read again. packed: NULL if the call
+ * has no such operand. */
+INLINE void store_rest_by_four(const struct gpu_call *call, GLOBAL uint8_t *packed, float scale)
+{
+    const struct params_norm *params = (const void *)call->params;
+    uint32_t fours = (uint32_t)call->operands[RMS_NORM_X].width / 4, step = thread_count();
+    const GLOBAL floats4 *x = (GLOBAL floats4 *)row_at(&call->operands[RMS_NORM_X], block_x());
+    const GLOBAL floats4 *weight = (GLOBAL floats4 *)row_at(&call->operands[RMS_NORM_WEIGHT], 0);
+    GLOBAL floats4 *out = (GLOBAL floats4 *)row_at(&call->operands[RMS_NORM_OUT], block_x());
+    const floats4 zero = { 0 };
+    for (uint32_t first = KEPT_FOURS * step; first < fours; first += step) {
+        uint32_t i = first + thread_index();
+        floats4 value = i < fours ? x[i] * weight[i] * scale : zero;
+        if (i < fours)
+            out[i] = value;
+        if (packed)
+            pack_four(params->packing.format, packed, 4 * fours, 4 * i, value);
+    }
+}
+
 KERNEL(rms_norm_by_four)
 {
     early_allow();
@@ -155,14 +175,7 @@ KERNEL(rms_norm_by_four)
         if (i < fours)
             out[i] = kept[n];
     }
-    for (uint32_t first = KEPT_FOURS * step; first < fours; first += step) {
-        uint32_t i = first + thread_index();
-        floats4 value = i < fours ? x[i] * weight[i] * scale : zero;
-        if (i < fours)
-            out[i] = value;
-        if (packed)
-            pack_four(params->packing.format, packed, width, 4 * i, value);
-    }
+    store_rest_by_four(&call, packed, scale);
 }
 
 KERNEL(head_norm)
