@@ -89,6 +89,14 @@ void text_add(struct text *text, const char *zero_terminated)
     text_add_bytes(text, zero_terminated, strlen(zero_terminated));
 }
 
+size_t text_width(const char *zero_terminated)
+{
+    size_t count = 0;
+    for (const char *at = zero_terminated; *at; at++)
+        count += ((unsigned char)*at & 0xC0) != 0x80; /* all but the bytes that continue one */
+    return count;
+}
+
 void text_add_fill(struct text *text, char byte, size_t count)
 {
     if (!reserve(text, count))

@@ -40,6 +40,8 @@ void text_addf(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_addf_va(struct text *text, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
 /* Adds the byte count times. */
 void text_add_fill(struct text *text, char byte, size_t count);
+/* Characters of valid UTF-8: the columns of a text without wide or combining characters. */
+size_t text_width(const char *zero_terminated);
 /* "" if nothing was added. Borrowed until the next change. */
 const char *text_get(const struct text *text);
 

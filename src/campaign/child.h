@@ -41,7 +41,6 @@ struct child_outcome {
     uint32_t failed_last; /* the iteration counted last as failed, from 1 */
     uint32_t
         streams_done; /* rounds of the streams workload; its errors are among the iterations' */
-    double streams_ms;
     double *latencies_ms; /* of the main workload; owned */
     size_t latency_count, latency_capacity;
     char error[512];     /* the first; "" if none */
@@ -53,8 +52,7 @@ struct child_outcome {
     uint64_t launches, copies_out, copy_out_bytes; /* seen in the events */
     uint64_t tokens, prompt_tokens;                /* in all */
     double prompt_ms, decode_ms;
-    bool live_told;
-    uint64_t live_findings;
+    bool live_ended; /* live analysis reached the end of the recording */
     char live_root[512]; /* what live analysis called the root cause, else the defect it saw */
     char live_hypothesis[32];
     struct child_planted planted;

@@ -71,7 +71,6 @@ static void add_run(struct child_outcome *outcome, const json_t *line)
         outcome->streams_done++;
         if (failed)
             add_failure(outcome);
-        outcome->streams_ms += real(line, "ms");
         return;
     }
     outcome->done++;
@@ -123,8 +122,7 @@ static void add_line(struct child_outcome *outcome, json_t *line)
     } else if (strcmp(kind, "planted") == 0) {
         add_planted(&outcome->planted, line);
     } else if (strcmp(kind, "live") == 0) {
-        outcome->live_told = true;
-        outcome->live_findings = number(line, "findings");
+        outcome->live_ended = true;
         keep(outcome->live_root, sizeof(outcome->live_root), line, "root");
         keep(outcome->live_hypothesis, sizeof(outcome->live_hypothesis), line, "hypothesis");
     } else if (strcmp(kind, "transfer") == 0) {

@@ -26,7 +26,8 @@ enum cli_exit {
 };
 
 enum cli_option_kind {
-    CLI_FLAG, /* bool */
+    CLI_FLAG,       /* bool: sets it */
+    CLI_CLEAR_FLAG, /* bool: clears it; the last of the two on the command line counts */
     CLI_TEXT, /* const char * */
     CLI_U32,
     CLI_U64,

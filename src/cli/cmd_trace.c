@@ -96,6 +96,11 @@ static void end_by(int number)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
+static enum report_language language_of(const struct settings *settings)
+{
+    return strcmp(settings->language, "es") == 0 ? REPORT_SPANISH : REPORT_ENGLISH;
+}
+
 /* Exit code if the program succeeded but the verdict leaves something open; -1: the program's own.
  * A gate that was requested and could check nothing must not pass. */
 static int32_t open_exit_code(const struct settings *settings, const struct trace_result *result)
@@ -119,14 +124,11 @@ static void print(const struct settings *settings, const struct trace_result *re
     int32_t code = open_exit_code(settings, result);
     if (settings->json || code < 0)
         return;
-    if (strcmp(settings->language, "es") == 0)
-        fprintf(stderr, "  código de salida %d: %s\n", (int)code,
-                result->nothing_seen ? "se pidió un veredicto y no se miró nada"
-                                     : "se pidió un veredicto y no es concluyente");
-    else
-        fprintf(stderr, "  exit status %d: %s\n", (int)code,
-                result->nothing_seen ? "a verdict was asked for and nothing was looked at"
-                                     : "a verdict was asked for and it is inconclusive");
+    struct text words;
+    text_init(&words);
+    report_gate_words(code, result->nothing_seen, language_of(settings), &words);
+    fputs(text_get(&words), stderr);
+    text_release(&words);
 }
 
 /* The program's exit code, unless a gate overrides it. */
@@ -179,7 +181,7 @@ static enum cli_exit run_trace(const struct cli_invocation *invocation)
         .records = settings->records,
         .summary = settings->summary,
         .narrow = settings->narrow,
-        .language = strcmp(settings->language, "es") == 0 ? REPORT_SPANISH : REPORT_ENGLISH,
+        .language = language_of(settings),
         .take_signal = take_signal,
     };
     trace_result_init(&result);

@@ -238,7 +238,7 @@ static enum status read_prompts(struct infer_run *run, struct error *err)
                                           .file = settings->prompt_file,
                                           .binary_file = settings->binary_file,
                                           .separator = settings->separator,
-                                          .escapes = !settings->no_escape };
+                                          .escapes = settings->escape };
     struct cli_text_list plain = { .count = 1 };
     if (invocation->operand_count) {
         const char *operand = invocation->operands[0];
@@ -312,7 +312,7 @@ static enum status read_stops(struct infer_run *run, struct error *err)
     for (size_t i = 0; i < stops->count; i++) {
         if (stops->items[i][0] == '\0')
             return error_set(err, STATUS_USAGE, "--stop: expected some text, found none");
-        if (run->settings->no_escape)
+        if (!run->settings->escape)
             text_add(&run->stops[i], stops->items[i]);
         else
             infer_add_unescaped(&run->stops[i], stops->items[i]);

@@ -12,7 +12,7 @@ struct infer_settings {
     int32_t max_tokens, seed, repeat_last_n;
     uint32_t context, batch, micro_batch, threads, batch_threads, parallel, top_k;
     float temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
-    bool greedy, ignore_end, special, json, escape, no_escape, show_prompt, hide_prompt;
+    bool greedy, ignore_end, special, json, escape, show_prompt;
     bool check_tensors, allow_nan, list_devices, quiet;
     bool map, lock, warmup, verbose, no_chat; /* these and keep are ignored */
     int32_t keep;

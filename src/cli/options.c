@@ -193,6 +193,9 @@ static enum status store(const struct cli_option *option, const char *name, cons
     case CLI_FLAG:
         *(bool *)target = true;
         break;
+    case CLI_CLEAR_FLAG:
+        *(bool *)target = false;
+        break;
     case CLI_TEXT:
         TRY(check_listed(option, name, text, err));
         *(const char **)target = text;
@@ -222,6 +225,7 @@ bool cli_option_changed(const struct cli_option *option, const void *settings, c
 {
     static const size_t value_bytes[] = {
         [CLI_FLAG] = sizeof(bool),
+        [CLI_CLEAR_FLAG] = sizeof(bool),
         [CLI_TEXT] = sizeof(const char *),
         [CLI_U32] = sizeof(uint32_t),
         [CLI_U64] = sizeof(uint64_t),
@@ -257,7 +261,7 @@ static enum status parse_common(const struct cli_option *option, const char *nam
                                 const char *equals, int argument_count, char *const *arguments,
                                 int *at, struct cli_common *common, struct error *err)
 {
-    if (option->kind == CLI_FLAG)
+    if (!option->argument)
         return equals ? error_set(err, STATUS_USAGE, "%s: expected no value, found '%s'", name,
                                   equals + 1)
                       : store(option, name, NULL, common, err);
@@ -284,7 +288,7 @@ static enum status parse_flag(const struct cli_command *command, int argument_co
         return parse_common(shared, name, equals, argument_count, arguments, at, common, err);
     if (!option)
         return unknown_flag(command, name, err);
-    if (option->kind == CLI_FLAG) {
+    if (!option->argument) {
         if (equals)
             return error_set(err, STATUS_USAGE, "%s: expected no value, found '%s'", name,
                              equals + 1);

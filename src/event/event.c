@@ -136,17 +136,6 @@ enum event_error_domain event_error_domain_of(const char *device_kind)
 }
 
 /* Without a default: a flag that is missing in numbers.def does not compile. */
-const char *event_flag_name(enum event_flag flag)
-{
-    switch (flag) {
-#define FLAG(value, number, name)                                                                  \
-    case value:                                                                                    \
-        return name;
-#include "event/numbers.def"
-    }
-    return "unknown";
-}
-
 const char *event_kind_name(enum event_kind kind)
 {
     return (unsigned)kind < EVENT_KIND_COUNT ? kind_names[kind] : "unknown";

@@ -176,6 +176,4 @@ enum event_flag {
                                    were checked after the work before it */
 };
 
-const char *event_flag_name(enum event_flag flag); /* of one bit: "may-wait": a stable slug */
-
 #endif

@@ -36,6 +36,11 @@ const char *report_kind_article(uint8_t kind, enum report_language language);
 void report_ending_words(struct run_ending ending, enum report_language language,
                          struct text *text);
 
+/* "exit status 98: ...": why a gate of `greta trace` fails a program that succeeded.
+ * nothing_checked: no call was seen; otherwise the verdict is inconclusive. */
+void report_gate_words(int32_t exit_code, bool nothing_checked, enum report_language language,
+                       struct text *text);
+
 /* Clauses without an end; static. */
 const char *report_reason_words(enum finding_reason reason, enum report_language language);
 const char *report_missing_words(enum verdict_missing missing, enum report_language language);

@@ -15,15 +15,6 @@ void table_release(struct table *table)
     text_release(&table->cells);
 }
 
-/* Characters, which for the names we show is columns. */
-static size_t width_of(const char *text)
-{
-    size_t count = 0;
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xC0) != 0x80;
-    return count;
-}
-
 void table_add(struct table *table, const char *cell)
 {
     size_t start = table->cells.length;
@@ -32,7 +23,7 @@ void table_add(struct table *table, const char *cell)
     text_add_fill(&table->cells, '\0', 1);
     if (table->cells.failed)
         return;
-    size_t width = width_of(table->cells.bytes + start);
+    size_t width = text_width(table->cells.bytes + start);
     if (width > table->widths[column])
         table->widths[column] = width;
 }
@@ -49,7 +40,7 @@ void table_print(const struct table *table, struct text *text)
         bool last = column + 1 == table->column_count;
         text_add(text, cell);
         if (!last)
-            text_add_fill(text, ' ', table->widths[column] - width_of(cell) + 2);
+            text_add_fill(text, ' ', table->widths[column] - text_width(cell) + 2);
         text_add(text, last ? "\n" : "");
         cell += strlen(cell) + 1;
     }

@@ -31,12 +31,6 @@ struct tap_stats tap_stats_of(const float *values, uint64_t count)
     return stats;
 }
 
-bool tap_place_equal(const struct tap_place *a, const struct tap_place *b)
-{
-    return a->layer == b->layer && a->step == b->step && a->sequence == b->sequence &&
-           a->head == b->head && strcmp(a->tensor, b->tensor) == 0;
-}
-
 const char *tap_place_text(const struct tap_place *place, char *text)
 {
     int used = 0;

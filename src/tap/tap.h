@@ -39,8 +39,6 @@ struct tap_place {
     int32_t head;                  /* -1: all */
 };
 
-bool tap_place_equal(const struct tap_place *a, const struct tap_place *b);
-
 struct tap_record {
     struct tap_place place;
     struct shape shape;

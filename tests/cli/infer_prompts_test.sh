@@ -69,6 +69,11 @@ expect_exit 0 "$GRETA" infer -m tiny.gguf -p '\x48ello\x0A' -e -n 5 --greedy
 expect_same_bytes "$captured/out" "$captured/escaped"
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p 'Hello\n' --no-escape -n 5 --greedy
 ! cmp -s "$captured/out" "$captured/escaped" || fail "expected --no-escape to make a difference"
+cp "$captured/out" "$captured/literal"
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p 'Hello\n' --no-escape -e -n 5 --greedy
+expect_same_bytes "$captured/out" "$captured/escaped"
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p 'Hello\n' -e --no-escape -n 5 --greedy
+expect_same_bytes "$captured/out" "$captured/literal"
 last="- reads standard input"
 "$GRETA" infer -m tiny.gguf -n 5 --greedy - <newline.txt >"$captured/out" 2>"$captured/err" ||
     fail "expected exit status 0"
@@ -83,6 +88,8 @@ expect_exit 0 "$GRETA" infer -m tiny.gguf -p Hello -n 5 --greedy -ngl 99 -fa on 
 expect_same_bytes "$captured/out" "$captured/hello"
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p Hello -n 5 --greedy --display-prompt
 [ "$(cat "$captured/out")" = "Hello$(cat "$captured/hello")" ] || fail "expected the prompt first"
+expect_exit 0 "$GRETA" infer -m tiny.gguf -p Hello -n 5 --greedy --display-prompt --no-display-prompt
+expect_same_bytes "$captured/out" "$captured/hello"
 expect_exit 3 "$GRETA" infer -m tiny.gguf -p Hello -dev ROCm7
 expect_one_line_error "hip:7"
 expect_exit 0 "$GRETA" infer --list-devices

@@ -225,10 +225,10 @@ static void check_live(struct bench *bench, const char *name, const struct child
     if (first_of(analysis))
         report_finding_describe(first_of(analysis), REPORT_ENGLISH, &words);
     /* Lines of JSON are cut to what an outcome keeps. */
-    if (!outcome->live_told ||
+    if (!outcome->live_ended ||
         strncmp(outcome->live_root, text_get(&words), sizeof(outcome->live_root) - 1) != 0)
         complain(bench, name, "live analysis says something else", text_get(&words),
-                 outcome->live_told ? outcome->live_root : "nothing: it did not end");
+                 outcome->live_ended ? outcome->live_root : "nothing: it did not end");
     text_release(&words);
 }
 

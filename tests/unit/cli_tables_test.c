@@ -34,6 +34,7 @@ static size_t kind_bytes(enum cli_option_kind kind)
 {
     switch (kind) {
     case CLI_FLAG:
+    case CLI_CLEAR_FLAG:
         return sizeof(bool);
     case CLI_TEXT:
         return sizeof(char *);
@@ -55,7 +56,7 @@ static void check_option(const struct cli_command *command, const struct cli_opt
 {
     char name[64];
     assert_true(option->help && option->help[0]);
-    if ((option->kind == CLI_FLAG) != (option->argument == NULL))
+    if ((option->kind == CLI_FLAG || option->kind == CLI_CLEAR_FLAG) != !option->argument)
         fail_msg("%s %s: a flag has no argument, all others have", command->name, option->names);
     if (option->offset + kind_bytes(option->kind) > command->settings_bytes)
         fail_msg("%s %s: outside of the settings", command->name, option->names);

@@ -150,11 +150,11 @@ static void print_transfers(const struct trace_figures *figures, enum report_lan
               words_get(language, WORD_TRACE_STALLING), words_get(language, WORD_TRACE_PAGEABLE));
     for (size_t i = 0; i < TRACE_DIRECTIONS; i++) {
         const struct trace_transfers *one = &figures->transfers[i];
-        /* Columns are bytes: an accented letter is two. */
         const char *name = words_get(language, names[i]);
-        int width = 15 + (strstr(name, "ó") != NULL);
-        text_addf(text, "  %-*s %9" PRIu64 " %12s", width, name, one->count,
-                  text_bytes(one->bytes, size));
+        size_t width = text_width(name);
+        text_addf(text, "  %s", name);
+        text_add_fill(text, ' ', width < 15 ? 15 - width : 0);
+        text_addf(text, " %9" PRIu64 " %12s", one->count, text_bytes(one->bytes, size));
         for (size_t j = 0; j < TRACE_SIZE_CLASSES; j++)
             text_addf(text, " %9" PRIu64, one->by_size[j]);
         text_addf(text, " %9" PRIu64 " %9" PRIu64 "\n", one->stalling_count, one->pageable_count);

@@ -230,13 +230,10 @@ void trace_print(struct trace *trace, const struct trace_listed *listed, enum au
             trace_figures_join(&sum, &trace->processes[i].figures);
     add_findings(trace, listed, text);
     if (trace->options->summary) {
-        words_add_line(text, trace->options->language, WORD_TRACE_SUMMARY, NULL);
+        words_add_line(text, language, WORD_TRACE_SUMMARY, NULL);
         trace_figures_print(&sum, language, text);
     }
-    /* In English the name that summary.json has. */
-    words_add_line(text, trace->options->language, WORD_TRACE_VERDICT,
-                   language == REPORT_SPANISH ? report_outcome_words(outcome, language)
-                                              : audit_outcome_name(outcome),
+    words_add_line(text, language, WORD_TRACE_VERDICT, report_outcome_words(outcome, language),
                    NULL);
     add_end(trace, text);
     if (listed->event_count) {

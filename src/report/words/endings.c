@@ -1,5 +1,6 @@
 /* endings.c - how a run ended, in words. */
 #include "report/finding.h"
+#include "report/words.h"
 
 #include <signal.h>
 
@@ -76,4 +77,12 @@ void report_ending_words(struct run_ending ending, enum report_language language
         text_add(text, spanish ? "no se vio su fin" : "not seen to end");
         break;
     }
+}
+
+void report_gate_words(int32_t exit_code, bool nothing_checked, enum report_language language,
+                       struct text *text)
+{
+    char number[WORDS_NUMBER_BYTES];
+    words_add_line(text, language, nothing_checked ? WORD_GATE_NOTHING : WORD_GATE_INCONCLUSIVE,
+                   words_number((uint64_t)exit_code, number), NULL);
 }

@@ -64,7 +64,9 @@ const char *words_mode(enum report_language language, enum report_row_mode mode)
 
 const char *report_outcome_words(enum audit_outcome outcome, enum report_language language)
 {
-    return words_outcome(language, outcome);
+    /* In English the name that summary.json has. */
+    return language == REPORT_ENGLISH ? audit_outcome_name(outcome)
+                                      : words_outcome(language, outcome);
 }
 
 /* What an intervention changes. */
