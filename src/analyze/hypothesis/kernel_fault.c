@@ -14,20 +14,40 @@ static int32_t find_first(const struct analyzer *analyzer, uint16_t device_index
     return -1;
 }
 
-/* The operand that the address lies in or next to; else the one that it misses by the smallest
- * multiple of 2^32. */
+/* How far the address is from the operand: 0 in what the launch may touch of it, 1 in the rest of
+ * its buffer, and from 2 on outside. What lies past the declared bytes but still in the buffer is
+ * not what an illegal access misses, so neighbours are compared by their buffers. */
+static uint64_t operand_distance(const struct ledger_entry *entry,
+                                 const struct event_access *access, uint64_t address)
+{
+    if (address - access->address < access->bytes)
+        return 0;
+    if (!entry)
+        return access_distance(access, address) + 2;
+    if (address < entry->address)
+        return entry->address - address + 1;
+    if (address - entry->address < entry->bytes)
+        return 1;
+    return address - entry->address - entry->bytes + 2;
+}
+
+/* The operand that the address lies in or next to, rather one that is written than one that is
+ * read; else the one that it misses by the smallest multiple of 2^32. */
 static void name_operand(const struct analyzer *analyzer, struct finding *draft)
 {
     const struct event *event = analyze_find_call(analyzer, draft->cause.event_id,
                                                   draft->cause.node);
     const struct event_access *nearest = NULL, *wrapped = NULL;
-    uint64_t least = UINT64_MAX;
+    uint64_t least = UINT64_MAX, address = draft->near.address;
     uint32_t fewest = UINT32_MAX;
     for (uint32_t i = 0; event && draft->near.known && i < event->access_count; i++) {
         const struct event_access *access = &event->accesses[i];
-        uint64_t apart = access_distance(access, draft->near.address);
-        uint32_t wraps = access_wraps(analyzer, event->device_index, access, draft->near.address);
-        if (apart < least) {
+        const struct ledger_entry *entry = ledger_find_generation(
+            &analyzer->ledger, event->device_index, access->buffer_index, access->generation);
+        uint64_t apart = operand_distance(entry, access, address);
+        uint32_t wraps = access_wraps(analyzer, event->device_index, access, address);
+        bool writes = (access->mode & EVENT_WRITE) && nearest && !(nearest->mode & EVENT_WRITE);
+        if (apart < least || (apart == least && writes)) {
             least = apart;
             nearest = access;
         }
@@ -36,9 +56,8 @@ static void name_operand(const struct analyzer *analyzer, struct finding *draft)
             wrapped = access;
         }
     }
-    const struct event_access *named = nearest && access_is_near(nearest, draft->near.address)
-                                           ? nearest
-                                           : wrapped;
+    const struct event_access *named = nearest && access_is_near(nearest, address) ? nearest
+                                                                                   : wrapped;
     if (!named)
         return;
     place_set_access(analyzer, &draft->cause, named);
