@@ -148,7 +148,7 @@ static void check_result(struct analyzer *analyzer, bool describe)
     const struct analysis *analyses[] = { result };
     struct verdict_input input = { .analyses = analyses,
                                    .analysis_count = 1,
-                                   .iteration_count = result->iteration_count };
+                                   .recorded_count = result->iteration_count };
     struct audit_verdict verdict;
     verdict_decide(&input, &verdict);
     require(verdict.outcome != AUDIT_CLEAN, "without a self-test nothing is clean");

@@ -1,8 +1,8 @@
 /* analyze.h - events in; findings, what was looked at, and verdicts out.
  *
- * Consumes nothing but events (event/event.h) and the crumb page: live, from the flight file of a
- * dead process, or from a foreign program seen by interposition are the same stream to the same
- * code, and give equal findings. Knows no device and no model.
+ * It reads nothing but events (event/event.h) and the crumb page. Whether they come live, from the
+ * flight file of a dead process, or from a foreign program seen by interposition makes no
+ * difference: the same code gives the same findings. It knows no device and no model.
  *
  *     event -> ledger (what memory there is) -> order (what happened before what, on which bytes)
  *           -> hypotheses (one file each) -> findings + coverage -> verdicts
@@ -30,8 +30,8 @@ struct hypothesis_info {
     const char *slug;       /* "missing-sync" */
     enum audit_level level; /* lowest at which its detector runs in full */
     bool exact;             /* false: statistical, a clean run gives only the bound 3/n */
-    bool bound_each;  /* statistical: n is what was checked, each by itself; else the iterations */
-    bool bound_equal; /* of them those that could be held against an equal one */
+    bool bound_each;  /* statistical: each check is a trial (n); otherwise each iteration is */
+    bool bound_equal; /* of the iterations, only those that had an equal one to be compared with */
 };
 
 const struct hypothesis_info *hypothesis_info(enum hypothesis hypothesis);
@@ -66,7 +66,7 @@ struct run_ending run_ending_of_signal(int number);     /* ENDING_ABORTED or END
 /* What a detector looked at. A path that was not exercised has total 0. */
 struct hypothesis_coverage {
     bool ran;         /* its detector was on: level, options and events allowed it */
-    uint64_t checked; /* of total, in hypothesis_info.unit */
+    uint64_t checked; /* of total; report_hypothesis_words names the unit */
     uint64_t total;
 };
 
@@ -78,12 +78,13 @@ struct analysis {
     struct hypothesis_coverage coverage[HYPOTHESIS_COUNT];
     uint64_t event_count;
     uint64_t iteration_count; /* EVENT_RUN seen */
-    uint64_t compared_count;  /* of them those whose results an equal one before had too */
-    uint64_t ops_compared;    /* operands of launches held against an earlier equal iteration */
-    /* Launches of a run, from 1, between which the first difference of hashed operands arose: the
-     * last that agreed (0: none), the first that differs (0: none does). */
+    uint64_t compared_count;  /* iterations whose results were compared with an earlier equal
+                                 iteration's */
+    uint64_t ops_compared;    /* operands of launches compared with an earlier equal iteration's */
+    /* Launch numbers within a run, from 1. The first difference of hashed operands arose between
+     * them: the last launch that agreed (0: none), and the first that differs (0: none). */
     uint64_t op_agreed, op_differs;
-    uint64_t run_launches;                             /* the most launches of a run */
+    uint64_t run_launches;                             /* launches of the longest run */
     uint64_t lost_count, dropped_count, damaged_count; /* of records */
     bool device_lost;
     bool closed;              /* the process ended in order */
@@ -102,14 +103,14 @@ struct analyze_options {
     uint32_t finding_limit; /* 0: 256 */
     /* Receives every event as it is taken in; notify NULL: there is no such observer. */
     struct event_observer observer;
-    /* Whether memory that was made by that call stack of a foreign program is kept by a caching
-     * allocator, which is no leak; NULL: none is. */
+    /* True if memory that this call stack of a foreign program allocated belongs to a caching
+     * allocator, so that it is not a leak. NULL: no memory does. */
     bool (*is_cached)(void *context, uint32_t stack_index);
     void *cached_context;
     /* Name of an op's operand; NULL where it is not known. NULL: names are left out. */
     const char *(*operand_name)(const char *op, uint8_t operand);
-    uint64_t ended_ns; /* when the process was seen to be gone, on the event clock; 0: unknown,
-                          which is when its last event was */
+    uint64_t ended_ns; /* when the process was seen to be gone, on the event clock; 0: unknown, its
+                          last event counts instead */
 };
 
 struct analyzer;
@@ -120,20 +121,21 @@ void analyzer_destroy(struct analyzer *analyzer); /* NULL is fine */
 /* Events in order of id, each once, with its end where it is known. */
 MUST_CHECK enum status analyzer_add(struct analyzer *analyzer, const struct event *event,
                                     struct error *err);
-/* No more events: pending calls, crumbs, losses. now_ns: on the event clock. info may be NULL. */
+/* There are no more events: evaluates pending calls, crumbs and losses. now_ns: on the event clock.
+ * info may be NULL. */
 MUST_CHECK enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *crumbs,
                                        const struct flight_info *info, uint64_t now_ns,
                                        struct error *err);
-/* Borrowed until the analyzer is destroyed; whole after analyzer_finish. */
+/* Borrowed until the analyzer is destroyed; complete after analyzer_finish. */
 const struct analysis *analyzer_result(const struct analyzer *analyzer);
 
 /* The state as bytes for flight_checkpoint: counters and findings in full, order as far as the ring
- * still tells it. Returns their count, at most FLIGHT_CHECKPOINT_BYTES. */
+ * still shows it. Returns their count, at most FLIGHT_CHECKPOINT_BYTES. */
 size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capacity);
 
 /* All of a flight file: its checkpoint, then its ring. The result is the caller's
- * (analyzer_destroy). level is what the run was recorded with, from the file's command where
- * AUDIT_LEVEL_COUNT. */
+ * (analyzer_destroy). options->level is the level of the recording; AUDIT_LEVEL_COUNT: it is taken
+ * from the command in the file. */
 MUST_CHECK enum status analyze_flight(const char *path, const struct analyze_options *options,
                                       struct analyzer **ret_analyzer, struct error *err);
 
@@ -152,15 +154,14 @@ MUST_CHECK enum status analyze_live_stop(struct analyze_live *live, struct analy
 
 /* ---- Verdicts ------------------------------------------------------------------------------- */
 
-/* With fewer trials the absence of a fault says so little that the verdict says how little:
- * NOT_SEEN for a statistical hypothesis, AUDIT_NOT_SEEN for an audit with fewer iterations in
- * total. */
+/* With fewer trials the absence of a fault proves too little for REFUTED or CLEAN: a statistical
+ * hypothesis is NOT_SEEN, and so is an audit with such a hypothesis. */
 #define VERDICT_TRIALS_LEAST 20u
 
 enum verdict {
     VERDICT_CONFIRMED,
     VERDICT_REFUTED,
-    VERDICT_NOT_SEEN, /* statistical: nothing missing but trials; `bound` says what is ruled out */
+    VERDICT_NOT_SEEN, /* statistical: only trials are missing; `bound` says what is ruled out */
     VERDICT_EXCLUDED,
     VERDICT_INCONCLUSIVE,
     VERDICT_COUNT
@@ -207,14 +208,13 @@ struct verdict_input {
     size_t flip_count;
     bool excluded[HYPOTHESIS_COUNT];           /* cannot be expressed through the interface used */
     const char *excluded_by[HYPOTHESIS_COUNT]; /* which check; static */
-    bool not_asked[HYPOTHESIS_COUNT]; /* not what this audit is about: does not hold up CLEAN */
-    uint64_t iteration_count;         /* of equal configuration, for statistical bounds */
+    bool not_asked[HYPOTHESIS_COUNT]; /* not what this audit is about: does not prevent CLEAN */
     uint64_t total_count;             /* iterations of all runs, recorded or not */
-    uint64_t recorded_count; /* those that were recorded: only they can show every defect */
+    uint64_t recorded_count; /* those that were recorded: the trials of statistical hypotheses */
     uint64_t crash_count;    /* runs that did not end in order, with no finding */
-    uint64_t unfired_count;  /* runs in which a fault was to be planted, and never was */
+    uint64_t unfired_count;  /* runs whose planted fault never fired */
     uint64_t fired_count;    /* runs in which a planted fault fired */
-    uint64_t failure_count;  /* runs that failed by themselves, with no finding */
+    uint64_t failure_count;  /* runs that failed without a finding */
     bool none_recorded;      /* no run of the workload was; analyses are of copies alone */
     bool fault_expected;     /* --expect-fault was given */
     bool fault_occurred;     /* and seen */
@@ -235,7 +235,7 @@ enum audit_outcome {
     AUDIT_CLEAN,          /* every hypothesis settled over enough iterations */
     AUDIT_ROOT_CAUSE,     /* a culprit is singled out */
     AUDIT_DEFECT_SEEN,    /* something is wrong; what did it is not known */
-    AUDIT_NOT_SEEN,       /* nothing seen, recorded iterations < VERDICT_TRIALS_LEAST */
+    AUDIT_NOT_SEEN,       /* nothing seen, but in fewer than VERDICT_TRIALS_LEAST trials */
     AUDIT_NOT_REPRODUCED, /* the expected fault did not come */
     AUDIT_INCONCLUSIVE,
     AUDIT_OUTCOME_COUNT
@@ -248,7 +248,11 @@ struct audit_verdict {
     int32_t root_analysis, root_finding; /* of ROOT_CAUSE; else -1 */
     int32_t seen_analysis, seen_finding; /* of DEFECT_SEEN, where a finding shows it; else -1 */
     uint64_t iterations;                 /* recorded; of NOT_REPRODUCED all */
-    double bound; /* of CLEAN, NOT_SEEN and NOT_REPRODUCED: chance per iteration is below (3/n) */
+    /* The settled statistical hypothesis with the fewest trials; HYPOTHESIS_COUNT: there is none. */
+    enum hypothesis weakest;
+    /* For CLEAN, NOT_SEEN and NOT_REPRODUCED: the chance per iteration is below it (3/n), for every
+     * hypothesis whose trials are iterations. 0: there is no such bound. */
+    double bound;
 };
 
 void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret_verdict);

@@ -147,7 +147,7 @@ static bool is_settled(const struct verdict_input *input, enum hypothesis hypoth
     }
 }
 
-/* Whether how often the workload ran matters to what was asked. */
+/* True if it matters how often the workload ran. */
 static bool is_statistical(const struct verdict_input *input)
 {
     for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)
@@ -155,6 +155,32 @@ static bool is_statistical(const struct verdict_input *input)
             !input->excluded[i])
             return true;
     return false;
+}
+
+/* A chain is as strong as its weakest link: the hypothesis with the fewest trials decides how much
+ * the absence of findings says. */
+static void find_weakest(struct audit_verdict *verdict)
+{
+    verdict->weakest = HYPOTHESIS_COUNT;
+    for (uint32_t i = 0; i < HYPOTHESIS_COUNT; i++) {
+        const struct hypothesis_info *info = hypothesis_info((enum hypothesis)i);
+        const struct hypothesis_verdict *one = &verdict->hypotheses[i];
+        if (info->exact || (one->verdict != VERDICT_REFUTED && one->verdict != VERDICT_NOT_SEEN))
+            continue;
+        if (verdict->weakest == HYPOTHESIS_COUNT ||
+            one->trials < verdict->hypotheses[verdict->weakest].trials)
+            verdict->weakest = (enum hypothesis)i;
+        if (!info->bound_each && one->bound > verdict->bound)
+            verdict->bound = one->bound;
+    }
+}
+
+static bool has_few_trials(const struct verdict_input *input, const struct audit_verdict *verdict)
+{
+    if (is_statistical(input) && input->recorded_count < VERDICT_TRIALS_LEAST)
+        return true;
+    return verdict->weakest != HYPOTHESIS_COUNT &&
+           verdict->hypotheses[verdict->weakest].trials < VERDICT_TRIALS_LEAST;
 }
 
 static enum audit_outcome outcome_of(const struct verdict_input *input,
@@ -170,9 +196,7 @@ static enum audit_outcome outcome_of(const struct verdict_input *input,
         return AUDIT_INCONCLUSIVE; /* a fault was there, and no detector saw it */
     if (!all_settled || input->crash_count > 0 || input->analysis_count == 0)
         return AUDIT_INCONCLUSIVE;
-    if (is_statistical(input) && input->recorded_count < VERDICT_TRIALS_LEAST)
-        return AUDIT_NOT_SEEN;
-    return AUDIT_CLEAN;
+    return has_few_trials(input, verdict) ? AUDIT_NOT_SEEN : AUDIT_CLEAN;
 }
 
 /* A defect that no direct finding shows, such as a fault that several launches may have made: the
@@ -203,6 +227,7 @@ void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret
         verdict_decide_one(input, (enum hypothesis)i, &verdict->hypotheses[i]);
         all_settled = all_settled && is_settled(input, (enum hypothesis)i, &verdict->hypotheses[i]);
     }
+    find_weakest(verdict);
     int32_t root = find_root(input, verdict);
     verdict->outcome = root >= 0 ? AUDIT_ROOT_CAUSE : outcome_of(input, verdict, all_settled);
     if (verdict->seen_finding >= 0)
@@ -213,9 +238,12 @@ void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret
     if (verdict->outcome == AUDIT_DEFECT_SEEN && verdict->seen_finding < 0)
         show_likeliest(verdict);
     /* An expected fault shows in a bare run too. */
-    if (verdict->outcome == AUDIT_NOT_REPRODUCED)
+    if (verdict->outcome == AUDIT_NOT_REPRODUCED) {
         verdict->iterations = input->total_count;
-    if (verdict->outcome == AUDIT_NOT_REPRODUCED || verdict->outcome == AUDIT_NOT_SEEN ||
-        (verdict->outcome == AUDIT_CLEAN && verdict->iterations > 0))
         verdict->bound = verdict_bound(verdict->iterations);
+    } else if (verdict->outcome == AUDIT_NOT_SEEN && verdict->weakest == HYPOTHESIS_COUNT) {
+        verdict->bound = verdict_bound(verdict->iterations);
+    } else if (verdict->outcome != AUDIT_CLEAN && verdict->outcome != AUDIT_NOT_SEEN) {
+        verdict->bound = 0;
+    }
 }

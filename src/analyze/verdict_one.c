@@ -66,13 +66,13 @@ static uint64_t trials_of(const struct verdict_input *input, const struct hypoth
     if (info->bound_each)
         return verdict->checked;
     if (!info->bound_equal)
-        return input->iteration_count;
+        return input->recorded_count;
     uint64_t compared = 0;
     for (size_t i = 0; i < input->analysis_count; i++) {
         uint64_t count = input->analyses[i]->compared_count;
-        compared += count ? count + 1 : 0; /* and the one they were held against */
+        compared += count ? count + 1 : 0; /* and the one they were compared with */
     }
-    return compared < input->iteration_count ? compared : input->iteration_count;
+    return compared < input->recorded_count ? compared : input->recorded_count;
 }
 
 /* Nothing was found: what keeps that from meaning something? */

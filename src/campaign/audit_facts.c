@@ -83,21 +83,6 @@ static void collect(const struct audit *audit, struct analyses *analyses)
     };
 }
 
-/* Iterations of equal configuration that were looked at; those under stress where there are no
- * others. */
-static uint64_t count_equal(const struct audit *audit)
-{
-    uint64_t equal = 0, stressed = 0;
-    for (size_t i = 0; i < audit->matrix.count; i++) {
-        const struct audit_row *row = &audit->rows[i];
-        if (row->analyzer && row->settings.mode == REPORT_STRESS)
-            stressed += row->outcome.done;
-        else if (row->analyzer)
-            equal += row->outcome.done;
-    }
-    return equal ? equal : stressed;
-}
-
 static uint64_t count_all(const struct audit *audit, bool only_recorded)
 {
     uint64_t done = 0;
@@ -140,7 +125,6 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
                                    .analysis_count = count,
                                    .flips = audit->interventions.flips,
                                    .flip_count = audit->interventions.flip_count,
-                                   .iteration_count = count_equal(audit),
                                    .total_count = count_all(audit, false),
                                    .recorded_count = count_all(audit, true),
                                    .none_recorded = !unrecorded && !any_recorded,
@@ -176,7 +160,7 @@ static const char *missing_of(const struct audit_row *row)
     if (row->outcome.missing[0])
         return row->outcome.missing;
     if (is_unfired(row))
-        return "no call fitted the fault of --inject: the fault was never planted";
+        return "no call matched the fault of --inject: the fault was never planted";
     return or_null(row->analysis_missing);
 }
 

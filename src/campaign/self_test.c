@@ -88,6 +88,7 @@ static enum status run_all(struct self_test_bench *bench, struct self_test *test
         struct report_planted *planted = &test->planted[place];
         *planted = (struct report_planted){ .fault = row->fault,
                                             .hypothesis = row->hypothesis,
+                                            .only_seen = (row->needs & SELF_TEST_ONLY_SEEN) != 0,
                                             .found_hypothesis = HYPOTHESIS_COUNT };
         if (self_test_is_absent(bench, row))
             note_absent(planted);

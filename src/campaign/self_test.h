@@ -10,8 +10,8 @@
 
 /* What a row needs beyond its run; bits. */
 enum self_test_needs {
-    /* Only runs that differ in one thing can tell it: it must be among the findings, and must be
-     * gone where the copies take the other path, on which nothing is planted. */
+    /* Only runs that differ in one thing show it: it must be among the findings, and gone
+       when the copies take the other path, on which nothing is planted. */
     SELF_TEST_COMPARED = 1,
     /* It shows as an access to memory that guards took away. Where guards are canaries alone there
      * is no such access (device_info.guards_fault): the row is not planted, and says so. */
@@ -57,7 +57,8 @@ struct self_test {
     bool passed;
 };
 
-/* The workload the places of the rows are of: whatever the audit's own, a short run. */
+/* The workload that the rows' places refer to: a short run, whatever the audit's own workload is.
+ */
 struct job self_test_job(const char *device, const char *model, const char *label);
 
 /* Plants everything. STATUS_INTERRUPTED and what keeps children from starting are errors; a fault
@@ -66,10 +67,11 @@ MUST_CHECK enum status self_test_run(const struct campaign_options *options,
                                      const struct identity *identity, struct self_test *ret_test,
                                      struct error *err);
 void self_test_release(struct self_test *test);
-/* Where the row plants its fault; of no event. */
+/* Where the row plants its fault, without an event. */
 void self_test_set_place(const struct self_test_row *row, struct analyze_place *ret_place);
 
-/* Results are kept by binary and device. Saving is a courtesy: what cannot be kept is made again.
+/* Results are kept for each binary and device. A result that cannot be saved is made again by the
+ * next audit.
  */
 void self_test_save(const struct campaign_options *options, const struct identity *identity,
                     const struct self_test *test);
@@ -78,8 +80,8 @@ void self_test_save(const struct campaign_options *options, const struct identit
 bool self_test_load(const struct campaign_options *options, const struct identity *identity,
                     struct self_test *ret_test);
 
-/* The finding that an analysis calls the root cause (with SELF_TEST_ONLY_SEEN: the defect it saw,
- * without a root cause) holds against the row. *ret_culprit_ok: also in its op, layer, step and
+/* True if the finding that an analysis calls the root cause (with SELF_TEST_ONLY_SEEN: the defect,
+ * and no root cause) is what the row expects. *ret_culprit_ok: also in its op, layer, step and
  * tensor. */
 bool self_test_matches(const struct self_test_row *row, const struct analysis *analysis,
                        bool *ret_culprit_ok);

@@ -57,6 +57,7 @@ static bool read_planted(const json_t *item, struct report_planted *ret_planted)
         .absent = json_is_true(json_object_get(item, "absent")),
         .detected = json_is_true(json_object_get(item, "detected")),
         .culprit_ok = json_is_true(json_object_get(item, "culprit_ok")),
+        .only_seen = (row->needs & SELF_TEST_ONLY_SEEN) != 0,
         .found_hypothesis = HYPOTHESIS_COUNT,
     };
     if (ret_planted->detected)

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "report/words.h"
 
-/* How a badge looks; its words always say the same. */
+/* The colour of a badge. Its text always says the same as the colour. */
 enum doc_tone { DOC_BAD, DOC_GOOD, DOC_QUIET, DOC_OPEN };
 
 struct doc;

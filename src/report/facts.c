@@ -36,6 +36,22 @@ const struct finding *facts_told(const struct report_facts *facts)
     return root ? root : facts_seen(facts);
 }
 
+const struct hypothesis_verdict *facts_weakest(const struct report_facts *facts)
+{
+    const struct audit_verdict *verdict = &facts->verdict;
+    if (verdict->weakest >= HYPOTHESIS_COUNT || verdict->iterations < VERDICT_TRIALS_LEAST)
+        return NULL;
+    const struct hypothesis_verdict *one = &verdict->hypotheses[verdict->weakest];
+    return one->trials < VERDICT_TRIALS_LEAST ? one : NULL;
+}
+
+enum word facts_culprit_word(const struct report_planted *planted)
+{
+    if (!planted->culprit_ok)
+        return WORD_NO;
+    return planted->only_seen ? WORD_ONLY_SEEN : WORD_YES;
+}
+
 const struct report_row *facts_row_of(const struct report_facts *facts,
                                       const struct analysis *analysis)
 {
@@ -145,7 +161,8 @@ struct facts_totals facts_totals(const struct report_facts *facts)
     for (size_t i = 0; i < facts->planted_count; i++) {
         totals.planted += !facts->planted[i].absent;
         totals.detected += facts->planted[i].detected;
-        totals.culprits += facts->planted[i].culprit_ok;
+        totals.culprits += facts->planted[i].culprit_ok && !facts->planted[i].only_seen;
+        totals.seen += facts->planted[i].culprit_ok && facts->planted[i].only_seen;
     }
     add_verdicts(facts, &totals);
     return totals;

@@ -21,7 +21,7 @@ enum clause {
     CLAUSE_THE_FEMININE,
     CLAUSE_OF,
     CLAUSE_OF_FEMININE,
-    CLAUSE_FROM, /* after a word that takes no "of" in English */
+    CLAUSE_FROM, /* after a word that needs no "of" in English */
     CLAUSE_FROM_FEMININE,
     /* What stands after the act. */
     CLAUSE_FREED,

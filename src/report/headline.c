@@ -88,9 +88,9 @@ static enum word word_of(const struct report_facts *facts, uint64_t open_count)
     case AUDIT_DEFECT_SEEN:
         return WORD_HEADLINE_DEFECT;
     case AUDIT_NOT_SEEN:
-        return WORD_HEADLINE_NOT_SEEN;
+        return facts_weakest(facts) ? WORD_HEADLINE_NOT_SEEN_WEAK : WORD_HEADLINE_NOT_SEEN;
     case AUDIT_NOT_REPRODUCED:
-        return WORD_HEADLINE_NOT_REPRODUCED;
+        return verdict->bound < 1 ? WORD_HEADLINE_NOT_REPRODUCED : WORD_HEADLINE_NOT_REPRODUCED_FEW;
     default:
         return inconclusive_word(facts, open_count);
     }
@@ -101,7 +101,7 @@ void report_headline(const struct report_facts *facts, enum report_language lang
 {
     const struct finding *finding = facts_told(facts);
     struct facts_totals totals = facts_totals(facts);
-    char done[24], bound[SECTIONS_BOUND_BYTES], least[24], open[24];
+    char done[24], bound[SECTIONS_BOUND_BYTES], least[24], open[24], trials[24];
     bool culprit = finding && finding_is_culprit(finding);
     if (facts->verdict.outcome == AUDIT_DEFECT_SEEN && !finding && facts->compare &&
         facts->compare->first) {
@@ -140,7 +140,10 @@ void report_headline(const struct report_facts *facts, enum report_language lang
     snprintf(least, sizeof(least), "%u", VERDICT_TRIALS_LEAST);
     snprintf(open, sizeof(open), "%" PRIu64, totals.inconclusive);
     sections_bound(facts->verdict.bound, bound);
-    const char *arguments[] = { done, bound, least, open };
+    const struct hypothesis_verdict *weakest = facts_weakest(facts);
+    snprintf(trials, sizeof(trials), "%" PRIu64, weakest ? weakest->trials : 0);
+    const char *slug = weakest ? hypothesis_info(facts->verdict.weakest)->slug : "";
+    const char *arguments[] = { done, bound, least, open, slug, trials };
     words_fill(text, words_get(language, word_of(facts, totals.inconclusive)), arguments,
                COUNT_OF(arguments));
 }

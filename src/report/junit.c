@@ -113,11 +113,12 @@ static void add_planted(struct suite *suite, const struct report_planted *one)
     else if (!one->detected)
         text_addf(&message, "planted as %s, not detected", hypothesis_info(one->hypothesis)->slug);
     else
-        text_addf(&message, "planted as %s, found as %s; the culprit is %s",
+        text_addf(&message, "planted as %s, found as %s; the %s is %s",
                   hypothesis_info(one->hypothesis)->slug,
                   one->found_hypothesis < HYPOTHESIS_COUNT
                       ? hypothesis_info(one->found_hypothesis)->slug
                       : "nothing",
+                  one->only_seen ? "place where it was seen" : "culprit",
                   one->culprit_ok ? "right" : "wrong");
     if (one->note)
         text_addf(&message, ": %s", one->note);

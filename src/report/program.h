@@ -1,5 +1,5 @@
-/* program.h - of a foreign program (greta trace): how it ended, and why not everything it did could
- * be looked at. What is printed and what is in summary.json come from here. */
+/* program.h - how a traced program ended, and why part of it could not be looked at; for the
+ * printed text and for summary.json. */
 #ifndef GRETA_REPORT_PROGRAM_H
 #define GRETA_REPORT_PROGRAM_H
 
@@ -17,7 +17,7 @@ struct report_program {
     struct run_ending ending;
     int exit_code, signal; /* signal 0: it ended by itself */
     enum report_looked_at looked_at;
-    /* Why not at all of it: adds the reason with that number, from 0; false past the last. */
+    /* Adds the n-th reason why not everything was looked at, from 0; false past the last. */
     bool (*add_reason)(const void *context, size_t index, enum report_language language,
                        struct text *text);
     const void *context;

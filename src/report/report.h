@@ -51,9 +51,10 @@ struct report_row {
     const char *log;                        /* "run/A.log", relative to the audit's folder */
     const char *flight;                     /* "run/A.flight"; NULL: none (bare) */
     const char *log_sha256, *flight_sha256; /* hex; NULL: none, or not computed */
-    bool planted, unfired;                  /* a fault was planted; was to be, and no call fitted */
-    const char *missing;             /* why evidence is missing (full disk); NULL: nothing is */
-    const char *parameters;          /* of stress, as JSON text; NULL */
+    bool planted, unfired;  /* planted: a fault was planted; unfired: one was to be planted, but no
+                               call fitted */
+    const char *missing;    /* why evidence is missing (full disk); NULL: nothing is */
+    const char *parameters; /* of stress, as JSON text; NULL */
     const struct analysis *analysis; /* NULL: none */
     const double *latencies_ms;      /* of each iteration done */
     size_t latency_count;
@@ -96,10 +97,10 @@ struct report_search {
     size_t step_count;
 };
 
-/* What stands for a value, or an error, that is not finite. */
+/* Written instead of a value or an error that is not finite. */
 #define REPORT_COMPARE_NOT_FINITE 1e30
 
-/* An op of a device held against the host's: its launch with the largest error. */
+/* An op compared with the host's: the launch with the largest error. */
 struct report_compare_row {
     const char *op;
     const char *type; /* of a matmul's weights, of a cache */
@@ -115,7 +116,8 @@ struct report_compare_row {
 /* A fault that was to be planted on purpose. */
 struct report_planting {
     const char *fault; /* as --inject has it; NULL: none */
-    bool told, fired;  /* a run said whether it fired; it did */
+    bool told;         /* a run reported whether it fired */
+    bool fired;
 };
 /* planting.c. The banner, a line: the fault, and whether it fired. Adds nothing without a fault. */
 void report_planting_add(const struct report_planting *planting, enum report_language language,
@@ -146,11 +148,12 @@ struct report_planted {
     const char *fault; /* slug */
     enum hypothesis hypothesis;
     struct analyze_place planted; /* where it was put */
-    bool absent; /* not put anywhere: it cannot show on this device; note says why */
+    bool absent;                  /* not planted: it cannot show on this device; note says why */
     bool detected;
     enum hypothesis found_hypothesis; /* HYPOTHESIS_COUNT: nothing found */
     struct analyze_place culprit;     /* as the finding names it */
-    bool culprit_ok;
+    bool only_seen;  /* one run cannot show the culprit: the place is where it must be seen */
+    bool culprit_ok; /* the place is right */
     const char *note; /* NULL */
 };
 
@@ -171,14 +174,14 @@ struct report_earlier {
 };
 
 enum report_change { REPORT_NEW, REPORT_GONE, REPORT_CHANGED, REPORT_SAME };
-/* A finding held against the baseline's. */
+/* A finding compared with the baseline's. */
 struct report_difference {
     enum report_change change;
     const char *slug;    /* hypothesis */
     const char *what;    /* one sentence */
     const char *what_es; /* the same in Spanish; NULL: what is quoted */
 };
-/* A figure held against the baseline's. */
+/* A figure compared with the baseline's. */
 struct report_timing {
     const char *what; /* as report_figures names it: "A latency_median_ms" */
     double before, now;
@@ -247,8 +250,9 @@ MUST_CHECK enum status report_write(const struct report_facts *facts, const char
 
 /* ---- What follows from the facts ------------------------------------------------------------ */
 
-/* critical: results can be wrong with no error; high: runs die, hang or differ, or one failed and
- * nothing says why; medium: refused before it reached the device, or undecided; none: clean. */
+/* critical: results can be wrong without any error; high: runs die, hang or differ, or a run failed
+ * and no finding says why; medium: refused before it reached the device, or undecided; none: clean.
+ */
 enum report_severity {
     REPORT_SEVERITY_NONE,
     REPORT_SEVERITY_MEDIUM,
@@ -299,7 +303,8 @@ void report_self_test_json(const struct report_facts *facts, struct text *text);
 /* greta audit --compare host. */
 void report_compare_table(const struct report_compare *compare, enum report_language language,
                           struct text *text);
-/* A fault was to be planted, and nothing shows it: whether the comparison would is not known. */
+/* True if a fault was to be planted and nothing shows it, so that it is not known whether the
+ * comparison would. */
 bool report_compare_is_untested(const struct report_compare *compare);
 /* Another op may be at fault: the one that packed its input. */
 bool report_compare_is_ambiguous(const struct report_compare_row *row);

@@ -33,7 +33,7 @@ static void print_planted(struct doc *doc, const struct report_planted *one)
     if (one->absent)
         doc_cell_text(doc, NULL);
     else
-        doc_cell_badge(doc, doc_word(doc, one->culprit_ok ? WORD_YES : WORD_NO),
+        doc_cell_badge(doc, doc_word(doc, facts_culprit_word(one)),
                        ok ? DOC_GOOD : DOC_BAD);
     doc_cell_text(doc, one->note);
     doc_row_end(doc);
@@ -48,7 +48,7 @@ void section_self_test(struct doc *doc, const struct report_facts *facts)
         { WORD_CULPRIT_OK, false, false }, { WORD_NOTE, false, false },
     };
     struct facts_totals totals = facts_totals(facts);
-    char planted[24], detected[24], culprits[24];
+    char planted[24], detected[24], culprits[24], seen[24];
     doc_heading(doc, 2, "self-test", WORD_SECTION_SELF_TEST);
     if (facts->self_test_key)
         doc_sentence(doc, WORD_SELF_TEST_KEY, facts->self_test_key, NULL);
@@ -60,7 +60,8 @@ void section_self_test(struct doc *doc, const struct report_facts *facts)
     snprintf(planted, sizeof(planted), "%" PRIu64, totals.planted);
     snprintf(detected, sizeof(detected), "%" PRIu64, totals.detected);
     snprintf(culprits, sizeof(culprits), "%" PRIu64, totals.culprits);
-    doc_words(doc, WORD_SELF_TEST_TOTAL, planted, detected, culprits, NULL);
+    snprintf(seen, sizeof(seen), "%" PRIu64, totals.seen);
+    doc_words(doc, WORD_SELF_TEST_TOTAL, planted, detected, culprits, seen, NULL);
     doc_fold_body(doc);
     doc_table_begin(doc, columns, COUNT_OF(columns));
     for (size_t i = 0; i < facts->planted_count; i++)

@@ -129,7 +129,10 @@ static void print_outcome(struct doc *doc, const struct report_facts *facts)
         break;
     }
     case AUDIT_NOT_REPRODUCED:
-        doc_words(doc, WORD_SUMMARY_NOT_REPRODUCED, done, bound, NULL);
+        doc_words(doc,
+                  facts->verdict.bound < 1 ? WORD_SUMMARY_NOT_REPRODUCED
+                                           : WORD_SUMMARY_NOT_REPRODUCED_FEW,
+                  done, bound, NULL);
         break;
     default:
         doc_words(doc, WORD_SUMMARY_INCONCLUSIVE, open, NULL);

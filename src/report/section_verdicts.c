@@ -214,9 +214,14 @@ void section_next_steps(struct doc *doc, const struct report_facts *facts)
         [AUDIT_INCONCLUSIVE] = WORD_NEXT_INCONCLUSIVE,
     };
     _Static_assert(COUNT_OF(first) == AUDIT_OUTCOME_COUNT, "every outcome has a next step");
-    char done[24], least[24];
+    char done[24], least[24], trials[24];
+    enum word next = first[facts->verdict.outcome];
     snprintf(done, sizeof(done), "%" PRIu64, facts->verdict.iterations);
     snprintf(least, sizeof(least), "%u", VERDICT_TRIALS_LEAST);
+    const struct hypothesis_verdict *weakest = facts_weakest(facts);
+    snprintf(trials, sizeof(trials), "%" PRIu64, weakest ? weakest->trials : 0);
+    if (facts->verdict.outcome == AUDIT_NOT_SEEN && weakest)
+        next = WORD_NEXT_NOT_SEEN_WEAK;
     doc_heading(doc, 2, "next-steps", WORD_SECTION_NEXT_STEPS);
     doc_list_begin(doc);
     if (facts->partial) {
@@ -227,8 +232,8 @@ void section_next_steps(struct doc *doc, const struct report_facts *facts)
     const struct finding *told = facts_told(facts);
     bool window = told && told->cause.foreign && told->candidate_count > 1;
     doc_item_begin(doc);
-    doc_words(doc, window ? WORD_NEXT_NARROW : first[facts->verdict.outcome], facts->identity.id,
-              done, least, NULL);
+    doc_words(doc, window ? WORD_NEXT_NARROW : next, facts->identity.id, done, least,
+              weakest ? hypothesis_info(facts->verdict.weakest)->slug : "", trials, NULL);
     doc_item_end(doc);
     print_missing_steps(doc, facts);
     doc_list_end(doc);

@@ -1,5 +1,5 @@
-/* sections.h - the parts of a report, in the order they are read; each prints nothing where there
- * is nothing to tell. */
+/* sections.h - the parts of a report, in the order they are read; each prints nothing if it has no
+ * content. */
 #ifndef GRETA_REPORT_SECTIONS_H
 #define GRETA_REPORT_SECTIONS_H
 

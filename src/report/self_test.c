@@ -21,6 +21,7 @@ static json_t *planted_json(struct text *out, const struct report_planted *one)
                       ? hypothesis_info(one->found_hypothesis)->slug
                       : NULL);
     json_put_place(out, item, "culprit", &one->culprit);
+    json_put_flag(out, item, "only_seen", one->only_seen);
     json_put_flag(out, item, "culprit_ok", one->culprit_ok);
     json_put_text(out, item, "note", one->note);
     return item;
@@ -49,8 +50,8 @@ void report_self_test_table(const struct report_facts *facts, enum report_langua
     static const enum word titles[] = { WORD_FAULT, WORD_HYPOTHESIS, WORD_DETECTED, WORD_CULPRIT_OK,
                                         WORD_CULPRIT };
     struct facts_totals totals = facts_totals(facts);
-    char numbers[3][24];
-    const char *arguments[3] = { numbers[0], numbers[1], numbers[2] };
+    char numbers[4][24];
+    const char *arguments[4] = { numbers[0], numbers[1], numbers[2], numbers[3] };
     struct table table;
     table_init(&table, COUNT_OF(titles));
     for (size_t i = 0; i < COUNT_OF(titles); i++)
@@ -65,8 +66,7 @@ void report_self_test_table(const struct report_facts *facts, enum report_langua
         table_add(&table, words_get(language, one->absent     ? WORD_SELF_TEST_ABSENT
                                               : one->detected ? WORD_YES
                                                               : WORD_NO));
-        table_add(&table,
-                  one->absent ? "-" : words_get(language, one->culprit_ok ? WORD_YES : WORD_NO));
+        table_add(&table, one->absent ? "-" : words_get(language, facts_culprit_word(one)));
         table_add(&table, text_get(&place));
         text->failed = text->failed || place.failed;
         text_release(&place);
@@ -76,6 +76,7 @@ void report_self_test_table(const struct report_facts *facts, enum report_langua
     snprintf(numbers[0], sizeof(numbers[0]), "%" PRIu64, totals.planted);
     snprintf(numbers[1], sizeof(numbers[1]), "%" PRIu64, totals.detected);
     snprintf(numbers[2], sizeof(numbers[2]), "%" PRIu64, totals.culprits);
-    words_fill(text, words_get(language, WORD_SELF_TEST_TOTAL), arguments, 3);
+    snprintf(numbers[3], sizeof(numbers[3]), "%" PRIu64, totals.seen);
+    words_fill(text, words_get(language, WORD_SELF_TEST_TOTAL), arguments, COUNT_OF(arguments));
     text_add(text, "\n");
 }

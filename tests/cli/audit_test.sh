@@ -46,15 +46,21 @@ expect_json "[p['culprit']['layer'] for p in j['planted'] if p['fault'] == 'rope
 ls "$XDG_CACHE_HOME"/greta/self-test-*.json >/dev/null 2>&1 || fail "expected the result to be kept"
 
 # ---- Clean -------------------------------------------------------------------------------------
-expect_exit 0 "${audit[@]}" --matrix A:bare:1,B:audit:10,C:stress:10 --author "A. Person" -p "Hello there"
+expect_exit 0 "${audit[@]}" --matrix A:bare:1,B:audit:20,C:stress:2 --author "A. Person" -p "Hello there"
 expect_stdout "CLEAN"
 clean=$(newest)
 expect_artifacts "$clean"
 grep -rq '"prompt": "Hello there"' "$clean" || fail "expected the prompt of the audit's own line"
 expect_summary "j['planted_fault'] is None"
-expect_summary "j['outcome'] == 'CLEAN' and j['iterations'] == 20 and j['bound'] == 0.15"
-grep -q "20 recorded iterations; a fault in more than 15 % of runs would have been seen" "$clean/report.en.md" ||
+expect_summary "j['outcome'] == 'CLEAN' and j['iterations'] == 22 and abs(j['bound'] - 3 / 22) < 1e-9"
+grep -q "22 recorded iterations; a fault in more than 13.6 % of runs would have been seen" "$clean/report.en.md" ||
     fail "expected the power of the verdict"
+# Iterations that cannot be compared do not make up for equal ones.
+expect_exit 4 "${audit[@]}" --matrix C:stress:20,D:audit:2 -- -n 2
+expect_stdout "Nothing seen in 22 recorded iterations; non-determinism had only "
+expect_stdout "trials, and at least 20 are needed to call it clean"
+expect_summary "j['outcome'] == 'NOT_SEEN' and j['iterations'] == 22"
+expect_summary "all(h['trials'] == 22 for h in j['hypotheses'] if h['slug'] == 'kernel-fault')"
 # Bare rows show crashes, and nothing else: they do not make up for recorded ones.
 expect_exit 4 "${audit[@]}" --matrix A:bare:18,B:audit:2 -- -n 2
 expect_stdout "Nothing seen in 2 recorded iterations; at least 20 are needed to call it clean"

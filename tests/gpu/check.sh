@@ -184,7 +184,7 @@ wanted self-test && {
         line self-test FAILED "exit $code: $(grep -E ' planted, .* found' out) missed: $missed $(last)"
 }
 wanted audit && {
-    limited "$greta" audit -m "$stories" --device "$device" --matrix A:bare:5,B:audit:10,C:stress:10 --artifacts artifacts -- -n 16
+    limited "$greta" audit -m "$stories" --device "$device" --matrix A:bare:5,B:audit:20,C:stress:10 --artifacts artifacts -- -n 16
     code=$?
     cp out "${OUT_FOLDER:-$work}/audit.txt" 2>/dev/null
     kept=$(du -sk artifacts/last/ | cut -f1)

@@ -239,7 +239,7 @@ static void clean_model_has_no_finding(void **state)
     const struct analysis *analyses[] = { analyzer_result(dead) };
     input.analyses = analyses;
     input.analysis_count = 1;
-    input.iteration_count = RUNS;
+    input.recorded_count = RUNS;
     for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)
         input.self_test[i] = SELF_TEST_PASSED;
     input.excluded[HYPOTHESIS_LEAK] = true; /* the device gives everything back */

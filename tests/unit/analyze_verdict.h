@@ -33,7 +33,7 @@ static inline void make_clean(struct audit *audit)
     audit->analyses[0] = &audit->analysis;
     audit->input.analyses = audit->analyses;
     audit->input.analysis_count = 1;
-    audit->input.iteration_count = audit->input.total_count = audit->input.recorded_count = 200;
+    audit->input.total_count = audit->input.recorded_count = 200;
 }
 
 /* A finding in which one thing did it, at event 10; it follows from nothing. */

@@ -157,7 +157,7 @@ static void statistics_need_iterations(void **state)
         const struct hypothesis_info *info = hypothesis_info(hypothesis);
         bool exact = info->exact || info->bound_each;
         for (uint64_t count = 1; count < VERDICT_TRIALS_LEAST; count++) {
-            audit.input.iteration_count = audit.input.recorded_count = count;
+            audit.input.recorded_count = count;
             const struct hypothesis_verdict *one = decide(&audit, hypothesis);
             assert_int_equal(one->verdict, exact ? VERDICT_REFUTED : VERDICT_NOT_SEEN);
             assert_int_equal(one->missing, VERDICT_MISSING_NOTHING);
@@ -169,14 +169,14 @@ static void statistics_need_iterations(void **state)
             assert_int_equal(audit.verdict.iterations, count);
             assert_true(audit.verdict.bound == bound);
         }
-        audit.input.iteration_count = audit.input.recorded_count = VERDICT_TRIALS_LEAST;
+        audit.input.recorded_count = VERDICT_TRIALS_LEAST;
         const struct hypothesis_verdict *one = decide(&audit, hypothesis);
         assert_int_equal(one->verdict, VERDICT_REFUTED);
         assert_true(one->bound == (info->exact ? 0.0 : info->bound_each ? 3.0 / 500 : 0.15));
         assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
         assert_true(audit.verdict.bound == 0.15);
         /* Without a single one there was no trial. */
-        audit.input.iteration_count = audit.input.recorded_count = 0;
+        audit.input.recorded_count = 0;
         one = decide(&audit, hypothesis);
         assert_int_equal(one->verdict, exact ? VERDICT_REFUTED : VERDICT_INCONCLUSIVE);
         assert_int_equal(one->missing, exact               ? VERDICT_MISSING_NOTHING
@@ -186,26 +186,46 @@ static void statistics_need_iterations(void **state)
     }
 }
 
-/* Iterations in total decide whether an audit is clean; those under stress or not recorded are
- * among them. Each hypothesis says itself how many of them it rests on. */
-static void all_iterations_make_an_audit_clean(void **state)
+/* The hypothesis with the fewest trials decides: iterations that no detector could compare do not
+ * make an audit clean, and do not make its bound smaller. */
+static void the_weakest_hypothesis_decides(void **state)
 {
     (void)state;
     struct audit audit;
     make_clean(&audit);
-    audit.input.iteration_count = 8;
-    audit.input.recorded_count = 20;
-    assert_int_equal(decide(&audit, HYPOTHESIS_KERNEL_FAULT)->verdict, VERDICT_NOT_SEEN);
+    audit.input.recorded_count = 150;
+    audit.analysis.compared_count = 49;
+    assert_int_equal(decide(&audit, HYPOTHESIS_NON_DETERMINISM)->trials, 50);
+    assert_int_equal(audit.verdict.hypotheses[HYPOTHESIS_KERNEL_FAULT].trials, 150);
+    assert_int_equal(audit.verdict.weakest, HYPOTHESIS_NON_DETERMINISM);
     assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
-    audit.input.recorded_count = 19;
-    verdict_decide(&audit.input, &audit.verdict);
+    assert_true(audit.verdict.bound == 3.0 / 50);
+    audit.analysis.compared_count = 1; /* 148 under stress, and two that were equal */
+    assert_int_equal(decide(&audit, HYPOTHESIS_NON_DETERMINISM)->verdict, VERDICT_NOT_SEEN);
     assert_int_equal(audit.verdict.outcome, AUDIT_NOT_SEEN);
-    /* Where only exact hypotheses are asked, one run is enough. */
+    assert_true(audit.verdict.bound == 1.0);
+    /* Few verified transfers are too few as well, but bound transfers and not runs. */
+    make_clean(&audit);
+    audit.analysis.coverage[HYPOTHESIS_SILENT_CORRUPTION] = (struct hypothesis_coverage){ true, 19,
+                                                                                          19 };
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.weakest, HYPOTHESIS_SILENT_CORRUPTION);
+    assert_int_equal(audit.verdict.outcome, AUDIT_NOT_SEEN);
+    assert_true(audit.verdict.bound == 3.0 / 200);
+}
+
+/* If only exact hypotheses are asked about, one run is enough. */
+static void exact_hypotheses_need_one_run(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
     for (unsigned i = 0; i < HYPOTHESIS_COUNT; i++)
         audit.input.not_asked[i] = !hypothesis_info((enum hypothesis)i)->exact;
-    audit.input.iteration_count = audit.input.recorded_count = 0;
+    audit.input.recorded_count = 0;
     verdict_decide(&audit.input, &audit.verdict);
     assert_int_equal(audit.verdict.outcome, AUDIT_CLEAN);
+    assert_int_equal(audit.verdict.weakest, HYPOTHESIS_COUNT);
     assert_true(audit.verdict.bound == 0.0);
 }
 
@@ -218,13 +238,13 @@ static void one_iteration_lacks_an_equal_one(void **state)
     audit.analysis.compared_count = 0;
     audit.analysis.coverage[HYPOTHESIS_NON_DETERMINISM] = (struct hypothesis_coverage){ true, 0,
                                                                                         0 };
-    audit.input.iteration_count = audit.input.recorded_count = 1;
+    audit.input.recorded_count = 1;
     const struct hypothesis_verdict *one = decide(&audit, HYPOTHESIS_NON_DETERMINISM);
     assert_int_equal(one->verdict, VERDICT_INCONCLUSIVE);
     assert_int_equal(one->missing, VERDICT_MISSING_EQUAL_RUNS);
     assert_int_equal(audit.verdict.outcome, AUDIT_NOT_SEEN);
     /* With enough iterations it is a lack like any other. */
-    audit.input.iteration_count = audit.input.recorded_count = 20;
+    audit.input.recorded_count = 20;
     verdict_decide(&audit.input, &audit.verdict);
     assert_int_equal(audit.verdict.outcome, AUDIT_INCONCLUSIVE);
 }
@@ -297,7 +317,8 @@ int main(void)
         cmocka_unit_test(whatever_is_missing_is_named),
         cmocka_unit_test(nothing_at_all_is_inconclusive),
         cmocka_unit_test(statistics_need_iterations),
-        cmocka_unit_test(all_iterations_make_an_audit_clean),
+        cmocka_unit_test(the_weakest_hypothesis_decides),
+        cmocka_unit_test(exact_hypotheses_need_one_run),
         cmocka_unit_test(one_iteration_lacks_an_equal_one),
         cmocka_unit_test(only_equal_iterations_count),
         cmocka_unit_test(transfers_bound_themselves),

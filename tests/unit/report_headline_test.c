@@ -228,8 +228,7 @@ static void test_symptom(void **state)
     struct text text;
     text_init(&text);
     report_headline(&specimen->facts, REPORT_ENGLISH, &text);
-    check_contains("english", text_get(&text),
-                   "; this is where it was seen, and its cause is not known");
+    check_contains("english", text_get(&text), "; it was seen here, but its cause is not known");
     text_clear(&text);
     report_headline(&specimen->facts, REPORT_SPANISH, &text);
     check_contains("spanish", text_get(&text), "; aquí se vio, y no se conoce su causa");

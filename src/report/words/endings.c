@@ -42,7 +42,7 @@ void report_ending_words(struct run_ending ending, enum report_language language
         text_add(text, spanish ? "en orden" : "in order");
         break;
     case ENDING_EXITED:
-        text_addf(text, spanish ? "salió con %d" : "exited with %d", ending.number);
+        text_addf(text, spanish ? "terminó con el código %d" : "exited with %d", ending.number);
         break;
     case ENDING_KILLED:
     case ENDING_ABORTED:
