@@ -99,8 +99,7 @@ static enum status finish(struct emit *emit, struct error *err)
 static void warn_cut(const struct request *request)
 {
     if (request->archive.cut)
-        cli_warn(request->invocation,
-                 "%s: there are more folders than are looked at; those left out are not shown",
+        cli_warn(request->invocation, "%s: there are too many folders; some audits are not shown",
                  request->artifacts);
 }
 
@@ -199,9 +198,9 @@ static enum status check_prune(const struct audit_archive_settings *settings, st
 {
     if (settings->keep != CAMPAIGN_KEEP_ALL || settings->older_days || settings->unfinished)
         return STATUS_OK;
-    return error_set(err, STATUS_USAGE,
-                     "prune: expected --keep N, --older DAYS or --unfinished to say what goes, "
-                     "found none");
+    return error_set(
+        err, STATUS_USAGE,
+        "prune: expected --keep N, --older DAYS or --unfinished to say what to remove, found none");
 }
 
 struct pruned {

@@ -41,7 +41,7 @@ static enum status open_sink(struct cli_audit *audit, struct error *err)
     enum status status = audit_sink_create(&environment, &audit->sink, err);
     if (status == STATUS_OK || !environment.d2h_audit_log)
         return status;
-    cli_warn(audit->invocation, "%s; its lines follow here", err->text);
+    cli_warn(audit->invocation, "%s; the lines go to standard error instead", err->text);
     environment.d2h_audit_log = NULL;
     return audit_sink_create(&environment, &audit->sink, err);
 }
@@ -74,15 +74,14 @@ static enum status create_flight(struct cli_audit *audit, const char *path,
                              "--flight %s: expected a new name, found a file; a recording is never "
                              "overwritten: move it away, or choose another name",
                              path);
-        return status ? error_wrap(err, "the run was asked to be recorded and cannot be")
-                      : STATUS_OK;
+        return status ? error_wrap(err, "cannot record the run as requested") : STATUS_OK;
     }
     for (int number = 1;; number++) {
         name_recording(audit, number);
         enum status status = flight_create(audit->path, options, &audit->flight, err);
         if (status != STATUS_EXISTS || number == NAME_LIMIT)
-            return status ? error_wrap(err, "the run was asked to be recorded and cannot be (name "
-                                            "another place with --flight)")
+            return status ? error_wrap(err, "cannot record the run as requested (name another "
+                                            "place with --flight)")
                           : STATUS_OK;
     }
 }

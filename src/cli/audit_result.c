@@ -2,6 +2,7 @@
 #include "cli/audit_result.h"
 
 #include "base/text.h"
+#include "cli/cli.h"
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -33,14 +34,16 @@ static void print_finding(const struct analysis *analysis, size_t index, FILE *o
 void audit_result_print(const struct audit_result *result, FILE *out)
 {
     const struct analysis *analysis = result->analysis;
+    char recording[CLI_SHOWN_BYTES];
+    text_printable(text_view_of(result->recording), recording, sizeof(recording));
     if (!analysis) {
         fprintf(out, "Audit: level %s, recorded in %s; the analysis failed: %s\n",
-                audit_level_name(result->level), result->recording, result->failure);
+                audit_level_name(result->level), recording, result->failure);
         return;
     }
     fprintf(out, "Audit: level %s, %" PRIu64 " events, %zu finding%s, recorded in %s\n",
             audit_level_name(result->level), analysis->event_count, analysis->finding_count,
-            analysis->finding_count == 1 ? "" : "s", result->recording);
+            analysis->finding_count == 1 ? "" : "s", recording);
     uint64_t unseen = unseen_events(analysis);
     if (unseen)
         fprintf(out, "  %" PRIu64 " event%s not analysed\n", unseen,
@@ -56,7 +59,7 @@ void audit_result_print(const struct audit_result *result, FILE *out)
     }
     if (analysis->finding_count > shown)
         fprintf(out, "  and %zu more (greta flight show %s)\n", analysis->finding_count - shown,
-                result->recording);
+                recording);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */

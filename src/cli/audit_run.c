@@ -58,21 +58,23 @@ static enum cli_exit run_matrix(const struct audit_run *run, struct watch *watch
 {
     struct campaign_result result;
     struct error err;
+    char folder[CLI_SHOWN_BYTES];
     campaign_result_init(&result);
     enum status status = campaign_audit(&run->campaign, &result, &err);
     cli_progress_end(&watch->progress);
+    text_printable(text_view_of(result.folder), folder, sizeof(folder));
     enum cli_exit code;
     if (status) {
         code = audit_run_fail(run->invocation, &err);
         if (status == STATUS_INTERRUPTED && result.folder[0])
             fprintf(stderr, "greta audit: what is known so far is in %s; finish it with --resume\n",
-                    result.folder);
+                    folder);
     } else {
         if (run->json)
             fputs(text_get(&result.json), stdout);
         else
             cli_put_table(stdout, run->invocation->colour_out, text_get(&result.table));
-        fprintf(stderr, "%s/report.html\n", result.folder);
+        fprintf(stderr, "%s/report.html\n", folder);
         code = exit_of(result.outcome);
     }
     campaign_result_release(&result);
@@ -114,4 +116,20 @@ enum cli_exit audit_run(struct audit_run *run)
     struct watch watch = { .invocation = run->invocation };
     run->campaign.watcher = (struct campaign_watcher){ on_step, on_note, &watch };
     return run->kind == AUDIT_RUN_MATRIX ? run_matrix(run, &watch) : run_check(run, &watch);
+}
+
+/* The worker of an audit. The audit starts it itself, so it is in no list. */
+enum cli_exit cli_audit_worker(int argument_count, char **arguments)
+{
+    struct error err;
+    bool failed = false;
+    if (argument_count != 1) {
+        fprintf(stderr, "greta audit-worker: expected a job; greta audit starts this itself\n");
+        return CLI_EXIT_USAGE;
+    }
+    if (campaign_worker(arguments[0], &failed, &err)) {
+        fprintf(stderr, "greta audit-worker: %s\n", err.text);
+        return CLI_EXIT_CANNOT;
+    }
+    return failed ? CLI_EXIT_FAILED : CLI_EXIT_OK;
 }

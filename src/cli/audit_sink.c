@@ -109,13 +109,13 @@ static const char *error_text(const struct audit_sink *sink, const struct event 
         snprintf(words, WORDS_BYTES, "%s", result_name(sink, event, name));
     } else if (event->check == EVENT_CHECK_LOST) {
         snprintf(words, WORDS_BYTES,
-                 "refused by greta: the device was lost before (event %" PRIu64
-                 "), the runtime was not asked",
+                 "refused by greta: the device was already lost (event %" PRIu64
+                 "); the runtime was not called",
                  event->cause_id);
     } else if (event->outcome == EVENT_REFUSED) {
         snprintf(words, WORDS_BYTES,
                  "refused by greta: %s: expected %" PRIu64 ", found %" PRIu64
-                 "; the runtime was not asked",
+                 "; the runtime was not called",
                  event_check_name(event->check), event->expected, event->found);
     } else if (event->domain == EVENT_ERROR_GRETA && event->code == STATUS_LOST) {
         return "an illegal memory access was encountered";

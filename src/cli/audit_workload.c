@@ -27,9 +27,115 @@ void audit_workload_release(struct audit_workload *workload)
     text_release(&workload->prompt);
 }
 
+/* The options that shape what an audit runs, and those that are ignored everywhere. Others, as
+ * --tap, would have no effect. */
+static const size_t used_options[] = {
+#define AT(field) offsetof(struct infer_settings, field)
+    AT(model),
+    AT(prompts),
+    AT(prompt_file),
+    AT(device),
+    AT(kv_type),
+    AT(key_type),
+    AT(value_type),
+    AT(d2h_mode),
+    AT(max_tokens),
+    AT(context),
+    AT(batch),
+    AT(micro_batch),
+    AT(threads),
+    AT(ignore_end),
+    AT(gpu_layers),
+    AT(inject),
+    AT(greedy),
+    AT(temperature),
+    AT(top_k),
+    AT(top_p),
+    AT(min_p),
+    AT(repeat_penalty),
+    AT(repeat_last_n),
+    AT(presence_penalty),
+    AT(seed),
+    AT(frequency_penalty),
+    AT(flash_attention),
+    AT(batch_threads),
+    AT(no_chat),
+    AT(map),
+    AT(lock),
+    AT(warmup),
+    AT(keep),
+    AT(verbose),
+    AT(quiet),
+#undef AT
+};
+
+static enum status check_used(const struct infer_settings *settings,
+                              const struct infer_settings *before, struct error *err)
+{
+    for (size_t i = 0; i < INFER_OPTION_COUNT; i++) {
+        bool used = !cli_option_changed(&infer_options[i], settings, before);
+        for (size_t j = 0; j < COUNT_OF(used_options) && !used; j++)
+            used = infer_options[i].offset == used_options[j];
+        if (used)
+            continue;
+        char name[32] = "";
+        cli_option_name(&infer_options[i], 0, name, sizeof(name));
+        return error_set(err, STATUS_USAGE,
+                         "%s: expected an option that changes what is run, found one that an audit "
+                         "does not use",
+                         name);
+    }
+    return STATUS_OK;
+}
+
+/* A device may be named before -- or after it. */
+static enum status take_device(const struct infer_settings *settings,
+                               struct campaign_options *options, struct error *err)
+{
+    if (strcmp(settings->device, infer_defaults.device) == 0)
+        return STATUS_OK;
+    if (strcmp(options->device, infer_defaults.device) != 0 &&
+        strcmp(options->device, settings->device) != 0)
+        return error_set(err, STATUS_USAGE, "--device: expected one device, found %s and %s",
+                         options->device, settings->device);
+    options->device = settings->device;
+    return STATUS_OK;
+}
+
+static bool is_utf8(const char *text)
+{
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t length = text_utf8_length(text, left);
+        if (length == 0)
+            return false;
+        text += length;
+        left -= length;
+    }
+    return true;
+}
+
+enum status audit_check_texts(const struct cli_option *options, size_t count, const void *settings,
+                              struct error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *const *value = (const void *)((const char *)settings + options[i].offset);
+        if (options[i].kind != CLI_TEXT || !*value || is_utf8(*value))
+            continue;
+        char name[32] = "", shown[CLI_SHOWN_BYTES];
+        cli_option_name(&options[i], 0, name, sizeof(name));
+        return error_set(err, STATUS_USAGE,
+                         "%s: expected UTF-8, which is what the records of an audit hold, found "
+                         "'%s'",
+                         name, text_printable(text_view_of(*value), shown, sizeof(shown)));
+    }
+    return STATUS_OK;
+}
+
 static enum status parse(struct audit_workload *workload, const struct cli_invocation *invocation,
                          struct error *err)
 {
+    const struct infer_settings before = workload->settings;
     const char *operands[AUDIT_WORKLOAD_WORDS + 1];
     struct cli_common unused; /* of the audit's own command line */
     size_t operand_count;
@@ -41,6 +147,10 @@ static enum status parse(struct audit_workload *workload, const struct cli_invoc
         status = error_set(err, STATUS_USAGE, "see greta infer --help");
     if (!status && operand_count)
         status = error_set(err, STATUS_USAGE, "expected only flags, found '%s'", operands[0]);
+    if (!status)
+        status = check_used(&workload->settings, &before, err);
+    if (!status)
+        status = audit_check_texts(infer_options, INFER_OPTION_COUNT, &workload->settings, err);
     return status ? error_wrap(err, "after --") : STATUS_OK;
 }
 
@@ -70,6 +180,11 @@ static enum status take_prompt(struct audit_workload *workload,
         TRY(read_prompt(workload, file, err));
         options->prompt = text_get(&workload->prompt);
     }
+    if (options->prompt && !is_utf8(options->prompt))
+        return error_set(err, STATUS_USAGE,
+                         "%s: expected a prompt in UTF-8, which is what the records of an audit "
+                         "hold",
+                         file ? file : "--prompt");
     return STATUS_OK;
 }
 
@@ -84,6 +199,7 @@ enum status audit_workload_read(struct audit_workload *workload,
     TRY(cli_check_threads(settings->threads, err));
     TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type, &kv_dtype,
                        err));
+    TRY(take_device(settings, options, err));
     char asked[ALL_NAME_BYTES];
     TRY(cli_device_name(options->device, settings->gpu_layers, asked, sizeof(asked), err));
     /* All workers use the same device, and records name it. */

@@ -35,4 +35,8 @@ MUST_CHECK enum status audit_workload_read(struct audit_workload *workload,
                                            const struct audit_workload_line *line,
                                            struct campaign_options *options, struct error *err);
 
+/* What an audit records is JSON: a text option that is not UTF-8 is refused. */
+MUST_CHECK enum status audit_check_texts(const struct cli_option *options, size_t count,
+                                         const void *settings, struct error *err);
+
 #endif

@@ -165,7 +165,8 @@ static enum status print(const struct runner *runners, const struct bench_cost_r
     }
     emit_list_end(emit);
     emit_note(emit, "added_percent",
-              "medians and quartiles over rounds, against off of the same round");
+              "medians and quartiles over the rounds; each level is compared with `off` of the "
+              "same round");
     enum status status = emit_finish(emit, stdout, err);
     emit_destroy(emit);
     return status;

@@ -64,6 +64,7 @@ enum status bench_tests_list(const struct bench_test_texts *texts, struct bench_
         TRY(add_test(tests, pair.numbers[0], pair.numbers[1], &depths, err));
     }
     if (tests->count == 0)
-        return error_set(err, STATUS_USAGE, "expected something to measure, found only zeros");
+        return error_set(err, STATUS_USAGE,
+                         "expected a prompt or generation length above 0, found only zeros");
     return STATUS_OK;
 }

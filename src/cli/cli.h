@@ -28,7 +28,7 @@ enum cli_exit {
 enum cli_option_kind {
     CLI_FLAG,       /* bool: sets it */
     CLI_CLEAR_FLAG, /* bool: clears it; the last of the two on the command line counts */
-    CLI_TEXT, /* const char * */
+    CLI_TEXT,       /* const char * */
     CLI_U32,
     CLI_U64,
     CLI_I32, /* signed integers */
@@ -102,7 +102,7 @@ struct cli_command {
 /* The environment as it was read, once, in main. */
 struct cli_environment {
     bool guard_rail_disabled;    /* GRETA_DISABLE_GUARD_RAIL=1 */
-    bool progress_shown;         /* stderr is a terminal */
+    bool progress_shown;         /* stderr is a terminal that obeys control sequences */
     bool colour_out, colour_err; /* stdout and stderr are terminals that want colours */
     /* Lines about copies to the host, in the format of the first audits. */
     bool d2h_trace;            /* GRETA_TRACE_MEMCPY=1 */
@@ -176,8 +176,8 @@ MUST_CHECK enum status cli_parse(const struct cli_command *command, int argument
 /* Copies name number `index` of an option's names; false when there are no more. */
 bool cli_option_name(const struct cli_option *option, size_t index, char *name, size_t name_bytes);
 
-/* Does the option's target differ from its default? The same text at another address counts as
- * different: it was given. */
+/* True if the option's target differs from its default. Equal text at another address counts as
+ * different, because it was given. */
 bool cli_option_changed(const struct cli_option *option, const void *settings,
                         const void *defaults);
 
@@ -194,8 +194,8 @@ void cli_print_command_help(FILE *out, bool colour, const struct cli_command *co
 /* Room for the text of an error, made printable: a byte of it takes up to four. */
 #define CLI_SHOWN_BYTES (4 * ERROR_TEXT_BYTES)
 
-/* Prints a line to stderr. Here, in errors and in warnings, what a terminal would obey is shown
- * escaped, whichever part of the text it comes in. */
+/* Prints a line to stderr. Here, in errors and in warnings, control characters are escaped wherever
+ * in the text they come from. */
 void cli_put_line(const char *line);
 
 /* Prints "greta inspect: text" to stderr and returns the exit code for the status. */

@@ -51,7 +51,9 @@ static const struct cli_option options[] = {
       "an error with this text should occur; if it does not, the verdict is NOT_REPRODUCED", NULL,
       false },
     { "--baseline", "DIR", CLI_TEXT, AT(baseline),
-      "earlier audit to compare with: findings that are new, gone, changed; timings", NULL, true },
+      "earlier audit to compare with: shows findings that are new, gone or changed, and the "
+      "timings",
+      NULL, true },
     { "--ablate", "WHAT", CLI_TEXT, AT(ablate),
       "run the workload in each way to copy to the host: a fix counts only if taking it away "
       "brings "
@@ -68,8 +70,8 @@ static const struct cli_option options[] = {
       "where audits are kept: DIR/DATE/ID (default: artifacts)", NULL, true },
     { "--author", "NAME", CLI_TEXT, AT(author), "name of the report's author", NULL, false },
     { "--resume", "DIR", CLI_TEXT, AT(resume),
-      "finish the audit in this folder; rows that are finished are not run again, other options "
-      "are those it was begun with",
+      "finish the audit in this folder: finished rows are not run again, and the options are those "
+      "it was started with",
       NULL, true },
     { "--inject", "FAULT", CLI_TEXT, AT(inject),
       "plant a fault in every row that is not bare (see greta infer --inject)", NULL,
@@ -87,9 +89,10 @@ static const struct cli_option options[] = {
     { "--no-interventions", NULL, CLI_FLAG, AT(no_interventions),
       "do not rerun a faulty row with one thing changed", NULL, false },
     { "--no-search", NULL, CLI_FLAG, AT(no_search),
-      "do not search for the op that makes equal runs differ, or values not finite", NULL, false },
+      "do not search for the op that makes equal runs differ or produces NaN or infinity", NULL,
+      false },
     { "--self-test", NULL, CLI_FLAG, AT(self_test),
-      "plant every fault there is and print planted x detected", NULL, false },
+      "plant every known fault and print which were detected", NULL, false },
     { "--faults", "NAMES", CLI_TEXT, AT(faults),
       "with --self-test: plant only these (NAME,NAME), without clean runs; the result is not kept",
       NULL, false },
@@ -100,22 +103,51 @@ static const struct cli_option options[] = {
       "run the model once on the GPU, op by op, and every op once more on the host with the GPU's "
       "own inputs; names the first op outside its tolerance. With --matrix, as part of the audit",
       "host", false },
-    { "--copies", "N", CLI_U32, AT(copies), "copies on each path of --transfers (default: 200)",
+    { "--copies", "N", CLI_U32, AT(copies), "with --transfers: copies on each path (default: 200)",
       NULL, false },
     { "--keep", "N", CLI_U32, AT(archive.keep),
       "with prune: the newest N finished audits stay; 0 removes the one that `last` points to too",
       NULL, false },
     { "--older", "DAYS", CLI_U32, AT(archive.older_days),
-      "with prune: only audits older than that; with --keep, what either keeps stays", NULL,
-      false },
+      "with prune: remove only audits older than DAYS; with --keep, an audit stays if either "
+      "option keeps it",
+      NULL, false },
     { "--unfinished", NULL, CLI_FLAG, AT(archive.unfinished),
-      "with prune: also audits that were interrupted and that no process works on", NULL, false },
+      "with prune: also remove interrupted audits that no process works on", NULL, false },
     { "--dry-run", NULL, CLI_FLAG, AT(archive.dry_run),
       "with prune: only print what would be removed", NULL, false },
     { "--json", NULL, CLI_FLAG, AT(json), "print JSON", NULL, false },
 };
 
 /* ---- Options -------------------------------------------------------------------------------- */
+
+/* Flags that would have no effect are refused. */
+
+static bool is_of_archive(size_t offset)
+{
+    return offset >= AT(archive);
+}
+
+static bool is_of_audit(size_t offset)
+{
+    return !is_of_archive(offset) && offset != AT(artifacts) && offset != AT(json);
+}
+
+static bool is_of_matrix(size_t offset)
+{
+    return offset == AT(matrix) || offset == AT(expect_fault) || offset == AT(ablate) ||
+           offset == AT(baseline);
+}
+
+/* The name of the first flag given that is one of those; false if none is. */
+static bool find_given(const struct settings *settings, bool (*is_one)(size_t offset),
+                       char name[32])
+{
+    for (size_t i = 0; i < COUNT_OF(options); i++)
+        if (is_one(options[i].offset) && cli_option_changed(&options[i], settings, &defaults))
+            return cli_option_name(&options[i], 0, name, 32);
+    return false;
+}
 
 static enum status fill_options(const struct cli_invocation *invocation,
                                 struct audit_workload *workload, const struct text *command,
@@ -163,6 +195,17 @@ static enum status fill_options(const struct cli_invocation *invocation,
                          "--self-test: expected no --inject, found '%s': it plants faults of its "
                          "own (--faults names them)",
                          settings->inject);
+    if (settings->expect_fault && settings->expect_fault[0] == '\0')
+        return error_set(err, STATUS_USAGE,
+                         "--expect-fault: expected a text of the error, found none");
+    char flag[32];
+    TRY(audit_check_texts(options, COUNT_OF(options), settings, err));
+    if (find_given(settings, is_of_archive, flag))
+        return error_set(err, STATUS_USAGE,
+                         "%s: expected prune before it (greta audit prune %s ...)", flag, flag);
+    if ((settings->self_test || settings->transfers) && find_given(settings, is_of_matrix, flag))
+        return error_set(err, STATUS_USAGE, "%s: expected no %s with it: no matrix is run",
+                         settings->self_test ? "--self-test" : "--transfers", flag);
     if (settings->faults && !settings->self_test)
         return error_set(err, STATUS_USAGE, "--faults: expected --self-test with it, found none");
     if (settings->hang_limit == 0 || settings->repeats == 0 || settings->copies == 0)
@@ -177,32 +220,19 @@ static enum status fill_options(const struct cli_invocation *invocation,
 
 /* ---- Audits that were made ------------------------------------------------------------------ */
 
-/* list, show and prune refuse the flags of an audit, which would have no effect: they take only
- * --artifacts, --json and the flags of prune. */
-static enum status check_archive_flags(const struct settings *settings, struct error *err)
-{
-    for (size_t i = 0; i < COUNT_OF(options); i++) {
-        const struct cli_option *option = &options[i];
-        bool is_theirs = option->offset == AT(artifacts) || option->offset == AT(json) ||
-                         option->offset >= AT(archive);
-        if (is_theirs || !cli_option_changed(option, settings, &defaults))
-            continue;
-        char name[32] = "";
-        cli_option_name(option, 0, name, sizeof(name));
-        return error_set(err, STATUS_USAGE,
-                         "list, show and prune: expected --artifacts, --json, --keep, --older, "
-                         "--unfinished or --dry-run, found %s, a flag for running an audit",
-                         name);
-    }
-    return STATUS_OK;
-}
-
 static enum cli_exit run_archive(const struct cli_invocation *invocation)
 {
     const struct settings *settings = invocation->settings;
     struct error err;
-    if (check_archive_flags(settings, &err) ||
-        audit_archive_run(invocation, settings->artifacts, settings->json, &settings->archive,
+    char flag[32];
+    if (find_given(settings, is_of_audit, flag)) {
+        (void)error_set(&err, STATUS_USAGE,
+                        "list, show and prune: expected --artifacts, --json, --keep, --older, "
+                        "--unfinished or --dry-run, found %s, a flag for running an audit",
+                        flag);
+        return cli_fail(invocation, &err);
+    }
+    if (audit_archive_run(invocation, settings->artifacts, settings->json, &settings->archive,
                           &err))
         return cli_fail(invocation, &err);
     return CLI_EXIT_OK;
@@ -247,22 +277,6 @@ static enum cli_exit run_audit(const struct cli_invocation *invocation)
     return code;
 }
 
-/* The worker of an audit. The audit starts it itself, so it is in no list. */
-enum cli_exit cli_audit_worker(int argument_count, char **arguments)
-{
-    struct error err;
-    bool failed = false;
-    if (argument_count != 1) {
-        fprintf(stderr, "greta audit-worker: expected a job; greta audit starts this itself\n");
-        return CLI_EXIT_USAGE;
-    }
-    if (campaign_worker(arguments[0], &failed, &err)) {
-        fprintf(stderr, "greta audit-worker: %s\n", err.text);
-        return CLI_EXIT_CANNOT;
-    }
-    return failed ? CLI_EXIT_FAILED : CLI_EXIT_OK;
-}
-
 const struct cli_command cli_audit = {
     .name = "audit",
     .operands = "[list | show [ID|latest] | prune] [-- INFER-OPTIONS]",
@@ -288,7 +302,8 @@ const struct cli_command cli_audit = {
         "row the folder is a valid record of what is known; --resume finishes it.\n\n"
         "list shows the audits in ARTIFACTS, show prints the verdict of one (by its id or the "
         "beginning of it; default: latest, the newest that is finished) and where its files are, "
-        "prune removes old ones and says what that frees. prune never removes an audit that is "
+        "prune removes old ones and prints how much space that frees. prune never removes an audit "
+        "that is "
         "running, nor one that is not finished unless --unfinished is given, nor anything that is "
         "not an audit. ARTIFACTS/last is a link to the newest finished audit; a --baseline that "
         "does not exist yet means a first run.\n\n"

@@ -59,18 +59,17 @@ static const struct cli_option options[] = {
     { "--batch-size|-b", "N", CLI_U32, AT(batch), "prompt tokens at a time (default: 2048)", NULL,
       false },
     { "--ubatch-size|-ub", "N", CLI_U32, AT(micro_batch),
-      "the same; the smaller of both counts (default: 512, on a GPU 2048)", NULL, false },
+      "the same; the smaller of the two is used (default: 512, on a GPU 2048)", NULL, false },
     { "--parallel|-npl", "N", CLI_U32, AT(sequences),
-      "sequences that generate at once, each after a prompt of its own; speed is of all together "
-      "(default: 1)",
+      "sequences decoded at once, each after its own prompt; the speed is their total (default: 1)",
       NULL, false },
     CLI_CACHE_TYPE_OPTIONS,
     { "--device|-dev", "NAME", CLI_TEXT, AT(device), "host, cuda:N, hip:N or auto (the default)",
       NULL, false },
-    { "--list-devices", NULL, CLI_FLAG, AT(list_devices), "list devices and end (greta devices)",
-      NULL, false },
+    { "--list-devices", NULL, CLI_FLAG, AT(list_devices),
+      "list the devices and exit (greta devices); also infer_settings.c:54", NULL, false },
     { "--n-gpu-layers|-ngl", "N", CLI_TEXT, AT(gpu_layers),
-      "0: on the host; otherwise a device has all layers or none", NULL, false },
+      "0: run on the host; otherwise the device gets all layers, never a part", NULL, false },
     { "--flash-attn|-fa", "MODE", CLI_TEXT, AT(flash),
       "ignored, for compatibility: attention never holds a whole matrix", "on off auto 0 1",
       false },
@@ -123,7 +122,8 @@ static void stop(struct bench *bench)
     bench->stopped = true;
     engine_close(bench->engine);
     if (bench->inject && !inject_record(bench->inject)->planted)
-        cli_warn(bench->invocation, "no call fitted %s: the fault was never planted",
+        cli_warn(bench->invocation,
+                 "no call matched %s: the fault was never planted; also infer_run.c:35",
                  bench->settings->inject);
     device_close(bench->device);
     cli_audit_finish(bench->audit);
@@ -330,7 +330,7 @@ static enum cli_exit exit_of(const struct bench *bench)
     switch (cli_audit_answer(bench->audit)) {
     case CLI_AUDIT_FINDINGS:
         fprintf(stderr,
-                "Audit findings: the speed was measured, and the audit found %zu defect%s\n", count,
+                "Audit findings: the speed was measured, and the audit has %zu finding%s\n", count,
                 count == 1 ? "" : "s");
         return CLI_EXIT_FAILED;
     case CLI_AUDIT_UNKNOWN:

@@ -32,7 +32,7 @@ static const struct cli_option options[] = {
       "tokens of a chunk (default: 512, or the model's context, or the base's)", NULL, false },
     { "--chunks", "N", CLI_U32, AT(chunks), "only the first N chunks (default: all)", NULL, false },
     { "--special", NULL, CLI_FLAG, AT(special),
-      "control tokens written in the text, like <|endoftext|>, count as such", NULL, false },
+      "parse control tokens such as <|endoftext|> in the text", NULL, false },
     { "--kl-save|--save-logits", "OUT", CLI_TEXT, AT(kl_save),
       "record the logits of every scored token, to compare with later", NULL, true },
     { "--kl-base|--kl-divergence-base", "FILE", CLI_TEXT, AT(kl_base),
@@ -40,7 +40,7 @@ static const struct cli_option options[] = {
     { "--max-perplexity", "X", CLI_F32, AT(perplexity_limit), "exit status 1 above X", NULL,
       false },
     { "--max-kl", "X", CLI_F32, AT(divergence_limit),
-      "exit status 1 where the mean divergence from the base is above X", NULL, false },
+      "exit status 1 if the mean divergence from the base is above X", NULL, false },
     { "--force|-f", NULL, CLI_FLAG, AT(force), "replace OUT if it exists", NULL, false },
     { "--batch-size|-b|--ubatch-size|-ub", "N", CLI_U32, AT(batch),
       "tokens at a time (default: 512, on a GPU 2048)", NULL, false },
@@ -353,8 +353,8 @@ const struct cli_command cli_eval = {
         "Prints the perplexity of a model on the text in FILE, and the bits it needs for a byte of "
         "it, which can be compared between models with different tokens. The text is cut into "
         "chunks of --ctx-size tokens, each run alone; the tokens of its second half are scored. "
-        "What is left over at the end is not used. An error is the standard error of the mean "
-        "over tokens.\n\n"
+        "An incomplete chunk at the end is not used. Errors are standard errors of the mean over "
+        "tokens.\n\n"
         "To compare two types of one model, or two devices, record the logits of one with "
         "--kl-save and run the other with --kl-base: the Kullback-Leibler divergence of its "
         "predictions from the recorded ones, token by token, shows differences far below what "

@@ -33,7 +33,7 @@ static const struct cli_option options[] = {
       false },
     { "--to", "MS", CLI_TEXT, AT(to), "only up to this time, in ms since the start", NULL, false },
     { "--failures", NULL, CLI_FLAG, AT(failures),
-      "only what failed, was refused, trapped, or never ended", NULL, false },
+      "only calls that failed, were refused, left a trap, or never ended", NULL, false },
     { "--format", "NAME", CLI_TEXT, AT(format),
       "with export: lines of text, of JSON, or a timeline "
       "that opens in Perfetto",
@@ -132,7 +132,7 @@ static enum status check_flags(const struct settings *settings, enum action acti
                          "one");
     if ((action == ACTION_SHOW || action == ACTION_LIST) && filters)
         return error_set(err, STATUS_USAGE,
-                         "filters are for the events of a FILE and for export; show looks at all");
+                         "filters apply to events and export; show looks at all events");
     if (action != ACTION_EXPORT && exports)
         return error_set(err, STATUS_USAGE, "--format, --output and --force are for export");
     if (action != ACTION_SHOW && action != ACTION_LIST && settings->json)
@@ -240,8 +240,8 @@ const struct cli_command cli_flight = {
         "Reads a flight file, which a run leaves with --audit and which is whole however the run "
         "ended: after a crash or kill -9, and while it still runs. A recording that was compressed "
         "with zstd (FILE.flight.zst of an audit) is read as it is.\n\n"
-        "show: who made it and how it ended, the calls without an end, what the analysis finds, "
-        "where every stream stopped, index traps.\n\n"
+        "show: which command made it and how it ended, the calls that did not return, what the "
+        "analysis finds, where every stream stopped, index traps.\n\n"
         "list: the recordings in FOLDER (default: here), the oldest first: when and on what device "
         "they were made, how they ended, how many findings, by which command. list FILE is the "
         "same as events FILE.\n\n"

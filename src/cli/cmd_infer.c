@@ -159,7 +159,9 @@ static void print_setup(const struct infer_run *run)
     const struct model_report *report = &run->report;
     const struct device_info *info = device_info(run->device);
     bool chosen = strcmp(run->opening.name, "auto") == 0;
-    fprintf(stderr, "Model: %s (%s, %.1f M parameters); device: %s (%s)\n", gguf_path(run->file),
+    char path[CLI_SHOWN_BYTES];
+    fprintf(stderr, "Model: %s (%s, %.1f M parameters); device: %s (%s)\n",
+            text_printable(text_view_of(gguf_path(run->file)), path, sizeof(path)),
             model_arch_info(report->config.arch)->name, (double)report->parameter_count / 1e6,
             chosen ? info->kind : run->opening.name, info->name);
 }
@@ -171,8 +173,8 @@ static enum status refuse_trapped(const struct infer_run *run, uint64_t trap_cou
 {
     bool audited = cli_audit_answer(run->audit) != CLI_AUDIT_NOT_ASKED;
     return error_set(err, STATUS_REFUSED,
-                     "an index was past its bound and the access was skipped (%" PRIu64 " %s): the "
-                     "text is not to be trusted%s",
+                     "an index was past its bound and the access was skipped (%" PRIu64 " %s): do "
+                     "not trust the text%s",
                      trap_count, text_plural(trap_count, "time", "times"),
                      audited ? "" : " (--audit log names the launch)");
 }
@@ -239,9 +241,9 @@ const struct cli_command cli_infer = {
     .summary = "run a model on a prompt",
     .description =
         "Runs the model on a prompt and writes its text to standard output as it is generated; "
-        "everything else goes to standard error: at the end the timings, STATUS=OK (or FAILED, "
-        "INTERRUPTED, FINDINGS, INCONCLUSIVE, and why), and the memory used. greta_infer is "
-        "another name of this command.\n\n"
+        "everything else goes to standard error; at the end these are the timings, STATUS=OK (or "
+        "FAILED, INTERRUPTED, FINDINGS, INCONCLUSIVE, with the reason) and the memory used. "
+        "greta_infer is another name of this command.\n\n"
         "Sampling has the usual order: penalties, top-k, top-p, min-p, temperature. --greedy and "
         "--temp 0 always take the likeliest token. On the host, results have the same bits "
         "whatever the number of threads or the batch size. Ctrl-C ends the run in order and keeps "

@@ -47,7 +47,7 @@ static const struct cli_option options[] = {
     { "--context", "N", CLI_U32, offsetof(struct settings, context),
       "context length instead of the shape's", NULL, false },
     { "--tied", NULL, CLI_FLAG, offsetof(struct settings, tied),
-      "no output matrix: the embedding serves", NULL, false },
+      "no output matrix: use the embedding instead", NULL, false },
     { "--force|-f", NULL, CLI_FLAG, offsetof(struct settings, force), "replace FILE if it exists",
       NULL, false },
     { "--json", NULL, CLI_FLAG, offsetof(struct settings, json),

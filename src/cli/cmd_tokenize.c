@@ -15,11 +15,11 @@ static const struct cli_option options[] = {
     { "--model|-m", "FILE", CLI_TEXT, offsetof(struct settings, model),
       "GGUF file with the tokenizer (default: the model that comes with greta)", NULL, true },
     { "--ids", NULL, CLI_FLAG, offsetof(struct settings, ids),
-      "only the ids, in one line, divided by spaces", NULL, false },
+      "only the ids, on one line, separated by spaces", NULL, false },
     { "--no-bos", NULL, CLI_FLAG, offsetof(struct settings, no_bos),
       "no begin or end token around TEXT", NULL, false },
     { "--special", NULL, CLI_FLAG, offsetof(struct settings, special),
-      "control tokens written in TEXT, like <s>, count as such", NULL, false },
+      "parse control tokens such as <s> in TEXT", NULL, false },
     { "--json", NULL, CLI_FLAG, offsetof(struct settings, json), "JSON instead of text", NULL,
       false },
 };

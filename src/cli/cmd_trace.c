@@ -42,7 +42,7 @@ static const struct cli_option options[] = {
     { "--backend", "NAME", CLI_TEXT, AT(backend), "which calls to record (default: auto, all)",
       "auto cuda hip", false },
     { "--cupti", "FILE", CLI_TEXT, AT(cupti),
-      "the libcupti to use (default: the program's own, the toolkit's)", NULL, true },
+      "the libcupti to use (default: the program's own, else the toolkit's)", NULL, true },
     { "--records", "N", CLI_U32, AT(records),
       "calls a recording holds before old ones are overwritten (default: 262144)", NULL, false },
     { "--author", "NAME", CLI_TEXT, AT(author), "name of the report's author", NULL, false },

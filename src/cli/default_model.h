@@ -10,9 +10,9 @@ struct default_model {
     char path[PATH_MAX];
 };
 
-/* The path of the model to open: `named`, or where that is NULL the model that came with greta,
- * found from the program's own place: installed in ../share/greta, in a build folder in
- * share/greta. Borrowed from named or model. STATUS_USAGE where there is neither. */
+/* The path of the model to open: `named` or, if that is NULL, the model that came with greta. It is
+ * looked for relative to the program: in ../share/greta if installed, in share/greta of a build
+ * folder. Borrowed from named or model. STATUS_USAGE if there is neither. */
 MUST_CHECK enum status default_model_path(const char *named, struct default_model *model,
                                           const char **ret_path, struct error *err);
 

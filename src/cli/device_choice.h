@@ -11,14 +11,15 @@
 MUST_CHECK enum status cli_device_name(const char *name, const char *gpu_layers, char *ret_name,
                                        size_t ret_name_bytes, struct error *err);
 
-/* Warns where layers on a GPU were asked for and the device that "auto" came to is the host. */
+/* Warns if layers on a GPU were requested but "auto" chose the host. */
 void cli_warn_no_gpu(const struct cli_invocation *invocation, const char *gpu_layers,
                      const char *asked, const char *resolved);
 
 /* STATUS_USAGE for more threads than a device takes; 0 is all processors. */
 MUST_CHECK enum status cli_check_threads(uint32_t threads, struct error *err);
 
-/* The one type of keys and values, F16 where none is given (NULL); STATUS_USAGE where two were. */
+/* The common type of keys and values: F16 if none was given (NULL). STATUS_USAGE if two were given.
+ */
 MUST_CHECK enum status cli_cache_type(const char *both, const char *keys, const char *values,
                                       enum dtype *ret_dtype, struct error *err);
 

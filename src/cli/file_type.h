@@ -1,5 +1,5 @@
-/* file_type.h - the label of a file as a whole (general.file_type); what counts are the types of
- * its tensors. */
+/* file_type.h - the name of general.file_type, a label for the whole file; only the types of its
+ * tensors decide anything. */
 #ifndef GRETA_CLI_FILE_TYPE_H
 #define GRETA_CLI_FILE_TYPE_H
 

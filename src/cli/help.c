@@ -43,7 +43,7 @@ static void print_heading(FILE *out, bool colour, const char *words)
 
 void cli_print_help(FILE *out, bool colour)
 {
-    fputs("greta runs GGUF language models and proves what happened.\n\n", out);
+    fputs("greta finds what broke a GPU program, and runs GGUF language models.\n\n", out);
     print_heading(out, colour, "usage:");
     fputs(" greta COMMAND [options]\n\n", out);
     print_heading(out, colour, "commands:");

@@ -52,7 +52,7 @@ static enum status keep(void *context, const struct tap_record *record, const fl
     struct error bad;
     if (capture->allow_bad || !tap_check_finite(record, &bad))
         return STATUS_OK;
-    return error_set(err, bad.status, "tap: %.600s (--allow-nan goes on all the same)", bad.text);
+    return error_set(err, bad.status, "tap: %.600s (--allow-nan continues anyway)", bad.text);
 }
 
 enum status infer_capture_attach(struct infer_capture *capture, struct engine *engine,
@@ -81,7 +81,8 @@ enum status infer_capture_finish(struct infer_capture *capture,
         cli_warn(invocation, "taps: only the first %zu were written; limit them by layer and step",
                  tap_writer_count(capture->taps));
     if (!status && capture->taps && tap_writer_count(capture->taps) == 0)
-        cli_warn(invocation, "taps: no layer and step of this run was asked for; none was written");
+        cli_warn(invocation, "taps: none of the requested layers and steps occurred in this run; "
+                             "nothing was written");
     if (!status && capture->has_logits && capture->logits_rows) {
         status = write_header(capture, false, err);
         if (!status)

@@ -29,7 +29,7 @@ MUST_CHECK enum status infer_capture_attach(struct infer_capture *capture, struc
                                             struct error *err);
 MUST_CHECK enum status infer_capture_logits(struct infer_capture *capture, const float *logits,
                                             uint32_t vocab_size, struct error *err);
-/* Completes index and file, also after a run that failed: what is there was computed. */
+/* Completes index and file, also after a run that failed: what they hold was computed. */
 MUST_CHECK enum status infer_capture_finish(struct infer_capture *capture,
                                             const struct cli_invocation *invocation,
                                             struct error *err);

@@ -180,10 +180,10 @@ static void print_status(const struct infer_summary *summary, enum infer_ending 
         fprintf(stderr, "Generation error: %s\n",
                 text_printable(text_view_of(err->text), shown, sizeof(shown)));
     else if (ending == INFER_FINDINGS)
-        fprintf(stderr, "Audit findings: the text was written, and the audit found %zu defect%s\n",
+        fprintf(stderr, "Audit findings: the text was written, and the audit has %zu finding%s\n",
                 count, count == 1 ? "" : "s");
     else if (ending == INFER_INCONCLUSIVE)
-        fprintf(stderr, "Audit: the text was written, and nothing can be said about the run\n");
+        fprintf(stderr, "Audit: the text was written, but the analysis of the run failed\n");
 }
 
 void infer_print_summary(const struct infer_summary *summary, const struct error *err)

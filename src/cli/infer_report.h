@@ -1,5 +1,5 @@
-/* infer_report.h - what greta infer says of a run: the text of each prompt, whole and in order, or
- * a line of JSON for each token; and the end. */
+/* infer_report.h - what greta infer prints: the text of each prompt, whole and in order, or a line
+ * of JSON for each token; then the summary of the run. */
 #ifndef GRETA_CLI_INFER_REPORT_H
 #define GRETA_CLI_INFER_REPORT_H
 
@@ -26,9 +26,9 @@ void infer_output_event(struct infer_output *output, const struct session_event 
 MUST_CHECK enum status infer_output_finish(struct infer_output *output, struct error *err);
 void infer_output_release(struct infer_output *output);
 
-/* What became of a prompt. */
+/* The result of a prompt. */
 struct infer_result {
-    enum session_reason reason; /* SESSION_RUNNING of one that did not end: it was interrupted */
+    enum session_reason reason; /* SESSION_RUNNING: it was interrupted */
     uint32_t token_count;       /* written */
     uint32_t read_count;        /* tokens of the prompt */
 };
@@ -60,9 +60,9 @@ struct infer_summary {
 enum infer_ending infer_ending_of(const struct infer_summary *summary, const struct error *err);
 enum cli_exit infer_exit_of(enum infer_ending ending, const struct error *err);
 
-/* Timings, STATUS, memory and what the audit found on standard error (where that is to be quiet,
- * only STATUS and findings, of a run that is not OK); with json also a last line on standard
- * output. err: why it failed, or NULL. */
+/* Prints timings, STATUS, memory and the audit's findings on standard error (with --quiet only
+ * STATUS and findings of a run that is not OK); with json also a last line on standard output. err:
+ * why it failed, or NULL. */
 void infer_print_summary(const struct infer_summary *summary, const struct error *err);
 
 #endif

@@ -31,7 +31,7 @@ void infer_run_stop(struct infer_run *run)
     run->stopped = true;
     engine_close(run->engine);
     if (run->inject && !inject_record(run->inject)->planted)
-        cli_warn(run->invocation, "no call fitted %s: the fault was never planted",
+        cli_warn(run->invocation, "no call matched %s: the fault was never planted",
                  run->settings->inject);
     device_close(run->device);
     cli_audit_finish(run->audit);
@@ -250,7 +250,7 @@ static enum status read_prompts(struct infer_run *run, struct error *err)
         } else if (stat(operand, &info) == 0) {
             return error_set(err, STATUS_USAGE,
                              "%s: expected a prompt, found the name of a file; use --prompt-file "
-                             "to read it, --model if it is one, or --prompt to take it as text",
+                             "to read it, --model if it is a model, or --prompt to use it as text",
                              operand);
         } else {
             plain.items[0] = operand;

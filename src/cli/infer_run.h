@@ -1,4 +1,4 @@
-/* infer_run.h - what greta infer holds while it runs, and how it comes to hold it. */
+/* infer_run.h - the state of greta infer, and how it is opened and released. */
 #ifndef GRETA_CLI_INFER_RUN_H
 #define GRETA_CLI_INFER_RUN_H
 
@@ -21,7 +21,7 @@ struct infer_opening {
     struct device_options options;
     struct inject_spec spec; /* where a fault is planted */
     pthread_t thread;
-    bool started; /* the thread is to be joined */
+    bool started; /* the thread must be joined */
     enum status status;
     struct error err;
 };
@@ -52,8 +52,8 @@ struct infer_run {
     uint64_t start_ns;
 };
 
-/* Everything that can be wrong with the request comes before the model is read, and all of it
- * before the first token. What was made is in run, whatever the outcome. */
+/* Prepares a run. Faults of the request are found before the model is read, all others before the
+ * first token. Release *run whatever the outcome. */
 MUST_CHECK enum status infer_run_prepare(struct infer_run *run, struct error *err);
 /* Nothing more is computed: closes engine and device, and finishes the audit. */
 void infer_run_stop(struct infer_run *run);
@@ -63,7 +63,7 @@ void infer_run_release(struct infer_run *run);
 /* The tokens of a prompt, 0 to count - 1. */
 const struct tokenizer_ids *infer_prompt_ids(const struct infer_run *run, size_t prompt);
 
-/* context: the most tokens that can be recent. */
+/* context: upper limit of repeat_last_n. */
 struct sampler_settings infer_sampling(const struct infer_settings *settings, uint32_t context,
                                        uint64_t seed);
 

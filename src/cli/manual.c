@@ -137,15 +137,15 @@ static void add_command_page(struct text *out, const struct cli_command *command
 static void add_main_page(struct text *out)
 {
     add_title(out, "greta");
-    text_add(out, ".SH NAME\ngreta \\- run GGUF language models and prove what happened\n"
+    text_add(out, ".SH NAME\ngreta \\- find what broke a GPU program, and run GGUF language models\n"
                   ".SH SYNOPSIS\n\\fBgreta\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n"
                   ".SH DESCRIPTION\n");
     add_paragraphs(
         out, "greta runs GGUF language models on processors and GPUs, accounts for every byte "
              "that crosses between device and host, and names the launch, layer, step and "
-             "tensor that caused a fault. greta_infer is another name of greta infer. Results "
-             "go to standard output, everything else to standard error; --json where a script "
-             "would read.");
+             "tensor that caused a fault. greta_infer is another name of greta infer. Results go "
+             "to standard output, everything else to standard error. Commands whose results a "
+             "script may read have --json.");
     text_add(out, ".SH COMMANDS\n");
     for (size_t i = 0; i < cli_command_count(); i++) {
         const struct cli_command *command = cli_command_at(i);

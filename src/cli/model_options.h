@@ -1,4 +1,4 @@
-/* model_options.h - options that every command has which runs a model. */
+/* model_options.h - options of every command that runs a model. */
 #ifndef GRETA_CLI_MODEL_OPTIONS_H
 #define GRETA_CLI_MODEL_OPTIONS_H
 
@@ -13,11 +13,16 @@
       "type of keys and values in the cache (default: f16)",                                       \
       "f32 f16 q8_0",                                                                              \
       false },                                                                                     \
-        { "--cache-type-k|-ctk",          "TYPE",         CLI_TEXT, AT(key_type),                  \
-          "the same; both have one type", "f32 f16 q8_0", false },                                 \
+        { "--cache-type-k|-ctk",                                                                   \
+          "TYPE",                                                                                  \
+          CLI_TEXT,                                                                                \
+          AT(key_type),                                                                            \
+          "the same: keys and values have one type",                                               \
+          "f32 f16 q8_0",                                                                          \
+          false },                                                                                 \
     {                                                                                              \
-        "--cache-type-v|-ctv", "TYPE", CLI_TEXT, AT(value_type), "the same; both have one type",   \
-            "f32 f16 q8_0", false                                                                  \
+        "--cache-type-v|-ctv", "TYPE", CLI_TEXT, AT(value_type),                                   \
+            "the same: keys and values have one type", "f32 f16 q8_0", false                       \
     }
 
 #endif

@@ -102,7 +102,7 @@ static enum status unknown_flag(const struct cli_command *command, const char *f
     size_t best = near_limit(flag);
     for (size_t i = 0; i < command->refusal_count; i++)
         if (is_listed(command->refusals[i].names, flag))
-            return error_set(err, STATUS_USAGE, "%s: greta has no such option: %s", flag,
+            return error_set(err, STATUS_USAGE, "%s is not an option of greta: %s", flag,
                              command->refusals[i].instead);
     for (size_t i = 0; i < command->option_count; i++) {
         const char *near = nearest_of(flag, command->options[i].names, &best, nearest,
@@ -178,8 +178,8 @@ static enum status add_to_list(struct cli_text_list *list, const char *name, con
                                struct error *err)
 {
     if (list->count == CLI_LIST_LIMIT)
-        return error_set(err, STATUS_USAGE, "%s: expected it at most %d times, found one more",
-                         name, CLI_LIST_LIMIT);
+        return error_set(err, STATUS_USAGE, "%s: expected at most %d times, found more", name,
+                         CLI_LIST_LIMIT);
     list->items[list->count++] = text;
     return STATUS_OK;
 }
@@ -224,14 +224,10 @@ static enum status store(const struct cli_option *option, const char *name, cons
 bool cli_option_changed(const struct cli_option *option, const void *settings, const void *defaults)
 {
     static const size_t value_bytes[] = {
-        [CLI_FLAG] = sizeof(bool),
-        [CLI_CLEAR_FLAG] = sizeof(bool),
-        [CLI_TEXT] = sizeof(const char *),
-        [CLI_U32] = sizeof(uint32_t),
-        [CLI_U64] = sizeof(uint64_t),
-        [CLI_I32] = sizeof(int32_t),
-        [CLI_F32] = sizeof(float),
-        [CLI_TEXT_LIST] = sizeof(struct cli_text_list),
+        [CLI_FLAG] = sizeof(bool),         [CLI_CLEAR_FLAG] = sizeof(bool),
+        [CLI_TEXT] = sizeof(const char *), [CLI_U32] = sizeof(uint32_t),
+        [CLI_U64] = sizeof(uint64_t),      [CLI_I32] = sizeof(int32_t),
+        [CLI_F32] = sizeof(float),         [CLI_TEXT_LIST] = sizeof(struct cli_text_list),
     };
     return memcmp((const char *)settings + option->offset, (const char *)defaults + option->offset,
                   value_bytes[option->kind]) != 0;

@@ -29,19 +29,25 @@ static void set_folder(char folder[CLI_FOLDER_BYTES], const char *name, const ch
         snprintf(folder, CLI_FOLDER_BYTES, "%s", otherwise);
 }
 
-/* True for a terminal that shows colours and a user who wants them (https://no-color.org). */
+/* True for a terminal that obeys control sequences. */
+static bool obeys(int descriptor)
+{
+    const char *terminal = getenv("TERM");
+    return isatty(descriptor) == 1 && terminal && terminal[0] && strcmp(terminal, "dumb") != 0;
+}
+
+/* The user may not want colours where they can be shown (https://no-color.org). */
 static bool wants_colour(int descriptor)
 {
-    const char *terminal = getenv("TERM"), *none = getenv("NO_COLOR");
-    return isatty(descriptor) == 1 && !(none && none[0]) && terminal && terminal[0] &&
-           strcmp(terminal, "dumb") != 0;
+    const char *none = getenv("NO_COLOR");
+    return obeys(descriptor) && !(none && none[0]);
 }
 
 static struct cli_environment read_environment(int argument_count, char **arguments)
 {
     struct cli_environment environment = {
         .guard_rail_disabled = is_set("GRETA_DISABLE_GUARD_RAIL"),
-        .progress_shown = isatty(STDERR_FILENO) == 1,
+        .progress_shown = obeys(STDERR_FILENO),
         .colour_out = wants_colour(STDOUT_FILENO),
         .colour_err = wants_colour(STDERR_FILENO),
         .d2h_trace = is_set("GRETA_TRACE_MEMCPY"),

@@ -17,10 +17,10 @@ static const struct cli_variable variables[] = {
     { "GRETA_D2H_DEBUG", "1",
       "What was checked of every copy from the device: offset, size, allocation." },
     { "NO_COLOR", "1", "No colours, also on a terminal; --color always overrides it." },
-    { "TERM", "NAME", "A terminal named dumb, or none, gets no colours." },
+    { "TERM", "NAME", "If it is `dumb` or not set, no colours and no progress are shown." },
     { "XDG_CACHE_HOME", "DIR",
       "Results of self-tests are kept in DIR/greta (default: ~/.cache/greta)." },
-    { "HOME", "DIR", "The default of the one above." },
+    { "HOME", "DIR", "Gives the default of XDG_CACHE_HOME, ~/.cache." },
     { "XDG_RUNTIME_DIR", "DIR", "Locks of greta audit --locked (default: TMPDIR)." },
     { "TMPDIR", "DIR", "Short-lived files (default: /tmp)." },
 };

@@ -80,7 +80,7 @@ expect_exit 2 "$GRETA" flight show
 expect_exit 2 "$GRETA" flight print run.flight
 expect_one_line_error "expected show, list, events or export, found 'print'"
 expect_exit 2 "$GRETA" flight show run.flight --layer 3
-expect_one_line_error "filters are for the events of a FILE and for export"
+expect_one_line_error "filters apply to events and export"
 expect_exit 2 "$GRETA" flight list run.flight -o x
 expect_one_line_error "are for export"
 expect_exit 2 "$GRETA" flight list run.flight --json

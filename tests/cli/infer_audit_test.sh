@@ -32,7 +32,7 @@ expect_last "j['audit']['level'] == 'verify' and j['audit']['recording'] == 'cle
 expect_last "j['audit']['findings'] == [] and j['audit']['finding_count'] == 0 and j['audit']['events'] > 100"
 expect_exit 1 "${run[@]}" --inject flipped-bit --audit verify --json --flight flipped.flight
 expect_ending FINDINGS length
-expect_stderr "Audit findings: the text was written, and the audit found"
+expect_stderr "Audit findings: the text was written, and the audit has"
 expect_stderr "recorded in flipped.flight"
 expect_last "j['audit']['findings'][0]['hypothesis'] == 'silent-corruption' and j['generated_tokens'] == 4"
 expect_last "j['audit']['findings'][0]['certainty'] == 'direct' and j['audit']['findings'][0]['sentence']"
@@ -116,7 +116,7 @@ expect_exit 0 "${bench[@]}" --json
 expect_json "all('audit' not in r for r in j)"
 expect_exit 1 "${bench[@]}" --audit verify --json --flight faulty.flight --inject flipped-bit
 expect_json "all(r['audit']['findings'][0]['hypothesis'] == 'silent-corruption' for r in j)"
-expect_stderr "Audit findings: the speed was measured, and the audit found"
+expect_stderr "Audit findings: the speed was measured, and the audit has"
 expect_exit 1 "${bench[@]}" --audit verify -o jsonl --flight lines.flight --inject flipped-bit
 expect_last "j['audit']['finding_count'] > 0"
 expect_exit 3 "${bench[@]}" --audit log --flight bench.flight

@@ -108,13 +108,13 @@ expect_one_line_error "expected one prompt, found 'something' too"
 expect_exit 2 "$GRETA" infer -m tiny.gguf some thing
 expect_one_line_error "found 'thing' too"
 expect_exit 2 "$GRETA" infer tiny.gguf
-expect_one_line_error "tiny.gguf: expected a prompt, found the name of a file; use --prompt-file to read it, --model if it is one"
+expect_one_line_error "tiny.gguf: expected a prompt, found the name of a file; use --prompt-file to read it, --model if it is a model"
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x -t 99999999
 expect_one_line_error "--threads: expected at most 256 (0: one for each of the"
 # Flags of llama.cpp's that greta has nothing for say what to do.
 for flag in -cnv -i -sys -hf -mg --mirostat --grammar --lora -ts; do
     expect_exit 2 "$GRETA" infer -m tiny.gguf -p x $flag y
-    expect_one_line_error "$flag: greta has no such option: "
+    expect_one_line_error "$flag is not an option of greta: "
     expect_no_stdout
 done
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x -y

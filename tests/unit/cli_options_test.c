@@ -146,7 +146,7 @@ static void test_lists(void **state)
     CHECK_FAILS(cli_parse(&command, CLI_LIST_LIMIT + 1, many, &settings, &common, operands, &count,
                           &help, &outcome.err),
                 STATUS_USAGE, &outcome.err);
-    check_contains("many", outcome.err.text, "--name: expected it at most 64 times");
+    check_contains("many", outcome.err.text, "--name: expected at most 64 times");
 }
 
 static void test_help_ends_parsing(void **state)

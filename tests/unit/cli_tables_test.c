@@ -97,7 +97,8 @@ static void test_options_are_complete(void **state)
                 if (count_name(command, name) != 1)
                     fail_msg("%s: %s is there twice", command->name, name);
             for (size_t other = 0; other < o; other++)
-                if (command->options[other].offset == option->offset)
+                if (command->options[other].offset == option->offset &&
+                    command->options[other].kind == option->kind)
                     fail_msg("%s: %s and %s set the same", command->name, option->names,
                              command->options[other].names);
         }
